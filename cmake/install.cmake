@@ -1,0 +1,17 @@
+# `find_package(tranship)` for an installed copy: headers, the library with its exported target, the version, the command.
+include(CMakePackageConfigHelpers)
+
+set(tranship_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tranship)
+install(TARGETS tranship EXPORT tranship_targets FILE_SET HEADERS)
+install(EXPORT tranship_targets NAMESPACE tranship:: FILE tranship-targets.cmake DESTINATION ${tranship_cmake_folder})
+
+get_target_property(tranship_library_type tranship TYPE)
+configure_package_config_file(cmake/tranship-config.cmake.in ${PROJECT_BINARY_DIR}/tranship-config.cmake
+  INSTALL_DESTINATION ${tranship_cmake_folder} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/tranship-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/tranship-config-version.cmake
+  DESTINATION ${tranship_cmake_folder})
+
+if(TARGET tranship_cli)
+  install(TARGETS tranship_cli)
+endif()

@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# The one script of the house: people and CI run the same commands. `./do help` lists them.
+# Everything it makes lies in build/; the command is build/release/bin/tranship.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+build_packages=(g++ cmake ninja-build libfmt-dev nlohmann-json3-dev libcli11-dev)
+demo_packages=(unzip python-matplotlib-data)
+test_packages=(git libgtest-dev python3 python3-numpy)
+fuzz_packages=(clang libclang-rt-dev)
+tidy_packages=(clang-tidy)
+ci_packages=(clang-format-14)
+
+# A real elevation model (Jacksboro fault, Tennessee) that Debian ships as sample data.
+demo_archive=/usr/share/matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz
+demo_member=elevation.npy
+demo_title="Elevation in metres around the Jacksboro fault, Tennessee (sample data of Matplotlib)"
+
+say() { printf './do: %s\n' "$*" >&2; }
+fail() { say "$*"; exit 1; }
+
+# need PACKAGE...: installs what is missing; says nothing and is quick when nothing is.
+need() {
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "not a Debian or Ubuntu system, so nothing is installed here; needed: $*"
+    return
+  fi
+  local present package missing=()
+  # An unknown package makes dpkg-query fail; it is then simply not in the list.
+  present=" $(dpkg-query --show --showformat '${db:Status-Status}:${Package} ' "$@" 2>/dev/null || true)"
+  for package in "$@"; do
+    [[ $present == *" installed:$package "* ]] || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+
+  local as_root=()
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null || fail "needs root (or sudo) to install: ${missing[*]}"
+    as_root=(sudo)
+  fi
+  say "installing ${missing[*]}"
+  mkdir -p build
+  apt_get() {
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" >>build/setup.log 2>&1
+  }
+  : >build/setup.log
+  # Lists that are new enough need no update; the update is what fails first without a network.
+  if ! apt_get install --no-install-recommends "${missing[@]}"; then
+    apt_get -o APT::Update::Error-Mode=any update || say "apt-get update failed; trying with the lists at hand"
+    apt_get install --no-install-recommends "${missing[@]}" || {
+      grep -E '^(E|Err|W):' build/setup.log | sort -u | head -n 5 >&2 || true
+      fail "could not install ${missing[*]}: no network, no rights, or no such package (all of it in build/setup.log)"
+    }
+  fi
+}
+
+configure() { # PRESET [option...]
+  local log=build/configure-$1.log
+  mkdir -p build
+  cmake --preset "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
+}
+
+do_setup() {
+  need "${build_packages[@]}" "${demo_packages[@]}" "${test_packages[@]}"
+}
+
+do_build() {
+  local preset=${1:-release}
+  case $preset in
+    release) need "${build_packages[@]}" ;;
+    fuzz) need "${build_packages[@]}" "${fuzz_packages[@]}" ;;
+    *) need "${build_packages[@]}" "${test_packages[@]}" ;;
+  esac
+  configure "$preset"
+  cmake --build --preset "$preset"
+}
+
+do_demo() {
+  need "${build_packages[@]}" "${demo_packages[@]}"
+  do_build release
+  [[ -r $demo_archive ]] || fail "the demo's data is missing: $demo_archive (package python-matplotlib-data)"
+  mkdir -p build/demo
+  unzip -p "$demo_archive" "$demo_member" >build/demo/$demo_member.part
+  mv build/demo/$demo_member.part build/demo/$demo_member
+  build/release/bin/tranship demo --data build/demo/$demo_member --title "$demo_title" --dir build/demo "$@"
+}
+
+do_test() {
+  do_build dev
+  ctest --preset dev --parallel "$(nproc)" "$@"
+}
+
+do_bench() {
+  need "${build_packages[@]}"
+  configure release
+  cmake --build --preset release --target tranship-bench
+  build/release/bin/tranship-bench "$@"
+}
+
+do_fuzz() {
+  local seconds=${1:-60} binary name seeds found=0
+  [[ $seconds =~ ^[1-9][0-9]*$ ]] || fail "fuzz takes a number of seconds, not '$seconds'"
+  do_build fuzz
+  for binary in build/fuzz/bin/fuzz_*; do
+    [[ -x $binary ]] || continue
+    found=1
+    name=${binary##*/}
+    seeds=()
+    [[ -d tests/fuzz/seeds/$name ]] && seeds=("tests/fuzz/seeds/$name")
+    mkdir -p "build/fuzz/corpus/$name" "build/fuzz/crashes"
+    "$binary" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_final_stats=1 \
+      -artifact_prefix="build/fuzz/crashes/$name-" "build/fuzz/corpus/$name" "${seeds[@]}" >build/fuzz/$name.log 2>&1 \
+      || { tail -n 60 build/fuzz/$name.log >&2; fail "$name failed; its input is in build/fuzz/crashes/"; }
+    say "$name: $seconds s, $(sed -n 's/^stat::number_of_executed_units: *//p' build/fuzz/$name.log) inputs"
+  done
+  ((found)) || fail "no fuzz targets: tests/fuzz/fuzz_*.cpp"
+}
+
+do_tidy() {
+  need "${build_packages[@]}" "${test_packages[@]}" "${tidy_packages[@]}"
+  configure dev
+  local files=("$@")
+  ((${#files[@]})) || mapfile -t files < <(git ls-files 'src/*.cpp')
+  printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build/dev 2>build/tidy.log \
+    || { grep -v 'warnings generated' build/tidy.log >&2; fail "clang-tidy found faults in the above"; }
+}
+
+check_format() {
+  need "${ci_packages[@]}"
+  git ls-files '*.hpp' '*.cpp' | xargs clang-format-14 --dry-run -Werror
+}
+
+# The thread sanitizer of older compilers does not know address layouts as random as newer kernels make them.
+with_plain_addresses() {
+  if setarch --addr-no-randomize true 2>/dev/null; then
+    setarch --addr-no-randomize "$@"
+  else
+    "$@"
+  fi
+}
+
+step() { say "== $* (${SECONDS} s since the start)"; }
+
+do_ci() {
+  SECONDS=0
+  step "setup"
+  do_setup
+  need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}"
+  step "format"
+  check_format
+  step "test: every assertion on, rules of the house, install, headers"
+  do_test
+  step "release, the long tests"
+  configure release -DTRANSHIP_TESTS=ON
+  cmake --build --preset release
+  TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=100000 ctest --preset release --parallel "$(nproc)" --exclude-regex '^house[.](header|nvcc)'
+  step "address and undefined behaviour sanitizers"
+  do_build asan
+  ctest --preset asan --parallel "$(nproc)" --label-exclude '^house$'
+  step "thread sanitizer: fabric, run, array"
+  configure tsan
+  cmake --build --preset tsan --target $(tsan_targets)
+  with_plain_addresses ctest --preset tsan --parallel "$(nproc)"
+  step "fuzz"
+  do_fuzz "${TRANSHIP_FUZZ_SECONDS:-20}"
+  step "tidy"
+  do_tidy
+  step "benchmarks, quickly, so that they keep running"
+  do_bench --list >/dev/null
+  do_bench $(build/release/bin/tranship-bench --list | awk '{print $1}') --quick
+  step "demo"
+  do_demo
+  step "all green"
+}
+
+tsan_targets() {
+  local layer
+  for layer in fabric run array; do
+    compgen -G "tests/$layer/*_test.cpp" >/dev/null && echo "test_$layer"
+  done
+}
+
+do_help() {
+  cat <<'HELP'
+usage: ./do COMMAND [argument...]
+
+  setup               install what build, demo and test need (Debian, Ubuntu)
+  build [PRESET]      build a preset: release (default), dev, asan, tsan, fuzz
+  demo                build, then move a real elevation model between layouts and back
+  test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
+  bench NAME...       run benchmarks; [--json FILE] [--quick] [--list]
+  fuzz [SECONDS]      fuzz each parser in turn, 60 s by default
+  tidy [FILE...]      clang-tidy over the sources
+  ci                  all that CI runs
+  help                this list
+
+Every command first installs the packages that it needs, and builds what it runs.
+HELP
+}
+
+command=${1:-help}
+case $command in
+  setup | build | demo | test | bench | fuzz | tidy | ci | help)
+    shift || true
+    "do_$command" "$@"
+    ;;
+  *)
+    do_help >&2
+    exit 2
+    ;;
+esac
