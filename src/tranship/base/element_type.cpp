@@ -1,0 +1,63 @@
+#include <tranship/base/element_type.hpp>
+#include <tranship/base/fail.hpp>
+
+namespace tranship {
+namespace {
+
+struct Row {
+  std::string_view name;
+  int size_bytes;
+  std::string_view numpy;
+  ElementType part;
+};
+
+constexpr Row rows[] = {
+#define TRANSHIP_ELEMENT(name, size, numpy, part) {#name, size, numpy, ElementType::part},
+#include <tranship/base/elements.def>
+#undef TRANSHIP_ELEMENT
+};
+
+const Row& row(ElementType type) {
+  return rows[static_cast<int>(type)];
+}
+
+}  // namespace
+
+int size_bytes(ElementType type) noexcept {
+  return row(type).size_bytes;
+}
+std::string_view name_of(ElementType type) noexcept {
+  return row(type).name;
+}
+std::string_view numpy_kind(ElementType type) noexcept {
+  return row(type).numpy;
+}
+bool is_complex(ElementType type) noexcept {
+  return row(type).part != type;
+}
+ElementType part_of(ElementType type) noexcept {
+  return row(type).part;
+}
+
+bool is_signed_number(ElementType type) noexcept {
+  const char kind = row(type).numpy[0];
+  return kind == 'i' || kind == 'f' || kind == 'c' || type == ElementType::bf16;
+}
+
+Result<ElementType> element_type_named(std::string_view name) {
+  for (int i = 0; i < int(std::size(rows)); ++i)
+    if (rows[i].name == name) return static_cast<ElementType>(i);
+  if (name == "bool") return ElementType::bool8;
+  return make_error(
+      ErrorCode::bad_text,
+      "unknown element type '{}': one of bool8, i8 to i64, u8 to u64, f16, bf16, f32, f64, f128, c64, c128, c256",
+      name);
+}
+
+Result<ElementType> element_type_of_numpy(std::string_view kind) {
+  for (int i = 0; i < int(std::size(rows)); ++i)
+    if (rows[i].numpy == kind) return static_cast<ElementType>(i);
+  return make_error(ErrorCode::bad_file, "NumPy element type '{}' is not a number of 1, 2, 4, 8, 16 or 32 bytes", kind);
+}
+
+}  // namespace tranship

@@ -1,0 +1,55 @@
+// Errors as values: one code from errors.def, a message that carries both numbers, and where it happened.
+// Inside the library expected failures travel as Result<T> (result.hpp); at the public edge they are thrown as Error.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+
+namespace tranship {
+
+enum class ErrorCode : int {
+#define TRANSHIP_ERROR(name, number, text) name = number,
+#include <tranship/base/errors.def>
+#undef TRANSHIP_ERROR
+};
+
+/// The name of a code as errors.def spells it ("invalid_use").
+const char* name_of(ErrorCode code) noexcept;
+/// One line that says what a code means.
+const char* text_of(ErrorCode code) noexcept;
+
+/// A failure. `what()` is the message; `rank` and `peer` are -1 where they do not apply, `column` is the 1-based column
+/// of a text (or -1).
+class Error : public std::exception {
+ public:
+  Error(ErrorCode code, std::string message) : code_(code), message_(std::move(message)) {}
+
+  ErrorCode code() const noexcept { return code_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+  const std::string& message() const noexcept { return message_; }
+
+  int rank = -1;
+  int peer = -1;
+  std::int64_t column = -1;
+
+ private:
+  ErrorCode code_;
+  std::string message_;
+};
+
+namespace detail {
+[[noreturn]] void assertion_failed(const char* expression, const char* file, int line);
+}
+
+}  // namespace tranship
+
+// Our own bugs. `TRANSHIP_ASSERT` is always on and must be cheap; `TRANSHIP_ASSERT_COSTLY` is on in debug and sanitizer
+// builds. Both throw Error(internal), so that a rank that finds one makes its peers fail with its name.
+#define TRANSHIP_ASSERT(expression) \
+  ((expression) ? void(0) : ::tranship::detail::assertion_failed(#expression, __FILE__, __LINE__))
+#if defined(TRANSHIP_COSTLY_ASSERTIONS)
+#define TRANSHIP_ASSERT_COSTLY(expression) TRANSHIP_ASSERT(expression)
+#else
+#define TRANSHIP_ASSERT_COSTLY(expression) void(0)
+#endif

@@ -1,0 +1,27 @@
+// StridedView: where an N-d array lies in memory. The typed edge erases to it at once.
+#pragma once
+
+#include <tranship/base/element_type.hpp>
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// A view of memory that somebody else owns: element (i0, i1, ...) lies at data + (i0*strides[0] + i1*strides[1] + ...)
+/// elements. Strides count elements and may be negative or zero. Split complex: `data` holds the real parts,
+/// `imaginary` the imaginary parts, and strides count parts.
+struct StridedView {
+  void* data = nullptr;
+  ElementType type = ElementType::u8;
+  Indices extents;
+  Indices strides;
+  void* imaginary = nullptr;
+
+  int dims() const noexcept { return extents.size(); }
+};
+
+/// Strides, in elements, of a dense array with the last dimension fastest. Throws `overflow`.
+Indices row_major_strides(const Indices& extents);
+/// Strides of a dense array whose dimensions are ordered from slowest to fastest as `order` names them.
+Indices dense_strides(const Indices& extents, const Indices& order);
+
+}  // namespace tranship
