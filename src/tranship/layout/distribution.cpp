@@ -1,0 +1,364 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/distribution.hpp>
+
+namespace tranship {
+
+struct Distribution::IndexLists {
+  int dims = 1;
+  std::vector<IndexedPart> parts;
+  std::vector<IdPlace> places;  // by id
+  // Ghosts by id: those of id i are ghosts[first_ghost[i]] up to ghosts[first_ghost[i + 1]].
+  std::vector<Index> first_ghost;
+  std::vector<IdPlace> ghosts;
+};
+
+namespace {
+
+/// Checks a memory layout and leaves out what is the default, so that equality is by content.
+MemoryLayout checked(MemoryLayout memory, int dims) {
+  auto check_count = [&](const Indices& values, const char* what) {
+    if (!values.empty() && values.size() != dims)
+      throw_error(ErrorCode::invalid_use, "memory {} has {} entries for {} dimensions", what, values.size(), dims);
+  };
+  check_count(memory.order, "order");
+  check_count(memory.strides, "strides");
+  check_count(memory.spacing, "spacing");
+  unsigned seen = 0;
+  for (Index d : memory.order) {
+    if (d < 0 || d >= dims || (seen >> d & 1))
+      throw_error(ErrorCode::invalid_use, "memory order [{}] is not a permutation of {} dimensions",
+                  to_string(memory.order), dims);
+    seen |= 1u << d;
+  }
+  for (Index s : memory.strides)
+    if (s < 1) throw_error(ErrorCode::invalid_use, "memory stride {} is below 1", s);
+  for (Index s : memory.spacing)
+    if (s < 1) throw_error(ErrorCode::invalid_use, "memory spacing {} is below 1", s);
+  if (!memory.strides.empty() && (!memory.spacing.empty() || memory.align != 1 || !memory.order.empty()))
+    throw_error(ErrorCode::invalid_use, "explicit strides [{}] leave no room for order, spacing or align",
+                to_string(memory.strides));
+  if (memory.align < 1) throw_error(ErrorCode::invalid_use, "memory alignment of {} elements is below 1", memory.align);
+  if (memory.offset < 0) throw_error(ErrorCode::invalid_use, "memory offset of {} elements is negative", memory.offset);
+  bool row_major = true, dense = true;
+  for (int k = 0; k < memory.order.size(); ++k) row_major &= memory.order[k] == k;
+  for (Index spacing : memory.spacing) dense &= spacing == 1;
+  if (row_major) memory.order = {};
+  if (dense) memory.spacing = {};
+  return memory;
+}
+
+Storage storage_of(const MemoryLayout& memory, const Indices& extents) {
+  const int dims = extents.size();
+  Storage out{.extents = extents, .strides = memory.strides, .offset = memory.offset};
+  if (memory.strides.empty()) {
+    Indices order = memory.order;
+    for (int d = order.size(); d < dims; ++d) order.push_back(d);
+    out.strides = Indices::filled(dims, 1);
+    Index space = 1;
+    for (int k = dims - 1; k >= 0; --k) {
+      const int d = static_cast<int>(order[k]);
+      if (k < dims - 1) space = checked_multiply(ceil_divide(space, memory.align), memory.align);
+      out.strides[d] = checked_multiply(space, memory.spacing.empty() ? 1 : memory.spacing[d]);
+      space = checked_multiply(out.strides[d], std::max<Index>(1, extents[d]));
+    }
+  } else {
+    // From the smallest stride up, each must step over all that lies below it.
+    std::vector<int> by_stride(dims);
+    for (int d = 0; d < dims; ++d) by_stride[d] = d;
+    std::stable_sort(by_stride.begin(), by_stride.end(), [&](int a, int b) { return out.strides[a] < out.strides[b]; });
+    Index reach = 0;
+    for (int d : by_stride) {
+      if (extents[d] <= 1) continue;
+      if (out.strides[d] <= reach)
+        throw_error(ErrorCode::invalid_use,
+                    "stride {} of dimension {} makes cells overlap: the faster dimensions reach over {} elements",
+                    out.strides[d], d, reach + 1);
+      reach = checked_add(reach, checked_multiply(out.strides[d], extents[d] - 1));
+    }
+  }
+  if (checked_product(extents) > 0) {
+    Index last = memory.offset;
+    for (int d = 0; d < dims; ++d) last = checked_add(last, checked_multiply(out.strides[d], extents[d] - 1));
+    out.elements = checked_add(last, 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partition> partitions, MemoryLayout memory)
+    : extents_(extents), grid_(std::move(grid)), memory_(std::move(memory)) {
+  const int dims = extents.size();
+  if (dims < 1) throw_error(ErrorCode::invalid_use, "an array needs 1 to {} dimensions, has {}", dims_max, dims);
+  if (grid_.dims() != dims)
+    throw_error(ErrorCode::invalid_use, "the array has {} dimensions, its grid {}", dims, grid_.dims());
+  if (int(partitions.size()) != dims)
+    throw_error(ErrorCode::invalid_use, "the array has {} dimensions, {} are partitioned", dims, partitions.size());
+  checked_product(extents);
+  memory_ = checked(std::move(memory_), dims);
+  for (int d = 0; d < dims; ++d) axes_.emplace_back(extents[d], grid_.extents()[d], std::move(partitions[d]));
+}
+
+Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Grid grid, std::vector<IndexedPart> parts,
+                                   MemoryLayout memory) {
+  if (indexed_dims < 1 || indexed_dims > extents.size())
+    throw_error(ErrorCode::invalid_use, "{} indexed dimensions of an array of {}", indexed_dims, extents.size());
+  if (grid.dims() != 1 || grid.replicas() != 1)
+    throw_error(ErrorCode::invalid_use,
+                "an indexed distribution needs a grid of 1 dimension without replicas, has {} and {} replicas",
+                grid.dims(), grid.replicas());
+  if (Index(parts.size()) != grid.size())
+    throw_error(ErrorCode::invalid_use, "{} index lists for {} parts", parts.size(), grid.size());
+  checked_product(extents);
+
+  Distribution out;
+  out.extents_ = extents;
+  out.grid_ = std::move(grid);
+  out.memory_ = checked(std::move(memory), extents.size() - indexed_dims + 1);
+  auto lists = std::make_shared<IndexLists>();
+  lists->dims = indexed_dims;
+  Index ids = 1;
+  for (int d = 0; d < indexed_dims; ++d) ids *= extents[d];
+  lists->places.resize(ids);
+  for (Index p = 0; p < Index(parts.size()); ++p)
+    for (Index i = 0; i < Index(parts[p].owned.size()); ++i) {
+      const Index id = parts[p].owned[i];
+      if (id < 0 || id >= ids)
+        throw_error(ErrorCode::invalid_use, "part {} owns id {}, ids go from 0 to {}", p, id, ids - 1);
+      if (lists->places[id].ordinal >= 0)
+        throw_error(ErrorCode::invalid_use, "id {} is owned by part {} and by part {}", id, lists->places[id].ordinal,
+                    p);
+      lists->places[id] = {p, i};
+    }
+  for (Index p = 0; p < Index(parts.size()); ++p)
+    for (const Index id : parts[p].ghosts) {
+      if (id < 0 || id >= ids)
+        throw_error(ErrorCode::invalid_use, "part {} has ghost id {}, ids go from 0 to {}", p, id, ids - 1);
+      if (lists->places[id].ordinal < 0)
+        throw_error(ErrorCode::invalid_use, "part {} has ghost id {}, which no part owns", p, id);
+    }
+  lists->first_ghost.resize(ids + 1, 0);
+  for (const IndexedPart& part : parts)
+    for (const Index id : part.ghosts) ++lists->first_ghost[id + 1];
+  for (Index id = 0; id < ids; ++id) lists->first_ghost[id + 1] += lists->first_ghost[id];
+  lists->ghosts.resize(lists->first_ghost[ids]);
+  std::vector<Index> next(lists->first_ghost.begin(), lists->first_ghost.end() - 1);
+  for (Index p = 0; p < Index(parts.size()); ++p)
+    for (Index i = 0; i < Index(parts[p].ghosts.size()); ++i)
+      lists->ghosts[next[parts[p].ghosts[i]]++] = {p, Index(parts[p].owned.size()) + i};
+  lists->parts = std::move(parts);
+  out.index_ = std::move(lists);
+  return out;
+}
+
+bool Distribution::replicated() const noexcept {
+  if (grid_.replicas() > 1) return true;
+  for (const AxisParts& axis : axes_)
+    if (axis.replicated()) return true;
+  return false;
+}
+
+Distribution Distribution::on_ranks(std::vector<Rank> ranks) const {
+  Distribution out = *this;
+  out.grid_ = grid_.on_ranks(std::move(ranks));
+  return out;
+}
+
+Indices Distribution::local_extents(Rank rank) const {
+  Indices out;
+  if (index_) {
+    const std::optional<Index> ordinal = grid_.ordinal_of(rank);
+    out.push_back(ordinal ? Index(indexed_part(*ordinal).owned.size() + indexed_part(*ordinal).ghosts.size()) : 0);
+    for (int d = index_->dims; d < dims(); ++d) out.push_back(ordinal ? extents_[d] : 0);
+    return out;
+  }
+  const std::optional<Place> place = grid_.place_of(rank);
+  for (int d = 0; d < dims(); ++d) out.push_back(place ? axes_[d].local_extent(place->coordinates[d]) : 0);
+  return out;
+}
+
+Storage Distribution::storage(Rank rank) const {
+  return storage_of(memory_, local_extents(rank));
+}
+
+Index Distribution::slice_count(Rank rank) const {
+  if (index_) return grid_.ordinal_of(rank) ? 1 : 0;
+  const std::optional<Place> place = grid_.place_of(rank);
+  if (!place) return 0;
+  Index out = 1;
+  for (int d = 0; d < dims(); ++d) out = checked_multiply(out, axes_[d].slice_count(place->coordinates[d]));
+  return out;
+}
+
+Slice Distribution::slice(Rank rank, Index number) const {
+  const Index count = slice_count(rank);
+  if (number < 0 || number >= count)
+    throw_error(ErrorCode::invalid_use, "slice {} of rank {}, which has {}", number, rank, count);
+  if (index_) throw_error(ErrorCode::unsupported, "slice {} of an indexed distribution has no box", number);
+  const Place place = *grid_.place_of(rank);
+  const Storage local = storage(rank);
+  Slice out{.owned = {extents_, extents_},
+            .stored = {extents_, extents_},
+            .offset = local.offset,
+            .extents = extents_,
+            .strides = local.strides};
+  for (int d = dims() - 1; d >= 0; --d) {
+    const std::vector<SliceFamily> families = axes_[d].slices(place.coordinates[d]);
+    const SliceFamily& last = families.back();
+    const Index slices = last.number + last.count;
+    const Index n = number % slices;
+    number /= slices;
+    const SliceFamily& f =
+        *std::find_if(families.begin(), families.end(), [&](const SliceFamily& g) { return n < g.number + g.count; });
+    const Index k = n - f.number;
+    out.owned.lower[d] = f.start + k * f.period;
+    out.owned.upper[d] = out.owned.lower[d] + f.length;
+    out.stored.lower[d] = out.owned.lower[d] - f.left;
+    out.stored.upper[d] = out.owned.upper[d] + f.right;
+    out.extents[d] = f.stored();
+    out.offset += (f.local + k * f.pitch) * local.strides[d];
+  }
+  return out;
+}
+
+std::vector<Slice> Distribution::slices(Rank rank) const {
+  std::vector<Slice> out;
+  const Index count = slice_count(rank);
+  for (Index n = 0; n < count; ++n) out.push_back(slice(rank, n));
+  return out;
+}
+
+namespace {
+
+Index id_of(const Indices& extents, int indexed_dims, const Indices& cell) {
+  Index id = 0;
+  for (int d = 0; d < indexed_dims; ++d) id = id * extents[d] + cell[d];
+  return id;
+}
+
+void check_cell(const Indices& extents, const Indices& cell) {
+  if (cell.size() != extents.size())
+    throw_error(ErrorCode::invalid_use, "a cell of {} coordinates in an array of {} dimensions", cell.size(),
+                extents.size());
+  for (int d = 0; d < extents.size(); ++d)
+    if (cell[d] < 0 || cell[d] >= extents[d])
+      throw_error(ErrorCode::invalid_use, "cell [{}] is outside the extents [{}]", to_string(cell), to_string(extents));
+}
+
+}  // namespace
+
+Rank Distribution::owner(const Indices& cell) const {
+  check_cell(extents_, cell);
+  if (index_) {
+    const IdPlace place = place_of_id(id_of(extents_, index_->dims, cell));
+    return place.ordinal < 0 ? -1 : grid_.rank_at(place.ordinal);
+  }
+  Place place;
+  for (int d = 0; d < dims(); ++d) place.coordinates.push_back(axes_[d].owner(cell[d]));
+  return grid_.rank_of(place);
+}
+
+std::vector<Rank> Distribution::owners(const Indices& cell) const {
+  if (index_) {
+    const Rank rank = owner(cell);
+    return rank < 0 ? std::vector<Rank>{} : std::vector<Rank>{rank};
+  }
+  check_cell(extents_, cell);
+  // Per dimension the coordinates that own the cell; their product over all replicas.
+  std::vector<std::vector<Index>> coordinates(dims());
+  Indices counts;
+  for (int d = 0; d < dims(); ++d) {
+    for (Index p : axes_[d].parts_touching({cell[d], cell[d] + 1}))
+      if (axes_[d].owns(p, cell[d])) coordinates[d].push_back(p);
+    counts.push_back(Index(coordinates[d].size()));
+  }
+  std::vector<Index> ordinals;
+  for (Index replica = 0; replica < grid_.replicas(); ++replica)
+    for_each_coordinate(counts, [&](const Indices& at) {
+      Place place{.coordinates = {}, .replica = replica};
+      for (int d = 0; d < dims(); ++d) place.coordinates.push_back(coordinates[d][at[d]]);
+      ordinals.push_back(grid_.ordinal_of(place));
+    });
+  std::sort(ordinals.begin(), ordinals.end());
+  std::vector<Rank> out;
+  for (Index ordinal : ordinals) out.push_back(grid_.rank_at(ordinal));
+  return out;
+}
+
+std::optional<Indices> Distribution::local_of(Rank rank, const Indices& cell) const {
+  check_cell(extents_, cell);
+  Indices out;
+  if (index_) {
+    const IdPlace place = place_of_id(id_of(extents_, index_->dims, cell));
+    if (place.ordinal < 0 || grid_.rank_at(place.ordinal) != rank) return std::nullopt;
+    out.push_back(place.local);
+    for (int d = index_->dims; d < dims(); ++d) out.push_back(cell[d]);
+    return out;
+  }
+  const std::optional<Place> place = grid_.place_of(rank);
+  if (!place) return std::nullopt;
+  for (int d = 0; d < dims(); ++d) {
+    const std::optional<Index> local = axes_[d].local_of(place->coordinates[d], cell[d]);
+    if (!local) return std::nullopt;
+    out.push_back(*local);
+  }
+  return out;
+}
+
+Distribution::Cell Distribution::cell_of(Rank rank, const Indices& local) const {
+  const Indices extents = local_extents(rank);
+  bool inside = local.size() == extents.size();
+  for (int d = 0; inside && d < extents.size(); ++d) inside = local[d] >= 0 && local[d] < extents[d];
+  if (!inside)
+    throw_error(ErrorCode::invalid_use, "local element [{}] is outside the local extents [{}] of rank {}",
+                to_string(local), to_string(extents), rank);
+  Cell out{.at = {}, .owned = true};
+  if (index_) {
+    const IndexedPart& part = indexed_part(*grid_.ordinal_of(rank));
+    const Index owned = Index(part.owned.size());
+    out.owned = local[0] < owned;
+    Index id = out.owned ? part.owned[local[0]] : part.ghosts[local[0] - owned];
+    out.at = Indices::filled(index_->dims, 0);
+    for (int d = index_->dims - 1; d >= 0; --d) {
+      out.at[d] = id % extents_[d];
+      id /= extents_[d];
+    }
+    for (int d = 1; d < local.size(); ++d) out.at.push_back(local[d]);
+    return out;
+  }
+  const Place place = *grid_.place_of(rank);
+  for (int d = 0; d < dims(); ++d) {
+    const LocalCell cell = axes_[d].cell_of(place.coordinates[d], local[d]);
+    out.at.push_back(cell.cell);
+    out.owned &= cell.owned;
+  }
+  return out;
+}
+
+int Distribution::indexed_dims() const noexcept {
+  return index_ ? index_->dims : 0;
+}
+const IndexedPart& Distribution::indexed_part(Index ordinal) const {
+  return index_->parts[ordinal];
+}
+Index Distribution::id_count() const {
+  return Index(index_->places.size());
+}
+Distribution::IdPlace Distribution::place_of_id(Index id) const {
+  return index_->places[id];
+}
+
+std::span<const Distribution::IdPlace> Distribution::ghosts_of_id(Index id) const {
+  return {index_->ghosts.data() + index_->first_ghost[id], index_->ghosts.data() + index_->first_ghost[id + 1]};
+}
+
+bool operator==(const Distribution& a, const Distribution& b) {
+  if (!(a.extents_ == b.extents_) || !(a.grid_ == b.grid_) || !(a.memory_ == b.memory_) || !(a.axes_ == b.axes_))
+    return false;
+  if (!a.index_ != !b.index_) return false;
+  return a.index_ == b.index_ || (a.index_->dims == b.index_->dims && a.index_->parts == b.index_->parts);
+}
+
+}  // namespace tranship

@@ -1,0 +1,358 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/partition.hpp>
+
+namespace tranship {
+namespace {
+
+// A slice whose overlap reaches an edge stands alone in its family. An overlap that makes more of them than this per
+// part is a mistake, not a layout.
+constexpr Index edge_slices_max = Index(1) << 20;
+
+}  // namespace
+
+Partition Partition::with_overlap(Index left, Index right, EdgePolicy edge) const {
+  return with_overlap(OverlapSide{left, edge}, OverlapSide{right, edge});
+}
+
+Partition Partition::with_overlap(OverlapSide left, OverlapSide right) const {
+  Partition out = *this;
+  out.overlap = {left, right};
+  return out;
+}
+
+Partition Partition::with_minimum(Index cells) const {
+  Partition out = *this;
+  out.minimum = cells;
+  return out;
+}
+
+Partition Partition::with_modulo(Index cells) const {
+  Partition out = *this;
+  out.modulo = cells;
+  return out;
+}
+
+Partition Partition::with_interfaces() const {
+  Partition out = *this;
+  out.points = Points::interfaces;
+  return out;
+}
+
+Partition whole() {
+  return {};
+}
+
+Partition block(Remainder remainder) {
+  return {.kind = PartitionKind::block, .remainder = remainder};
+}
+
+Partition cyclic(Index block_size) {
+  return {.kind = PartitionKind::cyclic, .block_size = block_size};
+}
+
+Partition irregular(std::vector<Index> bounds) {
+  return {.kind = PartitionKind::irregular, .bounds = std::move(bounds)};
+}
+
+const char* name_of(PartitionKind kind) noexcept {
+  switch (kind) {
+    case PartitionKind::whole:
+      return "whole";
+    case PartitionKind::block:
+      return "block";
+    case PartitionKind::cyclic:
+      return "cyclic";
+    case PartitionKind::irregular:
+      return "irregular";
+  }
+  return "unknown";
+}
+
+const char* name_of(Remainder remainder) noexcept {
+  switch (remainder) {
+    case Remainder::low:
+      return "low";
+    case Remainder::high:
+      return "high";
+    case Remainder::ceil:
+      return "ceil";
+  }
+  return "unknown";
+}
+
+const char* name_of(EdgePolicy policy) noexcept {
+  switch (policy) {
+    case EdgePolicy::truncate:
+      return "truncate";
+    case EdgePolicy::toroidal:
+      return "toroidal";
+    case EdgePolicy::zero:
+      return "zero";
+    case EdgePolicy::replicate:
+      return "replicate";
+    case EdgePolicy::replicate_local:
+      return "replicate_local";
+    case EdgePolicy::open:
+      return "open";
+  }
+  return "unknown";
+}
+
+AxisParts::AxisParts(Index extent, Index parts, Partition partition)
+    : extent_(extent), parts_(parts), partition_(std::move(partition)) {
+  const Partition& p = partition_;
+  if (extent < 0) throw_error(ErrorCode::invalid_use, "extent {} is negative", extent);
+  if (parts < 1) throw_error(ErrorCode::invalid_use, "a dimension is cut into {} parts; at least 1 is needed", parts);
+  for (const OverlapSide& side : {p.overlap.left, p.overlap.right})
+    if (side.width < 0) throw_error(ErrorCode::invalid_use, "overlap of {} cells is negative", side.width);
+  if (p.minimum < 0) throw_error(ErrorCode::invalid_use, "minimum of {} cells is negative", p.minimum);
+  if (p.modulo < 1) throw_error(ErrorCode::invalid_use, "modulo {} is less than 1", p.modulo);
+  if ((p.minimum != 0 || p.modulo != 1) && p.kind != PartitionKind::block && p.kind != PartitionKind::cyclic)
+    throw_error(ErrorCode::invalid_use, "minimum {} and modulo {} apply to block and cyclic partitions only", p.minimum,
+                p.modulo);
+  // What the rule does not use, and the edge of a side without overlap, says nothing: equality is by content.
+  if (p.kind != PartitionKind::block) partition_.remainder = Remainder::low;
+  if (p.kind != PartitionKind::cyclic) partition_.block_size = 0;
+  if (p.kind != PartitionKind::irregular) partition_.bounds.clear();
+  for (OverlapSide* side : {&partition_.overlap.left, &partition_.overlap.right})
+    if (side->width == 0) side->edge = EdgePolicy::truncate;
+  cells_ = extent;
+  if (p.points == Points::interfaces) {
+    if (p.kind == PartitionKind::cyclic)
+      throw_error(ErrorCode::unsupported, "a cyclic({}) partition of interfaces is not defined", p.block_size);
+    if (extent < 1)
+      throw_error(ErrorCode::invalid_use, "a dimension of interfaces has extent {}, needs at least 1", extent);
+    cells_ = extent - 1;
+    for (const OverlapSide& side : {p.overlap.left, p.overlap.right})
+      if (side.edge == EdgePolicy::toroidal && side.width > 0 && cells_ == 0)
+        throw_error(ErrorCode::invalid_use, "a toroidal dimension of interfaces has extent {}, needs at least 2",
+                    extent);
+  }
+  switch (p.kind) {
+    case PartitionKind::whole:
+      break;
+    case PartitionKind::block: {
+      units_ = ceil_divide(cells_, p.modulo);
+      const Index unit_minimum = std::max<Index>(1, ceil_divide(p.minimum, p.modulo));
+      sharing_ = std::clamp<Index>(units_ / unit_minimum, 1, parts);
+      ceil_block_ = checked_multiply(std::max(ceil_divide(units_, parts), unit_minimum), p.modulo);
+      break;
+    }
+    case PartitionKind::cyclic:
+      if (p.block_size < 1)
+        throw_error(ErrorCode::invalid_use, "cyclic block of {} cells; at least 1 is needed", p.block_size);
+      if (p.block_size % p.modulo != 0)
+        throw_error(ErrorCode::invalid_use, "cyclic block of {} cells is not a multiple of modulo {}", p.block_size,
+                    p.modulo);
+      if (p.block_size < p.minimum)
+        throw_error(ErrorCode::invalid_use, "cyclic block of {} cells is below the minimum of {}", p.block_size,
+                    p.minimum);
+      checked_multiply(p.block_size, parts);
+      break;
+    case PartitionKind::irregular: {
+      if (Index(p.bounds.size()) != parts + 1)
+        throw_error(ErrorCode::invalid_use, "irregular partition into {} parts needs {} bounds, has {}", parts,
+                    parts + 1, p.bounds.size());
+      if (p.bounds.front() != 0 || p.bounds.back() != cells_)
+        throw_error(ErrorCode::invalid_use, "irregular bounds go from {} to {}, must go from 0 to {}", p.bounds.front(),
+                    p.bounds.back(), cells_);
+      for (std::size_t i = 1; i < p.bounds.size(); ++i)
+        if (p.bounds[i] < p.bounds[i - 1])
+          throw_error(ErrorCode::invalid_use, "irregular bounds decrease from {} to {}", p.bounds[i - 1], p.bounds[i]);
+      break;
+    }
+  }
+  // Nothing stored may overflow: the widest slice set of a part is bounded by all cells plus every slice's overlap.
+  const Index widths = checked_add(p.overlap.left.width, p.overlap.right.width);
+  const Index slices_max = p.kind == PartitionKind::cyclic ? ceil_divide(ceil_divide(extent, p.block_size), parts) : 1;
+  checked_add(checked_multiply(extent, 2),
+              checked_add(checked_multiply(slices_max, widths), checked_multiply(widths, 2)));
+}
+
+Index AxisParts::lower_bound(Index part) const {
+  const Index modulo = partition_.modulo;
+  switch (partition_.kind) {
+    case PartitionKind::irregular:
+      return partition_.bounds[part];
+    case PartitionKind::block: {
+      if (partition_.remainder == Remainder::ceil)
+        return part > cells_ / ceil_block_ ? cells_ : std::min(cells_, part * ceil_block_);
+      const Index p = std::min(part, sharing_);
+      const Index base = units_ / sharing_, rest = units_ % sharing_;
+      const Index extra =
+          partition_.remainder == Remainder::low ? std::min(p, rest) : std::max<Index>(0, p - (sharing_ - rest));
+      const Index unit = p * base + extra;
+      return unit >= units_ ? cells_ : unit * modulo;
+    }
+    default:
+      return part > 0 ? cells_ : 0;
+  }
+}
+
+Interval AxisParts::block_of(Index part) const {
+  if (partition_.kind == PartitionKind::whole) return {0, extent_};
+  Interval cells{lower_bound(part), lower_bound(part + 1)};
+  if (partition_.points == Points::cells) return cells;
+  if (cells_ == 0) return part == 0 ? Interval{0, 1} : Interval{1, 1};
+  if (!cells.empty()) ++cells.upper;
+  return cells;
+}
+
+Index AxisParts::block_owner(Index cell) const {
+  if (cells_ == 0) return 0;
+  // Of interfaces, the last one belongs to the part of the last cell.
+  const Index c = std::min(cell, cells_ - 1);
+  if (partition_.kind == PartitionKind::irregular) {
+    const auto& bounds = partition_.bounds;
+    return std::clamp<Index>(std::upper_bound(bounds.begin(), bounds.end(), c) - bounds.begin() - 1, 0, parts_ - 1);
+  }
+  if (partition_.remainder == Remainder::ceil) return c / ceil_block_;
+  const Index unit = c / partition_.modulo, base = units_ / sharing_, rest = units_ % sharing_;
+  if (partition_.remainder == Remainder::low) {
+    const Index with_more = rest * (base + 1);
+    return unit < with_more ? unit / (base + 1) : rest + (unit - with_more) / std::max<Index>(1, base);
+  }
+  const Index with_less = (sharing_ - rest) * base;
+  return unit < with_less ? unit / std::max<Index>(1, base) : sharing_ - rest + (unit - with_less) / (base + 1);
+}
+
+std::vector<SliceFamily> AxisParts::slices(Index part) const {
+  const Overlap& overlap = partition_.overlap;
+  const Index a = overlap.left.width, b = overlap.right.width;
+  std::vector<SliceFamily> out;
+  Index number = 0, local = 0;
+
+  auto append = [&](Index start, Index length, Index period, Index count) {
+    SliceFamily f{.number = number,
+                  .start = start,
+                  .length = length,
+                  .period = period,
+                  .count = count,
+                  .left = a,
+                  .right = b,
+                  .local = local};
+    // Only a slice that stands alone can reach an edge.
+    if (overlap.left.edge == EdgePolicy::truncate) f.left = std::min(a, start);
+    if (overlap.right.edge == EdgePolicy::truncate)
+      f.right = std::min(b, extent_ - (start + (count - 1) * period + length));
+    f.pitch = f.stored();
+    out.push_back(f);
+    number += count;
+    local += count * f.pitch;
+  };
+
+  if (partition_.kind != PartitionKind::cyclic) {
+    const Interval owned = block_of(part);
+    if (!owned.empty()) append(owned.lower, owned.length(), 0, 1);
+    return out;
+  }
+
+  const Index size = partition_.block_size, period = size * parts_;
+  const Index blocks = ceil_divide(extent_, size);
+  const Index count = part < blocks ? (blocks - part - 1) / parts_ + 1 : 0;  // slices of this part
+  if (count == 0) return out;
+  const Index first = part * size;
+  // Slices [low, high) are of full length and keep their overlap inside the array; the others stand alone.
+  const Index low = a > first ? std::min(count, ceil_divide(a - first, period)) : 0;
+  const Index after_first = extent_ - first;
+  const Index room = size > after_first ? -1 : after_first - size - b;
+  const Index high = std::max(low, room < 0 ? 0 : std::min(count, room / period + 1));
+  if (low + (count - high) > edge_slices_max)
+    throw_error(ErrorCode::unsupported,
+                "an overlap of {} and {} cells makes {} slices of one part reach over the edge, at most {} may", a, b,
+                low + (count - high), edge_slices_max);
+  auto append_alone = [&](Index k) {
+    const Index start = first + k * period;
+    append(start, std::min(size, extent_ - start), period, 1);
+  };
+  for (Index k = 0; k < low; ++k) append_alone(k);
+  if (high > low) append(first + low * period, size, period, high - low);
+  for (Index k = high; k < count; ++k) append_alone(k);
+  return out;
+}
+
+Index AxisParts::slice_count(Index part) const {
+  Index out = 0;
+  for (const SliceFamily& f : slices(part)) out += f.count;
+  return out;
+}
+
+Index AxisParts::local_extent(Index part) const {
+  const std::vector<SliceFamily> all = slices(part);
+  return all.empty() ? 0 : all.back().local + all.back().count * all.back().pitch;
+}
+
+Index AxisParts::owned_count(Index part) const {
+  Index out = 0;
+  for (const SliceFamily& f : slices(part)) out += f.count * f.length;
+  return out;
+}
+
+Index AxisParts::owner(Index cell) const {
+  if (cell < 0 || cell >= extent_)
+    throw_error(ErrorCode::invalid_use, "cell {} is outside the extent {}", cell, extent_);
+  switch (partition_.kind) {
+    case PartitionKind::whole:
+      return 0;
+    case PartitionKind::cyclic:
+      return cell / partition_.block_size % parts_;
+    default:
+      return block_owner(cell);
+  }
+}
+
+bool AxisParts::owns(Index part, Index cell) const {
+  return local_of(part, cell).has_value();
+}
+
+std::optional<Index> AxisParts::local_of(Index part, Index cell) const {
+  for (const SliceFamily& f : slices(part)) {
+    if (cell < f.start) continue;
+    const Index k = f.count > 1 ? std::min((cell - f.start) / f.period, f.count - 1) : 0;
+    const Index offset = cell - f.start - k * f.period;
+    if (offset < f.length) return f.local + k * f.pitch + f.left + offset;
+  }
+  return std::nullopt;
+}
+
+LocalCell AxisParts::cell_of(Index part, Index local) const {
+  for (const SliceFamily& f : slices(part)) {
+    if (local < f.local || local >= f.local + f.count * f.pitch) continue;
+    const Index k = (local - f.local) / f.pitch;
+    const Index offset = local - f.local - k * f.pitch - f.left;
+    return {f.start + k * f.period + offset, offset >= 0 && offset < f.length};
+  }
+  throw_error(ErrorCode::invalid_use, "local index {} is outside the local extent {} of part {}", local,
+              local_extent(part), part);
+}
+
+std::vector<Index> AxisParts::parts_touching(Interval within) const {
+  within = intersect(within, {0, extent_});
+  std::vector<Index> out;
+  if (within.empty()) return out;
+  auto append = [&](Index first, Index last) {
+    for (Index p = first; p <= last; ++p) out.push_back(p);
+  };
+  if (partition_.kind == PartitionKind::whole) {
+    append(0, parts_ - 1);
+  } else if (partition_.kind == PartitionKind::cyclic) {
+    const Index first = within.lower / partition_.block_size, last = (within.upper - 1) / partition_.block_size;
+    if (last - first + 1 >= parts_) {
+      append(0, parts_ - 1);
+    } else if (first % parts_ <= last % parts_) {
+      append(first % parts_, last % parts_);
+    } else {
+      append(0, last % parts_);
+      append(first % parts_, parts_ - 1);
+    }
+  } else {
+    // An interface is owned by the parts on both sides of it.
+    const Index slack = partition_.points == Points::interfaces ? 1 : 0;
+    append(block_owner(std::max<Index>(0, within.lower - slack)), block_owner(within.upper - 1));
+  }
+  return out;
+}
+
+}  // namespace tranship

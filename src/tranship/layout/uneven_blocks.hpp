@@ -1,0 +1,17 @@
+// Blocks whose first and last part have one size and all others another, as weather models cut the tiles of a cubed
+// sphere whose edges cost more (or less) than its interior. The bounds make an irregular partition.
+#pragma once
+
+#include <vector>
+
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// parts + 1 bounds of `extent` cells in which the edge parts are as near to `edge_interior_ratio` times the interior
+/// parts as whole cells allow. The search is NDSL's: from the ideal edge size, rounded half to even, down to 1 and then
+/// up; an ideal of one cell or less is never enlarged. Throws `invalid_use` for an odd extent on an even number of
+/// parts, which no symmetric cut serves, and where the search finds nothing. Time grows with `parts` only.
+std::vector<Index> uneven_block_bounds(Index extent, Index parts, double edge_interior_ratio);
+
+}  // namespace tranship
