@@ -1,0 +1,72 @@
+// One dimension of planning: which cells of a source part a target part wants, as runs.
+//
+// The source owns periodic families of slices, the target wants periodic families of intervals. Two such families meet
+// in families again: with g = gcd of the periods, a slice and an interval whose distance is c can only meet when g
+// divides their phase difference plus c, so at most ceil(W/g) distances count (W: the window of distances at which they
+// touch), and each gives one run by one extended gcd. Nothing here depends on the extent. N dimensions are products of
+// this.
+#pragma once
+
+#include <vector>
+
+#include <tranship/layout/partition.hpp>
+
+namespace tranship {
+
+/// `count` stretches of `length` cells along one dimension, in local indices of both sides. Cell i of repeat k is read
+/// at source + k*source_pitch + i*source_step and written at target + k*target_pitch + i*target_step.
+struct Run {
+  Index source = 0;
+  Index target = 0;
+  Index length = 0;
+  Index count = 1;
+  Index source_step = 1;
+  Index target_step = 1;
+  Index source_pitch = 0;
+  Index target_pitch = 0;
+
+  Index cells() const noexcept { return length * count; }
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+/// The stretch of a slice, relative to its first owned cell, that a target part wants, and how its coordinates continue
+/// in the source: y = sign * x + offset.
+struct AxisWant {
+  SliceFamily family;
+  Index lower = 0;
+  Index upper = 0;
+  int sign = 1;
+  Index offset = 0;
+
+  /// The wanted cells of the first slice, in source coordinates.
+  Interval source_interval() const noexcept;
+};
+
+/// Appends the runs that source part `part` gives to `want`. A cell that several parts own (an interface between two)
+/// is given by exactly one of them: the one next to the slice that wants it.
+void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs);
+
+/// Parts of the source that may give something to `want`, increasing; all other parts give nothing. Of replicas only
+/// part 0.
+std::vector<Index> parts_giving(const AxisParts& source, const AxisWant& want);
+
+/// What becomes of a stretch of a slice: cells that a source gives, zeros, or copies of a cell of the same local array.
+enum class AxisPieceKind : std::uint8_t { given, zero, replicated };
+
+struct AxisPiece {
+  AxisPieceKind kind = AxisPieceKind::given;
+  AxisWant want;
+  Index from_local = 0;  ///< replicated: local index of the cell to copy
+
+  /// The stretch on the target's side alone; of a replicated piece with its source in the same local array.
+  Run local_run() const noexcept;
+};
+
+/// Cuts the stretch [lower, upper) of a family's slices at the edges of the array and applies the edge policies. Cells
+/// beyond an open edge are left out.
+std::vector<AxisPiece> resolve_edges(const AxisParts& target, const SliceFamily& family, Index lower, Index upper);
+
+/// All that one part stores along one dimension, cut at the edges.
+std::vector<AxisPiece> stored_pieces(const AxisParts& target, Index part);
+
+}  // namespace tranship

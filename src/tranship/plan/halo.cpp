@@ -1,0 +1,478 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/halo_interval.hpp>
+#include <tranship/plan/fills.hpp>
+#include <tranship/plan/halo.hpp>
+
+namespace tranship {
+namespace {
+
+/// A product of stretches that one part wants: per dimension a family of slices and cells relative to its slices.
+struct WantedBox {
+  std::vector<SliceFamily> families;
+  Box box;
+};
+
+Index depth_of(const Indices& depth, int d, Index stored) {
+  return depth.empty() ? stored : depth[d];
+}
+
+void check_options(const Distribution& array, const HaloOptions& options) {
+  const int dims = array.dims();
+  auto check = [&](Index wanted, Index stored, int d, const char* side) {
+    if (wanted > stored)
+      throw_error(ErrorCode::invalid_use, "the halo reaches {} cells {} in dimension {}, the overlap stores {}", wanted,
+                  side, d, stored);
+  };
+  for (const Indices* depth : {&options.depth_low, &options.depth_high}) {
+    if (!depth->empty() && depth->size() != dims)
+      throw_error(ErrorCode::invalid_use, "halo depths for {} dimensions of an array of {}", depth->size(), dims);
+    for (int d = 0; d < depth->size(); ++d)
+      if ((*depth)[d] < 0)
+        throw_error(ErrorCode::invalid_use, "halo depth {} in dimension {} is negative", (*depth)[d], d);
+  }
+  for (int d = 0; d < dims; ++d) {
+    const Overlap& overlap = array.axis(d).partition().overlap;
+    check(depth_of(options.depth_low, d, overlap.left.width), overlap.left.width, d, "to the left");
+    check(depth_of(options.depth_high, d, overlap.right.width), overlap.right.width, d, "to the right");
+    for (const Indices& offset : options.stencil.offsets) {
+      if (offset.size() != dims)
+        throw_error(ErrorCode::invalid_use, "a stencil offset of {} dimensions for an array of {}", offset.size(),
+                    dims);
+      check(-offset[d], overlap.left.width, d, "to the left");
+      check(offset[d], overlap.right.width, d, "to the right");
+    }
+  }
+}
+
+/// What lies beyond a replicated edge copies cells of the same local array at that edge, which must be wanted, too.
+/// Appends them, slice by slice relative to the first owned cells.
+void append_copied(const Distribution& array, const std::vector<SliceFamily>& families, std::vector<Box>& boxes) {
+  auto append = [&](Box box, int d, EdgePolicy edge, Index edge_cell, Index local_cell) {
+    if (edge != EdgePolicy::replicate && edge != EdgePolicy::replicate_local) return;
+    box.lower[d] = edge == EdgePolicy::replicate ? edge_cell : local_cell;
+    box.upper[d] = box.lower[d] + 1;
+    boxes.push_back(box);
+  };
+  for (int d = 0; d < array.dims(); ++d) {
+    const SliceFamily& f = families[d];
+    if (f.count > 1) continue;  // reaches no edge
+    const Overlap& overlap = array.axis(d).partition().overlap;
+    const Index extent = array.extents()[d];
+    for (std::size_t i = 0, count = boxes.size(); i < count; ++i) {
+      const Box box = boxes[i];
+      if (box.empty()) continue;
+      if (f.start + box.lower[d] < 0) append(box, d, overlap.left.edge, -f.start, 0);
+      if (f.start + box.upper[d] > extent) append(box, d, overlap.right.edge, extent - 1 - f.start, f.length - 1);
+    }
+  }
+}
+
+/// All that the part at `coordinates` wants, in an order that every rank computes alike.
+std::vector<WantedBox> wanted_boxes(const Distribution& array, const Indices& coordinates, const HaloOptions& options) {
+  const int dims = array.dims();
+  std::vector<std::vector<SliceFamily>> families;
+  Indices counts;
+  for (int d = 0; d < dims; ++d) {
+    families.push_back(array.axis(d).slices(coordinates[d]));
+    counts.push_back(Index(families[d].size()));
+  }
+  std::vector<WantedBox> out;
+  for_each_coordinate(counts, [&](const Indices& at) {
+    WantedBox wanted;
+    Box owned, stored;
+    for (int d = 0; d < dims; ++d) {
+      const SliceFamily& f = families[d][at[d]];
+      wanted.families.push_back(f);
+      owned.lower.push_back(0);
+      owned.upper.push_back(f.length);
+      stored.lower.push_back(-std::min(f.left, depth_of(options.depth_low, d, f.left)));
+      stored.upper.push_back(f.length + std::min(f.right, depth_of(options.depth_high, d, f.right)));
+    }
+    std::vector<Box> boxes;
+    switch (options.stencil.kind) {
+      case StencilKind::box:
+        boxes.push_back(stored);
+        break;
+      case StencilKind::star:
+        for (int d = 0; d < dims; ++d) {
+          Box beam = owned;
+          beam.lower[d] = stored.lower[d];
+          beam.upper[d] = stored.upper[d];
+          boxes.push_back(beam);
+        }
+        break;
+      case StencilKind::offsets:
+        for (const Indices& offset : options.stencil.offsets)
+          boxes.push_back(intersect(shifted(owned, offset), stored));
+        append_copied(array, wanted.families, boxes);
+        break;
+    }
+    for (const Box& box : disjoint_union(boxes, owned)) {
+      wanted.box = box;
+      out.push_back(wanted);
+    }
+  });
+  return out;
+}
+
+/// Where part of a slot's index space is found: another slot, and per dimension how coordinates continue there.
+struct Image {
+  int source_slot = 0;
+  ElementMap map = ElementMap::copy;
+  std::vector<int> source_dims;
+  std::vector<bool> tiled;        ///< dimensions that the tiling continues; the others follow their edge policies
+  std::vector<int> signs;         ///< of tiled dimensions
+  Indices offsets;                ///< likewise
+  std::vector<Interval> regions;  ///< likewise, in the slot's coordinates
+};
+
+/// The pieces of a wanted stretch along dimension d that an image gives.
+std::vector<AxisPiece> image_pieces(const AxisParts& target, const Image& image, int d, const SliceFamily& family,
+                                    Index lower, Index upper) {
+  if (!image.tiled[d]) return resolve_edges(target, family, lower, upper);
+  AxisWant want{family, lower, upper, image.signs[d], image.offsets[d]};
+  if (family.count == 1) {
+    const Interval cut = intersect(image.regions[d], {family.start + lower, family.start + upper});
+    if (cut.empty()) return {};
+    want.lower = cut.lower - family.start;
+    want.upper = cut.upper - family.start;
+  } else if (!image.regions[d].contains(family.start + lower)) {
+    return {};  // slices of a family of several lie within the tile, and so within one image
+  }
+  return {{AxisPieceKind::given, want}};
+}
+
+std::vector<Run> runs_from(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces) {
+  std::vector<Run> runs;
+  for (const AxisPiece& piece : pieces)
+    if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, runs);
+  return runs;
+}
+
+class HaloPlanner {
+ public:
+  HaloPlanner(std::vector<const ArraySpec*> slots, const HaloOptions& options, Rank rank)
+      : slots_(std::move(slots)), options_(options) {
+    plan_.kind = PlanKind::halo;
+    plan_.rank = rank;
+    for (const ArraySpec* spec : slots_)
+      plan_.slots.push_back({spec->type, spec->distribution.local_extents(rank), fingerprint_of(*spec)});
+  }
+
+  void add(int target_slot, const std::vector<Image>& images) {
+    if (array(target_slot).replicated())
+      throw_error(ErrorCode::unsupported,
+                  "the halo of array {}, which is replicated, is not defined: exchange one replica, then copy it",
+                  target_slot);
+    receive(target_slot, images);
+    send(target_slot, images);
+  }
+
+  /// A star forest: every ghost from its owner.
+  void add_indexed(int slot) {
+    const Distribution& d = array(slot);
+    Index inner = 1;
+    for (int k = d.indexed_dims(); k < d.dims(); ++k) inner *= d.extents()[k];
+    if (inner == 0) return;
+    const IndexedTransfer empty{.source_slot = slot, .target_slot = slot, .inner = inner};
+    const std::optional<Index> me = d.grid().ordinal_of(plan_.rank);
+    if (!me) return;
+    const IndexedPart& part = d.indexed_part(*me);
+    std::map<Rank, IndexedTransfer> receives, sends;
+    auto append = [&](std::map<Rank, IndexedTransfer>& lists, Index peer, Index from, Index to) {
+      IndexedTransfer& list = lists.try_emplace(d.grid().rank_at(peer), empty).first->second;
+      list.source_cells.push_back(from);
+      list.target_cells.push_back(to);
+    };
+    for (Index i = 0; i < Index(part.ghosts.size()); ++i) {
+      const Distribution::IdPlace owner = d.place_of_id(part.ghosts[i]);
+      append(receives, owner.ordinal, owner.local, Index(part.owned.size()) + i);
+    }
+    for (Index i = 0; i < Index(part.owned.size()); ++i)
+      for (const Distribution::IdPlace& ghost : d.ghosts_of_id(part.owned[i]))
+        append(sends, ghost.ordinal, i, ghost.local);
+    for (auto& [peer, list] : sends) sort_by_target(list);
+    for (auto& [peer, list] : receives) plan_.indexed_receives.emplace_back(std::move(list)).peer = peer;
+    for (auto& [peer, list] : sends) plan_.indexed_sends.emplace_back(std::move(list)).peer = peer;
+  }
+
+  TransferPlan take() { return std::move(plan_); }
+
+ private:
+  const Distribution& array(int slot) const { return slots_[slot]->distribution; }
+
+  TransferGroup group_of(int target_slot, const Image& image) const {
+    TransferGroup group{.source_slot = image.source_slot,
+                        .target_slot = target_slot,
+                        .map = image.map,
+                        .source_dims = image.source_dims};
+    for (int d = 0; d < array(target_slot).dims(); ++d) group.target_dims.push_back(d);
+    return group;
+  }
+
+  void receive(int target_slot, const std::vector<Image>& images) {
+    const Distribution& target = array(target_slot);
+    const std::optional<Place> place = target.grid().place_of(plan_.rank);
+    if (!place) return;
+    const int dims = target.dims();
+    for (const WantedBox& wanted : wanted_boxes(target, place->coordinates, options_)) {
+      for (const Image& image : images) {
+        const Distribution& source = array(image.source_slot);
+        TransferGroup group = group_of(target_slot, image);
+        std::vector<std::vector<AxisPiece>> pieces;
+        for (int d = 0; d < dims; ++d) {
+          const AxisParts& axis = source.axis(image.source_dims[d]);
+          pieces.push_back(
+              image_pieces(target.axis(d), image, d, wanted.families[d], wanted.box.lower[d], wanted.box.upper[d]));
+          std::set<Index> parts;
+          for (const AxisPiece& piece : pieces[d])
+            if (piece.kind == AxisPieceKind::given)
+              for (const Index part : parts_giving(axis, piece.want)) parts.insert(part);
+          std::vector<AxisEntry>& entries = group.axes.emplace_back();
+          for (const Index part : parts)
+            if (std::vector<Run> runs = runs_from(axis, part, pieces[d]); !runs.empty())
+              entries.push_back({part, std::move(runs)});
+        }
+        append_fills(target_slot, pieces, plan_.fills_after);
+        if (group.combinations() == 0) continue;
+        Indices counts;
+        for (const auto& entries : group.axes) counts.push_back(Index(entries.size()));
+        for_each_coordinate(counts, [&](const Indices& at) {
+          Place from{.coordinates = Indices::filled(dims, 0)};
+          for (int d = 0; d < dims; ++d) from.coordinates[group.source_dims[d]] = group.axes[d][at[d]].peer;
+          group.peers.push_back(source.grid().rank_of(from));
+        });
+        plan_.receives.push_back(std::move(group));
+      }
+    }
+  }
+
+  /// Coordinates along dimension d of the target whose overlap may hold cells of this rank's source part.
+  std::vector<Index> readers(const AxisParts& target, const AxisParts& source, Index part, const Image& image,
+                             int d) const {
+    std::vector<Index> out;
+    std::vector<Run> runs;
+    for (Index q = 0; q < target.parts(); ++q) {
+      runs.clear();
+      for (const SliceFamily& f : target.slices(q))
+        for (const AxisPiece& piece : image_pieces(target, image, d, f, -f.left, f.length + f.right))
+          if (piece.kind == AxisPieceKind::given && runs.empty()) append_runs(source, part, piece.want, runs);
+      if (!runs.empty()) out.push_back(q);
+    }
+    return out;
+  }
+
+  void send(int target_slot, const std::vector<Image>& images) {
+    const Distribution& target = array(target_slot);
+    const int dims = target.dims();
+    // All parts that may read from this rank, by ordinal.
+    std::set<Index> reading;
+    for (const Image& image : images) {
+      const Distribution& source = array(image.source_slot);
+      const std::optional<Place> me = source.grid().place_of(plan_.rank);
+      if (!me) continue;
+      std::vector<std::vector<Index>> coordinates;
+      Indices counts;
+      for (int d = 0; d < dims; ++d) {
+        const int e = image.source_dims[d];
+        coordinates.push_back(readers(target.axis(d), source.axis(e), me->coordinates[e], image, d));
+        counts.push_back(Index(coordinates[d].size()));
+      }
+      for_each_coordinate(counts, [&](const Indices& at) {
+        Place place;
+        for (int d = 0; d < dims; ++d) place.coordinates.push_back(coordinates[d][at[d]]);
+        reading.insert(target.grid().ordinal_of(place));
+      });
+    }
+    for (const Index ordinal : reading) {
+      for (const WantedBox& wanted : wanted_boxes(target, target.grid().place_at(ordinal).coordinates, options_)) {
+        for (const Image& image : images) {
+          const Distribution& source = array(image.source_slot);
+          const std::optional<Place> me = source.grid().place_of(plan_.rank);
+          if (!me) continue;
+          TransferGroup group = group_of(target_slot, image);
+          for (int d = 0; d < dims; ++d) {
+            const int e = image.source_dims[d];
+            std::vector<Run> runs = runs_from(
+                source.axis(e), me->coordinates[e],
+                image_pieces(target.axis(d), image, d, wanted.families[d], wanted.box.lower[d], wanted.box.upper[d]));
+            if (runs.empty()) break;
+            group.axes.push_back({{me->coordinates[e], std::move(runs)}});
+          }
+          if (int(group.axes.size()) != dims) continue;
+          group.peers.push_back(target.grid().rank_at(ordinal));
+          plan_.sends.push_back(std::move(group));
+        }
+      }
+    }
+  }
+
+  std::vector<const ArraySpec*> slots_;
+  const HaloOptions& options_;
+  TransferPlan plan_;
+};
+
+Image plain_image(int slot, int dims) {
+  Image image{.source_slot = slot};
+  for (int d = 0; d < dims; ++d) image.source_dims.push_back(d);
+  image.tiled.assign(dims, false);
+  image.signs.assign(dims, 1);
+  image.offsets = Indices::filled(dims, 0);
+  image.regions.resize(dims);
+  return image;
+}
+
+}  // namespace
+
+TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options) {
+  std::vector<const ArraySpec*> slots;
+  for (const ArraySpec& field : fields) {
+    slots.push_back(&field);
+    if (!field.distribution.is_indexed()) check_options(field.distribution, options);
+  }
+  HaloPlanner planner(std::move(slots), options, rank);
+  for (int slot = 0; slot < int(fields.size()); ++slot) {
+    const Distribution& array = fields[slot].distribution;
+    if (array.is_indexed())
+      planner.add_indexed(slot);
+    else
+      planner.add(slot, {plain_image(slot, array.dims())});
+  }
+  return planner.take();
+}
+
+TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
+                       const TiledHaloOptions& options) {
+  const int tiles = tiling.tiles();
+  const int tile_dims = tiling.dims();
+  std::vector<const ArraySpec*> slots;
+  // Of each field, the vector it is a component of and which component; -1 for a scalar.
+  struct Component {
+    int vector = -1;
+    int dim = -1;
+  };
+  std::vector<Component> components(fields.size());
+  for (int v = 0; v < int(options.vectors.size()); ++v) {
+    if (int(options.vectors[v].size()) != tile_dims)
+      throw_error(ErrorCode::invalid_use, "vector {} has {} components on a tiling of {} dimensions", v,
+                  options.vectors[v].size(), tile_dims);
+    for (int k = 0; k < tile_dims; ++k) {
+      const int f = options.vectors[v][k];
+      if (f < 0 || f >= int(fields.size()))
+        throw_error(ErrorCode::invalid_use, "vector {} names field {}, there are {}", v, f, fields.size());
+      if (components[f].vector >= 0)
+        throw_error(ErrorCode::invalid_use, "field {} is a component of vector {} and of vector {}", f,
+                    components[f].vector, v);
+      components[f] = {v, k};
+    }
+  }
+  for (int f = 0; f < int(fields.size()); ++f) {
+    const TiledField& field = fields[f];
+    if (int(field.tiles.size()) != tiles)
+      throw_error(ErrorCode::invalid_use, "field {} has {} arrays, the tiling has {} tiles", f, field.tiles.size(),
+                  tiles);
+    if (int(field.tile_dims.size()) != tile_dims)
+      throw_error(ErrorCode::invalid_use, "field {} names {} tile dimensions, the tiling has {}", f,
+                  field.tile_dims.size(), tile_dims);
+    for (int t = 0; t < tiles; ++t) {
+      const Distribution& array = field.tiles[t].distribution;
+      if (array.is_indexed()) throw_error(ErrorCode::unsupported, "field {} on tile {} is indexed", f, t);
+      check_options(array, options);
+      unsigned seen = 0;
+      for (int k = 0; k < tile_dims; ++k) {
+        const int d = field.tile_dims[k];
+        if (d < 0 || d >= array.dims() || (seen >> d & 1))
+          throw_error(ErrorCode::invalid_use, "field {} names dimension {} of an array of {} as tile dimension {}", f,
+                      d, array.dims(), k);
+        seen |= 1u << d;
+        const AxisParts& axis = array.axis(d);
+        if (axis.period() != tiling.extents(t)[k])
+          throw_error(ErrorCode::mismatch, "field {} has {} cells in tile dimension {} of tile {}, the tiling has {}",
+                      f, axis.period(), k, t, tiling.extents(t)[k]);
+        for (const OverlapSide& side : {axis.partition().overlap.left, axis.partition().overlap.right})
+          if (side.width > 0 && side.edge != EdgePolicy::open)
+            throw_error(ErrorCode::invalid_use,
+                        "field {} has edge policy {} in tile dimension {}; a tiling continues only open edges", f,
+                        name_of(side.edge), k);
+      }
+      slots.push_back(&field.tiles[t]);
+    }
+  }
+
+  HaloPlanner planner(std::move(slots), options, rank);
+  for (int f = 0; f < int(fields.size()); ++f) {
+    const TiledField& field = fields[f];
+    for (int t = 0; t < tiles; ++t) {
+      const Distribution& array = field.tiles[t].distribution;
+      Indices low, high;
+      for (int k = 0; k < tile_dims; ++k) {
+        const Overlap& overlap = array.axis(field.tile_dims[k]).partition().overlap;
+        low.push_back(overlap.left.width);
+        high.push_back(overlap.right.width);
+      }
+      std::vector<Image> images;
+      for (const TileImage& tile : tiling.images(t, low, high)) {
+        int source_field = f;
+        int sign = 1;
+        if (components[f].vector >= 0) {
+          const VectorComponent from = vector_component(tile.map, components[f].dim);
+          source_field = options.vectors[components[f].vector][from.component];
+          sign = from.sign;
+        }
+        const TiledField& source = fields[source_field];
+        const ArraySpec& source_spec = source.tiles[tile.tile];
+        if (source_spec.type != field.tiles[t].type)
+          throw_error(ErrorCode::mismatch, "vector components {} and {} have elements {} and {}", f, source_field,
+                      name_of(field.tiles[t].type), name_of(source_spec.type));
+        if (sign < 0 && source_spec.type == ElementType::bool8)
+          throw_error(ErrorCode::invalid_use, "field {} of type {} cannot be negated across an edge", f,
+                      name_of(source_spec.type));
+        Image image = plain_image(source_field * tiles + tile.tile, array.dims());
+        image.map = sign < 0 ? ElementMap::negate : ElementMap::copy;
+        // Dimensions that are not the tile's follow each other in order.
+        std::vector<int> others_target, others_source;
+        for (int d = 0; d < array.dims(); ++d) {
+          if (std::find(field.tile_dims.begin(), field.tile_dims.end(), d) == field.tile_dims.end())
+            others_target.push_back(d);
+          if (std::find(source.tile_dims.begin(), source.tile_dims.end(), d) == source.tile_dims.end())
+            others_source.push_back(d);
+        }
+        if (source_spec.distribution.dims() != array.dims())
+          throw_error(ErrorCode::mismatch, "vector components {} and {} have {} and {} dimensions", f, source_field,
+                      array.dims(), source_spec.distribution.dims());
+        for (std::size_t i = 0; i < others_target.size(); ++i) image.source_dims[others_target[i]] = others_source[i];
+        for (int k = 0; k < tile_dims; ++k) {
+          const int d = field.tile_dims[k];
+          const int e = source.tile_dims[tile.map.image_dim(k)];
+          const Points points = array.axis(d).partition().points;
+          if (source_spec.distribution.axis(e).partition().points != points)
+            throw_error(
+                ErrorCode::invalid_use,
+                "field {} counts {} in tile dimension {}, but across the edge to tile {} its neighbour counts {}", f,
+                points == Points::cells ? "cells" : "interfaces", k, tile.tile,
+                points == Points::cells ? "interfaces" : "cells");
+          image.tiled[d] = true;
+          image.source_dims[d] = e;
+          image.signs[d] = tile.map.sign(k);
+          image.offsets[d] = tile.map.apply(k, 0, points);
+          image.regions[d] =
+              points == Points::cells ? tile.region[k] : interfaces_of(tile.region[k], tiling.extents(t)[k]);
+        }
+        for (std::size_t i = 0; i < others_target.size(); ++i)
+          if (source_spec.distribution.extents()[others_source[i]] != array.extents()[others_target[i]])
+            throw_error(ErrorCode::mismatch, "dimension {} of field {} has {} cells, of field {} {}", others_target[i],
+                        f, array.extents()[others_target[i]], source_field,
+                        source_spec.distribution.extents()[others_source[i]]);
+        images.push_back(std::move(image));
+      }
+      planner.add(f * tiles + t, images);
+    }
+  }
+  return planner.take();
+}
+
+}  // namespace tranship

@@ -1,0 +1,57 @@
+// Planning a halo exchange: fill the overlap of every slice from the owners of its cells.
+//
+// One planner for all: a box, star or any stencil of offsets; one distribution or several fused; toroidal edges; tiles
+// joined by a Tiling, where rotation, component swaps and signs follow from the edge's index map; star forests.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include <tranship/layout/tiling.hpp>
+#include <tranship/plan/transfer_plan.hpp>
+
+namespace tranship {
+
+enum class StencilKind : std::uint8_t {
+  box,      ///< all overlap cells, corners included
+  star,     ///< overlap cells beyond one side only: no corners
+  offsets,  ///< exactly the cells that some owned cell reaches by one of the offsets (and the cells at replicated edges
+            ///< that these are copies of)
+};
+
+struct Stencil {
+  StencilKind kind = StencilKind::box;
+  std::vector<Indices> offsets = {};
+};
+
+struct HaloOptions {
+  Stencil stencil = {};
+  /// Overlap cells to fill per dimension, at most what is stored; empty: all.
+  Indices depth_low = {};
+  Indices depth_high = {};
+};
+
+/// The halo of several arrays at once (slots in the order given): what goes from one rank to another is one message.
+/// The arrays may differ in everything. Throws `invalid_use` when a depth or an offset reaches beyond the stored
+/// overlap.
+TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options = {});
+
+/// A field on a tiling: one array per tile, and which of its dimensions are the tile's.
+struct TiledField {
+  std::vector<ArraySpec> tiles;
+  std::vector<int> tile_dims;
+};
+
+struct TiledHaloOptions : HaloOptions {
+  /// Vectors: each lists the fields that are the components along tile dimensions 0, 1, ... Crossing an edge swaps and
+  /// negates them as the edge's map says.
+  std::vector<std::vector<int>> vectors = {};
+};
+
+/// The halo of fields on a tiling. The slot of field f on tile t is f * tiles + t. In the tile dimensions the edge
+/// policy must be `open`: the tiling continues the tile there, and cells that it does not reach (a cube's corners) are
+/// left alone.
+TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
+                       const TiledHaloOptions& options = {});
+
+}  // namespace tranship

@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/plan/fills.hpp>
+#include <tranship/plan/indexed_redistribution.hpp>
+
+namespace tranship {
+namespace {
+
+void check_trailing_whole(const Distribution& d, int leading) {
+  if (d.is_indexed()) {
+    if (d.indexed_dims() != leading)
+      throw_error(ErrorCode::unsupported, "one side indexes the first {} dimensions, the other the first {}", leading,
+                  d.indexed_dims());
+    return;
+  }
+  for (int k = leading; k < d.dims(); ++k)
+    if (d.axis(k).partition().kind != PartitionKind::whole || d.axis(k).partition().overlap != Overlap{})
+      throw_error(ErrorCode::unsupported,
+                  "dimension {} is beyond the {} indexed ones and must be whole without overlap", k, leading);
+}
+
+/// Where a cell of one dimension is stored: a part and a local index. Every cell of every part, in a table by cell.
+class StoredCells {
+ public:
+  struct Copy {
+    Index part;
+    Index local;
+  };
+
+  explicit StoredCells(const AxisParts& axis) : by_cell_(axis.extent()) {
+    for (Index part = 0; part < axis.parts(); ++part) {
+      extents_.push_back(axis.local_extent(part));
+      for (const AxisPiece& piece : stored_pieces(axis, part)) {
+        if (piece.kind != AxisPieceKind::given) continue;
+        const AxisWant& want = piece.want;
+        const SliceFamily& f = want.family;
+        for (Index n = 0; n < f.count; ++n)
+          for (Index i = want.lower; i < want.upper; ++i)
+            by_cell_[f.start + n * f.period + i + want.offset].push_back({part, f.local + n * f.pitch + f.left + i});
+      }
+    }
+  }
+
+  const std::vector<Copy>& of(Index cell) const { return by_cell_[cell]; }
+  Index local_extent(Index part) const { return extents_[part]; }
+
+ private:
+  std::vector<std::vector<Copy>> by_cell_;
+  std::vector<Index> extents_;
+};
+
+class IndexedPlanner {
+ public:
+  IndexedPlanner(const Distribution& source, const Distribution& target, const RedistributionOptions& options)
+      : source_(source),
+        target_(target),
+        options_(options),
+        leading_(source.is_indexed() ? source.indexed_dims() : target.indexed_dims()) {
+    check_trailing_whole(source, leading_);
+    check_trailing_whole(target, leading_);
+    for (int d = leading_; d < source.dims(); ++d) inner_ *= source.extents()[d];
+  }
+
+  Index inner() const { return inner_; }
+
+  /// What `rank` wants, in the order of its local array: `f(owner, cell on the owner, cell here)`.
+  void for_each_wanted(Rank rank, FunctionRef<void(Rank, Index, Index)> f) const {
+    for_each_stored(rank, [&](Index local, const Indices& cell) {
+      const Rank owner = owner_for(cell, rank);
+      if (owner < 0)
+        throw_error(ErrorCode::mismatch, "rank {} wants cell [{}], which no rank owns in the source", rank,
+                    to_string(cell));
+      f(owner, local_of(owner, cell), local);
+    });
+  }
+
+  /// What others want of `rank`, in no order: `f(reader, cell here, cell on the reader)`.
+  void for_each_given(Rank rank, FunctionRef<void(Rank, Index, Index)> f) const {
+    std::vector<StoredCells> axes;
+    if (!target_.is_indexed())
+      for (int d = 0; d < leading_; ++d) axes.emplace_back(target_.axis(d));
+    for_each_owned(rank, [&](Index local, const Indices& cell) {
+      for_each_reader(axes, cell, [&](Rank reader, Index there) {
+        if (owner_for(cell, reader) == rank) f(reader, local, there);
+      });
+    });
+  }
+
+ private:
+  Indices cell_of_id(Index id) const {
+    Indices cell = Indices::filled(source_.dims(), 0);
+    for (int d = leading_ - 1; d >= 0; --d) {
+      cell[d] = id % source_.extents()[d];
+      id /= source_.extents()[d];
+    }
+    return cell;
+  }
+
+  Index id_of(const Indices& cell) const {
+    Index id = 0;
+    for (int d = 0; d < leading_; ++d) id = id * source_.extents()[d] + cell[d];
+    return id;
+  }
+
+  Rank owner_for(const Indices& cell, Rank reader) const {
+    if (source_.is_indexed() || !source_.replicated()) return source_.owner(cell);
+    return nearest_owner(source_.owners(cell), reader, options_.distance);
+  }
+
+  /// Local index, counted through the leading dimensions, of a cell that a source rank owns.
+  Index local_of(Rank owner, const Indices& cell) const {
+    const Indices local = *source_.local_of(owner, cell);
+    if (source_.is_indexed()) return local[0];
+    const Indices extents = source_.local_extents(owner);
+    Index out = 0;
+    for (int k = 0; k < leading_; ++k) out = out * extents[k] + local[k];
+    return out;
+  }
+
+  /// All cells within the array that a target rank stores, ghosts and overlap included, in local order.
+  void for_each_stored(Rank rank, FunctionRef<void(Index local, const Indices& cell)> f) const {
+    if (target_.is_indexed()) {
+      const std::optional<Index> ordinal = target_.grid().ordinal_of(rank);
+      if (!ordinal) return;
+      const IndexedPart& part = target_.indexed_part(*ordinal);
+      Index local = 0;
+      for (const auto* ids : {&part.owned, &part.ghosts})
+        for (const Index id : *ids) f(local++, cell_of_id(id));
+      return;
+    }
+    const std::optional<Place> place = target_.grid().place_of(rank);
+    if (!place) return;
+    // Per dimension the cell behind every local index, -1 where the edge policies give none.
+    std::vector<std::vector<Index>> cells(leading_);
+    Indices counts;
+    for (int k = 0; k < leading_; ++k) {
+      const AxisParts& axis = target_.axis(k);
+      cells[k].assign(axis.local_extent(place->coordinates[k]), -1);
+      for (const AxisPiece& piece : stored_pieces(axis, place->coordinates[k])) {
+        if (piece.kind != AxisPieceKind::given) continue;
+        const SliceFamily& slice = piece.want.family;
+        for (Index n = 0; n < slice.count; ++n)
+          for (Index i = piece.want.lower; i < piece.want.upper; ++i)
+            cells[k][slice.local + n * slice.pitch + slice.left + i] =
+                slice.start + n * slice.period + i + piece.want.offset;
+      }
+      counts.push_back(Index(cells[k].size()));
+    }
+    Index local = 0;
+    Indices cell = Indices::filled(source_.dims(), 0);
+    for_each_coordinate(counts, [&](const Indices& at) {
+      bool inside = true;
+      for (int k = 0; k < leading_; ++k) {
+        cell[k] = cells[k][at[k]];
+        inside &= cell[k] >= 0;
+      }
+      if (inside) f(local, cell);
+      ++local;
+    });
+  }
+
+  /// All cells that a source rank owns.
+  void for_each_owned(Rank rank, FunctionRef<void(Index local, const Indices& cell)> f) const {
+    if (source_.is_indexed()) {
+      const std::optional<Index> ordinal = source_.grid().ordinal_of(rank);
+      if (!ordinal) return;
+      Index local = 0;
+      for (const Index id : source_.indexed_part(*ordinal).owned) f(local++, cell_of_id(id));
+      return;
+    }
+    const std::optional<Place> place = source_.grid().place_of(rank);
+    if (!place) return;
+    struct Owned {
+      Index cell;
+      Index local;
+    };
+    std::vector<std::vector<Owned>> cells(leading_);
+    Indices counts, extents;
+    for (int k = 0; k < leading_; ++k) {
+      const AxisParts& axis = source_.axis(k);
+      for (const SliceFamily& slice : axis.slices(place->coordinates[k]))
+        for (Index n = 0; n < slice.count; ++n)
+          for (Index i = 0; i < slice.length; ++i)
+            cells[k].push_back({slice.start + n * slice.period + i, slice.local + n * slice.pitch + slice.left + i});
+      counts.push_back(Index(cells[k].size()));
+      extents.push_back(axis.local_extent(place->coordinates[k]));
+    }
+    Indices cell = Indices::filled(source_.dims(), 0);
+    for_each_coordinate(counts, [&](const Indices& at) {
+      Index local = 0;
+      for (int k = 0; k < leading_; ++k) {
+        cell[k] = cells[k][at[k]].cell;
+        local = local * extents[k] + cells[k][at[k]].local;
+      }
+      f(local, cell);
+    });
+  }
+
+  /// All places of the target that store a cell.
+  void for_each_reader(const std::vector<StoredCells>& axes, const Indices& cell,
+                       FunctionRef<void(Rank, Index)> f) const {
+    if (target_.is_indexed()) {
+      const Index id = id_of(cell);
+      if (const Distribution::IdPlace owner = target_.place_of_id(id); owner.ordinal >= 0)
+        f(target_.grid().rank_at(owner.ordinal), owner.local);
+      for (const Distribution::IdPlace& ghost : target_.ghosts_of_id(id))
+        f(target_.grid().rank_at(ghost.ordinal), ghost.local);
+      return;
+    }
+    // The trailing dimensions are whole: every coordinate of their grid axes has them.
+    Indices counts;
+    for (int d = 0; d < target_.dims(); ++d)
+      counts.push_back(d < leading_ ? Index(axes[d].of(cell[d]).size()) : target_.axis(d).parts());
+    for (Index replica = 0; replica < target_.grid().replicas(); ++replica)
+      for_each_coordinate(counts, [&](const Indices& at) {
+        Place place{.coordinates = at, .replica = replica};
+        Index local = 0;
+        for (int d = 0; d < leading_; ++d) {
+          const StoredCells::Copy& copy = axes[d].of(cell[d])[at[d]];
+          place.coordinates[d] = copy.part;
+          local = local * axes[d].local_extent(copy.part) + copy.local;
+        }
+        f(target_.grid().rank_of(place), local);
+      });
+  }
+
+  const Distribution& source_;
+  const Distribution& target_;
+  const RedistributionOptions& options_;
+  int leading_;
+  Index inner_ = 1;
+};
+
+}  // namespace
+
+Rank nearest_owner(const std::vector<Rank>& owners, Rank reader, const std::optional<Distance>& distance) {
+  double nearest = 0;
+  std::vector<Rank> ties;
+  for (const Rank owner : owners) {
+    const double d = distance ? (*distance)(reader, owner) : owner != reader;
+    if (ties.empty() || d < nearest) {
+      nearest = d;
+      ties.clear();
+    }
+    if (d == nearest) ties.push_back(owner);
+  }
+  return ties[reader % ties.size()];
+}
+
+void plan_indexed_redistribution(const Distribution& source, const Distribution& target,
+                                 const RedistributionOptions& options, TransferPlan& plan) {
+  const IndexedPlanner planner(source, target, options);
+  if (planner.inner() == 0) return;
+  const IndexedTransfer empty{.source_slot = 0, .target_slot = 1, .inner = planner.inner()};
+  std::map<Rank, IndexedTransfer> receives, sends;
+  auto append = [&](std::map<Rank, IndexedTransfer>& lists, Rank peer, Index from, Index to) {
+    IndexedTransfer& list = lists.try_emplace(peer, empty).first->second;
+    list.peer = peer;
+    list.source_cells.push_back(from);
+    list.target_cells.push_back(to);
+  };
+  planner.for_each_wanted(plan.rank, [&](Rank owner, Index from, Index to) { append(receives, owner, from, to); });
+  planner.for_each_given(plan.rank, [&](Rank reader, Index from, Index to) { append(sends, reader, from, to); });
+  for (auto& [peer, list] : receives) plan.indexed_receives.push_back(std::move(list));
+  for (auto& [peer, list] : sends) {
+    sort_by_target(list);
+    plan.indexed_sends.push_back(std::move(list));
+  }
+  if (!target.is_indexed())
+    if (const std::optional<Place> place = target.grid().place_of(plan.rank)) {
+      std::vector<std::vector<AxisPiece>> pieces;
+      for (int d = 0; d < target.dims(); ++d) pieces.push_back(stored_pieces(target.axis(d), place->coordinates[d]));
+      append_fills(1, pieces, plan.fills_after);
+    }
+}
+
+}  // namespace tranship

@@ -1,0 +1,176 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/plan/fills.hpp>
+#include <tranship/plan/indexed_redistribution.hpp>
+#include <tranship/plan/redistribution.hpp>
+
+namespace tranship {
+namespace {
+
+using Axes = std::vector<std::vector<AxisEntry>>;
+
+std::vector<Run> runs_between(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces) {
+  std::vector<Run> runs;
+  for (const AxisPiece& piece : pieces)
+    if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, runs);
+  return runs;
+}
+
+/// What each source coordinate gives to one target coordinate.
+std::vector<AxisEntry> entries_of_sources(const AxisParts& source, const std::vector<AxisPiece>& pieces) {
+  std::vector<Index> parts;
+  for (const AxisPiece& piece : pieces) {
+    if (piece.kind != AxisPieceKind::given) continue;
+    const std::vector<Index> giving = parts_giving(source, piece.want);
+    parts.insert(parts.end(), giving.begin(), giving.end());
+  }
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  std::vector<AxisEntry> out;
+  for (const Index part : parts)
+    if (std::vector<Run> runs = runs_between(source, part, pieces); !runs.empty())
+      out.push_back({part, std::move(runs)});
+  return out;
+}
+
+/// What one source coordinate gives to each target coordinate.
+std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, const AxisParts& target) {
+  std::vector<AxisEntry> out;
+  for (Index q = 0; q < target.parts(); ++q)
+    if (std::vector<Run> runs = runs_between(source, part, stored_pieces(target, q)); !runs.empty())
+      out.push_back({q, std::move(runs)});
+  return out;
+}
+
+std::vector<int> all_dims(int dims) {
+  std::vector<int> out;
+  for (int d = 0; d < dims; ++d) out.push_back(d);
+  return out;
+}
+
+/// The owner that `reader` reads a cell from, among the replicas of the part at `coordinates` (0 along replicated
+/// axes).
+class OwnerChoice {
+ public:
+  OwnerChoice(const Distribution& source, const RedistributionOptions& options) : source_(source), options_(options) {
+    for (int d = 0; d < source.dims(); ++d) copies_.push_back(source.axis(d).replicated() ? source.axis(d).parts() : 1);
+  }
+
+  Rank operator()(const Indices& coordinates, Rank reader) const {
+    std::vector<Rank> owners;
+    for (Index replica = 0; replica < source_.grid().replicas(); ++replica)
+      for_each_coordinate(copies_, [&](const Indices& copy) {
+        Place place{.coordinates = coordinates, .replica = replica};
+        for (int d = 0; d < copy.size(); ++d) place.coordinates[d] += copy[d];
+        owners.push_back(source_.grid().rank_of(place));
+      });
+    return nearest_owner(owners, reader, options_.distance);
+  }
+
+ private:
+  const Distribution& source_;
+  const RedistributionOptions& options_;
+  Indices copies_;
+};
+
+void plan_structured(const Distribution& source, const Distribution& target, const RedistributionOptions& options,
+                     TransferPlan& plan) {
+  const int dims = target.dims();
+  const Rank rank = plan.rank;
+  const bool choose = source.replicated();
+  const OwnerChoice owner(source, options);
+  const TransferGroup empty{
+      .source_slot = 0, .target_slot = 1, .source_dims = all_dims(dims), .target_dims = all_dims(dims)};
+
+  if (const std::optional<Place> place = target.grid().place_of(rank)) {
+    TransferGroup group = empty;
+    std::vector<std::vector<AxisPiece>> pieces;
+    for (int d = 0; d < dims; ++d) {
+      pieces.push_back(stored_pieces(target.axis(d), place->coordinates[d]));
+      group.axes.push_back(entries_of_sources(source.axis(d), pieces[d]));
+    }
+    append_fills(1, pieces, plan.fills_after);
+    if (group.combinations() > 0) {
+      if (choose) {
+        Indices counts;
+        for (const auto& axis : group.axes) counts.push_back(Index(axis.size()));
+        for_each_coordinate(counts, [&](const Indices& at) {
+          Indices coordinates;
+          for (int d = 0; d < dims; ++d) coordinates.push_back(group.axes[d][at[d]].peer);
+          group.peers.push_back(owner(coordinates, rank));
+        });
+      } else {
+        group.peer_grid = Index(plan.peer_grids.size());
+        plan.peer_grids.push_back(source.grid());
+      }
+      plan.receives.push_back(std::move(group));
+    }
+  }
+
+  if (const std::optional<Place> place = source.grid().place_of(rank)) {
+    TransferGroup group = empty;
+    Indices mine = place->coordinates;
+    for (int d = 0; d < dims; ++d) {
+      if (source.axis(d).replicated()) mine[d] = 0;
+      group.axes.push_back(entries_of_targets(source.axis(d), mine[d], target.axis(d)));
+    }
+    if (group.combinations() == 0) return;
+    Indices counts;
+    for (const auto& axis : group.axes) counts.push_back(Index(axis.size()));
+    if (!choose) {
+      group.peer_grid = int(plan.peer_grids.size());
+      plan.peer_grids.push_back(target.grid());
+    }
+    for (Index replica = 0; replica < target.grid().replicas(); ++replica) {
+      TransferGroup one = group;
+      one.peer_replica = replica;
+      if (choose)
+        for_each_coordinate(counts, [&](const Indices& at) {
+          Place reader{.coordinates = {}, .replica = replica};
+          for (int d = 0; d < dims; ++d) reader.coordinates.push_back(group.axes[d][at[d]].peer);
+          const Rank to = target.grid().rank_of(reader);
+          one.peers.push_back(owner(mine, to) == rank ? to : -1);
+        });
+      plan.sends.push_back(std::move(one));
+    }
+  }
+}
+
+}  // namespace
+
+TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& target, Rank rank,
+                                 const RedistributionOptions& options) {
+  const Distribution &from = source.distribution, &to = target.distribution;
+  if (!(from.extents() == to.extents()))
+    throw_error(ErrorCode::mismatch, "the source has extents [{}], the target [{}]", to_string(from.extents()),
+                to_string(to.extents()));
+  if (source.type != target.type)
+    throw_error(ErrorCode::mismatch, "the source has elements {}, the target {}", name_of(source.type),
+                name_of(target.type));
+  TransferPlan plan;
+  plan.kind = PlanKind::redistribution;
+  plan.rank = rank;
+  for (const ArraySpec* spec : {&source, &target})
+    plan.slots.push_back({spec->type, spec->distribution.local_extents(rank), fingerprint_of(*spec)});
+  if (from.is_indexed() || to.is_indexed()) {
+    plan_indexed_redistribution(from, to, options, plan);
+  } else {
+    plan_structured(from, to, options, plan);
+  }
+  return plan;
+}
+
+Index shared_cells(const Distribution& source, Index source_ordinal, const Distribution& target, Index target_ordinal) {
+  const Place from = source.grid().place_at(source_ordinal), to = target.grid().place_at(target_ordinal);
+  Index out = 1;
+  for (int d = 0; d < target.dims() && out > 0; ++d) {
+    const AxisParts& axis = source.axis(d);
+    AxisEntry entry{0, runs_between(axis, axis.replicated() ? 0 : from.coordinates[d],
+                                    stored_pieces(target.axis(d), to.coordinates[d]))};
+    out *= entry.cells();
+  }
+  return out;
+}
+
+}  // namespace tranship

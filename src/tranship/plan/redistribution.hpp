@@ -1,0 +1,26 @@
+// Planning a redistribution: fill every slice of the target, overlap included, from the owners in the source.
+#pragma once
+
+#include <optional>
+
+#include <tranship/plan/transfer_plan.hpp>
+
+namespace tranship {
+
+struct RedistributionOptions {
+  /// Chooses among the owners of a replicated source: the nearest, ties shared out evenly. Without it a rank prefers
+  /// its own copy. All ranks must pass the same function.
+  std::optional<Distance> distance = {};
+};
+
+/// The moves that touch `rank` when an array goes from `source` (slot 0) to `target` (slot 1). The rank sets may be
+/// equal, overlap or be disjoint. Extents and element types must agree, or Error(mismatch). Time and size depend on the
+/// number of parts and on block sizes, never on the extents (of indexed distributions: on the rank's ids).
+TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& target, Rank rank,
+                                 const RedistributionOptions& options = {});
+
+/// Cells of the target part with ordinal `target_ordinal` (overlap within the array included) that the owners in the
+/// source part `source_ordinal` can give. Structured distributions without replicas.
+Index shared_cells(const Distribution& source, Index source_ordinal, const Distribution& target, Index target_ordinal);
+
+}  // namespace tranship

@@ -1,0 +1,147 @@
+// Planning does not enumerate: the size of a plan depends on blocks and parts, not on the extent, and plans of arrays
+// far too large to hold are right wherever one looks.
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include <tranship/plan/halo.hpp>
+#include <tranship/plan/redistribution.hpp>
+
+#include "support/random_layouts.hpp"
+
+namespace tranship {
+namespace {
+
+using namespace test;
+
+// The case of the literature: block-cyclic 64 on 16 ranks to 100 on 24, with an overlap of 3 on a torus.
+constexpr Index source_parts = 16, target_parts = 24;
+constexpr Index repeat = 76'800;  // the least common multiple of 16 * 64 and 24 * 100
+
+ArraySpec dealt_source(Index extent) {
+  return {ElementType::f64, {{extent}, grid(source_parts), {cyclic(64)}}};
+}
+ArraySpec dealt_target(Index extent) {
+  return {ElementType::f64, {{extent}, grid(target_parts), {cyclic(100).with_overlap(3, 3, EdgePolicy::toroidal)}}};
+}
+
+/// Runs that all ranks receive, and cells in them.
+struct Totals {
+  Index runs = 0;
+  Index cells = 0;
+  Index stored_max = 0;  ///< of one rank, both ends
+};
+
+Totals totals_for(Index extent) {
+  Totals out;
+  for (Rank r = 0; r < target_parts; ++r) {
+    const TransferPlan plan = plan_redistribution(dealt_source(extent), dealt_target(extent), r);
+    out.stored_max = std::max(out.stored_max, plan.stored_runs());
+    plan.for_each_receive([&](const Transfer& t) {
+      out.runs += Index(t.runs(0).size());
+      out.cells += t.cells();
+    });
+  }
+  return out;
+}
+
+TEST(Planning, SizeDoesNotDependOnTheExtent) {
+  Index runs_of_first = 0;
+  for (const Index about : std::array<Index, 3>{1'000'000, 1'000'000'000, 1'000'000'000'000}) {
+    // Alike at the end of the array, so that the plans are alike to the last run.
+    const Totals alike = totals_for(about / repeat * repeat + 7);
+    if (runs_of_first == 0) runs_of_first = alike.runs;
+    EXPECT_EQ(alike.runs, runs_of_first) << "N " << about;
+
+    const Totals round = totals_for(about);
+    // Two more cells on each of its slices, all wanted cells once.
+    const Index slices = (about + 99) / 100;
+    EXPECT_EQ(round.cells, about + 6 * slices);
+    EXPECT_LT(round.runs, 2400) << "N " << about;
+    EXPECT_LT(round.stored_max, 400) << "N " << about;
+    RecordProperty("runs_of_" + std::to_string(about), int(round.runs));
+  }
+}
+
+/// How often a run writes a local cell of the target, and which local cell of the source it reads for it: by
+/// arithmetic.
+std::vector<Index> sources_of(const Run& run, Index target) {
+  std::vector<Index> out;
+  auto in_stretch = [&](Index k) {
+    const Index i = target - run.target - k * run.target_pitch;
+    if (i >= 0 && i < run.length) out.push_back(run.source + k * run.source_pitch + i * run.source_step);
+  };
+  if (run.count == 1) {
+    in_stretch(0);
+  } else {
+    // Stretches may be nearer to each other than they are long.
+    const Index highest = floor_divide(target - run.target, run.target_pitch);
+    const Index lowest = floor_divide(target - run.target - run.length, run.target_pitch) + 1;
+    for (Index k = std::max<Index>(0, lowest); k <= std::min(run.count - 1, highest); ++k) in_stretch(k);
+  }
+  return out;
+}
+
+void expect_right_at_random_cells(const ArraySpec& source, const ArraySpec& target, int cells_per_rank) {
+  Random random(11);
+  for (const Rank r : target.distribution.grid().ranks()) {
+    const TransferPlan plan = plan_redistribution(source, target, r);
+    const Index local_extent = target.distribution.local_extents(r)[0], extent = target.distribution.extents()[0];
+    for (int n = 0; n < cells_per_rank; ++n) {
+      // The first and last cells, where the edges are, and any others.
+      const Index local = n < 8 ? n : n < 16 ? local_extent - 1 - (n - 8) : random.below(local_extent);
+      const Index cell = floor_modulo(target.distribution.cell_of(r, {local}).at[0], extent);
+      int found = 0;
+      plan.for_each_receive([&](const Transfer& t) {
+        for (const Run& run : t.runs(0)) {
+          ASSERT_TRUE(run.count == 1 || run.target_pitch > 0);
+          for (const Index from : sources_of(run, local)) {
+            ++found;
+            const Distribution::Cell read = source.distribution.cell_of(t.peer, {from});
+            EXPECT_EQ(read.at[0], cell);
+            EXPECT_TRUE(read.owned);
+          }
+        }
+      });
+      EXPECT_EQ(found, 1) << "rank " << r << " local " << local;
+    }
+  }
+}
+
+TEST(Planning, ATrillionCellsAreRightAtRandom) {
+  const Index extent = 1'000'000'000'000;
+  expect_right_at_random_cells(dealt_source(extent), dealt_target(extent), 100);
+  // Awkward numbers: nothing divides anything.
+  const Index prime = 999'999'999'989;
+  const ArraySpec source{ElementType::u8, {{prime}, grid(7), {cyclic(997).with_overlap(2, 5, EdgePolicy::zero)}}};
+  const ArraySpec target{ElementType::u8, {{prime}, grid(5), {cyclic(31).with_overlap(40, 1, EdgePolicy::toroidal)}}};
+  expect_right_at_random_cells(source, target, 100);
+  const ArraySpec blocks{ElementType::u8, {{prime}, grid(6), {block().with_overlap(9, 9, EdgePolicy::toroidal)}}};
+  expect_right_at_random_cells(source, blocks, 100);
+  expect_right_at_random_cells(blocks, target, 100);
+}
+
+TEST(Planning, ProductsStoreASum) {
+  const Index extent = 1'000'000;
+  const ArraySpec source{ElementType::f32, {{extent, extent}, grid(16, 16), {cyclic(64), cyclic(64)}}};
+  const ArraySpec target{ElementType::f32, {{extent, extent}, grid(24, 24), {cyclic(100), cyclic(100)}}};
+  const ArraySpec line_from{ElementType::f32, {{extent}, grid(16), {cyclic(64)}}};
+  const ArraySpec line_to{ElementType::f32, {{extent}, grid(24), {cyclic(100)}}};
+  EXPECT_EQ(plan_redistribution(source, target, 0).stored_runs(),
+            2 * plan_redistribution(line_from, line_to, 0).stored_runs());
+}
+
+TEST(Planning, HalosOfCyclicArraysDoNotEnumerate) {
+  const Partition cut = cyclic(64).with_overlap(3, 3, EdgePolicy::toroidal);
+  const Index size_bytes_repeat = 64 * 8;
+  Index stored = 0;
+  for (const Index repeats : {10, 1'000'000, 1'000'000'000}) {
+    const ArraySpec field{ElementType::f64, {{size_bytes_repeat * repeats}, grid(8), {cut}}};
+    const Index size = plan_halo({&field, 1}, 3).stored_runs();
+    if (stored == 0) stored = size;
+    EXPECT_EQ(size, stored) << "repeats " << repeats;
+  }
+}
+
+}  // namespace
+}  // namespace tranship
