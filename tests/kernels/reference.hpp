@@ -1,0 +1,243 @@
+// The brute force that the kernels are measured against: one element at a time, in the order of the block as given,
+// with arithmetic done another way. Buffers carry poisoned guards, and whole buffers are compared.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include <tranship/kernels/arithmetic.hpp>
+#include <tranship/kernels/block.hpp>
+
+namespace tranship::reference {
+
+using Bytes = std::vector<unsigned char>;
+using Random = std::mt19937_64;
+
+inline int below(Random& random, int bound) {
+  return static_cast<int>(random() % static_cast<std::uint64_t>(bound));
+}
+
+inline constexpr Arithmetic numbers[] = {Arithmetic::i8,  Arithmetic::i16, Arithmetic::i32,
+                                         Arithmetic::i64, Arithmetic::f16, Arithmetic::bf16,
+                                         Arithmetic::f32, Arithmetic::f64, Arithmetic::f128};
+inline constexpr Move moves[] = {Move::copy, Move::negate, Move::accumulate, Move::accumulate_negated};
+inline constexpr int widths[] = {1, 2, 4, 8, 16};
+
+/// A 16-bit float, described by numbers.
+struct HalfFormat {
+  int fraction_bits;
+  int exponent_min;
+  int exponent_max;
+};
+inline constexpr HalfFormat f16_format{10, -14, 15};
+inline constexpr HalfFormat bf16_format{7, -126, 127};
+
+inline double decode(HalfFormat format, unsigned bits) {
+  const int fraction = bits & ((1u << format.fraction_bits) - 1);
+  const int exponent = (bits & 0x7fffu) >> format.fraction_bits;
+  const int exponent_all_ones = format.exponent_max - format.exponent_min + 2;
+  double value;
+  if (exponent == exponent_all_ones)
+    value = fraction ? std::nan("") : INFINITY;
+  else if (exponent == 0)
+    value = std::ldexp(fraction, format.exponent_min - format.fraction_bits);
+  else
+    value =
+        std::ldexp(fraction + (1 << format.fraction_bits), format.exponent_min + exponent - 1 - format.fraction_bits);
+  return bits & 0x8000u ? -value : value;
+}
+
+inline unsigned encode(HalfFormat format, double value) {
+  const unsigned infinity = (format.exponent_max - format.exponent_min + 2u) << format.fraction_bits;
+  if (std::isnan(value)) return infinity | 1u << (format.fraction_bits - 1);
+  const unsigned sign = std::signbit(value) ? 0x8000u : 0;
+  value = std::fabs(value);
+  if (value == 0) return sign;
+  if (std::isinf(value)) return sign | infinity;
+  const int exponent = std::max(std::ilogb(value), format.exponent_min);
+  // Units in the last place, 2^fraction_bits more than the fraction for a normal number; a carry moves up the exponent.
+  const auto units = static_cast<unsigned>(std::nearbyint(std::ldexp(value, format.fraction_bits - exponent)));
+  const unsigned bits = (static_cast<unsigned>(exponent - format.exponent_min) << format.fraction_bits) + units;
+  return sign | std::min(bits, infinity);
+}
+
+/// a + b rounded to odd: a later rounding to fewer bits is then the rounding of the exact sum.
+inline double sum_rounded_to_odd(double a, double b) {
+  const double sum = a + b;
+  if (!std::isfinite(sum)) return sum;
+  const double b_part = sum - a;
+  const double rest = (a - (sum - b_part)) + (b - b_part);
+  std::uint64_t bits;
+  std::memcpy(&bits, &sum, 8);
+  return rest != 0 && bits % 2 == 0 ? std::nextafter(sum, rest > 0 ? INFINITY : -INFINITY) : sum;
+}
+
+inline std::uint64_t read_integer(const unsigned char* from, int width) {
+  std::uint64_t value = 0;
+  for (int i = width - 1; i >= 0; --i) value = value << 8 | from[i];
+  return value;
+}
+
+inline void write_integer(std::uint64_t value, int width, unsigned char* to) {
+  for (int i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
+}
+
+template <class T, class Wide>
+void add_real(const unsigned char* source, unsigned char* target, int sign, int value_bytes) {
+  T a, b;
+  std::memcpy(&a, target, sizeof a);
+  std::memcpy(&b, source, sizeof b);
+  T sum = static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(sign) * static_cast<Wide>(b));
+  if (std::isnan(sum)) sum = std::numeric_limits<T>::quiet_NaN();
+  std::memcpy(target, &sum, value_bytes);
+}
+
+inline bool is_float(Arithmetic arithmetic) {
+  return arithmetic >= Arithmetic::f16;
+}
+
+/// One element.
+inline void apply(Move move, Arithmetic arithmetic, int width, const unsigned char* source, unsigned char* target) {
+  const int sign = move == Move::accumulate ? 1 : -1;
+  if (move == Move::copy) {
+    for (int i = 0; i < width; ++i) target[i] = source[i];
+  } else if (move == Move::negate && is_float(arithmetic)) {
+    for (int i = 0; i < width; ++i) target[i] = source[i];
+    target[arithmetic == Arithmetic::f128 ? 9 : width - 1] ^= 0x80;
+  } else if (!is_float(arithmetic)) {
+    const std::uint64_t before = move == Move::negate ? 0 : read_integer(target, width);
+    write_integer(before + static_cast<std::uint64_t>(sign) * read_integer(source, width), width, target);
+  } else if (width == 2) {
+    const HalfFormat format = arithmetic == Arithmetic::f16 ? f16_format : bf16_format;
+    const double a = decode(format, static_cast<unsigned>(read_integer(target, 2)));
+    const double b = decode(format, static_cast<unsigned>(read_integer(source, 2)));
+    write_integer(encode(format, sum_rounded_to_odd(a, sign * b)), 2, target);
+  } else if (arithmetic == Arithmetic::f32) {
+    add_real<float, double>(source, target, sign, 4);  // 53 bits are enough for the second rounding to do no harm
+  } else if (arithmetic == Arithmetic::f64) {
+    add_real<double, double>(source, target, sign, 8);
+  } else {
+    add_real<long double, long double>(source, target, sign, 10);
+  }
+}
+
+/// All elements of a block in its order.
+inline void apply(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, const unsigned char* source,
+                  unsigned char* target, int d = 0) {
+  if (d == block.dims) return apply(move, arithmetic, width, source, target);
+  for (long long i = 0; i < block.extents[d]; ++i)
+    apply(block, move, arithmetic, width, source + i * block.source_strides[d], target + i * block.target_strides[d],
+          d + 1);
+}
+
+/// The bytes that one side of a block touches, relative to its base: [lowest, highest).
+struct Reach {
+  long long lowest = 0;
+  long long highest = 0;
+};
+
+inline Reach reach_of(const CopyBlock& block, const long long* strides, int width) {
+  Reach reach{0, width};
+  for (int d = 0; d < block.dims; ++d) {
+    const long long last = strides[d] * (block.extents[d] - 1);
+    if (block.extents[d] > 0) (last < 0 ? reach.lowest : reach.highest) += last;
+  }
+  return reach;
+}
+
+/// Random bytes, with numbers that tell roundings and special cases apart more often than chance would.
+inline Bytes random_numbers(Random& random, std::size_t size_bytes, Arithmetic arithmetic) {
+  Bytes bytes(size_bytes);
+  for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
+  const int width = width_of(arithmetic);
+  if (!is_float(arithmetic)) return bytes;
+  // Exponents near one another, so that sums round; the rest stays wild.
+  for (std::size_t i = 0; i + width <= size_bytes; i += width) {
+    if (below(random, 8) == 0) continue;
+    const double value = std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), -63 + below(random, 10));
+    unsigned char* at = bytes.data() + i;
+    if (width == 2) {
+      write_integer(encode(arithmetic == Arithmetic::f16 ? f16_format : bf16_format, value), 2, at);
+    } else if (width == 4) {
+      const auto narrow = static_cast<float>(value);
+      std::memcpy(at, &narrow, 4);
+    } else if (width == 8) {
+      std::memcpy(at, &value, 8);
+    } else {
+      const long double wide = static_cast<long double>(value) + static_cast<long double>(random()) * 0x1p-120L;
+      std::memcpy(at, &wide, 10);
+    }
+  }
+  return bytes;
+}
+
+inline std::string describe(const CopyBlock& block) {
+  std::string text = "extents/source/target strides:";
+  for (int d = 0; d < block.dims; ++d)
+    text += fmt::format(" {}/{}/{}", block.extents[d], block.source_strides[d], block.target_strides[d]);
+  return text;
+}
+
+enum class Targets { distinct, any };
+
+/// Up to 6 dimensions. Each side is laid out in an order of its own with random padding and signs, in whole elements or
+/// in odd bytes; source strides may be zero. With `Targets::any`, target strides may be zero or overlap.
+inline CopyBlock random_block(Random& random, int width, Targets targets) {
+  CopyBlock block;
+  block.dims = below(random, 7);
+  for (int d = 0; d < block.dims; ++d) block.extents[d] = below(random, 40) == 0 ? 0 : 1 + below(random, 4);
+
+  const auto lay_out = [&](long long* strides) {
+    std::vector<int> order(block.dims);
+    for (int d = 0; d < block.dims; ++d) order[d] = block.dims - 1 - d;
+    if (below(random, 2)) std::shuffle(order.begin(), order.end(), random);
+    const int padding_unit = below(random, 4) ? width : 1;
+    const int padding_chance = 1 + below(random, 6);
+    const int sign_chance = 1 + below(random, 6);
+    long long stride = width;
+    for (int d : order) {
+      if (below(random, padding_chance + 1) == 0) stride += padding_unit * below(random, 4);
+      strides[d] = below(random, sign_chance + 1) ? stride : -stride;
+      stride *= std::max(block.extents[d], 1LL);
+    }
+  };
+  const auto disturb = [&](long long* strides) {
+    for (int d = 0; d < block.dims; ++d) {
+      if (below(random, 3) == 0) strides[d] = 0;
+      if (below(random, 6) == 0) strides[d] = width * (below(random, 9) - 4);
+    }
+  };
+  lay_out(block.source_strides);
+  lay_out(block.target_strides);
+  if (below(random, 3) == 0) disturb(block.source_strides);
+  if (targets == Targets::any && below(random, 2) == 0) disturb(block.target_strides);
+  return block;
+}
+
+inline constexpr int guard_bytes = 48;
+
+/// A buffer with guards on both sides of what a block reaches, and where the block's base lies in it.
+struct Arena {
+  Bytes bytes;
+  std::size_t base = 0;
+
+  unsigned char* at_base() { return bytes.data() + base; }
+};
+
+inline Arena arena_for(Random& random, const CopyBlock& block, const long long* strides, int width,
+                       Arithmetic arithmetic) {
+  const Reach reach = reach_of(block, strides, width);
+  const int misalignment = below(random, 2) ? 0 : below(random, 16);
+  const std::size_t base = static_cast<std::size_t>(guard_bytes + misalignment - reach.lowest);
+  return {random_numbers(random, base + reach.highest + guard_bytes, arithmetic), base};
+}
+
+}  // namespace tranship::reference
