@@ -1,0 +1,20 @@
+#include <tranship/fabric/backends.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Backend backends[] = {
+    {"threads", Backend::State::present, "ranks are threads of one process"},
+    {"processes", Backend::State::absent, "not in this build"},
+    {"sim", Backend::State::absent, "not in this build"},
+    {"mpi", Backend::State::absent, "not in this build"},
+    {"cuda", Backend::State::absent, "not in this build"},
+};
+
+}  // namespace
+
+std::span<const Backend> available_backends() noexcept {
+  return backends;
+}
+
+}  // namespace tranship

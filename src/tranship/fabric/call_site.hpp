@@ -1,0 +1,17 @@
+// CallSite: where in the source a call was made, for the messages of waits. What CallSite is for; clang 14
+// with libstdc++ does not have that.
+#pragma once
+
+namespace tranship {
+
+struct CallSite {
+  const char* file;
+  int line;
+
+  /// As a default argument: the place of the outermost call.
+  static constexpr CallSite here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) noexcept {
+    return {file, line};
+  }
+};
+
+}  // namespace tranship

@@ -1,0 +1,142 @@
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+namespace {
+
+/// "barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it)"
+std::string described(const WaitNote& note) {
+  std::string text = note.label;
+  if (note.flag_index < 0 && note.raised_by < 0) return text;
+  text += " (";
+  if (note.flag_index >= 0)
+    text += fmt::format("rank {}, flag {} >= {}, sees {}", note.flag_rank, note.flag_index, note.wanted, note.seen);
+  if (note.flag_index >= 0 && note.raised_by >= 0) text += "; ";
+  if (note.raised_by >= 0) text += fmt::format("rank {} should raise it", note.raised_by);
+  return text + ")";
+}
+
+std::string_view file_name(const WaitNote& note) {
+  const std::string_view path = note.where.file;
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: a path without folders is all name
+}
+
+/// Posts a wait for as long as it lasts, also when the predicate throws.
+class Posted {
+ public:
+  Posted(Board& board, Rank rank, const WaitNote& note) : board_(board), rank_(rank), since_ns_(now_ns()) {
+    update(note);
+  }
+  ~Posted() { board_.post_running(rank_); }
+  Posted(const Posted&) = delete;
+  Posted& operator=(const Posted&) = delete;
+
+  void update(const WaitNote& note) noexcept { board_.post_wait(rank_, note, since_ns_); }
+  double waited_seconds() const noexcept { return static_cast<double>(now_ns() - since_ns_) * 1e-9; }
+
+ private:
+  Board& board_;
+  Rank rank_;
+  std::int64_t since_ns_;
+};
+
+[[noreturn]] void raise(ErrorCode code, Rank rank, Rank peer, std::string message) {
+  Error error(code, std::move(message));
+  error.rank = rank;
+  error.peer = peer;
+  throw error;
+}
+
+}  // namespace
+
+std::int64_t default_timeout_ns() {
+  const char* text = std::getenv("TRANSHIP_TIMEOUT");
+  if (text == nullptr || *text == '\0') return 60'000'000'000;
+  if (std::string_view(text) == "off") return INT64_MAX;
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (*end != '\0' || !std::isfinite(seconds) || seconds <= 0)
+    throw_error(ErrorCode::bad_text, "TRANSHIP_TIMEOUT is '{}': needs seconds, more than 0, or \"off\"", text);
+  return seconds < 9e9 ? static_cast<std::int64_t>(seconds * 1e9) : INT64_MAX;
+}
+
+void World::check_peer(Rank peer) const {
+  if (peer < 0 || peer >= size())
+    throw_error(ErrorCode::invalid_use, "no rank {} in a world of {} (rank {})", peer, size(), rank());
+}
+
+PeerKind World::peer_kind(Rank peer) const {
+  check_peer(peer);
+  return fabric_->peer_kind(peer);
+}
+
+void* World::reach(Rank peer, const void* address) const {
+  check_peer(peer);
+  return fabric_->reach(peer, address);
+}
+
+std::string World::activity_of(Rank peer) const {
+  check_peer(peer);
+  return fabric_->board().line(peer);
+}
+
+Words World::words(int count, const char* label, CallSite where) {
+  if (count < 1)
+    throw_error(ErrorCode::invalid_use, "words '{}': needs at least 1 word per rank, got {} (rank {})", label, count,
+                rank());
+  return fabric_->words(*this, count, label, where);
+}
+
+void World::check_failed() const {
+  const Board& board = fabric_->board();
+  if (const Rank failed = board.first_failed(); failed >= 0)
+    raise(ErrorCode::peer_lost, rank(), failed, fmt::format("rank {} failed: {}", failed, board.failure_of(failed)));
+}
+
+void World::wait_for_word(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
+                          Deadline deadline) {
+  if (note.raised_by == WaitNote::anyone) note.raised_by = rank;
+  note.flag_rank = rank;
+  note.flag_index = index;
+  note.wanted = at_least;
+  wait_longer([&] { return (note.seen = words.load(rank, index)) >= at_least; }, note, deadline);
+}
+
+void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
+  for (int round = 0; round < fabric_->spin_rounds(); ++round) {
+    if (ready()) return;
+    RealSync::pause();
+  }
+  Board& board = fabric_->board();
+  Posted posted(board, rank(), note);
+  for (int round = 0;; ++round) {
+    // The reasons to give up are read first and `ready` after them. A rank that has failed or finished published
+    // before that all it ever will (acquire), so if `ready` is still false then, it stays false.
+    const Rank failed = board.first_failed();
+    const Rank raiser = note.raised_by;
+    const bool left = raiser >= 0 && raiser != rank() && board.finished(raiser);
+    const bool late = deadline.passed();
+    if (ready()) return;
+
+    if (failed >= 0) check_failed();
+    if (left && note.raised_by == raiser)
+      raise(ErrorCode::peer_lost, rank(), raiser,
+            fmt::format("rank {} has finished, but rank {} waits for {} (from {}:{})", raiser, rank(), described(note),
+                        file_name(note), note.where.line));
+    if (late) {
+      std::string message = fmt::format("rank {} waited {:.3g} s for {} (from {}:{})", rank(), posted.waited_seconds(),
+                                        described(note), file_name(note), note.where.line);
+      for (Rank peer = 0; peer < size(); ++peer)
+        if (peer != rank()) message += fmt::format("; rank {} {}", peer, board.line(peer));
+      raise(ErrorCode::timeout, rank(), note.raised_by, std::move(message));
+    }
+    posted.update(note);
+    fabric_->idle(round);
+  }
+}
+
+}  // namespace tranship

@@ -1,0 +1,198 @@
+// What ranks do together when nothing fails, at many sizes of world, most of them larger than the machine.
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tranship/fabric/backends.hpp>
+#include <tranship/fabric/launch.hpp>
+
+namespace tranship {
+namespace {
+
+// Tests inside launch() throw, so that a rank that finds something wrong does not leave the others waiting.
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(ErrorCode::internal, std::string("test: ") + what);
+}
+
+class Worlds : public ::testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, Worlds, ::testing::Values(1, 2, 3, 4, 8, 16, 64), ::testing::PrintToStringParamName());
+
+TEST_P(Worlds, run_each_rank_once) {
+  std::vector<int> calls(static_cast<std::size_t>(GetParam()));
+  launch(GetParam(), [&](World& world) {
+    require(world.size() == GetParam(), "size");
+    ++calls[static_cast<std::size_t>(world.rank())];
+  });
+  EXPECT_EQ(calls, std::vector<int>(static_cast<std::size_t>(GetParam()), 1));
+}
+
+TEST_P(Worlds, meet_at_barriers) {
+  const int n = GetParam();
+  std::vector<int> cells(static_cast<std::size_t>(n));  // plain memory: the barrier alone orders it
+  launch(n, [&](World& world) {
+    for (int round = 1; round <= 50; ++round) {
+      cells[static_cast<std::size_t>(world.rank())] = round;
+      world.barrier();
+      require(std::count(cells.begin(), cells.end(), round) == n, "a rank passed before all had arrived");
+      world.barrier();
+    }
+  });
+}
+
+TEST_P(Worlds, may_end_right_after_a_barrier) {
+  for (int i = 0; i < 20; ++i) EXPECT_NO_THROW(launch(GetParam(), [](World& world) { world.barrier(); }));
+}
+
+TEST_P(Worlds, gather_in_rank_order) {
+  launch(GetParam(), [](World& world) {
+    for (int round = 0; round < 20; ++round) {
+      // Sizes differ from round to round.
+      std::vector<int> mine(static_cast<std::size_t>(round), 1000 * round + world.rank());
+      std::vector<int> all(mine.size() * static_cast<std::size_t>(world.size()), -1);
+      world.all_gather(mine.data(), mine.size() * sizeof(int), all.data());
+      for (std::size_t i = 0; i < all.size(); ++i)
+        require(all[i] == 1000 * round + static_cast<int>(i / mine.size()), "gathered value");
+    }
+    const auto squares = world.all_gather(world.rank() * world.rank());
+    for (int r = 0; r < world.size(); ++r) require(squares[static_cast<std::size_t>(r)] == r * r, "gathered square");
+  });
+}
+
+TEST_P(Worlds, pass_a_token_through_words) {
+  launch(GetParam(), [](World& world) {
+    const Words words = world.words(2, "token");
+    require(words.count() == 2 && words.ranks() == world.size() && words.label() == std::string("token"), "words");
+    require(words.load(world.rank(), 0) == 0, "words start at 0");
+    const Rank next = (world.rank() + 1) % world.size();
+    const Rank before = (world.rank() + world.size() - 1) % world.size();
+    for (std::uint64_t lap = 1; lap <= 5; ++lap) {
+      if (world.rank() == 0) words.store(next, 1, lap);
+      world.wait(words, world.rank(), 1, lap, WaitNote("token", before));
+      if (world.rank() != 0) words.store(next, 1, lap);
+    }
+  });
+}
+
+TEST_P(Worlds, count_and_choose_with_atomic_words) {
+  const auto n = static_cast<std::uint64_t>(GetParam());
+  std::atomic<int> winners = 0;
+  launch(GetParam(), [&](World& world) {
+    const Words words = world.words(3, "votes");
+    const std::uint64_t before = words.fetch_add(0, 2, 1);
+    require(before < n, "fetch_add");
+    if (words.compare_exchange(0, 1, 0, 1)) ++winners;
+    world.barrier();
+    require(words.load(0, 2) == n && words.load(0, 1) == 1, "sums");
+    for (int r = 1; r < world.size(); ++r) require(words.load(r, 2) == 0, "another rank's words");
+  });
+  EXPECT_EQ(winners, 1);
+}
+
+TEST(World, words_outlive_the_ranks_that_made_them) {
+  Words kept;
+  launch(3, [&](World& world) {
+    Words words = world.words(1, "kept");
+    words.store(world.rank(), 0, 10 + static_cast<std::uint64_t>(world.rank()));
+    if (world.rank() == 1) kept = words;
+    words = Words();
+    world.barrier();
+  });
+  for (Rank r = 0; r < 3; ++r) EXPECT_EQ(kept.load(r, 0), 10u + static_cast<std::uint64_t>(r));
+}
+
+TEST(World, words_lie_on_lines_of_their_own) {
+  launch(2, [](World& world) {
+    const Words words = world.words(4, "lines");
+    const auto address = [&](Rank r, int i) { return reinterpret_cast<std::uintptr_t>(&words.at(r, i)); };
+    for (Rank r : {0, 1})
+      for (int i = 0; i < 4; ++i) require(address(r, i) % 64 == 0, "alignment");
+    require(address(0, 1) - address(0, 0) >= 64 && address(1, 0) - address(0, 3) >= 64, "distance");
+  });
+}
+
+TEST(World, threads_reach_each_other) {
+  int values[4] = {};
+  launch(4, [&](World& world) {
+    const Rank next = (world.rank() + 1) % 4;
+    require(world.peer_kind(next) == PeerKind::reachable, "kind");
+    const auto addresses = world.all_gather(&values[world.rank()]);
+    auto* theirs = static_cast<int*>(world.reach(next, addresses[static_cast<std::size_t>(next)]));
+    *theirs = 100 + next;
+    world.barrier();
+    require(values[world.rank()] == 100 + world.rank(), "written by the neighbour");
+  });
+}
+
+TEST(World, wait_until_looks_at_once_and_makes_progress) {
+  launch(2, [](World& world) {
+    int calls = 0;
+    world.wait_until([&] { return ++calls == 1; }, "nothing");
+    require(calls == 1, "a true predicate is called once");
+    world.wait_until([&] { return ++calls == 1100; }, "progress of its own");
+    require(calls == 1100, "the predicate is called until it is true");
+  });
+}
+
+TEST(World, timeout_comes_from_options_or_environment) {
+  launch(LaunchOptions{.ranks = 2, .timeout_ns = 5'000'000'000}, [](World& world) {
+    require(world.timeout_ns() == 5'000'000'000, "from options");
+    require(world.deadline().remaining_ns() <= 5'000'000'000, "deadline");
+    world.set_timeout_ns(INT64_MAX);
+    require(world.deadline().remaining_ns() == INT64_MAX, "never");
+  });
+  const auto with = [](const char* text) {
+    setenv("TRANSHIP_TIMEOUT", text, 1);
+    auto timeout_ns = attempt([] { return default_timeout_ns(); });
+    unsetenv("TRANSHIP_TIMEOUT");
+    return timeout_ns;
+  };
+  EXPECT_EQ(with("").value(), 60'000'000'000);
+  EXPECT_EQ(with("2.5").value(), 2'500'000'000);
+  EXPECT_EQ(with("off").value(), INT64_MAX);
+  EXPECT_EQ(with("1e12").value(), INT64_MAX);
+  for (const char* bad : {"soon", "3s", "-1", "0", "nan", "inf"}) {
+    const auto refused = with(bad);
+    ASSERT_FALSE(refused.ok()) << bad;
+    EXPECT_EQ(refused.error().code(), ErrorCode::bad_text);
+    EXPECT_NE(refused.error().message().find(bad), std::string::npos) << refused.error().message();
+  }
+}
+
+void free_function(World& world) {
+  world.barrier();
+}
+
+TEST(Launch, takes_any_callable) {
+  launch(2, free_function);
+  const auto constant = [](World& world) { world.barrier(); };
+  launch(2, constant);
+}
+
+TEST(Launch, may_be_nested) {
+  std::atomic<int> ran = 0;
+  launch(2, [&](World& outer) {
+    launch(3, [&](World& inner) {
+      inner.barrier();
+      ++ran;
+    });
+    outer.barrier();
+  });
+  EXPECT_EQ(ran, 6);
+}
+
+TEST(Backends, name_themselves_and_say_why_not) {
+  const auto backends = available_backends();
+  ASSERT_FALSE(backends.empty());
+  EXPECT_EQ(backends[0].name, "threads");
+  EXPECT_EQ(backends[0].state, Backend::State::present);
+  for (const Backend& backend : backends) EXPECT_FALSE(backend.note.empty()) << backend.name;
+  EXPECT_TRUE(std::any_of(backends.begin(), backends.end(),
+                          [](const Backend& b) { return b.name == "mpi" && b.state == Backend::State::absent; }));
+}
+
+}  // namespace
+}  // namespace tranship
