@@ -1,0 +1,549 @@
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/claim.hpp>
+#include <tranship/fabric/mailbox.hpp>
+#include <tranship/plan/check_plan.hpp>
+#include <tranship/run/exchange.hpp>
+#include <tranship/run/lowering.hpp>
+
+namespace tranship {
+namespace {
+
+/// What a rank tells all others of one of its slots.
+struct SlotCard {
+  SlotAddress address;
+  std::uint64_t fingerprint = 0;
+};
+
+/// A message that a rank expects: how much, and where the sender puts it when it is staged. Each rank keeps a list of
+/// them, by source, in which the senders look; the place in the list is also the place of the message's word.
+struct Arrival {
+  Rank source = -1;
+  Index bytes = 0;
+  std::byte* staging = nullptr;
+};
+
+/// What a rank tells all others before they go on.
+struct Vote {
+  int code = 0;  // of the error that stands in this rank's way, or 0
+  PlanKind kind{};
+  Schedule schedule{};
+  int slots = 0;
+  Index receives = 0;
+  Index sends = 0;
+  const Arrival* arrivals = nullptr;
+};
+
+/// What goes from one rank to another in one exchange, as far as this rank is concerned.
+struct Message {
+  Rank source = -1;
+  Rank target = -1;
+  Rank peer = -1;
+  Index bytes = 0;
+  RealSync::Word* word = nullptr;  // none until the ranks have agreed
+  std::byte* staging = nullptr;    // of a staged send: where its next bytes go while it is lowered
+  /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
+  std::vector<LoweredMove> moves;
+  bool done = false;
+
+  void move_all() const {
+    for (const LoweredMove& move : moves) move.run();
+  }
+};
+
+/// Staging buffers begin on cache lines of their own.
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+Index lines_of(Index bytes) {
+  return ceil_divide(bytes, sizeof(Line));
+}
+
+bool accumulates(PlanKind kind) {
+  return kind == PlanKind::redistribution_adjoint || kind == PlanKind::halo_adjoint;
+}
+
+/// Like attempt(). A rank that is out of memory must tell the others, too.
+template <class F>
+Result<void> tried(F&& f) {
+  try {
+    f();
+    return {};
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::bad_alloc&) {
+    return make_error(ErrorCode::no_memory, "no memory to set up an exchange");
+  }
+}
+
+void check_slots(const TransferPlan& plan, const std::vector<StridedView>& slots, int world_size) {
+  if (slots.size() != plan.slots.size())
+    throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} arrays are given (rank {})", plan.slots.size(),
+                slots.size(), plan.rank);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const StridedView& view = slots[i];
+    const Slot& slot = plan.slots[i];
+    if (view.type != slot.type)
+      throw_error(ErrorCode::mismatch, "array {} has elements {}, the plan {} (rank {})", i, name_of(view.type),
+                  name_of(slot.type), plan.rank);
+    if (!(view.extents == slot.local_extents))
+      throw_error(ErrorCode::mismatch, "array {} has local extents [{}], the plan [{}] (rank {})", i,
+                  to_string(view.extents), to_string(slot.local_extents), plan.rank);
+    if (view.strides.size() != view.extents.size())
+      throw_error(ErrorCode::invalid_use, "array {} has {} extents and {} strides (rank {})", i, view.extents.size(),
+                  view.strides.size(), plan.rank);
+    if (view.imaginary && !is_complex(view.type))
+      throw_error(ErrorCode::invalid_use, "array {} of {} has an imaginary plane (rank {})", i, name_of(view.type),
+                  plan.rank);
+    const Index elements = checked_product(view.extents);
+    if (elements > 0 && !view.data)
+      throw_error(ErrorCode::invalid_use, "array {} of {} elements has no memory (rank {})", i, elements, plan.rank);
+    for (std::size_t j = 0; elements > 0 && j < i; ++j)
+      if (slots[j].data == view.data && checked_product(slots[j].extents) > 0)
+        throw_error(ErrorCode::invalid_use, "arrays {} and {} are the same memory (rank {})", j, i, plan.rank);
+  }
+  auto check_peer = [&](Rank peer) {
+    if (peer < 0 || peer >= world_size)
+      throw_error(ErrorCode::invalid_use, "the plan needs rank {}, the world has {} (rank {})", peer, world_size,
+                  plan.rank);
+  };
+  plan.for_each_receive([&](const Transfer& t) { check_peer(t.peer); });
+  plan.for_each_send([&](const Transfer& t) { check_peer(t.peer); });
+  for (const auto* lists : {&plan.indexed_receives, &plan.indexed_sends})
+    for (const IndexedTransfer& list : *lists) check_peer(list.peer);
+}
+
+}  // namespace
+
+struct Exchange::State {
+  World& world;
+  const TransferPlan plan;
+  const std::vector<StridedView> slots;
+  const Schedule schedule;
+
+  std::vector<SlotCard> cards;    // by rank, then slot
+  std::vector<Arrival> arrivals;  // of receives
+  std::unique_ptr<Line[]> inbox;
+  Words words;  // per rank: the epoch that it has entered, then one word for every arrival
+  std::vector<LoweredMove> fills_before;
+  std::vector<LoweredMove> fills_after;
+  std::vector<LoweredMove> own;   // from this rank to itself
+  std::vector<Message> receives;  // by source, ascending
+  std::vector<Message> sends;     // by target, ascending
+
+  std::uint64_t epoch = 0;
+  bool in_flight = false;
+  bool own_moved = false;
+  const Message* lost = nullptr;            // the first message whose peer has left
+  Deadline reason_due = Deadline::never();  // when its peer should have said why
+  int exceptions_before = std::uncaught_exceptions();
+
+  State(World& w, TransferPlan p, std::vector<StridedView> s, ExchangeOptions options)
+      : world(w),
+        plan(std::move(p)),
+        slots(std::move(s)),
+        schedule(options.schedule == Schedule::automatic ? Schedule::direct : options.schedule) {}
+  /// After this no peer touches this rank's memory any more, and none waits for it for ever.
+  ~State() {
+    const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages)
+        if (m.word == nullptr)
+          continue;
+        else if (staged())
+          Mailbox<RealSync>(*m.word).leave(why);
+        else
+          claim(m).leave(why);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static constexpr int entered_word = 0;
+  static constexpr int first_message_word = 1;
+
+  Rank rank() const { return world.rank(); }
+  bool staged() const { return schedule == Schedule::staged; }
+  ElementType type_of(int slot) const { return slots[slot].type; }
+
+  // Setting up.
+
+  /// Goes through what is received and is not empty: `f(transfer, source slot, target slot)`.
+  template <class F>
+  void for_each_receive(F&& f) const {
+    plan.for_each_receive([&](const Transfer& t) { visit(t, t.group->source_slot, t.group->target_slot, f); });
+    for (const IndexedTransfer& t : plan.indexed_receives) visit(t, t.source_slot, t.target_slot, f);
+  }
+  /// The same of what is sent to others.
+  template <class F>
+  void for_each_send(F&& f) const {
+    auto to_others = [&](const auto& t, int from, int to) {
+      if (t.peer != rank()) f(t, from, to);
+    };
+    plan.for_each_send([&](const Transfer& t) { visit(t, t.group->source_slot, t.group->target_slot, to_others); });
+    for (const IndexedTransfer& t : plan.indexed_sends) visit(t, t.source_slot, t.target_slot, to_others);
+  }
+  template <class T, class F>
+  void visit(const T& transfer, int source_slot, int target_slot, F&& f) const {
+    if (staged_bytes(transfer, type_of(source_slot)) > 0) f(transfer, source_slot, target_slot);
+  }
+
+  /// Collective. What fails on one rank must fail on all before anybody makes the next collective call.
+  void set_up() {
+    const std::vector<Vote> votes = agree(tried([&] {
+      if (plan.rank != rank())
+        throw_error(ErrorCode::invalid_use, "the plan of rank {} is run by rank {}", plan.rank, rank());
+      check_plan(plan).value();
+      check_slots(plan, slots, world.size());
+      list_messages();
+    }));
+    Index words_per_rank = first_message_word, received = 0, sent = 0;
+    for (const Vote& vote : votes) {
+      words_per_rank = std::max(words_per_rank, first_message_word + vote.receives);
+      received += vote.receives;
+      sent += vote.sends;
+    }
+    words = world.words(int(words_per_rank), "exchange");
+    world.all_gather(&cards[std::size_t(rank()) * slots.size()], slots.size() * sizeof(SlotCard), cards.data());
+    agree(tried([&] {
+      check_layouts();
+      open_messages(votes);
+      lower();
+    }));
+    // Every send has found its arrival, so equal numbers say that every arrival has its send.
+    if (received != sent)
+      throw_error(ErrorCode::mismatch, "the plans of all ranks together receive {} messages and send {} (rank {})",
+                  received, sent, rank());
+  }
+
+  std::vector<Vote> agree(const Result<void>& mine) {
+    std::vector<Vote> votes = world.all_gather(Vote{.code = mine.ok() ? 0 : int(mine.error().code()),
+                                                          .kind = plan.kind,
+                                                          .schedule = schedule,
+                                                          .slots = int(slots.size()),
+                                                          .receives = Index(receives.size()),
+                                                          .sends = Index(sends.size()),
+                                                          .arrivals = arrivals.data()});
+    mine.value();
+    for (Rank r = 0; r < world.size(); ++r) {
+      const Vote& vote = votes[r];
+      if (vote.code != 0)
+        throw_error(static_cast<ErrorCode>(vote.code), "rank {} cannot take part in the exchange: {}", r,
+                    text_of(static_cast<ErrorCode>(vote.code)));
+      if (vote.kind != plan.kind || vote.schedule != schedule || vote.slots != int(slots.size()))
+        throw_error(ErrorCode::mismatch,
+                    "rank {} runs a plan of kind {} with schedule {} and {} arrays, rank {} one of kind {} with "
+                    "schedule {} and {}",
+                    rank(), int(plan.kind), int(schedule), slots.size(), r, int(vote.kind), int(vote.schedule),
+                    vote.slots);
+    }
+    return votes;
+  }
+
+  /// The messages with their sizes, the arrivals that others may look up, and this rank's own cards.
+  void list_messages() {
+    std::map<Rank, Index> in, out;
+    for_each_receive([&](const auto& t, int, int target_slot) {
+      if (t.peer != rank()) in[t.peer] = checked_add(in[t.peer], staged_bytes(t, type_of(target_slot)));
+    });
+    for_each_send([&](const auto& t, int source_slot, int) {
+      out[t.peer] = checked_add(out[t.peer], staged_bytes(t, type_of(source_slot)));
+    });
+    Index lines = 0;
+    for (const auto& [peer, bytes] : in) {
+      receives.push_back({.source = peer, .target = rank(), .peer = peer, .bytes = bytes});
+      arrivals.push_back({.source = peer, .bytes = bytes});
+      lines = checked_add(lines, lines_of(bytes));
+    }
+    for (const auto& [peer, bytes] : out)
+      sends.push_back({.source = rank(), .target = peer, .peer = peer, .bytes = bytes});
+    if (staged()) {
+      inbox = std::make_unique_for_overwrite<Line[]>(std::size_t(lines));
+      const Line* next = inbox.get();
+      for (Arrival& arrival : arrivals) {
+        arrival.staging = const_cast<std::byte*>(next->bytes);
+        next += lines_of(arrival.bytes);
+      }
+    }
+    cards.resize(slots.size() * std::size_t(world.size()));
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      cards[std::size_t(rank()) * slots.size() + i] = {address_of(slots[i]), plan.slots[i].fingerprint};
+  }
+
+  void check_layouts() {
+    for (Rank r = 0; r < world.size(); ++r)
+      for (std::size_t i = 0; i < slots.size(); ++i)
+        if (const SlotCard& card = cards[std::size_t(r) * slots.size() + i];
+            card.fingerprint != plan.slots[i].fingerprint)
+          throw_error(ErrorCode::mismatch, "array {} has layout {:016x} on rank {} and {:016x} on rank {}", i,
+                      plan.slots[i].fingerprint, rank(), card.fingerprint, r);
+  }
+
+  /// Finds every message's word and, where it is sent and staged, its buffer at the receiver.
+  void open_messages(const std::vector<Vote>& votes) {
+    for (std::size_t i = 0; i < receives.size(); ++i) receives[i].word = &words.at(rank(), first_message_word + int(i));
+    for (Message& m : sends) {
+      const Vote& theirs = votes[m.peer];
+      const auto* list = static_cast<const Arrival*>(reached(m.peer, theirs.arrivals));
+      const auto* end = list + theirs.receives;
+      const auto* arrival = std::lower_bound(list, end, rank(), [](const Arrival& a, Rank r) { return a.source < r; });
+      const Index expected = arrival != end && arrival->source == rank() ? arrival->bytes : 0;
+      if (expected != m.bytes)
+        throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ",
+                    rank(), m.bytes, m.peer, expected);
+      m.word = &words.at(m.peer, first_message_word + int(arrival - list));
+      if (staged()) m.staging = static_cast<std::byte*>(reached(m.peer, arrival->staging));
+    }
+  }
+
+  /// What lies at `address` in the memory of `peer`, as this rank addresses it.
+  void* reached(Rank peer, const void* address) const {
+    void* here = world.reach(peer, address);
+    if (address && !here)
+      throw_error(ErrorCode::unsupported, "rank {} cannot reach the memory of rank {}: exchanges need it", rank(),
+                  peer);
+    return here;
+  }
+  SlotAddress address(Rank r, int slot) const {
+    SlotAddress out = cards[std::size_t(r) * slots.size() + std::size_t(slot)].address;
+    // Staged messages need of the peer's array its shape only.
+    if (r != rank() && !staged()) out.data = static_cast<std::byte*>(reached(r, out.data));
+    return out;
+  }
+
+  void lower() {
+    std::vector<std::byte*> staging(receives.size());  // where each message goes on in its buffer
+    for (std::size_t i = 0; i < receives.size(); ++i) staging[i] = arrivals[i].staging;
+    std::byte* none = nullptr;
+    for_each_receive([&](const auto& t, int from, int to) {
+      if (t.peer == rank()) {
+        lower_one(t, type_of(to), address(rank(), from), address(rank(), to), Hop::direct, none, own);
+        return;
+      }
+      const std::size_t i = index_of(receives, t.peer);
+      lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), staged() ? Hop::unpack : Hop::direct,
+                staging[i], receives[i].moves);
+    });
+    for_each_send([&](const auto& t, int from, int to) {
+      Message& m = sends[index_of(sends, t.peer)];
+      lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), staged() ? Hop::pack : Hop::direct,
+                m.staging, m.moves);
+    });
+    for (const LocalFill& fill : plan.fills_before)
+      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), fills_before);
+    for (const LocalFill& fill : plan.fills_after)
+      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), fills_after);
+  }
+  static void lower_one(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
+  static void lower_one(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
+  static std::size_t index_of(const std::vector<Message>& messages, Rank peer) {
+    const auto at =
+        std::lower_bound(messages.begin(), messages.end(), peer, [](const Message& m, Rank r) { return m.peer < r; });
+    return std::size_t(at - messages.begin());
+  }
+
+  // Running.
+
+  void start() {
+    if (in_flight)
+      throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})", epoch,
+                  epoch + 1, rank());
+    ++epoch;
+    in_flight = true;
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages) m.done = false;
+    own_moved = false;
+    for (const LoweredMove& move : fills_before) move.run();
+    enter_epoch(words.at(rank(), entered_word), epoch);
+    progress();
+  }
+
+  /// Moves what can be moved now. Returns true when nothing is left.
+  bool progress() {
+    bool all = true;
+    for (Message& m : sends) all &= m.done || give(m);
+    // In the order of the sources, this rank in its place among them: sums are made in one order, whoever comes first.
+    const bool in_order = accumulates(plan.kind);
+    for (Message& m : receives) {
+      if (m.source > rank()) move_own();
+      if (m.done || take(m)) continue;
+      all = false;
+      if (in_order) return false;
+    }
+    move_own();
+    return all;
+  }
+
+  void move_own() {
+    if (own_moved) return;
+    own_moved = true;
+    for (const LoweredMove& move : own) move.run();
+  }
+
+  bool give(Message& m) {
+    if (staged()) return pack(m);
+    // Only the target adds, in its order.
+    return accumulates(plan.kind) ? is_done(m) : copy_direct(m);
+  }
+  bool take(Message& m) { return staged() ? unpack(m) : copy_direct(m); }
+
+  Claim<RealSync> claim(const Message& m) const {
+    return {words.at(m.source, entered_word), words.at(m.target, entered_word), *m.word};
+  }
+
+  bool is_done(Message& m) {
+    const Claim<RealSync> c = claim(m);
+    if (c.left_before(epoch)) lose(m, c);
+    return m.done = c.done(epoch);
+  }
+
+  bool copy_direct(Message& m) {
+    if (is_done(m)) return true;
+    Claim<RealSync> c = claim(m);
+    if (!c.ready(epoch) || !c.try_claim(epoch)) return false;
+    m.move_all();
+    c.complete(epoch);
+    return m.done = true;
+  }
+
+  bool pack(Message& m) {
+    Mailbox<RealSync> mailbox(*m.word);
+    if (!mailbox.try_fill(epoch)) {
+      if (mailbox.left_before(epoch)) lose(m, mailbox);
+      return false;
+    }
+    m.move_all();
+    mailbox.filled(epoch);
+    return m.done = true;
+  }
+
+  bool unpack(Message& m) {
+    Mailbox<RealSync> mailbox(*m.word);
+    if (!mailbox.full(epoch)) {
+      if (mailbox.left_before(epoch)) lose(m, mailbox);
+      return false;
+    }
+    m.move_all();
+    mailbox.emptied();
+    return m.done = true;
+  }
+
+  /// A peer has left before this message was done. One that fails leaves while it unwinds, and its reason is known a
+  /// moment later: whoever waits is told that, if it comes before the deadline.
+  template <class Protocol>
+  void lose(const Message& m, const Protocol& protocol) {
+    if (lost) return;
+    lost = &m;
+    reason_due = protocol.left_failing() ? world.deadline() : Deadline::after_ns(0);
+  }
+  void check_lost() const {
+    if (!lost) return;
+    world.check_failed();
+    if (!reason_due.passed()) return;
+    Error error = make_error(ErrorCode::peer_lost,
+                             "rank {} has left the exchange before its message {} -> {} of epoch {} was done (rank {})",
+                             lost->peer, lost->source, lost->target, epoch, rank());
+    error.rank = rank();
+    error.peer = lost->peer;
+    throw error;
+  }
+
+  bool test() {
+    if (!in_flight) return true;
+    if (!progress()) {
+      check_lost();
+      return false;
+    }
+    end_epoch();
+    return true;
+  }
+
+  void finish() {
+    if (!in_flight) return;
+    WaitNote note("exchange");
+    world.wait_until(
+        [&] {
+          if (progress()) return true;
+          check_lost();
+          name_missing(note);
+          return false;
+        },
+        note);
+    end_epoch();
+  }
+
+  void end_epoch() {
+    for (const LoweredMove& move : fills_after) move.run();
+    in_flight = false;
+  }
+
+  /// Names one rank that is missing.
+  void name_missing(WaitNote& note) const {
+    for (const auto* messages : {&receives, &sends})
+      for (const Message& m : *messages)
+        if (!m.done) {
+          note.raised_by = note.flag_rank = m.peer;
+          note.flag_index = entered_word;
+          note.wanted = epoch;
+          note.seen = words.load(m.peer, entered_word);
+          return;
+        }
+  }
+};
+
+Exchange::Exchange(World& world, TransferPlan plan, std::vector<StridedView> slots, ExchangeOptions options)
+    : state_(std::make_unique<State>(world, std::move(plan), std::move(slots), options)) {
+  state_->set_up();
+}
+
+Exchange::~Exchange() = default;
+Exchange::Exchange(Exchange&&) noexcept = default;
+
+void Exchange::start() {
+  state_->start();
+}
+bool Exchange::test() {
+  return state_->test();
+}
+void Exchange::finish() {
+  state_->finish();
+}
+Schedule Exchange::schedule() const noexcept {
+  return state_->schedule;
+}
+const TransferPlan& Exchange::plan() const noexcept {
+  return state_->plan;
+}
+
+std::string Exchange::explain() const {
+  const State& s = *state_;
+  std::string out = fmt::format("schedule: {}\n", s.schedule == Schedule::direct
+                                                      ? "direct (straight from array to array, by whoever comes second)"
+                                                      : "staged (packed by the sender, unpacked by the receiver)");
+  auto describe = [&](const char* what, const std::vector<Message>& messages) {
+    for (const Message& m : messages) {
+      Index row_bytes_min = m.bytes;
+      for (const LoweredMove& move : m.moves) {
+        const CopyBlock& b = move.block;
+        const bool rows = !move.is_indexed && b.dims > 0 && b.source_strides[b.dims - 1] == move.width &&
+                          b.target_strides[b.dims - 1] == move.width;
+        const Index row = move.is_indexed ? move.indexed.row_length : rows ? b.extents[b.dims - 1] : 1;
+        row_bytes_min = std::min(row_bytes_min, row * move.width);
+      }
+      out += fmt::format("{} rank {}: {} bytes in {} moves, shortest row {} bytes\n", what, m.peer, m.bytes,
+                         m.moves.size(), row_bytes_min);
+    }
+  };
+  describe("from", s.receives);
+  describe("to", s.sends);
+  Index own_bytes = 0;
+  for (const LoweredMove& move : s.own) own_bytes += move.bytes();
+  out += fmt::format("within this rank: {} bytes in {} moves\n", own_bytes, s.own.size());
+  out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
+  return out;
+}
+
+}  // namespace tranship

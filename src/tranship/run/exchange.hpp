@@ -1,0 +1,69 @@
+// Exchange: runs a plan, as often as its user likes. It decides how what a TransferPlan moves is moved: its schedule.
+//
+// No schedule changes a result: every cell of a target gets the same bytes, sums in the same order. Reuse allocates
+// nothing.
+//
+//   start()   publishes that this rank is ready and moves all that ready peers allow; never waits
+//   test()    moves what has become possible; true when everything has arrived and been read
+//   finish()  waits for that
+//
+// Between start() and finish() the sources must not be written and the targets not be touched.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <tranship/base/strided_view.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/plan/transfer_plan.hpp>
+
+namespace tranship {
+
+enum class Schedule : std::uint8_t {
+  automatic,  ///< chosen by the library
+  direct,     ///< straight from the source's memory to the target's, by whichever side comes second
+  staged,     ///< packed by the sender into a buffer of the receiver, unpacked by the receiver in the order of arrival
+};
+
+struct ExchangeOptions {
+  Schedule schedule = Schedule::automatic;
+};
+
+class Exchange {
+ public:
+  /// Collective over `world`; `plan` is this rank's, `slots` the local arrays of its slots (without data where the rank
+  /// holds nothing), no two in the same memory. The memory must outlive the Exchange. Throws, on every rank, `mismatch`
+  /// when the ranks' plans do not belong together or a view does not fit its slot; `invalid_use` when a view is wrong
+  /// in itself or elements cannot be added; `no_memory`.
+  Exchange(World& world, TransferPlan plan, std::vector<StridedView> slots, ExchangeOptions options = {});
+  /// Not collective. An exchange that is in flight is withdrawn: memory is no longer touched when the destructor
+  /// returns. What is done stays done for the peers; what is not, or starts later, fails for them with `peer_lost`.
+  ~Exchange();
+  /// What has been moved from can only be destroyed.
+  Exchange(Exchange&&) noexcept;
+  Exchange& operator=(Exchange&&) = delete;
+
+  /// Throws `invalid_use` while an exchange is in flight.
+  void start();
+  /// True when nothing is in flight. Throws `peer_lost` when a peer has left or failed.
+  bool test();
+  /// Throws `timeout` or `peer_lost`, saying who waits on what. Returns at once when nothing is in flight.
+  void finish();
+  void operator()() {
+    start();
+    finish();
+  }
+
+  Schedule schedule() const noexcept;
+  const TransferPlan& plan() const noexcept;
+  /// How this rank moves what: messages, bytes, moves, run lengths. The first line names the schedule.
+  std::string explain() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tranship

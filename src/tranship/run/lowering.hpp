@@ -1,0 +1,69 @@
+// Lowering: from what a plan moves between local indices to what the kernels move between addresses.
+//
+// Only here do runs meet strides. Both ends of a message lower the same runs in the same order, so that block i of the
+// sender's packing is block i of the receiver's unpacking.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tranship/base/strided_view.hpp>
+#include <tranship/kernels/indexed_copy.hpp>
+#include <tranship/kernels/strided_copy.hpp>
+#include <tranship/plan/transfer_plan.hpp>
+
+namespace tranship {
+
+/// Where a slot lies, as this rank addresses it. Plain, so that ranks can tell each other.
+struct SlotAddress {
+  std::byte* data = nullptr;
+  Index strides_bytes[dims_max] = {};
+  Index local_extents[dims_max] = {};
+  int dims = 0;
+  /// Distance from the real to the imaginary part of an element; of other types 0.
+  Index part_stride_bytes = 0;
+  /// Whether that distance is the size of a part: one element, side by side.
+  bool parts_together = true;
+};
+
+SlotAddress address_of(const StridedView& view);
+
+/// One strided or indexed move between two bases. In staged messages one of the bases is the staging buffer.
+struct LoweredMove {
+  CopyBlock block;
+  Move move = Move::copy;
+  Arithmetic arithmetic = Arithmetic::none;
+  int width = 1;
+  std::byte* source = nullptr;
+  std::byte* target = nullptr;
+  /// Of an indexed move: the rows; the block does not count then. The lists are kept by the pointer.
+  std::shared_ptr<const std::vector<long long>> source_rows;
+  std::shared_ptr<const std::vector<long long>> target_rows;
+  IndexedBlock indexed;
+  bool is_indexed = false;
+
+  void run() const;
+  Index bytes() const;
+};
+
+/// How the bytes of a message travel.
+enum class Hop : std::uint8_t {
+  direct,  ///< from the source array to the target array
+  pack,    ///< from the source array to a contiguous buffer
+  unpack,  ///< from a contiguous buffer to the target array
+};
+
+/// Appends the moves of one transfer. `staging` is where the buffer of the message goes on (pack, unpack), advanced by
+/// the bytes of the transfer; it is ignored by direct moves. Throws `invalid_use` for arithmetic on bool.
+void lower_transfer(const Transfer& transfer, ElementType type, const SlotAddress& source, const SlotAddress& target,
+                    Hop hop, std::byte*& staging, std::vector<LoweredMove>& moves);
+void lower_indexed(const IndexedTransfer& transfer, ElementType type, const SlotAddress& source,
+                   const SlotAddress& target, Hop hop, std::byte*& staging, std::vector<LoweredMove>& moves);
+/// Appends the moves of one fill of the rank's own array.
+void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot, std::vector<LoweredMove>& moves);
+
+/// Bytes that a transfer takes in a staging buffer.
+Index staged_bytes(const Transfer& transfer, ElementType type);
+Index staged_bytes(const IndexedTransfer& transfer, ElementType type);
+
+}  // namespace tranship

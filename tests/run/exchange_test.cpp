@@ -1,0 +1,665 @@
+// Exchange against the plan interpreter: whatever a plan says, every schedule on real ranks and real memory must do, in
+// every element type and memory layout, and touch nothing else.
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#include <gtest/gtest.h>
+
+#include <tranship/array/local_array.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/run/exchange.hpp>
+
+#include "support/oracle.hpp"
+#include "support/random_layouts.hpp"
+
+namespace {
+std::atomic<long> allocations = 0;
+}
+
+// Counts what the whole program allocates, so that a test can show that reuse allocates nothing.
+void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* p = std::malloc(size ? size : 1)) return p;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, std::align_val_t align) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t a = static_cast<std::size_t>(align);
+  if (void* p = std::aligned_alloc(a, (size + a - 1) / a * a)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::align_val_t) noexcept {
+  std::free(p);
+}
+void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+  std::free(p);
+}
+
+namespace tranship::test {
+namespace {
+
+const std::vector<ElementType> linear_types = {ElementType::i8,  ElementType::u8,   ElementType::i16, ElementType::u32,
+                                               ElementType::i64, ElementType::f32,  ElementType::f64, ElementType::f128,
+                                               ElementType::c64, ElementType::c128, ElementType::c256};
+const std::vector<ElementType> all_types = {ElementType::bool8, ElementType::i8,   ElementType::u16, ElementType::f16,
+                                            ElementType::bf16,  ElementType::i32,  ElementType::f32, ElementType::u64,
+                                            ElementType::f64,   ElementType::f128, ElementType::c64, ElementType::c128,
+                                            ElementType::c256};
+
+template <class T>
+void store_as(Index value, void* to) {
+  const T out = static_cast<T>(value);
+  std::memcpy(to, &out, sizeof(T) == 16 ? 10 : sizeof(T));  // a long double has 10 bytes and padding
+}
+
+/// The bits of a number of a part type. Linear in `value` for the linear types.
+void store_part(ElementType part, Index value, void* to) {
+  switch (part) {
+    case ElementType::f32:
+      return store_as<float>(value, to);
+    case ElementType::f64:
+      return store_as<double>(value, to);
+    case ElementType::f128:
+      return store_as<long double>(value, to);
+    default:
+      std::memcpy(to, &value, size_bytes(part));  // integers wrap; others are only copied
+  }
+}
+
+/// One element of a view, its bits as an array of bytes: real and imaginary part (twice the real one) one after the
+/// other.
+struct Element {
+  unsigned char bytes[32] = {};
+  friend bool operator==(const Element&, const Element&) = default;
+};
+
+Element element_of(ElementType type, Index value) {
+  Element out;
+  const ElementType part = part_of(type);
+  store_part(part, value, out.bytes);
+  if (is_complex(type)) store_part(part, 2 * value, out.bytes + size_bytes(part));
+  return out;
+}
+
+struct Place2 {
+  std::byte* real;
+  std::byte* imaginary;
+};
+
+Place2 place_in(const StridedView& view, const Indices& local) {
+  Index offset = 0;
+  for (int d = 0; d < local.size(); ++d) offset += local[d] * view.strides[d];
+  const int part = size_bytes(part_of(view.type));
+  if (view.imaginary)
+    return {static_cast<std::byte*>(view.data) + offset * part,
+            static_cast<std::byte*>(view.imaginary) + offset * part};
+  std::byte* at = static_cast<std::byte*>(view.data) + offset * size_bytes(view.type);
+  return {at, at + part};
+}
+
+void write(const StridedView& view, const Indices& local, const Element& e) {
+  const int part = size_bytes(part_of(view.type));
+  const Place2 at = place_in(view, local);
+  std::memcpy(at.real, e.bytes, part);
+  if (is_complex(view.type)) std::memcpy(at.imaginary, e.bytes + part, part);
+}
+
+Element read(const StridedView& view, const Indices& local) {
+  Element out;
+  const int part = size_bytes(part_of(view.type));
+  const Place2 at = place_in(view, local);
+  std::memcpy(out.bytes, at.real, part);
+  if (is_complex(view.type)) std::memcpy(out.bytes + part, at.imaginary, part);
+  return out;
+}
+
+/// Runs a plan as threads in one schedule and compares every element with what the interpreter leaves there. Runs
+/// twice, the second time on fresh values, so that reuse is tested as well.
+std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& specs, Schedule schedule) {
+  const int ranks = int(plans.size());
+  std::vector<std::string> faults(ranks);
+  const PlanInterpreter interpreter(plans);
+  Memory first = memory_for(plans, 0);
+  Index next = 1;
+  for (auto& rank : first)
+    for (auto& slot : rank)
+      for (Index& value : slot) value = 1 + next++ % 61;  // no zeros: a negated float zero has other bits
+  Memory second = first;
+  for (auto& rank : second)
+    for (auto& slot : rank)
+      for (Index& value : slot) value = 62 - value;
+  const std::vector<Memory> inputs = {first, second};
+  std::vector<Memory> outputs = inputs;
+  for (Memory& memory : outputs) interpreter.apply(memory);
+
+  launch(ranks, [&](World& world) {
+    const Rank me = world.rank();
+    std::vector<ArrayRef> arrays;
+    std::vector<StridedView> views;
+    for (const ArraySpec& spec : specs) {
+      arrays.push_back(allocate_array(world, spec));
+      views.push_back(arrays.back().view);
+    }
+    auto for_each_element = [&](int s, auto&& f) {
+      Index i = 0;
+      for_each_coordinate(views[s].extents, [&](const Indices& local) { f(local, i++); });
+    };
+    Exchange exchange(world, plans[me], views, {.schedule = schedule});
+    for (std::size_t turn = 0; turn < inputs.size(); ++turn) {
+      std::vector<std::vector<unsigned char>> guards;
+      for (int s = 0; s < int(specs.size()); ++s) {
+        // Everything is poisoned, then the elements get their values: what remains is padding.
+        const Index bytes = specs[s].distribution.storage(me).elements * size_bytes(specs[s].type);
+        if (bytes > 0) std::memset(arrays[s].memory.get(), 0xa5, bytes);
+        for_each_element(s, [&](const Indices& local, Index i) {
+          write(views[s], local, element_of(specs[s].type, inputs[turn][me][s][i]));
+        });
+      }
+      world.barrier();
+      exchange.start();
+      exchange.finish();
+      for (int s = 0; s < int(specs.size()); ++s) {
+        for_each_element(s, [&](const Indices& local, Index i) {
+          const Element expected = element_of(specs[s].type, outputs[turn][me][s][i]);
+          if (faults[me].empty() && !(read(views[s], local) == expected))
+            faults[me] = fmt::format("turn {} rank {} slot {} local [{}] differs from {}", turn, me, s,
+                                     to_string(local), outputs[turn][me][s][i]);
+          write(views[s], local, {});
+        });
+        // Without the elements only poison and zeros are left: count the zeros.
+        const Storage storage = specs[s].distribution.storage(me);
+        const Index bytes = storage.elements * size_bytes(specs[s].type);
+        Index zeros = 0, poison = 0;
+        for (Index b = 0; b < bytes; ++b) {
+          const auto byte = static_cast<unsigned char*>(arrays[s].memory.get())[b];
+          zeros += byte == 0;
+          poison += byte == 0xa5;
+        }
+        const Index cells = bytes > 0 ? checked_product(storage.extents) * size_bytes(specs[s].type) : 0;
+        if (faults[me].empty() && (zeros != cells || poison != bytes - cells))
+          faults[me] = fmt::format("turn {} rank {} slot {}: {} padding bytes were written", turn, me, s,
+                                   bytes - cells - poison);
+      }
+      world.barrier();
+    }
+  });
+  for (const std::string& fault : faults)
+    if (!fault.empty()) {
+      std::string out = fault + (schedule == Schedule::direct ? " (direct)" : " (staged)");
+      for (const ArraySpec& spec : specs) out += "\n  " + to_text(spec);
+      return out;
+    }
+  return "";
+}
+
+std::string fault_in_any_schedule(const Plans& plans, const std::vector<ArraySpec>& specs) {
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+    if (std::string fault = exchange_fault(plans, specs, schedule); !fault.empty()) return fault;
+  return "";
+}
+
+ArraySpec random_spec(Random& random, ElementType type, const Indices& extents, const LayoutChoices& choices) {
+  Distribution d = random_distribution(random, extents, choices);
+  if (is_complex(type) && random.one_in(2)) {
+    MemoryLayout memory = d.memory();
+    memory.parts = ComplexParts::split;
+    std::vector<Partition> partitions;
+    for (int k = 0; k < d.dims(); ++k) partitions.push_back(d.axis(k).partition());
+    d = Distribution(d.extents(), d.grid(), std::move(partitions), memory);
+  }
+  return {type, std::move(d)};
+}
+
+TEST(Exchange, RedistributionsAndTheirAdjointsAgreeWithTheInterpreter) {
+  EXPECT_EQ(first_fault(
+                0.1,
+                [](Index seed) {
+                  Random random(seed);
+                  const bool reverse = random.one_in(3);
+                  const ElementType type = random.pick(reverse ? linear_types : all_types);
+                  const Indices extents = random_extents(random, int(random.between(1, 3)));
+                  const LayoutChoices choices;
+                  std::vector<ArraySpec> specs;
+                  if (random.one_in(4)) {
+                    const Index parts = random.between(1, 4);
+                    const ArraySpec indexed{
+                        type, random_indexed(random, extents, int(random.between(1, extents.size())), parts, {})};
+                    LayoutChoices plain = choices;
+                    specs = {indexed,
+                             {type, Distribution(extents, Grid(Indices::filled(extents.size(), 1)),
+                                                 std::vector<Partition>(extents.size(), whole()))}};
+                    if (random.one_in(2)) std::swap(specs[0], specs[1]);
+                  } else {
+                    specs = {random_spec(random, type, extents, choices), random_spec(random, type, extents, choices)};
+                  }
+                  Plans plans;
+                  for (Rank r = 0; r < world_of(specs); ++r) {
+                    TransferPlan plan = plan_redistribution(specs[0], specs[1], r);
+                    plans.push_back(reverse ? adjoint(plan) : plan);
+                  }
+                  return fault_in_any_schedule(plans, specs);
+                }),
+            "");
+}
+
+TEST(Exchange, HalosAndTheirAdjointsAgreeWithTheInterpreter) {
+  EXPECT_EQ(first_fault(0.1,
+                        [](Index seed) {
+                          Random random(seed);
+                          const bool reverse = random.one_in(3);
+                          LayoutChoices choices;
+                          choices.replicas = false;
+                          std::vector<ArraySpec> specs;
+                          for (Index field = random.between(1, 3); field > 0; --field) {
+                            const ElementType type = random.pick(reverse ? linear_types : all_types);
+                            const Indices extents = random_extents(random, int(random.between(1, 3)));
+                            if (random.one_in(4)) {
+                              specs.push_back({type, random_indexed(random, extents, 1, random.between(1, 4), {})});
+                              continue;
+                            }
+                            ArraySpec spec = random_spec(random, type, extents, choices);
+                            if (!spec.distribution.replicated()) specs.push_back(std::move(spec));
+                          }
+                          if (specs.empty()) return std::string();
+                          Plans plans;
+                          for (Rank r = 0; r < world_of(specs); ++r) {
+                            TransferPlan plan = plan_halo(specs, r);
+                            plans.push_back(reverse ? adjoint(plan) : plan);
+                          }
+                          return fault_in_any_schedule(plans, specs);
+                        }),
+            "");
+}
+
+TEST(Exchange, VectorsCrossTheEdgesOfACubeInEverySchedule) {
+  const Tiling cube = cubed_sphere(4);
+  std::vector<TiledField> fields(2);
+  std::vector<ArraySpec> specs;
+  for (TiledField& field : fields) {
+    field.tile_dims = {0, 1};
+    for (int t = 0; t < 6; ++t) {
+      const Partition cells = block().with_overlap(2, 2, EdgePolicy::open);
+      field.tiles.push_back(
+          {ElementType::f64, Distribution({4, 4, 3}, Grid({2, 1, 1}, {.first = 2 * t}), {cells, cells, whole()})});
+      specs.push_back(field.tiles.back());
+    }
+  }
+  TiledHaloOptions options;
+  options.vectors = {{0, 1}};
+  for (const bool reverse : {false, true}) {
+    Plans plans;
+    for (Rank r = 0; r < 12; ++r) {
+      TransferPlan plan = plan_halo(cube, fields, r, options);
+      plans.push_back(reverse ? adjoint(plan) : plan);
+    }
+    EXPECT_EQ(fault_in_any_schedule(plans, specs), "");
+  }
+}
+
+ArraySpec ring(Index cells, int ranks) {
+  return {ElementType::f64, Distribution({cells}, grid(ranks), {block().with_overlap(1, 1, EdgePolicy::toroidal)})};
+}
+
+TEST(Exchange, BytesArriveBeforeFinishOnceBothHaveStarted) {
+  launch(2, [](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const ArrayRef array = allocate_array(world, spec);
+    double* local = static_cast<double*>(array.view.data);
+    for (int i = 0; i < 4; ++i) local[1 + i] = world.rank() * 4 + i;
+    const std::vector<ArraySpec> fields = {spec};
+    Exchange halo(world, plan_halo(fields, world.rank()), {array.view});
+    ASSERT_EQ(halo.schedule(), Schedule::direct);
+    // One rank after the other starts; the second moves everything, both ways, before it returns from start().
+    if (world.rank() == 1) world.barrier();
+    halo.start();
+    if (world.rank() == 0) world.barrier();
+    world.barrier();
+    EXPECT_EQ(local[0], world.rank() == 0 ? 7 : 3);
+    EXPECT_EQ(local[5], world.rank() == 0 ? 4 : 0);
+    world.barrier();
+    EXPECT_TRUE(halo.test());
+    halo.finish();
+  });
+}
+
+TEST(Exchange, ReuseAllocatesNothing) {
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+    launch(4, [&](World& world) {
+      const ArraySpec spec = ring(100, 4);
+      const ArrayRef array = allocate_array(world, spec);
+      const std::vector<ArraySpec> fields = {spec};
+      Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+      halo();
+      world.barrier();
+      const long before = allocations.load();
+      world.barrier();
+      for (int i = 0; i < 100; ++i) halo();
+      world.barrier();
+      EXPECT_EQ(allocations.load(), before);
+      world.barrier();
+    });
+}
+
+/// The message of the Error that `f` throws on this thread, with its code; empty when none is thrown.
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", name_of(error.code()), error.what());
+  }
+  return "";
+}
+
+TEST(Exchange, RefusesWhatDoesNotFitOnEveryRank) {
+  launch(2, [](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    const TransferPlan plan = plan_halo(fields, world.rank());
+    auto error = [&](TransferPlan p, std::vector<StridedView> views, ExchangeOptions options = {}) {
+      return error_of([&] { Exchange(world, std::move(p), std::move(views), options); });
+    };
+    EXPECT_EQ(error(plan, {array.view}), "");
+    EXPECT_NE(error(plan, {}).find("1 slots, 0 arrays"), std::string::npos);
+
+    StridedView wrong = array.view;
+    wrong.extents = {5};
+    EXPECT_NE(error(plan, {wrong}).find("local extents [5], the plan [6]"), std::string::npos);
+    wrong = array.view;
+    wrong.type = ElementType::f32;
+    EXPECT_NE(error(plan, {wrong}).find("elements f32, the plan f64"), std::string::npos);
+
+    // Wrong on one rank only: both fail, and the world lives on.
+    TransferPlan other = plan;
+    if (world.rank() == 1) other.rank = 0;
+    const std::string message = error(other, {array.view});
+    EXPECT_NE(message.find(world.rank() == 1 ? "the plan of rank 0 is run by rank 1" : "rank 1 cannot take part"),
+              std::string::npos)
+        << message;
+
+    const ArraySpec two[] = {
+        {ElementType::f64, ring(8, 2).distribution},
+        {ElementType::f64, Distribution({8}, grid(2), {block().with_overlap(1, 1, EdgePolicy::replicate)})}};
+    const std::vector<ArraySpec> differing = {two[world.rank()]};
+    EXPECT_NE(error(plan_halo(differing, world.rank()), {array.view}).find("mismatch: array 0 has layout"),
+              std::string::npos);
+    EXPECT_NE(error(plan, {array.view}, {.schedule = world.rank() == 0 ? Schedule::direct : Schedule::staged})
+                  .find("mismatch"),
+              std::string::npos);
+
+    const ArraySpec flags{ElementType::bool8, spec.distribution};
+    const std::vector<ArraySpec> flag_fields = {flags};
+    const ArrayRef flag_array = allocate_array(world, flags);
+    EXPECT_NE(error(adjoint(plan_halo(flag_fields, world.rank())), {flag_array.view}).find("bool8"), std::string::npos);
+
+    Exchange halo(world, plan, {array.view});
+    halo.start();
+    EXPECT_NE(error_of([&] { halo.start(); }).find("exchange 1 is in flight"), std::string::npos);
+    halo.finish();
+    halo.finish();
+  });
+}
+
+TEST(Exchange, APlanThatNeedsMoreRanksIsRefused) {
+  launch(2, [](World& world) {
+    const ArraySpec spec = ring(9, 3);
+    const std::vector<ArraySpec> fields = {spec};
+    const TransferPlan plan = plan_halo(fields, world.rank());
+    std::vector<double> memory(8);
+    const StridedView view{memory.data(), ElementType::f64, spec.distribution.local_extents(world.rank()), {1}};
+    const std::string message = error_of([&] { Exchange(world, plan, {view}); });
+    EXPECT_NE(message.find("needs rank 2, the world has 2"), std::string::npos) << message;
+  });
+}
+
+/// When rank 0 drops its exchange.
+enum class Leaves { after_set_up, after_an_epoch, in_flight };
+
+TEST(Exchange, WhoLeavesMakesThePeersFail) {
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+    for (const Leaves when : {Leaves::after_set_up, Leaves::after_an_epoch, Leaves::in_flight})
+      launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
+        const ArraySpec spec = ring(8, 2);
+        const std::vector<ArraySpec> fields = {spec};
+        const ArrayRef array = allocate_array(world, spec);
+        auto halo = std::make_unique<Exchange>(world, plan_halo(fields, world.rank()), std::vector{array.view},
+                                               ExchangeOptions{schedule});
+        if (when != Leaves::after_set_up) (*halo)();
+        world.barrier();
+        if (world.rank() == 0) {
+          if (when == Leaves::in_flight) halo->start();
+          halo.reset();
+          world.barrier();
+        } else {
+          world.barrier();
+          // What was packed before rank 0 left still arrives; the next epoch fails in any case.
+          const std::string message = error_of([&] {
+            (*halo)();
+            (*halo)();
+          });
+          EXPECT_NE(message.find("peer_lost: rank 0 has left the exchange"), std::string::npos) << message;
+          EXPECT_NE(error_of([&] { halo->test(); }).find("peer_lost: rank 0 has left"), std::string::npos);
+        }
+        world.barrier();
+      });
+}
+
+TEST(Exchange, WhatIsDoneStaysDoneWhenThePeerLeaves) {
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+    launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
+      const ArraySpec spec = ring(8, 2);
+      const std::vector<ArraySpec> fields = {spec};
+      const ArrayRef array = allocate_array(world, spec);
+      double* local = static_cast<double*>(array.view.data);
+      for (int i = 0; i < 4; ++i) local[1 + i] = world.rank() * 4 + i;
+      auto halo = std::make_unique<Exchange>(world, plan_halo(fields, world.rank()), std::vector{array.view},
+                                             ExchangeOptions{schedule});
+      // Rank 1 starts; rank 0 does all its part and is gone; only then rank 1 looks again.
+      if (world.rank() == 1) halo->start();
+      world.barrier();
+      if (world.rank() == 0) {
+        (*halo)();
+        halo.reset();
+      }
+      world.barrier();
+      if (world.rank() == 1) halo->finish();
+      EXPECT_EQ(local[0], world.rank() == 0 ? 7 : 3);
+      EXPECT_EQ(local[5], world.rank() == 0 ? 4 : 0);
+      world.barrier();
+    });
+}
+
+TEST(Exchange, PlansThatDoNotBelongTogetherAreRefusedOnEveryRank) {
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+    launch(2, [&](World& world) {
+      const ArraySpec spec = ring(8, 2);
+      const std::vector<ArraySpec> fields = {spec};
+      const ArrayRef array = allocate_array(world, spec);
+      auto error = [&](TransferPlan plan) {
+        return error_of([&] { Exchange(world, std::move(plan), {array.view}, {.schedule = schedule}); });
+      };
+      const TransferPlan whole = plan_halo(fields, world.rank());
+      const TransferPlan left_only = plan_halo(fields, world.rank(), {.depth_low = {1}, .depth_high = {0}});
+      EXPECT_EQ(error(left_only), "");
+      // Rank 0 sends both its edges, rank 1 expects one of them; rank 1 sends one, rank 0 expects both.
+      std::string message = error(world.rank() == 0 ? whole : left_only);
+      EXPECT_NE(message.find("mismatch: "), std::string::npos) << message;
+      EXPECT_NE(message.find(world.rank() == 0 ? "rank 0 sends 16 bytes to rank 1, which expects 8"
+                                               : "rank 1 sends 8 bytes to rank 0, which expects 16"),
+                std::string::npos)
+          << message;
+      // A message that nobody sends, and one that nobody expects.
+      TransferPlan silent = whole, deaf = whole;
+      silent.sends.clear();
+      deaf.receives.clear();
+      message = error(world.rank() == 0 ? silent : whole);
+      EXPECT_NE(message.find("receive 2 messages and send 1"), std::string::npos) << message;
+      message = error(world.rank() == 0 ? deaf : whole);
+      EXPECT_NE(message.find(world.rank() == 1 ? "rank 1 sends 16 bytes to rank 0, which expects 0" : "mismatch"),
+                std::string::npos)
+          << message;
+      EXPECT_EQ(error(whole), "");
+    });
+}
+
+TEST(Exchange, OneArrayTwiceIsRefused) {
+  launch(2, [](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec, spec};
+    const ArrayRef array = allocate_array(world, spec);
+    const std::string message = error_of([&] {
+      Exchange(world, plan_halo(fields, world.rank()), {array.view, array.view});
+    });
+    EXPECT_NE(message.find("arrays 0 and 1 are the same memory"), std::string::npos) << message;
+  });
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool impossible_sizes_end_the_program = true;
+#else
+constexpr bool impossible_sizes_end_the_program = false;
+#endif
+
+TEST(Exchange, ARankWithoutMemoryFailsOnEveryRank) {
+  if (impossible_sizes_end_the_program) GTEST_SKIP() << "sanitizers end the program when memory cannot be had";
+  launch(2, [](World& world) {
+    // A petabyte from rank 0 to rank 1, of one number that is repeated: only the staging buffer would need memory.
+    const Indices extents = {Index(1) << 50};
+    double number = 0;
+    std::vector<StridedView> views(2, {.data = nullptr, .type = ElementType::f64, .extents = {0}, .strides = {0}});
+    views[world.rank()].data = &number;
+    views[world.rank()].extents = extents;
+    const ArraySpec source{ElementType::f64, Distribution(extents, Grid({1}, {.first = 0}), {block()})};
+    const ArraySpec target{ElementType::f64, Distribution(extents, Grid({1}, {.first = 1}), {block()})};
+    const std::string message = error_of([&] {
+      Exchange(world, plan_redistribution(source, target, world.rank()), views, {.schedule = Schedule::staged});
+    });
+    EXPECT_NE(message.find(world.rank() == 1 ? "no_memory: no memory to set up" : "no_memory: rank 1 cannot take part"),
+              std::string::npos)
+        << message;
+    world.barrier();
+  });
+}
+
+TEST(Exchange, AFailingRankIsNamedToThoseThatWait) {
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged}) {
+    std::string message;
+    try {
+      launch(3, [&](World& world) {
+        const ArraySpec spec = ring(9, 3);
+        const std::vector<ArraySpec> fields = {spec};
+        const ArrayRef array = allocate_array(world, spec);
+        Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+        halo();
+        if (world.rank() == 1) throw Error(ErrorCode::io, "the disk is on fire");
+        EXPECT_NE(error_of([&] { halo(); }).find("rank 1"), std::string::npos);
+      });
+    } catch (const Error& error) {
+      message = error.what();
+      EXPECT_EQ(error.rank, 1);
+    }
+    EXPECT_NE(message.find("the disk is on fire"), std::string::npos) << message;
+  }
+}
+
+/// Holds up the rank that fails while it unwinds, until its right neighbour waits and has had many chances to look; or
+/// has failed.
+struct SlowUnwinding {
+  World& world;
+  Rank failing;
+  ~SlowUnwinding() {
+    if (world.rank() != failing) return;
+    const Rank neighbour = (world.rank() + 1) % world.size();
+    for (int chances = 1000; chances > 0 && !world.activity_of(neighbour).starts_with("failed");) {
+      chances -= world.activity_of(neighbour) != "running";
+      RealSync::yield();
+    }
+  }
+};
+
+TEST(Exchange, TheFirstFailureIsTheOneThatIsReported) {
+  // The failing rank drops its exchange before its failure is known, and so do all that fail because of it.
+  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+    for (int repeat = 0; repeat < 20; ++repeat) {
+      std::string message;
+      try {
+        launch(4, [&](World& world) {
+          const ArraySpec spec = ring(9, 4);
+          const std::vector<ArraySpec> fields = {spec};
+          const ArrayRef array = allocate_array(world, spec);
+          const SlowUnwinding slow{world, repeat % 4};
+          Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+          halo();
+          halo.start();
+          if (world.rank() == repeat % 4) throw Error(ErrorCode::io, "the disk is on fire");
+          halo.finish();
+          halo();
+        });
+      } catch (const Error& error) {
+        message = error.what();
+        EXPECT_EQ(error.rank, repeat % 4);
+      }
+      EXPECT_EQ(message, "the disk is on fire");
+    }
+}
+
+TEST(Exchange, ADeadlineNamesWhoIsMissing) {
+  launch({.ranks = 2, .timeout_ns = 50'000'000}, [&](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    world.set_timeout_ns(20'000'000'000);
+    Exchange halo(world, plan_halo(fields, world.rank()), {array.view});
+    if (world.rank() == 0) {
+      world.set_timeout_ns(50'000'000);
+      const std::string message = error_of([&] { halo(); });
+      EXPECT_NE(message.find("timeout"), std::string::npos) << message;
+      EXPECT_NE(message.find("exchange"), std::string::npos) << message;
+      EXPECT_NE(message.find("rank 1"), std::string::npos) << message;
+      world.set_timeout_ns(20'000'000'000);
+    }
+    world.barrier();
+  });
+}
+
+TEST(Exchange, ManyRanksOnFewCores) {
+  launch(64, [](World& world) {
+    const ArraySpec spec = ring(1000, 64);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    double* local = static_cast<double*>(array.view.data);
+    const Index cells = array.view.extents[0] - 2;
+    Exchange halo(world, plan_halo(fields, world.rank()), {array.view});
+    for (int turn = 0; turn < 20; ++turn) {
+      for (Index i = 0; i < cells; ++i) local[1 + i] = 1000 * turn + double(world.rank());
+      halo();
+      EXPECT_EQ(local[0], 1000 * turn + (world.rank() + 63) % 64);
+      EXPECT_EQ(local[cells + 1], 1000 * turn + (world.rank() + 1) % 64);
+    }
+  });
+}
+
+TEST(Exchange, ExplainSaysHowAndHowMuch) {
+  launch(2, [](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    Exchange halo(world, plan_halo(fields, world.rank()), {array.view});
+    const std::string text = halo.explain();
+    EXPECT_NE(text.find("schedule: direct"), std::string::npos) << text;
+    EXPECT_NE(text.find("from rank " + std::to_string(1 - world.rank()) + ": 16 bytes in 2 moves"), std::string::npos)
+        << text;
+  });
+}
+
+}  // namespace
+}  // namespace tranship::test
