@@ -1,0 +1,138 @@
+#include <cstdlib>
+#include <cstring>
+
+#include <tranship/array/local_array.hpp>
+#include <tranship/base/fail.hpp>
+
+namespace tranship {
+namespace {
+
+void check_world(const World& world, const ArraySpec& spec) {
+  if (spec.distribution.grid().world_size_min() > world.size())
+    throw_error(ErrorCode::invalid_use, "the grid needs {} ranks, the world has {}",
+                spec.distribution.grid().world_size_min(), world.size());
+  if (spec.distribution.memory().parts == ComplexParts::split && !is_complex(spec.type))
+    throw_error(ErrorCode::invalid_use, "a layout in 2 planes needs complex elements, the array has {}",
+                name_of(spec.type));
+}
+
+bool is_split(const ArraySpec& spec) {
+  return spec.distribution.memory().parts == ComplexParts::split && is_complex(spec.type);
+}
+
+StridedView view_of(const ArraySpec& spec, const Storage& storage, void* data, void* imaginary) {
+  const bool split = is_split(spec);
+  const int unit = split ? size_bytes(part_of(spec.type)) : size_bytes(spec.type);
+  auto first = [&](void* base) { return base ? static_cast<std::byte*>(base) + storage.offset * unit : nullptr; };
+  return {.data = first(data),
+          .type = spec.type,
+          .extents = storage.extents,
+          .strides = storage.strides,
+          .imaginary = split ? first(imaginary) : nullptr};
+}
+
+}  // namespace
+
+World& common_world(const std::vector<ArrayRef>& arrays) {
+  if (arrays.empty()) throw_error(ErrorCode::invalid_use, "an exchange of 0 arrays; at least 1 is needed");
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    if (!arrays[i].world || !arrays[i].spec)
+      throw_error(ErrorCode::invalid_use, "array {} of {} has not been made by allocate_array or wrap_array", i,
+                  arrays.size());
+    if (arrays[i].world != arrays[0].world)
+      throw_error(ErrorCode::invalid_use, "the arrays belong to two worlds, of {} and {} ranks",
+                  arrays[0].world->size(), arrays[i].world->size());
+  }
+  return *arrays[0].world;
+}
+
+ArrayRef allocate_array(World& world, ArraySpec spec) {
+  check_world(world, spec);
+  const Storage storage = spec.distribution.storage(world.rank());
+  const Index bytes = checked_multiply(storage.elements, size_bytes(spec.type));
+  ArrayRef out{.world = &world, .spec = nullptr, .view = {}, .memory = nullptr};
+  constexpr Index alignment = 64;
+  if (bytes > 0) {
+    const std::size_t room = static_cast<std::size_t>(checked_multiply(ceil_divide(bytes, alignment), alignment));
+    void* data = std::aligned_alloc(alignment, room);
+    if (!data)
+      throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its part of an array", world.rank(), bytes);
+    out.memory = std::shared_ptr<void>(data, std::free);
+    std::memset(data, 0, room);
+  }
+  // Split complex: the plane of imaginary parts is the second half.
+  std::byte* base = static_cast<std::byte*>(out.memory.get());
+  out.view = view_of(spec, storage, base, base ? base + bytes / 2 : nullptr);
+  out.spec = std::make_shared<const ArraySpec>(std::move(spec));
+  return out;
+}
+
+ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary) {
+  check_world(world, spec);
+  const Storage storage = spec.distribution.storage(world.rank());
+  if (storage.elements > 0 && !data)
+    throw_error(ErrorCode::invalid_use, "rank {} wraps no memory for a part of {} elements", world.rank(),
+                storage.elements);
+  if (storage.elements > 0 && is_split(spec) && !imaginary)
+    throw_error(ErrorCode::invalid_use, "rank {} wraps 1 plane for a part of split complex numbers, which needs 2",
+                world.rank());
+  const StridedView view = view_of(spec, storage, data, imaginary);
+  return {.world = &world, .spec = std::make_shared<const ArraySpec>(std::move(spec)), .view = view, .memory = nullptr};
+}
+
+ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view) {
+  check_world(world, spec);
+  const Indices extents = spec.distribution.local_extents(world.rank());
+  if (!(view.extents == extents))
+    throw_error(ErrorCode::mismatch, "a view of extents [{}] for a part of local extents [{}] (rank {})",
+                to_string(view.extents), to_string(extents), world.rank());
+  if (view.type != spec.type)
+    throw_error(ErrorCode::mismatch, "a view of {} for an array of {} (rank {})", name_of(view.type),
+                name_of(spec.type), world.rank());
+  if (view.strides.size() != view.extents.size())
+    throw_error(ErrorCode::invalid_use, "a view of {} extents and {} strides (rank {})", view.extents.size(),
+                view.strides.size(), world.rank());
+  if (view.imaginary && !is_complex(view.type))
+    throw_error(ErrorCode::invalid_use, "a view of {} with an imaginary plane (rank {})", name_of(view.type),
+                world.rank());
+  if (!view.data && checked_product(view.extents) > 0)
+    throw_error(ErrorCode::invalid_use, "a view of {} elements without memory (rank {})", checked_product(view.extents),
+                world.rank());
+  return {.world = &world, .spec = std::make_shared<const ArraySpec>(std::move(spec)), .view = view, .memory = nullptr};
+}
+
+void for_each_stored(const Distribution& distribution, Rank rank,
+                     FunctionRef<void(const Indices& local, const Distribution::Cell& cell)> f) {
+  const Indices extents = distribution.local_extents(rank);
+  if (distribution.is_indexed()) {
+    for_each_coordinate(extents, [&](const Indices& local) { f(local, distribution.cell_of(rank, local)); });
+    return;
+  }
+  const std::optional<Place> place = distribution.grid().place_of(rank);
+  if (!place) return;
+  // One table per dimension instead of a search per cell.
+  std::vector<std::vector<LocalCell>> cells(distribution.dims());
+  for (int d = 0; d < distribution.dims(); ++d)
+    for (const SliceFamily& family : distribution.axis(d).slices(place->coordinates[d]))
+      for (Index k = 0; k < family.count; ++k)
+        for (Index i = -family.left; i < family.length + family.right; ++i)
+          cells[d].push_back({family.start + k * family.period + i, i >= 0 && i < family.length});
+  Distribution::Cell cell{.at = Indices::filled(distribution.dims(), 0), .owned = true};
+  for_each_coordinate(extents, [&](const Indices& local) {
+    cell.owned = true;
+    for (int d = 0; d < local.size(); ++d) {
+      cell.at[d] = cells[d][local[d]].cell;
+      cell.owned &= cells[d][local[d]].owned;
+    }
+    f(local, cell);
+  });
+}
+
+void for_each_owned(const Distribution& distribution, Rank rank,
+                    FunctionRef<void(const Indices& local, const Indices& cell)> f) {
+  for_each_stored(distribution, rank, [&](const Indices& local, const Distribution::Cell& cell) {
+    if (cell.owned) f(local, cell.at);
+  });
+}
+
+}  // namespace tranship

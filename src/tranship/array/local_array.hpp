@@ -1,0 +1,48 @@
+// The memory side of an array: one rank's local array, erased to a view, owned or foreign. The typed edge is array.hpp.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/layout/distribution.hpp>
+
+namespace tranship {
+
+/// A distributed array as plans and exchanges see it: who runs it, how it is laid out, where this rank's part lies.
+/// Copies share what they point to, and own nothing but the memory that allocate_array made.
+struct ArrayRef {
+  World* world = nullptr;
+  std::shared_ptr<const ArraySpec> spec;
+  StridedView view;
+  std::shared_ptr<void> memory;
+};
+
+/// A first base of what runs exchanges: as bases go in reverse order, the memory outlives the exchange.
+struct KeptArrays {
+  std::vector<ArrayRef> kept;
+};
+
+/// The world that all these arrays belong to. Throws `invalid_use` when there is none, or more than one.
+World& common_world(const std::vector<ArrayRef>& arrays);
+
+/// Memory for this rank's part, zeroed, aligned to 64 bytes, laid out as Distribution::storage says. Throws
+/// `invalid_use` when the grid needs more ranks than the world has (so do the next two), `no_memory`.
+ArrayRef allocate_array(World& world, ArraySpec spec);
+/// Foreign memory with the layout that Distribution::storage says: `data` points to the start of the allocation (of
+/// split complex arrays to the plane of real parts, `imaginary` to the other). Throws `invalid_use` when there is none.
+ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary = nullptr);
+/// Foreign memory with strides of its own. Throws `mismatch` unless its extents are the local extents and its type is
+/// the array's, `invalid_use` when it is no view of so many elements.
+ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view);
+
+/// Calls `f(local, cell)` for every element of the rank's local array that it owns, in row-major order of local
+/// indices.
+void for_each_owned(const Distribution& distribution, Rank rank,
+                    FunctionRef<void(const Indices& local, const Indices& cell)> f);
+/// The same for every stored element; `cell` may lie outside [0, extent).
+void for_each_stored(const Distribution& distribution, Rank rank,
+                     FunctionRef<void(const Indices& local, const Distribution::Cell& cell)> f);
+
+}  // namespace tranship

@@ -1,0 +1,122 @@
+// Halo exchanges as their users run them: started and finished apart, run backward, on tilings, moved from hand to
+// hand.
+#include <memory>
+
+#include <gtest/gtest.h>
+
+#include <tranship/tranship.hpp>
+
+namespace tranship::test {
+namespace {
+
+class Halos : public ::testing::TestWithParam<Schedule> {};
+
+TEST_P(Halos, OverlapComputationWithSeveralExchangesInFlight) {
+  const Distribution ring({12}, grid(4), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+  launch(4, [&](World& world) {
+    const Array<double> u(world, ring), v(world, ring);
+    HaloExchange first({u}, {}, HaloDirection::update, {.schedule = GetParam()});
+    HaloExchange second({v}, {}, HaloDirection::update, {.schedule = GetParam()});
+    for (int step = 0; step < 20; ++step) {
+      u.fill_owned([&](const Indices& cell) { return 100 * step + double(cell[0]); });
+      first.start();
+      v.fill_owned([&](const Indices& cell) { return -100 * step - double(cell[0]); });
+      second.start();
+      // In whatever order; test() alone gets there, too.
+      if (step % 2 == 0) {
+        second.finish();
+        first.finish();
+      } else {
+        WaitNote note("both halos");
+        world.wait_until(
+            [&] {
+              const bool done = first.test();
+              return second.test() && done;
+            },
+            note);
+      }
+      const Index left = (3 * world.rank() + 11) % 12, right = (3 * world.rank() + 3) % 12;
+      EXPECT_EQ(u(0), 100 * step + left);
+      EXPECT_EQ(u(4), 100 * step + right);
+      EXPECT_EQ(v(0), -u(0));
+      EXPECT_EQ(v(4), -u(4));
+    }
+  });
+}
+
+TEST_P(Halos, TheAdjointKeepsInnerProducts) {
+  // <H x, y> = <x, H' y> for the halo H, in integers, so exactly.
+  const Distribution boxes(
+      {7, 6}, grid(2, 2),
+      {block().with_overlap(2, 1, EdgePolicy::toroidal), block().with_overlap(1, 1, EdgePolicy::replicate)});
+  launch(4, [&](World& world) {
+    const Array<std::int64_t> x(world, boxes), y(world, boxes);
+    Index seed = 17 * world.rank() + 1;
+    auto random = [&] { return (seed = (seed * 1103515245 + 12345) % 2147483648) / 65536 % 19 - 9; };
+    auto inner = [&](const Array<std::int64_t>& a, const Array<std::int64_t>& b) {
+      std::int64_t sum = 0;
+      for_each_coordinate(a.extents(), [&](const Indices& local) { sum += a.get(local) * b.get(local); });
+      std::int64_t all = 0;
+      for (const std::int64_t part : world.all_gather(sum)) all += part;
+      return all;
+    };
+    HaloExchange forward({x}, {}, HaloDirection::update, {.schedule = GetParam()});
+    HaloExchange backward({y}, {}, HaloDirection::adjoint, {.schedule = GetParam()});
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      // Ghosts of x start at 0 and are overwritten; those of y are read and become 0.
+      for_each_coordinate(x.extents(), [&](const Indices& local) { x.put(local, 0); });
+      x.fill_owned([&](const Indices&) { return random(); });
+      for_each_coordinate(y.extents(), [&](const Indices& local) { y.put(local, random()); });
+      const Array<std::int64_t> x_before(world, boxes), y_before(world, boxes);
+      for_each_coordinate(x.extents(), [&](const Indices& local) {
+        x_before.put(local, x.get(local));
+        y_before.put(local, y.get(local));
+      });
+      forward();
+      backward();
+      EXPECT_EQ(inner(x, y_before), inner(x_before, y));
+    }
+  });
+}
+
+TEST_P(Halos, GoOverTheEdgesOfTiles) {
+  // Two ranks, each of which has half of the one tile, that is periodic both ways.
+  const Tiling torus = doubly_periodic(4, 6);
+  const Partition cells = block().with_overlap(1, 1, EdgePolicy::open);
+  const Distribution tile({4, 6}, grid(1, 2), {cells, cells});
+  launch(2, [&](World& world) {
+    const Array<double> u(world, tile);
+    u.fill_owned([](const Indices& cell) { return double(10 * cell[0] + cell[1]); });
+    HaloExchange halo(torus, {{.tiles = {u}, .tile_dims = {0, 1}}}, {}, HaloDirection::update,
+                      {.schedule = GetParam()});
+    halo();
+    for_each_stored(tile, world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
+      EXPECT_EQ(u.get(local), 10 * floor_modulo(cell.at[0], 4) + floor_modulo(cell.at[1], 6));
+    });
+  });
+}
+
+TEST_P(Halos, KeepTheirArraysAndCanBeMovedInFlight) {
+  const Distribution ring({8}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+  launch(2, [&](World& world) {
+    std::vector<HaloExchange> halos;
+    double* ghosts = nullptr;
+    {
+      const Array<double> u(world, ring);  // the exchange keeps its memory
+      u.fill_owned([](const Indices& cell) { return double(cell[0]); });
+      ghosts = u.data();
+      HaloExchange halo({u}, {}, HaloDirection::update, {.schedule = GetParam()});
+      halo.start();
+      halos.push_back(std::move(halo));
+    }
+    halos[0].finish();
+    EXPECT_EQ(ghosts[0], world.rank() == 0 ? 7 : 3);
+    EXPECT_EQ(ghosts[5], world.rank() == 0 ? 4 : 0);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Halos, ::testing::Values(Schedule::direct, Schedule::staged),
+                         [](const auto& info) { return info.param == Schedule::direct ? "direct" : "staged"; });
+
+}  // namespace
+}  // namespace tranship::test
