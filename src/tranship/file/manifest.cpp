@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <set>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/manifest.hpp>
+#include <tranship/file/mapped_file.hpp>
+#include <tranship/layout/json.hpp>
+#include <tranship/layout/json_value.hpp>
+#include <tranship/layout/text.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index version = 1;
+
+/// A plain name in the directory itself, that can stand in a message.
+void check_file_name(const std::string& name, std::string_view where) {
+  constexpr std::size_t length_max = 255;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
+  if (name.empty() || name.size() > length_max || !plain || name.find("..") != std::string::npos ||
+      name == manifest_name)
+    throw_error(ErrorCode::bad_file,
+                "{}: not the name of a part: 1 to {} printable characters, no '/' and no '..', found {} characters",
+                where, length_max, name.size());
+}
+
+void check_descr(const std::string& descr, ElementType type) {
+  const Result<NpyElement> element = parse_npy_descr(descr);
+  if (!element) throw make_error(element.error().code(), "descr: {}", element.error().message());
+  if (element.value().type != type)
+    throw_error(ErrorCode::bad_file, "descr '{}' spells elements {}, the layout has {}", descr,
+                name_of(element.value().type), name_of(type));
+}
+
+std::vector<std::string> read_files(const Json& parts, const Distribution& distribution) {
+  const Grid& grid = distribution.grid();
+  if (!parts.is_array()) throw_error(ErrorCode::bad_file, "parts: expected an array");
+  if (static_cast<Index>(parts.size()) != grid.size())
+    throw_error(ErrorCode::bad_file, "the manifest lists {} parts, its layout has {}", parts.size(), grid.size());
+  std::vector<std::string> files(parts.size());
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    JsonObject part(parts[i], fmt::format("parts[{}]", i));
+    const Index rank = index_of(part.at("rank"), part.path("rank"));
+    const std::string& file = word_of(part.at("file"), part.path("file"));
+    const Indices shape = indices_of(part.at("shape"), part.path("shape"));
+    part.finish();
+    const std::optional<Index> ordinal =
+        rank >= 0 && rank < grid.world_size_min() ? grid.ordinal_of(static_cast<Rank>(rank)) : std::nullopt;
+    if (!ordinal)
+      throw_error(ErrorCode::bad_file, "{}: rank {} holds none of the {} parts", part.path("rank"), rank, grid.size());
+    if (!files[*ordinal].empty())
+      throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", part.path("rank"), rank);
+    check_file_name(file, part.path("file"));
+    if (!seen.insert(file).second)
+      throw_error(ErrorCode::bad_file, "{}: '{}' is listed twice", part.path("file"), file);
+    const Indices needed = distribution.local_extents(static_cast<Rank>(rank));
+    if (!(shape == needed))
+      throw_error(ErrorCode::bad_file, "{}: the manifest says [{}], its layout gives rank {} [{}]", part.path("shape"),
+                  to_string(shape), rank, to_string(needed));
+    files[*ordinal] = file;
+  }
+  return files;
+}
+
+Manifest read(std::string_view text) {
+  if (static_cast<Index>(text.size()) > manifest_bytes_max)
+    throw_error(ErrorCode::unsupported, "a manifest of {} bytes: at most {} are read", text.size(), manifest_bytes_max);
+  const Json json = parse_json(text);
+  JsonObject object(json, "");
+  const Index found = index_of(object.at("tranship_manifest"), "tranship_manifest");
+  if (found != version)
+    throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
+  Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}};
+  word_of(object.at("layout_text"), "layout_text");
+  stored_order(out.spec);
+  check_descr(out.descr, out.spec.type);
+  out.files = read_files(object.at("parts"), out.spec.distribution);
+  object.finish();
+  return out;
+}
+
+}  // namespace
+
+std::string part_name(Rank rank) {
+  return fmt::format("part-{:05}.npy", rank);
+}
+
+NpyOrder stored_order(const ArraySpec& spec) {
+  const MemoryLayout& memory = spec.distribution.memory();
+  const auto refuse = [&](std::string_view what) {
+    throw_error(ErrorCode::unsupported,
+                "a .npy file has no {}: its elements lie densely, in row-major order or its reverse", what);
+  };
+  if (memory.parts == ComplexParts::split) refuse("split complex numbers");
+  if (memory.offset != 0) refuse(fmt::format("offset of {} elements before the first", memory.offset));
+  if (memory.align != 1) refuse(fmt::format("rows aligned to {} elements", memory.align));
+  if (!memory.spacing.empty()) refuse(fmt::format("spacing [{}]", to_string(memory.spacing)));
+  if (!memory.strides.empty()) refuse(fmt::format("strides [{}]", to_string(memory.strides)));
+  for (int k = 0; k < memory.order.size(); ++k)
+    if (memory.order[k] != memory.order.size() - 1 - k)
+      refuse(fmt::format("dimension order [{}]", to_string(memory.order)));
+  if (const Index parts = spec.distribution.grid().size(); parts > parts_max)
+    throw_error(ErrorCode::unsupported, "the layout has {} parts, a directory holds at most {}", parts, parts_max);
+  return memory.order.empty() ? NpyOrder::c : NpyOrder::fortran;
+}
+
+Manifest make_manifest(const ArraySpec& spec, std::string descr) {
+  stored_order(spec);
+  Manifest out{spec, std::move(descr), {}};
+  for (const Rank rank : spec.distribution.grid().ranks()) out.files.push_back(part_name(rank));
+  return out;
+}
+
+std::string format_manifest(const Manifest& manifest) {
+  const Distribution& distribution = manifest.spec.distribution;
+  std::vector<Rank> ranks = distribution.grid().ranks();
+  std::sort(ranks.begin(), ranks.end());
+  std::string parts;
+  for (const Rank rank : ranks)
+    parts += fmt::format("{}\n    {{\"rank\": {}, \"file\": {}, \"shape\": [{}]}}", parts.empty() ? "" : ",", rank,
+                         Json(manifest.files[*distribution.grid().ordinal_of(rank)]).dump(),
+                         to_string(distribution.local_extents(rank)));
+  return fmt::format(
+      "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n  \"parts\": "
+      "[{}\n  ]\n}}\n",
+      version, to_json(manifest.spec), Json(to_text(manifest.spec)).dump(), Json(manifest.descr).dump(), parts);
+}
+
+Result<Manifest> parse_manifest(std::string_view text) {
+  Result<Manifest> out = attempt([&] { return read(text); });
+  if (out) return out;
+  // A layout that makes no sense is misuse where a caller gives it; here the file is wrong.
+  const ErrorCode code = out.error().code();
+  const bool wrong_file = code == ErrorCode::bad_text || code == ErrorCode::invalid_use;
+  return Error(wrong_file ? ErrorCode::bad_file : code, out.error().message());
+}
+
+Result<Manifest> read_manifest(const std::string& directory) {
+  const std::string path = directory + "/" + manifest_name;
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return file.error();
+  const auto bytes = file.value().bytes();
+  Result<Manifest> out = parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!out) return make_error(out.error().code(), "'{}': {}", path, out.error().message());
+  return out;
+}
+
+}  // namespace tranship

@@ -1,0 +1,55 @@
+// MappedFile: a whole file as memory, from open to the end of the object.
+// The length is fixed when the file is mapped. If another process shortens the file meanwhile, a read beyond the new
+// end is a SIGBUS: map what nobody else writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include <tranship/base/index.hpp>
+#include <tranship/base/result.hpp>
+
+namespace tranship {
+
+enum class FileAccess : std::uint8_t { read_only, read_write };
+
+/// A mapping of all bytes of one regular file; holds no descriptor, so the number of open files does not limit how many
+/// there are. Writes reach the file by themselves, and its disk after `sync`. A file of 0 bytes maps to an empty span.
+class MappedFile {
+ public:
+  /// An empty mapping of no file.
+  MappedFile() = default;
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  /// Maps the file at `path`. Fails with `io`, and with `bad_file` where there is something else than a regular file.
+  static Result<MappedFile> open(const std::string& path, FileAccess access = FileAccess::read_only);
+  /// Makes a new file of `size_bytes` zero bytes and maps it for reading and writing. Its blocks are taken from the
+  /// disk now, so a full disk is found here and not in the middle of a write. Fails with `io` (also when the path
+  /// exists); nothing is left at `path` then.
+  static Result<MappedFile> create(const std::string& path, Index size_bytes);
+
+  std::span<const std::byte> bytes() const noexcept { return {begin_, size_}; }
+  /// The bytes for writing; throws `invalid_use` on a read-only mapping.
+  std::span<std::byte> writable_bytes() const;
+  Index size_bytes() const noexcept { return static_cast<Index>(size_); }
+  FileAccess access() const noexcept { return access_; }
+
+  /// Tells the system that the file will be read once, from front to end. Only a hint: it cannot fail.
+  void advise_sequential() const noexcept;
+  /// Waits until all bytes written so far are on the disk. Fails with `io`.
+  Result<void> sync() const;
+
+ private:
+  MappedFile(std::string path, std::byte* begin, std::size_t size, FileAccess access);
+
+  std::string path_;
+  std::byte* begin_ = nullptr;
+  std::size_t size_ = 0;
+  FileAccess access_ = FileAccess::read_only;
+};
+
+}  // namespace tranship

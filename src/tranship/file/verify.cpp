@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <random>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/part_reader.hpp>
+#include <tranship/file/verify.hpp>
+
+namespace tranship {
+namespace {
+
+std::span<const std::byte> elements_of(const StoredPart& part) {
+  return part.file.file.bytes().subspan(static_cast<std::size_t>(part.file.header.header_bytes));
+}
+
+/// Bytes as hexadecimal digits, in the order of the file.
+std::string hex(std::span<const std::byte> bytes) {
+  std::string out;
+  for (const std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return out;
+}
+
+/// `where` says what gives the bytes that are needed.
+[[noreturn]] void fail(const char* where, const StoredPart& part, const Indices& local, std::span<const std::byte> has,
+                       std::span<const std::byte> needed) {
+  throw_error(ErrorCode::internal, "verification failed: '{}' holds {} in element [{}], {} gives {}", part.path,
+              hex(has), to_string(local), where, hex(needed));
+}
+
+/// The element at `number` of a part, counted as the elements lie in its file.
+Indices local_at(const NpyHeader& header, Index number) {
+  const int dims = header.extents.size();
+  Indices out = Indices::filled(dims, 0);
+  for (int k = 0; k < dims; ++k) {
+    const int d = header.order == NpyOrder::c ? dims - 1 - k : k;
+    out[d] = number % header.extents[d];
+    number /= header.extents[d];
+  }
+  return out;
+}
+
+/// Compares what the part owns; its overlap may be anything.
+void compare_part(const Distribution& distribution, Rank rank, const StoredPart& part,
+                  std::span<const std::byte> rebuilt) {
+  const auto expected = elements_of(part);
+  const auto width = static_cast<std::size_t>(size_bytes(part.file.header.type));
+  const std::size_t block = 4096 * width;
+  for (std::size_t begin = 0; begin < expected.size(); begin += block) {
+    const std::size_t end = std::min(begin + block, expected.size());
+    if (std::memcmp(expected.data() + begin, rebuilt.data() + begin, end - begin) == 0) continue;
+    for (std::size_t at = begin; at < end; at += width) {
+      if (std::memcmp(expected.data() + at, rebuilt.data() + at, width) == 0) continue;
+      const Indices local = local_at(part.file.header, static_cast<Index>(at / width));
+      if (distribution.cell_of(rank, local).owned)
+        fail("the target", part, local, expected.subspan(at, width), rebuilt.subspan(at, width));
+    }
+  }
+}
+
+/// What the target leaves out cannot be rebuilt from it.
+void check_all_owned(const Distribution& target) {
+  if (!target.is_indexed()) return;
+  Index owned = 0;
+  for (Index i = 0; i < target.grid().size(); ++i) owned += static_cast<Index>(target.indexed_part(i).owned.size());
+  if (owned != target.id_count())
+    throw_error(ErrorCode::unsupported, "cannot verify a layout whose parts own {} of {} ids", owned,
+                target.id_count());
+}
+
+void verify_own_cells(const StoredParts& source, const StoredParts& target) {
+  const PartReader reader(target, source.spec);
+  std::vector<std::byte> rebuilt;
+  for (Index i = 0; i < static_cast<Index>(source.parts.size()); ++i) {
+    const NpyHeader& header = source.parts[i].file.header;
+    try {
+      rebuilt.assign(elements_of(source.parts[i]).size(), std::byte{});
+    } catch (const std::bad_alloc&) {
+      throw_error(ErrorCode::no_memory, "verifying '{}' needs {} bytes of memory", source.parts[i].path,
+                  header.data_bytes());
+    }
+    reader.read(i, npy_view(header, rebuilt.data()), [](Index) {});
+    compare_part(source.spec.distribution, source.spec.distribution.grid().rank_at(i), source.parts[i], rebuilt);
+  }
+}
+
+/// The ordinal of the first copy of a part.
+Index first_copy_of(const Distribution& d, Index ordinal) {
+  if (!d.replicated()) return ordinal;
+  Place place = d.grid().place_at(ordinal);
+  place.replica = 0;
+  for (int axis = 0; axis < d.dims(); ++axis)
+    if (d.axis(axis).replicated()) place.coordinates[axis] = 0;
+  return d.grid().ordinal_of(place);
+}
+
+/// Returns the ordinals of the first copies.
+std::vector<Index> verify_replicas(const StoredParts& target) {
+  std::vector<Index> first_copies;
+  for (Index i = 0; i < static_cast<Index>(target.parts.size()); ++i) {
+    const Index first = first_copy_of(target.spec.distribution, i);
+    if (first == i) first_copies.push_back(i);
+    const auto expected = elements_of(target.parts[first]), found = elements_of(target.parts[i]);
+    const auto [has, needs] = std::mismatch(found.begin(), found.end(), expected.begin());
+    if (has == found.end()) continue;
+    const auto width = static_cast<std::size_t>(size_bytes(target.spec.type));
+    const std::size_t number = static_cast<std::size_t>(has - found.begin()) / width;
+    fail("the first copy", target.parts[i], local_at(target.parts[i].file.header, static_cast<Index>(number)),
+         found.subspan(number * width, width), expected.subspan(number * width, width));
+  }
+  return first_copies;
+}
+
+/// A local index along one dimension: its cell, which may lie beyond the edge, and the slice that stores it.
+struct AxisPoint {
+  Index local = 0;
+  Index cell = 0;
+  Interval owned;
+};
+
+/// The local indices of one part along one dimension, numbered: those that only this part owns, then all others.
+class AxisPoints {
+ public:
+  AxisPoints(const AxisParts& axis, Index part) : families_(axis.slices(part)) {
+    for (const SliceFamily& f : families_) {
+      // The upper interface of a part is owned by its neighbour as well: another copy, like overlap.
+      const bool shared = axis.partition().points == Points::interfaces && axis.owner(f.start + f.length - 1) != part;
+      sole_.push_back(f.length - (shared ? 1 : 0));
+      sole_count_ += f.count * sole_.back();
+      other_count_ += f.count * (f.stored() - sole_.back());
+    }
+  }
+
+  Index sole_count() const { return sole_count_; }
+  Index other_count() const { return other_count_; }
+  Index count() const { return sole_count_ + other_count_; }
+
+  AxisPoint operator[](Index number) const {
+    const bool sole = number < sole_count_;
+    if (!sole) number -= sole_count_;
+    for (std::size_t i = 0;; ++i) {
+      const SliceFamily& f = families_[i];
+      const Index each = sole ? sole_[i] : f.stored() - sole_[i];
+      if (number >= f.count * each) {
+        number -= f.count * each;
+        continue;
+      }
+      const Index slice = number / each, n = number % each;
+      const Index in_slice = sole ? f.left + n : n < f.left ? n : n + sole_[i];
+      const Index start = f.start + slice * f.period;
+      return {f.local + slice * f.pitch + in_slice, start - f.left + in_slice, {start, start + f.length}};
+    }
+  }
+
+ private:
+  std::vector<SliceFamily> families_;
+  std::vector<Index> sole_;  // by family: owned cells of a slice that nobody else owns
+  Index sole_count_ = 0;
+  Index other_count_ = 0;
+};
+
+/// The cell whose value a point has along one dimension; empty where it is zero: beyond a zero edge, and beyond an open
+/// one, where nobody has written.
+std::optional<Index> resolve(const AxisParts& axis, const AxisPoint& point) {
+  if (point.cell >= 0 && point.cell < axis.extent()) return point.cell;
+  const Overlap& overlap = axis.partition().overlap;
+  const bool low = point.cell < 0;
+  switch (low ? overlap.left.edge : overlap.right.edge) {
+    case EdgePolicy::toroidal:
+      return floor_modulo(point.cell, axis.period());
+    case EdgePolicy::replicate:
+      return low ? 0 : axis.extent() - 1;
+    case EdgePolicy::replicate_local:
+      return low ? point.owned.lower : point.owned.upper - 1;
+    case EdgePolicy::zero:
+    case EdgePolicy::open:
+    case EdgePolicy::truncate:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// The cells of one part that somebody else owns, numbered.
+class OverlapCells {
+ public:
+  struct Cell {
+    Indices local;
+    std::optional<Indices> at;  ///< empty: zero
+  };
+
+  OverlapCells(const Distribution& distribution, Index ordinal)
+      : distribution_(distribution), rank_(distribution.grid().rank_at(ordinal)) {
+    if (distribution.is_indexed()) {
+      owned_ = static_cast<Index>(distribution.indexed_part(ordinal).owned.size());
+      trailing_ = distribution.local_extents(rank_);
+      trailing_[0] -= owned_;
+      count_ = checked_product(trailing_);
+      return;
+    }
+    const Place place = distribution.grid().place_at(ordinal);
+    for (int d = 0; d < distribution.dims(); ++d) axes_.emplace_back(distribution.axis(d), place.coordinates[d]);
+    for (int d = 0; d < distribution.dims(); ++d) count_ += count_from(d);
+  }
+
+  Index count() const { return count_; }
+
+  Cell operator[](Index number) const { return distribution_.is_indexed() ? indexed(number) : structured(number); }
+
+ private:
+  /// Cells whose first dimension in which they are not this part's alone is `first`.
+  Index count_from(int first) const {
+    Index out = axes_[first].other_count();
+    for (int d = 0; d < static_cast<int>(axes_.size()); ++d)
+      if (d != first) out *= d < first ? axes_[d].sole_count() : axes_[d].count();
+    return out;
+  }
+
+  Cell structured(Index number) const {
+    int first = 0;
+    for (; number >= count_from(first); ++first) number -= count_from(first);
+    const int dims = distribution_.dims();
+    Cell out{.local = Indices::filled(dims, 0), .at = Indices::filled(dims, 0)};
+    for (int d = dims - 1; d >= 0; --d) {
+      const AxisPoints& axis = axes_[d];
+      const Index choices = d < first ? axis.sole_count() : d == first ? axis.other_count() : axis.count();
+      const AxisPoint point = axis[number % choices + (d == first ? axis.sole_count() : 0)];
+      number /= choices;
+      out.local[d] = point.local;
+      const std::optional<Index> cell = resolve(distribution_.axis(d), point);
+      if (!cell) out.at.reset();
+      if (out.at) (*out.at)[d] = *cell;
+    }
+    return out;
+  }
+
+  Cell indexed(Index number) const {
+    Indices local = trailing_;
+    for (int d = local.size() - 1; d >= 0; --d) {
+      local[d] = number % trailing_[d];
+      number /= trailing_[d];
+    }
+    local[0] += owned_;
+    return {local, distribution_.cell_of(rank_, local).at};
+  }
+
+  const Distribution& distribution_;
+  Rank rank_;
+  std::vector<AxisPoints> axes_;
+  Index owned_ = 0;   // of an indexed part
+  Indices trailing_;  // likewise: the extents of its ghosts
+  Index count_ = 0;
+};
+
+std::span<const std::byte> element_at(const StoredPart& part, const Indices& local) {
+  const StridedView view = part.file.view();
+  Index offset = 0;
+  for (int d = 0; d < local.size(); ++d) offset += local[d] * view.strides[d];
+  const auto width = static_cast<std::size_t>(size_bytes(view.type));
+  return elements_of(part).subspan(static_cast<std::size_t>(offset) * width, width);
+}
+
+void check_overlap(const StoredParts& source, const StoredPart& part, const OverlapCells::Cell& cell) {
+  static constexpr std::byte zeros[32] = {};
+  const Distribution& from = source.spec.distribution;
+  const auto found = element_at(part, cell.local);
+  auto needed = std::span(zeros).first(found.size());
+  if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0)
+    needed = element_at(source.parts[*from.grid().ordinal_of(owner)], *from.local_of(owner, *cell.at));
+  if (std::memcmp(found.data(), needed.data(), found.size()) != 0) fail("the source", part, cell.local, found, needed);
+}
+
+void verify_overlap(const StoredParts& source, const StoredParts& target, const std::vector<Index>& ordinals,
+                    const VerifyOptions& options) {
+  std::vector<Index> counts;
+  for (const Index i : ordinals) counts.push_back(OverlapCells(target.spec.distribution, i).count());
+  const Index total = std::accumulate(counts.begin(), counts.end(), Index(0));
+  const bool all = total <= options.overlap_cells_max;
+  // Numbers through the overlap of all parts, drawn once and gone through part by part.
+  std::vector<Index> drawn;
+  if (!all) {
+    std::mt19937_64 random(options.seed);
+    for (Index i = 0; i < options.overlap_cells_max; ++i)
+      drawn.push_back(static_cast<Index>(random() % static_cast<std::uint64_t>(total)));
+    std::sort(drawn.begin(), drawn.end());
+  }
+  auto next = drawn.begin();
+  Index first = 0;
+  for (std::size_t k = 0; k < ordinals.size(); first += counts[k++]) {
+    const OverlapCells cells(target.spec.distribution, ordinals[k]);
+    const StoredPart& part = target.parts[ordinals[k]];
+    if (all)
+      for (Index n = 0; n < counts[k]; ++n) check_overlap(source, part, cells[n]);
+    for (; next != drawn.end() && *next < first + counts[k]; ++next) check_overlap(source, part, cells[*next - first]);
+  }
+}
+
+}  // namespace
+
+void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
+  check_all_owned(target.spec.distribution);
+  verify_own_cells(source, target);
+  verify_overlap(source, target, verify_replicas(target), options);
+}
+
+}  // namespace tranship

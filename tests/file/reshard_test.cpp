@@ -1,0 +1,1020 @@
+// Reshard: every element against an oracle that knows files by their headers and cells by their arithmetic; there and
+// back byte by byte; and all that is refused, with nothing changed on the disk.
+#include <cstring>
+#include <map>
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <tranship/file/manifest.hpp>
+#include <tranship/file/npy.hpp>
+#include <tranship/file/part_store.hpp>
+#include <tranship/file/reshard.hpp>
+#include <tranship/file/verify.hpp>
+#include <tranship/layout/text.hpp>
+
+#include "file/temporary_folder.hpp"
+#include "support/oracle.hpp"
+#include "support/random_layouts.hpp"
+
+namespace tranship {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::FolderPlace;
+using testing::read_text;
+using testing::TemporaryFolder;
+using testing::write_text;
+
+/// The bytes of a number: each byte of its own, so that a shift by bytes or a swap shows.
+std::string element(Index number, ElementType type) {
+  test::Random random(static_cast<std::uint64_t>(number));
+  std::string out;
+  for (int i = 0; i < size_bytes(type); ++i) out += char(random.bits() & 0xff);
+  return out;
+}
+
+std::string zeros(ElementType type) {
+  return std::string(static_cast<std::size_t>(size_bytes(type)), '\0');
+}
+
+std::string native_descr(ElementType type) {
+  return make_npy_header(type, {1}).descr;
+}
+
+std::string swapped_descr(ElementType type) {
+  std::string out = native_descr(type);
+  if (out[0] == '<') out[0] = '>';
+  return out;
+}
+
+/// A .npy file of `extents` whose elements are `bytes_at(local coordinates)`.
+template <class F>
+std::string npy_text(ElementType type, const std::string& descr, const Indices& extents, NpyOrder order, F&& bytes_at) {
+  NpyHeader header{.type = type,
+                   .byte_order = parse_npy_descr(descr).value().byte_order,
+                   .order = order,
+                   .extents = extents,
+                   .descr = descr};
+  std::string out = format_npy_header(header);
+  Indices counted = extents;
+  if (order == NpyOrder::fortran) std::reverse(counted.begin(), counted.end());
+  for_each_coordinate(counted, [&](const Indices& at) {
+    Indices local = at;
+    if (order == NpyOrder::fortran) std::reverse(local.begin(), local.end());
+    out += bytes_at(local);
+  });
+  return out;
+}
+
+/// Writes a directory of parts: owned cells have their values, all others rubbish.
+void write_parts(const std::string& path, const ArraySpec& spec, const std::string& descr, const test::Global& values) {
+  fs::create_directory(path);
+  write_text(path + "/manifest.json", format_manifest(make_manifest(spec, descr)));
+  for (const Rank rank : spec.distribution.grid().ranks())
+    write_text(path + "/" + part_name(rank), npy_text(spec.type, descr, spec.distribution.local_extents(rank),
+                                                      stored_order(spec), [&](const Indices& local) {
+                                                        const Distribution::Cell cell =
+                                                            spec.distribution.cell_of(rank, local);
+                                                        return element(cell.owned ? values(cell.at) : -1, spec.type);
+                                                      }));
+}
+
+/// A whole array in one file.
+void write_whole(const std::string& path, ElementType type, const Indices& extents, NpyOrder order = NpyOrder::c) {
+  const test::Global values(
+      Distribution(extents, Grid(Indices::filled(extents.size(), 1)), std::vector<Partition>(extents.size(), whole())));
+  write_text(path, npy_text(type, native_descr(type), extents, order,
+                            [&](const Indices& at) { return element(values(at), type); }));
+}
+
+/// What is wrong with one part file, by the oracle; empty when nothing is.
+std::string part_fault(const std::string& file, const ArraySpec& spec, Rank rank, const std::string& descr,
+                       const test::Global& values) {
+  const test::LocalPoints points(spec.distribution, rank);
+  const std::string expected =
+      npy_text(spec.type, descr, points.extents(), stored_order(spec), [&](const Indices& local) {
+        if (spec.distribution.is_indexed())
+          return element(values(spec.distribution.cell_of(rank, local).at), spec.type);
+        Indices cell;
+        return points.resolve_at(local, cell) == test::Resolved::value ? element(values(cell), spec.type)
+                                                                       : zeros(spec.type);
+      });
+  const std::string found = read_text(file);
+  if (found == expected) return "";
+  const auto at = std::mismatch(found.begin(), found.end(), expected.begin(), expected.end()).first - found.begin();
+  return fmt::format("{} differs at byte {} ({} and {} bytes)", file, at, found.size(), expected.size());
+}
+
+std::string directory_fault(const std::string& path, const ArraySpec& spec, const std::string& descr,
+                            const test::Global& values) {
+  const Manifest manifest = read_manifest(path).value();
+  if (!(manifest == make_manifest(spec, descr))) return "the manifest says something else";
+  for (const Rank rank : spec.distribution.grid().ranks())
+    if (std::string fault = part_fault(path + "/" + part_name(rank), spec, rank, descr, values); !fault.empty())
+      return fault;
+  const auto files = std::distance(fs::directory_iterator(path), fs::directory_iterator());
+  return files == spec.distribution.grid().size() + 1 ? "" : fmt::format("{} files", files);
+}
+
+/// All that lies in a folder: a file's bytes, or "/" for a folder, by name.
+std::map<std::string, std::string> snapshot(const TemporaryFolder& folder) {
+  std::map<std::string, std::string> out;
+  for (const std::string& name : folder.names())
+    out[name] = fs::is_directory(folder.path(name)) ? "/" : read_text(folder.path(name));
+  return out;
+}
+
+std::map<std::string, std::string> files_of(const std::string& directory) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::directory_iterator(directory))
+    out[entry.path().filename().string()] = read_text(entry.path().string());
+  return out;
+}
+
+/// A layout that files can have: the memory of random layouts is mostly not of that kind.
+Distribution in_files(test::Random& random, const Distribution& any) {
+  if (any.is_indexed()) return any;
+  MemoryLayout memory;
+  std::vector<Partition> partitions;
+  const bool fortran = random.one_in(3);
+  for (int d = 0; d < any.dims(); ++d) {
+    partitions.push_back(any.axis(d).partition());
+    if (fortran) memory.order.push_back(any.dims() - 1 - d);
+  }
+  return Distribution(any.extents(), any.grid(), std::move(partitions), memory);
+}
+
+ElementType random_type(test::Random& random) {
+  return static_cast<ElementType>(random.below(17));
+}
+
+std::string reshard_fault(test::Random& random, const ArraySpec& from, const ArraySpec& to) {
+  const auto named = [&](const std::string& fault) {
+    return fmt::format("{}\n  from {}\n  to   {}", fault, to_text(from), to_text(to));
+  };
+  TemporaryFolder folder(FolderPlace::memory);
+  const std::string descr = random.one_in(2) ? native_descr(from.type) : swapped_descr(from.type);
+  const test::Global values(to.distribution);
+  write_parts(folder.path("a"), from, descr, values);
+  try {
+    const ReshardReport report = reshard({.source = folder.path("a"),
+                                          .target = folder.path("b"),
+                                          .from = random.one_in(2) ? std::optional(from) : std::nullopt,
+                                          .to = to,
+                                          .verify = Verify::yes});
+    if (!(report.from == from) || !(report.to == to) || report.verified != Verify::yes ||
+        report.parts_written != to.distribution.grid().size())
+      return named("the report is wrong");
+  } catch (const Error& error) {
+    return named(fmt::format("{}: {}", name_of(error.code()), error.what()));
+  }
+  const std::string fault = directory_fault(folder.path("b"), to, descr, values);
+  return fault.empty() ? "" : named(fault);
+}
+
+TEST(Reshard, AgreesWithTheOracle) {
+  EXPECT_EQ(test::first_fault(0.1,
+                              [](std::uint64_t seed) {
+                                test::Random random(seed);
+                                const Indices extents = test::random_extents(random, int(random.between(1, 4)));
+                                const ElementType type = random_type(random);
+                                const Distribution from = in_files(random, test::random_distribution(random, extents));
+                                const Distribution to = in_files(random, test::random_distribution(random, extents));
+                                return reshard_fault(random, {type, from}, {type, to});
+                              }),
+            "");
+}
+
+TEST(Reshard, AgreesWithTheOracleOnIndexedLayouts) {
+  EXPECT_EQ(test::first_fault(0.05,
+                              [](std::uint64_t seed) {
+                                test::Random random(seed);
+                                const int indexed_dims = int(random.between(1, 2));
+                                Indices extents, leading;
+                                for (int d = 0; d < indexed_dims; ++d) leading.push_back(random.between(1, 8));
+                                extents = leading;
+                                if (random.one_in(2)) extents.push_back(random.between(1, 3));
+                                const ElementType type = random_type(random);
+                                const auto any = [&] {
+                                  if (random.one_in(2))
+                                    return test::random_indexed(random, extents, indexed_dims, 3, {5, 1, 2});
+                                  const Distribution first =
+                                      test::random_distribution(random, leading, {.replicas = random.one_in(2)});
+                                  // The dimensions that are not indexed are whole.
+                                  Indices grid = first.grid().extents();
+                                  std::vector<Partition> partitions;
+                                  for (int d = 0; d < indexed_dims; ++d)
+                                    partitions.push_back(first.axis(d).partition());
+                                  if (extents.size() > indexed_dims) {
+                                    grid.push_back(1);
+                                    partitions.push_back(whole());
+                                  }
+                                  return in_files(random, Distribution(extents, Grid(grid), partitions));
+                                };
+                                const Distribution from = any(), to = any();
+                                return reshard_fault(random, {type, from}, {type, to});
+                              }),
+            "");
+}
+
+TEST(Reshard, ThereAndBackIsByteIdentical) {
+  EXPECT_EQ(test::first_fault(0.05,
+                              [](std::uint64_t seed) -> std::string {
+                                test::Random random(seed);
+                                const Indices extents = test::random_extents(random, int(random.between(1, 4)));
+                                const ElementType type = random_type(random);
+                                const ArraySpec a{type, in_files(random, test::random_distribution(random, extents))};
+                                const ArraySpec b{type, in_files(random, test::random_distribution(random, extents))};
+                                TemporaryFolder folder(FolderPlace::memory);
+                                const std::string whole_file = folder.path("whole.npy");
+                                write_whole(whole_file, type, extents,
+                                            random.one_in(2) && extents.size() > 1 ? NpyOrder::fortran : NpyOrder::c);
+                                const ArraySpec whole = inspect(whole_file).value().spec;
+                                const std::string before = read_text(whole_file);
+                                reshard({.source = whole_file, .target = folder.path("a"), .to = a});
+                                const auto first = files_of(folder.path("a"));
+                                reshard({.source = folder.path("a"), .target = folder.path("b"), .to = b});
+                                reshard({.source = folder.path("b"), .target = folder.path("a"), .to = a});
+                                if (files_of(folder.path("a")) != first)
+                                  return "another A:\n  " + to_text(a) + "\n  " + to_text(b);
+                                reshard({.source = folder.path("b"), .target = whole_file, .to = whole});
+                                return read_text(whole_file) == before ? "" : "another file: " + to_text(b);
+                              }),
+            "");
+}
+
+TEST(Reshard, FilesOfNumPyComeBackAsTheyWere) {
+  // Every element type in both byte orders, C and Fortran order, an empty array and one of 8 dimensions. Only version 1
+  // comes back as it was: it is what is written.
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(TRANSHIP_TEST_DIR "/file/fixtures")) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".npy") || name.starts_with("version2") || name.starts_with("version3") ||
+        name == "version1_zero_dims.npy")
+      continue;
+    SCOPED_TRACE(name);
+    ++files;
+    TemporaryFolder folder(FolderPlace::memory);
+    const StoredArray array = inspect(entry.path().string()).value();
+    const Distribution& whole_array = array.spec.distribution;
+    Indices grid = Indices::filled(whole_array.dims(), 1);
+    grid[0] = 2;
+    std::vector<Partition> partitions(whole_array.dims(), whole());
+    partitions[0] = cyclic(2).with_overlap(1, 1, EdgePolicy::replicate);
+    const ArraySpec spread{array.spec.type, Distribution(whole_array.extents(), Grid(grid), partitions)};
+    reshard({.source = entry.path().string(), .target = folder.path("parts"), .to = spread, .verify = Verify::yes});
+    EXPECT_EQ(inspect(folder.path("parts")).value().descr, array.descr);
+    reshard({.source = folder.path("parts"), .target = folder.path("back.npy"), .to = array.spec});
+    EXPECT_EQ(read_text(folder.path("back.npy")), read_text(entry.path().string()));
+  }
+  EXPECT_EQ(files, 34);
+}
+
+TEST(Reshard, OtherVersionsAreRead) {
+  for (const char* name : {"version2_c", "version2_f", "version3_c", "version3_f"}) {
+    SCOPED_TRACE(name);
+    const std::string version_1 = std::string("version1") + (name + std::strlen("version1"));
+    TemporaryFolder folder(FolderPlace::memory);
+    const std::string path = std::string(TRANSHIP_TEST_DIR "/file/fixtures/") + name + ".npy";
+    reshard({.source = path, .target = folder.path("a.npy"), .to = inspect(path).value().spec});
+    EXPECT_EQ(read_text(folder.path("a.npy")), read_text(TRANSHIP_TEST_DIR "/file/fixtures/" + version_1 + ".npy"));
+  }
+}
+
+TEST(Reshard, EmptyPartsAreValidFiles) {
+  TemporaryFolder folder;
+  write_whole(folder.path("a.npy"), ElementType::f64, {3, 2});
+  reshard({.source = folder.path("a.npy"),
+           .target = folder.path("b"),
+           .to = parse_layout("f64[3,2] @ 5x1 : block, whole"),
+           .verify = Verify::yes});
+  const NpyFile empty = open_npy(folder.path("b/part-00004.npy")).value();
+  EXPECT_EQ(empty.header.extents, (Indices{0, 2}));
+  reshard({.source = folder.path("b"),
+           .target = folder.path("c.npy"),
+           .to = parse_layout("f64[3,2] @ 1x1 : whole, whole"),
+           .verify = Verify::yes});
+  EXPECT_EQ(read_text(folder.path("c.npy")), read_text(folder.path("a.npy")));
+}
+
+TEST(Reshard, OnePartMayBeAFileOrADirectory) {
+  TemporaryFolder folder;
+  write_whole(folder.path("a.npy"), ElementType::i16, {6});
+  const ArraySpec ring = parse_layout("i16[6] @ 1 ranks(3) : whole+overlap(1,2,toroidal)");
+  reshard({.source = folder.path("a.npy"), .target = folder.path("ring.npy"), .to = ring, .verify = Verify::yes});
+  reshard({.source = folder.path("a.npy"), .target = folder.path("ring"), .to = ring, .verify = Verify::yes});
+  EXPECT_EQ(read_text(folder.path("ring.npy")), read_text(folder.path("ring/part-00003.npy")));
+  EXPECT_EQ(inspect(folder.path("ring.npy")).value().spec.distribution.extents(), (Indices{9}));
+  EXPECT_EQ(inspect(folder.path("ring")).value().spec, ring);
+  // The file does not say that a part of it is overlap; `from` does.
+  const ArraySpec plain = parse_layout("i16[6] @ 1 : whole");
+  reshard({.source = folder.path("ring.npy"), .target = folder.path("b.npy"), .from = ring, .to = plain});
+  EXPECT_EQ(read_text(folder.path("b.npy")), read_text(folder.path("a.npy")));
+}
+
+TEST(Reshard, ADirectoryWithoutManifestNeedsFrom) {
+  TemporaryFolder folder(FolderPlace::memory);
+  write_whole(folder.path("a.npy"), ElementType::f32, {4, 5});
+  const ArraySpec tiles = parse_layout("f32[4,5] @ 2x2 : block, cyclic(2)");
+  reshard({.source = folder.path("a.npy"), .target = folder.path("b"), .to = tiles});
+  fs::remove(folder.path("b/manifest.json"));
+  const ArraySpec plain = inspect(folder.path("a.npy")).value().spec;
+  reshard({.source = folder.path("b"), .target = folder.path("c.npy"), .from = tiles, .to = plain});
+  EXPECT_EQ(read_text(folder.path("c.npy")), read_text(folder.path("a.npy")));
+}
+
+TEST(Reshard, PartsOfAnyOrderAreReadByTheirHeaders) {
+  // Somebody has saved a part again, in Fortran order.
+  TemporaryFolder folder(FolderPlace::memory);
+  const ArraySpec spec = parse_layout("u8[4,6] @ 2x1 : block, whole");
+  const test::Global values(spec.distribution);
+  write_parts(folder.path("a"), spec, "|u1", values);
+  write_text(folder.path("a/part-00001.npy"),
+             npy_text(spec.type, "|u1", {2, 6}, NpyOrder::fortran, [&](const Indices& at) {
+               return element(values({at[0] + 2, at[1]}), spec.type);
+             }));
+  reshard({.source = folder.path("a"), .target = folder.path("b"), .to = spec, .verify = Verify::yes});
+  EXPECT_EQ(directory_fault(folder.path("b"), spec, "|u1", values), "");
+}
+
+TEST(Reshard, TellsProgress) {
+  TemporaryFolder folder(FolderPlace::memory);
+  write_whole(folder.path("a.npy"), ElementType::f64, {8, 8});
+  std::vector<ReshardProgress> heard;
+  const auto listen = [&](const ReshardProgress& progress) { heard.push_back(progress); };
+  const ReshardReport report = reshard({.source = folder.path("a.npy"),
+                                        .target = folder.path("b"),
+                                        .to = parse_layout("f64[8,8] @ 4x1 : cyclic(1)+overlap(1,1,open), whole"),
+                                        .progress = listen});
+  EXPECT_EQ(heard.front().bytes_done, 0);
+  EXPECT_EQ(heard.front().parts_done, 0);
+  for (std::size_t i = 1; i < heard.size(); ++i) {
+    EXPECT_GE(heard[i].bytes_done, heard[i - 1].bytes_done);
+    EXPECT_GE(heard[i].parts_done, heard[i - 1].parts_done);
+    EXPECT_LE(heard[i].bytes_done, heard[i].bytes_total);
+  }
+  // 2 slices of 3 rows on each of 4 ranks; 1 row at each end of the array is open.
+  EXPECT_EQ(heard.back().bytes_total, 24 * 8 * 8);
+  EXPECT_EQ(heard.back().bytes_done, 24 * 8 * 8);
+  EXPECT_EQ(heard.back().parts_done, 4);
+  EXPECT_EQ(heard.back().parts_total, 4);
+  EXPECT_EQ(report.bytes_read, 22 * 8 * 8);
+  EXPECT_EQ(report.bytes_written, 24 * 8 * 8);
+  EXPECT_EQ(report.parts_written, 4);
+  EXPECT_EQ(report.verified, Verify::no);
+}
+
+TEST(Reshard, ReplacesWhatItWrote) {
+  TemporaryFolder folder;
+  write_whole(folder.path("a.npy"), ElementType::i32, {12});
+  const auto to = [&](const char* layout, const std::string& name) {
+    reshard({.source = folder.path("a.npy"), .target = folder.path(name), .to = parse_layout(layout)});
+  };
+  to("i32[12] @ 4 : block", "b");
+  to("i32[12] @ 2 : cyclic(1)", "b");
+  EXPECT_EQ(files_of(folder.path("b")).size(), 3u);
+  to("i32[12] @ 1 : whole+overlap(1,1,zero)", "c.npy");
+  to("i32[12] @ 1 : whole", "c.npy");
+  EXPECT_EQ(read_text(folder.path("c.npy")), read_text(folder.path("a.npy")));
+  EXPECT_EQ(folder.names(),
+            (std::set<std::string>{"a.npy", "b", "b/manifest.json", "b/part-00000.npy", "b/part-00001.npy", "c.npy"}));
+}
+
+/// One call that must be refused, in a folder of its own.
+struct Refusal {
+  const char* name;
+  std::function<void(const TemporaryFolder&)> prepare;
+  std::string source;
+  std::string target;
+  const char* from;  // null: none
+  const char* to;
+  ErrorCode code;
+  std::vector<std::string> message;
+};
+
+/// a.npy: f64[4,6]; parts/: the same on 2x1 with unequal parts; old/: a reshard directory.
+void prepare_folder(const TemporaryFolder& folder) {
+  write_whole(folder.path("a.npy"), ElementType::f64, {5, 6});
+  reshard({.source = folder.path("a.npy"),
+           .target = folder.path("parts"),
+           .to = parse_layout("f64[5,6] @ 2x1 : block, whole")});
+  reshard({.source = folder.path("a.npy"),
+           .target = folder.path("old"),
+           .to = parse_layout("f64[5,6] @ 1x3 : whole, block")});
+}
+
+std::string header_with(const std::string& text) {
+  std::string padded = text;
+  padded.resize(117, ' ');
+  padded += '\n';
+  return std::string("\x93NUMPY\x01\x00\x76\x00", 10) + padded;
+}
+
+TEST(Reshard, RefusesAndChangesNothing) {
+  const char* plain = "f64[5,6] @ 1x1 : whole, whole";
+  const auto none = [](const TemporaryFolder&) {};
+  const auto write = [](const char* name, std::string text) {
+    return [name, text](const TemporaryFolder& folder) { write_text(folder.path(name), text); };
+  };
+  const auto cut = [](const char* name, int bytes) {
+    return [name, bytes](const TemporaryFolder& folder) {
+      const std::string text = read_text(folder.path(name));
+      write_text(folder.path(name), text.substr(0, text.size() - bytes));
+    };
+  };
+  const auto part = [](const char* name, ElementType type, const std::string& descr, const Indices& extents) {
+    return [=](const TemporaryFolder& folder) {
+      write_text(folder.path(name),
+                 npy_text(type, descr, extents, NpyOrder::c, [&](const Indices&) { return zeros(type); }));
+    };
+  };
+  const auto remove = [](const char* name) {
+    return [name](const TemporaryFolder& folder) { fs::remove(folder.path(name)); };
+  };
+  const auto swap_parts = [](const TemporaryFolder& folder) {
+    fs::rename(folder.path("parts/part-00000.npy"), folder.path("x"));
+    fs::rename(folder.path("parts/part-00001.npy"), folder.path("parts/part-00000.npy"));
+    fs::rename(folder.path("x"), folder.path("parts/part-00001.npy"));
+  };
+  const auto change = [](const char* name, const char* what, const char* instead) {
+    return [=](const TemporaryFolder& folder) {
+      std::string text = read_text(folder.path(name));
+      write_text(folder.path(name), text.replace(text.find(what), std::strlen(what), instead));
+    };
+  };
+  const Refusal refusals[] = {
+      // Hostile files.
+      {"empty file",
+       write("a.npy", ""),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"/a.npy': ", "truncated", "8 bytes", "has 0"}},
+      {"not a .npy file",
+       write("a.npy", "P5 344 403 255"),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"not a .npy file"}},
+      {"truncated header",
+       cut("a.npy", 240 + 28),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"the header needs 128 bytes", "has 100"}},
+      {"truncated elements",
+       cut("a.npy", 8),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"needs 368 bytes, has 360"}},
+      {"trailing bytes",
+       write("a.npy", npy_text(ElementType::u8, "|u1", {4}, NpyOrder::c, [](const Indices&) { return "ab"; })),
+       "a.npy",
+       "b",
+       nullptr,
+       "u8[4] @ 1 : whole",
+       ErrorCode::bad_file,
+       {"needs 132 bytes, has 136"}},
+      {"objects",
+       write("a.npy", header_with("{'descr': '|O', 'fortran_order': False, 'shape': (4,), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::unsupported,
+       {"Python object"}},
+      {"records",
+       write("a.npy", header_with("{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (4,), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::unsupported,
+       {"several fields"}},
+      {"huge shape",
+       write("a.npy", header_with("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::overflow,
+       {"4611686018427387904, 4", "8 bytes"}},
+      {"huger shape",
+       write("a.npy", header_with("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::overflow,
+       {"99999999999999999999"}},
+      {"large shape",
+       write("a.npy", header_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000, 1000000), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"needs 8000000000128 bytes, has 128"}},
+      {"negative shape",
+       write("a.npy", header_with("{'descr': '<f8', 'fortran_order': False, 'shape': (-5, 6), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"extent -5 of dimension 0"}},
+      {"nine dimensions",
+       write("a.npy", header_with("{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }")),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::unsupported,
+       {"9 dimensions, at most 8"}},
+      {"no dimensions",
+       part("a.npy", ElementType::f64, "<f8", {}),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::unsupported,
+       {"/a.npy': ", "0 dimensions, a layout has 1 to 8"}},
+      {"no such source", none, "missing.npy", "b", nullptr, plain, ErrorCode::io, {"missing.npy"}},
+      // Layouts that do not fit.
+      {"other extents",
+       none,
+       "a.npy",
+       "b",
+       nullptr,
+       "f64[5,7] @ 1x1 : whole, whole",
+       ErrorCode::mismatch,
+       {"the array has extents [5, 6], the layout [5, 7]"}},
+      {"other dimensions", none, "a.npy", "b", nullptr, "f64[30] @ 3 : block", ErrorCode::mismatch, {"[5, 6]", "[30]"}},
+      {"other elements",
+       none,
+       "a.npy",
+       "b",
+       nullptr,
+       "f32[5,6] @ 1x1 : whole, whole",
+       ErrorCode::mismatch,
+       {"the array has elements f64, the layout f32"}},
+      {"padded target",
+       none,
+       "a.npy",
+       "b",
+       nullptr,
+       "f64[5,6] @ 1x1 : whole, whole | align(4)",
+       ErrorCode::unsupported,
+       {"aligned to 4 elements"}},
+      {"padded source",
+       none,
+       "a.npy",
+       "b",
+       "f64[5,6] @ 1x1 : whole, whole | offset(4)",
+       plain,
+       ErrorCode::unsupported,
+       {"offset of 4 elements"}},
+      {"from of other extents",
+       none,
+       "a.npy",
+       "b",
+       "f64[5,7] @ 1x1 : whole, whole",
+       plain,
+       ErrorCode::mismatch,
+       {"/a.npy': ", "[5, 6]", "[5, 7]"}},
+      {"from of other elements",
+       none,
+       "a.npy",
+       "b",
+       "i64[5,6] @ 1x1 : whole, whole",
+       plain,
+       ErrorCode::mismatch,
+       {"f64", "i64"}},
+      {"from of several parts",
+       none,
+       "a.npy",
+       "b",
+       "f64[5,6] @ 2x1 : block, whole",
+       plain,
+       ErrorCode::mismatch,
+       {"a file of 1 part, the layout has 2"}},
+      {"from is not what the manifest says",
+       none,
+       "parts",
+       "b",
+       "f64[5,6] @ 2x1 : block(high), whole",
+       plain,
+       ErrorCode::mismatch,
+       {"2x1 : block, whole", "2x1 : block(high), whole"}},
+      {"several parts for one file",
+       none,
+       "a.npy",
+       "b.npy",
+       nullptr,
+       "f64[5,6] @ 2x1 : block, whole",
+       ErrorCode::invalid_use,
+       {"a file of 1 part, the layout has 2"}},
+      {"too many parts",
+       none,
+       "a.npy",
+       "b",
+       nullptr,
+       "f64[5,6] @ 2000000x1 : block, whole",
+       ErrorCode::unsupported,
+       {"2000000 parts", "at most 1000000"}},
+      // Directories of parts.
+      {"missing part", remove("parts/part-00001.npy"), "parts", "b", nullptr, plain, ErrorCode::io, {"part-00001.npy"}},
+      {"truncated part",
+       cut("parts/part-00001.npy", 1),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"part-00001.npy': ", "needs 224 bytes, has 223"}},
+      {"corrupted part",
+       write("parts/part-00001.npy", "nothing of value"),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"part-00001.npy': "}},
+      {"swapped parts",
+       swap_parts,
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::mismatch,
+       {"part-00000.npy': ", "extents [2, 6]", "rank 0 [3, 6]"}},
+      {"part of another shape",
+       part("parts/part-00001.npy", ElementType::f64, "<f8", {3, 4}),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::mismatch,
+       {"extents [3, 4]", "rank 1 [2, 6]"}},
+      {"part of other elements",
+       part("parts/part-00001.npy", ElementType::i64, "<i8", {2, 6}),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::mismatch,
+       {"part-00001.npy': ", "i64", "f64"}},
+      {"part of the other byte order",
+       part("parts/part-00001.npy", ElementType::f64, ">f8", {2, 6}),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::mismatch,
+       {"part-00001.npy': ", "'>f8'", "'<f8'"}},
+      {"no manifest",
+       remove("parts/manifest.json"),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"/parts'", "manifest.json"}},
+      {"no manifest and too few parts",
+       remove("parts/manifest.json"),
+       "parts",
+       "b",
+       "f64[5,6] @ 1x1 : whole, whole",
+       plain,
+       ErrorCode::mismatch,
+       {"2 files part-*.npy, the layout has 1"}},
+      {"no manifest and other parts",
+       remove("parts/manifest.json"),
+       "parts",
+       "b",
+       "f64[5,6] @ 1x2 : whole, block",
+       plain,
+       ErrorCode::mismatch,
+       {"extents [3, 6]", "rank 0 [5, 3]"}},
+      {"broken manifest",
+       cut("parts/manifest.json", 2),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"parts/manifest.json': "}},
+      {"manifest of other parts",
+       change("parts/manifest.json", "[2, 6]", "[2, 7]"),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"[2, 7]", "[2, 6]"}},
+      {"manifest that reaches out",
+       change("parts/manifest.json", "part-00001", "../a"),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::bad_file,
+       {"parts[1].file"}},
+      {"manifest of another version",
+       change("parts/manifest.json", "manifest\": 1", "manifest\": 9"),
+       "parts",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::unsupported,
+       {"version 9: version 1"}},
+      // Targets.
+      {"no folder for the target", none, "a.npy", "missing/b", nullptr, plain, ErrorCode::io, {"missing"}},
+      {"a file for a folder",
+       none,
+       "a.npy",
+       "old/manifest.json/b",
+       nullptr,
+       plain,
+       ErrorCode::io,
+       {"old/manifest.json"}},
+      {"target is the source", none, "a.npy", "a.npy", nullptr, plain, ErrorCode::invalid_use, {"is the source"}},
+      {"target is the source by another name",
+       none,
+       "parts",
+       "old/../parts/",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"is the source"}},
+      {"target is a link to the source",
+       [](const TemporaryFolder& folder) { fs::create_symlink("parts", folder.path("link")); },
+       "parts",
+       "link",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"is the source"}},
+      {"target in the source",
+       none,
+       "parts",
+       "parts/deep",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"lies in the source"}},
+      {"target file in the source",
+       none,
+       "parts",
+       "parts/b.npy",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"lies in the source"}},
+      {"source in the target",
+       none,
+       "old/part-00000.npy",
+       "old",
+       nullptr,
+       "f64[5,2] @ 1x1 : whole, whole",
+       ErrorCode::invalid_use,
+       {"which would be replaced"}},
+      {"target is a file of another kind",
+       write("b.npy", "dear diary"),
+       "a.npy",
+       "b.npy",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"b.npy' exists and is not a .npy file"}},
+      {"target is a directory named .npy",
+       [](const TemporaryFolder& folder) { fs::create_directory(folder.path("b.npy")); },
+       "a.npy",
+       "b.npy",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"is a directory"}},
+      {"target is a file",
+       write("b", "dear diary"),
+       "a.npy",
+       "b",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"not a directory"}},
+      {"target is a directory of other things",
+       remove("old/manifest.json"),
+       "a.npy",
+       "old",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"manifest.json", "not replaced"}},
+      {"target has a manifest of another kind",
+       write("old/manifest.json", R"({"name": "a browser's extension"})"),
+       "a.npy",
+       "old",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"not replaced", "tranship_manifest is missing"}},
+      {"target holds more than parts",
+       write("old/notes.txt", "dear diary"),
+       "a.npy",
+       "old",
+       nullptr,
+       plain,
+       ErrorCode::invalid_use,
+       {"does not name 'notes.txt'"}},
+  };
+  for (const Refusal& refusal : refusals) {
+    SCOPED_TRACE(refusal.name);
+    TemporaryFolder folder(FolderPlace::memory);
+    prepare_folder(folder);
+    refusal.prepare(folder);
+    const auto before = snapshot(folder);
+    const Result<ReshardReport> report = attempt([&] {
+      return reshard({.source = folder.path(refusal.source),
+                      .target = folder.path(refusal.target),
+                      .from = refusal.from ? std::optional(parse_layout(refusal.from)) : std::nullopt,
+                      .to = parse_layout(refusal.to)});
+    });
+    EXPECT_EQ(snapshot(folder), before);
+    ASSERT_FALSE(report.ok());
+    EXPECT_STREQ(name_of(report.error().code()), name_of(refusal.code)) << report.error().message();
+    for (const std::string& piece : refusal.message)
+      EXPECT_NE(report.error().message().find(piece), std::string::npos)
+          << piece << " in: " << report.error().message();
+  }
+}
+
+TEST(Reshard, InspectSaysWhatAPathHolds) {
+  TemporaryFolder folder(FolderPlace::memory);
+  prepare_folder(folder);
+  write_whole(folder.path("f.npy"), ElementType::c64, {2, 3, 4}, NpyOrder::fortran);
+  EXPECT_EQ(to_text(inspect(folder.path("a.npy")).value().spec), "f64[5,6] @ 1x1 : whole, whole");
+  EXPECT_EQ(to_text(inspect(folder.path("f.npy")).value().spec),
+            "c64[2,3,4] @ 1x1x1 : whole, whole, whole | order(2,1,0)");
+  EXPECT_EQ(inspect(folder.path("f.npy")).value().descr, native_descr(ElementType::c64));
+  EXPECT_EQ(to_text(inspect(folder.path("parts")).value().spec), "f64[5,6] @ 2x1 : block, whole");
+  const std::pair<std::string, ErrorCode> refused[] = {
+      {folder.path("missing"), ErrorCode::io},
+      {folder.path(), ErrorCode::io},
+      {TRANSHIP_TEST_DIR "/file/fixtures/version1_zero_dims.npy", ErrorCode::unsupported},
+      {folder.path("parts/manifest.json"), ErrorCode::bad_file},
+  };
+  for (const auto& [path, code] : refused) {
+    const Result<StoredArray> array = inspect(path);
+    ASSERT_FALSE(array.ok()) << path;
+    EXPECT_STREQ(name_of(array.error().code()), name_of(code)) << array.error().message();
+    EXPECT_NE(array.error().message().find(path), std::string::npos) << array.error().message();
+  }
+}
+
+TEST(Reshard, AProgressThatThrowsStopsIt) {
+  TemporaryFolder folder(FolderPlace::memory);
+  prepare_folder(folder);
+  const auto before = snapshot(folder);
+  const auto stop = [](const ReshardProgress& progress) {
+    if (progress.parts_done == 1) throw std::runtime_error("enough");
+  };
+  EXPECT_THROW(reshard({.source = folder.path("a.npy"),
+                        .target = folder.path("old"),
+                        .to = parse_layout("f64[5,6] @ 2x1 : block, whole"),
+                        .progress = stop}),
+               std::runtime_error);
+  EXPECT_EQ(snapshot(folder), before);
+}
+
+/// Changes one byte of a file in the target that is being written.
+void spoil(const TemporaryFolder& folder, const std::string& file, Index byte_from_end) {
+  for (const std::string& name : folder.names())
+    if (name.find(".partial-") != std::string::npos && name.ends_with(file)) {
+      std::fstream out(folder.path(name), std::ios::binary | std::ios::in | std::ios::out);
+      out.seekg(-byte_from_end, std::ios::end);
+      const char old = char(out.peek());
+      out.seekp(-byte_from_end, std::ios::end);
+      out.put(char(old ^ 0x40));
+      if (!out.flush()) throw std::runtime_error("cannot spoil " + name);
+      return;
+    }
+  throw std::runtime_error("no new " + file);
+}
+
+TEST(Reshard, VerifyFindsEveryKindOfFault) {
+  struct Case {
+    const char* name;
+    const char* to;
+    const char* file;
+    Index byte_from_end;
+    ErrorCode code;
+    const char* message;
+  };
+  // Parts of "i16[6] @ 3" with overlap(1,1) hold 4 elements of 2 bytes: overlap, two cells of their own, overlap.
+  const Case cases[] = {
+      {"own cell", "i16[6] @ 3 : block+overlap(1,1,toroidal)", "part-00001.npy", 5, ErrorCode::internal,
+       "in element [2], the target gives "},
+      {"left overlap", "i16[6] @ 3 : block+overlap(1,1,toroidal)", "part-00001.npy", 7, ErrorCode::internal,
+       "part-00001.npy' holds "},
+      {"right overlap", "i16[6] @ 3 : block+overlap(1,1,toroidal)", "part-00000.npy", 1, ErrorCode::internal,
+       "in element [3], the source gives "},
+      {"toroidal edge", "i16[6] @ 3 : block+overlap(1,1,toroidal)", "part-00000.npy", 8, ErrorCode::internal,
+       "in element [0], the source gives "},
+      {"zero edge", "i16[6] @ 3 : block+overlap(1,1,zero)", "part-00002.npy", 1, ErrorCode::internal,
+       "in element [3], the source gives 0000"},
+      {"replicated edge", "i16[6] @ 3 : block+overlap(1,1,replicate)", "part-00002.npy", 2, ErrorCode::internal,
+       "in element [3], the source gives "},
+      {"open edge", "i16[6] @ 3 : block+overlap(1,1,open)", "part-00002.npy", 2, ErrorCode::internal,
+       "in element [3], the source gives 0000"},
+      {"second copy", "i16[6] @ 2*2 : block", "part-00003.npy", 1, ErrorCode::internal,
+       "in element [2], the first copy gives "},
+      {"second copy along an axis", "i16[6] @ 2 : whole", "part-00001.npy", 12, ErrorCode::internal,
+       "in element [0], the first copy gives "},
+      {"shared interface", "i16[6] @ 2 : block+interfaces", "part-00000.npy", 1, ErrorCode::internal,
+       "in element [3], the source gives "},
+      {"header", "i16[6] @ 2 : block", "part-00001.npy", 6 + 128, ErrorCode::bad_file, "part-00001.npy': "},
+      {"manifest", "i16[6] @ 2 : block", "manifest.json", 3, ErrorCode::bad_file, "manifest.json': "},
+  };
+  for (const Case& c : cases)
+    for (const Verify verify : {Verify::no, Verify::yes}) {
+      SCOPED_TRACE(c.name);
+      TemporaryFolder folder(FolderPlace::memory);
+      write_whole(folder.path("a.npy"), ElementType::i16, {6});
+      reshard({.source = folder.path("a.npy"), .target = folder.path("b"), .to = parse_layout("i16[6] @ 6 : block")});
+      const auto before = snapshot(folder);
+      const auto interfere = [&](const ReshardProgress& progress) {
+        if (progress.parts_done < progress.parts_total || progress.bytes_done < progress.bytes_total) return;
+        spoil(folder, c.file, c.byte_from_end);
+      };
+      const Result<ReshardReport> report = attempt([&] {
+        return reshard({.source = folder.path("a.npy"),
+                        .target = folder.path("b"),
+                        .to = parse_layout(c.to),
+                        .verify = verify,
+                        .progress = interfere});
+      });
+      // Without verification the fault goes through: it is the verification that finds it.
+      EXPECT_EQ(report.ok(), verify == Verify::no);
+      EXPECT_EQ(snapshot(folder) == before, verify == Verify::yes);
+      if (!report.ok()) {
+        EXPECT_STREQ(name_of(report.error().code()), name_of(c.code)) << report.error().message();
+        EXPECT_NE(report.error().message().find(c.message), std::string::npos) << report.error().message();
+      }
+    }
+}
+
+/// The fault that verify_parts finds between two directories, or an empty text.
+std::string verify_fault(const std::string& source, const std::string& target, const VerifyOptions& options = {}) {
+  const StoredParts a = open_parts(source).value(), b = open_parts(target).value();
+  const Result<void> verified = attempt([&] { verify_parts(a, b, options); });
+  return verified ? "" : verified.error().message();
+}
+
+TEST(Reshard, VerifyDrawsASampleOfMuchOverlap) {
+  TemporaryFolder folder(FolderPlace::memory);
+  const ArraySpec to = parse_layout("i16[600] @ 3 : cyclic(1)+overlap(2,2,zero)");
+  const test::Global values(to.distribution);
+  write_parts(folder.path("a"), parse_layout("i16[600] @ 2 : block"), "<i2", values);
+  reshard({.source = folder.path("a"), .target = folder.path("b"), .to = to});
+  EXPECT_EQ(verify_fault(folder.path("a"), folder.path("b"), {.overlap_cells_max = 10}), "");
+  // The overlap of write_parts is rubbish: whatever is drawn is wrong, but for none drawn.
+  write_parts(folder.path("c"), to, "<i2", values);
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    EXPECT_NE(verify_fault(folder.path("a"), folder.path("c"), {.overlap_cells_max = 1, .seed = seed}), "");
+  EXPECT_EQ(verify_fault(folder.path("a"), folder.path("c"), {.overlap_cells_max = 0}), "");
+  // What is rubbish in the overlap of the source is nobody's concern.
+  EXPECT_EQ(verify_fault(folder.path("c"), folder.path("b")), "");
+}
+
+TEST(Reshard, VerifyRefusesWhatCannotBeRebuilt) {
+  TemporaryFolder folder(FolderPlace::memory);
+  const ArraySpec from = parse_layout("u8[4] @ 2 : block");
+  write_parts(folder.path("a"), from, "|u1", test::Global(from.distribution));
+  const ArraySpec some{
+      ElementType::u8,
+      Distribution::indexed({4}, 1, grid(2), {{.owned = {3}, .ghosts = {0}}, {.owned = {0}, .ghosts = {}}})};
+  const auto before = snapshot(folder);
+  const Result<ReshardReport> report = attempt([&] {
+    return reshard({.source = folder.path("a"), .target = folder.path("b"), .to = some, .verify = Verify::yes});
+  });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code(), ErrorCode::unsupported);
+  EXPECT_NE(report.error().message().find("2 of 4 ids"), std::string::npos) << report.error().message();
+  EXPECT_EQ(snapshot(folder), before);
+  reshard({.source = folder.path("a"), .target = folder.path("b"), .to = some});
+  EXPECT_EQ(directory_fault(folder.path("b"), some, "|u1", test::Global(from.distribution)), "");
+}
+
+}  // namespace
+}  // namespace tranship
