@@ -1,0 +1,57 @@
+#include <charconv>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/file/mapped_file.hpp>
+#include <tranship/layout/json.hpp>
+#include <tranship/layout/text.hpp>
+
+namespace tranship::cli {
+namespace {
+
+ArraySpec layout_in_file(const std::string& name, const std::string& path) {
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (!file) throw UsageError{fmt::format("{}: {}", name, file.error().message())};
+  const auto bytes = file.value().bytes();
+  const Result<ArraySpec> spec = try_array_spec_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!spec) throw UsageError{fmt::format("{}: '{}': {}", name, path, spec.error().message())};
+  return spec.value();
+}
+
+}  // namespace
+
+ArraySpec layout_argument(const std::string& name, const std::string& argument) {
+  if (argument.starts_with('@')) return layout_in_file(name, argument.substr(1));
+  const Result<ArraySpec> spec = try_parse_layout(argument);
+  if (!spec)
+    throw UsageError{fmt::format("{}: {}", name, spec.error().message()), caret(argument, spec.error().column)};
+  return spec.value();
+}
+
+Indices numbers_argument(const std::string& name, const std::string& argument, int dims) {
+  Indices out;
+  const char* at = argument.data();
+  const char* const end = at + argument.size();
+  for (;;) {
+    Index value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < 0 || (next != end && *next != ',') || out.size() == dims_max)
+      throw UsageError{fmt::format("{}: '{}' is not a list of up to {} numbers from 0 on", name, argument, dims_max)};
+    out.push_back(value);
+    if (next == end) break;
+    at = next + 1;
+  }
+  if (out.size() == 1) return Indices::filled(dims, out[0]);
+  if (out.size() != dims)
+    throw UsageError{fmt::format("{}: {} numbers, and the array has {}", name, out.size(), counted(dims, "dimension"))};
+  return out;
+}
+
+void require_rank(Rank rank, const Distribution& a, const Distribution& b) {
+  if (a.grid().ordinal_of(rank) || b.grid().ordinal_of(rank)) return;
+  const Rank last = std::max(a.grid().world_size_min(), b.grid().world_size_min()) - 1;
+  throw UsageError{fmt::format("--rank: no layout has a rank {}; the highest rank is {}", rank, last)};
+}
+
+}  // namespace tranship::cli

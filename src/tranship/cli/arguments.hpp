@@ -1,0 +1,24 @@
+// What arguments mean: layouts as text or in a file, ranks, lists of numbers. Whoever finds an argument wrong throws
+// UsageError, which ends the command with exit code 2.
+#pragma once
+
+#include <string>
+
+#include <tranship/layout/distribution.hpp>
+
+namespace tranship::cli {
+
+/// One line that says what is wrong with the arguments; `picture`, when there is one, two more that show where.
+struct UsageError {
+  std::string message;
+  std::string picture = {};
+};
+
+/// The layout that an argument gives as text, or as @FILE with its JSON. `name` is what the error calls the argument.
+ArraySpec layout_argument(const std::string& name, const std::string& argument);
+/// "2" or "2,1": one number for each dimension; a single number stands for all of them.
+Indices numbers_argument(const std::string& name, const std::string& argument, int dims);
+/// Throws UsageError unless the grid of one of the layouts has the rank.
+void require_rank(Rank rank, const Distribution& a, const Distribution& b);
+
+}  // namespace tranship::cli

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/console.hpp>
+
+namespace tranship::cli {
+namespace {
+
+// 0, or the errno that stood in the way.
+int write_all(int descriptor, std::string_view text) noexcept {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return errno;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return 0;
+}
+
+std::string padded(const std::string& cell, std::size_t width, Align align) {
+  return align == Align::left ? fmt::format("{:<{}}", cell, width) : fmt::format("{:>{}}", cell, width);
+}
+
+}  // namespace
+
+void print(std::string_view text) {
+  const int error = write_all(STDOUT_FILENO, text);
+  if (error == EPIPE) throw OutputClosed();
+  if (error != 0) throw_error(ErrorCode::io, "cannot write the output: {}", std::strerror(error));
+}
+
+void print_document(const Json& document) {
+  print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void print_note(std::string_view text) {
+  write_all(STDERR_FILENO, text);
+}
+
+void print_error(std::string_view message) {
+  print_note(fmt::format("tranship: error: {}\n", printable(message)));
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out)
+    if ((c >= 0 && c < ' ') || c == '\x7f') c = '?';
+  return out;
+}
+
+bool is_terminal(Stream stream) noexcept {
+  return ::isatty(static_cast<int>(stream)) == 1;
+}
+
+int terminal_columns() noexcept {
+  winsize size = {};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+bool colors_wanted() noexcept {
+  const char* off = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  return is_terminal(Stream::output) && (!off || !*off) && term && std::strcmp(term, "dumb") != 0;
+}
+
+std::string grouped(Index value) {
+  std::string out = fmt::format("{}", value);
+  const int first = value < 0 ? 1 : 0;
+  for (int at = static_cast<int>(out.size()) - 3; at > first; at -= 3) out.insert(static_cast<std::size_t>(at), ",");
+  return out;
+}
+
+std::string human_bytes(Index bytes) {
+  constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes) / 1024;
+  int unit = 0;
+  // 1023.95 would be printed as 1024.0.
+  for (; value >= 1023.95 && unit < 5; ++unit) value /= 1024;
+  return fmt::format("{:.1f} {}", value, units[unit]);
+}
+
+std::string human_duration(std::int64_t duration_ns) {
+  const double ns = static_cast<double>(duration_ns);
+  if (ns < 1e3) return fmt::format("{} ns", duration_ns);
+  if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
+  if (ns < 1e9) return fmt::format("{:.1f} ms", ns / 1e6);
+  if (ns < 60e9) return fmt::format("{:.1f} s", ns / 1e9);
+  const std::int64_t seconds = duration_ns / 1'000'000'000;
+  if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::string counted(Index count, std::string_view what) {
+  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
+}
+
+void TextTable::add(std::vector<std::string> cells) {
+  TRANSHIP_ASSERT(cells.size() == columns_.size());
+  rows_.push_back(std::move(cells));
+}
+
+std::string TextTable::text() const {
+  std::vector<std::size_t> widths;
+  for (std::size_t c = 0; c < columns_.size(); ++c) {
+    widths.push_back(columns_[c].heading.size());
+    for (const auto& row : rows_) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string out;
+  auto line = [&](auto&& cell) {
+    std::string text;
+    for (std::size_t c = 0; c < columns_.size(); ++c) text += "  " + padded(cell(c), widths[c], columns_[c].align);
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += text + "\n";
+  };
+  line([&](std::size_t c) -> const std::string& { return columns_[c].heading; });
+  for (const auto& row : rows_) line([&](std::size_t c) -> const std::string& { return row[c]; });
+  return out;
+}
+
+}  // namespace tranship::cli

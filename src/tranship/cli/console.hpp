@@ -1,0 +1,64 @@
+// What all commands share of the terminal: output that survives a closed pipe, errors of one line, numbers for people,
+// tables. Next: commands.hpp.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <tranship/base/index.hpp>
+#include <tranship/layout/json_value.hpp>
+
+namespace tranship::cli {
+
+/// Thrown when nobody reads the output any more; the command then ends quietly.
+struct OutputClosed {};
+
+/// Writes to standard output at once. Throws OutputClosed, or Error(io) when it cannot be written.
+void print(std::string_view text);
+/// A JSON document, indented; bytes that are no UTF-8 (of file names) are replaced.
+void print_document(const Json& document);
+/// `tranship: error: MESSAGE`, one line whatever the message holds. Never fails.
+void print_error(std::string_view message);
+/// Writes to standard error at once and as it is. Never fails.
+void print_note(std::string_view text);
+/// Control characters as '?', so that a file name cannot write to the terminal.
+std::string printable(std::string_view text);
+
+enum class Stream : int { output = 1, errors = 2 };
+bool is_terminal(Stream stream) noexcept;
+/// Columns of the terminal behind standard error; 80 where it does not say.
+int terminal_columns() noexcept;
+/// Whether output goes to a terminal that shows colours, and the user has not set NO_COLOR.
+bool colors_wanted() noexcept;
+
+/// "1,234,567"
+std::string grouped(Index value);
+/// "999 B", "270.8 KiB"
+std::string human_bytes(Index bytes);
+/// "850 ns", "3.1 ms", "12 s", "3 min 20 s"
+std::string human_duration(std::int64_t duration_ns);
+/// "1 part", "2 parts": the plural takes an s.
+std::string counted(Index count, std::string_view what);
+
+enum class Align : std::uint8_t { left, right };
+
+/// Rows below headings, columns two spaces apart.
+class TextTable {
+ public:
+  struct Column {
+    std::string heading;
+    Align align = Align::left;
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  void add(std::vector<std::string> cells);
+  /// Every line indented by two spaces.
+  std::string text() const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace tranship::cli

@@ -1,0 +1,212 @@
+// `tranship demo`: the main job on a raster. In files it goes from rows to overlapping tiles and back; live, ranks
+// smooth and shade it together. Everything that the demo says was measured or compared in that run.
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/cli/picture_file.hpp>
+#include <tranship/cli/relief.hpp>
+#include <tranship/cli/report_text.hpp>
+#include <tranship/layout/picture.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/plan/explain.hpp>
+#include <tranship/tranship.hpp>
+
+namespace tranship::cli {
+namespace {
+
+constexpr int live_ranks = 4;
+constexpr int smoothing_steps = 20;
+constexpr int relief_columns = 72;
+
+struct DemoOptions {
+  std::string data;
+  std::string title;
+  std::string folder = "tranship-demo";
+};
+
+void print_heading(std::string_view heading) {
+  print(fmt::format("\n{}\n\n", heading));
+}
+
+// 1. In files.
+
+void reshard_step(const std::string& source, const std::string& target, const std::string& to) {
+  print(fmt::format("  $ tranship reshard {} {} --verify \\\n      --to \"{}\"\n", printable(source), printable(target),
+                    to));
+  const ReshardReport report = reshard(
+      {.source = source, .target = target, .from = std::nullopt, .to = parse_layout(to), .verify = Verify::yes});
+  print(fmt::format("  {}\n\n", report_text(target, report)));
+}
+
+// The elements of two arrays, byte by byte; headers may differ in the room that they leave.
+void require_same_elements(const NpyFile& a, const NpyFile& b) {
+  auto elements = [](const NpyFile& file) { return file.file.bytes().subspan(std::size_t(file.header.header_bytes)); };
+  const auto x = elements(a), y = elements(b);
+  if (a.header.descr != b.header.descr || a.header.order != b.header.order || a.header.extents != b.header.extents ||
+      !std::equal(x.begin(), x.end(), y.begin(), y.end()))
+    throw_error(ErrorCode::internal, "what came back differs from what went out");
+}
+
+ArraySpec move_files(const NpyFile& data, const std::string& source, const std::string& folder) {
+  const NpyHeader& header = data.header;
+  const Index rows = header.extents[0], columns = header.extents[1];
+  const Index tile = std::max<Index>(1, std::min(rows, columns) / 8);
+  const std::string array = fmt::format("{}[{},{}]", name_of(header.type), rows, columns);
+  const std::string bands = folder + "/rows", tiles = folder + "/tiles", back = folder + "/back.npy";
+  const std::string tiles_layout =
+      fmt::format("{} @ 2x3 : cyclic({})+overlap(1,1), cyclic({})+overlap(1,1)", array, tile, tile);
+  const char* order = header.order == NpyOrder::fortran ? " | order(1,0)" : "";
+
+  print_heading("In files: rows, then tiles that overlap, then one file again");
+  reshard_step(source, bands, array + " @ 4x1 : block, whole");
+  reshard_step(bands, tiles, tiles_layout);
+  reshard_step(tiles, back, array + " @ 1x1 : whole, whole" + order);
+  require_same_elements(data, open_npy(back).value());
+  print(fmt::format("  {} is back: all {} bytes of its elements are those of {}\n", printable(back),
+                    grouped(header.data_bytes()), printable(source)));
+  return parse_layout(tiles_layout);
+}
+
+void show_layout(const ArraySpec& tiles, const std::string& folder) {
+  print_heading("Who owns what among the tiles");
+  PictureOptions options{.max_columns = relief_columns};
+  if (colors_wanted()) options.colors = PictureColors::ansi;
+  print(picture_text(tiles, options));
+  const std::string picture = folder + "/tiles.svg";
+  write_picture(picture, tiles);
+  print(fmt::format("\n  drawn in {}\n", printable(picture)));
+}
+
+// 2. Live.
+
+struct Timing {
+  std::int64_t redistribution_ns = 0;
+  std::int64_t smoothing_ns = 0;
+};
+
+// What a rank computes from its tile, which stores one cell more on every side that lies within the array, and on
+// every side at the edge of it.
+template <class F>
+void map_tile(const Array<float>& tile, const Array<float>& out, F&& f) {
+  for (Index y = 0; y < out.extents()[0]; ++y)
+    for (Index x = 0; x < out.extents()[1]; ++x)
+      out(y, x) = f(Star{.centre = tile(y + 1, x + 1),
+                         .north = tile(y, x + 1),
+                         .south = tile(y + 2, x + 1),
+                         .west = tile(y + 1, x),
+                         .east = tile(y + 1, x + 2)});
+}
+
+Raster shade_together(const Raster& raster, const Distribution& bands, const Distribution& overlapping,
+                      Timing& timing) {
+  Raster out{raster.extents, std::vector<float>(raster.heights.size())};
+  launch(live_ranks, [&](World& world) {
+    const Partition whole_dimension = whole(), blocks = block();
+    Array<float> band(world, bands);
+    Array<float> tile(world, overlapping);
+    Array<float> inner(world, distribution(raster.extents, grid(2, 2), {blocks, blocks}));
+    Array<float> picture(world, distribution(raster.extents, grid(1, 1), {whole_dimension, whole_dimension}),
+                         world.rank() == 0 ? out.heights.data() : nullptr);
+    Redistribution turn(band, tile);
+    HaloExchange halo({tile}, {.stencil = {.kind = StencilKind::star}});
+    Redistribution gather(inner, picture);
+
+    band.fill_owned([&](const Indices& cell) { return raster.at(cell[0], cell[1]); });
+    world.barrier();
+    const std::int64_t began_ns = now_ns();
+    turn();
+    world.barrier();
+    const std::int64_t turned_ns = now_ns();
+    for (int step = 0; step < smoothing_steps; ++step) {
+      halo();
+      map_tile(tile, inner, smoothed);
+      for (Index y = 0; y < inner.extents()[0]; ++y)
+        for (Index x = 0; x < inner.extents()[1]; ++x) tile(y + 1, x + 1) = inner(y, x);
+    }
+    world.barrier();
+    if (world.rank() == 0) timing = {.redistribution_ns = turned_ns - began_ns, .smoothing_ns = now_ns() - turned_ns};
+    halo();
+    map_tile(tile, inner, lit);
+    gather();
+  });
+  return out;
+}
+
+void run_live(const Raster& raster) {
+  const Distribution bands = distribution(raster.extents, grid(live_ranks, 1), {block(), whole()});
+  const Partition overlapping = block().with_overlap(1, 1, EdgePolicy::replicate);
+  const Distribution tiles = distribution(raster.extents, grid(2, 2), {overlapping, overlapping});
+  const ArraySpec from{ElementType::f32, bands}, to{ElementType::f32, tiles};
+  const WorldSummary turn = summarise_redistribution(from, to);
+  const WorldSummary halo = summarise_halo({&to, 1}, {.stencil = {.kind = StencilKind::star}});
+
+  print_heading(fmt::format("Live: {} ranks, threads of this process", live_ranks));
+  Timing timing;
+  const Raster together = shade_together(raster, bands, tiles, timing);
+  print(fmt::format("  {}\n    to {}\n    {} between ranks, {}, in {}\n\n", to_text(from), to_text(to),
+                    counted(turn.messages, "message"), human_bytes(turn.moved.bytes),
+                    human_duration(timing.redistribution_ns)));
+  print(fmt::format("  {} of smoothing, each after a halo exchange: {}, {} a step, all in {}\n",
+                    counted(smoothing_steps, "step"), counted(halo.messages, "message"), human_bytes(halo.moved.bytes),
+                    human_duration(timing.smoothing_ns)));
+
+  const Raster alone = shaded_alone(raster, smoothing_steps);
+  if (std::memcmp(together.heights.data(), alone.heights.data(), alone.heights.size() * sizeof(float)) != 0)
+    throw_error(ErrorCode::internal, "{} ranks computed something else than one alone", live_ranks);
+  print(
+      fmt::format("  then its relief in light from the north-west: all {} cells equal what one rank alone computes\n\n",
+                  grouped(static_cast<Index>(alone.heights.size()))));
+  print(relief_text(together, relief_columns, 2));
+}
+
+void run(const DemoOptions& options) {
+  std::filesystem::create_directories(options.folder);
+  std::string source = options.data;
+  std::string title = options.title;
+  if (source.empty()) {
+    source = options.folder + "/hills.npy";
+    title = "made-up hills, for want of --data";
+    write_hills(source, {344, 403});
+  }
+  const NpyFile data = open_npy(source).value();
+  const Raster raster = read_raster(data);
+  const auto [low, high] = std::minmax_element(raster.heights.begin(), raster.heights.end());
+  print(fmt::format("{}: {}[{}], {}, values {} to {}\n", printable(source), name_of(data.header.type),
+                    fmt::join(data.header.extents, ","), human_bytes(data.header.data_bytes()), *low, *high));
+  if (!title.empty()) print(fmt::format("{}\n", printable(title)));
+
+  const ArraySpec tiles = move_files(data, source, options.folder);
+  show_layout(tiles, options.folder);
+  run_live(raster);
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+  CLI::App* command =
+      app.add_subcommand("demo", "The main job on a raster: there and back in files, and live on 4 ranks");
+  command->footer(R"help(DIR gets the directories of parts 'rows' and 'tiles', 'back.npy' and 'tiles.svg'.
+
+Example:
+  tranship demo --data elevation.npy --dir build/demo)help");
+  auto options = std::make_shared<DemoOptions>();
+  command->add_option("--data", options->data, "A .npy file of 2 dimensions; made-up hills by default")
+      ->type_name("FILE.npy");
+  command->add_option("--title", options->title, "What the data is: the demo then says it")
+      ->type_name("TEXT")
+      ->take_last();
+  command->add_option("--dir", options->folder, "Where to put files")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->take_last();
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tranship::cli

@@ -1,0 +1,69 @@
+// `tranship halo`: what moves when the overlap of a layout is filled from the owners of its cells.
+
+#include <memory>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/plan/explain.hpp>
+
+namespace tranship::cli {
+namespace {
+
+struct Arguments {
+  std::string layout;
+  std::optional<std::string> depth;
+  std::string stencil = "box";
+  std::optional<Rank> rank;
+  bool json = false;
+};
+
+void run(const Arguments& arguments) {
+  const ArraySpec field = layout_argument("LAYOUT", arguments.layout);
+  HaloOptions halo;
+  halo.stencil.kind = arguments.stencil == "star" ? StencilKind::star : StencilKind::box;
+  if (arguments.depth) {
+    halo.depth_low = numbers_argument("--depth", *arguments.depth, field.distribution.dims());
+    halo.depth_high = halo.depth_low;
+  }
+  if (arguments.rank) require_rank(*arguments.rank, field.distribution, field.distribution);
+
+  const auto explained = [&](auto&& summary) {
+    if (arguments.json)
+      print_document(
+          {{"layout", json_of(field)}, {"stencil", arguments.stencil}, {"summary", parse_json(explain_json(summary))}});
+    else
+      print(fmt::format("halo of  {}\n\n{}", to_text(field), explain_text(summary)));
+  };
+  if (arguments.rank)
+    explained(summarise(plan_halo({&field, 1}, *arguments.rank, halo)));
+  else
+    explained(summarise_halo({&field, 1}, halo));
+}
+
+}  // namespace
+
+void add_halo(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("halo", "What moves when the overlap of a layout is filled from its owners");
+  command->footer(R"help(Examples:
+  tranship halo "f32[1024,1024] @ 2x2 : block+overlap(1,1,toroidal), block+overlap(1,1,toroidal)"
+  tranship halo "f64[256,256,80] @ 4x4x1 : block+overlap(3,3), block+overlap(3,3), whole" --depth 2,2,0 --stencil star)help");
+  auto arguments = std::make_shared<Arguments>();
+  command->add_option("LAYOUT", arguments->layout, "A layout text with overlap, or @FILE.json")->required();
+  command
+      ->add_option("--depth", arguments->depth,
+                   "Overlap cells to fill on either side: one number, or one for each dimension; all by default")
+      ->type_name("N[,N..]");
+  command->add_option("--stencil", arguments->stencil, "box (with corners) or star (without)")
+      ->check(CLI::IsMember({"box", "star"}))
+      ->type_name("KIND")
+      ->capture_default_str();
+  command->add_option("--rank", arguments->rank, "The plan of this rank only; without it, of all ranks together")
+      ->type_name("R");
+  command->add_flag("--json", arguments->json, "Print JSON");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace tranship::cli

@@ -1,0 +1,221 @@
+// `tranship layout`: who owns what: a picture, and a table of the ranks. Slices are printed by family, so that no
+// layout is too large to look at.
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/cli/picture_file.hpp>
+#include <tranship/file/reshard.hpp>
+#include <tranship/layout/picture.hpp>
+#include <tranship/layout/text.hpp>
+
+namespace tranship::cli {
+namespace {
+
+constexpr Index rows_shown_max = 24;
+// Each is an object of some hundred bytes: a list of more is of use to nobody.
+constexpr Index json_ranks_max = Index(1) << 20;
+
+struct LayoutOptions {
+  std::string what;
+  std::string picture;
+  std::optional<Rank> rank;
+  bool json = false;
+};
+
+struct Subject {
+  ArraySpec spec;
+  std::optional<std::string> path;
+  std::string descr;
+};
+
+bool is_path(const std::string& what) {
+  std::error_code ignored;
+  if (std::filesystem::exists(what, ignored)) return true;
+  return what.find('[') == std::string::npos && (what.ends_with(".npy") || what.find('/') != std::string::npos);
+}
+
+Subject subject_of(const std::string& what) {
+  if (what.starts_with('@') || !is_path(what)) return {.spec = layout_argument("LAYOUT", what)};
+  StoredArray stored = inspect(what).value();
+  return {.spec = std::move(stored.spec), .path = what, .descr = std::move(stored.descr)};
+}
+
+std::vector<Rank> ranks_to_show(const Grid& grid, const std::optional<Rank>& only, Index count_max) {
+  if (only) return {*only};
+  std::vector<Rank> out;
+  for (Index ordinal = 0; ordinal < std::min(grid.size(), count_max); ++ordinal) out.push_back(grid.rank_at(ordinal));
+  return out;
+}
+
+struct Cells {
+  Index owned = 1;
+  Index stored = 1;
+};
+Cells cells_of(const Distribution& d, Rank rank) {
+  Cells out{.stored = checked_product(d.local_extents(rank))};
+  const Place place = *d.grid().place_of(rank);
+  for (int k = 0; k < d.dims(); ++k) {
+    if (d.is_indexed() && k < d.indexed_dims()) continue;
+    out.owned *= d.is_indexed() ? d.extents()[k] : d.axis(k).owned_count(place.coordinates[k]);
+  }
+  if (d.is_indexed()) out.owned *= static_cast<Index>(d.indexed_part(*d.grid().ordinal_of(rank)).owned.size());
+  return out;
+}
+
+// "0:7 14:21 .. 511:517", as NumPy writes slices; the last one is named when some are left out.
+std::string slices_text(const std::vector<SliceFamily>& families) {
+  constexpr Index listed_max = 3;
+  Index count = 0;
+  for (const SliceFamily& family : families) count += family.count;
+  if (count == 0) return "-";
+  std::string out;
+  Index number = 0;
+  for (const SliceFamily& family : families) {
+    for (Index k = 0; k < family.count && number + k < listed_max; ++k) {
+      if (count > listed_max && number + k == listed_max - 1) break;
+      const Index start = family.start + k * family.period;
+      out += fmt::format("{}{}:{}", out.empty() ? "" : " ", start, start + family.length);
+    }
+    number += family.count;
+  }
+  if (count > listed_max) {
+    const SliceFamily& last = families.back();
+    const Index start = last.start + (last.count - 1) * last.period;
+    out += fmt::format(" .. {}:{}", start, start + last.length);
+  }
+  return out;
+}
+
+std::string coordinates_text(const Grid& grid, const Place& place) {
+  std::string out = fmt::format("{}", fmt::join(place.coordinates, ","));
+  if (grid.replicas() > 1) out += fmt::format(" copy {}", place.replica);
+  return out;
+}
+
+std::string ranks_text(const ArraySpec& spec, const std::optional<Rank>& only) {
+  const Distribution& d = spec.distribution;
+  std::vector<TextTable::Column> columns = {{"rank", Align::right}, {"place"}};
+  if (!d.is_indexed())
+    for (int k = 0; k < d.dims(); ++k) columns.push_back({fmt::format("dimension {}", k)});
+  for (const char* heading : {"owned", "stored", "memory"}) columns.push_back({heading, Align::right});
+
+  TextTable table(std::move(columns));
+  for (const Rank rank : ranks_to_show(d.grid(), only, rows_shown_max)) {
+    const Place place = *d.grid().place_of(rank);
+    std::vector<std::string> row = {fmt::format("{}", rank), coordinates_text(d.grid(), place)};
+    if (!d.is_indexed())
+      for (int k = 0; k < d.dims(); ++k) row.push_back(slices_text(d.axis(k).slices(place.coordinates[k])));
+    const Cells cells = cells_of(d, rank);
+    row.push_back(grouped(cells.owned));
+    row.push_back(grouped(cells.stored));
+    row.push_back(human_bytes(checked_multiply(cells.stored, size_bytes(spec.type))));
+    table.add(std::move(row));
+  }
+  std::string out = table.text();
+  if (!only && d.grid().size() > rows_shown_max)
+    out += fmt::format("  and {}; --rank R shows one, --json all\n",
+                       counted(d.grid().size() - rows_shown_max, "more rank"));
+  return out;
+}
+
+Json families_json(const std::vector<SliceFamily>& families) {
+  Json out = Json::array();
+  for (const SliceFamily& family : families)
+    out.push_back({{"start", family.start},
+                   {"length", family.length},
+                   {"period", family.period},
+                   {"count", family.count},
+                   {"left", family.left},
+                   {"right", family.right}});
+  return out;
+}
+
+Json rank_json(const ArraySpec& spec, Rank rank) {
+  const Distribution& d = spec.distribution;
+  const Place place = *d.grid().place_of(rank);
+  const Storage storage = d.storage(rank);
+  const Cells cells = cells_of(d, rank);
+  Json out = {{"rank", rank},
+              {"coordinates", json_of(place.coordinates)},
+              {"replica", place.replica},
+              {"owned_cells", cells.owned},
+              {"stored_cells", cells.stored},
+              {"local_extents", json_of(storage.extents)},
+              {"strides_elements", json_of(storage.strides)},
+              {"offset_elements", storage.offset},
+              {"slice_count", d.slice_count(rank)}};
+  if (!d.is_indexed()) {
+    out["slices"] = Json::array();
+    for (int k = 0; k < d.dims(); ++k) out["slices"].push_back(families_json(d.axis(k).slices(place.coordinates[k])));
+  }
+  return out;
+}
+
+void print_json(const Subject& subject, const LayoutOptions& options) {
+  const Distribution& d = subject.spec.distribution;
+  if (!options.rank && d.grid().size() > json_ranks_max)
+    throw_error(ErrorCode::unsupported, "{} ranks are too many to list, {} are not: name one with --rank",
+                d.grid().size(), json_ranks_max);
+  Json out = {{"layout", json_of(subject.spec)},       {"text", to_text(subject.spec)},
+              {"cells", checked_product(d.extents())}, {"element_bytes", size_bytes(subject.spec.type)},
+              {"rank_count", d.grid().size()},         {"ranks", Json::array()}};
+  if (subject.path) {
+    out["path"] = *subject.path;
+    out["descr"] = subject.descr;
+  }
+  if (!options.picture.empty()) out["picture"] = options.picture;
+  for (const Rank rank : ranks_to_show(d.grid(), options.rank, json_ranks_max))
+    out["ranks"].push_back(rank_json(subject.spec, rank));
+  print_document(out);
+}
+
+void print_text(const Subject& subject, const LayoutOptions& options) {
+  const ArraySpec& spec = subject.spec;
+  const Index cells = checked_product(spec.distribution.extents());
+  std::string out;
+  if (subject.path) out += fmt::format("{}: elements {}\n", printable(*subject.path), printable(subject.descr));
+  if (options.rank || spec.distribution.is_indexed() || spec.distribution.grid().size() == 1) {
+    out += to_text(spec) + "\n";
+  } else {
+    PictureOptions picture;
+    if (colors_wanted()) picture.colors = PictureColors::ansi;
+    out += picture_text(spec, picture);
+  }
+  out += fmt::format("\n{}, {} on {}\n\n", counted(cells, "cell"),
+                     human_bytes(checked_multiply(cells, size_bytes(spec.type))),
+                     counted(spec.distribution.grid().size(), "rank"));
+  print(out + ranks_text(spec, options.rank));
+}
+
+void show(const LayoutOptions& options) {
+  const Subject subject = subject_of(options.what);
+  if (options.rank) require_rank(*options.rank, subject.spec.distribution, subject.spec.distribution);
+  if (!options.picture.empty()) write_picture(options.picture, subject.spec);
+  options.json ? print_json(subject, options) : print_text(subject, options);
+}
+
+}  // namespace
+
+void add_layout(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("layout", "Who owns what: a picture, and what each rank holds");
+  command->footer(R"help(Examples:
+  tranship layout "f64[517,389] @ 2x3 : cyclic(64), cyclic(64)"
+  tranship layout "f32[100] @ 4 : block+overlap(2,2,toroidal)" --rank 0
+  tranship layout elevation.npy
+  tranship layout tiles/ -o tiles.svg)help");
+  auto options = std::make_shared<LayoutOptions>();
+  command->add_option("LAYOUT", options->what, "A layout text, @FILE.json, a .npy file or a directory of parts")
+      ->required();
+  command->add_option("-o,--output", options->picture, "Also draw an SVG")->type_name("FILE.svg");
+  command->add_option("--rank", options->rank, "Only this rank")->type_name("R");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { show(*options); });
+}
+
+}  // namespace tranship::cli

@@ -1,0 +1,97 @@
+// tranship, the command line: exit code 0 when all is well, 1 when something failed, 2 when the arguments make no
+// sense. Every error is one line on standard error. Documented in docs/cli.md.
+
+#include <csignal>
+#include <new>
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+
+namespace tranship::cli {
+namespace {
+
+enum ExitCode : int { succeeded = 0, failed = 1, misused = 2 };
+
+constexpr const char* about =
+    "tranship moves array data between distributed memories.\n"
+    "Say where an array is and where it must be: it plans the moves and makes them.\n";
+
+constexpr const char* layouts = R"(A LAYOUT says how an array is cut among ranks:
+
+  f64[8192,8192] @ 4x1 : block, whole            four ranks, each a band of rows
+  f64[517,389] @ 2x3 : cyclic(7), cyclic(5)      tiles dealt out like cards
+  f32[344,403] @ 2x2 : block+overlap(1,1), block+overlap(1,1)
+                                                 blocks that also keep a rim of their neighbours' cells
+  @layout.json                                   the same as JSON, from a file
+
+Exit codes: 0 done, 1 failed, 2 the arguments make no sense. 'tranship COMMAND --help' shows examples.)";
+
+std::string hint(const CLI::App& app) {
+  std::string command = "tranship";
+  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
+  return fmt::format("; see '{} --help'", command);
+}
+
+int parse_and_run(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+    if (app.get_subcommands().empty()) throw UsageError{"no command was given" + hint(app)};
+    return succeeded;
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    std::ostringstream out, errors;
+    app.exit(wanted, out, errors);
+    print(out.str());
+    return succeeded;
+  } catch (const CLI::ParseError& error) {
+    print_error(error.what() + hint(app));
+    return misused;
+  } catch (const UsageError& error) {
+    print_error(error.message);
+    if (!error.picture.empty()) print_note(error.picture + "\n");
+    return misused;
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(about, "tranship");
+  app.set_version_flag("--version", "tranship " TRANSHIP_VERSION, "Print the version and exit");
+  app.set_help_flag("-h,--help", "Print this help and exit");
+  app.get_formatter()->column_width(34);
+  app.require_subcommand(0, 1);
+  app.footer(layouts);
+  add_reshard(app);
+  add_layout(app);
+  add_plan(app);
+  add_halo(app);
+  add_info(app);
+  add_demo(app);
+  return parse_and_run(app, argc, argv);
+}
+
+}  // namespace
+}  // namespace tranship::cli
+
+int main(int argc, char** argv) {
+  using namespace tranship;
+  // A reader that goes away is then an error of write(), which print() knows.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return cli::run(argc, argv);
+  } catch (const cli::OutputClosed&) {
+    return cli::succeeded;
+  } catch (const Error& error) {
+    cli::print_error(error.what());
+  } catch (const std::bad_alloc&) {
+    cli::print_error("out of memory");
+  } catch (const std::exception& error) {
+    cli::print_error(error.what());
+  } catch (...) {
+    cli::print_error("failed for a reason that it did not say");
+  }
+  return cli::failed;
+}

@@ -1,0 +1,84 @@
+// `tranship plan`: what moves when an array goes from one layout to another.
+
+#include <memory>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/plan/explain.hpp>
+#include <tranship/plan/relabel.hpp>
+
+namespace tranship::cli {
+namespace {
+
+struct PlanOptions {
+  std::string from;
+  std::string to;
+  std::optional<Rank> rank;
+  bool relabel = false;
+  bool json = false;
+};
+
+std::string relabelled_text(const Relabelled& best, ElementType type) {
+  const Index saved = best.cells_moved_before - best.cells_moved;
+  auto amount = [&](Index cells) {
+    return fmt::format("{} ({})", counted(cells, "cell"), human_bytes(checked_multiply(cells, size_bytes(type))));
+  };
+  if (saved == 0) return fmt::format("\nrelabelling saves nothing: no other order of the target's ranks moves less\n");
+  return fmt::format("\nrelabelled, the target's ranks move {} instead of {}: {:.1f}% less\n  {}\n",
+                     amount(best.cells_moved), amount(best.cells_moved_before),
+                     100.0 * static_cast<double>(saved) / static_cast<double>(best.cells_moved_before),
+                     to_text({type, best.target}));
+}
+
+Json relabelled_json(const Relabelled& best, ElementType type) {
+  return {{"cells_moved", best.cells_moved},
+          {"cells_moved_before", best.cells_moved_before},
+          {"to", json_of(ArraySpec{type, best.target})}};
+}
+
+void run(const PlanOptions& options) {
+  const ArraySpec from = layout_argument("--from", options.from);
+  const ArraySpec to = layout_argument("--to", options.to);
+  std::optional<Relabelled> best;
+  if (options.rank) require_rank(*options.rank, from.distribution, to.distribution);
+  if (options.relabel) best = relabel(from.distribution, to.distribution);
+
+  const auto explained = [&](auto&& summary) {
+    if (!options.json) {
+      print(fmt::format("from  {}\nto    {}\n\n{}{}", to_text(from), to_text(to), explain_text(summary),
+                        best ? relabelled_text(*best, to.type) : ""));
+      return;
+    }
+    Json out = {{"from", json_of(from)}, {"to", json_of(to)}, {"summary", parse_json(explain_json(summary))}};
+    if (best) out["relabelled"] = relabelled_json(*best, to.type);
+    print_document(out);
+  };
+  if (options.rank)
+    explained(summarise(plan_redistribution(from, to, *options.rank)));
+  else
+    explained(summarise_redistribution(from, to));
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("plan", "What moves from one layout to another: messages, bytes, stretches");
+  command->footer(R"help(Examples:
+  tranship plan --from "f64[8192,8192] @ 4x1 : block, whole" --to "f64[8192,8192] @ 2x2 : cyclic(64), cyclic(64)"
+  tranship plan --from "f32[1000000000000] @ 16 : cyclic(64)" --to "f32[1000000000000] @ 24 : cyclic(100)" --rank 5
+  tranship plan --from "f64[4000,4] @ 8x2 : block, block" \
+                --to "f64[4000,4] @ 8x2 order(1,0) : block, block" --relabel)help");
+  auto options = std::make_shared<PlanOptions>();
+  command->add_option("--from", options->from, "The layout that the array has")->required()->type_name("LAYOUT");
+  command->add_option("--to", options->to, "The layout that it shall have")->required()->type_name("LAYOUT");
+  command->add_option("--rank", options->rank, "The plan of this rank only; without it, of all ranks together")
+      ->type_name("R");
+  command->add_flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace tranship::cli

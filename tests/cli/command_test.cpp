@@ -1,0 +1,316 @@
+// The command as a whole: help, exit codes, errors of one line, and every command but those with files.
+#include "cli/command.hpp"
+
+#include <csignal>
+
+#include <gtest/gtest.h>
+
+#include "support/golden.hpp"
+
+namespace tranship {
+namespace {
+
+using testing::Outcome;
+using testing::Workplace;
+
+const std::vector<std::string> commands = {"reshard", "layout", "plan", "halo", "info", "demo"};
+
+// One line that begins as all errors do; `lines` more when there is a picture.
+void expect_error(const Outcome& outcome, int code, int lines = 1) {
+  EXPECT_EQ(outcome.code, code) << outcome.errors;
+  EXPECT_EQ(outcome.output, "");
+  EXPECT_TRUE(outcome.errors.starts_with("tranship: error: ")) << outcome.errors;
+  EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), lines) << outcome.errors;
+  EXPECT_TRUE(outcome.errors.ends_with("\n"));
+}
+
+TEST(Command, HelpNamesEveryCommand) {
+  const Outcome help = Workplace().run({"--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_EQ(help.errors, "");
+  for (const std::string& command : commands) EXPECT_NE(help.output.find("\n  " + command + " "), std::string::npos);
+}
+
+TEST(Command, EveryCommandHasHelpWithAnExample) {
+  for (const std::string& command : commands) {
+    const Outcome help = Workplace().run({command, "--help"});
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_EQ(help.errors, "");
+    EXPECT_NE(help.output.find("Usage: tranship " + command), std::string::npos) << help.output;
+    EXPECT_NE(help.output.find("\nExample"), std::string::npos) << help.output;
+    EXPECT_NE(help.output.find("\n  tranship " + command + " "), std::string::npos) << help.output;
+  }
+}
+
+TEST(Command, SaysItsVersion) {
+  const Outcome version = Workplace().run({"--version"});
+  EXPECT_EQ(version.code, 0);
+  const Outcome told = Workplace().run({"info", "--json"});
+  EXPECT_EQ(version.output, "tranship " + told.json()["version"].get<std::string>() + "\n");
+}
+
+TEST(Command, RefusesArgumentsThatMakeNoSense) {
+  const Workplace place;
+  const std::string layout = "f64[8] @ 2 : block";
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {},
+           {"fly"},
+           {"--bogus"},
+           {"info", "more"},
+           {"layout"},
+           {"layout", layout, "--rank", "x"},
+           {"layout", layout, "--rank", "2"},
+           {"layout", layout, "--rank", "-1"},
+           {"layout", layout, "--rank", "99999999999999999999"},
+           {"layout", "@missing.json"},
+           {"plan", "--from", layout},
+           {"plan", "--from", layout, "--to", layout, "--rank", "2"},
+           {"halo", layout, "--stencil", "ball"},
+           {"halo", layout, "--depth", "1,1"},
+           {"halo", layout, "--depth", "-1"},
+           {"halo", layout, "--depth", ""},
+           {"halo", layout, "--depth", "1,"},
+           {"halo", layout, "--depth", "99999999999999999999"},
+           {"reshard", "a"},
+           {"reshard", "a", "b"},
+           {"demo", "--title"},
+       }) {
+    SCOPED_TRACE(::testing::PrintToString(arguments));
+    expect_error(place.run(arguments), 2);
+  }
+  EXPECT_EQ(place.names(), std::set<std::string>{});
+}
+
+TEST(Command, PointsAtTheColumnOfALayout) {
+  const Outcome wrong = Workplace().run({"layout", "f64[8,8] @ 4x : block"});
+  expect_error(wrong, 2, 3);
+  EXPECT_EQ(wrong.errors,
+            "tranship: error: LAYOUT: column 15: found ':'; expected a number of 0 or more\n"
+            "f64[8,8] @ 4x : block\n"
+            "              ^\n");
+  const Outcome to = Workplace().run({"plan", "--from", "f64[8] @ 2 : block", "--to", "f64[8] @ 2 : cyclic(0)"});
+  expect_error(to, 2, 3);
+  EXPECT_TRUE(to.errors.starts_with("tranship: error: --to: column 14: ")) << to.errors;
+}
+
+TEST(Command, ErrorsAreOneLineWhateverTheyName) {
+  const Workplace place;
+  const Outcome outcome = place.run({"layout", "no\nsuch\x1b\r.npy"});
+  expect_error(outcome, 1);
+  EXPECT_EQ(outcome.errors.find('\x1b'), std::string::npos);
+  EXPECT_NE(outcome.errors.find("no?such??.npy"), std::string::npos) << outcome.errors;
+  expect_error(place.run({"layout", "f64[\n]"}), 2, 3);
+  expect_error(place.run({"fly\nhigh"}), 2);
+}
+
+TEST(Command, ErrorsAreTextAlsoWhereJsonIsAskedFor) {
+  expect_error(Workplace().run({"layout", "missing.npy", "--json"}), 1);
+  expect_error(Workplace().run({"plan", "--from", "f64[4] @ 2 : block", "--to", "f64[5] @ 2 : block", "--json"}), 1);
+}
+
+TEST(Command, AReaderThatGoesAwayIsNoFailure) {
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  // Also for a parent that leaves SIGPIPE as it is.
+  const Outcome outcome = Workplace().run({"layout", "f64[8] @ 2 : block", "--json"}, ends[1]);
+  ::close(ends[1]);
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.errors, "");
+}
+
+TEST(Command, OutputThatCannotBeWrittenIsAFailure) {
+  const int full = ::open("/dev/full", O_WRONLY);
+  if (full < 0) GTEST_SKIP() << "there is no /dev/full here";
+  const Outcome outcome = Workplace().run({"info"}, full);
+  ::close(full);
+  expect_error(outcome, 1);
+}
+
+TEST(Info, ListsBackends) {
+  const auto info = Workplace().run({"info", "--json"}).json();
+  for (const char* key : {"version", "build", "compiler"}) EXPECT_TRUE(info.at(key).is_string()) << key;
+  std::set<std::string> present;
+  for (const auto& backend : info.at("backends")) {
+    EXPECT_NE(backend.at("note"), "") << backend;
+    if (backend.at("state") == "present")
+      present.insert(backend.at("name"));
+    else
+      EXPECT_EQ(backend.at("state"), "absent");
+  }
+  EXPECT_TRUE(present.contains("threads"));
+  const std::string text = Workplace().run({"info"}).output;
+  for (const auto& backend : info["backends"])
+    EXPECT_NE(text.find(backend["note"].get<std::string>()), std::string::npos) << text;
+}
+
+TEST(Layout, ShowsWhoOwnsWhat) {
+  const Outcome shown = Workplace().run({"layout", "f64[10,6] @ 2x3 : cyclic(2), block"});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  EXPECT_NE(shown.output.find("60 cells, 480 B on 6 ranks"), std::string::npos) << shown.output;
+  EXPECT_NE(shown.output.find("0:2 4:6 8:10"), std::string::npos) << shown.output;
+  EXPECT_EQ(shown.output.find('\x1b'), std::string::npos) << "colours, and no terminal";
+}
+
+TEST(Layout, ListsEveryRankAsJson) {
+  const Workplace place;
+  const auto all = place.run({"layout", "f64[517,389] @ 2x3 : cyclic(7)+overlap(1,2), cyclic(5)", "--json"}).json();
+  EXPECT_EQ(all.at("text"), "f64[517,389] @ 2x3 : cyclic(7)+overlap(1,2), cyclic(5)");
+  EXPECT_EQ(all.at("cells"), 517 * 389);
+  EXPECT_EQ(all.at("element_bytes"), 8);
+  EXPECT_EQ(all.at("rank_count"), 6);
+  std::int64_t owned = 0;
+  for (const auto& rank : all.at("ranks")) {
+    owned += rank.at("owned_cells").get<std::int64_t>();
+    EXPECT_EQ(rank.at("local_extents")[0].get<std::int64_t>() * rank.at("local_extents")[1].get<std::int64_t>(),
+              rank.at("stored_cells").get<std::int64_t>());
+    std::int64_t slices = 1;
+    for (const auto& dimension : rank.at("slices")) {
+      std::int64_t along = 0;
+      for (const auto& family : dimension) along += family.at("count").get<std::int64_t>();
+      slices *= along;
+    }
+    EXPECT_EQ(rank.at("slice_count"), slices);
+  }
+  EXPECT_EQ(owned, 517 * 389);
+
+  const auto one =
+      place.run({"layout", "f64[517,389] @ 2x3 : cyclic(7)+overlap(1,2), cyclic(5)", "--rank", "4", "--json"});
+  ASSERT_EQ(one.json().at("ranks").size(), 1U);
+  EXPECT_EQ(one.json()["ranks"][0], all["ranks"][4]);
+
+  // What it prints as JSON is a layout that it reads.
+  place.write("layout.json", all.at("layout").dump());
+  EXPECT_EQ(place.run({"layout", "@layout.json", "--json"}).json(), all);
+}
+
+TEST(Layout, ShowsIndexedLayouts) {
+  const Workplace place;
+  place.write("mesh.json", R"({"type": "f64", "extents": [5, 2], "grid": {"extents": [2]}, "indexed": {"dims": 1,
+      "parts": [{"owned": [0, 2, 4], "ghosts": [1]}, {"owned": [3, 1], "ghosts": [4, 0]}]}})");
+  const Outcome shown = place.run({"layout", "@mesh.json"});
+  EXPECT_EQ(shown.code, 0) << shown.errors;
+  const auto json = place.run({"layout", "@mesh.json", "--json"}).json();
+  EXPECT_EQ(json.at("ranks")[0].at("owned_cells"), 6);
+  EXPECT_EQ(json.at("ranks")[0].at("stored_cells"), 8);
+  EXPECT_EQ(json.at("ranks")[1].at("owned_cells"), 4);
+  expect_error(place.run({"layout", "@mesh.json", "-o", "mesh.svg"}), 1);
+}
+
+TEST(Layout, ShowsLayoutsOfAnySize) {
+  const Outcome cells = Workplace().run({"layout", "f32[1000000000000] @ 16 : cyclic(64)"});
+  EXPECT_EQ(cells.code, 0) << cells.errors;
+  EXPECT_NE(cells.output.find("960:1024 1984:2048 .. 999999999936:1000000000000"), std::string::npos) << cells.output;
+  const Outcome ranks = Workplace().run({"layout", "f32[10] @ 2000000 : block"});
+  EXPECT_EQ(ranks.code, 0) << ranks.errors;
+  EXPECT_NE(ranks.output.find("1,999,976 more ranks"), std::string::npos) << ranks.output;
+  expect_error(Workplace().run({"layout", "f32[10] @ 2000000 : block", "--json"}), 1);
+}
+
+TEST(Layout, DrawsAPicture) {
+  const Workplace place;
+  const Outcome drawn = place.run({"layout", "f64[10,6] @ 2x3 : cyclic(2), block", "-o", "picture.svg"});
+  EXPECT_EQ(drawn.code, 0) << drawn.errors;
+  EXPECT_EQ(place.names(), std::set<std::string>{"picture.svg"});
+  const std::string svg = place.read("picture.svg");
+  EXPECT_NE(svg.find("<svg"), std::string::npos);
+  EXPECT_NE(svg.find("</svg>"), std::string::npos);
+  expect_error(place.run({"layout", "f64[10,6] @ 2x3 : cyclic(2), block", "-o", "missing/picture.svg"}), 1);
+}
+
+const std::string rows = "i16[344,403] @ 4x1 : block, whole";
+const std::string tiles = "i16[344,403] @ 2x2 : cyclic(64)+overlap(1,1), cyclic(64)+overlap(1,1)";
+
+TEST(Plan, ExplainsItself) {
+  const Outcome all = Workplace().run({"plan", "--from", rows, "--to", tiles, "--relabel"});
+  EXPECT_EQ(all.code, 0) << all.errors;
+  EXPECT_TRUE(test::matches_golden("cli/plan.txt", all.output));
+  const Outcome one = Workplace().run({"plan", "--from", rows, "--to", tiles, "--rank", "1"});
+  EXPECT_EQ(one.code, 0) << one.errors;
+  EXPECT_TRUE(test::matches_golden("cli/plan_rank_1.txt", one.output));
+}
+
+TEST(Plan, RanksAddUpToTheWorld) {
+  const Workplace place;
+  const auto world = place.run({"plan", "--from", rows, "--to", tiles, "--json"}).json();
+  EXPECT_EQ(world.at("from").at("extents"), nlohmann::json({344, 403}));
+  EXPECT_EQ(world.at("to").at("type"), "i16");
+  std::int64_t cells = 0, bytes = 0, messages = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto one =
+        place.run({"plan", "--from", rows, "--to", tiles, "--rank", std::to_string(rank), "--json"}).json();
+    const auto& received = one.at("summary").at("received");
+    EXPECT_EQ(one.at("summary").at("rank"), rank);
+    cells += received.at("cells").get<std::int64_t>();
+    bytes += received.at("bytes").get<std::int64_t>();
+    messages += received.at("messages").get<std::int64_t>();
+  }
+  const auto& moved = world.at("summary").at("moved");
+  EXPECT_GT(cells, 0);
+  EXPECT_EQ(moved.at("cells"), cells);
+  EXPECT_EQ(moved.at("bytes"), bytes);
+  EXPECT_EQ(moved.at("messages"), messages);
+}
+
+TEST(Plan, RelabelsAGridOfTheOtherOrderForNothing) {
+  const std::string from = "f64[4000,4] @ 8x2 : block, block", to = "f64[4000,4] @ 8x2 order(1,0) : block, block";
+  const Workplace place;
+  const auto plan = place.run({"plan", "--from", from, "--to", to, "--relabel", "--json"}).json();
+  EXPECT_EQ(plan.at("relabelled").at("cells_moved"), 0);
+  EXPECT_EQ(plan.at("relabelled").at("cells_moved_before"), plan.at("summary").at("moved").at("cells"));
+  // Its layout is one to use: nothing moves.
+  place.write("better.json", plan["relabelled"].at("to").dump());
+  const auto better = place.run({"plan", "--from", from, "--to", "@better.json", "--json"}).json();
+  EXPECT_EQ(better.at("summary").at("moved").at("cells"), 0);
+  EXPECT_FALSE(better.contains("relabelled"));
+}
+
+TEST(Plan, DoesNotGrowWithTheArray) {
+  const Outcome plan = Workplace().run({"plan", "--from", "f32[1000000000000] @ 16 : cyclic(64)", "--to",
+                                        "f32[1000000000000] @ 24 : cyclic(100)", "--json"});
+  EXPECT_EQ(plan.code, 0) << plan.errors;
+  const auto summary = plan.json().at("summary");
+  EXPECT_EQ(summary.at("moved").at("cells").get<std::int64_t>() + summary.at("local").at("cells").get<std::int64_t>(),
+            1'000'000'000'000);
+}
+
+TEST(Plan, RefusesArraysThatDiffer) {
+  const Outcome outcome = Workplace().run({"plan", "--from", "f64[4] @ 2 : block", "--to", "f64[5] @ 2 : block"});
+  expect_error(outcome, 1);
+  EXPECT_NE(outcome.errors.find("[4]"), std::string::npos) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("[5]"), std::string::npos) << outcome.errors;
+}
+
+TEST(Halo, CountsWhatMoves) {
+  const std::string field = "f32[16,16] @ 2x2 : block+overlap(2,2,toroidal), block+overlap(2,2,toroidal)";
+  auto moved = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"halo", field, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = Workplace().run(arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    return outcome.json().at("summary").at("moved").at("cells").get<int>();
+  };
+  // Four tiles of 8 by 8 cells, each with a rim of 2.
+  EXPECT_EQ(moved({}), 4 * (12 * 12 - 8 * 8));
+  EXPECT_EQ(moved({"--stencil", "star"}), 4 * 4 * 2 * 8);
+  EXPECT_EQ(moved({"--depth", "1"}), 4 * (10 * 10 - 8 * 8));
+  EXPECT_EQ(moved({"--depth", "0,1"}), 4 * 2 * 8);
+
+  const auto one = Workplace().run({"halo", field, "--rank", "3", "--json"}).json();
+  EXPECT_EQ(one.at("stencil"), "box");
+  EXPECT_EQ(one.at("layout").at("type"), "f32");
+  EXPECT_EQ(one.at("summary").at("received").at("cells"), 12 * 12 - 8 * 8);
+  const Outcome text = Workplace().run({"halo", field});
+  EXPECT_EQ(text.code, 0);
+  EXPECT_NE(text.output.find(field), std::string::npos) << text.output;
+}
+
+TEST(Halo, RefusesADepthBeyondTheOverlap) {
+  const Outcome outcome = Workplace().run({"halo", "f32[16] @ 2 : block+overlap(1,1)", "--depth", "3"});
+  expect_error(outcome, 1);
+  EXPECT_NE(outcome.errors.find('3'), std::string::npos);
+  EXPECT_NE(outcome.errors.find('1'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tranship

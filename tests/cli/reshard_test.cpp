@@ -1,0 +1,208 @@
+// The commands that work on files: reshard, layout of a path, demo.
+#include <gtest/gtest.h>
+
+#include "cli/command.hpp"
+
+namespace tranship {
+namespace {
+
+using testing::npy;
+using testing::numbered_npy;
+using testing::Outcome;
+using testing::Workplace;
+
+const std::string rows = "i16[30,20] @ 4x1 : block, whole";
+const std::string tiles = "i16[30,20] @ 2x2 : cyclic(4)+overlap(1,1), cyclic(3)+overlap(2,0)";
+const std::string one = "i16[30,20] @ 1x1 : whole, whole";
+
+TEST(Reshard, GoesThereAndBack) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  const Outcome there = place.run({"reshard", "array.npy", "rows", "--to", rows, "--verify"});
+  EXPECT_EQ(there.code, 0) << there.errors;
+  EXPECT_EQ(there.errors, "") << "progress, and no terminal";
+  EXPECT_TRUE(there.output.starts_with("rows: 4 parts, 1.2 KiB read, 1.2 KiB written, verified, in ")) << there.output;
+  EXPECT_EQ(std::count(there.output.begin(), there.output.end(), '\n'), 1);
+  EXPECT_TRUE(place.names().contains("rows/manifest.json"));
+  EXPECT_TRUE(place.names().contains("rows/part-00003.npy"));
+
+  EXPECT_EQ(place.run({"reshard", "rows", "tiles", "--from", rows, "--to", tiles}).code, 0);
+  EXPECT_EQ(place.run({"reshard", "tiles", "back.npy", "--to", one}).code, 0);
+  EXPECT_EQ(place.read("back.npy"), place.read("array.npy"));
+}
+
+TEST(Reshard, ReportsAsJson) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  const Outcome outcome = place.run({"reshard", "array.npy", "tiles", "--to", tiles, "--verify", "--json"});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  const auto report = outcome.json();
+  EXPECT_EQ(report.at("source"), "array.npy");
+  EXPECT_EQ(report.at("target"), "tiles");
+  EXPECT_EQ(report.at("from").at("grid").at("extents"), nlohmann::json({1, 1}));
+  EXPECT_EQ(report.at("to").at("grid").at("extents"), nlohmann::json({2, 2}));
+  EXPECT_EQ(report.at("parts_written"), 4);
+  EXPECT_GE(report.at("bytes_written").get<int>(), 30 * 20 * 2);
+  EXPECT_GT(report.at("bytes_read").get<int>(), 0);
+  EXPECT_GT(report.at("duration_ns").get<std::int64_t>(), 0);
+  EXPECT_EQ(report.at("verified"), true);
+  EXPECT_EQ(place.run({"reshard", "array.npy", "tiles", "--to", tiles, "--json"}).json().at("verified"), false);
+}
+
+TEST(Reshard, ReadsWhatNumPyWrote) {
+  const std::string fixtures = std::string(TRANSHIP_TEST_DIR) + "/file/fixtures/";
+  const Workplace place;
+  for (const char* name : {"version1_c", "version1_f", "version2_c", "version2_f", "big_f64", "bf16"}) {
+    SCOPED_TRACE(name);
+    const std::string source = fixtures + name + ".npy";
+    const auto stored = place.run({"layout", source, "--json"}).json();
+    EXPECT_EQ(stored.at("path"), source);
+    EXPECT_TRUE(stored.at("descr").is_string());
+    place.write("layout.json", stored.at("layout").dump());
+    const Outcome outcome = place.run({"reshard", source, "copy.npy", "--to", "@layout.json", "--verify"});
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(place.run({"layout", "copy.npy", "--json"}).json().at("descr"), stored.at("descr"));
+  }
+}
+
+TEST(Reshard, ATargetSurvivesAReaderThatGoesAway) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ::close(ends[0]);
+  EXPECT_EQ(place.run({"reshard", "array.npy", "rows", "--to", rows}, ends[1]).code, 0);
+  ::close(ends[1]);
+  EXPECT_EQ(place.run({"layout", "rows", "--json"}).json().at("text"), rows);
+}
+
+TEST(Reshard, RefusesHostileInputAndChangesNothing) {
+  const Workplace place;
+  const std::string good = numbered_npy(30, 20);
+  auto header = [](const std::string& descr, const std::string& shape) {
+    return "{'descr': " + descr + ", 'fortran_order': False, 'shape': " + shape + ", }";
+  };
+  place.write("good.npy", good);
+  place.write("empty.npy", "");
+  place.write("short.npy", good.substr(0, 9));
+  place.write("cut.npy", good.substr(0, good.size() - 5));
+  place.write("long.npy", good + "more");
+  place.write("text.npy", "these are no numbers\n");
+  place.write("object.npy", npy(header("'|O'", "(30, 20)"), std::string(1200, '\0')));
+  place.write("huge.npy", npy(header("'<i2'", "(9223372036854775807, 9223372036854775807)"), "xx"));
+  place.write("negative.npy", npy(header("'<i2'", "(-30, 20)"), std::string(1200, '\0')));
+  place.write("code.npy", npy("__import__('os').system('touch owned')", std::string(1200, '\0')));
+  ASSERT_EQ(place.run({"reshard", "good.npy", "kept", "--to", rows}).code, 0);
+  ASSERT_EQ(place.run({"reshard", "good.npy", "missing", "--to", rows}).code, 0);
+  ASSERT_EQ(::unlink(place.path("missing/part-00002.npy").c_str()), 0);
+  ASSERT_EQ(place.run({"reshard", "good.npy", "corrupt", "--to", rows}).code, 0);
+  place.write("corrupt/part-00001.npy", numbered_npy(7, 20));
+  ASSERT_EQ(place.run({"reshard", "good.npy", "unlisted", "--to", rows}).code, 0);
+  place.write("unlisted/manifest.json", "{\"tranship_manifest\": 1");
+  ASSERT_EQ(::mkdir(place.path("folder").c_str(), 0700), 0);
+
+  struct Case {
+    std::string source, to, target = "kept";
+    std::vector<std::string> said;  // parts of the message: names and both numbers
+  };
+  const auto before = place.names();
+  const std::string manifest = place.read("kept/manifest.json");
+  for (const Case& c : std::vector<Case>{
+           {"nothing.npy", rows, "kept", {"nothing.npy"}},
+           {"empty.npy", rows, "kept", {"empty.npy", "0"}},
+           {"short.npy", rows, "kept", {"short.npy", "9"}},
+           {"cut.npy", rows, "kept", {"cut.npy", std::to_string(good.size()), std::to_string(good.size() - 5)}},
+           {"long.npy", rows, "kept", {"long.npy", std::to_string(good.size()), std::to_string(good.size() + 4)}},
+           {"text.npy", rows, "kept", {"text.npy"}},
+           {"object.npy", rows, "kept", {"object.npy", "object"}},
+           {"huge.npy", rows, "kept", {"huge.npy", "9223372036854775807"}},
+           {"negative.npy", rows, "kept", {"negative.npy", "-30"}},
+           {"code.npy", rows, "kept", {"code.npy"}},
+           {"missing", rows, "kept", {"part-00002.npy"}},
+           {"corrupt", rows, "kept", {"part-00001.npy", "7", "8"}},
+           {"unlisted", rows, "kept", {"manifest.json"}},
+           {"folder", rows, "kept", {"folder"}},
+           {"good.npy", "i16[30,21] @ 2x1 : block, whole", "kept", {"[30, 20]", "[30, 21]"}},
+           {"good.npy", "f32[30,20] @ 2x1 : block, whole", "kept", {"i16", "f32"}},
+           {"good.npy", rows, "two.npy", {"two.npy", "1", "4"}},
+           {"good.npy", one, "good.npy", {"good.npy"}},
+           {"good.npy", rows, "folder", {"folder"}},
+           {"good.npy", rows, "nowhere/target", {"nowhere"}},
+           {"kept", rows, "kept", {"kept"}},
+           {"kept", rows, "kept/inside", {"kept/inside"}},
+       }) {
+    SCOPED_TRACE(c.source + " to " + c.target + " as " + c.to);
+    const Outcome outcome = place.run({"reshard", c.source, c.target, "--to", c.to});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_TRUE(outcome.errors.starts_with("tranship: error: ")) << outcome.errors;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+    for (const std::string& said : c.said) EXPECT_NE(outcome.errors.find(said), std::string::npos) << outcome.errors;
+    EXPECT_EQ(place.names(), before);
+  }
+  EXPECT_EQ(place.read("kept/manifest.json"), manifest);
+  EXPECT_EQ(place.read("good.npy"), good);
+  // What a layout text gets wrong is found before any file is looked at.
+  EXPECT_EQ(place.run({"reshard", "nothing.npy", "x", "--to", "i16[30,20] @ 4x1 : block+overlap(-1,0), whole"}).code,
+            2);
+  EXPECT_EQ(place.run({"reshard", "good.npy", "x", "--from", rows, "--to", one}).code, 1);
+}
+
+TEST(Demo, TellsItsStoryOnDataThatItIsGiven) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(60, 90));
+  const Outcome outcome = place.run({"demo", "--data", "array.npy", "--title", "Numbers in rows", "--dir", "out"});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.errors, "");
+  for (const char* said : {"array.npy: i16[60,90]", "values 0 to 5399", "Numbers in rows", "out/back.npy is back",
+                           "all 10,800 bytes", "all 5,400 cells"})
+    EXPECT_NE(outcome.output.find(said), std::string::npos) << said << "\n" << outcome.output;
+  EXPECT_EQ(place.read("out/back.npy"), place.read("array.npy"));
+  EXPECT_NE(place.read("out/tiles.svg").find("<svg"), std::string::npos);
+  EXPECT_EQ(place.run({"layout", "out/tiles", "--json"}).json().at("rank_count"), 6);
+  // Again, over what it left.
+  EXPECT_EQ(place.run({"demo", "--data", "array.npy", "--dir", "out"}).code, 0);
+}
+
+TEST(Demo, TakesColumnsFirst) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(25, 31, "True"));
+  const Outcome outcome = place.run({"demo", "--data", "array.npy", "--dir", "out"});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(place.read("out/back.npy"), place.read("array.npy"));
+}
+
+TEST(Demo, TakesRastersSmallerThanItsGrids) {
+  for (const auto& [height, width] : {std::pair{1, 1}, {1, 7}, {3, 1}, {2, 2}}) {
+    const Workplace place;
+    place.write("array.npy", numbered_npy(height, width));
+    const Outcome outcome = place.run({"demo", "--data", "array.npy", "--dir", "out"});
+    EXPECT_EQ(outcome.code, 0) << height << "x" << width << ": " << outcome.errors;
+  }
+}
+
+TEST(Demo, MakesUpItsDataAndSaysSo) {
+  const Workplace place;
+  const Outcome outcome = place.run({"demo"});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_NE(outcome.output.find("made-up hills"), std::string::npos) << outcome.output;
+  EXPECT_TRUE(place.names().contains("tranship-demo/hills.npy"));
+}
+
+TEST(Demo, RefusesWhatItCannotShow) {
+  const Workplace place;
+  const std::string data(8, '\0');
+  place.write("line.npy", npy("{'descr': '<i2', 'fortran_order': False, 'shape': (4,), }", data));
+  place.write("complex.npy", npy("{'descr': '<c8', 'fortran_order': False, 'shape': (1, 1), }", data));
+  place.write("big.npy", npy("{'descr': '>i2', 'fortran_order': False, 'shape': (2, 2), }", data));
+  place.write("none.npy", npy("{'descr': '<i2', 'fortran_order': False, 'shape': (0, 2), }", ""));
+  for (const char* name : {"line.npy", "complex.npy", "big.npy", "none.npy", "missing.npy"}) {
+    const Outcome outcome = place.run({"demo", "--data", name, "--dir", "out"});
+    EXPECT_EQ(outcome.code, 1) << name;
+    EXPECT_EQ(std::count(outcome.errors.begin(), outcome.errors.end(), '\n'), 1) << outcome.errors;
+    EXPECT_EQ(outcome.output, "") << name;
+  }
+}
+
+}  // namespace
+}  // namespace tranship
