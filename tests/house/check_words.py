@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Checks that no file of the repository speaks of where or how it was written.
+
+usage: check_words.py REPOSITORY
+
+The project speaks of itself alone: no folder of somebody's machine, no host of a package registry, nothing of tools.
+Every pattern below is written so that it does not match its own text.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+PATTERNS = [
+    (r"(?<![\w.$}])/wor[k]/", "a folder of somebody's machine"),
+    (r"\.\.[/]shared", "a folder outside the repository"),
+    (r"(?i)\bprom[p]t(s|ed|ing)?\b", "a word of the tools"),
+    (r"(?i)\bage[n]ts?\b", "a word of the tools"),
+    (r"(?i)\b(deb|archive|security|ports|snapshot)\.(debian|ubuntu)[.](org|com)\b", "a package registry"),
+    (r"(?i)\b(pypi|files\.pythonhosted|anaconda)[.]org\b", "a package registry"),
+    (r"(?i)\b(registry\.npmjs|proxy\.golang|index\.crates)[.](org|io)\b", "a package registry"),
+]
+
+# The one file that may look for what lies beside the repository.
+ALLOWED = {(".ci/run", r"\.\.[/]shared")}
+
+
+def files(repository):
+    """Tracked files and new ones that are not ignored."""
+    listing = subprocess.run(
+        ["git", "-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=repository,
+        capture_output=True,
+        check=True,
+    )
+    return sorted(name for name in listing.stdout.decode().split("\0") if name and (Path(repository) / name).is_file())
+
+
+def check_text(name, text):
+    """All violations in one text, as "name:line: what is wrong"."""
+    problems = []
+    for pattern, what in PATTERNS:
+        if (name, pattern) in ALLOWED:
+            continue
+        for match in re.finditer(pattern, text):
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(f"{name}:{line}: '{match.group(0)}' is {what}")
+    return problems
+
+
+def check(repository):
+    problems = []
+    for name in files(repository):
+        problems += check_text(name, name)
+        problems += check_text(name, (Path(repository) / name).read_text(encoding="utf-8", errors="replace"))
+    return problems
+
+
+if __name__ == "__main__":
+    if not (Path(sys.argv[1]) / ".git").exists():
+        print("skipped: not a git work tree, so nothing says which files belong to the project")
+        sys.exit(77)
+    found = check(sys.argv[1])
+    print("\n".join(found) if found else "every file speaks of the project alone")
+    sys.exit(1 if found else 0)

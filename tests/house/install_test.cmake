@@ -1,0 +1,37 @@
+# Installs the build into a fresh prefix, moves the prefix (an installed copy may be relocated), then configures, builds
+# and runs the outside project against it, with every public header included once.
+file(REMOVE_RECURSE ${work})
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    string(REPLACE ";" " " command "${ARGN}")
+    message(FATAL_ERROR "exit status ${status} from: ${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${work}/installed)
+file(RENAME ${work}/installed ${work}/prefix)
+
+file(GLOB_RECURSE headers RELATIVE ${work}/prefix/include ${work}/prefix/include/tranship/*.hpp)
+if(NOT headers)
+  message(FATAL_ERROR "no headers below ${work}/prefix/include/tranship")
+endif()
+foreach(header ${headers})
+  if(header MATCHES "^tranship/cli/|^tranship/base/fail.hpp$")
+    message(FATAL_ERROR "a private header was installed: ${header}")
+  endif()
+  string(APPEND all "#include <${header}>\n")
+endforeach()
+file(WRITE ${work}/all_headers.hpp "${all}")
+
+run(${CMAKE_COMMAND} -S ${project} -B ${work}/build -G ${generator}
+  -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=${flags}"
+  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work})
+run(${CMAKE_COMMAND} --build ${work}/build)
+run(${work}/build/outside)
+message(STATUS "outside project: ${output}")
+if(NOT output MATCHES "6 cells")
+  message(FATAL_ERROR "the outside project printed '${output}' instead of '6 cells'")
+endif()

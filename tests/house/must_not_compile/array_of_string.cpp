@@ -1,0 +1,9 @@
+// expect: tranship moves NumPy's number types
+#include <string>
+
+#include <tranship/array/array.hpp>
+
+tranship::Array<std::string>* array;
+const auto& view_of_array() {
+  return array->view();
+}

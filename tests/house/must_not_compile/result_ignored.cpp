@@ -1,0 +1,7 @@
+// expect: nodiscard
+#include <tranship/base/result.hpp>
+
+tranship::Result<int> answer();
+void ignore() {
+  answer();
+}

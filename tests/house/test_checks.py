@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""A check that cannot fail is no check: every rule of the house is broken here on purpose and must be caught."""
+
+import os
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_header
+import check_includes
+import check_words
+
+
+class Folder(unittest.TestCase):
+    """Gives every test a folder of files of its own."""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.root = Path(scratch.name)
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+
+class Includes(Folder):
+    def problems(self, name, *includes):
+        self.write(f"src/tranship/{name}", "#pragma once\n" + "".join(f"#include {i}\n" for i in includes))
+        return check_includes.check(self.root)
+
+    def assert_caught(self, name, include, words):
+        found = self.problems(name, include)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn(f"src/tranship/{name}:2: ", found[0])
+        self.assertIn(words, found[0])
+
+    def test_downward_is_fine(self):
+        self.assertEqual(self.problems("plan/a.hpp", "<vector>", "<tranship/layout/b.hpp>", "<tranship/base/c.hpp>"), [])
+        self.assertEqual(self.problems("run/a.cpp", "<tranship/plan/b.hpp>", "<tranship/fabric/threads/c.hpp>"), [])
+        self.assertEqual(self.problems("file/a.cpp", "<tranship/array/b.hpp>"), [])
+        self.assertEqual(self.problems("cli/main.cpp", "<tranship/tranship.hpp>", "<tranship/file/npy.hpp>"), [])
+        self.assertEqual(self.problems("tranship.hpp", "<tranship/array/b.hpp>"), [])
+        self.assertEqual(self.problems("fabric/mpi/world.cpp", "<mpi.h>"), [])
+
+    def test_upward(self):
+        self.assert_caught("base/a.hpp", "<tranship/layout/b.hpp>", "upward")
+
+    def test_upward_within_a_column(self):
+        self.assert_caught("layout/a.cpp", "<tranship/plan/b.hpp>", "upward")
+
+    def test_array_does_not_know_files(self):
+        self.assert_caught("array/a.cpp", "<tranship/file/b.hpp>", "upward")
+
+    def test_from_left_to_right(self):
+        self.assert_caught("plan/a.cpp", "<tranship/kernels/b.hpp>", "the other column")
+
+    def test_from_right_to_left(self):
+        self.assert_caught("fabric/a.hpp", "<tranship/layout/b.hpp>", "the other column")
+
+    def test_umbrella_below_itself(self):
+        self.assert_caught("array/a.hpp", "<tranship/tranship.hpp>", "umbrella")
+
+    def test_unknown_layer(self):
+        self.assert_caught("plan/a.hpp", "<tranship/misc/b.hpp>", "no layer")
+        self.assertIn("no layer", "".join(self.problems("misc/b.hpp", "<vector>")))
+
+    def test_quotes(self):
+        self.assert_caught("base/a.cpp", '"a.hpp"', "write <tranship/...>")
+
+    def test_vendor_headers(self):
+        self.assert_caught("fabric/world.cpp", "<mpi.h>", "a folder named mpi")
+
+    def test_vendor_headers_of_a_device(self):
+        self.assert_caught("kernels/copy.hpp", "<cuda_runtime.h>", "a folder named cuda")
+
+
+class Words(unittest.TestCase):
+    def test_each_pattern(self):
+        # Spelled in two halves, so that this file passes the check itself.
+        for first, second in [
+            ("see /wor", "k/notes"),
+            ("../", "shared/x"),
+            ("the pro", "mpt says"),
+            ("an Age", "nt wrote"),
+            ("http://deb.debian.", "org/debian"),
+            ("https://pypi.", "org/simple"),
+            ("https://proxy.golang.", "org/"),
+        ]:
+            with self.subTest(first + second):
+                found = check_words.check_text("docs/a.md", "fine\n" + first + second)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn("docs/a.md:2: ", found[0])
+
+    def test_every_pattern_is_tried(self):
+        self.assertEqual(len(check_words.PATTERNS), 7)
+
+    def test_plain_words_pass(self):
+        self.assertEqual(check_words.check_text("a.md", "promptly; reagent; build/work/x; a shared page"), [])
+
+    def test_one_file_may_look_outside(self):
+        text = "../" + "shared/x"
+        self.assertEqual(check_words.check_text(".ci/run", text), [])
+        self.assertEqual(len(check_words.check_text("do", text)), 1)
+
+
+class Headers(Folder):
+    def wrong(self, text, weight="light"):
+        self.write("tranship/base/a.hpp", text)
+        return check_header.check(os.environ.get("CXX", "c++"), str(self.root), "tranship/base/a.hpp", weight)
+
+    def test_a_good_header(self):
+        self.assertEqual(self.wrong("#pragma once\n#include <vector>\ninline std::vector<int> a;\n"), "")
+
+    def test_needs_another_header(self):
+        self.assertIn("does not compile alone", self.wrong("#pragma once\ninline std::vector<int> a;\n"))
+
+    def test_included_twice(self):
+        self.assertIn("does not compile alone and twice", self.wrong("struct A {};\n"))
+
+    def test_every_heavy_standard_header(self):
+        for name in check_header.HEAVY_STANDARD:
+            with self.subTest(name):
+                self.assertIn(f"/{name}", self.wrong(f"#pragma once\n#include <{name}>\n"))
+
+    def test_heavy_by_way_of_another(self):
+        self.write("tranship/base/b.hpp", "#pragma once\n#include <iostream>\n")
+        wrong = self.wrong("#pragma once\n#include <tranship/base/b.hpp>\n")
+        self.assertIn("/iostream", wrong)
+        self.assertIn("tranship/base/b.hpp", wrong)
+
+    def test_heavy_library(self):
+        self.assertIn("/fmt/", self.wrong("#pragma once\n#include <fmt/format.h>\n"))
+
+    def test_private_headers_may_be_heavy(self):
+        self.assertEqual(self.wrong("#pragma once\n#include <fmt/format.h>\n", weight="any"), "")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,459 @@
+// What a redistribution or a halo exchange must leave in every local cell, from one global array and a loop over cells.
+// Edge policies and stencils are written here a second time, per cell; plans are run by PlanInterpreter.
+//
+// Each check returns what is wrong, with the layouts, or an empty text.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tranship/layout/text.hpp>
+#include <tranship/layout/tiling.hpp>
+#include <tranship/plan/halo.hpp>
+#include <tranship/plan/redistribution.hpp>
+
+#include "support/plan_interpreter.hpp"
+
+namespace tranship::test {
+
+/// Never a value: what nobody may read, and what nobody may write.
+inline constexpr Index unreadable = -1'000'000'007;
+inline constexpr Index untouched = -2'000'000'011;
+
+/// The global array: a number of its own for every cell. The interfaces at both ends of a dimension that `shape` calls
+/// toroidal are one point.
+class Global {
+ public:
+  explicit Global(const Distribution& shape, Index number = 0) : extents_(shape.extents()), number_(number) {
+    for (int d = 0; d < shape.dims(); ++d) {
+      periods_.push_back(0);
+      if (shape.is_indexed() || shape.axis(d).partition().points != Points::interfaces) continue;
+      const Overlap& overlap = shape.axis(d).partition().overlap;
+      if (overlap.left.edge == EdgePolicy::toroidal || overlap.right.edge == EdgePolicy::toroidal)
+        periods_[d] = extents_[d] - 1;
+    }
+  }
+
+  Index operator()(const Indices& cell) const {
+    Index id = 0;
+    for (int d = 0; d < cell.size(); ++d) id = id * extents_[d] + (periods_[d] > 0 ? cell[d] % periods_[d] : cell[d]);
+    return 1 + id + number_ * 10'000'019;
+  }
+
+ private:
+  Indices extents_;
+  Indices periods_;
+  Index number_;
+};
+
+/// One local index along one dimension: its cell, which may lie beyond the edge, and the slice it belongs to.
+struct AxisPoint {
+  Index cell = 0;
+  Interval owned;
+
+  /// Steps from the nearest owned cell: negative to the left, 0 inside.
+  Index beyond() const {
+    return cell < owned.lower ? cell - owned.lower : cell >= owned.upper ? cell - owned.upper + 1 : 0;
+  }
+};
+
+inline std::vector<AxisPoint> axis_points(const AxisParts& axis, Index part) {
+  std::vector<AxisPoint> out;
+  for (const SliceFamily& f : axis.slices(part))
+    for (Index k = 0; k < f.count; ++k) {
+      const Index start = f.start + k * f.period;
+      for (Index x = start - f.left; x < start + f.length + f.right; ++x) out.push_back({x, {start, start + f.length}});
+    }
+  return out;
+}
+
+struct Resolved {
+  enum Kind { value, zero, left_alone } kind = value;
+  Index cell = 0;
+};
+
+/// Where the value of a point comes from along one dimension.
+inline Resolved resolve(const AxisParts& axis, const AxisPoint& point) {
+  const Index x = point.cell, extent = axis.extent();
+  if (x >= 0 && x < extent) return {Resolved::value, x};
+  const bool low = x < 0;
+  switch (low ? axis.partition().overlap.left.edge : axis.partition().overlap.right.edge) {
+    case EdgePolicy::toroidal: {
+      // The last interface is the first one again.
+      const Index period = axis.partition().points == Points::interfaces ? extent - 1 : extent;
+      return {Resolved::value, ((x % period) + period) % period};
+    }
+    case EdgePolicy::zero:
+      return {Resolved::zero, 0};
+    case EdgePolicy::replicate:
+      return {Resolved::value, low ? 0 : extent - 1};
+    case EdgePolicy::replicate_local:
+      return {Resolved::value, low ? point.owned.lower : point.owned.upper - 1};
+    case EdgePolicy::truncate:
+    case EdgePolicy::open:
+      return {Resolved::left_alone, 0};
+  }
+  return {Resolved::left_alone, 0};
+}
+
+/// The points of a rank's local array, dimension by dimension.
+class LocalPoints {
+ public:
+  LocalPoints(const Distribution& array, Rank rank) : array_(array), extents_(array.local_extents(rank)) {
+    if (array.is_indexed()) return;
+    if (const auto place = array.grid().place_of(rank))
+      for (int d = 0; d < array.dims(); ++d) points_.push_back(axis_points(array.axis(d), place->coordinates[d]));
+  }
+
+  const Indices& extents() const { return extents_; }
+  const AxisPoint& point(int d, Index local) const { return points_[d][local]; }
+
+  /// What all dimensions together say of a local cell, cells of the global array in `cell`.
+  Resolved::Kind resolve_at(const Indices& local, Indices& cell) const {
+    bool alone = false, zero = false;
+    cell = Indices::filled(local.size(), 0);
+    for (int d = 0; d < local.size(); ++d) {
+      const Resolved r = resolve(array_.axis(d), points_[d][local[d]]);
+      alone |= r.kind == Resolved::left_alone;
+      zero |= r.kind == Resolved::zero;
+      cell[d] = r.cell;
+    }
+    return alone ? Resolved::left_alone : zero ? Resolved::zero : Resolved::value;
+  }
+
+ private:
+  const Distribution& array_;
+  Indices extents_;
+  std::vector<std::vector<AxisPoint>> points_;
+};
+
+inline Rank world_of(std::span<const ArraySpec> arrays) {
+  Rank out = 0;
+  for (const ArraySpec& array : arrays) out = std::max(out, array.distribution.grid().world_size_min());
+  return out;
+}
+
+/// Fills a slot: the values of the global array where the rank owns them, `unowned` elsewhere.
+inline void fill_owned(const Distribution& array, const Global& values, int slot, Index unowned, Memory& memory) {
+  for (Rank r = 0; r < Rank(memory.size()); ++r) {
+    Index i = 0;
+    for_each_coordinate(array.local_extents(r), [&](const Indices& local) {
+      const Distribution::Cell cell = array.cell_of(r, local);
+      memory[r][slot][i++] = cell.owned ? values(cell.at) : unowned;
+    });
+  }
+}
+
+/// What one cell must hold after all, and whether the plan writes it.
+struct Expected {
+  Index value = untouched;
+  bool written = false;
+  bool may_be_left = false;  ///< or it is left alone
+};
+
+inline std::string compare_cell(const PlanInterpreter& plans, const Memory& memory, Rank rank, int slot, Index i,
+                                const Indices& local, const Expected& expected) {
+  const Index got = memory[rank][slot][i];
+  const int writes = plans.writes(rank, slot)[i];
+  if (got == expected.value && writes == int(expected.written)) return "";
+  if (expected.may_be_left && got == untouched && writes == 0) return "";
+  return fmt::format("rank {} slot {} local [{}] holds {}, expected {}; written {} times, expected {}", rank, slot,
+                     to_string(local), got, expected.value, writes, int(expected.written));
+}
+
+/// The plans of all ranks.
+inline Plans redistribution_plans(const ArraySpec& source, const ArraySpec& target,
+                                  const RedistributionOptions& options = {}) {
+  const ArraySpec both[] = {source, target};
+  Plans plans;
+  for (Rank r = 0; r < world_of(both); ++r) plans.push_back(plan_redistribution(source, target, r, options));
+  return plans;
+}
+
+inline std::string redistribution_fault(const ArraySpec& source, const ArraySpec& target, const Plans& plans) {
+  const Distribution &from = source.distribution, &to = target.distribution;
+  const Rank world = Rank(plans.size());
+  auto named = [&](const std::string& fault) {
+    return fmt::format("{}\n  from {}\n  to   {}", fault, to_text(source), to_text(target));
+  };
+  const PlanInterpreter interpreter(plans);
+  if (!interpreter.fault().empty()) return named(interpreter.fault());
+
+  Memory memory = memory_for(plans, untouched);
+  const Global values(to);
+  fill_owned(from, values, 0, unreadable, memory);
+  const Memory before = memory;
+  interpreter.apply(memory);
+
+  for (Rank r = 0; r < world; ++r) {
+    if (memory[r][0] != before[r][0]) return named(fmt::format("the source on rank {} has changed", r));
+    const LocalPoints points(to, r);
+    std::string fault;
+    Index i = 0;
+    for_each_coordinate(points.extents(), [&](const Indices& local) {
+      const Distribution::Cell cell = to.cell_of(r, local);
+      Expected expected;
+      if (to.is_indexed()) {
+        expected = {values(cell.at), true};
+      } else {
+        Indices at;
+        for (int d = 0; d < local.size(); ++d)
+          if (points.point(d, local[d]).cell != cell.at[d]) fault = "slices() and cell_of() disagree";
+        switch (points.resolve_at(local, at)) {
+          case Resolved::value:
+            expected = {values(at), true};
+            break;
+          case Resolved::zero:
+            expected = {0, true};
+            break;
+          case Resolved::left_alone:
+            break;
+        }
+      }
+      if (fault.empty()) fault = compare_cell(interpreter, memory, r, 1, i, local, expected);
+      ++i;
+    });
+    if (!fault.empty()) return named(fault);
+  }
+  return "";
+}
+
+inline std::string redistribution_fault(const ArraySpec& source, const ArraySpec& target,
+                                        const RedistributionOptions& options = {}) {
+  return redistribution_fault(source, target, redistribution_plans(source, target, options));
+}
+
+/// Whether a stencil wants the point that lies `beyond` a slice (per dimension, 0 inside). `owned` answers whether the
+/// slice owns the point shifted back by an offset.
+inline bool stencil_wants(const HaloOptions& options, const Indices& beyond,
+                          const std::function<bool(const Indices& offset)>& owned) {
+  int outside = 0;
+  for (int d = 0; d < beyond.size(); ++d) {
+    outside += beyond[d] != 0;
+    if (!options.depth_low.empty() && -beyond[d] > options.depth_low[d]) return false;
+    if (!options.depth_high.empty() && beyond[d] > options.depth_high[d]) return false;
+  }
+  if (outside == 0) return false;
+  switch (options.stencil.kind) {
+    case StencilKind::box:
+      return true;
+    case StencilKind::star:
+      return outside == 1;
+    case StencilKind::offsets:
+      return std::any_of(options.stencil.offsets.begin(), options.stencil.offsets.end(), owned);
+  }
+  return false;
+}
+
+inline bool wanted_by(const HaloOptions& options, const LocalPoints& points, const Indices& local) {
+  Indices beyond;
+  for (int d = 0; d < local.size(); ++d) beyond.push_back(points.point(d, local[d]).beyond());
+  return stencil_wants(options, beyond, [&](const Indices& offset) {
+    for (int d = 0; d < local.size(); ++d) {
+      const AxisPoint& point = points.point(d, local[d]);
+      if (!point.owned.contains(point.cell - offset[d])) return false;
+    }
+    return true;
+  });
+}
+
+/// Of a stencil of offsets: whether the plan may fill more than is wanted, to copy it beyond a replicated edge.
+inline bool may_want_more(const Distribution& array, const HaloOptions& options) {
+  bool replicates = false;
+  for (int d = 0; d < array.dims(); ++d) {
+    const Overlap& overlap = array.axis(d).partition().overlap;
+    for (const EdgePolicy edge : {overlap.left.edge, overlap.right.edge})
+      replicates |= edge == EdgePolicy::replicate || edge == EdgePolicy::replicate_local;
+  }
+  return replicates && options.stencil.kind == StencilKind::offsets;
+}
+
+inline std::string text_of(const HaloOptions& options) {
+  std::string out = fmt::format("stencil {} depths [{}] [{}]", int(options.stencil.kind), to_string(options.depth_low),
+                                to_string(options.depth_high));
+  for (const Indices& offset : options.stencil.offsets) out += " [" + to_string(offset) + "]";
+  return out;
+}
+
+inline std::string halo_fault(std::span<const ArraySpec> fields, const HaloOptions& options = {}) {
+  auto named = [&](std::string fault) {
+    for (const ArraySpec& field : fields) fault += "\n  " + to_text(field);
+    return fault + "\n  " + text_of(options);
+  };
+  Plans plans;
+  const Rank world = world_of(fields);
+  for (Rank r = 0; r < world; ++r) plans.push_back(plan_halo(fields, r, options));
+  const PlanInterpreter interpreter(plans);
+  if (!interpreter.fault().empty()) return named(interpreter.fault());
+  Memory memory = memory_for(plans, untouched);
+  for (int f = 0; f < int(fields.size()); ++f)
+    fill_owned(fields[f].distribution, Global(fields[f].distribution, f), f, untouched, memory);
+  interpreter.apply(memory);
+
+  for (int f = 0; f < int(fields.size()); ++f) {
+    const Distribution& array = fields[f].distribution;
+    const Global values(array, f);
+    for (Rank r = 0; r < world; ++r) {
+      const LocalPoints points(array, r);
+      std::string fault;
+      Index i = 0;
+      for_each_coordinate(points.extents(), [&](const Indices& local) {
+        const Distribution::Cell cell = array.cell_of(r, local);
+        Expected expected;
+        Indices at;
+        if (cell.owned) {
+          expected = {values(cell.at), false};
+        } else if (array.is_indexed()) {
+          expected = {values(cell.at), true};
+        } else if (const bool wanted = wanted_by(options, points, local); wanted || may_want_more(array, options)) {
+          switch (points.resolve_at(local, at)) {
+            case Resolved::value:
+              expected = {values(at), true, !wanted};
+              break;
+            case Resolved::zero:
+              expected = {0, true, !wanted};
+              break;
+            case Resolved::left_alone:
+              break;
+          }
+        }
+        if (fault.empty()) fault = compare_cell(interpreter, memory, r, f, i, local, expected);
+        ++i;
+      });
+      if (!fault.empty()) return named(fault);
+    }
+  }
+  return "";
+}
+
+/// Where a point that may lie beyond its tile is found: the tile, its coordinates there, and for each tile dimension
+/// which component of a vector, with which sign, points along it.
+struct TiledPoint {
+  int tile = 0;
+  Indices at;
+  std::vector<VectorComponent> components;
+};
+
+/// Answers for a point of a tile, a cell or (where `staggered`) an interface in each dimension. Empty: left alone.
+using FindPoint =
+    std::function<std::optional<TiledPoint>(int tile, const Indices& at, const std::vector<bool>& staggered)>;
+
+/// By Tiling::locate: an interface beyond the tile belongs to the cell whose far side it is.
+inline FindPoint by_locate(const Tiling& tiling) {
+  return [&tiling](int tile, const Indices& at, const std::vector<bool>& staggered) -> std::optional<TiledPoint> {
+    Indices cell = at;
+    for (int k = 0; k < at.size(); ++k) {
+      const Index extent = tiling.extents(tile)[k];
+      if (staggered[k] && at[k] >= 0) cell[k] = at[k] > extent ? at[k] - 1 : std::min(at[k], extent - 1);
+    }
+    const std::optional<TileCell> found = tiling.locate(tile, cell);
+    if (!found) return std::nullopt;
+    TiledPoint out{.tile = found->tile, .at = at, .components = {}};
+    for (int k = 0; k < at.size(); ++k) {
+      out.at[found->map.image_dim(k)] = found->map.apply(k, at[k], staggered[k] ? Points::interfaces : Points::cells);
+      out.components.push_back(vector_component(found->map, k));
+    }
+    return out;
+  };
+}
+
+inline std::vector<bool> staggering(const TiledField& field) {
+  std::vector<bool> out;
+  for (const int d : field.tile_dims)
+    out.push_back(field.tiles[0].distribution.axis(d).partition().points == Points::interfaces);
+  return out;
+}
+
+/// Plans of all ranks for the halo of fields on a tiling.
+inline Plans tiled_plans(const Tiling& tiling, std::span<const TiledField> fields, const TiledHaloOptions& options) {
+  Rank world = 0;
+  for (const TiledField& field : fields) world = std::max(world, world_of(field.tiles));
+  Plans plans;
+  for (Rank r = 0; r < world; ++r) plans.push_back(plan_halo(tiling, fields, r, options));
+  return plans;
+}
+
+inline std::string tiled_halo_fault(const Tiling& tiling, std::span<const TiledField> fields, const FindPoint& find,
+                                    const TiledHaloOptions& options = {}) {
+  const int tiles = tiling.tiles();
+  auto named = [&](std::string fault) {
+    for (const TiledField& field : fields) fault += "\n  " + to_text(field.tiles[0]);
+    return fault;
+  };
+  auto values_of = [&](int f, int t) { return Global(fields[f].tiles[t].distribution, f * tiles + t); };
+  const Plans plans = tiled_plans(tiling, fields, options);
+  const PlanInterpreter interpreter(plans);
+  if (!interpreter.fault().empty()) return named(interpreter.fault());
+  Memory memory = memory_for(plans, untouched);
+  for (int f = 0; f < int(fields.size()); ++f)
+    for (int t = 0; t < tiles; ++t)
+      fill_owned(fields[f].tiles[t].distribution, values_of(f, t), f * tiles + t, untouched, memory);
+  interpreter.apply(memory);
+
+  auto others = [](const TiledField& field) {
+    std::vector<int> out;
+    for (int d = 0; d < field.tiles[0].distribution.dims(); ++d)
+      if (std::count(field.tile_dims.begin(), field.tile_dims.end(), d) == 0) out.push_back(d);
+    return out;
+  };
+  // The field and component of a vector that field f is; vector -1 for a scalar.
+  auto component_of = [&](int f) {
+    for (int v = 0; v < int(options.vectors.size()); ++v)
+      for (int k = 0; k < int(options.vectors[v].size()); ++k)
+        if (options.vectors[v][k] == f) return std::pair(v, k);
+    return std::pair(-1, -1);
+  };
+
+  for (int f = 0; f < int(fields.size()); ++f)
+    for (int t = 0; t < tiles; ++t) {
+      const TiledField& field = fields[f];
+      const Distribution& array = field.tiles[t].distribution;
+      const auto [vector, component] = component_of(f);
+      for (Rank r = 0; r < Rank(plans.size()); ++r) {
+        const LocalPoints points(array, r);
+        std::string fault;
+        Index i = 0;
+        for_each_coordinate(points.extents(), [&](const Indices& local) {
+          const Distribution::Cell cell = array.cell_of(r, local);
+          Expected expected;
+          if (cell.owned) {
+            expected = {values_of(f, t)(cell.at), false};
+          } else if (wanted_by(options, points, local)) {
+            Indices in_tile;
+            for (const int d : field.tile_dims) in_tile.push_back(cell.at[d]);
+            bool alone = false, zero = false;
+            std::vector<Index> rest;
+            for (const int d : others(field)) {
+              const Resolved resolved = resolve(array.axis(d), points.point(d, local[d]));
+              alone |= resolved.kind == Resolved::left_alone;
+              zero |= resolved.kind == Resolved::zero;
+              rest.push_back(resolved.cell);
+            }
+            const auto found = find(t, in_tile, staggering(field));
+            if (found && !alone) {
+              int source = f, sign = 1;
+              if (vector >= 0) {
+                source = options.vectors[vector][found->components[component].component];
+                sign = found->components[component].sign;
+              }
+              Indices at = Indices::filled(array.dims(), 0);
+              for (int k = 0; k < tiling.dims(); ++k) at[fields[source].tile_dims[k]] = found->at[k];
+              const std::vector<int> source_others = others(fields[source]);
+              for (std::size_t k = 0; k < rest.size(); ++k) at[source_others[k]] = rest[k];
+              expected = {zero ? 0 : sign * values_of(source, found->tile)(at), true};
+            }
+          }
+          if (fault.empty()) fault = compare_cell(interpreter, memory, r, f * tiles + t, i, local, expected);
+          ++i;
+        });
+        if (!fault.empty()) return named(fmt::format("tile {} field {}: {}", t, f, fault));
+      }
+    }
+  return "";
+}
+
+}  // namespace tranship::test
