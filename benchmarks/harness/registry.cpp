@@ -1,0 +1,55 @@
+#include <algorithm>
+
+#include <harness/registry.hpp>
+
+#include <tranship/base/fail.hpp>
+
+namespace tranship::bench {
+namespace {
+
+std::vector<Benchmark>& registered() {
+  static std::vector<Benchmark> all;
+  return all;
+}
+
+}  // namespace
+
+MeasureOptions Report::measure_options() const {
+  MeasureOptions options;
+  if (is_quick()) options.round_ns_min = 1'000'000;
+  return options;
+}
+
+void Report::add(Row row) {
+  row.bench = bench_;
+  if (row.name.empty() || row.unit.empty())
+    throw_error(ErrorCode::invalid_use, "a row of benchmark '{}' needs a case and a unit, has '{}' and '{}'", bench_,
+                row.name, row.unit);
+  for (const Row& other : rows_)
+    if (other.bench == row.bench && other.name == row.name)
+      throw_error(ErrorCode::invalid_use, "benchmark '{}' has the case '{}' already: {} then, {} now", bench_, row.name,
+                  other.ours, row.ours);
+  rows_.push_back(std::move(row));
+}
+
+std::vector<Benchmark> benchmarks() {
+  std::vector<Benchmark> sorted = registered();
+  std::sort(sorted.begin(), sorted.end(), [](const Benchmark& a, const Benchmark& b) { return a.name < b.name; });
+  return sorted;
+}
+
+Benchmark benchmark_named(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const Benchmark& benchmark : benchmarks()) {
+    if (benchmark.name == name) return benchmark;
+    names.push_back(benchmark.name);
+  }
+  throw_error(ErrorCode::invalid_use, "no benchmark is called '{}'; there are {}: {}", name, names.size(),
+              fmt::join(names, ", "));
+}
+
+Registration::Registration(const Benchmark& benchmark) {
+  registered().push_back(benchmark);
+}
+
+}  // namespace tranship::bench

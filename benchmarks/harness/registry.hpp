@@ -1,0 +1,61 @@
+// The registry: a benchmark is one file benchmarks/<name>_bench.cpp that says
+//
+//   TRANSHIP_BENCH(planning, "time to plan against extents and ranks") {
+//     const auto ns = medians_ns({{[&] { ... }}}, report.measure_options());
+//     report.add({.name = "N = 1e9", .unit = "ms", .ours = ns[0] * 1e-6, .target = 5});
+//   }
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <harness/measure.hpp>
+#include <harness/row.hpp>
+
+namespace tranship::bench {
+
+/// How much to measure: all cases, or those that answer in seconds.
+enum class Effort { full, quick };
+
+/// What a benchmark writes its rows into.
+class Report {
+ public:
+  explicit Report(Effort effort) : effort_(effort) {}
+
+  bool is_quick() const noexcept { return effort_ == Effort::quick; }
+  MeasureOptions measure_options() const;
+  /// Adds a row to the benchmark that runs. Throws `invalid_use` for a case that it has already or one without a unit.
+  void add(Row row);
+
+  const std::vector<Row>& rows() const noexcept { return rows_; }
+  /// The rows added from now on belong to the benchmark `name`.
+  void begin(std::string_view name) { bench_ = name; }
+
+ private:
+  Effort effort_;
+  std::string bench_;
+  std::vector<Row> rows_;
+};
+
+struct Benchmark {
+  std::string_view name;
+  std::string_view what;
+  void (*run)(Report&);
+};
+
+/// All benchmarks linked in, by name.
+std::vector<Benchmark> benchmarks();
+/// The benchmark called `name`; throws `invalid_use`, naming those that there are.
+Benchmark benchmark_named(std::string_view name);
+
+struct Registration {
+  explicit Registration(const Benchmark& benchmark);
+};
+
+}  // namespace tranship::bench
+
+#define TRANSHIP_BENCH(name, what)                                                               \
+  static void bench_##name(::tranship::bench::Report& report);                                   \
+  static const ::tranship::bench::Registration registration_##name{{#name, what, bench_##name}}; \
+  static void bench_##name([[maybe_unused]] ::tranship::bench::Report& report)
