@@ -1,0 +1,11 @@
+// All of tranship's public interface.
+#pragma once
+
+#include <tranship/array/array.hpp>
+#include <tranship/array/halo_exchange.hpp>
+#include <tranship/array/redistribution.hpp>
+#include <tranship/base/error.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/layout/distribution.hpp>
+#include <tranship/layout/tiling.hpp>
+#include <tranship/plan/transfer_plan.hpp>
