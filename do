@@ -10,6 +10,9 @@ test_packages=(git libgtest-dev python3 python3-numpy)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang-tidy)
 ci_packages=(clang-format-14)
+# What `./do bench` compares with; nothing else needs any of it.
+peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
+  libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev)
 
 # A real elevation model (Jacksboro fault, Tennessee) that Debian ships as sample data.
 demo_archive=/usr/share/matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz
@@ -92,9 +95,27 @@ do_test() {
 
 do_bench() {
   need "${build_packages[@]}"
-  configure release
-  cmake --build --preset release --target tranship-bench
+  local targets=(tranship-bench) peers=OFF
+  if meets_peers "$@"; then
+    need "${peer_packages[@]}"
+    targets+=(tranship-bench-peers)
+    peers=ON
+  fi
+  configure release -DTRANSHIP_BENCH_PEERS="$peers"
+  cmake --build --preset release --target "${targets[@]}" >&2
   build/release/bin/tranship-bench "$@"
+}
+
+# Whether a benchmark is named that has peers, and they are not declined.
+meets_peers() {
+  local word named=1
+  for word in "$@"; do
+    case $word in
+      redistribution | halo) named=0 ;;
+      --no-peers | --list) return 1 ;;
+    esac
+  done
+  return $named
 }
 
 do_fuzz() {
@@ -167,7 +188,7 @@ do_ci() {
   do_tidy
   step "benchmarks, quickly, so that they keep running"
   do_bench --list >/dev/null
-  do_bench $(build/release/bin/tranship-bench --list | awk '{print $1}') --quick
+  do_bench $(build/release/bin/tranship-bench --list | awk '{print $1}') --quick --no-peers
   step "demo"
   do_demo
   step "all green"
@@ -188,7 +209,7 @@ usage: ./do COMMAND [argument...]
   build [PRESET]      build a preset: release (default), dev, asan, tsan, fuzz
   demo                build, then move a real elevation model between layouts and back
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
-  bench NAME...       run benchmarks; [--json FILE] [--quick] [--list]
+  bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--list]
   fuzz [SECONDS]      fuzz each parser in turn, 60 s by default
   tidy [FILE...]      clang-tidy over the sources
   ci                  all that CI runs

@@ -1,5 +1,6 @@
-// tranship-bench NAME... [--json FILE] [--quick]: runs benchmarks, prints a Markdown table, and writes its rows as
-// JSON. Exit codes: 0, 1 (a benchmark failed), 2 (usage). A target that is missed is a result, not a failure.
+// tranship-bench NAME... [--json FILE] [--quick] [--no-peers] [--filter TEXT]: runs benchmarks, prints a Markdown
+// table, and writes its rows as JSON. Exit codes: 0, 1 (a benchmark failed), 2 (usage). A target that is missed is a
+// result, not a failure.
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -34,12 +35,15 @@ int main(int argc, char** argv) {
   CLI::App app("Benchmarks of tranship, each beside its limit and its peers in the same run.", "tranship-bench");
   std::vector<std::string> names;
   std::string json_path;
-  auto effort = bench::Effort::full;
+  bench::ReportOptions options{.peers = bench::Peers::invited};
   bool list_only = false;
   app.add_option("name", names, "benchmarks to run (see --list)");
   app.add_option("--json", json_path, "write the rows to this file, as a JSON array");
   app.add_flag_callback(
-      "--quick", [&] { effort = bench::Effort::quick; }, "a subset, in under a minute");
+      "--quick", [&] { options.effort = bench::Effort::quick; }, "a subset, in under a minute");
+  app.add_flag_callback(
+      "--no-peers", [&] { options.peers = bench::Peers::left_out; }, "only ours and the limits");
+  app.add_option("--filter", options.filter, "only rows with this text in their names");
   app.add_flag_callback(
       "--list", [&] { list_only = true; }, "list the benchmarks");
   try {
@@ -62,7 +66,7 @@ int main(int argc, char** argv) {
   }
 
   try {
-    bench::Report report(effort);
+    bench::Report report(options);
     for (const bench::Benchmark& benchmark : chosen) {
       fmt::print(stderr, "tranship-bench: running {}\n", benchmark.name);
       report.begin(benchmark.name);

@@ -36,8 +36,7 @@ std::int64_t runs_per_round(const Contestant& contestant, const MeasureOptions& 
 }  // namespace
 
 std::vector<double> medians_ns(const std::vector<Contestant>& contestants, const MeasureOptions& options) {
-  if (options.rounds < rounds_min)
-    throw_error(ErrorCode::invalid_use, "a median needs at least {} rounds, not {}", rounds_min, options.rounds);
+  check_rounds(options.rounds);
   if (contestants.empty())
     throw_error(ErrorCode::invalid_use, "nothing to measure: 0 contestants, at least 1 is needed");
 
@@ -46,18 +45,24 @@ std::vector<double> medians_ns(const std::vector<Contestant>& contestants, const
   for (const Contestant& contestant : contestants) runs.push_back(runs_per_round(contestant, options));
 
   std::vector<std::vector<double>> samples_ns(count);
-  for (int round = 0; round < options.rounds; ++round) {
-    for (std::size_t turn = 0; turn < count; ++turn) {
-      // Each round starts with another contestant, so that none always runs after the same one.
-      const std::size_t c = (static_cast<std::size_t>(round) + turn) % count;
-      const auto elapsed_ns = static_cast<double>(timed_ns(contestants[c], runs[c], options));
-      samples_ns[c].push_back(elapsed_ns / static_cast<double>(runs[c]));
-    }
-  }
+  take_turns(static_cast<int>(count), options.rounds, [&](int c) {
+    const auto elapsed_ns = static_cast<double>(timed_ns(contestants[c], runs[c], options));
+    samples_ns[c].push_back(elapsed_ns / static_cast<double>(runs[c]));
+  });
 
   std::vector<double> medians;
   for (auto& samples : samples_ns) medians.push_back(median(std::move(samples)));
   return medians;
+}
+
+void take_turns(int contestants, int rounds, const std::function<void(int)>& turn) {
+  for (int round = 0; round < rounds; ++round)
+    for (int i = 0; i < contestants; ++i) turn((round + i) % contestants);
+}
+
+void check_rounds(int rounds) {
+  if (rounds < rounds_min)
+    throw_error(ErrorCode::invalid_use, "a median needs at least {} rounds, not {}", rounds_min, rounds);
 }
 
 double median(std::vector<double> values) {

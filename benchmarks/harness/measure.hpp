@@ -28,6 +28,13 @@ struct MeasureOptions {
 /// rounds or no contestant.
 std::vector<double> medians_ns(const std::vector<Contestant>& contestants, const MeasureOptions& options);
 
+/// Calls `turn(contestant)` for every contestant in every round; each round starts with another one, so that none
+/// always comes after the same one.
+void take_turns(int contestants, int rounds, const std::function<void(int)>& turn);
+
+/// Throws `invalid_use` for fewer than 9.
+void check_rounds(int rounds);
+
 /// The median; the mean of the two in the middle for an even count. `values` must not be empty.
 double median(std::vector<double> values);
 

@@ -20,15 +20,26 @@ MeasureOptions Report::measure_options() const {
   return options;
 }
 
+ContestOptions Report::contest_options() const {
+  ContestOptions options;
+  if (is_quick()) options.turn_ns = 2'000'000;
+  return options;
+}
+
+bool Report::wants(std::string_view name) const {
+  return name.find(options_.filter) != std::string_view::npos;
+}
+
 void Report::add(Row row) {
   row.bench = bench_;
   if (row.name.empty() || row.unit.empty())
     throw_error(ErrorCode::invalid_use, "a row of benchmark '{}' needs a case and a unit, has '{}' and '{}'", bench_,
                 row.name, row.unit);
   for (const Row& other : rows_)
-    if (other.bench == row.bench && other.name == row.name)
-      throw_error(ErrorCode::invalid_use, "benchmark '{}' has the case '{}' already: {} then, {} now", bench_, row.name,
-                  other.ours, row.ours);
+    if (other.bench == row.bench && other.full_name() == row.full_name())
+      throw_error(ErrorCode::invalid_use, "benchmark '{}' has the case '{}' already: {} then, {} now", bench_,
+                  row.full_name(), other.ours, row.ours);
+  if (!wants(row.full_name())) return;
   rows_.push_back(std::move(row));
 }
 

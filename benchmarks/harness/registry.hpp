@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include <harness/league.hpp>
 #include <harness/measure.hpp>
 #include <harness/row.hpp>
 
@@ -18,24 +19,37 @@ namespace tranship::bench {
 /// How much to measure: all cases, or those that answer in seconds.
 enum class Effort { full, quick };
 
+struct ReportOptions {
+  Effort effort = Effort::full;
+  Peers peers = Peers::left_out;
+  /// Only rows with this in their names; empty: all.
+  std::string filter = {};
+};
+
 /// What a benchmark writes its rows into.
 class Report {
  public:
-  explicit Report(Effort effort) : effort_(effort) {}
+  explicit Report(ReportOptions options) : options_(std::move(options)), league_(options_.peers) {}
 
-  bool is_quick() const noexcept { return effort_ == Effort::quick; }
+  bool is_quick() const noexcept { return options_.effort == Effort::quick; }
   MeasureOptions measure_options() const;
-  /// Adds a row to the benchmark that runs. Throws `invalid_use` for a case that it has already or one without a unit.
+  ContestOptions contest_options() const;
+  /// Whether a row of this name, or of a name that starts with it, may be asked for: ask before measuring.
+  bool wants(std::string_view name) const;
+  /// Adds a row to the benchmark that runs; one that is not asked for is dropped. Throws `invalid_use` for a case that
+  /// it has already or one without a unit.
   void add(Row row);
+  League& league() noexcept { return league_; }
 
   const std::vector<Row>& rows() const noexcept { return rows_; }
   /// The rows added from now on belong to the benchmark `name`.
   void begin(std::string_view name) { bench_ = name; }
 
  private:
-  Effort effort_;
+  ReportOptions options_;
   std::string bench_;
   std::vector<Row> rows_;
+  League league_;
 };
 
 struct Benchmark {

@@ -18,19 +18,40 @@ Json or_null(const std::optional<double>& value) {
 Json json_of(const Row& row) {
   Json peers = Json::object();
   for (const auto& [name, value] : row.peers) peers[name] = value;
+  Json goals = Json::array();
+  for (const Goal& goal : row.goals)
+    goals.push_back({{"against", goal.against},
+                     {"ratio", goal.ratio},
+                     {"reached", row.times_better_than(goal.value)},
+                     {"met", row.reaches(goal)}});
+  Json absent = Json::object();
+  for (const auto& [name, reason] : row.absent) absent[name] = reason;
   return {{"bench", row.bench},
-          {"case", row.name},
+          {"case", row.full_name()},
+          {"data", row.data.empty() ? Json(nullptr) : Json(row.data)},
           {"unit", row.unit},
           {"better", row.better == Better::lower ? "lower" : "higher"},
           {"ours", row.ours},
           {"limit", or_null(row.limit)},
           {"peers", std::move(peers)},
-          {"target", or_null(row.target)},
-          {"met", row.met() ? Json(*row.met()) : Json(nullptr)}};
+          {"target", or_null(row.strictest())},
+          {"met", row.met() ? Json(*row.met()) : Json(nullptr)},
+          {"goals", std::move(goals)},
+          {"absent", std::move(absent)}};
 }
 
 std::string with_ratio(const Row& row, double other) {
   return fmt::format("{:.4g} ({:.2f}×)", other, row.times_better_than(other));
+}
+
+/// The target, then each goal; those that are missed say what was reached.
+std::string target_text(const Row& row) {
+  std::string text = row.target ? fmt::format("{:.4g}", *row.target) : "";
+  for (const Goal& goal : row.goals) {
+    text += fmt::format("{}{}× {}", text.empty() ? "" : ", ", goal.ratio, goal.against);
+    if (!row.reaches(goal)) text += fmt::format(" (missed: {:.2f}×)", row.times_better_than(goal.value));
+  }
+  return text.empty() ? "–" : text;
 }
 
 /// Columns are as wide as their longest cell, counted in characters as a terminal shows them.
@@ -40,9 +61,23 @@ std::size_t width_of(const std::string& cell) {
 
 }  // namespace
 
+std::optional<double> Row::strictest() const {
+  std::optional<double> strictest = target;
+  for (const Goal& goal : goals) {
+    const double wanted = better == Better::lower ? goal.value / goal.ratio : goal.value * goal.ratio;
+    if (!strictest)
+      strictest = wanted;
+    else
+      strictest = better == Better::lower ? std::min(*strictest, wanted) : std::max(*strictest, wanted);
+  }
+  return strictest;
+}
+
 std::optional<bool> Row::met() const {
-  if (!target) return std::nullopt;
-  return better == Better::lower ? ours <= *target : ours >= *target;
+  if (!target && goals.empty()) return std::nullopt;
+  bool met = !target || (better == Better::lower ? ours <= *target : ours >= *target);
+  for (const Goal& goal : goals) met = met && reaches(goal);
+  return met;
 }
 
 double Row::times_better_than(double other) const {
@@ -59,17 +94,17 @@ std::string to_json(const std::vector<Row>& rows) {
 }
 
 std::string to_markdown(const std::vector<Row>& rows) {
-  constexpr int columns = 8;
+  constexpr int columns = 9;
   using Cells = std::array<std::string, columns>;
-  std::vector<Cells> lines = {{"bench", "case", "unit", "ours", "limit", "peers", "target", "met"}};
+  std::vector<Cells> lines = {{"bench", "case", "data", "unit", "ours", "limit", "peers", "target", "met"}};
   for (const Row& row : rows) {
     std::string peers;
     for (const auto& [name, value] : row.peers)
       peers += fmt::format("{}{} {}", peers.empty() ? "" : ", ", name, with_ratio(row, value));
-    lines.push_back({row.bench, row.name, fmt::format("{} {}", row.unit, row.better == Better::lower ? "↓" : "↑"),
+    lines.push_back({row.bench, row.name, row.data.empty() ? "–" : row.data,
+                     fmt::format("{} {}", row.unit, row.better == Better::lower ? "↓" : "↑"),
                      fmt::format("{:.4g}", row.ours), row.limit ? with_ratio(row, *row.limit) : "–",
-                     peers.empty() ? "–" : peers, row.target ? fmt::format("{:.4g}", *row.target) : "–",
-                     row.met() ? (*row.met() ? "yes" : "NO") : "–"});
+                     peers.empty() ? "–" : peers, target_text(row), row.met() ? (*row.met() ? "yes" : "NO") : "–"});
   }
 
   std::array<std::size_t, columns> widths{};
@@ -85,7 +120,11 @@ std::string to_markdown(const std::vector<Row>& rows) {
     for (int c = 0; c < columns; ++c) table += fmt::format("|{:->{}}", "", widths[c] + 2);
     table += "|\n";
   }
-  return table + "\n↓ lower is better, ↑ higher is better; (r×): ours is r times as good as that number.\n";
+  table += "\n↓ lower is better, ↑ higher is better; (r×): ours is r times as good as that number.\n";
+  for (const Row& row : rows)
+    for (const auto& [name, reason] : row.absent)
+      table += fmt::format("absent: {} from {} {}: {}\n", name, row.bench, row.full_name(), reason);
+  return table;
 }
 
 }  // namespace tranship::bench

@@ -11,10 +11,18 @@ namespace tranship::bench {
 
 enum class Better { lower, higher };
 
+/// What ours must be, as a multiple of another number of the same row: above 1 it must win, whichever way the unit
+/// counts.
+struct Goal {
+  std::string against;
+  double ratio = 1;
+  double value = 0;  ///< that other number
+};
+
 struct Row {
   /// The benchmark it belongs to; the Report fills it in.
   std::string bench = {};
-  /// What was measured, unique within the benchmark: "case" in JSON.
+  /// What was measured; unique within the benchmark, together with `data`.
   std::string name = {};
   /// Of `ours`, `limit`, `target` and every peer: "GB/s", "ms", "bytes".
   std::string unit = {};
@@ -24,19 +32,29 @@ struct Row {
   std::optional<double> limit = std::nullopt;
   /// Others who do the same, measured in the same run, in the order of the table.
   std::vector<std::pair<std::string, double>> peers = {};
-  /// What `ours` must reach.
+  /// What `ours` must reach; where there are goals as well, the strictest of all counts.
   std::optional<double> target = std::nullopt;
+  std::vector<Goal> goals = {};
+  /// What the data has been through: "fresh", "warm", "cold"; empty where it makes no difference. Part of "case".
+  std::string data = {};
+  /// Peers that did not make it, and why.
+  std::vector<std::pair<std::string, std::string>> absent = {};
 
+  /// The strictest of target and goals.
+  std::optional<double> strictest() const;
+  bool reaches(const Goal& goal) const { return times_better_than(goal.value) >= goal.ratio; }
+  /// "case": the name and the state of the data.
+  std::string full_name() const { return data.empty() ? name : name + ", " + data; }
   /// Whether `ours` reaches the target; nothing where there is none.
   std::optional<bool> met() const;
   /// How many times better `ours` is than `other`: above 1 it wins, whichever way the unit counts.
   double times_better_than(double other) const;
 };
 
-/// A JSON array of {"bench", "case", "unit", "better", "ours", "limit", "peers": {name: value}, "target", "met"}; what
-/// does not apply is null.
+/// A JSON array of {"bench", "case", "data", "unit", "better", "ours", "limit", "peers": {name: value}, "target",
+/// "met", "goals": [{"against", "ratio", "reached", "met"}], "absent": {name: reason}}; what does not apply is null.
 std::string to_json(const std::vector<Row>& rows);
-/// The same as a Markdown table, with the ratio of ours to each other number.
+/// The same as a Markdown table, with the ratio of ours to each other number; what is absent is listed below it.
 std::string to_markdown(const std::vector<Row>& rows);
 
 }  // namespace tranship::bench

@@ -113,7 +113,8 @@ TEST(Row, JsonHasTheStableNames) {
   row.peers = {{"z", 240}, {"a", 60}};
   row.target = 130;
   const auto expected = nlohmann::json::parse(R"([{"bench": "put", "case": "8 bytes", "unit": "ns", "better": "lower",
-    "ours": 120.0, "limit": 105.0, "peers": {"z": 240.0, "a": 60.0}, "target": 130.0, "met": true}])");
+    "ours": 120.0, "limit": 105.0, "peers": {"z": 240.0, "a": 60.0}, "target": 130.0, "met": true,
+    "data": null, "goals": [], "absent": {}}])");
   EXPECT_EQ(nlohmann::json::parse(to_json({row})), expected);
 }
 
@@ -135,16 +136,15 @@ TEST(Row, TableHasOneLineACaseWithRatios) {
   row.peers = {{"mpi", 240}, {"window", 180}};
   row.target = 100;
   const std::string table = to_markdown({row, latency(7)});
-  EXPECT_NE(
-      table.find(
-          "| put   | 8 bytes | ns ↓ | 120  | 60 (0.50×) | mpi 240 (2.00×), window 180 (1.50×) | 100    | NO  |\n"),
-      std::string::npos)
+  EXPECT_NE(table.find("| put   | 8 bytes | –    | ns ↓ | 120  | 60 (0.50×) | mpi 240 (2.00×), window 180 (1.50×) | "
+                       "100    | NO  |\n"),
+            std::string::npos)
       << table;
-  EXPECT_NE(table.find("|       | 8 bytes | ns ↓ | 7    | –          | –"), std::string::npos) << table;
+  EXPECT_NE(table.find("|       | 8 bytes | –    | ns ↓ | 7    | –          | –"), std::string::npos) << table;
 }
 
 TEST(Report, RowsBelongToTheBenchmarkThatRuns) {
-  Report report(Effort::quick);
+  Report report({.effort = Effort::quick});
   report.begin("first");
   report.add(latency(1));
   report.begin("second");
@@ -154,8 +154,51 @@ TEST(Report, RowsBelongToTheBenchmarkThatRuns) {
   EXPECT_EQ(report.rows()[1].bench, "second");
 }
 
+TEST(Row, GoalsAreRatiosToOtherNumbersAndAllMustBeMet) {
+  Row row = latency(50);
+  row.goals = {{"limit", 0.5, 30}, {"mpi", 2, 110}};
+  EXPECT_EQ(row.met(), true);
+  EXPECT_DOUBLE_EQ(row.strictest().value(), 55);
+  row.goals[0].ratio = 0.7;
+  EXPECT_EQ(row.met(), false);
+  EXPECT_DOUBLE_EQ(row.strictest().value(), 30 / 0.7);
+  row.better = Better::higher;
+  row.goals = {{"limit", 0.9, 60}};
+  EXPECT_EQ(row.met(), false);
+  EXPECT_DOUBLE_EQ(row.strictest().value(), 54);
+  row.target = 70;
+  EXPECT_DOUBLE_EQ(row.strictest().value(), 70);
+  EXPECT_NE(to_markdown({row}).find("70, 0.9× limit (missed: 0.83×)"), std::string::npos) << to_markdown({row});
+}
+
+TEST(Row, StateOfTheDataIsAColumnAndPartOfTheCase) {
+  Row row = latency(50);
+  row.data = "fresh";
+  row.absent = {{"mpi", "wrong in 3 cells"}};
+  const auto json = nlohmann::json::parse(to_json({row})).at(0);
+  EXPECT_EQ(json.at("case"), "8 bytes, fresh");
+  EXPECT_EQ(json.at("data"), "fresh");
+  EXPECT_EQ(json.at("absent").at("mpi"), "wrong in 3 cells");
+  const std::string table = to_markdown({row});
+  EXPECT_NE(table.find("| 8 bytes | fresh |"), std::string::npos) << table;
+  EXPECT_NE(table.find("absent: mpi from  8 bytes, fresh: wrong in 3 cells\n"), std::string::npos) << table;
+}
+
+TEST(Report, KeepsOnlyRowsThatAreAskedFor) {
+  Report report({.filter = "bytes, warm"});
+  report.begin("first");
+  Row row = latency(1);
+  for (const char* data : {"fresh", "warm"}) {
+    row.data = data;
+    report.add(row);
+  }
+  ASSERT_EQ(report.rows().size(), 1u);
+  EXPECT_EQ(report.rows()[0].data, "warm");
+  EXPECT_FALSE(report.wants("8 bytes, fresh"));
+}
+
 TEST(Report, RefusesACaseTwiceAndARowWithoutAUnit) {
-  Report report(Effort::full);
+  Report report({});
   report.begin("first");
   report.add(latency(1));
   EXPECT_EQ(code_thrown_by([&] { report.add(latency(2)); }), ErrorCode::invalid_use);
@@ -175,7 +218,7 @@ TEST(Registry, FindsBenchmarksByNameInOrder) {
   ASSERT_EQ(all.size(), 2u);
   EXPECT_EQ(all[0].name, "ant");
   EXPECT_EQ(all[1].name, "zebra");
-  Report report(Effort::full);
+  Report report({});
   benchmark_named("ant").run(report);
   EXPECT_EQ(report.rows().at(0).ours, 2);
 }

@@ -1,0 +1,116 @@
+// Work: what a case asks of its contestants, and the geometry that all of them compute alike. Nothing here knows
+// tranship: the peers' programs include it, and it is what their results and ours are checked against.
+//
+// Arrays hold doubles. The value of a cell is its global row-major number, plus `field` times the number of cells, plus
+// a salt that changes from operation to operation.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace contest {
+
+enum class Task : std::int32_t {
+  redistribution,  ///< from one distribution to another
+  halo,            ///< every field's ghost cells, 26 neighbours, periodic
+  stencil,         ///< halo of one field and a 7-point stencil over it
+};
+
+/// How the target's local memory lies: row-major, or with the two dimensions of a matrix exchanged.
+enum class Order : std::int32_t { same, transposed };
+
+/// How one dimension is dealt out: `parts` parts, in blocks of `block` cells round-robin; block 0 is one block a part.
+struct Deal {
+  std::int64_t parts = 1;
+  std::int64_t block = 0;
+};
+
+struct Axis {
+  std::int64_t extent = 1;
+  Deal from;
+  Deal to;  ///< of a halo: unused
+};
+
+constexpr int dims_max = 3;
+
+struct Work {
+  Task task = Task::redistribution;
+  std::int32_t ranks = 1;
+  std::int32_t dims = 2;
+  Axis axes[dims_max];
+  Order order = Order::same;
+  std::int32_t fields = 1;  ///< of a halo
+  std::int32_t width = 0;   ///< of a halo
+};
+
+enum class Side { from, to };
+
+std::int64_t cell_count(const Work& work);
+/// Where a rank stands in the row-major grid of one side.
+std::vector<std::int64_t> coordinates_of(const Work& work, Side side, int rank);
+/// The cells of one dimension that a part has, ascending; its local index is the place in the list.
+std::vector<std::int64_t> owned_cells(const Axis& axis, Side side, std::int64_t part);
+
+/// One rank's local array of a redistribution.
+struct Local {
+  std::vector<std::int64_t> cells[dims_max];
+  std::int64_t extents[dims_max] = {1, 1, 1};
+  std::int64_t strides[dims_max] = {0, 0, 0};  ///< in elements
+  std::int64_t size = 0;
+};
+Local local_of(const Work& work, Side side, int rank);
+
+/// Gives every element its value.
+void write(const Work& work, const Local& local, double* data, double salt);
+/// How many elements do not have it.
+std::int64_t count_wrong(const Work& work, const Local& local, const double* data, double salt);
+/// So that an operation has been waited for and its result was used.
+double sum(const double* data, std::int64_t size);
+
+/// Consecutive cells that a source part and a target part share.
+struct Run {
+  std::int64_t from = 0;  ///< local index in the source
+  std::int64_t to = 0;    ///< local index in the target
+  std::int64_t length = 0;
+};
+/// What goes from one rank to another, per dimension: all combinations of runs.
+struct Shared {
+  std::vector<Run> runs[dims_max];
+  std::int64_t cells = 0;
+};
+Shared shared_cells(const Work& work, int from, int to);
+
+/// A box of a local array.
+struct Box {
+  std::int64_t low[3];
+  std::int64_t extents[3];
+  std::int64_t cells() const { return extents[0] * extents[1] * extents[2]; }
+};
+
+/// One rank's fields of a halo: `fields` local arrays one after the other, row-major, ghosts around each.
+struct Field {
+  std::int64_t interior[3];
+  std::int64_t stored[3];
+  std::int64_t first[3];  ///< global number of the first owned cell
+  std::int64_t size = 0;  ///< elements of one field
+};
+Field field_of(const Work& work, int rank);
+
+/// What a rank gives to and takes from one of its 26 neighbours: `gives` is owned here, and lands in the neighbour's
+/// box `takes` of the opposite direction.
+struct Border {
+  int neighbour = 0;
+  Box gives;
+  Box takes;
+};
+/// In 26 directions; entry 25 - i is the opposite of entry i.
+std::vector<Border> borders_of(const Work& work, int rank);
+/// Ghost cells of all fields of one rank.
+std::int64_t payload_cells(const Work& work, int rank);
+
+void write_owned(const Work& work, int rank, double* fields, double salt);
+void write_ghosts(const Work& work, int rank, double* fields, double value);
+std::int64_t count_wrong_ghosts(const Work& work, int rank, const double* fields, double salt);
+double sum_ghosts(const Work& work, int rank, const double* fields);
+
+}  // namespace contest

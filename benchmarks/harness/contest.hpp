@@ -1,0 +1,62 @@
+// Contest: one case, done by several programs with several methods each, which take turns round by round.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <harness/measure.hpp>
+#include <harness/team.hpp>
+
+namespace tranship::bench {
+
+struct Score {
+  std::string contender;
+  std::string method;
+  double median_ns = 0;
+};
+
+/// What was not measured, and why.
+struct Absence {
+  std::string contender;
+  std::string method;
+  std::string reason;
+};
+
+struct ContestOptions {
+  int rounds = 9;
+  /// A turn repeats the operation for about so long, preparation included.
+  std::int64_t turn_ns = 20'000'000;
+  std::int64_t (*clock_ns)() = now_ns;
+};
+
+class Contest {
+ public:
+  /// Opens `work` with all contenders. Those that fail are left out from then on: their pointers are set to null.
+  Contest(std::vector<std::shared_ptr<Contender>>& contenders, const contest::Work& work, ContestOptions options);
+  /// Closes it.
+  ~Contest();
+  Contest(const Contest&) = delete;
+  Contest& operator=(const Contest&) = delete;
+
+  /// Of every method that was right, in the order of contenders and their methods. The value of a turn is the median of
+  /// its operations, a score the median of `rounds` turns.
+  std::vector<Score> scores(contest::Freshness freshness);
+  const std::vector<Absence>& absences() const noexcept { return absences_; }
+
+ private:
+  struct Entry {
+    std::shared_ptr<Contender>* contender;
+    int method;
+    std::string method_name;
+  };
+  void lose(const Entry& entry, const std::string& reason);
+
+  std::vector<std::shared_ptr<Contender>>& contenders_;
+  ContestOptions options_;
+  std::vector<Entry> entries_;
+  std::vector<Absence> absences_;
+};
+
+}  // namespace tranship::bench

@@ -1,0 +1,41 @@
+// From scores of a contest to a row: ours, the limit, the peers, and the goals against them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <harness/contest.hpp>
+#include <harness/row.hpp>
+
+namespace tranship::bench {
+
+/// Whom a goal of the table is set against; of several the best counts.
+enum class Rivals : std::uint8_t {
+  limit,
+  mpi_calls,  ///< every method of Open MPI and MPICH but loops over a shared window
+  packed_alltoallv,
+  alltoallw,
+  windows,  ///< loops over a shared window
+  fftw,
+  scalapack,
+  everybody,
+};
+
+struct GoalRule {
+  Rivals rivals;
+  double ratio = 1;
+};
+
+struct RowRule {
+  std::string name;
+  contest::Freshness freshness = contest::Freshness::fresh;
+  /// Bytes of one operation: the unit is GB/s; 0: it is ms.
+  double bytes = 0;
+  std::vector<GoalRule> goals = {};
+};
+
+/// Goals against rivals that are not there are left out. Throws `internal`, with the reason where there is one, when
+/// ours is not there.
+Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vector<Absence>& absences);
+
+}  // namespace tranship::bench

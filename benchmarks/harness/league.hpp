@@ -1,0 +1,30 @@
+// League: the programs that meet in contests, ours first, each started when it is first needed with so many ranks.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <harness/contest.hpp>
+
+namespace tranship::bench {
+
+enum class Peers : std::uint8_t { left_out, invited };
+
+class League {
+ public:
+  explicit League(Peers peers) : peers_(peers) {}
+
+  /// The programs, running with `ranks` ranks. Those of another number of ranks are ended; those that were lost are
+  /// started anew. Peers that were not built are not there.
+  std::vector<std::shared_ptr<Contender>>& with_ranks(int ranks);
+  /// Ends all programs.
+  void dismiss() { running_.clear(); }
+
+ private:
+  Peers peers_;
+  int ranks_ = 0;
+  std::vector<std::shared_ptr<Contender>> running_;
+};
+
+}  // namespace tranship::bench

@@ -1,0 +1,23 @@
+// The contestants of plain MPI, built once with Open MPI and once with MPICH: derived types, packing by hand,
+// collectives, and loops over a shared window.
+#include <cstdio>
+#include <exception>
+
+#include "mpi_methods.hpp"
+
+namespace {
+
+using namespace contest;
+
+Methods methods_for(const Work& work, int rank) {
+  return work.task == Task::halo             ? mpi_halo_methods(work, rank)
+         : work.task == Task::redistribution ? mpi_redistribution_methods(work, rank)
+                                             : Methods();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  return act_under_mpi(argc, argv, methods_for);
+}

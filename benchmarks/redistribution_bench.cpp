@@ -1,0 +1,62 @@
+// redistribution: a matrix, or a cube in pencils, from one distribution to another, beside libraries and loops by hand.
+// GB/s count the bytes of the array once. "transposed": from row blocks to column blocks, where the target's local
+// memory lies in the other order of dimensions, as FFTW leaves it.
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <harness/contest_row.hpp>
+#include <harness/registry.hpp>
+
+namespace {
+
+using namespace tranship;
+using bench::GoalRule;
+using bench::Rivals;
+using contest::Freshness;
+using contest::Work;
+
+struct Case {
+  std::string name;
+  Work work;
+  std::vector<GoalRule> goals;
+};
+
+void measure(bench::Report& report, const Case& c) {
+  if (!report.wants(c.name + ", fresh") && !report.wants(c.name + ", warm")) return;
+  bench::Contest contest(report.league().with_ranks(c.work.ranks), c.work, report.contest_options());
+  for (const Freshness freshness : {Freshness::fresh, Freshness::warm}) {
+    const auto scores = contest.scores(freshness);
+    report.add(bench::row_of({.name = c.name,
+                              .freshness = freshness,
+                              .bytes = double(contest::cell_count(c.work)) * sizeof(double),
+                              .goals = c.goals},
+                             scores, contest.absences()));
+  }
+}
+
+/// n x n from p0 x p1 parts to q0 x q1, in blocks of `from` and of `to` cells (0: one block a part).
+Work matrix(std::int64_t n, int p0, int p1, std::int64_t from, int q0, int q1, std::int64_t to) {
+  Work work;
+  work.ranks = p0 * p1;
+  work.dims = 2;
+  work.axes[0] = {n, {p0, from}, {q0, to}};
+  work.axes[1] = {n, {p1, from}, {q1, to}};
+  return work;
+}
+
+}  // namespace
+
+TRANSHIP_BENCH(redistribution, "matrices and pencils between distributions, against MPI, FFTW, ScaLAPACK") {
+  std::vector<std::int64_t> sizes = {1024};
+  if (!report.is_quick()) sizes = {4096, 8192};
+  for (const int ranks : {2, 4}) {
+    for (const std::int64_t n : sizes) {
+      const std::string suffix = fmt::format(", {0}x{0}, {1} ranks", n, ranks);
+      const Work turn = matrix(n, ranks, 1, 0, 1, ranks, 0);
+      measure(report, {"rows to columns, same order" + suffix,
+                       turn,
+                       {{Rivals::limit, 1.0}, {Rivals::mpi_calls, 1.6}, {Rivals::fftw, 6}, {Rivals::windows, 1.0}}});
+    }
+  }
+}
