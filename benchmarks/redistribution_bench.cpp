@@ -23,9 +23,11 @@ struct Case {
 };
 
 void measure(bench::Report& report, const Case& c) {
-  if (!report.wants(c.name + ", fresh") && !report.wants(c.name + ", warm")) return;
+  const auto wanted = [&](Freshness freshness) { return report.wants(c.name + ", " + bench::name_of(freshness)); };
+  if (!wanted(Freshness::fresh) && !wanted(Freshness::warm)) return;
   bench::Contest contest(report.league().with_ranks(c.work.ranks), c.work, report.contest_options());
   for (const Freshness freshness : {Freshness::fresh, Freshness::warm}) {
+    if (!wanted(freshness)) continue;
     const auto scores = contest.scores(freshness);
     report.add(bench::row_of({.name = c.name,
                               .freshness = freshness,
@@ -45,6 +47,17 @@ Work matrix(std::int64_t n, int p0, int p1, std::int64_t from, int q0, int q1, s
   return work;
 }
 
+/// A cube whose first dimension is whole before, and whose second one is after.
+Work pencils(std::int64_t n, int ranks) {
+  Work work;
+  work.ranks = ranks;
+  work.dims = 3;
+  work.axes[0] = {n, {1, 0}, {2, 0}};
+  work.axes[1] = {n, {2, 0}, {1, 0}};
+  work.axes[2] = {n, {ranks / 2, 0}, {ranks / 2, 0}};
+  return work;
+}
+
 }  // namespace
 
 TRANSHIP_BENCH(redistribution, "matrices and pencils between distributions, against MPI, FFTW, ScaLAPACK") {
@@ -53,10 +66,24 @@ TRANSHIP_BENCH(redistribution, "matrices and pencils between distributions, agai
   for (const int ranks : {2, 4}) {
     for (const std::int64_t n : sizes) {
       const std::string suffix = fmt::format(", {0}x{0}, {1} ranks", n, ranks);
-      const Work turn = matrix(n, ranks, 1, 0, 1, ranks, 0);
+      Work turn = matrix(n, ranks, 1, 0, 1, ranks, 0);
       measure(report, {"rows to columns, same order" + suffix,
                        turn,
-                       {{Rivals::limit, 1.0}, {Rivals::mpi_calls, 1.6}, {Rivals::fftw, 6}, {Rivals::windows, 1.0}}});
+                       {{Rivals::limit, 1.0}, {Rivals::mpi_calls, 1.6}, {Rivals::fftw, 6}, {Rivals::windows, 1}}});
+      turn.order = contest::Order::transposed;
+      measure(report,
+              {"rows to columns, transposed" + suffix,
+               turn,
+               {{Rivals::limit, 0.75}, {Rivals::packed_alltoallv, 3.4}, {Rivals::fftw, 3.9}, {Rivals::windows, 1}}});
+      // On two ranks from rows of blocks to columns of blocks; on four both grids are 2x2.
+      const int p1 = ranks / 2, q0 = ranks / 2;
+      measure(report, {fmt::format("cyclic 64 on 2x{} to cyclic 96 on {}x2", p1, q0) + suffix,
+                       matrix(n, 2, p1, 64, q0, 2, 96),
+                       {{Rivals::limit, 0.9}, {Rivals::alltoallw, 1.9}, {Rivals::scalapack, 8}, {Rivals::windows, 1}}});
     }
+    const std::int64_t n = report.is_quick() ? 64 : 256;
+    measure(report, {fmt::format("pencils x to y, {0}x{0}x{0}, {1} ranks", n, ranks),
+                     pencils(n, ranks),
+                     {{Rivals::everybody, 1.0}}});
   }
 }

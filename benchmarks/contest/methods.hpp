@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include <contest/act.hpp>
 #include <contest/work.hpp>
@@ -58,15 +59,18 @@ class HaloMethod : public Method {
   std::int64_t count_wrong(double salt) override { return count_wrong_ghosts(work_, rank_, fields_, salt); }
 
  protected:
-  /// Must be called before anything else: where the fields lie.
-  void use(double* fields) { fields_ = fields; }
+  /// Must be called before anything else: where the fields lie, one after the other.
+  void use(double* fields) {
+    for (int k = 0; k < work_.fields; ++k) fields_.push_back(fields + k * field_.size);
+  }
+  void use(Fields fields) { fields_ = std::move(fields); }
   std::int64_t elements() const { return field_.size * work_.fields; }
 
   const Work work_;
   const int rank_;
   const Field field_;
   const std::vector<Border> borders_;
-  double* fields_ = nullptr;
+  Fields fields_;
 };
 
 }  // namespace contest

@@ -26,7 +26,7 @@ void for_each_row(const Work& work, const Local& local, F&& f) {
     }
 }
 
-/// Calls f(offset, value of the first element) for every row of a box, of all fields.
+/// Calls f(field, offset, value of the first element) for every row of a box, of all fields.
 template <class F>
 void for_each_field_row(const Work& work, int rank, const Box& box, F&& f) {
   const Field field = field_of(work, rank);
@@ -37,9 +37,9 @@ void for_each_field_row(const Work& work, int rank, const Box& box, F&& f) {
   for (int k = 0; k < work.fields; ++k)
     for (std::int64_t i = box.low[0]; i < box.low[0] + box.extents[0]; ++i)
       for (std::int64_t j = box.low[1]; j < box.low[1] + box.extents[1]; ++j) {
-        const std::int64_t offset = ((k * field.stored[0] + i) * field.stored[1] + j) * field.stored[2] + box.low[2];
+        const std::int64_t offset = (i * field.stored[1] + j) * field.stored[2] + box.low[2];
         const std::int64_t row = (wrapped(0, i) * work.axes[1].extent + wrapped(1, j)) * work.axes[2].extent;
-        f(offset, double(k * cell_count(work) + row + wrapped(2, box.low[2])));
+        f(k, offset, double(k * cell_count(work) + row + wrapped(2, box.low[2])));
       }
 }
 
@@ -183,36 +183,37 @@ std::int64_t payload_cells(const Work& work, int rank) {
   return cells * work.fields;
 }
 
-void write_owned(const Work& work, int rank, double* fields, double salt) {
+void write_owned(const Work& work, int rank, const Fields& fields, double salt) {
   const Field field = field_of(work, rank);
   const Box owned = {{work.width, work.width, work.width}, {field.interior[0], field.interior[1], field.interior[2]}};
-  for_each_field_row(work, rank, owned, [&](std::int64_t offset, double first) {
-    for (std::int64_t i = 0; i < owned.extents[2]; ++i) fields[offset + i] = first + salt + double(i);
+  for_each_field_row(work, rank, owned, [&](int k, std::int64_t offset, double first) {
+    for (std::int64_t i = 0; i < owned.extents[2]; ++i) fields[k][offset + i] = first + salt + double(i);
   });
 }
 
-void write_ghosts(const Work& work, int rank, double* fields, double value) {
+void write_ghosts(const Work& work, int rank, const Fields& fields, double value) {
   for (const Border& border : borders_of(work, rank))
-    for_each_field_row(work, rank, border.takes, [&](std::int64_t offset, double) {
-      for (std::int64_t i = 0; i < border.takes.extents[2]; ++i) fields[offset + i] = value;
+    for_each_field_row(work, rank, border.takes, [&](int k, std::int64_t offset, double) {
+      for (std::int64_t i = 0; i < border.takes.extents[2]; ++i) fields[k][offset + i] = value;
     });
 }
 
-std::int64_t count_wrong_ghosts(const Work& work, int rank, const double* fields, double salt) {
+std::int64_t count_wrong_ghosts(const Work& work, int rank, const Fields& fields, double salt) {
   std::int64_t wrong = 0;
   for (const Border& border : borders_of(work, rank))
-    for_each_field_row(work, rank, border.takes, [&](std::int64_t offset, double first) {
+    for_each_field_row(work, rank, border.takes, [&](int k, std::int64_t offset, double first) {
       for (std::int64_t i = 0; i < border.takes.extents[2]; ++i)
-        wrong += fields[offset + i] != first + salt + double(i);
+        wrong += fields[k][offset + i] != first + salt + double(i);
     });
   return wrong;
 }
 
-double sum_ghosts(const Work& work, int rank, const double* fields) {
+double sum_ghosts(const Work& work, int rank, const Fields& fields) {
   double total = 0;
   for (const Border& border : borders_of(work, rank))
-    for_each_field_row(work, rank, border.takes,
-                       [&](std::int64_t offset, double) { total += sum(fields + offset, border.takes.extents[2]); });
+    for_each_field_row(work, rank, border.takes, [&](int k, std::int64_t offset, double) {
+      total += sum(fields[k] + offset, border.takes.extents[2]);
+    });
   return total;
 }
 

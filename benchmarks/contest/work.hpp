@@ -87,7 +87,7 @@ struct Box {
   std::int64_t cells() const { return extents[0] * extents[1] * extents[2]; }
 };
 
-/// One rank's fields of a halo: `fields` local arrays one after the other, row-major, ghosts around each.
+/// One rank's local array of each field of a halo: row-major, ghosts around it.
 struct Field {
   std::int64_t interior[3];
   std::int64_t stored[3];
@@ -108,9 +108,11 @@ std::vector<Border> borders_of(const Work& work, int rank);
 /// Ghost cells of all fields of one rank.
 std::int64_t payload_cells(const Work& work, int rank);
 
-void write_owned(const Work& work, int rank, double* fields, double salt);
-void write_ghosts(const Work& work, int rank, double* fields, double value);
-std::int64_t count_wrong_ghosts(const Work& work, int rank, const double* fields, double salt);
-double sum_ghosts(const Work& work, int rank, const double* fields);
+/// One pointer for each field, to its first stored element.
+using Fields = std::vector<double*>;
+void write_owned(const Work& work, int rank, const Fields& fields, double salt);
+void write_ghosts(const Work& work, int rank, const Fields& fields, double value);
+std::int64_t count_wrong_ghosts(const Work& work, int rank, const Fields& fields, double salt);
+double sum_ghosts(const Work& work, int rank, const Fields& fields);
 
 }  // namespace contest

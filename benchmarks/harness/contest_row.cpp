@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* us = "tranship";
 constexpr const char* our_method = "tranship";
-constexpr const char* limit_method = "memcpy";
+constexpr const char* limit_method = "limit";
 
 bool is_mpi(const Score& score) {
   return score.contender == "Open MPI" || score.contender == "MPICH";
@@ -59,6 +59,8 @@ const char* name_of(Rivals rivals) {
   return "";
 }
 
+}  // namespace
+
 const char* name_of(contest::Freshness freshness) {
   switch (freshness) {
     case contest::Freshness::fresh:
@@ -70,8 +72,6 @@ const char* name_of(contest::Freshness freshness) {
   }
   return "";
 }
-
-}  // namespace
 
 Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vector<Absence>& absences) {
   const auto in_unit = [&](double ns) { return rule.bytes > 0 ? rule.bytes / ns : ns * 1e-6; };

@@ -34,6 +34,9 @@ struct RowRule {
   std::vector<GoalRule> goals = {};
 };
 
+/// "fresh", "warm", "cold".
+const char* name_of(contest::Freshness freshness);
+
 /// Goals against rivals that are not there are left out. Throws `internal`, with the reason where there is one, when
 /// ours is not there.
 Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vector<Absence>& absences);

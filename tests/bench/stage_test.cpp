@@ -88,25 +88,28 @@ Work cube(std::int64_t n, std::int64_t p0, std::int64_t p1, std::int64_t p2, int
 
 TEST(Work, BordersFillEveryGhostCell) {
   for (const Work& work : {cube(4, 2, 1, 1, 1, 2), cube(4, 1, 1, 2, 3, 1), cube(3, 2, 2, 2, 2, 2)}) {
-    std::vector<std::vector<double>> fields;
+    std::vector<std::vector<double>> memories;
+    std::vector<Fields> fields(work.ranks);
     for (int rank = 0; rank < work.ranks; ++rank) {
-      fields.emplace_back(field_of(work, rank).size * work.fields, -1);
-      write_owned(work, rank, fields.back().data(), 5);
+      for (int k = 0; k < work.fields; ++k) {
+        memories.emplace_back(field_of(work, rank).size, -1);
+        fields[rank].push_back(memories.back().data());
+      }
+      write_owned(work, rank, fields[rank], 5);
     }
     for (int rank = 0; rank < work.ranks; ++rank) {
       const Field field = field_of(work, rank);
       const auto borders = borders_of(work, rank);
-      EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank].data(), 5), payload_cells(work, rank));
+      EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank], 5), payload_cells(work, rank));
       for (std::size_t i = 0; i < borders.size(); ++i) {
         const Box gives = borders_of(work, borders[i].neighbour)[borders.size() - 1 - i].gives;
         for (int k = 0; k < work.fields; ++k)
-          copy_box(field, fields[borders[i].neighbour].data() + k * field.size, gives,
-                   fields[rank].data() + k * field.size, borders[i].takes);
+          copy_box(field, fields[borders[i].neighbour][k], gives, fields[rank][k], borders[i].takes);
       }
-      EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank].data(), 5), 0);
+      EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank], 5), 0);
       const Box& last = borders.back().takes;
-      fields[rank][(last.low[0] * field.stored[1] + last.low[1]) * field.stored[2] + last.low[2]] += 1;
-      EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank].data(), 5), 1);
+      fields[rank][0][(last.low[0] * field.stored[1] + last.low[1]) * field.stored[2] + last.low[2]] += 1;
+      EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank], 5), 1);
     }
   }
 }

@@ -1,0 +1,18 @@
+// What tranship brings to contests: its method, and beside it the limit.
+#pragma once
+
+#include <contest/methods.hpp>
+
+#include <tranship/tranship.hpp>
+
+namespace contest {
+
+Methods redistribution_methods(tranship::World& world, const Work& work);
+Methods halo_methods(tranship::World& world, const Work& work);
+/// A halo of one field and a 7-point stencil: overlapped, in sequence, and (the limit) the stencil alone.
+Methods stencil_methods(tranship::World& world, const Work& work);
+
+/// The distribution of one side of a work; of a halo with its overlap.
+tranship::Distribution distribution_of(const Work& work, Side side);
+
+}  // namespace contest
