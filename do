@@ -12,7 +12,7 @@ tidy_packages=(clang-tidy)
 ci_packages=(clang-format-14)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
-  libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev)
+  libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config)
 
 # A real elevation model (Jacksboro fault, Tennessee) that Debian ships as sample data.
 demo_archive=/usr/share/matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz

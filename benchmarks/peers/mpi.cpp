@@ -19,5 +19,7 @@ Methods methods_for(const Work& work, int rank) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  return act_under_mpi(argc, argv, methods_for);
+  const int status = act_under_mpi(argc, argv, methods_for);
+  MPI_Finalize();
+  return status;
 }
