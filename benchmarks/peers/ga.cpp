@@ -82,8 +82,9 @@ Methods methods_for(const Work& work, int rank) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   GA_Initialize();
-  constexpr int elements = 1 << 20;
-  MA_init(C_DBL, elements, elements);
+  // Room for what GA_Transpose sets aside, a rank's part; not touched before.
+  constexpr int stack_elements = 1 << 26, heap_elements = 1 << 20;
+  MA_init(C_DBL, stack_elements, heap_elements);
   const int status = act_under_mpi(argc, argv, methods_for);
   GA_Terminate();
   MPI_Finalize();
