@@ -1,0 +1,70 @@
+// Moving a CopyBlock on the host as fast as its memory allows: the same bytes as move() of strided_copy.hpp, by the way
+// that was measured to be fastest for the block's shape. docs/copying.md has the measurements, those that lost too.
+#pragma once
+
+#include <tranship/kernels/arithmetic.hpp>
+#include <tranship/kernels/block.hpp>
+
+namespace tranship {
+
+enum class Simd : unsigned char {
+  bytes16,  ///< what every CPU of the architecture has
+  bytes32,  ///< AVX2 and F16C
+};
+
+/// How stores go to memory that no cache holds.
+enum class Stores : unsigned char {
+  plain,       ///< as the compiler makes them
+  prefetched,  ///< the lines are asked for, to be written, some time before
+  streaming,   ///< past the caches, without reading the lines first
+};
+
+/// A way to move on this host. It never changes the result.
+struct HostWay {
+  Simd simd = Simd::bytes16;
+  Stores stores = Stores::plain;
+  friend bool operator==(const HostWay&, const HostWay&) = default;
+};
+
+/// The way for a move among others that together write `traffic_bytes`: plain stores while the caches hold that much,
+/// then the kind that is fastest on this make of CPU. The environment variable TRANSHIP_STORES (plain, prefetched,
+/// streaming) overrides the kind; it is read once.
+HostWay host_way(long long traffic_bytes);
+/// From how many bytes of traffic on host_way() takes the caches to be too small.
+long long cached_bytes_max();
+
+/// The shape of a block, which decides how it is moved.
+enum class BlockShape : unsigned char {
+  empty,
+  rows,      ///< contiguous on both sides along the last dimension
+  tiles,     ///< contiguous along one dimension of the source and another one of the target
+  elements,  ///< anything else, and all blocks whose order matters
+};
+
+/// Of a canonical block.
+BlockShape shape_of(const CopyBlock& block, int width);
+
+/// Moves as move() does, to the bit. `block` should be canonical. Requires `can_move(move, arithmetic, width)`. The
+/// stores are ordered before what the caller stores afterwards, streaming ones too.
+void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, HostWay way, const void* source,
+                  void* target);
+
+/// `count` contiguous rows: row i is read at source + i*source_stride and written at target + i*target_stride, in
+/// bytes.
+struct Rows {
+  long long count = 1;
+  long long row_bytes = 0;
+  long long source_stride = 0;
+  long long target_stride = 0;
+};
+
+/// Copies rows of at least one byte. For whoever walks many blocks in turns and orders the stores once, at the end.
+void copy_rows_on_host(const Rows& rows, HostWay way, const void* source, void* target);
+/// Orders the stores of `way` before what the caller stores afterwards.
+void order_stores(HostWay way);
+
+const char* name_of(Simd simd);
+const char* name_of(Stores stores);
+const char* name_of(BlockShape shape);
+
+}  // namespace tranship

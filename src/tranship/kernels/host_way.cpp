@@ -1,0 +1,82 @@
+#include <cstdlib>
+#include <cstring>
+#include <initializer_list>
+
+#include <unistd.h>
+
+#include <tranship/kernels/host_move.hpp>
+
+namespace tranship {
+namespace {
+
+Simd simd_of_cpu() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") ? Simd::bytes32 : Simd::bytes16;
+#else
+  return Simd::bytes16;
+#endif
+}
+
+/// By make: streaming stores halve the traffic, but Intel's server cores keep too few of them in flight to gain by it.
+Stores large_stores_of_cpu() {
+#if defined(__x86_64__)
+  if (const char* wanted = std::getenv("TRANSHIP_STORES"))
+    for (const Stores stores : {Stores::plain, Stores::prefetched, Stores::streaming})
+      if (std::strcmp(wanted, name_of(stores)) == 0) return stores;
+  return __builtin_cpu_is("amd") ? Stores::streaming : Stores::prefetched;
+#else
+  return Stores::plain;
+#endif
+}
+
+/// Half of the last cache: what is moved lies in it twice, as source and as target.
+long long half_of_last_cache() {
+  constexpr long long usual = 16LL << 20;
+  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+  return bytes > 0 ? bytes / 2 : usual;
+}
+
+}  // namespace
+
+long long cached_bytes_max() {
+  static const long long bytes = half_of_last_cache();
+  return bytes;
+}
+
+HostWay host_way(long long traffic_bytes) {
+  static const Simd simd = simd_of_cpu();
+  static const Stores large = large_stores_of_cpu();
+  return {simd, traffic_bytes > cached_bytes_max() ? large : Stores::plain};
+}
+
+const char* name_of(Simd simd) {
+  return simd == Simd::bytes32 ? "AVX2" : "16 bytes";
+}
+
+const char* name_of(Stores stores) {
+  switch (stores) {
+    case Stores::plain:
+      break;
+    case Stores::prefetched:
+      return "prefetched";
+    case Stores::streaming:
+      return "streaming";
+  }
+  return "plain";
+}
+
+const char* name_of(BlockShape shape) {
+  switch (shape) {
+    case BlockShape::empty:
+      return "empty";
+    case BlockShape::rows:
+      return "rows";
+    case BlockShape::tiles:
+      return "tiles";
+    case BlockShape::elements:
+      break;
+  }
+  return "elements";
+}
+
+}  // namespace tranship

@@ -1,0 +1,156 @@
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include <tranship/kernels/host_move.hpp>
+
+#include "kernels/reference.hpp"
+
+namespace tranship {
+namespace {
+
+using reference::Arena;
+using reference::Bytes;
+using reference::Random;
+using reference::Targets;
+
+/// All that this CPU can do.
+std::vector<HostWay> ways() {
+  std::vector<HostWay> out;
+  for (const Simd simd : {Simd::bytes16, Simd::bytes32})
+    for (const Stores stores : {Stores::plain, Stores::prefetched, Stores::streaming})
+      if (simd <= host_way(0).simd) out.push_back({simd, stores});
+  return out;
+}
+
+void expect_like_reference(Random& random, const CopyBlock& block, Move move, Arithmetic arithmetic, int width) {
+  const Arena source = reference::arena_for(random, block, block.source_strides, width, arithmetic);
+  const Arena before = reference::arena_for(random, block, block.target_strides, width, arithmetic);
+  const unsigned char* from = source.bytes.data() + source.base;
+  Arena expected = before;
+  reference::apply(block, move, arithmetic, width, from, expected.at_base());
+  CopyBlock canonical = block;
+  canonicalise(canonical, width);
+  for (const HostWay way : ways())
+    for (const CopyBlock* b : {&block, static_cast<const CopyBlock*>(&canonical)}) {
+      Arena target = before;
+      move_on_host(*b, move, arithmetic, width, way, from, target.at_base());
+      ASSERT_TRUE(target.bytes == expected.bytes)
+          << "move " << int(move) << " arithmetic " << int(arithmetic) << " width " << width << ", "
+          << name_of(way.simd) << ", " << name_of(way.stores) << ", " << name_of(shape_of(*b, width)) << ", "
+          << reference::describe(*b);
+    }
+}
+
+/// Two or three dimensions, long enough for whole tiles and lines, in any order on either side, some of them mirrored;
+/// half of the time in whole cache lines.
+CopyBlock large_block(Random& random, int width) {
+  CopyBlock block;
+  block.dims = 2 + reference::below(random, 2);
+  for (int d = 0; d < block.dims; ++d)
+    block.extents[d] = 1 + reference::below(random, block.dims == 2 || d == 0 ? 200 : 40);
+  std::shuffle(block.extents, block.extents + block.dims, random);
+  for (long long* strides : {block.source_strides, block.target_strides}) {
+    std::vector<int> order(block.dims);
+    for (int d = 0; d < block.dims; ++d) order[d] = block.dims - 1 - d;
+    if (reference::below(random, 3)) std::shuffle(order.begin(), order.end(), random);
+    const bool whole_lines = reference::below(random, 2) == 0;
+    long long stride = width;
+    for (const int d : order) {
+      strides[d] = reference::below(random, 5) ? stride : -stride;
+      stride *= block.extents[d];
+      if (whole_lines) stride = (stride + 63) / 64 * 64;
+      if (reference::below(random, 4) == 0) stride += whole_lines ? 64 : reference::below(random, 3) * width;
+    }
+  }
+  return block;
+}
+
+TEST(HostMove, random_blocks_copy_at_every_width) {
+  Random random(11);
+  for (int i = 0; i < 4'000; ++i) {
+    const int width = reference::widths[i % 5];
+    expect_like_reference(random, reference::random_block(random, width, Targets::any), Move::copy, Arithmetic::none,
+                          width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, random_blocks_do_every_move_in_every_arithmetic) {
+  Random random(12);
+  for (int i = 0; i < 4'000; ++i) {
+    const Arithmetic arithmetic = reference::numbers[i % 9];
+    const int width = width_of(arithmetic);
+    expect_like_reference(random, reference::random_block(random, width, Targets::any),
+                          reference::moves[reference::below(random, 4)], arithmetic, width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, large_blocks_copy_at_every_width) {
+  Random random(13);
+  for (int i = 0; i < 300; ++i) {
+    const int width = reference::widths[i % 5];
+    expect_like_reference(random, large_block(random, width), Move::copy, Arithmetic::none, width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {
+  Random random(14);
+  for (int i = 0; i < 180; ++i) {
+    const Arithmetic arithmetic = reference::numbers[i % 9];
+    const int width = width_of(arithmetic);
+    expect_like_reference(random, large_block(random, width), reference::moves[i / 9 % 4], arithmetic, width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, rows_of_every_length_copy) {
+  Random random(15);
+  const auto expect_rows = [&](long long count, long long row_bytes) {
+    CopyBlock block;
+    block.dims = 2;
+    block.extents[0] = count;
+    block.extents[1] = row_bytes;
+    block.source_strides[0] = row_bytes + reference::below(random, 70);
+    block.target_strides[0] = row_bytes + reference::below(random, 70);
+    block.source_strides[1] = block.target_strides[1] = 1;
+    expect_like_reference(random, block, Move::copy, Arithmetic::none, 1);
+  };
+  for (long long bytes = 1; bytes <= 300 && !HasFatalFailure(); ++bytes) expect_rows(5, bytes);
+  for (const long long near : {512, 1024, 4096, 20'000})
+    for (long long bytes = near - 3; bytes <= near + 3 && !HasFatalFailure(); ++bytes) expect_rows(2, bytes);
+}
+
+/// Dimensions as (extent, source stride, target stride), in elements of 8 bytes.
+BlockShape shape_of_dims(const std::vector<std::array<long long, 3>>& dims) {
+  CopyBlock block;
+  for (const auto& [extent, source, target] : dims) {
+    block.extents[block.dims] = extent;
+    block.source_strides[block.dims] = 8 * source;
+    block.target_strides[block.dims++] = 8 * target;
+  }
+  canonicalise(block, 8);
+  return shape_of(block, 8);
+}
+
+TEST(HostMove, shapes_are_told_apart) {
+  EXPECT_EQ(shape_of_dims({}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{0, 1, 1}}), BlockShape::empty);
+  EXPECT_EQ(shape_of_dims({{9, 1, 1}}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{9, -1, -1}}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{9, -1, 1}}), BlockShape::elements);
+  EXPECT_EQ(shape_of_dims({{5, 20, 30}, {9, 1, 1}}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 1, 30}}), BlockShape::tiles);
+  EXPECT_EQ(shape_of_dims({{5, 20, -1}, {9, -1, 30}}), BlockShape::tiles);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 2, 30}}), BlockShape::elements);
+  EXPECT_EQ(shape_of_dims({{5, 1, 0}}), BlockShape::elements) << "a sum has an order";
+}
+
+TEST(HostMove, small_traffic_is_left_to_the_caches) {
+  EXPECT_EQ(host_way(cached_bytes_max()).stores, Stores::plain);
+}
+
+}  // namespace
+}  // namespace tranship
