@@ -48,7 +48,7 @@ void PartReader::read(Index ordinal, const StridedView& target, FunctionRef<void
   std::vector<LoweredMove> moves;
   const auto run = [&] {
     for (const LoweredMove& move : moves) {
-      move.run();
+      move.run(host_way(move.bytes()));
       moved(move.bytes());
     }
     moves.clear();
@@ -63,7 +63,7 @@ void PartReader::read(Index ordinal, const StridedView& target, FunctionRef<void
   }
   // Fills copy cells that have arrived, so they come last.
   for (const LocalFill& fill : plan.fills_after) lower_fill(fill, type, to, moves);
-  for (const LoweredMove& move : moves) move.run();
+  for (const LoweredMove& move : moves) move.run(host_way(move.bytes()));
 }
 
 }  // namespace tranship

@@ -8,7 +8,7 @@
 #include <tranship/fabric/mailbox.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/run/exchange.hpp>
-#include <tranship/run/lowering.hpp>
+#include <tranship/run/move_list.hpp>
 
 namespace tranship {
 namespace {
@@ -35,6 +35,7 @@ struct Vote {
   int slots = 0;
   Index receives = 0;
   Index sends = 0;
+  Index bytes = 0;  // that reach this rank, its own included
   const Arrival* arrivals = nullptr;
 };
 
@@ -47,12 +48,8 @@ struct Message {
   RealSync::Word* word = nullptr;  // none until the ranks have agreed
   std::byte* staging = nullptr;    // of a staged send: where its next bytes go while it is lowered
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
-  std::vector<LoweredMove> moves;
+  MoveList moves;
   bool done = false;
-
-  void move_all() const {
-    for (const LoweredMove& move : moves) move.run();
-  }
 };
 
 /// Staging buffers begin on cache lines of their own.
@@ -129,11 +126,15 @@ struct Exchange::State {
   std::vector<Arrival> arrivals;  // of receives
   std::unique_ptr<Line[]> inbox;
   Words words;  // per rank: the epoch that it has entered, then one word for every arrival
-  std::vector<LoweredMove> fills_before;
-  std::vector<LoweredMove> fills_after;
-  std::vector<LoweredMove> own;   // from this rank to itself
+  MoveList fills_before;
+  MoveList fills_after;
+  MoveList own;                   // from this rank to itself
   std::vector<Message> receives;  // by source, ascending
   std::vector<Message> sends;     // by target, ascending
+
+  Index bytes_in = 0;  // of one exchange, from this rank to itself included
+  Index traffic = 0;   // the same, of all ranks together
+  HostWay way;
 
   std::uint64_t epoch = 0;
   bool in_flight = false;
@@ -202,10 +203,12 @@ struct Exchange::State {
     }));
     Index words_per_rank = first_message_word, received = 0, sent = 0;
     for (const Vote& vote : votes) {
+      traffic = checked_add(traffic, vote.bytes);
       words_per_rank = std::max(words_per_rank, first_message_word + vote.receives);
       received += vote.receives;
       sent += vote.sends;
     }
+    way = host_way(traffic);
     words = world.words(int(words_per_rank), "exchange");
     world.all_gather(&cards[std::size_t(rank()) * slots.size()], slots.size() * sizeof(SlotCard), cards.data());
     agree(tried([&] {
@@ -221,12 +224,13 @@ struct Exchange::State {
 
   std::vector<Vote> agree(const Result<void>& mine) {
     std::vector<Vote> votes = world.all_gather(Vote{.code = mine.ok() ? 0 : int(mine.error().code()),
-                                                          .kind = plan.kind,
-                                                          .schedule = schedule,
-                                                          .slots = int(slots.size()),
-                                                          .receives = Index(receives.size()),
-                                                          .sends = Index(sends.size()),
-                                                          .arrivals = arrivals.data()});
+                                                    .kind = plan.kind,
+                                                    .schedule = schedule,
+                                                    .slots = int(slots.size()),
+                                                    .receives = Index(receives.size()),
+                                                    .sends = Index(sends.size()),
+                                                    .bytes = bytes_in,
+                                                    .arrivals = arrivals.data()});
     mine.value();
     for (Rank r = 0; r < world.size(); ++r) {
       const Vote& vote = votes[r];
@@ -247,7 +251,9 @@ struct Exchange::State {
   void list_messages() {
     std::map<Rank, Index> in, out;
     for_each_receive([&](const auto& t, int, int target_slot) {
-      if (t.peer != rank()) in[t.peer] = checked_add(in[t.peer], staged_bytes(t, type_of(target_slot)));
+      const Index bytes = staged_bytes(t, type_of(target_slot));
+      bytes_in = checked_add(bytes_in, bytes);
+      if (t.peer != rank()) in[t.peer] = checked_add(in[t.peer], bytes);
     });
     for_each_send([&](const auto& t, int source_slot, int) {
       out[t.peer] = checked_add(out[t.peer], staged_bytes(t, type_of(source_slot)));
@@ -315,27 +321,38 @@ struct Exchange::State {
   }
 
   void lower() {
+    using Moves = std::vector<LoweredMove>;
     std::vector<std::byte*> staging(receives.size());  // where each message goes on in its buffer
     for (std::size_t i = 0; i < receives.size(); ++i) staging[i] = arrivals[i].staging;
     std::byte* none = nullptr;
+    Moves own_moves, before, after;
+    std::vector<Moves> received(receives.size()), sent(sends.size());
     for_each_receive([&](const auto& t, int from, int to) {
       if (t.peer == rank()) {
-        lower_one(t, type_of(to), address(rank(), from), address(rank(), to), Hop::direct, none, own);
+        lower_one(t, type_of(to), address(rank(), from), address(rank(), to), Hop::direct, none, own_moves);
         return;
       }
       const std::size_t i = index_of(receives, t.peer);
       lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), staged() ? Hop::unpack : Hop::direct,
-                staging[i], receives[i].moves);
+                staging[i], received[i]);
     });
     for_each_send([&](const auto& t, int from, int to) {
-      Message& m = sends[index_of(sends, t.peer)];
+      const std::size_t i = index_of(sends, t.peer);
       lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), staged() ? Hop::pack : Hop::direct,
-                m.staging, m.moves);
+                sends[i].staging, sent[i]);
     });
     for (const LocalFill& fill : plan.fills_before)
-      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), fills_before);
+      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), before);
     for (const LocalFill& fill : plan.fills_after)
-      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), fills_after);
+      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), after);
+
+    const MoveOrder order = accumulates(plan.kind) ? MoveOrder::given : MoveOrder::any;
+    for (std::size_t i = 0; i < receives.size(); ++i) receives[i].moves = {std::move(received[i]), order};
+    for (std::size_t i = 0; i < sends.size(); ++i) sends[i].moves = {std::move(sent[i]), order};
+    own = {std::move(own_moves), order};
+    // A fill may copy what an earlier one has filled.
+    fills_before = {std::move(before), MoveOrder::given};
+    fills_after = {std::move(after), MoveOrder::given};
   }
   static void lower_one(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
   static void lower_one(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
@@ -356,7 +373,7 @@ struct Exchange::State {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) m.done = false;
     own_moved = false;
-    for (const LoweredMove& move : fills_before) move.run();
+    fills_before.run(way);
     enter_epoch(words.at(rank(), entered_word), epoch);
     progress();
   }
@@ -380,7 +397,7 @@ struct Exchange::State {
   void move_own() {
     if (own_moved) return;
     own_moved = true;
-    for (const LoweredMove& move : own) move.run();
+    own.run(way);
   }
 
   bool give(Message& m) {
@@ -404,7 +421,7 @@ struct Exchange::State {
     if (is_done(m)) return true;
     Claim<RealSync> c = claim(m);
     if (!c.ready(epoch) || !c.try_claim(epoch)) return false;
-    m.move_all();
+    m.moves.run(way);
     c.complete(epoch);
     return m.done = true;
   }
@@ -415,7 +432,7 @@ struct Exchange::State {
       if (mailbox.left_before(epoch)) lose(m, mailbox);
       return false;
     }
-    m.move_all();
+    m.moves.run(way);
     mailbox.filled(epoch);
     return m.done = true;
   }
@@ -426,7 +443,7 @@ struct Exchange::State {
       if (mailbox.left_before(epoch)) lose(m, mailbox);
       return false;
     }
-    m.move_all();
+    m.moves.run(way);
     mailbox.emptied();
     return m.done = true;
   }
@@ -476,7 +493,7 @@ struct Exchange::State {
   }
 
   void end_epoch() {
-    for (const LoweredMove& move : fills_after) move.run();
+    fills_after.run(way);
     in_flight = false;
   }
 
@@ -523,25 +540,16 @@ std::string Exchange::explain() const {
   std::string out = fmt::format("schedule: {}\n", s.schedule == Schedule::direct
                                                       ? "direct (straight from array to array, by whoever comes second)"
                                                       : "staged (packed by the sender, unpacked by the receiver)");
-  auto describe = [&](const char* what, const std::vector<Message>& messages) {
-    for (const Message& m : messages) {
-      Index row_bytes_min = m.bytes;
-      for (const LoweredMove& move : m.moves) {
-        const CopyBlock& b = move.block;
-        const bool rows = !move.is_indexed && b.dims > 0 && b.source_strides[b.dims - 1] == move.width &&
-                          b.target_strides[b.dims - 1] == move.width;
-        const Index row = move.is_indexed ? move.indexed.row_length : rows ? b.extents[b.dims - 1] : 1;
-        row_bytes_min = std::min(row_bytes_min, row * move.width);
-      }
-      out += fmt::format("{} rank {}: {} bytes in {} moves, shortest row {} bytes\n", what, m.peer, m.bytes,
-                         m.moves.size(), row_bytes_min);
-    }
+  auto describe = [&](const std::string& what, const MoveList& moves) {
+    const MoveList::Summary m = moves.summary();
+    out += fmt::format("{}: {} bytes in {} moves, {} walks, contiguous runs of {} bytes and more, {} on average\n",
+                       what, moves.bytes(), m.moves, m.walks, m.run_bytes_min, m.run_bytes_mean);
   };
-  describe("from", s.receives);
-  describe("to", s.sends);
-  Index own_bytes = 0;
-  for (const LoweredMove& move : s.own) own_bytes += move.bytes();
-  out += fmt::format("within this rank: {} bytes in {} moves\n", own_bytes, s.own.size());
+  for (const Message& m : s.receives) describe(fmt::format("from rank {}", m.peer), m.moves);
+  for (const Message& m : s.sends) describe(fmt::format("to rank {}", m.peer), m.moves);
+  describe("within this rank", s.own);
+  out += fmt::format("stores: {} ({} bytes reach all ranks together, the caches hold {})\n", name_of(s.way.stores),
+                     s.traffic, cached_bytes_max());
   out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
   return out;
 }

@@ -189,14 +189,14 @@ SlotAddress address_of(const StridedView& view) {
   return out;
 }
 
-void LoweredMove::run() const {
+void LoweredMove::run(HostWay way) const {
   if (is_indexed) {
     IndexedBlock rows = indexed;
     rows.source_rows = source_rows ? source_rows->data() : nullptr;
     rows.target_rows = target_rows ? target_rows->data() : nullptr;
     move_indexed(rows, move, arithmetic, width, source, target);
   } else {
-    tranship::move(block, move, arithmetic, width, source, target);
+    move_on_host(block, move, arithmetic, width, way, source, target);
   }
 }
 

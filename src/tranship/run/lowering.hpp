@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <tranship/base/strided_view.hpp>
+#include <tranship/kernels/host_move.hpp>
 #include <tranship/kernels/indexed_copy.hpp>
-#include <tranship/kernels/strided_copy.hpp>
 #include <tranship/plan/transfer_plan.hpp>
 
 namespace tranship {
@@ -42,7 +42,8 @@ struct LoweredMove {
   IndexedBlock indexed;
   bool is_indexed = false;
 
-  void run() const;
+  /// Makes the move; its stores are ordered before what the caller stores afterwards.
+  void run(HostWay way) const;
   Index bytes() const;
 };
 

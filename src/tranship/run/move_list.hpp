@@ -1,0 +1,63 @@
+// MoveList: moves that may be made in any order, made in the order of the memory that they write.
+//
+// The ghosts of one row of an array come in several moves: a few cells before it, the row, a few cells after it. Move
+// by move, every line and page of the array is visited several times. Here, moves whose rows lie side by side in the
+// target walk their outer loops together, so that each place is visited once (docs/copying.md has what that gains).
+#pragma once
+
+#include <vector>
+
+#include <tranship/kernels/host_move.hpp>
+#include <tranship/run/lowering.hpp>
+
+namespace tranship {
+
+enum class MoveOrder : std::uint8_t {
+  any,    ///< no two moves write one byte: they may change places
+  given,  ///< sums: one after the other as they stand
+};
+
+class MoveList {
+ public:
+  MoveList() = default;
+  MoveList(std::vector<LoweredMove> moves, MoveOrder order);
+
+  /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
+  void run(HostWay way) const;
+  Index bytes() const noexcept { return bytes_; }
+  bool empty() const noexcept { return bytes_ == 0; }
+
+  /// What explain() tells of it.
+  struct Summary {
+    Index moves = 0;
+    Index walks = 0;          ///< moves that are made together count once
+    Index run_bytes_min = 0;  ///< the shortest stretch that is contiguous on both sides
+    Index run_bytes_mean = 0;
+    Index shapes[4] = {};  ///< bytes by BlockShape
+  };
+  Summary summary() const;
+
+ private:
+  /// One of the moves of a walk: rows at `source` and `target`, in the loops of the walk.
+  struct Piece {
+    std::byte* source = nullptr;
+    std::byte* target = nullptr;
+    long long row_bytes = 0;
+    long long source_strides[block_dims_max] = {};
+  };
+  /// Loops over rows that pieces have in common; the last dimension counts rows.
+  struct Walk {
+    CopyBlock loops;  ///< extents and target strides
+    std::vector<Piece> pieces;
+  };
+
+  void run_together(const Walk& walk, HostWay way) const;
+
+  std::vector<LoweredMove> moves_;  ///< those made alone
+  std::vector<Walk> walks_;
+  /// In the order in which they are made: moves_[i], or walks_[-1 - i].
+  std::vector<Index> order_;
+  Index bytes_ = 0;
+};
+
+}  // namespace tranship
