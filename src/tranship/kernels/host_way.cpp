@@ -1,8 +1,7 @@
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <initializer_list>
-
-#include <unistd.h>
 
 #include <tranship/kernels/host_move.hpp>
 
@@ -29,11 +28,16 @@ Stores large_stores_of_cpu() {
 #endif
 }
 
-/// Half of the last cache: what is moved lies in it twice, as source and as target.
+/// Half of the last cache: what is moved lies in it twice, as source and as target. The system's own count, for the
+/// processor's may be that of all sockets, or of the host of a virtual machine.
 long long half_of_last_cache() {
   constexpr long long usual = 16LL << 20;
-  const long bytes = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
-  return bytes > 0 ? bytes / 2 : usual;
+  long long kibibytes = 0;
+  if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
+    if (std::fscanf(file, "%lldK", &kibibytes) != 1) kibibytes = 0;
+    std::fclose(file);
+  }
+  return kibibytes > 0 ? kibibytes * 1024 / 2 : usual;
 }
 
 }  // namespace
