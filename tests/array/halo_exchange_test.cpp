@@ -115,6 +115,28 @@ TEST_P(Halos, KeepTheirArraysAndCanBeMovedInFlight) {
   });
 }
 
+TEST(HaloExchange, ShortRunsAreStagedAndLongOnesGoStraight) {
+  // 2 x 2 ranks, a ghost on each side: to the left and the right one cell a row, above and below whole rows.
+  launch(4, [](World& world) {
+    const Partition cells = block().with_overlap(1, 1, EdgePolicy::toroidal);
+    const Distribution tiles({400, 400}, grid(2, 2), {cells, cells});
+    Array<double> field(world, tiles);
+    field.fill_owned([](const Indices& cell) { return double(1000 * cell[0] + cell[1]); });
+    HaloExchange halo({field});
+    EXPECT_EQ(halo.schedule(), Schedule::automatic);
+    const std::string text = halo.explain();
+    for (const char* part : {"direct and staged, by message", ", direct: ", ", staged: "})
+      EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+    for (int turn = 0; turn < 3; ++turn) {
+      halo();
+      const Index row = 200 * (world.rank() / 2), column = 200 * (world.rank() % 2);
+      for (Index i = 0; i < 202; ++i)
+        for (Index j = 0; j < 202; ++j)
+          ASSERT_EQ(field(i, j), double(1000 * ((row + i + 399) % 400) + (column + j + 399) % 400)) << i << ' ' << j;
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Halos, ::testing::Values(Schedule::direct, Schedule::staged),
                          [](const auto& info) { return info.param == Schedule::direct ? "direct" : "staged"; });
 

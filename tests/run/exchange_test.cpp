@@ -193,7 +193,7 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
   });
   for (const std::string& fault : faults)
     if (!fault.empty()) {
-      std::string out = fault + (schedule == Schedule::direct ? " (direct)" : " (staged)");
+      std::string out = fault + fmt::format(" (schedule {})", int(schedule));
       for (const ArraySpec& spec : specs) out += "\n  " + to_text(spec);
       return out;
     }
@@ -201,7 +201,7 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
 }
 
 std::string fault_in_any_schedule(const Plans& plans, const std::vector<ArraySpec>& specs) {
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     if (std::string fault = exchange_fault(plans, specs, schedule); !fault.empty()) return fault;
   return "";
 }
@@ -331,7 +331,7 @@ TEST(Exchange, BytesArriveBeforeFinishOnceBothHaveStarted) {
 }
 
 TEST(Exchange, ReuseAllocatesNothing) {
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     launch(4, [&](World& world) {
       const ArraySpec spec = ring(100, 4);
       const ArrayRef array = allocate_array(world, spec);
@@ -425,7 +425,7 @@ TEST(Exchange, APlanThatNeedsMoreRanksIsRefused) {
 enum class Leaves { after_set_up, after_an_epoch, in_flight };
 
 TEST(Exchange, WhoLeavesMakesThePeersFail) {
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     for (const Leaves when : {Leaves::after_set_up, Leaves::after_an_epoch, Leaves::in_flight})
       launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
         const ArraySpec spec = ring(8, 2);
@@ -454,7 +454,7 @@ TEST(Exchange, WhoLeavesMakesThePeersFail) {
 }
 
 TEST(Exchange, WhatIsDoneStaysDoneWhenThePeerLeaves) {
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
       const ArraySpec spec = ring(8, 2);
       const std::vector<ArraySpec> fields = {spec};
@@ -479,7 +479,7 @@ TEST(Exchange, WhatIsDoneStaysDoneWhenThePeerLeaves) {
 }
 
 TEST(Exchange, PlansThatDoNotBelongTogetherAreRefusedOnEveryRank) {
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     launch(2, [&](World& world) {
       const ArraySpec spec = ring(8, 2);
       const std::vector<ArraySpec> fields = {spec};
@@ -551,7 +551,7 @@ TEST(Exchange, ARankWithoutMemoryFailsOnEveryRank) {
 }
 
 TEST(Exchange, AFailingRankIsNamedToThoseThatWait) {
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged}) {
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged}) {
     std::string message;
     try {
       launch(3, [&](World& world) {
@@ -588,7 +588,7 @@ struct SlowUnwinding {
 
 TEST(Exchange, TheFirstFailureIsTheOneThatIsReported) {
   // The failing rank drops its exchange before its failure is known, and so do all that fail because of it.
-  for (const Schedule schedule : {Schedule::direct, Schedule::staged})
+  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     for (int repeat = 0; repeat < 20; ++repeat) {
       std::string message;
       try {
@@ -656,7 +656,8 @@ TEST(Exchange, ExplainSaysHowAndHowMuch) {
     Exchange halo(world, plan_halo(fields, world.rank()), {array.view});
     const std::string text = halo.explain();
     EXPECT_NE(text.find("schedule: direct"), std::string::npos) << text;
-    EXPECT_NE(text.find("from rank " + std::to_string(1 - world.rank()) + ": 16 bytes in 2 moves"), std::string::npos)
+    EXPECT_NE(text.find("from rank " + std::to_string(1 - world.rank()) + ", direct: 16 bytes in 2 moves"),
+              std::string::npos)
         << text;
   });
 }

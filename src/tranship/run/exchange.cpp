@@ -19,8 +19,9 @@ struct SlotCard {
   std::uint64_t fingerprint = 0;
 };
 
-/// A message that a rank expects: how much, and where the sender puts it when it is staged. Each rank keeps a list of
-/// them, by source, in which the senders look; the place in the list is also the place of the message's word.
+/// A message that a rank expects: how much, and where the sender puts it, which is nowhere when it goes straight to the
+/// array. Each rank keeps a list of them, by source, in which the senders look; the place in the list is also the place
+/// of the message's word.
 struct Arrival {
   Rank source = -1;
   Index bytes = 0;
@@ -46,11 +47,17 @@ struct Message {
   Rank peer = -1;
   Index bytes = 0;
   RealSync::Word* word = nullptr;  // none until the ranks have agreed
-  std::byte* staging = nullptr;    // of a staged send: where its next bytes go while it is lowered
+  bool staged = false;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveList moves;
   bool done = false;
 };
+
+/// Messages with shorter contiguous runs are staged: a line of the peer's memory then crosses between the cores once
+/// for all that it holds, not once for every element (docs/copying.md).
+constexpr Index direct_run_bytes_min = 16;
+/// Smaller ones touch too few lines to be worth a second copy.
+constexpr Index staged_message_bytes_min = 1024;
 
 /// Staging buffers begin on cache lines of their own.
 struct alignas(64) Line {
@@ -125,7 +132,8 @@ struct Exchange::State {
   std::vector<SlotCard> cards;    // by rank, then slot
   std::vector<Arrival> arrivals;  // of receives
   std::unique_ptr<Line[]> inbox;
-  Words words;  // per rank: the epoch that it has entered, then one word for every arrival
+  std::vector<std::byte*> outbox;  // of each staged send: where the bytes that are lowered next go
+  Words words;                     // per rank: the epoch that it has entered, then one word for every arrival
   MoveList fills_before;
   MoveList fills_after;
   MoveList own;                   // from this rank to itself
@@ -144,10 +152,7 @@ struct Exchange::State {
   int exceptions_before = std::uncaught_exceptions();
 
   State(World& w, TransferPlan p, std::vector<StridedView> s, ExchangeOptions options)
-      : world(w),
-        plan(std::move(p)),
-        slots(std::move(s)),
-        schedule(options.schedule == Schedule::automatic ? Schedule::direct : options.schedule) {}
+      : world(w), plan(std::move(p)), slots(std::move(s)), schedule(options.schedule) {}
   /// After this no peer touches this rank's memory any more, and none waits for it for ever.
   ~State() {
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
@@ -155,7 +160,7 @@ struct Exchange::State {
       for (Message& m : *messages)
         if (m.word == nullptr)
           continue;
-        else if (staged())
+        else if (m.staged)
           Mailbox<RealSync>(*m.word).leave(why);
         else
           claim(m).leave(why);
@@ -167,8 +172,12 @@ struct Exchange::State {
   static constexpr int first_message_word = 1;
 
   Rank rank() const { return world.rank(); }
-  bool staged() const { return schedule == Schedule::staged; }
   ElementType type_of(int slot) const { return slots[slot].type; }
+
+  bool any_message(bool staged) const {
+    const auto is = [&](const Message& m) { return m.staged == staged; };
+    return std::any_of(receives.begin(), receives.end(), is) || std::any_of(sends.begin(), sends.end(), is);
+  }
 
   // Setting up.
 
@@ -213,8 +222,12 @@ struct Exchange::State {
     world.all_gather(&cards[std::size_t(rank()) * slots.size()], slots.size() * sizeof(SlotCard), cards.data());
     agree(tried([&] {
       check_layouts();
-      open_messages(votes);
       lower();
+      open_inbox();
+    }));
+    agree(tried([&] {
+      open_messages(votes);
+      lower_staged();
     }));
     // Every send has found its arrival, so equal numbers say that every arrival has its send.
     if (received != sent)
@@ -258,22 +271,12 @@ struct Exchange::State {
     for_each_send([&](const auto& t, int source_slot, int) {
       out[t.peer] = checked_add(out[t.peer], staged_bytes(t, type_of(source_slot)));
     });
-    Index lines = 0;
     for (const auto& [peer, bytes] : in) {
       receives.push_back({.source = peer, .target = rank(), .peer = peer, .bytes = bytes});
       arrivals.push_back({.source = peer, .bytes = bytes});
-      lines = checked_add(lines, lines_of(bytes));
     }
     for (const auto& [peer, bytes] : out)
       sends.push_back({.source = rank(), .target = peer, .peer = peer, .bytes = bytes});
-    if (staged()) {
-      inbox = std::make_unique_for_overwrite<Line[]>(std::size_t(lines));
-      const Line* next = inbox.get();
-      for (Arrival& arrival : arrivals) {
-        arrival.staging = const_cast<std::byte*>(next->bytes);
-        next += lines_of(arrival.bytes);
-      }
-    }
     cards.resize(slots.size() * std::size_t(world.size()));
     for (std::size_t i = 0; i < slots.size(); ++i)
       cards[std::size_t(rank()) * slots.size() + i] = {address_of(slots[i]), plan.slots[i].fingerprint};
@@ -290,6 +293,7 @@ struct Exchange::State {
 
   /// Finds every message's word and, where it is sent and staged, its buffer at the receiver.
   void open_messages(const std::vector<Vote>& votes) {
+    outbox.resize(sends.size());
     for (std::size_t i = 0; i < receives.size(); ++i) receives[i].word = &words.at(rank(), first_message_word + int(i));
     for (Message& m : sends) {
       const Vote& theirs = votes[m.peer];
@@ -300,8 +304,12 @@ struct Exchange::State {
       if (expected != m.bytes)
         throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ",
                     rank(), m.bytes, m.peer, expected);
+      if (m.staged != (arrival->staging != nullptr))
+        throw_error(ErrorCode::mismatch,
+                    "rank {} sends {} bytes to rank {} {}, which expects them {}: their plans differ", rank(), m.bytes,
+                    m.peer, m.staged ? "staged" : "directly", m.staged ? "directly" : "staged");
       m.word = &words.at(m.peer, first_message_word + int(arrival - list));
-      if (staged()) m.staging = static_cast<std::byte*>(reached(m.peer, arrival->staging));
+      if (m.staged) outbox[std::size_t(&m - sends.data())] = static_cast<std::byte*>(reached(m.peer, arrival->staging));
     }
   }
 
@@ -315,44 +323,82 @@ struct Exchange::State {
   }
   SlotAddress address(Rank r, int slot) const {
     SlotAddress out = cards[std::size_t(r) * slots.size() + std::size_t(slot)].address;
-    // Staged messages need of the peer's array its shape only.
-    if (r != rank() && !staged()) out.data = static_cast<std::byte*>(reached(r, out.data));
+    if (r != rank()) out.data = static_cast<std::byte*>(reached(r, out.data));
     return out;
   }
 
+  using Moves = std::vector<LoweredMove>;
+
+  /// All moves, and of each message whether it is staged. Both ends of a message see the same rows and decide alike.
   void lower() {
-    using Moves = std::vector<LoweredMove>;
-    std::vector<std::byte*> staging(receives.size());  // where each message goes on in its buffer
-    for (std::size_t i = 0; i < receives.size(); ++i) staging[i] = arrivals[i].staging;
     std::byte* none = nullptr;
     Moves own_moves, before, after;
     std::vector<Moves> received(receives.size()), sent(sends.size());
     for_each_receive([&](const auto& t, int from, int to) {
-      if (t.peer == rank()) {
-        lower_one(t, type_of(to), address(rank(), from), address(rank(), to), Hop::direct, none, own_moves);
-        return;
-      }
-      const std::size_t i = index_of(receives, t.peer);
-      lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), staged() ? Hop::unpack : Hop::direct,
-                staging[i], received[i]);
+      Moves& moves = t.peer == rank() ? own_moves : received[index_of(receives, t.peer)];
+      lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), Hop::direct, none, moves);
     });
     for_each_send([&](const auto& t, int from, int to) {
-      const std::size_t i = index_of(sends, t.peer);
-      lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), staged() ? Hop::pack : Hop::direct,
-                sends[i].staging, sent[i]);
+      lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), Hop::direct, none,
+                sent[index_of(sends, t.peer)]);
     });
     for (const LocalFill& fill : plan.fills_before)
       lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), before);
     for (const LocalFill& fill : plan.fills_after)
       lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), after);
 
-    const MoveOrder order = accumulates(plan.kind) ? MoveOrder::given : MoveOrder::any;
-    for (std::size_t i = 0; i < receives.size(); ++i) receives[i].moves = {std::move(received[i]), order};
-    for (std::size_t i = 0; i < sends.size(); ++i) sends[i].moves = {std::move(sent[i]), order};
-    own = {std::move(own_moves), order};
+    set_moves(receives, std::move(received));
+    set_moves(sends, std::move(sent));
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages) m.staged = is_staged(m.moves);
+    own = {std::move(own_moves), order()};
     // A fill may copy what an earlier one has filled.
     fills_before = {std::move(before), MoveOrder::given};
     fills_after = {std::move(after), MoveOrder::given};
+  }
+  bool is_staged(const MoveList& direct) const {
+    if (schedule != Schedule::automatic) return schedule == Schedule::staged;
+    return direct.bytes() >= staged_message_bytes_min && direct.summary().run_bytes_mean < direct_run_bytes_min;
+  }
+
+  /// The buffers for what arrives staged.
+  void open_inbox() {
+    Index lines = 0;
+    for (const Message& m : receives)
+      if (m.staged) lines = checked_add(lines, lines_of(m.bytes));
+    inbox = std::make_unique_for_overwrite<Line[]>(std::size_t(lines));
+    Line* next = inbox.get();
+    for (std::size_t i = 0; i < receives.size(); ++i)
+      if (receives[i].staged) {
+        arrivals[i].staging = next->bytes;
+        next += lines_of(receives[i].bytes);
+      }
+  }
+
+  /// Staged messages go by way of their buffers.
+  void lower_staged() {
+    std::vector<std::byte*> from_inbox;
+    for (const Arrival& arrival : arrivals) from_inbox.push_back(arrival.staging);
+    std::vector<Moves> received(receives.size()), sent(sends.size());
+    for_each_receive([&](const auto& t, int from, int to) {
+      const std::size_t i = t.peer == rank() ? receives.size() : index_of(receives, t.peer);
+      if (i < receives.size() && receives[i].staged)
+        lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), Hop::unpack, from_inbox[i], received[i]);
+    });
+    for_each_send([&](const auto& t, int from, int to) {
+      const std::size_t i = index_of(sends, t.peer);
+      if (sends[i].staged)
+        lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), Hop::pack, outbox[i], sent[i]);
+    });
+    set_moves(receives, std::move(received));
+    set_moves(sends, std::move(sent));
+  }
+
+  MoveOrder order() const { return accumulates(plan.kind) ? MoveOrder::given : MoveOrder::any; }
+  /// Messages that `lowered` says nothing of keep their moves.
+  void set_moves(std::vector<Message>& messages, std::vector<Moves> lowered) const {
+    for (std::size_t i = 0; i < messages.size(); ++i)
+      if (!lowered[i].empty()) messages[i].moves = {std::move(lowered[i]), order()};
   }
   static void lower_one(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
   static void lower_one(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
@@ -401,11 +447,11 @@ struct Exchange::State {
   }
 
   bool give(Message& m) {
-    if (staged()) return pack(m);
+    if (m.staged) return pack(m);
     // Only the target adds, in its order.
     return accumulates(plan.kind) ? is_done(m) : copy_direct(m);
   }
-  bool take(Message& m) { return staged() ? unpack(m) : copy_direct(m); }
+  bool take(Message& m) { return m.staged ? unpack(m) : copy_direct(m); }
 
   Claim<RealSync> claim(const Message& m) const {
     return {words.at(m.source, entered_word), words.at(m.target, entered_word), *m.word};
@@ -529,7 +575,8 @@ void Exchange::finish() {
   state_->finish();
 }
 Schedule Exchange::schedule() const noexcept {
-  return state_->schedule;
+  if (!state_->any_message(true)) return Schedule::direct;
+  return state_->any_message(false) ? Schedule::automatic : Schedule::staged;
 }
 const TransferPlan& Exchange::plan() const noexcept {
   return state_->plan;
@@ -537,16 +584,22 @@ const TransferPlan& Exchange::plan() const noexcept {
 
 std::string Exchange::explain() const {
   const State& s = *state_;
-  std::string out = fmt::format("schedule: {}\n", s.schedule == Schedule::direct
-                                                      ? "direct (straight from array to array, by whoever comes second)"
-                                                      : "staged (packed by the sender, unpacked by the receiver)");
-  auto describe = [&](const std::string& what, const MoveList& moves) {
+  const bool any_direct = s.any_message(false), any_staged = s.any_message(true);
+  std::string out =
+      fmt::format("schedule: {}\n", any_direct && any_staged ? "direct and staged, by message"
+                                    : any_staged             ? "staged (packed by the sender, unpacked by the receiver)"
+                                                 : "direct (straight from array to array, by whoever comes second)");
+  if (s.schedule == Schedule::automatic)
+    out += fmt::format("chosen by message: staged from {} bytes on in contiguous runs of less than {} on average\n",
+                       staged_message_bytes_min, direct_run_bytes_min);
+  const auto how = [](const Message& m) { return m.staged ? "staged" : "direct"; };
+  const auto describe = [&](const std::string& what, const MoveList& moves) {
     const MoveList::Summary m = moves.summary();
     out += fmt::format("{}: {} bytes in {} moves, {} walks, contiguous runs of {} bytes and more, {} on average\n",
                        what, moves.bytes(), m.moves, m.walks, m.run_bytes_min, m.run_bytes_mean);
   };
-  for (const Message& m : s.receives) describe(fmt::format("from rank {}", m.peer), m.moves);
-  for (const Message& m : s.sends) describe(fmt::format("to rank {}", m.peer), m.moves);
+  for (const Message& m : s.receives) describe(fmt::format("from rank {}, {}", m.peer, how(m)), m.moves);
+  for (const Message& m : s.sends) describe(fmt::format("to rank {}, {}", m.peer, how(m)), m.moves);
   describe("within this rank", s.own);
   out += fmt::format("stores: {} ({} bytes reach all ranks together, the caches hold {})\n", name_of(s.way.stores),
                      s.traffic, cached_bytes_max());

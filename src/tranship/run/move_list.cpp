@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <tuple>
 
 #include <tranship/run/move_list.hpp>
 
@@ -42,12 +41,27 @@ bool walk_together(const LoweredMove& first, const LoweredMove& other) {
   return other.target - first.target < a.target_strides[row_dim(a)];
 }
 
-Index row_bytes(const LoweredMove& move) {
+/// Bytes that lie together on both sides; of a transpose, along the shorter of the dimensions that are contiguous on
+/// either side.
+Index run_bytes(const LoweredMove& move) {
   if (move.is_indexed) return move.indexed.row_length * move.width;
-  const int last = move.block.dims - 1;
-  const bool rows = last >= 0 && detail::magnitude(move.block.source_strides[last]) == move.width &&
-                    move.block.target_strides[last] == move.block.source_strides[last];
-  return rows ? move.block.extents[last] * move.width : move.width;
+  const CopyBlock& block = move.block;
+  const int last = block.dims - 1;
+  long long run = 1;
+  switch (shape_of(block, move.width)) {
+    case BlockShape::rows:
+      run = block.dims > 0 ? block.extents[last] : 1;
+      break;
+    case BlockShape::tiles:
+      for (int d = 0; d < last; ++d)
+        if (detail::magnitude(block.source_strides[d]) == move.width)
+          run = std::min(block.extents[d], block.extents[last]);
+      break;
+    case BlockShape::empty:
+    case BlockShape::elements:
+      break;
+  }
+  return run * move.width;
 }
 
 }  // namespace
@@ -77,7 +91,7 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
     --walk.loops.dims;
     for (const std::size_t k : together) {
       taken[k] = true;
-      Piece piece{.source = moves[k].source, .target = moves[k].target, .row_bytes = row_bytes(moves[k])};
+      Piece piece{.source = moves[k].source, .target = moves[k].target, .row_bytes = run_bytes(moves[k])};
       std::copy_n(moves[k].block.source_strides, walk.loops.dims, piece.source_strides);
       walk.pieces.push_back(piece);
     }
@@ -131,7 +145,7 @@ MoveList::Summary MoveList::summary() const {
     out.shapes[int(shape)] += bytes;
   };
   for (const LoweredMove& move : moves_)
-    add(move.bytes(), row_bytes(move), move.is_indexed ? BlockShape::elements : shape_of(move.block, move.width));
+    add(move.bytes(), run_bytes(move), move.is_indexed ? BlockShape::elements : shape_of(move.block, move.width));
   for (const Walk& walk : walks_) {
     Index rows = 1;
     for (int d = 0; d < walk.loops.dims; ++d) rows *= walk.loops.extents[d];
