@@ -209,7 +209,7 @@ usage: ./do COMMAND [argument...]
   build [PRESET]      build a preset: release (default), dev, asan, tsan, fuzz
   demo                build, then move a real elevation model between layouts and back
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
-  bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--list]
+  bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
   fuzz [SECONDS]      fuzz each parser in turn, 60 s by default
   tidy [FILE...]      clang-tidy over the sources
   ci                  all that CI runs

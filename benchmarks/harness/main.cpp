@@ -1,6 +1,6 @@
-// tranship-bench NAME... [--json FILE] [--quick] [--no-peers] [--filter TEXT]: runs benchmarks, prints a Markdown
-// table, and writes its rows as JSON. Exit codes: 0, 1 (a benchmark failed), 2 (usage). A target that is missed is a
-// result, not a failure.
+// tranship-bench NAME... [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR]: runs benchmarks, prints a
+// Markdown table, and writes its rows as JSON. Exit codes: 0, 1 (a benchmark failed), 2 (usage). A target that is
+// missed is a result, not a failure.
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -43,6 +43,7 @@ int main(int argc, char** argv) {
       "--quick", [&] { options.effort = bench::Effort::quick; }, "a subset, in under a minute");
   app.add_flag_callback(
       "--no-peers", [&] { options.peers = bench::Peers::left_out; }, "only ours and the limits");
+  app.add_option("--dir", options.scratch, "a folder for large files, which are removed again (build/bench)");
   app.add_option("--filter", options.filter, "only rows with this text in their names");
   app.add_flag_callback(
       "--list", [&] { list_only = true; }, "list the benchmarks");

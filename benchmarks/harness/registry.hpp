@@ -6,6 +6,7 @@
 //   }
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ struct ReportOptions {
   Peers peers = Peers::left_out;
   /// Only rows with this in their names; empty: all.
   std::string filter = {};
+  /// For files of benchmarks, which remove what they make.
+  std::filesystem::path scratch = "build/bench";
 };
 
 /// What a benchmark writes its rows into.
@@ -39,6 +42,7 @@ class Report {
   /// Adds a row to the benchmark that runs; one that is not asked for is dropped. Throws `invalid_use` for a case that
   /// it has already or one without a unit.
   void add(Row row);
+  const std::filesystem::path& scratch() const noexcept { return options_.scratch; }
   League& league() noexcept { return league_; }
 
   const std::vector<Row>& rows() const noexcept { return rows_; }
