@@ -1,9 +1,12 @@
+#include <limits>
 #include <memory>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/fabric/backends.hpp>
+#include <tranship/fabric/machine.hpp>
+#include <tranship/kernels/host_move.hpp>
 
 namespace tranship::cli {
 namespace {
@@ -12,14 +15,32 @@ const char* state_of(const Backend& backend) {
   return backend.state == Backend::State::present ? "present" : "absent";
 }
 
+/// How what no cache holds is moved.
+HostWay large_way() {
+  return host_way(std::numeric_limits<long long>::max());
+}
+
 void print_json() {
   Json backends = Json::array();
   for (const Backend& backend : available_backends())
     backends.push_back({{"name", backend.name}, {"state", state_of(backend)}, {"note", backend.note}});
+  const Machine& machine = this_machine();
   print_document(Json{{"version", TRANSHIP_VERSION},
                       {"build", TRANSHIP_BUILD},
                       {"compiler", TRANSHIP_COMPILER},
-                      {"backends", backends}});
+                      {"backends", backends},
+                      {"machine",
+                       {{"cores", machine.cores},
+                        {"processing_units", machine.processing_units},
+                        {"memory_nodes", machine.memory_nodes},
+                        {"l1_bytes", machine.l1_bytes},
+                        {"l2_bytes", machine.l2_bytes},
+                        {"l3_bytes", machine.l3_bytes},
+                        {"huge_pages", name_of(machine.huge_pages)}}},
+                      {"pinning", name_of(resolved(Pinning::automatic))},
+                      {"simd", name_of(large_way().simd)},
+                      {"large_stores", name_of(large_way().stores)},
+                      {"large_from_bytes", cached_bytes_max() + 1}});
 }
 
 void print_text() {
@@ -27,7 +48,18 @@ void print_text() {
   TextTable table({{"back-end"}, {"state"}, {""}});
   for (const Backend& backend : available_backends())
     table.add({std::string(backend.name), state_of(backend), std::string(backend.note)});
-  print(out + table.text());
+  const Machine& machine = this_machine();
+  TextTable facts({{"machine"}, {""}});
+  facts.add({"cores", fmt::format("{}, with {} hardware threads, on {} memory nodes", machine.cores,
+                                  machine.processing_units, machine.memory_nodes)});
+  facts.add({"caches", fmt::format("{}, {}, {}", human_bytes(machine.l1_bytes), human_bytes(machine.l2_bytes),
+                                   human_bytes(machine.l3_bytes))});
+  facts.add({"huge pages", name_of(machine.huge_pages)});
+  facts.add({"ranks are pinned", fmt::format("{} (TRANSHIP_PIN)", name_of(resolved(Pinning::automatic)))});
+  facts.add({"vectors", name_of(large_way().simd)});
+  facts.add({"stores", fmt::format("plain up to {}, then {} (TRANSHIP_STORES)", human_bytes(cached_bytes_max()),
+                                   name_of(large_way().stores))});
+  print(out + table.text() + "\n" + facts.text());
 }
 
 }  // namespace

@@ -11,10 +11,11 @@ namespace tranship::detail {
 namespace {
 
 /// Runs one rank to its end and posts how it ended; what it threw, if it did.
-std::exception_ptr run_rank(ThreadsShared& shared, Rank rank, std::int64_t timeout_ns,
+std::exception_ptr run_rank(ThreadsShared& shared, Rank rank, int size, Pinning pinning, std::int64_t timeout_ns,
                             FunctionRef<void(World&)> body) noexcept {
   Board& board = shared.board();
   try {
+    pin_rank(pinning, rank, size);
     ThreadsFabric fabric(shared, rank);
     World world(fabric, timeout_ns);
     body(world);
@@ -35,13 +36,16 @@ void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) 
   if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs at least 1 rank, got {}", options.ranks);
   const std::int64_t timeout_ns = options.timeout_ns ? *options.timeout_ns : default_timeout_ns();
 
+  const Pinning pinning = resolved(options.pinning);
+
   ThreadsShared shared(options.ranks);
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(options.ranks));
   std::vector<std::thread> threads;
   threads.reserve(thrown.size());
   for (Rank rank = 0; rank < options.ranks; ++rank) {
     try {
-      threads.emplace_back([&, rank] { thrown[rank] = run_rank(shared, rank, timeout_ns, body); });
+      threads.emplace_back(
+          [&, rank] { thrown[rank] = run_rank(shared, rank, options.ranks, pinning, timeout_ns, body); });
     } catch (const std::system_error& error) {
       // The ranks that run wait for this one: it fails in their eyes, with its name.
       const Error refused = make_error(ErrorCode::no_memory, "cannot start the thread of rank {} of {}: {}", rank,

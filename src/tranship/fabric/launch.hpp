@@ -5,6 +5,7 @@
 #include <optional>
 
 #include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
@@ -13,6 +14,7 @@ struct LaunchOptions {
   int ranks = 1;
   /// The ranks' timeout at the start; default_timeout_ns() where there is none.
   std::optional<std::int64_t> timeout_ns = std::nullopt;
+  Pinning pinning = Pinning::automatic;
 };
 
 namespace detail {

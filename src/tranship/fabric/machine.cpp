@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include <hwloc.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/machine.hpp>
+
+namespace tranship {
+namespace {
+
+/// The processing units that this process may use, and what they share. Kept to the end: threads bind to it.
+hwloc_topology_t topology() {
+  static const hwloc_topology_t loaded = [] {
+    hwloc_topology_t made = nullptr;
+    if (hwloc_topology_init(&made) != 0) return hwloc_topology_t(nullptr);
+    if (hwloc_topology_load(made) == 0) return made;
+    hwloc_topology_destroy(made);
+    return hwloc_topology_t(nullptr);
+  }();
+  return loaded;
+}
+
+int count(hwloc_obj_type_t type) {
+  return topology() ? std::max(0, hwloc_get_nbobjs_by_type(topology(), type)) : 0;
+}
+
+Index cache_bytes(hwloc_obj_type_t type) {
+  const hwloc_obj_t cache = topology() ? hwloc_get_obj_by_type(topology(), type, 0) : nullptr;
+  return cache ? Index(cache->attr->cache.size) : 0;
+}
+
+HugePages huge_pages() {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  for (std::string word; file >> word;) {
+    if (word == "[always]") return HugePages::always;
+    if (word == "[madvise]") return HugePages::on_request;
+  }
+  return HugePages::never;
+}
+
+}  // namespace
+
+const Machine& this_machine() {
+  static const Machine machine{.cores = count(HWLOC_OBJ_CORE),
+                               .processing_units = count(HWLOC_OBJ_PU),
+                               .memory_nodes = count(HWLOC_OBJ_NUMANODE),
+                               .l1_bytes = cache_bytes(HWLOC_OBJ_L1CACHE),
+                               .l2_bytes = cache_bytes(HWLOC_OBJ_L2CACHE),
+                               .l3_bytes = cache_bytes(HWLOC_OBJ_L3CACHE),
+                               .huge_pages = huge_pages()};
+  return machine;
+}
+
+Pinning resolved(Pinning pinning) {
+  if (pinning != Pinning::automatic) return pinning;
+  if (const char* wanted = std::getenv("TRANSHIP_PIN")) {
+    for (const Pinning known : {Pinning::none, Pinning::node, Pinning::core})
+      if (std::string_view(wanted) == name_of(known)) return known;
+    throw_error(ErrorCode::invalid_use, "TRANSHIP_PIN is '{}'; it may be none, node or core", wanted);
+  }
+  return this_machine().memory_nodes > 1 ? Pinning::node : Pinning::none;
+}
+
+void pin_rank(Pinning pinning, int rank, int size) {
+  pinning = resolved(pinning);
+  if (pinning == Pinning::none) return;
+  const hwloc_obj_type_t type = pinning == Pinning::node ? HWLOC_OBJ_NUMANODE : HWLOC_OBJ_CORE;
+  const int places = count(type);
+  if (places == 0) return;
+  // Ranks in a row share a place, or lie in places in a row.
+  const auto place = static_cast<unsigned>(Index(rank) * places / size);
+  if (const hwloc_obj_t object = hwloc_get_obj_by_type(topology(), type, place))
+    hwloc_set_cpubind(topology(), object->cpuset, HWLOC_CPUBIND_THREAD);
+}
+
+const char* name_of(Pinning pinning) {
+  switch (pinning) {
+    case Pinning::automatic:
+      return "automatic";
+    case Pinning::none:
+      break;
+    case Pinning::node:
+      return "node";
+    case Pinning::core:
+      return "core";
+  }
+  return "none";
+}
+
+const char* name_of(HugePages huge_pages) {
+  switch (huge_pages) {
+    case HugePages::never:
+      break;
+    case HugePages::on_request:
+      return "on request";
+    case HugePages::always:
+      return "always";
+  }
+  return "never";
+}
+
+}  // namespace tranship

@@ -1,0 +1,45 @@
+// The machine that this process runs on, as hwloc sees it, and where its ranks run.
+#pragma once
+
+#include <cstdint>
+
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// Where the threads of ranks may run.
+enum class Pinning : std::uint8_t {
+  automatic,  ///< by memory node where there are several, else none; TRANSHIP_PIN (none, node, core) overrides it
+  none,       ///< wherever the system puts them
+  node,       ///< on the cores of one memory node, so that what a rank touches first stays near it
+  core,       ///< on one core, neighbours side by side; for ranks that have the machine to themselves
+};
+
+enum class HugePages : std::uint8_t {
+  never,
+  on_request,  ///< for memory that asks for them, as arrays of 4 MiB and more do
+  always,
+};
+
+struct Machine {
+  int cores = 0;             ///< that this process may run on
+  int processing_units = 0;  ///< hardware threads of these
+  int memory_nodes = 0;
+  /// The caches that the first core sees; 0 where there is none.
+  Index l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
+  HugePages huge_pages = HugePages::never;
+};
+
+/// Looked at once.
+const Machine& this_machine();
+
+/// What `automatic` comes to here. Throws `invalid_use` for a TRANSHIP_PIN that names no pinning.
+Pinning resolved(Pinning pinning);
+/// Binds the calling thread as rank `rank` of `size`. A system that refuses leaves it where it is: pinning is never
+/// needed.
+void pin_rank(Pinning pinning, int rank, int size);
+
+const char* name_of(Pinning pinning);
+const char* name_of(HugePages huge_pages);
+
+}  // namespace tranship
