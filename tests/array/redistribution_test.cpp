@@ -93,6 +93,24 @@ TEST_P(Schedules, APlanIsUsedAgainForArraysOfItsLayoutsOnly) {
   });
 }
 
+TEST(Redistribution, ALargeMessageIsMovedByBothOfItsRanks) {
+  // All cells go from rank 0 to rank 1, and back.
+  launch(2, [](World& world) {
+    const Indices extents = {1024, 700};
+    const Distribution here(extents, Grid({1, 1}, {.ranks = {0}}), {block(), block()});
+    const Distribution there(extents, Grid({1, 1}, {.ranks = {1}}), {block(), block()});
+    const Array<double> a(world, here), b(world, there);
+    Redistribution forth(a, b), back(b, a);
+    for (int turn = 0; turn < 20; ++turn) {
+      a.fill_owned([&](const Indices& cell) { return turn + 700.0 * double(cell[0]) + double(cell[1]); });
+      forth();
+      if (world.rank() == 1)
+        for (Index i = 0; i < 1024 * 700; ++i) ASSERT_EQ(b.data()[i], turn + double(i));
+      back();
+    }
+  });
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Schedules, ::testing::Values(Schedule::direct, Schedule::staged),
                          [](const auto& info) { return info.param == Schedule::direct ? "direct" : "staged"; });
 

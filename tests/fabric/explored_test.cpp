@@ -170,38 +170,39 @@ TEST(ExploredBarrier, canary_one_rank_forgotten) {
 
 enum class Mistake { none, enters_before_its_data_is_final, claims_without_asking, completes_before_copying };
 
-template <class Sync, Mistake mistake = Mistake::none>
+template <class Sync, Mistake mistake = Mistake::none, int parts = 1>
 struct ClaimEpochs {
   static constexpr int fibers = 2;
   static constexpr std::uint64_t epochs = 2;
   typename Sync::Word entered[2], state[2];
-  typename Sync::template Payload<int> source[2], ghost[2];
+  typename Sync::template Payload<int> source[2][parts], ghost[2][parts];
 
-  static int sent(int rank, std::uint64_t epoch) { return 10 * static_cast<int>(epoch) + rank; }
+  static int sent(int rank, int part, std::uint64_t epoch) { return 100 * static_cast<int>(epoch) + 10 * part + rank; }
 
   void run(int me) {
     const int peer = 1 - me;
     // Message m goes from rank m to the other one.
-    Claim<Sync> claims[2] = {{entered[0], entered[1], state[0]}, {entered[1], entered[0], state[1]}};
+    Claim<Sync> claims[2] = {{entered[0], entered[1], state[0], parts}, {entered[1], entered[0], state[1], parts}};
     for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
       if (mistake == Mistake::enters_before_its_data_is_final) enter_epoch(entered[me], epoch);
-      source[me].write(sent(me, epoch));
+      for (int part = 0; part < parts; ++part) source[me][part].write(sent(me, part, epoch));
       if (mistake != Mistake::enters_before_its_data_is_final) enter_epoch(entered[me], epoch);
       for (;;) {
         for (int m : {me, peer}) progress(claims[m], m, epoch);
         if (claims[0].done(epoch) && claims[1].done(epoch)) break;
         Sync::pause();
       }
-      Sync::check(ghost[me].read() == sent(peer, epoch));
+      for (int part = 0; part < parts; ++part) Sync::check(ghost[me][part].read() == sent(peer, part, epoch));
     }
-    Sync::check(state[0].load_acquire() == 2 * epochs && state[1].load_acquire() == 2 * epochs);
   }
   void progress(Claim<Sync>& claim, int message, std::uint64_t epoch) {
     if (mistake != Mistake::claims_without_asking && !claim.ready(epoch)) return;
-    if (!claim.try_claim(epoch)) return;
-    if (mistake == Mistake::completes_before_copying) claim.complete(epoch);
-    ghost[1 - message].write(source[message].read());
-    if (mistake != Mistake::completes_before_copying) claim.complete(epoch);
+    // One part a turn: the other rank may have the next one.
+    const int part = claim.try_claim(epoch);
+    if (part < 0) return;
+    if (mistake == Mistake::completes_before_copying) claim.complete();
+    ghost[1 - message][part].write(source[message][part].read());
+    if (mistake != Mistake::completes_before_copying) claim.complete();
   }
   void check() {}
 };
@@ -209,8 +210,19 @@ struct ClaimEpochs {
 TEST(ExploredClaim, is_right) {
   expect_right<ClaimEpochs<ExploredSync>>({.preemptions = 3, .stale_reads = 1});
 }
+TEST(ExploredClaim, is_right_in_parts) {
+  expect_right<ClaimEpochs<ExploredSync, Mistake::none, 2>>({.preemptions = 2, .stale_reads = 1});
+  expect_right<ClaimEpochs<ExploredSync, Mistake::none, 3>>({.preemptions = 2, .stale_reads = 0});
+}
 TEST(ExploredClaim, is_right_on_threads) {
   expect_right_on_threads<ClaimEpochs<ThreadedSync>>(200);
+  expect_right_on_threads<ClaimEpochs<ThreadedSync, Mistake::none, 3>>(200);
+}
+TEST(ExploredClaim, canaries_in_parts) {
+  expect_caught<ClaimEpochs<RelaxedStoreSync, Mistake::none, 2>>("race");
+  expect_caught<ClaimEpochs<RelaxedLoadSync, Mistake::none, 2>>("race");
+  expect_caught<ClaimEpochs<TornExchangeSync, Mistake::none, 2>>("race");
+  expect_caught<ClaimEpochs<ExploredSync, Mistake::completes_before_copying, 2>>("race");
 }
 TEST(ExploredClaim, canary_relaxed_stores) {
   expect_caught<ClaimEpochs<RelaxedStoreSync>>("race");
@@ -233,13 +245,13 @@ TEST(ExploredClaim, canary_early_completion) {
 
 // Leaving: whoever leaves may free its memory, and the other one is never left waiting.
 
-constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
-
 /// Leaves in the middle of a copy.
 template <class Sync>
 struct ImpatientClaim : Claim<Sync> {
   ImpatientClaim(typename Sync::Word& source, typename Sync::Word& target, typename Sync::Word& state)
       : Claim<Sync>(source, target, state), word(&state) {}
+  using Claim<Sync>::left_bit;
+  using Claim<Sync>::is_being_copied;
   void leave() { word->fetch_add(left_bit); }
   typename Sync::Word* word;
 };
@@ -249,8 +261,8 @@ struct CarelessClaim : ImpatientClaim<Sync> {
   using ImpatientClaim<Sync>::ImpatientClaim;
   void leave() {
     std::uint64_t seen;
-    while ((seen = this->word->load_acquire()) % 2 == 1) Sync::pause();
-    this->word->store_release(seen | left_bit);
+    while (this->is_being_copied(seen = this->word->load_acquire())) Sync::pause();
+    this->word->store_release(seen | this->left_bit);
   }
 };
 /// Forgets what was done.
@@ -260,8 +272,8 @@ struct ForgetfulClaim : ImpatientClaim<Sync> {
   void leave() {
     for (;;) {
       const std::uint64_t seen = this->word->load_acquire();
-      if (seen & left_bit) return;
-      if (seen % 2 == 0 && this->word->compare_exchange(seen, left_bit)) return;
+      if (seen & this->left_bit) return;
+      if (!this->is_being_copied(seen) && this->word->compare_exchange(seen, this->left_bit)) return;
       Sync::pause();
     }
   }
@@ -271,7 +283,7 @@ template <class Sync>
 struct SilentClaim : ImpatientClaim<Sync> {
   using ImpatientClaim<Sync>::ImpatientClaim;
   void leave() {
-    while (this->word->load_acquire() % 2 == 1) Sync::pause();
+    while (this->is_being_copied(this->word->load_acquire())) Sync::pause();
   }
 };
 
@@ -297,9 +309,9 @@ struct ClaimsLeft {
       bool lost = false;
       for (;;) {
         for (int m : {me, peer})
-          if (claims[m].ready(epoch) && claims[m].try_claim(epoch)) {
+          if (claims[m].ready(epoch) && claims[m].try_claim(epoch) >= 0) {
             ghost[1 - m].write(source[m].read());
-            claims[m].complete(epoch);
+            claims[m].complete();
           }
         if (claims[0].done(epoch) && claims[1].done(epoch)) break;
         lost = claims[0].left_before(epoch) || claims[1].left_before(epoch);

@@ -95,6 +95,42 @@ TEST(MoveList, ghosts_on_both_ends_of_a_row_are_one_walk) {
   EXPECT_EQ(summary.run_bytes_mean, 24);
 }
 
+TEST(MoveList, parts_in_any_order_make_up_the_whole) {
+  Random random(2);
+  for (const bool together : {false, true}) {
+    Cube source(40, 90, 80), target(40, 90, 80);
+    std::iota(source.cells.begin(), source.cells.end(), 1.0);
+    std::vector<LoweredMove> moves;
+    const std::vector<std::pair<Index, Index>> columns =
+        together ? std::vector<std::pair<Index, Index>>{{0, 3}, {3, 77}, {77, 80}}
+                 : std::vector<std::pair<Index, Index>>{{0, 80}};
+    for (const auto& [x0, x1] : columns) {
+      const Index at[3] = {0, 0, x0}, extents[3] = {40, 90, x1 - x0};
+      moves.push_back(box_move(source, at, target, at, extents));
+    }
+    const MoveList list(moves, MoveOrder::any);
+    ASSERT_EQ(list.summary().walks, 1);
+    ASSERT_GT(list.parts(), 4) << list.bytes();
+    std::vector<int> parts(std::size_t(list.parts()));
+    std::iota(parts.begin(), parts.end(), 0);
+    std::shuffle(parts.begin(), parts.end(), random);
+    const int last = parts.back();
+    parts.pop_back();
+    for (const int part : parts) list.run_part(part, host_way(0));
+    EXPECT_NE(target.cells, source.cells) << "nothing is left for part " << last;
+    list.run_part(last, host_way(0));
+    EXPECT_EQ(target.cells, source.cells);
+  }
+}
+
+TEST(MoveList, small_lists_have_one_part_and_empty_ones_none_to_do) {
+  EXPECT_EQ(MoveList({}, MoveOrder::any).parts(), 1);
+  MoveList({}, MoveOrder::any).run(host_way(0));
+  Cube cube(2, 2, 2), other(2, 2, 2);
+  const Index zero[3] = {}, extents[3] = {2, 2, 2};
+  EXPECT_EQ(MoveList({box_move(cube, zero, other, zero, extents)}, MoveOrder::any).parts(), 1);
+}
+
 TEST(MoveList, sums_stay_in_their_order) {
   // (big + small) - big is not big + (small - big).
   double source[3] = {1e16, 1.0, -1e16}, target = 0;

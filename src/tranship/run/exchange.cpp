@@ -424,10 +424,12 @@ struct Exchange::State {
     progress();
   }
 
-  /// Moves what can be moved now. Returns true when nothing is left.
+  /// Moves what can be moved now. Returns true when nothing is left. What others cannot do comes first; then this rank
+  /// reads what it wants, which leaves it in the caches that want it; then it helps others to read.
   bool progress() {
     bool all = true;
-    for (Message& m : sends) all &= m.done || give(m);
+    for (Message& m : sends)
+      if (m.staged) all &= m.done || pack(m);
     // In the order of the sources, this rank in its place among them: sums are made in one order, whoever comes first.
     const bool in_order = accumulates(plan.kind);
     for (Message& m : receives) {
@@ -437,6 +439,8 @@ struct Exchange::State {
       if (in_order) return false;
     }
     move_own();
+    for (Message& m : sends)
+      if (!m.staged) all &= m.done || give_direct(m);
     return all;
   }
 
@@ -446,15 +450,12 @@ struct Exchange::State {
     own.run(way);
   }
 
-  bool give(Message& m) {
-    if (m.staged) return pack(m);
-    // Only the target adds, in its order.
-    return accumulates(plan.kind) ? is_done(m) : copy_direct(m);
-  }
+  /// Only the target adds, in its order.
+  bool give_direct(Message& m) { return accumulates(plan.kind) ? is_done(m) : copy_direct(m); }
   bool take(Message& m) { return m.staged ? unpack(m) : copy_direct(m); }
 
   Claim<RealSync> claim(const Message& m) const {
-    return {words.at(m.source, entered_word), words.at(m.target, entered_word), *m.word};
+    return {words.at(m.source, entered_word), words.at(m.target, entered_word), *m.word, m.moves.parts()};
   }
 
   bool is_done(Message& m) {
@@ -466,10 +467,12 @@ struct Exchange::State {
   bool copy_direct(Message& m) {
     if (is_done(m)) return true;
     Claim<RealSync> c = claim(m);
-    if (!c.ready(epoch) || !c.try_claim(epoch)) return false;
-    m.moves.run(way);
-    c.complete(epoch);
-    return m.done = true;
+    if (!c.ready(epoch)) return false;
+    for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
+      m.moves.run_part(part, way);
+      c.complete();
+    }
+    return m.done = c.done(epoch);
   }
 
   bool pack(Message& m) {

@@ -99,7 +99,8 @@ void for_each_product(const std::vector<const std::vector<Run>*>& tables, F&& f)
 
 void lower_product(const std::vector<const std::vector<Run>*>& tables, const std::vector<int>& source_dims,
                    const std::vector<int>& target_dims, const Unit& unit, const SlotAddress& source,
-                   const SlotAddress& target, Hop hop, std::byte*& staging, std::vector<LoweredMove>& moves) {
+                   const SlotAddress& target, int target_slot, Hop hop, std::byte*& staging,
+                   std::vector<LoweredMove>& moves) {
   for_each_product(tables, [&](const Indices& at) {
     LoweredMove out{.move = unit.move,
                     .arithmetic = unit.arithmetic,
@@ -114,11 +115,13 @@ void lower_product(const std::vector<const std::vector<Run>*>& tables, const std
       out.source += run.source * s;
       out.target += run.target * t;
     }
+    out.place = {target_slot, out.target - target.data};
     if (unit.in_parts) append_dimension(out.block, 2, source.part_stride_bytes, target.part_stride_bytes);
     const Index bytes = element_count(out.block) * unit.width;
     if (hop == Hop::pack) {
       out.block = with_dense_target(out.block, unit.width);
       out.target = staging;
+      out.place = {};
     } else if (hop == Hop::unpack) {
       out.block = with_dense_source(out.block, unit.width);
       out.source = staging;
@@ -189,15 +192,25 @@ SlotAddress address_of(const StridedView& view) {
   return out;
 }
 
-void LoweredMove::run(HostWay way) const {
+long long LoweredMove::outermost() const {
+  if (is_indexed) return indexed.count;
+  return block.dims > 0 ? block.extents[0] : 1;
+}
+
+void LoweredMove::run(long long lower, long long upper, HostWay way) const {
   if (is_indexed) {
     IndexedBlock rows = indexed;
-    rows.source_rows = source_rows ? source_rows->data() : nullptr;
-    rows.target_rows = target_rows ? target_rows->data() : nullptr;
-    move_indexed(rows, move, arithmetic, width, source, target);
-  } else {
-    move_on_host(block, move, arithmetic, width, way, source, target);
+    rows.count = upper - lower;
+    rows.source_rows = source_rows ? source_rows->data() + lower : nullptr;
+    rows.target_rows = target_rows ? target_rows->data() + lower : nullptr;
+    move_indexed(rows, move, arithmetic, width, source + (source_rows ? 0 : lower * rows.source_row_stride),
+                 target + (target_rows ? 0 : lower * rows.target_row_stride));
+    return;
   }
+  CopyBlock part = block;
+  if (block.dims > 0) part.extents[0] = upper - lower;
+  move_on_host(part, move, arithmetic, width, way, source + lower * part.source_strides[0],
+               target + lower * part.target_strides[0]);
 }
 
 Index LoweredMove::bytes() const {
@@ -210,7 +223,8 @@ void lower_transfer(const Transfer& transfer, ElementType type, const SlotAddres
   std::vector<const std::vector<Run>*> tables;
   for (int k = 0; k < int(group.axes.size()); ++k) tables.push_back(&transfer.runs(k));
   const Unit unit = staged(unit_of(type, move_of(group.map), source, target), hop);
-  lower_product(tables, group.source_dims, group.target_dims, unit, source, target, hop, staging, moves);
+  lower_product(tables, group.source_dims, group.target_dims, unit, source, target, group.target_slot, hop, staging,
+                moves);
 }
 
 void lower_indexed(const IndexedTransfer& transfer, ElementType type, const SlotAddress& source,
@@ -232,12 +246,14 @@ void lower_indexed(const IndexedTransfer& transfer, ElementType type, const Slot
     out.is_indexed = true;
     out.source += part * source.part_stride_bytes;
     out.target += part * target.part_stride_bytes;
+    out.place = {transfer.target_slot, to.empty() ? 0 : to.front()};
     out.indexed = {
         .count = Index(source_rows->size()), .row_length = row, .source_row_stride = 1, .target_row_stride = 1};
     out.source_rows = source_rows;
     out.target_rows = target_rows;
     if (hop == Hop::pack) {
       out.target = staging;
+      out.place = {};
       out.target_rows = nullptr;
       out.indexed.target_row_stride = row * unit.width;
     } else if (hop == Hop::unpack) {
@@ -261,7 +277,7 @@ void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot
   }
   std::byte* staging = nullptr;
   const std::size_t first = moves.size();
-  lower_product(tables, dims, dims, unit, slot, slot, Hop::direct, staging, moves);
+  lower_product(tables, dims, dims, unit, slot, slot, fill.slot, Hop::direct, staging, moves);
   if (fill.kind != LocalFillKind::zero) return;
   static constexpr std::byte zeros[16] = {};
   for (std::size_t i = first; i < moves.size(); ++i) {

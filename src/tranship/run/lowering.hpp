@@ -4,6 +4,7 @@
 // sender's packing is block i of the receiver's unpacking.
 #pragma once
 
+#include <compare>
 #include <memory>
 #include <vector>
 
@@ -28,6 +29,14 @@ struct SlotAddress {
 
 SlotAddress address_of(const StridedView& view);
 
+/// Where a move writes, in terms that do not depend on who looks: the target's slot (or -1 for a staging buffer) and
+/// bytes from its first element (from the front of the buffer).
+struct MovePlace {
+  int slot = -1;
+  Index offset_bytes = 0;
+  friend auto operator<=>(const MovePlace&, const MovePlace&) = default;
+};
+
 /// One strided or indexed move between two bases. In staged messages one of the bases is the staging buffer.
 struct LoweredMove {
   CopyBlock block;
@@ -36,6 +45,7 @@ struct LoweredMove {
   int width = 1;
   std::byte* source = nullptr;
   std::byte* target = nullptr;
+  MovePlace place;
   /// Of an indexed move: the rows; the block does not count then. The lists are kept by the pointer.
   std::shared_ptr<const std::vector<long long>> source_rows;
   std::shared_ptr<const std::vector<long long>> target_rows;
@@ -43,7 +53,10 @@ struct LoweredMove {
   bool is_indexed = false;
 
   /// Makes the move; its stores are ordered before what the caller stores afterwards.
-  void run(HostWay way) const;
+  void run(HostWay way) const { run(0, outermost(), way); }
+  /// The same for [lower, upper) of the outermost loop only: of the block's first dimension, or of the list of rows.
+  void run(long long lower, long long upper, HostWay way) const;
+  long long outermost() const;
   Index bytes() const;
 };
 

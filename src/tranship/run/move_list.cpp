@@ -9,6 +9,10 @@ namespace {
 /// still in the nearest cache.
 constexpr long long rows_together = 16;
 
+/// A part takes tens of microseconds: long enough for the claim to cost nothing, short enough to share.
+constexpr Index part_bytes_min = Index(256) << 10;
+constexpr int parts_max = 256;
+
 /// Whether a move is rows inside at least one loop, and walks its target upward: only then can others walk along.
 bool is_walked_in_rows(const LoweredMove& move) {
   if (move.is_indexed || move.move != Move::copy || move.block.dims < 2) return false;
@@ -24,18 +28,19 @@ int row_dim(const CopyBlock& block) {
 }
 
 /// Where a move begins to write.
-const std::byte* first_target(const LoweredMove& move) {
-  const std::byte* first = move.target;
+MovePlace first_place(const LoweredMove& move) {
+  MovePlace first = move.place;
   if (!move.is_indexed)
     for (int d = 0; d < move.block.dims; ++d)
-      if (move.block.target_strides[d] < 0) first += (move.block.extents[d] - 1) * move.block.target_strides[d];
+      if (move.block.target_strides[d] < 0)
+        first.offset_bytes += (move.block.extents[d] - 1) * move.block.target_strides[d];
   return first;
 }
 
 /// Whether two moves have the same loops around their rows, and their rows lie side by side.
 bool walk_together(const LoweredMove& first, const LoweredMove& other) {
   const CopyBlock &a = first.block, &b = other.block;
-  if (a.dims != b.dims) return false;
+  if (a.dims != b.dims || first.place.slot != other.place.slot) return false;
   for (int d = 0; d <= row_dim(a); ++d)
     if (a.extents[d] != b.extents[d] || a.target_strides[d] != b.target_strides[d]) return false;
   return other.target - first.target < a.target_strides[row_dim(a)];
@@ -71,19 +76,21 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
   for (const LoweredMove& move : moves) bytes_ += move.bytes();
   if (order == MoveOrder::any)
     std::stable_sort(moves.begin(), moves.end(),
-                     [](const LoweredMove& a, const LoweredMove& b) { return first_target(a) < first_target(b); });
+                     [](const LoweredMove& a, const LoweredMove& b) { return first_place(a) < first_place(b); });
 
+  std::vector<Index> entries;
   std::vector<bool> taken(moves.size(), false);
   for (std::size_t i = 0; i < moves.size(); ++i) {
     if (taken[i]) continue;
     std::vector<std::size_t> together = {i};
     if (order == MoveOrder::any && is_walked_in_rows(moves[i])) {
-      const std::byte* end = moves[i].target + moves[i].block.target_strides[row_dim(moves[i].block)];
-      for (std::size_t k = i + 1; k < moves.size() && moves[k].target < end; ++k)
+      MovePlace end = moves[i].place;
+      end.offset_bytes += moves[i].block.target_strides[row_dim(moves[i].block)];
+      for (std::size_t k = i + 1; k < moves.size() && first_place(moves[k]) < end; ++k)
         if (!taken[k] && is_walked_in_rows(moves[k]) && walk_together(moves[i], moves[k])) together.push_back(k);
     }
     if (together.size() == 1) {
-      order_.push_back(Index(moves_.size()));
+      entries.push_back(Index(moves_.size()));
       moves_.push_back(moves[i]);
       continue;
     }
@@ -96,33 +103,79 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
       walk.pieces.push_back(piece);
     }
     walks_.push_back(std::move(walk));
-    order_.push_back(-Index(walks_.size()));
+    entries.push_back(-Index(walks_.size()));
   }
+  cut_into_parts(entries, order == MoveOrder::any ? parts_max : 1);
+}
+
+long long MoveList::outermost(Index entry) const {
+  if (entry < 0) return walks_[-1 - entry].loops.extents[0];
+  return moves_[entry].outermost();
+}
+
+Index MoveList::bytes_of(Index entry) const {
+  if (entry >= 0) return moves_[entry].bytes();
+  const Walk& walk = walks_[-1 - entry];
+  Index bytes = 0;
+  for (const Piece& piece : walk.pieces) bytes += piece.row_bytes;
+  return bytes * element_count(walk.loops);
+}
+
+void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) {
+  const Index parts = std::clamp<Index>(bytes_ / part_bytes_min, 1, parts_max);
+  const Index each = ceil_divide(bytes_, parts);
+  Index filled = 0;  // bytes of the part that is being made
+  for (const Index entry : entries) {
+    const long long extent = outermost(entry);
+    const Index step_bytes = bytes_of(entry) / extent;
+    for (long long at = 0; at < extent;) {
+      const bool last_part = Index(first_stretches_.size()) == parts;
+      const long long fits = last_part ? extent : std::max<Index>(1, ceil_divide(each - filled, step_bytes));
+      const long long upper = std::min(extent, at + fits);
+      stretches_.push_back({entry, at, upper});
+      filled += (upper - at) * step_bytes;
+      at = upper;
+      if (filled >= each && !last_part) {
+        first_stretches_.push_back(stretches_.size());
+        filled = 0;
+      }
+    }
+  }
+  if (first_stretches_.size() == 1 || first_stretches_.back() != stretches_.size())
+    first_stretches_.push_back(stretches_.size());
 }
 
 void MoveList::run(HostWay way) const {
-  for (const Index i : order_) {
-    if (i >= 0)
-      moves_[i].run(way);
-    else
-      run_together(walks_[-1 - i], way);
-  }
+  for (int part = 0; part < parts(); ++part) run_part(part, way);
+}
+
+void MoveList::run_part(int part, HostWay way) const {
+  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i], way);
   order_stores(way);
 }
 
-void MoveList::run_together(const Walk& walk, HostWay way) const {
+void MoveList::run_stretch(const Stretch& stretch, HostWay way) const {
+  const auto& [entry, lower, upper] = stretch;
+  if (entry < 0) return run_together(walks_[-1 - entry], lower, upper, way);
+  moves_[entry].run(lower, upper, way);
+}
+
+void MoveList::run_together(const Walk& walk, long long lower, long long upper, HostWay way) const {
   const CopyBlock& loops = walk.loops;
   const int last = loops.dims - 1;
-  long long at[block_dims_max] = {};
+  long long begin[block_dims_max] = {lower}, end[block_dims_max], at[block_dims_max];
+  std::copy_n(loops.extents, loops.dims, end);
+  end[0] = upper;
+  std::copy_n(begin, loops.dims, at);
   for (;;) {
-    for (long long row = 0; row < loops.extents[last]; row += rows_together) {
+    for (long long row = begin[last]; row < end[last]; row += rows_together) {
       for (const Piece& piece : walk.pieces) {
         long long source = row * piece.source_strides[last], target = row * loops.target_strides[last];
         for (int d = 0; d < last; ++d) {
           source += at[d] * piece.source_strides[d];
           target += at[d] * loops.target_strides[d];
         }
-        copy_rows_on_host({.count = std::min(rows_together, loops.extents[last] - row),
+        copy_rows_on_host({.count = std::min(rows_together, end[last] - row),
                            .row_bytes = piece.row_bytes,
                            .source_stride = piece.source_strides[last],
                            .target_stride = loops.target_strides[last]},
@@ -130,13 +183,13 @@ void MoveList::run_together(const Walk& walk, HostWay way) const {
       }
     }
     int d = last - 1;
-    for (; d >= 0 && ++at[d] == loops.extents[d]; --d) at[d] = 0;
+    for (; d >= 0 && ++at[d] == end[d]; --d) at[d] = begin[d];
     if (d < 0) return;
   }
 }
 
 MoveList::Summary MoveList::summary() const {
-  Summary out{.walks = Index(order_.size())};
+  Summary out{.walks = Index(moves_.size() + walks_.size())};
   Index runs = 0;
   const auto add = [&](Index bytes, Index run_bytes, BlockShape shape) {
     ++out.moves;
@@ -147,9 +200,8 @@ MoveList::Summary MoveList::summary() const {
   for (const LoweredMove& move : moves_)
     add(move.bytes(), run_bytes(move), move.is_indexed ? BlockShape::elements : shape_of(move.block, move.width));
   for (const Walk& walk : walks_) {
-    Index rows = 1;
-    for (int d = 0; d < walk.loops.dims; ++d) rows *= walk.loops.extents[d];
-    for (const Piece& piece : walk.pieces) add(rows * piece.row_bytes, piece.row_bytes, BlockShape::rows);
+    for (const Piece& piece : walk.pieces)
+      add(element_count(walk.loops) * piece.row_bytes, piece.row_bytes, BlockShape::rows);
   }
   out.run_bytes_mean = runs > 0 ? bytes_ / runs : 0;
   return out;

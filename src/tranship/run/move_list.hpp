@@ -24,6 +24,10 @@ class MoveList {
 
   /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
   void run(HostWay way) const;
+  /// Large lists come in parts of about the same size, which several ranks may make at once, each part once. Whoever
+  /// has lowered the same transfers has the same parts. At least one; one for sums.
+  int parts() const noexcept { return int(first_stretches_.size()) - 1; }
+  void run_part(int part, HostWay way) const;
   Index bytes() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
@@ -51,12 +55,23 @@ class MoveList {
     std::vector<Piece> pieces;
   };
 
-  void run_together(const Walk& walk, HostWay way) const;
+  /// Some of the outermost loop of a move or a walk: [lower, upper) of it.
+  struct Stretch {
+    Index entry = 0;  ///< moves_[entry], or walks_[-1 - entry]
+    long long lower = 0;
+    long long upper = 0;
+  };
+
+  long long outermost(Index entry) const;
+  Index bytes_of(Index entry) const;
+  void cut_into_parts(const std::vector<Index>& entries, int parts_max);
+  void run_stretch(const Stretch& stretch, HostWay way) const;
+  void run_together(const Walk& walk, long long lower, long long upper, HostWay way) const;
 
   std::vector<LoweredMove> moves_;  ///< those made alone
   std::vector<Walk> walks_;
-  /// In the order in which they are made: moves_[i], or walks_[-1 - i].
-  std::vector<Index> order_;
+  std::vector<Stretch> stretches_;                  ///< in the order in which they are made
+  std::vector<std::size_t> first_stretches_ = {0};  ///< of each part, and the end
   Index bytes_ = 0;
 };
 
