@@ -14,10 +14,7 @@
 #include <harness/registry.hpp>
 
 #include <tranship/base/fail.hpp>
-#if __has_include(<tranship/kernels/host_move.hpp>)
 #include <tranship/kernels/host_move.hpp>
-#endif
-#include <tranship/kernels/strided_copy.hpp>
 
 namespace {
 
@@ -61,14 +58,9 @@ std::size_t reached_bytes(const Case& c, const long long* strides, long long ste
 }
 
 void move_ours(const Case& c, const CopyBlock& canonical, const unsigned char* source, unsigned char* target) {
-#if __has_include(<tranship/kernels/host_move.hpp>)
-  const HostWay way = host_way(2 * moved_bytes(c));
+  const HostWay way = host_way(moved_bytes(c));
   for (long long b = 0; b < c.blocks; ++b)
     move_on_host(canonical, c.move, c.arithmetic, c.width, way, source + b * c.source_step, target + b * c.target_step);
-#else
-  for (long long b = 0; b < c.blocks; ++b)
-    move(canonical, c.move, c.arithmetic, c.width, source + b * c.source_step, target + b * c.target_step);
-#endif
 }
 
 /// The loops that one writes for a plane of a known element type; rows that lie together are copied by memcpy.

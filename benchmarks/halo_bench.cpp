@@ -29,6 +29,7 @@ struct Case {
 void measure(bench::Report& report, const Case& c) {
   const auto wanted = [&](Freshness freshness) { return report.wants(c.name + ", " + bench::name_of(freshness)); };
   if (std::none_of(c.states.begin(), c.states.end(), wanted)) return;
+  report.announce(c.name);
   bench::Contest contest(report.league().with_ranks(c.work.ranks), c.work, report.contest_options());
   for (const Freshness freshness : c.states) {
     if (!wanted(freshness)) continue;

@@ -25,6 +25,7 @@ struct Case {
 void measure(bench::Report& report, const Case& c) {
   const auto wanted = [&](Freshness freshness) { return report.wants(c.name + ", " + bench::name_of(freshness)); };
   if (!wanted(Freshness::fresh) && !wanted(Freshness::warm)) return;
+  report.announce(c.name);
   bench::Contest contest(report.league().with_ranks(c.work.ranks), c.work, report.contest_options());
   for (const Freshness freshness : {Freshness::fresh, Freshness::warm}) {
     if (!wanted(freshness)) continue;

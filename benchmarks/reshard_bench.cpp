@@ -128,6 +128,7 @@ void measure(bench::Report& report, const std::string& size, const Array& array)
   options.round_ns_min = 1;  // one run is a round
   for (const Case& c : cases) {
     if (!report.wants(name_of(c))) continue;
+    report.announce(name_of(c));
     place.check(c.layout);
     const auto clear = [&] { place.clear(); };
     const auto ns = bench::medians_ns({{[&] { place.reshard(place.parts(), place.target(), c.layout); }, clear},

@@ -35,7 +35,7 @@ int main(int argc, char** argv) {
   CLI::App app("Benchmarks of tranship, each beside its limit and its peers in the same run.", "tranship-bench");
   std::vector<std::string> names;
   std::string json_path;
-  bench::ReportOptions options{.peers = bench::Peers::invited};
+  bench::ReportOptions options{.peers = bench::Peers::invited, .progress = bench::Progress::on_stderr};
   bool list_only = false;
   app.add_option("name", names, "benchmarks to run (see --list)");
   app.add_option("--json", json_path, "write the rows to this file, as a JSON array");

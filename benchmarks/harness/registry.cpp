@@ -26,6 +26,11 @@ ContestOptions Report::contest_options() const {
   return options;
 }
 
+void Report::announce(std::string_view name) const {
+  if (options_.progress == Progress::silent) return;
+  fmt::print(stderr, "tranship-bench: {} s: {}: {}\n", (now_ns() - begin_ns_) / 1'000'000'000, bench_, name);
+}
+
 bool Report::wants(std::string_view name) const {
   return name.find(options_.filter) != std::string_view::npos;
 }

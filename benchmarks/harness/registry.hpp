@@ -20,6 +20,8 @@ namespace tranship::bench {
 /// How much to measure: all cases, or those that answer in seconds.
 enum class Effort { full, quick };
 
+enum class Progress : std::uint8_t { silent, on_stderr };
+
 struct ReportOptions {
   Effort effort = Effort::full;
   Peers peers = Peers::left_out;
@@ -27,6 +29,7 @@ struct ReportOptions {
   std::string filter = {};
   /// For files of benchmarks, which remove what they make.
   std::filesystem::path scratch = "build/bench";
+  Progress progress = Progress::silent;
 };
 
 /// What a benchmark writes its rows into.
@@ -39,6 +42,8 @@ class Report {
   ContestOptions contest_options() const;
   /// Whether a row of this name, or of a name that starts with it, may be asked for: ask before measuring.
   bool wants(std::string_view name) const;
+  /// Says on stderr, when it is to be said, what is measured from now on.
+  void announce(std::string_view name) const;
   /// Adds a row to the benchmark that runs; one that is not asked for is dropped. Throws `invalid_use` for a case that
   /// it has already or one without a unit.
   void add(Row row);
@@ -53,6 +58,7 @@ class Report {
   ReportOptions options_;
   std::string bench_;
   std::vector<Row> rows_;
+  std::int64_t begin_ns_ = now_ns();
   League league_;
 };
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <harness/team.hpp>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,11 +49,13 @@ Team::Team(const TeamOptions& options) : name_(options.name), stage_(contest::St
   process_ = ::fork();
   if (process_ < 0) throw_error(ErrorCode::io, "{}: cannot start {}: error {}", name_, options.program, errno);
   if (process_ == 0) {
-    ::setpgid(0, 0);
+    // A session each, as some launchers make anyway: where the machine is busy, the kernel shares it out by session.
+    ::setsid();
+    // Nobody is left asleep on a stage whose driver is gone; launchers pass it on to their ranks.
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     ::dup2(nothing, 0);
     ::dup2(log_, 1);
     ::dup2(log_, 2);
-    // The helpers of MPI, which look for other machines, are of no use here.
     ::setenv("OMPI_MCA_btl_base_warn_component_unused", "0", 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);
     ::execvp(arguments[0], arguments.data());
