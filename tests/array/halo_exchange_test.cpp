@@ -115,6 +115,38 @@ TEST_P(Halos, KeepTheirArraysAndCanBeMovedInFlight) {
   });
 }
 
+TEST(HaloExchange, AMeasuredScheduleIsSaidAndCanBeRepeated) {
+  launch(3, [](World& world) {
+    const Distribution rows({30, 20}, grid(3, 1), {block().with_overlap(1, 1, EdgePolicy::toroidal), whole()});
+    Array<float> field(world, rows);
+    field.fill_owned([](const Indices& cell) { return float(cell[0]); });
+    HaloExchange tuned({field}, {}, HaloDirection::update, {.schedule = Schedule::measured});
+    for (const char* name : {"measured: automatic", "measured: direct", "measured: staged"})
+      EXPECT_NE(tuned.explain().find(name), std::string::npos) << tuned.explain();
+    HaloExchange again({field}, {}, HaloDirection::update, {.schedule = tuned.schedule()});
+    EXPECT_EQ(again.schedule(), tuned.schedule());
+    for (HaloExchange* halo : {&tuned, &again}) {
+      field(0, 0) = field(11, 0) = -1;
+      (*halo)();
+      EXPECT_EQ(field(0, 0), float((10 * world.rank() + 29) % 30));
+      EXPECT_EQ(field(11, 0), float((10 * world.rank() + 10) % 30));
+    }
+  });
+}
+
+TEST(HaloExchange, MeasuringDoesNotAddUpAnAdjoint) {
+  launch(2, [](World& world) {
+    const Distribution ring({6}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+    Array<double> field(world, ring);
+    for (Index i = 0; i < 5; ++i) field(i) = 1;
+    HaloExchange back({field}, {}, HaloDirection::adjoint, {.schedule = Schedule::measured});
+    back();
+    EXPECT_EQ(field(1), 2);
+    EXPECT_EQ(field(2), 1);
+    EXPECT_EQ(field(0), 0);
+  });
+}
+
 TEST(HaloExchange, ShortRunsAreStagedAndLongOnesGoStraight) {
   // 2 x 2 ranks, a ghost on each side: to the left and the right one cell a row, above and below whole rows.
   launch(4, [](World& world) {

@@ -3,6 +3,7 @@
 #include <map>
 #include <new>
 
+#include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/claim.hpp>
 #include <tranship/fabric/mailbox.hpp>
@@ -38,6 +39,25 @@ struct Vote {
   Index sends = 0;
   Index bytes = 0;  // that reach this rank, its own included
   const Arrival* arrivals = nullptr;
+};
+
+const char* name_of(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::automatic:
+      return "automatic";
+    case Schedule::direct:
+      return "direct";
+    case Schedule::staged:
+      return "staged";
+    case Schedule::measured:
+      break;
+  }
+  return "measured";
+}
+
+struct Measured {
+  Schedule schedule{};
+  std::int64_t ns = 0;
 };
 
 /// What goes from one rank to another in one exchange, as far as this rank is concerned.
@@ -143,6 +163,8 @@ struct Exchange::State {
   Index bytes_in = 0;  // of one exchange, from this rank to itself included
   Index traffic = 0;   // the same, of all ranks together
   HostWay way;
+
+  std::vector<Measured> measured;
 
   std::uint64_t epoch = 0;
   bool in_flight = false;
@@ -254,7 +276,7 @@ struct Exchange::State {
         throw_error(ErrorCode::mismatch,
                     "rank {} runs a plan of kind {} with schedule {} and {} arrays, rank {} one of kind {} with "
                     "schedule {} and {}",
-                    rank(), int(plan.kind), int(schedule), slots.size(), r, int(vote.kind), int(vote.schedule),
+                    rank(), int(plan.kind), name_of(schedule), slots.size(), r, int(vote.kind), name_of(vote.schedule),
                     vote.slots);
     }
     return votes;
@@ -560,9 +582,47 @@ struct Exchange::State {
   }
 };
 
-Exchange::Exchange(World& world, TransferPlan plan, std::vector<StridedView> slots, ExchangeOptions options)
-    : state_(std::make_unique<State>(world, std::move(plan), std::move(slots), options)) {
+namespace {
+
+constexpr Schedule schedules_to_measure[] = {Schedule::automatic, Schedule::direct, Schedule::staged};
+
+/// The median time of an exchange, of the slowest rank. Collective, with one answer on all ranks.
+std::int64_t time_ns(World& world, FunctionRef<void()> exchange) {
+  constexpr int rounds = 7;
+  std::vector<std::int64_t> times;
+  for (int round = 0; round <= rounds; ++round) {
+    world.barrier();
+    const std::int64_t begin = now_ns();
+    exchange();
+    std::int64_t slowest = 0;
+    for (const std::int64_t ns : world.all_gather(now_ns() - begin)) slowest = std::max(slowest, ns);
+    if (round > 0) times.push_back(slowest);  // the first one finds its pages
+  }
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[rounds / 2];
+}
+
+}  // namespace
+
+Exchange::Exchange(World& world, TransferPlan plan, std::vector<StridedView> slots, ExchangeOptions options) {
+  std::vector<Measured> measured;
+  if (options.schedule == Schedule::measured) {
+    options.schedule = Schedule::automatic;
+    if (!accumulates(plan.kind))
+      for (const Schedule schedule : schedules_to_measure) {
+        State candidate(world, plan, slots, {.schedule = schedule});
+        candidate.set_up();
+        measured.push_back({schedule, time_ns(world, [&] {
+                              candidate.start();
+                              candidate.finish();
+                            })});
+      }
+    const auto faster = [](const Measured& a, const Measured& b) { return a.ns < b.ns; };
+    if (!measured.empty()) options.schedule = std::min_element(measured.begin(), measured.end(), faster)->schedule;
+  }
+  state_ = std::make_unique<State>(world, std::move(plan), std::move(slots), options);
   state_->set_up();
+  state_->measured = std::move(measured);
 }
 
 Exchange::~Exchange() = default;
@@ -592,6 +652,8 @@ std::string Exchange::explain() const {
       fmt::format("schedule: {}\n", any_direct && any_staged ? "direct and staged, by message"
                                     : any_staged             ? "staged (packed by the sender, unpacked by the receiver)"
                                                  : "direct (straight from array to array, by whoever comes second)");
+  for (const Measured& m : s.measured)
+    out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
   if (s.schedule == Schedule::automatic)
     out += fmt::format("chosen by message: staged from {} bytes on in contiguous runs of less than {} on average\n",
                        staged_message_bytes_min, direct_run_bytes_min);

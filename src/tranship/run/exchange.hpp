@@ -22,9 +22,13 @@
 namespace tranship {
 
 enum class Schedule : std::uint8_t {
-  automatic,  ///< chosen by the library
+  automatic,  ///< each message direct or staged, by the lengths of its contiguous runs
   direct,     ///< straight from the source's memory to the target's, by whichever side comes second
   staged,     ///< packed by the sender into a buffer of the receiver, unpacked by the receiver in the order of arrival
+  /// The fastest of the others on the arrays given, which the set-up exchanges some times to find out: what the targets
+  /// held is overwritten as by any exchange. Where that would change a sum (adjoints), the same as automatic. The
+  /// choice is what schedule() then says; giving it to the next Exchange of such a plan repeats it without measuring.
+  measured,
 };
 
 struct ExchangeOptions {
@@ -56,6 +60,7 @@ class Exchange {
     finish();
   }
 
+  /// direct or staged when all messages of this rank are, automatic when it has both.
   Schedule schedule() const noexcept;
   const TransferPlan& plan() const noexcept;
   /// How this rank moves what: messages, bytes, moves, run lengths. The first line names the schedule.
