@@ -6,26 +6,13 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/npy.hpp>
+#include <tranship/file/printable.hpp>
 
 namespace tranship {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr char native_order = std::endian::native == std::endian::little ? '<' : '>';
-
-/// Untrusted text for a message: cut, and on one printable line.
-std::string printable(std::string_view text) {
-  constexpr std::size_t length_max = 40;
-  std::string out;
-  for (const char c : text.substr(0, length_max)) {
-    if (c >= ' ' && c <= '~')
-      out += c;
-    else
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
-  }
-  if (text.size() > length_max) out += fmt::format("... ({} bytes)", text.size());
-  return out;
-}
 
 [[noreturn]] void refuse_element(std::string_view descr, std::string_view reason) {
   throw_error(ErrorCode::unsupported,

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <climits>
+#include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
@@ -53,18 +54,24 @@ class Parser {
   ArraySpec layout() {
     const ElementType type = element_type();
     const Indices extents = array_extents();
-    need('@', "'@' and the grid");
-    Grid ranks = grid(extents.size());
-    need(':', "'x', '*', order(...), ranks(...) or ':' and the partitions");
-    std::vector<Partition> partitions = parts(extents, ranks);
+    return placement(type, extents);
+  }
+
+  ArraySpec placement(ElementType type, const Indices& extents) {
+    const std::size_t at = here();
+    const Grid ranks = grid_after_sign(extents.size());
+    const std::vector<Partition> partitions = parts(ranks, &extents);
     auto built = [&](const MemoryLayout& memory) { return Distribution(extents, ranks, partitions, memory); };
-    MemoryLayout memory;
-    if (accept('|')) {
-      memory_layout(memory, type, built);
-    } else if (!at_end()) {
-      expected("'+', ',', '|' or the end");
-    }
-    return {type, built(memory)};
+    const MemoryLayout layout = memory(type, built);
+    return {type, located(at, [&] { return built(layout); })};
+  }
+
+  // Of an array that is not known yet.
+  Grid placement() {
+    Grid ranks = grid_after_sign(std::nullopt);
+    parts(ranks, nullptr);
+    memory(std::nullopt, [](const MemoryLayout&) {});
+    return ranks;
   }
 
  private:
@@ -191,14 +198,21 @@ class Parser {
     return out;
   }
 
-  Grid grid(int dims) {
+  Grid grid_after_sign(std::optional<int> array_dims) {
+    need('@', "'@' and the grid");
+    Grid out = grid(array_dims);
+    need(':', "'x', '*', order(...), ranks(...) or ':' and the partitions");
+    return out;
+  }
+
+  Grid grid(std::optional<int> array_dims) {
     const std::size_t at = here();
     Indices extents;
     do push(extents, "a grid");
     while (accept('x'));
-    if (extents.size() != dims)
-      fail_at(at, ErrorCode::invalid_use,
-              fmt::format("the array has {} dimensions, its grid {}", dims, extents.size()));
+    const int dims = extents.size();
+    if (array_dims && *array_dims != dims)
+      fail_at(at, ErrorCode::invalid_use, fmt::format("the array has {} dimensions, its grid {}", *array_dims, dims));
     GridOptions options;
     if (accept('*')) options.replicas = number();
     Grid out = located(at, [&] { return Grid(extents, options); });
@@ -300,16 +314,16 @@ class Parser {
               fmt::format("a grid of {} parts is given {} ranks", size, options.ranks.size()));
   }
 
-  std::vector<Partition> parts(const Indices& extents, const Grid& ranks) {
+  // `extents` are nullptr where they are not known: then only the words are checked.
+  std::vector<Partition> parts(const Grid& ranks, const Indices* extents) {
     std::vector<Partition> out;
-    for (int d = 0; d < extents.size(); ++d) {
-      if (d > 0) need(',', fmt::format("',' and the partition of dimension {} of {}", d, extents.size()));
+    for (int d = 0; d < ranks.dims(); ++d) {
+      if (d > 0) need(',', fmt::format("',' and the partition of dimension {} of {}", d, ranks.dims()));
       const std::size_t at = here();
       out.push_back(part());
-      located(at, [&] { AxisParts(extents[d], ranks.extents()[d], out.back()); });
+      if (extents) located(at, [&] { AxisParts((*extents)[d], ranks.extents()[d], out.back()); });
     }
-    if (!at_end() && text_[at_] == ',')
-      expected(fmt::format("'|' or the end: {} dimensions have their partitions", extents.size()));
+    if (next_is(',')) expected(fmt::format("'|' or the end: {} dimensions have their partitions", ranks.dims()));
     return out;
   }
 
@@ -387,9 +401,15 @@ class Parser {
     return out;
   }
 
-  // `built` tries the layout after every word, so that an error points at the word that makes it.
+  // What stands at the end. `built` tries the layout after every word, so that an error points at the word that makes
+  // it.
   template <class Built>
-  void memory_layout(MemoryLayout& out, ElementType type, Built&& built) {
+  MemoryLayout memory(std::optional<ElementType> type, Built&& built) {
+    MemoryLayout out;
+    if (!accept('|')) {
+      if (!at_end()) expected("'+', ',', '|' or the end");
+      return out;
+    }
     bool ordered = false, strided = false, spaced = false, aligned = false, moved = false, split = false;
     do {
       const std::size_t at = here();
@@ -404,20 +424,28 @@ class Parser {
       } else if (accept_once("offset", moved)) {
         out.offset = number_in_parentheses();
       } else if (accept_once("split", split)) {
-        if (!is_complex(type))
+        if (type && !is_complex(*type))
           fail_at(at, ErrorCode::invalid_use,
-                  fmt::format("split needs a complex element type, found {}", name_of(type)));
+                  fmt::format("split needs a complex element type, found {}", name_of(*type)));
         out.parts = ComplexParts::split;
       } else {
         expected("order, strides, spacing, align, offset or split");
       }
       located(at, [&] { built(out); });
     } while (!at_end());
+    return out;
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
 };
+
+Parser parser_of(std::string_view text) {
+  if (text.size() > layout_text_bytes_max)
+    fail_at(layout_text_bytes_max, ErrorCode::bad_text,
+            fmt::format("a layout text of {} bytes; at most {} are read", text.size(), layout_text_bytes_max));
+  return Parser(text);
+}
 
 // Runs of three or more ranks in equal steps upward become ranges.
 std::string rank_list(const Grid& grid) {
@@ -510,12 +538,15 @@ std::string text_of(const MemoryLayout& memory) {
 }  // namespace
 
 Result<ArraySpec> try_parse_layout(std::string_view text) {
-  return attempt([&] {
-    if (text.size() > layout_text_bytes_max)
-      fail_at(layout_text_bytes_max, ErrorCode::bad_text,
-              fmt::format("a layout text of {} bytes; at most {} are read", text.size(), layout_text_bytes_max));
-    return Parser(text).layout();
-  });
+  return attempt([&] { return parser_of(text).layout(); });
+}
+
+Result<ArraySpec> try_parse_placement(std::string_view text, ElementType type, const Indices& extents) {
+  return attempt([&] { return parser_of(text).placement(type, extents); });
+}
+
+Result<Grid> try_parse_placement_grid(std::string_view text) {
+  return attempt([&] { return parser_of(text).placement(); });
 }
 
 ArraySpec parse_layout(std::string_view text) {

@@ -25,6 +25,13 @@ Result<ArraySpec> try_parse_layout(std::string_view text);
 /// The same; throws the Error.
 ArraySpec parse_layout(std::string_view text);
 
+/// Reads what stands in a layout text behind type and extents ("@ 4x1 : block, whole") as the layout of an array that
+/// is known from elsewhere. Columns count from the front of `text`.
+Result<ArraySpec> try_parse_placement(std::string_view text, ElementType type, const Indices& extents);
+/// Reads the same without an array: only what is wrong for every array is found. Gives the grid, whose dimensions are
+/// those that an array must have.
+Result<Grid> try_parse_placement_grid(std::string_view text);
+
 /// The canonical text, defaults left out: parse_layout(to_text(x)) == x. Of an indexed distribution it is a summary
 /// that cannot be read back.
 std::string to_text(const ArraySpec& spec);
