@@ -153,6 +153,12 @@ TEST(LayoutJson, ErrorsNameTheKey) {
     EXPECT_THROW(array_spec_from_json(bad.text), Error);
   }
   EXPECT_EQ(try_array_spec_from_json(R"({"type":})").error().column, 9);
+  // Nothing may hide behind a zero byte.
+  const std::string good = R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})";
+  EXPECT_TRUE(try_array_spec_from_json(good));
+  const Result<ArraySpec> zero = try_array_spec_from_json(good + '\0' + good);
+  ASSERT_FALSE(zero);
+  EXPECT_EQ(zero.error().message(), "column 84: not JSON: found something unexpected");
   // A distribution alone has no type.
   const Result<Distribution> typed = try_distribution_from_json(
       R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})");

@@ -244,6 +244,52 @@ TEST(LayoutText, ErrorsPointAtTheColumn) {
   }
 }
 
+TEST(LayoutText, APlacementIsALayoutWithoutItsArray) {
+  const std::string fault = test::first_fault(0.1, [](std::uint64_t seed) -> std::string {
+    const ArraySpec spec = test::random_spec(seed);
+    const std::string text = to_text(spec);
+    const std::string placement = text.substr(text.find('@'));
+    const Result<ArraySpec> placed = try_parse_placement(placement, spec.type, spec.distribution.extents());
+    if (!placed) return placement + ": " + placed.error().message();
+    const Result<Grid> grid = try_parse_placement_grid(placement);
+    if (!grid) return placement + ": " + grid.error().message();
+    return placed.value() == spec && grid.value() == spec.distribution.grid() ? "" : text + " says something else";
+  });
+  EXPECT_EQ(fault, "");
+}
+
+TEST(LayoutText, ErrorsOfAPlacementPointAtTheColumn) {
+  const auto placed = [](const char* text, ElementType type, const Indices& extents) {
+    const Result<ArraySpec> result = try_parse_placement(text, type, extents);
+    return result ? std::string("accepted") : result.error().message();
+  };
+  const auto grid = [](const char* text) {
+    const Result<Grid> result = try_parse_placement_grid(text);
+    return result ? std::string("accepted") : result.error().message();
+  };
+  // What is wrong for every array, and what is wrong for this one alone.
+  const char* const always = "column 15: found 'x'; expected '+', ',', '|' or the end";
+  EXPECT_EQ(placed("@ 4 : block(x)", ElementType::f64, {8}), "column 13: found 'x'; expected low, high or ceil");
+  EXPECT_EQ(grid("@ 4 : block(x)"), "column 13: found 'x'; expected low, high or ceil");
+  EXPECT_EQ(placed(" @ 4 : block   x", ElementType::f64, {8}).substr(10), std::string(always).substr(10));
+  EXPECT_EQ(grid("@ 4 : block   x"), always);
+  EXPECT_EQ(grid("f64[8] @ 4 : block"), "column 1: found 'f64'; expected '@' and the grid");
+  EXPECT_EQ(grid("@ 4 : block, whole"),
+            "column 12: found ','; expected '|' or the end: 1 dimensions have their partitions");
+  EXPECT_EQ(placed("@ 4 : block", ElementType::f64, {8, 8}), "column 3: the array has 2 dimensions, its grid 1");
+  EXPECT_EQ(placed("@ 4 : block", ElementType::f64, {}), "column 3: the array has 0 dimensions, its grid 1");
+  const char* const bounds = "@ 4x1 : block, irregular(0,9)";
+  EXPECT_EQ(placed(bounds, ElementType::f64, {8, 8}),
+            "column 16: irregular bounds go from 0 to 9, must go from 0 to 8");
+  EXPECT_EQ(placed(bounds, ElementType::f64, {8, 9}), "accepted");
+  EXPECT_EQ(grid(bounds), "accepted");
+  EXPECT_EQ(placed("@ 4 : block | split", ElementType::f64, {8}),
+            "column 15: split needs a complex element type, found f64");
+  EXPECT_EQ(grid("@ 4 : block | split"), "accepted");
+  EXPECT_EQ(placed("@ 1x1x1 : whole, whole, whole", ElementType::f64, {1 << 30, 1 << 30, 1 << 30}).substr(0, 10),
+            "column 1: ");
+}
+
 TEST(LayoutText, RefusesEndlessTexts) {
   const Result<ArraySpec> result = try_parse_layout(std::string(layout_text_bytes_max + 1, ' '));
   ASSERT_FALSE(result);

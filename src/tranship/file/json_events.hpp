@@ -46,6 +46,13 @@ class JsonEvents : public nlohmann::json_sax<nlohmann::json> {
   }
 };
 
+/// Reads a document. The lexer takes a zero byte for the end of the text; JSON has none.
+inline void read_json(std::string_view text, JsonEvents& events) {
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos)
+    throw_error(ErrorCode::bad_file, "not JSON at byte {}", zero + 1);
+  nlohmann::json::sax_parse(text, &events);
+}
+
 /// A number that an Index holds; throws `overflow`.
 inline Index index_in_json(std::uint64_t value, std::string_view where) {
   if (value > static_cast<std::uint64_t>(std::numeric_limits<Index>::max()))
@@ -57,7 +64,8 @@ inline Index index_in_json(std::uint64_t value, std::string_view where) {
 inline void refuse_equal(std::vector<std::string_view> names, std::string_view what) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw_error(ErrorCode::bad_file, "{} '{}' is given twice", what, printable(*twice));
+  if (twice != names.end())
+    throw_error(ErrorCode::bad_file, "{} '{}' is given twice", what, printable(*twice, name_chars_max));
 }
 
 /// A string of valid UTF-8 as JSON writes it; throws `invalid_use` for other bytes.

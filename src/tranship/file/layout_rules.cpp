@@ -18,10 +18,10 @@ bool is_space(char c) {
 }
 
 /// Whole on `ranks` ranks.
-Distribution replicas_of(const Indices& extents, Rank ranks) {
+ArraySpec replicas_of(ElementType type, const Indices& extents, Rank ranks) {
   const int dims = extents.size();
-  return Distribution(extents, Grid(Indices::filled(dims, 1), {.replicas = ranks}),
-                      std::vector<Partition>(static_cast<std::size_t>(dims), whole()));
+  return {type, Distribution(extents, Grid(Indices::filled(dims, 1), {.replicas = ranks}),
+                             std::vector<Partition>(static_cast<std::size_t>(dims), whole()))};
 }
 
 }  // namespace
@@ -140,18 +140,19 @@ Result<ArraySpec> LayoutRules::layout_of(std::string_view tensor, ElementType ty
     return make_error(ErrorCode::mismatch,
                       "tensor '{}' matches none of {} rules; a last rule '** = {}' keeps such tensors whole on every "
                       "rank",
-                      printable(tensor), rules_.size(), replicated);
+                      printable(tensor, name_chars_max), rules_.size(), replicated);
   const Rule& rule = rules_[*number];
   const Indices shape = extents.empty() ? Indices{1} : extents;
   Result<ArraySpec> out = attempt([&]() -> ArraySpec {
-    if (rule.placement.empty()) return {type, replicas_of(shape, rule.replicas.value_or(rank_count_))};
-    Result<ArraySpec> placed = try_parse_placement(rule.placement, type, shape);
+    Result<ArraySpec> placed =
+        rule.placement.empty() ? attempt([&] { return replicas_of(type, shape, rule.replicas.value_or(rank_count_)); })
+                               : try_parse_placement(rule.placement, type, shape);
     if (!placed) fail_inside(placed.error(), rule.offset);
     return std::move(placed).value();
   });
   if (out) return out;
-  Error error = make_error(out.error().code(), "tensor '{}' [{}]: {}", printable(tensor), to_string(extents),
-                           out.error().message());
+  Error error = make_error(out.error().code(), "tensor '{}' [{}]: {}", printable(tensor, name_chars_max),
+                           to_string(extents), out.error().message());
   error.column = out.error().column;
   return error;
 }

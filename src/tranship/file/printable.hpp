@@ -8,6 +8,9 @@
 
 namespace tranship {
 
+/// Names of tensors and members are longer than other quotations, and tell the most.
+inline constexpr std::size_t name_chars_max = 160;
+
 /// At most `length_max` bytes of `text`; what is not printable ASCII as \x and two digits.
 inline std::string printable(std::string_view text, std::size_t length_max = 40) {
   std::string out;

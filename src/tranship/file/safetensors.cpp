@@ -43,7 +43,7 @@ Index size_of(ElementType type, const Indices& extents) {
 }
 
 std::string named(const SafetensorsEntry& tensor) {
-  return fmt::format("tensor '{}'", printable(tensor.name));
+  return fmt::format("tensor '{}'", printable(tensor.name, name_chars_max));
 }
 
 /// Keeps what a header says and looks at each tensor alone.
@@ -256,7 +256,7 @@ SafetensorsHeader read(std::span<const std::byte> head, Index file_size_bytes) {
     throw_error(ErrorCode::bad_file, "not a safetensors file: its header begins with '{}', not with '{{'",
                 printable(text.substr(0, 8)));
   HeaderEvents events;
-  nlohmann::json::sax_parse(text, &events);
+  read_json(text, events);
   SafetensorsHeader out = events.finish();
   out.header_bytes = header_bytes;
   const Index data_bytes = check_offsets(out);

@@ -128,11 +128,11 @@ class IndexEvents final : public JsonEvents {
       case Place::end:
         return "the index";
       case Place::index:
-        return fmt::format("the index: '{}'", printable(key_));
+        return fmt::format("the index: '{}'", printable(key_, name_chars_max));
       case Place::metadata:
-        return fmt::format("metadata: '{}'", printable(key_));
+        return fmt::format("metadata: '{}'", printable(key_, name_chars_max));
       case Place::weight_map:
-        return fmt::format("weight_map: '{}'", printable(key_));
+        return fmt::format("weight_map: '{}'", printable(key_, name_chars_max));
     }
     return "";
   }
@@ -141,7 +141,7 @@ class IndexEvents final : public JsonEvents {
     int* seen = key_ == "metadata" ? &metadata_seen_ : key_ == "weight_map" ? &weight_map_seen_ : nullptr;
     if (!seen)
       throw_error(ErrorCode::unsupported, "the index: unknown key '{}', its keys are metadata and weight_map",
-                  printable(key_));
+                  printable(key_, name_chars_max));
     if ((*seen)++ > 0) throw_error(ErrorCode::bad_file, "the index: {} is given twice", key_);
   }
 
@@ -156,7 +156,7 @@ SafetensorsIndex read(std::string_view text) {
     throw_error(ErrorCode::unsupported, "an index of {} bytes: at most {} are read", text.size(),
                 safetensors_index_bytes_max);
   IndexEvents events;
-  nlohmann::json::sax_parse(text, &events);
+  read_json(text, events);
   return events.finish();
 }
 

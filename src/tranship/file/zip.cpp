@@ -163,8 +163,8 @@ void widen(const Bytes& extra, std::string_view name, std::span<std::uint64_t* c
     const Bytes field = extra.part(at + 4, extra.u16(at + 2), "an extra field");
     if (extra.u16(at) == extra64_id) {
       if (field.size() < static_cast<Index>(values.size()) * 8)
-        throw_error(ErrorCode::bad_file, "member '{}': its zip64 field has {} bytes, {} are needed", printable(name),
-                    field.size(), values.size() * 8);
+        throw_error(ErrorCode::bad_file, "member '{}': its zip64 field has {} bytes, {} are needed",
+                    printable(name, name_chars_max), field.size(), values.size() * 8);
       for (std::size_t i = 0; i < values.size(); ++i) *values[i] = field.u64(static_cast<Index>(i) * 8);
       return;
     }
@@ -178,8 +178,9 @@ void check_sizes(const ZipMember& member) {
   const bool lies = (member.method == ZipMethod::stored && member.cipher == ZipCipher::none && size != packed) ||
                     (member.method == ZipMethod::deflated && size / inflation_max > packed + inflation_slack_bytes);
   if (lies)
-    throw_error(ErrorCode::bad_file, "member '{}': {} bytes cannot come from {} {} ones", printable(member.name), size,
-                packed, member.method == ZipMethod::stored ? "stored" : "deflated");
+    throw_error(ErrorCode::bad_file, "member '{}': {} bytes cannot come from {} {} ones",
+                printable(member.name, name_chars_max), size, packed,
+                member.method == ZipMethod::stored ? "stored" : "deflated");
 }
 
 /// Reads the entry at `at` and moves behind it.
@@ -201,8 +202,8 @@ Entry read_entry(const Bytes& directory, Index& at) {
     if (*value == max32) narrow[narrow_count++] = value;
   widen(extra, name, std::span(narrow).first(narrow_count));
   if (const unsigned disk = fixed.u16(34); disk != 0 && disk != max16)
-    throw_error(ErrorCode::unsupported, "an archive of several disks: member '{}' is on disk {}", printable(name),
-                disk);
+    throw_error(ErrorCode::unsupported, "an archive of several disks: member '{}' is on disk {}",
+                printable(name, name_chars_max), disk);
   Entry out{.member = {.name = std::string(name),
                        .method = static_cast<ZipMethod>(fixed.u16(10)),
                        .cipher = fixed.u16(8) & encrypted_flags ? ZipCipher::encrypted : ZipCipher::none,
@@ -218,13 +219,14 @@ Entry read_entry(const Bytes& directory, Index& at) {
 /// directory begins.
 void locate_data(const Bytes& archive, Index limit, Entry& entry) {
   const Bytes members = archive.part(0, limit, "the members");
-  const std::string what = fmt::format("member '{}'", printable(entry.member.name));
+  const std::string what = fmt::format("member '{}'", printable(entry.member.name, name_chars_max));
   const Bytes header = members.part(entry.header_offset, local_bytes, what);
   if (header.u32(0) != local_signature)
     throw_error(ErrorCode::bad_file, "{}: no header at offset {}, where the directory says", what, entry.header_offset);
   const Index name_bytes = header.u16(26), extra_bytes = header.u16(28);
   const std::string_view name = members.part(entry.header_offset + local_bytes, name_bytes, what).text();
-  if (name != entry.member.name) throw_error(ErrorCode::bad_file, "{}: its header says '{}'", what, printable(name));
+  if (name != entry.member.name)
+    throw_error(ErrorCode::bad_file, "{}: its header says '{}'", what, printable(name, name_chars_max));
   if (header.u16(8) != static_cast<std::uint16_t>(entry.member.method))
     throw_error(ErrorCode::bad_file, "{}: method {} in the directory, {} in its header", what,
                 static_cast<std::uint16_t>(entry.member.method), header.u16(8));
@@ -242,7 +244,8 @@ void refuse_overlap(const std::vector<Entry>& entries) {
     const Index end = before.data_offset_bytes + before.data_bytes;
     if (end > by_offset[i]->header_offset)
       throw_error(ErrorCode::bad_file, "members '{}' and '{}' overlap: one ends at {}, the other begins at {}",
-                  printable(before.name), printable(by_offset[i]->member.name), end, by_offset[i]->header_offset);
+                  printable(before.name, name_chars_max), printable(by_offset[i]->member.name), end,
+                  by_offset[i]->header_offset);
   }
 }
 
@@ -251,7 +254,8 @@ void refuse_equal_names(const std::vector<ZipMember>& members) {
   for (const ZipMember& member : members) names.push_back(member.name);
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
-  if (twice != names.end()) throw_error(ErrorCode::bad_file, "two members are named '{}'", printable(*twice));
+  if (twice != names.end())
+    throw_error(ErrorCode::bad_file, "two members are named '{}'", printable(*twice, name_chars_max));
 }
 
 std::vector<ZipMember> read_directory(std::span<const std::byte> bytes) {
@@ -283,15 +287,15 @@ std::vector<ZipMember> read_directory(std::span<const std::byte> bytes) {
 /// The packed bytes, if they are packed in a way that is read.
 std::span<const std::byte> packed_bytes(std::span<const std::byte> archive, const ZipMember& member) {
   if (member.cipher != ZipCipher::none)
-    throw_error(ErrorCode::unsupported, "member '{}' is encrypted", printable(member.name));
+    throw_error(ErrorCode::unsupported, "member '{}' is encrypted", printable(member.name, name_chars_max));
   if (member.method != ZipMethod::stored && member.method != ZipMethod::deflated)
     throw_error(ErrorCode::unsupported, "member '{}' is packed by method {}: 0 (stored) and 8 (deflated) are read",
-                printable(member.name), static_cast<std::uint16_t>(member.method));
+                printable(member.name, name_chars_max), static_cast<std::uint16_t>(member.method));
   const Index size = static_cast<Index>(archive.size());
   if (member.data_offset_bytes < 0 || member.data_bytes < 0 || member.data_offset_bytes > size ||
       member.data_bytes > size - member.data_offset_bytes)
     throw_error(ErrorCode::invalid_use, "member '{}' has {} bytes at offset {} of another archive, this one has {}",
-                printable(member.name), member.data_bytes, member.data_offset_bytes, size);
+                printable(member.name, name_chars_max), member.data_bytes, member.data_offset_bytes, size);
   return archive.subspan(static_cast<std::size_t>(member.data_offset_bytes),
                          static_cast<std::size_t>(member.data_bytes));
 }
@@ -312,14 +316,14 @@ class CheckedSink {
   void finish() const {
     if (bytes_ != member_.size_bytes) refuse_length(fmt::format("{}", bytes_));
     if (crc_ != member_.crc32)
-      throw_error(ErrorCode::bad_file, "member '{}': CRC {:08x}, the directory says {:08x}", printable(member_.name),
-                  crc_, member_.crc32);
+      throw_error(ErrorCode::bad_file, "member '{}': CRC {:08x}, the directory says {:08x}",
+                  printable(member_.name, name_chars_max), crc_, member_.crc32);
   }
 
  private:
   [[noreturn]] void refuse_length(std::string_view found) const {
     throw_error(ErrorCode::bad_file, "member '{}': the directory says {} bytes, its data gives {}",
-                printable(member_.name), member_.size_bytes, found);
+                printable(member_.name, name_chars_max), member_.size_bytes, found);
   }
 
   const ZipMember& member_;
@@ -362,15 +366,16 @@ void inflate_to(std::span<const std::byte> packed, const ZipMember& member, Chec
     stream.avail_out = static_cast<uInt>(chunk.size());
     state = ::inflate(&stream, Z_NO_FLUSH);
     sink.take(std::span(chunk).first(chunk.size() - stream.avail_out));
-    if (state == Z_MEM_ERROR) throw_error(ErrorCode::no_memory, "no memory to inflate member '{}'", member.name);
+    if (state == Z_MEM_ERROR)
+      throw_error(ErrorCode::no_memory, "no memory to inflate member '{}'", printable(member.name, name_chars_max));
     // Z_BUF_ERROR: nothing is left to read.
     if (state != Z_OK && state != Z_STREAM_END)
-      throw_error(ErrorCode::bad_file, "member '{}': {}", printable(member.name),
+      throw_error(ErrorCode::bad_file, "member '{}': {}", printable(member.name, name_chars_max),
                   state == Z_BUF_ERROR ? "its deflated data is cut" : "its data is not deflated");
   }
   if (const std::size_t rest = stream.avail_in + packed.size(); rest > 0)
-    throw_error(ErrorCode::bad_file, "member '{}': {} bytes after the end of its deflated data", printable(member.name),
-                rest);
+    throw_error(ErrorCode::bad_file, "member '{}': {} bytes after the end of its deflated data",
+                printable(member.name, name_chars_max), rest);
 }
 
 }  // namespace
@@ -390,7 +395,7 @@ Result<std::span<const std::byte>> stored_zip_bytes(std::span<const std::byte> a
     const std::span<const std::byte> packed = packed_bytes(archive, member);
     if (member.method != ZipMethod::stored)
       throw_error(ErrorCode::unsupported, "member '{}' is deflated: its bytes do not lie in the archive",
-                  printable(member.name));
+                  printable(member.name, name_chars_max));
     return packed;
   });
 }

@@ -248,13 +248,18 @@ Json parse_json(std::string_view text) {
     }
     return true;
   };
+  const auto not_json = [&](std::size_t column) {
+    Error out = make_error(ErrorCode::bad_text, "column {}: not JSON: found {}", column,
+                           column > text.size() ? "the end" : "something unexpected");
+    out.column = static_cast<std::int64_t>(column);
+    return out;
+  };
+  // The lexer takes a zero byte for the end of the text; JSON has none.
+  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) throw not_json(zero + 1);
   try {
     return Json::parse(text, check_keys);
   } catch (const Json::parse_error& error) {
-    Error out = make_error(ErrorCode::bad_text, "column {}: not JSON: found {}", error.byte,
-                           error.byte > text.size() ? "the end" : "something unexpected");
-    out.column = static_cast<std::int64_t>(error.byte);
-    throw out;
+    throw not_json(error.byte);
   } catch (const Json::out_of_range&) {
     throw_error(ErrorCode::bad_text, "a number of the JSON text is too large");
   }
