@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <tranship/run/move_list.hpp>
 
@@ -74,20 +75,24 @@ Index run_bytes(const LoweredMove& move) {
 MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
   std::erase_if(moves, [](const LoweredMove& move) { return move.bytes() == 0; });
   for (const LoweredMove& move : moves) bytes_ += move.bytes();
-  if (order == MoveOrder::any)
-    std::stable_sort(moves.begin(), moves.end(),
-                     [](const LoweredMove& a, const LoweredMove& b) { return first_place(a) < first_place(b); });
+  // Moves are large, so their numbers are sorted; those that begin at one place stay in the order in which they came.
+  std::vector<std::pair<MovePlace, std::size_t>> places;
+  for (const LoweredMove& move : moves) places.emplace_back(first_place(move), places.size());
+  if (order == MoveOrder::any) std::sort(places.begin(), places.end());
 
   std::vector<Index> entries;
   std::vector<bool> taken(moves.size(), false);
-  for (std::size_t i = 0; i < moves.size(); ++i) {
+  for (std::size_t p = 0; p < places.size(); ++p) {
+    const std::size_t i = places[p].second;
     if (taken[i]) continue;
     std::vector<std::size_t> together = {i};
     if (order == MoveOrder::any && is_walked_in_rows(moves[i])) {
       MovePlace end = moves[i].place;
       end.offset_bytes += moves[i].block.target_strides[row_dim(moves[i].block)];
-      for (std::size_t k = i + 1; k < moves.size() && first_place(moves[k]) < end; ++k)
-        if (!taken[k] && is_walked_in_rows(moves[k]) && walk_together(moves[i], moves[k])) together.push_back(k);
+      for (std::size_t q = p + 1; q < places.size() && places[q].first < end; ++q)
+        if (const std::size_t k = places[q].second;
+            !taken[k] && is_walked_in_rows(moves[k]) && walk_together(moves[i], moves[k]))
+          together.push_back(k);
     }
     if (together.size() == 1) {
       entries.push_back(Index(moves_.size()));
