@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 #include <fcntl.h>
 #include <harness/team.hpp>
@@ -44,6 +47,10 @@ Team::Team(const TeamOptions& options) : name_(options.name), stage_(contest::St
   for (std::string& word : line) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 
+  // Launchers that start at once must not meet in one folder: Open MPI's clear each other's away.
+  char folder[] = "/tmp/tranship-bench-XXXXXX";
+  if (!::mkdtemp(folder)) throw_error(ErrorCode::io, "{}: cannot make '{}': error {}", name_, folder, errno);
+  folder_ = folder;
   log_ = ::memfd_create("log", MFD_CLOEXEC);
   const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   process_ = ::fork();
@@ -56,6 +63,7 @@ Team::Team(const TeamOptions& options) : name_(options.name), stage_(contest::St
     ::dup2(nothing, 0);
     ::dup2(log_, 1);
     ::dup2(log_, 2);
+    ::setenv("TMPDIR", folder, 1);
     ::setenv("OMPI_MCA_btl_base_warn_component_unused", "0", 1);
     ::setenv("OMP_NUM_THREADS", "1", 1);
     ::execvp(arguments[0], arguments.data());
@@ -75,6 +83,8 @@ Team::~Team() {
     if (!ended) kill_all();
   }
   ::close(log_);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
 }
 
 void Team::kill_all() {

@@ -62,6 +62,7 @@ class Team final : public Contender {
   void kill_all();
 
   std::string name_;
+  std::string folder_;  ///< for what launchers leave in TMPDIR
   contest::StageMemory stage_;
   int log_ = -1;
   int process_ = -1;
