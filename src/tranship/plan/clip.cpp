@@ -1,0 +1,72 @@
+#include <algorithm>
+
+#include <tranship/plan/clip.hpp>
+
+namespace tranship {
+namespace {
+
+/// The numbers n of [0, count) for which first + n * step lies in `within`: an interval, as the steps are even.
+Interval numbers_within(Index first, Index step, Index count, Interval within) {
+  if (step == 0) return within.contains(first) ? Interval{0, count} : Interval{};
+  if (step < 0) {
+    // Seen from the other side the steps go up.
+    first = -first;
+    step = -step;
+    within = {1 - within.upper, 1 - within.lower};
+  }
+  return intersect({0, count}, {ceil_divide(within.lower - first, step), ceil_divide(within.upper - first, step)});
+}
+
+/// The cells `cells` of the repeats `repeats`.
+Run cut(const Run& run, Interval repeats, Interval cells) {
+  Run out = run;
+  out.source += repeats.lower * run.source_pitch + cells.lower * run.source_step;
+  out.target += repeats.lower * run.target_pitch + cells.lower * run.target_step;
+  out.length = cells.length();
+  out.count = repeats.length();
+  return out;
+}
+
+/// From the lowest to the highest offset of the cells of one repeat, or of the repeats.
+Interval reach(Index count, Index step) {
+  const Index last = (count - 1) * step;
+  return {std::min<Index>(0, last), std::max<Index>(0, last)};
+}
+
+Interval hull(Index first, Interval cells, Interval repeats) {
+  return {first + cells.lower + repeats.lower, first + cells.upper + repeats.upper + 1};
+}
+
+}  // namespace
+
+void clip(const Run& run, Interval target, std::vector<Run>& out) {
+  if (run.length <= 0 || run.count <= 0 || target.empty()) return;
+  const auto append_cut = [&](Interval repeats) {
+    const Index first = run.target + repeats.lower * run.target_pitch;
+    const Interval cells = numbers_within(first, run.target_step, run.length, target);
+    if (!cells.empty()) out.push_back(cut(run, repeats, cells));
+  };
+  if (run.target_pitch == 0) return append_cut({0, run.count});
+
+  const Interval cells = reach(run.length, run.target_step);
+  const auto repeats_with = [&](Index lower, Index upper) {
+    return numbers_within(run.target, run.target_pitch, run.count, {lower, upper});
+  };
+  const Interval touched = repeats_with(target.lower - cells.upper, target.upper - cells.lower);
+  if (touched.empty()) return;
+  Interval whole = intersect(touched, repeats_with(target.lower - cells.lower, target.upper - cells.upper));
+  if (whole.empty()) whole = {touched.upper, touched.upper};
+  for (Index k = touched.lower; k < whole.lower; ++k) append_cut({k, k + 1});
+  if (!whole.empty()) out.push_back(cut(run, whole, {0, run.length}));
+  for (Index k = whole.upper; k < touched.upper; ++k) append_cut({k, k + 1});
+}
+
+Interval source_hull(const Run& run) noexcept {
+  return hull(run.source, reach(run.length, run.source_step), reach(run.count, run.source_pitch));
+}
+
+Interval target_hull(const Run& run) noexcept {
+  return hull(run.target, reach(run.length, run.target_step), reach(run.count, run.target_pitch));
+}
+
+}  // namespace tranship
