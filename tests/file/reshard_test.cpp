@@ -106,9 +106,25 @@ std::string part_fault(const std::string& file, const ArraySpec& spec, Rank rank
   return fmt::format("{} differs at byte {} ({} and {} bytes)", file, at, found.size(), expected.size());
 }
 
+/// CRC-32 bit by bit, as its definition says.
+std::uint32_t plain_crc32(const std::string& bytes) {
+  std::uint32_t crc = ~0u;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+  }
+  return ~crc;
+}
+
 std::string directory_fault(const std::string& path, const ArraySpec& spec, const std::string& descr,
                             const test::Global& values) {
-  const Manifest manifest = read_manifest(path).value();
+  Manifest manifest = read_manifest(path).value();
+  for (std::size_t i = 0; i < manifest.files.size(); ++i) {
+    const std::string bytes = read_text(path + "/" + manifest.files[i]);
+    if (manifest.checksums.empty() || manifest.checksums[i] != plain_crc32(bytes))
+      return "another checksum than that of " + manifest.files[i];
+  }
+  manifest.checksums.clear();
   if (!(manifest == make_manifest(spec, descr))) return "the manifest says something else";
   for (const Rank rank : spec.distribution.grid().ranks())
     if (std::string fault = part_fault(path + "/" + part_name(rank), spec, rank, descr, values); !fault.empty())
@@ -887,7 +903,7 @@ TEST(Reshard, AProgressThatThrowsStopsIt) {
   prepare_folder(folder);
   const auto before = snapshot(folder);
   const auto stop = [](const ReshardProgress& progress) {
-    if (progress.parts_done == 1) throw std::runtime_error("enough");
+    if (progress.parts_done >= 1) throw std::runtime_error("enough");
   };
   EXPECT_THROW(reshard({.source = folder.path("a.npy"),
                         .target = folder.path("old"),
@@ -900,7 +916,7 @@ TEST(Reshard, AProgressThatThrowsStopsIt) {
 /// Changes one byte of a file in the target that is being written.
 void spoil(const TemporaryFolder& folder, const std::string& file, Index byte_from_end) {
   for (const std::string& name : folder.names())
-    if (name.find(".partial-") != std::string::npos && name.ends_with(file)) {
+    if (name.find(".partial/") != std::string::npos && name.ends_with(file)) {
       std::fstream out(folder.path(name), std::ios::binary | std::ios::in | std::ios::out);
       out.seekg(-byte_from_end, std::ios::end);
       const char old = char(out.peek());
@@ -953,8 +969,14 @@ TEST(Reshard, VerifyFindsEveryKindOfFault) {
       write_whole(folder.path("a.npy"), ElementType::i16, {6});
       reshard({.source = folder.path("a.npy"), .target = folder.path("b"), .to = parse_layout("i16[6] @ 6 : block")});
       const auto before = snapshot(folder);
-      const auto interfere = [&](const ReshardProgress& progress) {
-        if (progress.parts_done < progress.parts_total || progress.bytes_done < progress.bytes_total) return;
+      // The manifest is there when all is written.
+      bool spoiled = false;
+      const auto interfere = [&](const ReshardProgress&) {
+        const auto names = folder.names();
+        const bool written = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+          return name.find(".partial/") != std::string::npos && name.ends_with("manifest.json");
+        });
+        if (!written || std::exchange(spoiled, true)) return;
         spoil(folder, c.file, c.byte_from_end);
       };
       const Result<ReshardReport> report = attempt([&] {

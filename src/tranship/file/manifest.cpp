@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include <tranship/base/fail.hpp>
@@ -32,18 +33,34 @@ void check_descr(const std::string& descr, ElementType type) {
                 name_of(element.value().type), name_of(type));
 }
 
-std::vector<std::string> read_files(const Json& parts, const Distribution& distribution) {
+std::uint32_t checksum_of(const std::string& text, std::string_view where) {
+  std::uint32_t out = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
+  if (text.size() != 8 || failure != std::errc() || end != text.data() + text.size())
+    throw_error(ErrorCode::bad_file, "{}: expected 8 hexadecimal digits, found {} characters", where, text.size());
+  return out;
+}
+
+/// Takes files and checksums of the parts.
+void read_parts(const Json& parts, Manifest& out) {
+  const Distribution& distribution = out.spec.distribution;
   const Grid& grid = distribution.grid();
   if (!parts.is_array()) throw_error(ErrorCode::bad_file, "parts: expected an array");
   if (static_cast<Index>(parts.size()) != grid.size())
     throw_error(ErrorCode::bad_file, "the manifest lists {} parts, its layout has {}", parts.size(), grid.size());
-  std::vector<std::string> files(parts.size());
+  std::vector<std::string>& files = out.files;
+  files.resize(parts.size());
+  out.checksums.resize(parts.size());
+  bool any_checksum = false;
   std::set<std::string> seen;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     JsonObject part(parts[i], fmt::format("parts[{}]", i));
     const Index rank = index_of(part.at("rank"), part.path("rank"));
     const std::string& file = word_of(part.at("file"), part.path("file"));
     const Indices shape = indices_of(part.at("shape"), part.path("shape"));
+    std::optional<std::uint32_t> checksum;
+    if (const Json* value = part.find("crc32"))
+      checksum = checksum_of(word_of(*value, part.path("crc32")), part.path("crc32"));
     part.finish();
     const std::optional<Index> ordinal =
         rank >= 0 && rank < grid.world_size_min() ? grid.ordinal_of(static_cast<Rank>(rank)) : std::nullopt;
@@ -59,8 +76,10 @@ std::vector<std::string> read_files(const Json& parts, const Distribution& distr
       throw_error(ErrorCode::bad_file, "{}: the manifest says [{}], its layout gives rank {} [{}]", part.path("shape"),
                   to_string(shape), rank, to_string(needed));
     files[*ordinal] = file;
+    out.checksums[*ordinal] = checksum;
+    any_checksum |= checksum.has_value();
   }
-  return files;
+  if (!any_checksum) out.checksums.clear();
 }
 
 Manifest read(std::string_view text) {
@@ -71,11 +90,11 @@ Manifest read(std::string_view text) {
   const Index found = index_of(object.at("tranship_manifest"), "tranship_manifest");
   if (found != version)
     throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
-  Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}};
+  Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}, {}};
   word_of(object.at("layout_text"), "layout_text");
   stored_order(out.spec);
   check_descr(out.descr, out.spec.type);
-  out.files = read_files(object.at("parts"), out.spec.distribution);
+  read_parts(object.at("parts"), out);
   object.finish();
   return out;
 }
@@ -107,7 +126,7 @@ NpyOrder stored_order(const ArraySpec& spec) {
 
 Manifest make_manifest(const ArraySpec& spec, std::string descr) {
   stored_order(spec);
-  Manifest out{spec, std::move(descr), {}};
+  Manifest out{spec, std::move(descr), {}, {}};
   for (const Rank rank : spec.distribution.grid().ranks()) out.files.push_back(part_name(rank));
   return out;
 }
@@ -117,10 +136,14 @@ std::string format_manifest(const Manifest& manifest) {
   std::vector<Rank> ranks = distribution.grid().ranks();
   std::sort(ranks.begin(), ranks.end());
   std::string parts;
-  for (const Rank rank : ranks)
-    parts += fmt::format("{}\n    {{\"rank\": {}, \"file\": {}, \"shape\": [{}]}}", parts.empty() ? "" : ",", rank,
-                         Json(manifest.files[*distribution.grid().ordinal_of(rank)]).dump(),
-                         to_string(distribution.local_extents(rank)));
+  for (const Rank rank : ranks) {
+    const Index ordinal = *distribution.grid().ordinal_of(rank);
+    parts += fmt::format("{}\n    {{\"rank\": {}, \"file\": {}, \"shape\": [{}]", parts.empty() ? "" : ",", rank,
+                         Json(manifest.files[ordinal]).dump(), to_string(distribution.local_extents(rank)));
+    if (!manifest.checksums.empty() && manifest.checksums[ordinal])
+      parts += fmt::format(", \"crc32\": \"{:08x}\"", *manifest.checksums[ordinal]);
+    parts += '}';
+  }
   return fmt::format(
       "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n  \"parts\": "
       "[{}\n  ]\n}}\n",

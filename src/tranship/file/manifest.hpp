@@ -1,11 +1,14 @@
 // The manifest of a directory of parts: what its files are, in JSON that people can read as well.
 //
 //   {"tranship_manifest": 1, "layout": {...}, "layout_text": "...", "descr": "<f8",
-//    "parts": [{"rank": 0, "file": "part-00000.npy", "shape": [86, 403]}, ...]}
+//    "parts": [{"rank": 0, "file": "part-00000.npy", "shape": [86, 403], "crc32": "8d0f2b17"}, ...]}
 //
+// "crc32" is the checksum of the whole file, as zlib.crc32 of Python computes it; manifests without it are read too.
 // A manifest is untrusted: it is accepted only when it names exactly one file for every part of its layout.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +30,8 @@ struct Manifest {
   std::string descr;
   /// The names of the parts' files, by ordinal of the grid.
   std::vector<std::string> files;
+  /// CRC-32 of each file, likewise; empty where it is not known, and no list where none is.
+  std::vector<std::optional<std::uint32_t>> checksums = {};
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 

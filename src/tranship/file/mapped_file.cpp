@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
@@ -25,22 +24,6 @@ Result<std::byte*> map(int descriptor, const std::string& path, std::size_t size
   void* begin = ::mmap(nullptr, size, protection, MAP_SHARED, descriptor, 0);
   if (begin == MAP_FAILED) return io_error("map", path, errno);
   return static_cast<std::byte*>(begin);
-}
-
-/// Sets the length of a new file and takes its blocks. Returns an errno value, 0 when done.
-/// Not posix_fallocate: where the file system cannot reserve, the C library would write to every block instead.
-int allocate(int descriptor, Index size_bytes) {
-  if (size_bytes == 0) return 0;
-  int status;
-  do status = ::fallocate(descriptor, 0, 0, size_bytes);
-  while (status != 0 && errno == EINTR);
-  if (status == 0) return 0;
-  if (errno != EOPNOTSUPP && errno != ENOSYS) return errno;
-  // No reserving here. At least the room that is free now must do; f_blocks is 0 where the file system does not count.
-  struct statvfs room;
-  if (::fstatvfs(descriptor, &room) != 0) return errno;
-  if (room.f_blocks > 0 && static_cast<std::uint64_t>(size_bytes) / room.f_frsize >= room.f_bavail) return ENOSPC;
-  return ::ftruncate(descriptor, size_bytes) == 0 ? 0 : errno;
 }
 
 }  // namespace
@@ -88,7 +71,7 @@ Result<MappedFile> MappedFile::create(const std::string& path, Index size_bytes)
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.number() < 0) return io_error("create", path, errno);
   const auto size = static_cast<std::size_t>(size_bytes);
-  const int error_number = allocate(file.number(), size_bytes);
+  const int error_number = posix::reserve(file.number(), size_bytes);
   const Result<std::byte*> begin = error_number == 0
                                        ? map(file.number(), path, size, FileAccess::read_write)
                                        : make_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes,

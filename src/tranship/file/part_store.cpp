@@ -1,10 +1,9 @@
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/file/checksum.hpp>
 #include <tranship/file/part_store.hpp>
-#include <tranship/file/posix.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {
@@ -23,15 +22,6 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-std::vector<std::string> names_in(const std::string& directory) {
-  std::vector<std::string> out;
-  std::error_code failure;
-  for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end; entry.increment(failure))
-    out.push_back(entry->path().filename().string());
-  if (failure) throw posix::io_error("list", directory, failure.value());
-  return out;
-}
-
 NpyElement element_of(const NpyHeader& header) {
   return {header.type, header.byte_order};
 }
@@ -39,15 +29,35 @@ NpyElement element_of(const NpyHeader& header) {
 /// Without a manifest only the number of files says whether the layout means all of them.
 void check_count(const std::string& directory, Index parts) {
   Index found = 0;
-  for (const std::string& name : names_in(directory)) found += name.starts_with("part-") && name.ends_with(".npy");
+  std::error_code failure;
+  for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    found += name.starts_with("part-") && name.ends_with(".npy");
+  }
+  if (failure) throw posix::io_error("list", directory, failure.value());
   if (found != parts)
     throw_error(ErrorCode::mismatch, "'{}' holds {} files part-*.npy, the layout has {} parts", directory, found,
                 parts);
 }
 
-StoredPart open_part(const std::string& path, const ArraySpec& spec, Rank rank) {
-  StoredPart out{path, open_npy(path).value()};
-  const NpyHeader& header = out.file.header;
+/// The header of a .npy file of the set.
+NpyHeader header_of(const FileSet& files, Index file) {
+  // Nearly all headers are shorter than this; the others are asked for again.
+  constexpr Index first_bytes = 4096;
+  for (Index wanted = first_bytes;; wanted = npy_header_bytes_max) {
+    std::vector<std::byte> head(static_cast<std::size_t>(std::min(wanted, files.size_bytes(file))));
+    files.read(file, 0, head);
+    Result<NpyHeader> header = parse_npy_header(head, files.size_bytes(file));
+    if (header) return std::move(header).value();
+    if (header.error().code() != ErrorCode::invalid_use || wanted == npy_header_bytes_max)
+      throw make_error(header.error().code(), "'{}': {}", files.path(file), header.error().message());
+  }
+}
+
+/// Adds a part that the layout gives to `rank`. Returns its header.
+NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec& spec, Rank rank) {
+  const Index file = array.files->add(path).value();
+  NpyHeader header = header_of(*array.files, file);
   if (header.type != spec.type)
     throw_error(ErrorCode::mismatch, "'{}': the part has elements {}, the layout {}", path, name_of(header.type),
                 name_of(spec.type));
@@ -55,25 +65,24 @@ StoredPart open_part(const std::string& path, const ArraySpec& spec, Rank rank) 
   if (!(header.extents == needed))
     throw_error(ErrorCode::mismatch, "'{}': the part has extents [{}], the layout gives rank {} [{}]", path,
                 to_string(header.extents), rank, to_string(needed));
-  return out;
+  array.parts.push_back({file, header.header_bytes, header.order, header.extents});
+  return header;
 }
 
 StoredParts open_file(const std::string& path, const std::optional<ArraySpec>& layout) {
   if (layout && layout->distribution.grid().size() != 1)
     throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path,
                 layout->distribution.grid().size());
-  NpyFile file = open_npy(path).value();
-  std::string descr = file.header.descr;
-  if (!layout) {
-    const Result<ArraySpec> whole = attempt([&] { return whole_layout(file.header); });
-    if (!whole) throw make_error(whole.error().code(), "'{}': {}", path, whole.error().message());
-    StoredParts out{whole.value(), std::move(descr), {}};
-    out.parts.push_back({path, std::move(file)});
+  const auto files = std::make_shared<FileSet>(FileAccess::read_only);
+  if (layout) {
+    StoredParts out{*layout, {}, files, {}, {std::nullopt}};
+    out.descr = add_part(out, path, *layout, layout->distribution.grid().rank_at(0)).descr;
     return out;
   }
-  StoredParts out{*layout, std::move(descr), {}};
-  out.parts.push_back(open_part(path, *layout, layout->distribution.grid().rank_at(0)));
-  return out;
+  const NpyHeader header = header_of(*files, files->add(path).value());
+  const Result<ArraySpec> whole = attempt([&] { return whole_layout(header); });
+  if (!whole) throw make_error(whole.error().code(), "'{}': {}", path, whole.error().message());
+  return {whole.value(), header.descr, files, {{0, header.header_bytes, header.order, header.extents}}, {std::nullopt}};
 }
 
 StoredParts open_directory(const std::string& path, const std::optional<ArraySpec>& layout) {
@@ -91,49 +100,37 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
   const Grid& grid = manifest.spec.distribution.grid();
   if (!has_manifest) check_count(path, grid.size());
 
-  StoredParts out{manifest.spec, manifest.descr, {}};
+  StoredParts out{manifest.spec, manifest.descr, std::make_shared<FileSet>(FileAccess::read_only), {}, {}};
   for (Index i = 0; i < grid.size(); ++i) {
-    StoredPart part = open_part(path + "/" + manifest.files[i], manifest.spec, grid.rank_at(i));
-    if (out.descr.empty()) out.descr = part.file.header.descr;
-    if (!(element_of(part.file.header) == parse_npy_descr(out.descr).value()))
-      throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", part.path,
-                  part.file.header.descr, out.descr);
-    out.parts.push_back(std::move(part));
+    const NpyHeader header = add_part(out, path + "/" + manifest.files[i], manifest.spec, grid.rank_at(i));
+    if (out.descr.empty()) out.descr = header.descr;
+    if (!(element_of(header) == parse_npy_descr(out.descr).value()))
+      throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i), header.descr,
+                  out.descr);
   }
+  out.checksums = manifest.checksums;
+  out.checksums.resize(static_cast<std::size_t>(grid.size()));
   return out;
 }
 
-void check_replaceable_file(const std::string& target) {
-  if (!exists(target)) return;
-  if (is_directory(target))
-    throw_error(ErrorCode::invalid_use, "'{}' exists and is a directory, not a .npy file", target);
-  static constexpr std::string_view magic = "\x93NUMPY";
-  const MappedFile old = MappedFile::open(target).value();
-  if (old.bytes().size() < magic.size() || std::memcmp(old.bytes().data(), magic.data(), magic.size()) != 0)
-    throw_error(ErrorCode::invalid_use, "'{}' exists and is not a .npy file: it is not replaced", target);
-}
-
-/// Whatever lies in a replaced directory is gone: there must be nothing but what its manifest names.
-void check_replaceable_directory(const std::string& target) {
-  if (!exists(target)) return;
-  if (!is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
-  if (!exists(target + "/" + manifest_name))
-    throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target,
-                manifest_name);
-  const Result<Manifest> manifest = read_manifest(target);
-  if (!manifest)
-    throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: {}", target,
-                manifest.error().message());
-  std::vector<std::string> known = manifest.value().files;
-  known.push_back(manifest_name);
-  std::sort(known.begin(), known.end());
-  for (const std::string& name : names_in(target))
-    if (!std::binary_search(known.begin(), known.end(), name))
-      throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: its manifest does not name '{}'",
-                  target, name);
-}
-
 }  // namespace
+
+Indices dimension_order(NpyOrder order, int dims) {
+  Indices out;
+  for (int k = 0; k < dims; ++k) out.push_back(order == NpyOrder::c ? k : dims - 1 - k);
+  return out;
+}
+
+StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements) {
+  return {.data = elements,
+          .type = type,
+          .extents = part.extents,
+          .strides = dense_strides(part.extents, dimension_order(part.order, part.extents.size()))};
+}
+
+Index StoredParts::part_bytes(Index part) const {
+  return checked_multiply(checked_product(parts[part].extents), size_bytes(spec.type));
+}
 
 ArraySpec whole_layout(const NpyHeader& header) {
   const int dims = header.extents.size();
@@ -161,58 +158,25 @@ Result<StoredParts> open_parts(const std::string& path, const std::optional<Arra
   });
 }
 
-Result<NewParts> NewParts::create(const std::string& target, const ArraySpec& spec, const std::string& descr) {
-  return attempt([&] {
-    NewParts out(make_manifest(spec, descr));
-    if (target.ends_with(".npy")) {
-      if (const Index parts = spec.distribution.grid().size(); parts != 1)
-        throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 part, the layout has {}: name a directory",
-                    target, parts);
-      check_replaceable_file(target);
-      const NpyHeader header = out.header_of(0);
-      out.file_.emplace(AtomicFile::create(target, checked_add(header.header_bytes, header.data_bytes())).value());
-    } else {
-      check_replaceable_directory(target);
-      out.directory_.emplace(AtomicDirectory::create(target, manifest_name).value());
-      const std::string text = format_manifest(out.manifest_);
-      const MappedFile file = out.directory_->create_file(manifest_name, static_cast<Index>(text.size())).value();
-      std::memcpy(file.writable_bytes().data(), text.data(), text.size());
+void check_checksums(const StoredParts& array) {
+  std::vector<std::byte> buffer(std::size_t(1) << 18);
+  for (Index file = 0; file < array.files->count(); ++file) {
+    const std::optional<std::uint32_t>& recorded = array.checksums[file];
+    if (!recorded) continue;
+    std::uint32_t found = 0;
+    const Index size = array.files->size_bytes(file);
+    for (Index at = 0; at < size;) {
+      const auto piece =
+          std::span(buffer).first(static_cast<std::size_t>(std::min(size - at, static_cast<Index>(buffer.size()))));
+      array.files->read(file, at, piece);
+      found = crc32_of(piece, found);
+      at += static_cast<Index>(piece.size());
     }
-    return out;
-  });
-}
-
-NpyHeader NewParts::header_of(Index ordinal) const {
-  const ArraySpec& spec = manifest_.spec;
-  const NpyElement element = parse_npy_descr(manifest_.descr).value();
-  NpyHeader out{.type = element.type,
-                .byte_order = element.byte_order,
-                .order = stored_order(spec),
-                .extents = spec.distribution.local_extents(spec.distribution.grid().rank_at(ordinal)),
-                .descr = manifest_.descr};
-  out.header_bytes = static_cast<Index>(format_npy_header(out).size());
-  return out;
-}
-
-Result<StridedView> NewParts::add_part(Index ordinal) {
-  return attempt([&] {
-    const NpyHeader header = header_of(ordinal);
-    if (directory_)
-      part_ = directory_->create_file(manifest_.files[ordinal], checked_add(header.header_bytes, header.data_bytes()))
-                  .value();
-    const std::span<std::byte> bytes = directory_ ? part_.writable_bytes() : file_->bytes();
-    std::memcpy(bytes.data(), format_npy_header(header).data(), static_cast<std::size_t>(header.header_bytes));
-    return npy_view(header, bytes.data() + header.header_bytes);
-  });
-}
-
-const std::string& NewParts::partial() const noexcept {
-  return directory_ ? directory_->partial() : file_->partial();
-}
-
-Result<void> NewParts::commit() {
-  part_ = MappedFile();
-  return directory_ ? directory_->commit() : file_->commit();
+    if (found != *recorded)
+      throw_error(ErrorCode::bad_file,
+                  "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}",
+                  array.files->path(file), found, *recorded);
+  }
 }
 
 }  // namespace tranship

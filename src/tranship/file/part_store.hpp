@@ -1,28 +1,43 @@
-// Stored arrays: one .npy file, or a directory of parts with its manifest. Opening one checks all of it; a new one
-// appears complete or not at all.
+// Stored arrays: one .npy file, or a directory of parts with its manifest. Opening one checks all of it.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include <tranship/file/atomic_write.hpp>
+#include <tranship/file/file_set.hpp>
 #include <tranship/file/manifest.hpp>
 #include <tranship/file/npy.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship {
 
+/// A dense array somewhere in a file; which file, the FileSet says.
 struct StoredPart {
-  std::string path;
-  NpyFile file;
+  Index file = 0;
+  Index offset_bytes = 0;
+  NpyOrder order = NpyOrder::c;
+  Indices extents;
 };
 
-/// A stored array, mapped for reading. The elements of a part lie in the order that its own header says.
+/// Dimensions from the slowest to the fastest.
+Indices dimension_order(NpyOrder order, int dims);
+/// The elements of a part that lie from `elements` on.
+StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements);
+
+/// An array in files: its layout, and where each part of it lies. Several may share one set of files.
 struct StoredParts {
   ArraySpec spec;
   std::string descr;
+  std::shared_ptr<FileSet> files;
   std::vector<StoredPart> parts;  ///< by ordinal of the grid
+  /// Of each file, where it is known, by number.
+  std::vector<std::optional<std::uint32_t>> checksums;
+
+  const std::string& path_of(Index part) const { return files->path(parts[part].file); }
+  /// Bytes of the elements of a part.
+  Index part_bytes(Index part) const;
 };
 
 /// The layout of a plain .npy file: one part on rank 0, whole in every dimension. Throws `unsupported` for arrays of 0
@@ -38,32 +53,8 @@ void check_fits(const ArraySpec& array, const ArraySpec& layout);
 /// path.
 Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout = std::nullopt);
 
-/// A stored array in the making: a single .npy file where the target's name ends in ".npy", a directory otherwise.
-class NewParts {
- public:
-  /// Elements are spelled as `descr`. Replaces a .npy file, or a directory that holds a manifest and its parts and
-  /// nothing else. Fails with `invalid_use` where the target is anything else, or is one file and the layout has
-  /// several parts, and with `io` and `unsupported` as AtomicFile, AtomicDirectory and stored_order do.
-  static Result<NewParts> create(const std::string& target, const ArraySpec& spec, const std::string& descr);
-
-  /// Makes the part of one ordinal: its elements, all zero, to be written before the next call. Fails with `io` and
-  /// `overflow`.
-  Result<StridedView> add_part(Index ordinal);
-  /// Where the new array lies until `commit`; once all parts are made, open_parts(partial(), spec) opens it.
-  const std::string& partial() const noexcept;
-  /// Puts it in the target's place, as AtomicFile and AtomicDirectory do.
-  Result<void> commit();
-
- private:
-  explicit NewParts(Manifest manifest) : manifest_(std::move(manifest)) {}
-
-  NpyHeader header_of(Index ordinal) const;
-
-  Manifest manifest_;
-  // One of the two.
-  std::optional<AtomicFile> file_;
-  std::optional<AtomicDirectory> directory_;
-  MappedFile part_;  // the one being written, of a directory
-};
+/// Throws `bad_file` at the first file whose bytes are not those of its checksum. Files without one are passed over.
+/// `heard` is told of the bytes as they are read.
+void check_checksums(const StoredParts& array);
 
 }  // namespace tranship

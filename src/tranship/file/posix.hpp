@@ -1,13 +1,32 @@
 // What the file layer needs of POSIX in more than one place: an owned descriptor, an error that names the path and says
-// what the system said, and syncing by path.
+// what the system said, whole reads and writes, and syncing by path.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <utility>
 
+#include <sys/types.h>
+
+#include <tranship/base/index.hpp>
 #include <tranship/base/result.hpp>
 
 namespace tranship::posix {
+
+/// The calls that change what lies on a disk, one table for the whole process. Tests put others in that fail, or that
+/// end the process, at a moment of their choice; nobody else may.
+struct DiskCalls {
+  ssize_t (*pwrite)(int, const void*, std::size_t, off_t);
+  int (*fallocate)(int, int, off_t, off_t);
+  int (*fdatasync)(int);
+  int (*fsync)(int);
+  int (*mkdir)(const char*, mode_t);
+  int (*rename)(const char*, const char*);
+  int (*renameat2)(int, const char*, int, const char*, unsigned);
+  int (*unlink)(const char*);
+};
+extern DiskCalls disk;
 
 /// An open file descriptor, closed with the object; -1 where there is none.
 class FileDescriptor {
@@ -25,6 +44,14 @@ class FileDescriptor {
 
 /// Error `io`: "cannot <action> '<path>': <text of the errno value>".
 Error io_error(const char* action, const std::string& path, int error_number);
+
+/// Reads all of `bytes` from an offset; throws `io`, and `bad_file` where the file ends before.
+void read_at(int descriptor, const std::string& path, Index offset_bytes, std::span<std::byte> bytes);
+/// Writes all of `bytes`; throws `io`.
+void write_at(int descriptor, const std::string& path, Index offset_bytes, std::span<const std::byte> bytes);
+
+/// Gives a new file its length and takes its blocks from the disk. Returns an errno value, 0 when done.
+int reserve(int descriptor, Index size_bytes);
 
 /// Waits until the file or folder at `path` is on its disk: for a file its bytes and length, for a folder its names.
 /// Pages written through a mapping count. Fails with `io`.

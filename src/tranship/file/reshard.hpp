@@ -1,19 +1,21 @@
 // Reshard: an array in files goes from the layout that it has to the one that it shall have.
 //
-// Everything about the source is checked before anything is written, and the target appears complete or not at all.
-// Files hold what part_store.hpp says; the moves are those of plan_redistribution.
+// Everything about the source is checked before anything is written, and the target appears complete or not at all,
+// whenever the process is killed or the power fails. Files hold what part_store.hpp says; the moves are those of
+// plan_redistribution. Next: block_run.hpp assembles the blocks, staging.hpp puts them in place.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <tranship/base/function_ref.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship {
 
-/// Bytes of elements, of the target's parts; verification is not counted.
+/// Bytes of elements, of the target's parts, what an earlier run wrote included; verification is not counted.
 struct ReshardProgress {
   Index bytes_done = 0;
   Index bytes_total = 0;
@@ -31,26 +33,50 @@ struct ReshardOptions {
   /// Must be what the source says of itself.
   std::optional<ArraySpec> from;
   ArraySpec to;
-  /// Whether the target is read back and compared to the source before it is put in place.
+  /// Whether the checksums of the source are checked first, and the target is read back and compared to the source
+  /// before it is put in place.
   Verify verify = Verify::no;
-  /// Called before the first byte, as bytes move, and after each part.
+  /// Called on the calling thread: before the first byte, as bytes move or every now and then, and when all is written.
+  /// An Error `io` that it throws ends the work so that a later call may go on with it; anything else leaves nothing.
   std::optional<FunctionRef<void(const ReshardProgress&)>> progress;
+  /// Memory for what is on its way, of all threads together: at least reshard_memory_min. Beside it there are the
+  /// layouts, the plans and the names of files, which grow with the number of parts, and with the ids of an indexed
+  /// one.
+  Index memory_bytes = Index(256) << 20;
+  /// 0: as many as CPUs that this process may run on, at most 8. There are no more than the memory is enough for.
+  int threads = 0;
+  /// What is written between two entries in the journal, which is what a killed run loses at most; 0: half the memory
+  /// again and again, or what the library thinks best.
+  Index sync_interval_bytes = 0;
 };
+
+inline constexpr Index reshard_memory_min = Index(4) << 20;
 
 struct ReshardReport {
   ArraySpec from;
   ArraySpec to;
-  Index bytes_read = 0;     ///< of elements, without verification
-  Index bytes_written = 0;  ///< of elements
+  Index bytes_read = 0;     ///< of elements, by this run, without verification
+  Index bytes_written = 0;  ///< of elements of the target
+  Index bytes_resumed = 0;  ///< those of them that an earlier run had written
   Index parts_written = 0;
+  /// CRC-32 of each file, by ordinal of its part: what zlib.crc32 says of all its bytes.
+  struct Checksum {
+    std::string file;
+    std::uint32_t crc32 = 0;
+  };
+  std::vector<Checksum> checksums;
+  Index memory_bytes = 0;
+  int threads = 0;
   std::int64_t duration_ns = 0;
   Verify verified = Verify::no;
 };
 
 /// Elements keep their bytes: also those of the other byte order. Cells beyond an open edge become zero. Throws
 /// `mismatch` (source, `from` and `to` do not agree), `bad_file`, `io`, `overflow`, `unsupported`, `invalid_use` (a
-/// target that must not be replaced, or that overlaps the source), `no_memory` and, where verification fails,
-/// `internal`. Nothing has changed then, but for an `io` error after the target was put in place.
+/// target that must not be replaced, overlaps the source, or is being written by another run; too little memory),
+/// `no_memory` and, where verification fails, `internal`. The target is as it was then, but for an `io` error after it
+/// was put in place. After an `io` error what was written may be kept beside the target, which the message says: the
+/// same call goes on with it.
 ReshardReport reshard(const ReshardOptions& options);
 
 /// What a path holds.

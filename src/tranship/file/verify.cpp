@@ -1,19 +1,17 @@
 #include <algorithm>
 #include <cstring>
-#include <new>
 #include <numeric>
 #include <random>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/part_reader.hpp>
+#include <tranship/file/block_run.hpp>
 #include <tranship/file/verify.hpp>
 
 namespace tranship {
 namespace {
 
-std::span<const std::byte> elements_of(const StoredPart& part) {
-  return part.file.file.bytes().subspan(static_cast<std::size_t>(part.file.header.header_bytes));
-}
+// What is compared at a time.
+constexpr Index piece_bytes = Index(1) << 16;
 
 /// Bytes as hexadecimal digits, in the order of the file.
 std::string hex(std::span<const std::byte> bytes) {
@@ -23,38 +21,45 @@ std::string hex(std::span<const std::byte> bytes) {
 }
 
 /// `where` says what gives the bytes that are needed.
-[[noreturn]] void fail(const char* where, const StoredPart& part, const Indices& local, std::span<const std::byte> has,
+[[noreturn]] void fail(const char* where, const std::string& path, const Indices& local, std::span<const std::byte> has,
                        std::span<const std::byte> needed) {
-  throw_error(ErrorCode::internal, "verification failed: '{}' holds {} in element [{}], {} gives {}", part.path,
-              hex(has), to_string(local), where, hex(needed));
+  throw_error(ErrorCode::internal, "verification failed: '{}' holds {} in element [{}], {} gives {}", path, hex(has),
+              to_string(local), where, hex(needed));
 }
 
 /// The element at `number` of a part, counted as the elements lie in its file.
-Indices local_at(const NpyHeader& header, Index number) {
-  const int dims = header.extents.size();
+Indices local_at(const StoredPart& part, Index number) {
+  const int dims = part.extents.size();
+  const Indices order = dimension_order(part.order, dims);
   Indices out = Indices::filled(dims, 0);
-  for (int k = 0; k < dims; ++k) {
-    const int d = header.order == NpyOrder::c ? dims - 1 - k : k;
-    out[d] = number % header.extents[d];
-    number /= header.extents[d];
+  for (int k = dims - 1; k >= 0; --k) {
+    const int d = order[k];
+    out[d] = number % part.extents[d];
+    number /= part.extents[d];
   }
   return out;
 }
 
-/// Compares what the part owns; its overlap may be anything.
-void compare_part(const Distribution& distribution, Rank rank, const StoredPart& part,
-                  std::span<const std::byte> rebuilt) {
-  const auto expected = elements_of(part);
-  const auto width = static_cast<std::size_t>(size_bytes(part.file.header.type));
-  const std::size_t block = 4096 * width;
-  for (std::size_t begin = 0; begin < expected.size(); begin += block) {
-    const std::size_t end = std::min(begin + block, expected.size());
-    if (std::memcmp(expected.data() + begin, rebuilt.data() + begin, end - begin) == 0) continue;
-    for (std::size_t at = begin; at < end; at += width) {
-      if (std::memcmp(expected.data() + at, rebuilt.data() + at, width) == 0) continue;
-      const Indices local = local_at(part.file.header, static_cast<Index>(at / width));
+/// Compares a stretch of a part of the source, as it was rebuilt, to the file; only what the part owns: its overlap may
+/// be anything.
+void compare_stretch(const StoredParts& source, Index ordinal, Index offset_bytes, std::span<const std::byte> rebuilt) {
+  const StoredPart& part = source.parts[ordinal];
+  const Distribution& distribution = source.spec.distribution;
+  const Rank rank = distribution.grid().rank_at(ordinal);
+  const auto width = static_cast<std::size_t>(size_bytes(source.spec.type));
+  std::vector<std::byte> buffer(std::min(rebuilt.size(), static_cast<std::size_t>(piece_bytes)));
+  for (std::size_t done = 0; done < rebuilt.size(); done += buffer.size()) {
+    const auto found = rebuilt.subspan(done, std::min(buffer.size(), rebuilt.size() - done));
+    const auto expected = std::span(buffer).first(found.size());
+    const Index offset = offset_bytes + static_cast<Index>(done);
+    source.files->read(part.file, offset, expected);
+    if (std::memcmp(expected.data(), found.data(), found.size()) == 0) continue;
+    for (std::size_t at = 0; at < found.size(); at += width) {
+      if (std::memcmp(expected.data() + at, found.data() + at, width) == 0) continue;
+      const Indices local =
+          local_at(part, (offset - part.offset_bytes + static_cast<Index>(at)) / static_cast<Index>(width));
       if (distribution.cell_of(rank, local).owned)
-        fail("the target", part, local, expected.subspan(at, width), rebuilt.subspan(at, width));
+        fail("the target", source.path_of(ordinal), local, expected.subspan(at, width), found.subspan(at, width));
     }
   }
 }
@@ -69,20 +74,23 @@ void check_all_owned(const Distribution& target) {
                 target.id_count());
 }
 
-void verify_own_cells(const StoredParts& source, const StoredParts& target) {
-  const PartReader reader(target, source.spec);
-  std::vector<std::byte> rebuilt;
-  for (Index i = 0; i < static_cast<Index>(source.parts.size()); ++i) {
-    const NpyHeader& header = source.parts[i].file.header;
-    try {
-      rebuilt.assign(elements_of(source.parts[i]).size(), std::byte{});
-    } catch (const std::bad_alloc&) {
-      throw_error(ErrorCode::no_memory, "verifying '{}' needs {} bytes of memory", source.parts[i].path,
-                  header.data_bytes());
-    }
-    reader.read(i, npy_view(header, rebuilt.data()), [](Index) {});
-    compare_part(source.spec.distribution, source.spec.distribution.grid().rank_at(i), source.parts[i], rebuilt);
-  }
+void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
+  const BlockJob job{.source = &target, .wanted = &source};
+  const auto none = [](const BlockAddress&) { return false; };
+  const auto compare = [&](const Block& block) {
+    for_each_stretch(source.parts[block.at.part], size_bytes(source.spec.type), block.box,
+                     [&](Index offset, Index in_block, Index bytes) {
+                       compare_stretch(
+                           source, block.at.part, offset,
+                           block.bytes.subspan(static_cast<std::size_t>(in_block), static_cast<std::size_t>(bytes)));
+                     });
+  };
+  const auto nothing = [] {};
+  run_blocks({&job, 1}, {.memory_bytes = options.memory_bytes,
+                         .threads = options.threads,
+                         .skip = none,
+                         .sink = compare,
+                         .watch = nothing});
 }
 
 /// The ordinal of the first copy of a part.
@@ -95,19 +103,35 @@ Index first_copy_of(const Distribution& d, Index ordinal) {
   return d.grid().ordinal_of(place);
 }
 
+void compare_copy(const StoredParts& target, Index first, Index copy) {
+  const StoredPart &expected_part = target.parts[first], &found_part = target.parts[copy];
+  const Index width = size_bytes(target.spec.type), size = target.part_bytes(copy);
+  const auto room = static_cast<std::size_t>(std::min(size, piece_bytes));
+  std::vector<std::byte> expected(room), found(room);
+  for (Index at = 0; at < size; at += piece_bytes) {
+    const auto bytes = static_cast<std::size_t>(std::min(piece_bytes, size - at));
+    target.files->read(expected_part.file, expected_part.offset_bytes + at, std::span(expected).first(bytes));
+    target.files->read(found_part.file, found_part.offset_bytes + at, std::span(found).first(bytes));
+    if (std::memcmp(expected.data(), found.data(), bytes) == 0) continue;
+    const auto differs = std::mismatch(found.begin(), found.end(), expected.begin()).first - found.begin();
+    const Index begin = differs / width * width;
+    const auto element = [&](const std::vector<std::byte>& piece) {
+      return std::span(piece).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(width));
+    };
+    fail("the first copy", target.path_of(copy), local_at(found_part, (at + begin) / width), element(found),
+         element(expected));
+  }
+}
+
 /// Returns the ordinals of the first copies.
 std::vector<Index> verify_replicas(const StoredParts& target) {
   std::vector<Index> first_copies;
   for (Index i = 0; i < static_cast<Index>(target.parts.size()); ++i) {
     const Index first = first_copy_of(target.spec.distribution, i);
-    if (first == i) first_copies.push_back(i);
-    const auto expected = elements_of(target.parts[first]), found = elements_of(target.parts[i]);
-    const auto [has, needs] = std::mismatch(found.begin(), found.end(), expected.begin());
-    if (has == found.end()) continue;
-    const auto width = static_cast<std::size_t>(size_bytes(target.spec.type));
-    const std::size_t number = static_cast<std::size_t>(has - found.begin()) / width;
-    fail("the first copy", target.parts[i], local_at(target.parts[i].file.header, static_cast<Index>(number)),
-         found.subspan(number * width, width), expected.subspan(number * width, width));
+    if (first == i)
+      first_copies.push_back(i);
+    else
+      compare_copy(target, first, i);
   }
   return first_copies;
 }
@@ -252,22 +276,27 @@ class OverlapCells {
   Index count_ = 0;
 };
 
-std::span<const std::byte> element_at(const StoredPart& part, const Indices& local) {
-  const StridedView view = part.file.view();
-  Index offset = 0;
-  for (int d = 0; d < local.size(); ++d) offset += local[d] * view.strides[d];
-  const auto width = static_cast<std::size_t>(size_bytes(view.type));
-  return elements_of(part).subspan(static_cast<std::size_t>(offset) * width, width);
+/// Cells are looked up here and there, so files are mapped.
+std::span<const std::byte> element_at(const StoredParts& array, Index ordinal, const Indices& local) {
+  const StoredPart& part = array.parts[ordinal];
+  const Indices strides = view_of(part, array.spec.type, nullptr).strides;
+  Index number = 0;
+  for (int d = 0; d < local.size(); ++d) number += local[d] * strides[d];
+  const Index width = size_bytes(array.spec.type);
+  return array.files->map(part.file).subspan(static_cast<std::size_t>(part.offset_bytes + number * width),
+                                             static_cast<std::size_t>(width));
 }
 
-void check_overlap(const StoredParts& source, const StoredPart& part, const OverlapCells::Cell& cell) {
+void check_overlap(const StoredParts& source, const StoredParts& target, Index ordinal,
+                   const OverlapCells::Cell& cell) {
   static constexpr std::byte zeros[32] = {};
   const Distribution& from = source.spec.distribution;
-  const auto found = element_at(part, cell.local);
+  const auto found = element_at(target, ordinal, cell.local);
   auto needed = std::span(zeros).first(found.size());
   if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0)
-    needed = element_at(source.parts[*from.grid().ordinal_of(owner)], *from.local_of(owner, *cell.at));
-  if (std::memcmp(found.data(), needed.data(), found.size()) != 0) fail("the source", part, cell.local, found, needed);
+    needed = element_at(source, *from.grid().ordinal_of(owner), *from.local_of(owner, *cell.at));
+  if (std::memcmp(found.data(), needed.data(), found.size()) != 0)
+    fail("the source", target.path_of(ordinal), cell.local, found, needed);
 }
 
 void verify_overlap(const StoredParts& source, const StoredParts& target, const std::vector<Index>& ordinals,
@@ -288,10 +317,10 @@ void verify_overlap(const StoredParts& source, const StoredParts& target, const 
   Index first = 0;
   for (std::size_t k = 0; k < ordinals.size(); first += counts[k++]) {
     const OverlapCells cells(target.spec.distribution, ordinals[k]);
-    const StoredPart& part = target.parts[ordinals[k]];
+    const auto check = [&](Index number) { check_overlap(source, target, ordinals[k], cells[number]); };
     if (all)
-      for (Index n = 0; n < counts[k]; ++n) check_overlap(source, part, cells[n]);
-    for (; next != drawn.end() && *next < first + counts[k]; ++next) check_overlap(source, part, cells[*next - first]);
+      for (Index n = 0; n < counts[k]; ++n) check(n);
+    for (; next != drawn.end() && *next < first + counts[k]; ++next) check(*next - first);
   }
 }
 
@@ -299,7 +328,7 @@ void verify_overlap(const StoredParts& source, const StoredParts& target, const 
 
 void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
   check_all_owned(target.spec.distribution);
-  verify_own_cells(source, target);
+  verify_own_cells(source, target, options);
   verify_overlap(source, target, verify_replicas(target), options);
 }
 

@@ -1,0 +1,77 @@
+// FileSet: many files by number, each opened when it is first needed and only so many at once, so that neither the
+// number of descriptors nor that of mappings limits how many files an array has. Threads may use it at once.
+//
+// A file that is read is remembered as it was when it was added: one that has changed since is refused, not mixed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tranship/base/index.hpp>
+#include <tranship/file/mapped_file.hpp>
+#include <tranship/file/posix.hpp>
+
+namespace tranship {
+
+/// What tells one state of a file from another.
+struct FileState {
+  Index size_bytes = 0;
+  std::int64_t modified_ns = 0;
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const FileState&, const FileState&) = default;
+};
+
+class FileSet {
+ public:
+  explicit FileSet(FileAccess access, Index open_max = 256) : access_(access), open_max_(open_max) {}
+
+  /// Looks at the file, which must exist, and returns its number. Fails with `io`, and with `bad_file` where there is
+  /// something else than a regular file. To be called before any thread reads.
+  Result<Index> add(const std::string& path);
+
+  Index count() const noexcept { return static_cast<Index>(entries_.size()); }
+  const std::string& path(Index file) const { return entries_[file].path; }
+  const FileState& state(Index file) const { return entries_[file].state; }
+  Index size_bytes(Index file) const { return entries_[file].state.size_bytes; }
+
+  /// Throws `bad_file` where some file is not as it was when it was added.
+  void check_unchanged() const;
+
+  /// All of `bytes`, from an offset on. Throws `io`, and `bad_file` where the file is not as it was.
+  void read(Index file, Index offset_bytes, std::span<std::byte> bytes) const;
+  /// Throws `io`.
+  void write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const;
+  /// Lets the system begin to write to the disk what was written there.
+  void start_syncing(Index file, Index offset_bytes, Index size_bytes) const noexcept;
+  /// Waits until what was written is on the disk. Throws `io`.
+  void sync(Index file) const;
+  /// The whole file as memory, kept to the end of the set. Throws as `read` does; a file that becomes shorter
+  /// afterwards is a SIGBUS.
+  std::span<const std::byte> map(Index file) const;
+
+ private:
+  struct Entry {
+    std::string path;
+    FileState state;
+    std::shared_ptr<posix::FileDescriptor> open;
+    MappedFile mapped;
+  };
+
+  std::shared_ptr<posix::FileDescriptor> descriptor(Index file) const;
+
+  FileAccess access_;
+  Index open_max_;
+  mutable std::mutex mutex_;  // guards what follows but for paths and states
+  mutable std::vector<Entry> entries_;
+  mutable std::deque<Index> open_files_;  // oldest first
+};
+
+}  // namespace tranship

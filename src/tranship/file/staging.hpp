@@ -1,0 +1,72 @@
+// Staging: where a new file or directory is made beside its target, and how it takes the target's place.
+//
+//   .<name>.partial/lock          held by the one run that works here, and freed by its end, however it ends
+//   .<name>.partial/journal       see journal.hpp
+//   .<name>.partial/new-<random>  the new file, or the new directory
+//
+// The target is the old one or the new one at any moment; what a killed run leaves in the folder, the next run uses or
+// removes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <tranship/base/index.hpp>
+#include <tranship/base/result.hpp>
+#include <tranship/file/posix.hpp>
+
+namespace tranship {
+
+enum class StagedKind : std::uint8_t { file, directory };
+
+class Staging {
+ public:
+  Staging(Staging&& other) noexcept;
+  Staging& operator=(Staging&&) = delete;
+  /// Removes what was made, unless it was committed or kept.
+  ~Staging();
+
+  /// Makes or takes over the folder beside `target` and locks it. `marker` names the file that makes a directory one of
+  /// ours: one without it is never replaced. Fails with `invalid_use` where the target is of another kind or another
+  /// run works on it, and with `io`.
+  static Result<Staging> open(const std::string& target, StagedKind kind, const std::string& marker);
+
+  /// The target without symbolic links.
+  const std::string& target() const noexcept { return target_; }
+  const std::string& folder() const noexcept { return folder_; }
+  StagedKind kind() const noexcept { return kind_; }
+  std::string journal() const { return folder_ + "/journal"; }
+
+  /// Removes what an earlier run has left, and begins the new file or directory under a name that nothing had before.
+  /// Throws `io`.
+  void begin();
+  /// Goes on with what an earlier run began. False where there is nothing of this name and inode.
+  bool resume(const std::string& name, std::uint64_t inode);
+  /// After begin() or resume(): the new file or directory, its name in the folder, and its inode.
+  std::string path() const { return folder_ + "/" + name_; }
+  const std::string& name() const noexcept { return name_; }
+  std::uint64_t inode() const;
+
+  /// Leaves everything where it is when the object ends.
+  void keep() noexcept { kept_ = true; }
+  /// Puts it in the target's place in one step, and waits until that is on the disk; then removes the folder and what
+  /// was replaced. All files must be synced. Throws `invalid_use` (a target that came up meanwhile), `unsupported` (a
+  /// file system that cannot exchange two directories; the target is as it was) and `io`.
+  void commit();
+
+ private:
+  Staging(std::string target, StagedKind kind, std::string marker, posix::FileDescriptor lock);
+
+  void put_directory_in_place();
+  void remove() noexcept;
+
+  std::string target_;
+  std::string folder_;  // empty once it is gone or moved from
+  StagedKind kind_;
+  std::string marker_;
+  std::string name_;
+  posix::FileDescriptor lock_;
+  bool kept_ = false;
+};
+
+}  // namespace tranship
