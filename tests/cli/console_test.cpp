@@ -63,6 +63,20 @@ TEST(Progress, SaysRateAndTimeOnceThereIsOne) {
   EXPECT_EQ(progress_text(all, 2'000'000'000), "100%  4.0 KiB of 4.0 KiB, 1 of 2 parts  finishing");
   const ReshardProgress empty{.bytes_done = 0, .bytes_total = 0, .parts_done = 1, .parts_total = 1};
   EXPECT_EQ(progress_text(empty, 1), "100%  0 B of 0 B, 1 of 1 part  finishing");
+  // What an earlier run has done says nothing about the rate of this one.
+  const ReshardProgress resumed{.bytes_done = 3072, .bytes_total = 4096, .parts_done = 0, .parts_total = 2};
+  EXPECT_EQ(progress_text(resumed, 2'000'000'000, 2048), " 75%  3.0 KiB of 4.0 KiB, 0 of 2 parts  512 B/s  2.0 s left");
+}
+
+TEST(ProgressBar, TakesTheRoomThatThereIs) {
+  const ReshardProgress half{.bytes_done = 2048, .bytes_total = 4096, .parts_done = 0, .parts_total = 2};
+  const std::string text = progress_text(half, 0);
+  EXPECT_EQ(progress_bar(half, 0, 0, 200), "[" + std::string(20, '=') + std::string(20, ' ') + "] " + text);
+  const int columns = static_cast<int>(text.size()) + 3 + 10;
+  EXPECT_EQ(progress_bar(half, 0, 0, columns), "[=====     ] " + text);
+  EXPECT_EQ(progress_bar(half, 0, 0, columns - 3), text) << "no room for a bar that says something";
+  EXPECT_EQ(progress_bar(half, 0, 0, 10), text.substr(0, 10));
+  EXPECT_EQ(progress_bar(half, 0, 0, 0), "");
 }
 
 TEST(Arguments, ReadNumbers) {

@@ -46,7 +46,43 @@ TEST(Reshard, ReportsAsJson) {
   EXPECT_GT(report.at("bytes_read").get<int>(), 0);
   EXPECT_GT(report.at("duration_ns").get<std::int64_t>(), 0);
   EXPECT_EQ(report.at("verified"), true);
+  EXPECT_EQ(report.at("memory_bytes"), 256 << 20);
+  EXPECT_GE(report.at("threads").get<int>(), 1);
+  EXPECT_EQ(report.at("resumed_bytes"), 0);
+  EXPECT_EQ(report.at("checksums").size(), 4u);
+  const auto manifest = nlohmann::json::parse(place.read("tiles/manifest.json"));
+  for (const auto& part : manifest.at("parts"))
+    EXPECT_EQ(report.at("checksums").at(part.at("file").get<std::string>()), part.at("crc32"));
   EXPECT_EQ(place.run({"reshard", "array.npy", "tiles", "--to", tiles, "--json"}).json().at("verified"), false);
+}
+
+TEST(Reshard, TakesMemoryAndThreads) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  const auto run = [&](const std::string& memory, const std::string& threads) {
+    return place.run(
+        {"reshard", "array.npy", "rows", "--to", rows, "--memory", memory, "--threads", threads, "--json"});
+  };
+  for (const char* memory : {"8388608", "8388608B", "8192KiB", "8M", "8MiB"})
+    EXPECT_EQ(run(memory, "1").json().at("memory_bytes"), 8 << 20) << memory;
+  EXPECT_EQ(run("1GiB", "2").json().at("threads"), 2);
+  const Outcome little = run("1MiB", "1");
+  EXPECT_EQ(little.code, 1);
+  EXPECT_EQ(little.errors, "tranship: error: 1048576 bytes of memory: at least 4194304 are needed\n");
+  for (const char* wrong : {"", "x", "-1", "5 MiB", "5.5MiB", "9999999999TiB", "5MB"}) {
+    const Outcome outcome = run(wrong, "1");
+    EXPECT_EQ(outcome.code, 2) << wrong;
+    EXPECT_NE(outcome.errors.find("is no size"), std::string::npos) << outcome.errors;
+  }
+  EXPECT_EQ(run("64MiB", "0").code, 2);
+}
+
+TEST(Reshard, QuietSaysNothing) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  const Outcome outcome = place.run({"reshard", "array.npy", "rows", "--to", rows, "--quiet"});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.output + outcome.errors, "");
 }
 
 TEST(Reshard, ReadsWhatNumPyWrote) {

@@ -1,5 +1,6 @@
 // `tranship reshard`: an array in files, from the layout that it has to the one that it shall have.
 
+#include <charconv>
 #include <csignal>
 #include <memory>
 
@@ -19,19 +20,44 @@ struct Arguments {
   std::string target;
   std::string to;
   std::optional<std::string> from;
+  std::string memory = "256MiB";
+  int threads = 0;
   bool verify = false;
+  bool quiet = false;
   bool json = false;
 };
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// The first interrupt ends the work at the next report of progress, which removes what is half written; a second one
-// ends it at once.
+// The first interrupt ends the work at the next report of progress, and what is written so far is kept for another run;
+// a second one ends it at once.
 void stop_on_interrupt() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+}
+
+/// "64MiB", "1GiB", "1048576": bytes.
+Index size_argument(const std::string& option, const std::string& text) {
+  static constexpr std::pair<std::string_view, int> units[] = {
+      {"B", 0}, {"K", 10}, {"KiB", 10}, {"M", 20}, {"MiB", 20}, {"G", 30}, {"GiB", 30}, {"T", 40}, {"TiB", 40}};
+  Index count = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  for (const auto& [name, shift] : units)
+    if (failure == std::errc() && count >= 0 && (unit.empty() || unit == name)) {
+      const int by = unit.empty() ? 0 : shift;
+      if (count <= INT64_MAX >> by) return count << by;
+    }
+  throw CLI::ValidationError(option, fmt::format("'{}' is no size: 64MiB, 1GiB or a number of bytes", printable(text)));
+}
+
+Json checksums_json(const ReshardReport& report) {
+  Json out = Json::object();
+  for (const ReshardReport::Checksum& checksum : report.checksums)
+    out[checksum.file] = fmt::format("{:08x}", checksum.crc32);
+  return out;
 }
 
 Json report_json(const Arguments& arguments, const ReshardReport& report) {
@@ -43,7 +69,11 @@ Json report_json(const Arguments& arguments, const ReshardReport& report) {
           {"bytes_written", report.bytes_written},
           {"parts_written", report.parts_written},
           {"duration_ns", report.duration_ns},
-          {"verified", report.verified == Verify::yes}};
+          {"verified", report.verified == Verify::yes},
+          {"memory_bytes", report.memory_bytes},
+          {"threads", report.threads},
+          {"resumed_bytes", report.bytes_resumed},
+          {"checksums", checksums_json(report)}};
 }
 
 void run(const Arguments& arguments) {
@@ -51,13 +81,15 @@ void run(const Arguments& arguments) {
                          .target = arguments.target,
                          .from = std::nullopt,
                          .to = layout_argument("--to", arguments.to),
-                         .verify = arguments.verify ? Verify::yes : Verify::no};
+                         .verify = arguments.verify ? Verify::yes : Verify::no,
+                         .memory_bytes = size_argument("--memory", arguments.memory),
+                         .threads = arguments.threads};
   if (arguments.from) options.from = layout_argument("--from", *arguments.from);
 
   stop_on_interrupt();
-  ProgressLine line;
+  ProgressLine line(arguments.json || arguments.quiet ? ProgressLine::Place::nowhere : ProgressLine::standard_place());
   auto show = [&line](const ReshardProgress& progress) {
-    if (interrupted) throw_error(ErrorCode::io, "interrupted; nothing was changed");
+    if (interrupted) throw_error(ErrorCode::io, "interrupted, the target is as it was");
     line.show(progress);
   };
   options.progress = show;
@@ -65,23 +97,25 @@ void run(const Arguments& arguments) {
   line.clear();
   if (arguments.json)
     print_document(report_json(arguments, report));
-  else
+  else if (!arguments.quiet)
     print(fmt::format("{}\n", report_text(arguments.target, report)));
 }
 
 }  // namespace
 
 std::string report_text(const std::string& target, const ReshardReport& report) {
-  return fmt::format("{}: {}, {} read, {} written, {}in {}", printable(target), counted(report.parts_written, "part"),
-                     human_bytes(report.bytes_read), human_bytes(report.bytes_written),
+  return fmt::format("{}: {}, {} read, {} written, {}{}in {}", printable(target), counted(report.parts_written, "part"),
+                     human_bytes(report.bytes_read), human_bytes(report.bytes_written - report.bytes_resumed),
+                     report.bytes_resumed > 0 ? human_bytes(report.bytes_resumed) + " from an earlier run, " : "",
                      report.verified == Verify::yes ? "verified, " : "", human_duration(report.duration_ns));
 }
 
 void add_reshard(CLI::App& app) {
   CLI::App* command = app.add_subcommand("reshard", "Take an array in files to another layout");
   command->footer(
-      R"help(TARGET appears complete or not at all: a failure leaves what was there. A directory of parts holds
-manifest.json and part-00000.npy, ... by rank.
+      R"help(TARGET appears complete or not at all: a failure leaves what was there. What a run that was killed or
+interrupted has written, the same command goes on with. A directory of parts holds manifest.json and
+part-00000.npy, ... by rank.
 
 Examples:
   tranship reshard elevation.npy rows/ --to "i16[344,403] @ 4x1 : block, whole"
@@ -97,6 +131,12 @@ Examples:
                    "The layout that it has: checked; needed for a directory without a manifest")
       ->type_name("LAYOUT");
   command->add_flag("--verify", arguments->verify, "Read the target back and compare it before it takes its place");
+  command->add_option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
+      ->type_name("SIZE")
+      ->capture_default_str();
+  command->add_option("--threads", arguments->threads, "Threads at work; by default one for each CPU, at most 8")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--quiet", arguments->quiet, "No progress, and no line at the end");
   command->add_flag("--json", arguments->json, "Print JSON");
   command->callback([arguments] { run(*arguments); });
 }
