@@ -3,14 +3,26 @@
 #include <cstring>
 #include <initializer_list>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <tranship/kernels/host_move.hpp>
 
 namespace tranship {
 namespace {
 
+#if defined(__x86_64__)
+/// Some compilers do not know the name of this one.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 Simd simd_of_cpu() {
 #if defined(__x86_64__)
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c") ? Simd::bytes32 : Simd::bytes16;
+  return __builtin_cpu_supports("avx2") && has_f16c() ? Simd::bytes32 : Simd::bytes16;
 #else
   return Simd::bytes16;
 #endif
