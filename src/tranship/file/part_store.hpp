@@ -54,7 +54,6 @@ void check_fits(const ArraySpec& array, const ArraySpec& layout);
 Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout = std::nullopt);
 
 /// Throws `bad_file` at the first file whose bytes are not those of its checksum. Files without one are passed over.
-/// `heard` is told of the bytes as they are read.
 void check_checksums(const StoredParts& array);
 
 }  // namespace tranship

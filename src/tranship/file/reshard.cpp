@@ -97,7 +97,9 @@ class Work {
       report();
       if (options_.verify == Verify::yes) {
         const StoredParts written = open_parts(target_.staging().path(), options_.to).value();
-        verify_parts(source_, written, {.memory_bytes = options_.memory_bytes, .threads = options_.threads});
+        const auto watch = [&] { report(); };
+        verify_parts(source_, written,
+                     {.memory_bytes = options_.memory_bytes, .threads = options_.threads, .watch = watch});
       }
       source_.files->check_unchanged();
     } catch (const Error& error) {

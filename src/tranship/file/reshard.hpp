@@ -45,8 +45,8 @@ struct ReshardOptions {
   Index memory_bytes = Index(256) << 20;
   /// 0: as many as CPUs that this process may run on, at most 8. There are no more than the memory is enough for.
   int threads = 0;
-  /// What is written between two entries in the journal, which is what a killed run loses at most; 0: half the memory
-  /// again and again, or what the library thinks best.
+  /// Bytes that are written between two entries in the journal: so much, and what is under way, a killed run loses at
+  /// most. 0: the memory, or 256 MiB where that is more.
   Index sync_interval_bytes = 0;
 };
 

@@ -85,12 +85,14 @@ void verify_own_cells(const StoredParts& source, const StoredParts& target, cons
                            block.bytes.subspan(static_cast<std::size_t>(in_block), static_cast<std::size_t>(bytes)));
                      });
   };
-  const auto nothing = [] {};
+  const auto watch = [&] {
+    if (options.watch) (*options.watch)();
+  };
   run_blocks({&job, 1}, {.memory_bytes = options.memory_bytes,
                          .threads = options.threads,
                          .skip = none,
                          .sink = compare,
-                         .watch = nothing});
+                         .watch = watch});
 }
 
 /// The ordinal of the first copy of a part.

@@ -6,6 +6,9 @@
 //   overlap     each cell is looked up in the source by the arithmetic of Distribution and of the edge policies
 #pragma once
 
+#include <optional>
+
+#include <tranship/base/function_ref.hpp>
 #include <tranship/file/part_store.hpp>
 
 namespace tranship {
@@ -17,6 +20,8 @@ struct VerifyOptions {
   /// As of ReshardOptions.
   Index memory_bytes = Index(256) << 20;
   int threads = 1;
+  /// Called every now and then on the calling thread; what it throws ends the work.
+  std::optional<FunctionRef<void()>> watch = {};
 };
 
 /// Throws `internal` at the first cell that is wrong, naming its part, its place and the bytes of both. Overlap in the

@@ -1,0 +1,96 @@
+// The memory that a reshard takes: measured in a process of its own, at every report of progress.
+#include <fstream>
+#include <functional>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tranship/file/npy.hpp>
+#include <tranship/file/reshard.hpp>
+#include <tranship/layout/text.hpp>
+
+#include "file/temporary_folder.hpp"
+
+namespace tranship {
+namespace {
+
+using testing::TemporaryFolder;
+
+/// Anonymous resident bytes of this process: all but what the page cache holds anyway.
+Index anonymous_bytes() {
+  std::ifstream status("/proc/self/status");
+  Index out = 0;
+  for (std::string word; status >> word;)
+    if (Index kilobytes = 0; (word == "RssAnon:" || word == "RssShmem:") && status >> kilobytes)
+      out += kilobytes * 1024;
+  return out;
+}
+
+/// The most that a reshard takes beside what the process has before; -1 where it fails.
+Index peak_bytes(const ReshardOptions& options) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const Index before = anonymous_bytes();
+    Index peak = before;
+    const auto measure = [&](const ReshardProgress&) { peak = std::max(peak, anonymous_bytes()); };
+    ReshardOptions measured = options;
+    measured.progress = measure;
+    const bool done = attempt([&] { return reshard(measured); }).ok();
+    const Index out = done ? peak - before : -1;
+    ::_exit(::write(ends[1], &out, sizeof out) == sizeof out ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Index out = -1;
+  if (::read(ends[0], &out, sizeof out) != sizeof out) out = -1;
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return out;
+}
+
+/// A file of random enough elements, far larger than the memory that is given.
+void write_array(const std::string& path, Index rows, Index columns) {
+  const std::string header = format_npy_header(make_npy_header(ElementType::u32, {rows, columns}));
+  std::ofstream out(path, std::ios::binary);
+  out << header;
+  std::vector<std::uint32_t> row(static_cast<std::size_t>(columns));
+  for (Index i = 0; i < rows; ++i) {
+    for (Index j = 0; j < columns; ++j) row[j] = static_cast<std::uint32_t>((i * columns + j) * 2654435761u);
+    out.write(reinterpret_cast<const char*>(row.data()), static_cast<std::streamsize>(row.size() * sizeof row[0]));
+  }
+}
+
+TEST(ReshardMemory, StaysWithinWhatIsGiven) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps memory of its own";
+#endif
+  // Beside the memory for elements: plans, stacks, what the allocator holds back.
+  constexpr Index beside_bytes = Index(2) << 20;
+  TemporaryFolder folder;
+  write_array(folder.path("a.npy"), 4096, 3072);  // 48 MiB, 6 times the memory
+  ReshardOptions options{.source = folder.path("a.npy"),
+                         .target = folder.path("b"),
+                         .to = parse_layout("u32[1] @ 1 : whole"),
+                         .memory_bytes = Index(8) << 20,
+                         .threads = 4};
+  for (const char* layout : {"3x1 : block, whole", "1x3 : whole, block | order(1,0)",
+                             "2x3 : cyclic(7)+overlap(1,1), cyclic(5)", "1x2 : whole, block+overlap(9,9,toroidal)"})
+    for (const Verify verify : {Verify::no, Verify::yes}) {
+      SCOPED_TRACE(layout);
+      options.to = parse_layout(std::string("u32[4096,3072] @ ") + layout);
+      options.verify = verify;
+      const Index peak = peak_bytes(options);
+      EXPECT_GT(peak, 0);
+      EXPECT_LE(peak, options.memory_bytes + beside_bytes);
+    }
+  // The measure sees what is taken where more is given.
+  options.to = parse_layout("u32[4096,3072] @ 1x3 : whole, block | order(1,0)");
+  options.memory_bytes = Index(256) << 20;
+  EXPECT_GT(peak_bytes(options), (Index(8) << 20) + beside_bytes);
+}
+
+}  // namespace
+}  // namespace tranship
