@@ -331,23 +331,27 @@ TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, cons
                             target + whole_b * tile.target_stride);
 }
 
-/// Whole tiles, in patches that keep to few pages of the target and few lines of the source at a time.
+/// Whole tiles, in squares of some lines on either side, so that both are read and written some lines at a time; while
+/// one square is moved, the next one is fetched.
 template <int Width, int Bytes, Stores Kind>
 TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const Tile& tile, const Byte* source,
                                      Byte* target) {
   constexpr long long n = line_bytes / Width;
-  constexpr long long patch_a = n > 32 ? n : 32;
-  constexpr long long patch_b = 4096 / Width;
-  for (long long b0 = 0; b0 < count_b; b0 += patch_b) {
-    const long long b1 = b0 + patch_b < count_b ? b0 + patch_b : count_b;
-    for (long long a0 = 0; a0 < count_a; a0 += patch_a) {
-      const long long a1 = a0 + patch_a < count_a ? a0 + patch_a : count_a;
+  constexpr long long lines = 4;
+  constexpr long long side = lines * n;
+  for (long long b0 = 0; b0 < count_b; b0 += side) {
+    const long long b1 = b0 + side < count_b ? b0 + side : count_b;
+    for (long long a0 = 0; a0 < count_a; a0 += side) {
+      const long long a1 = a0 + side < count_a ? a0 + side : count_a;
+      const long long a2 = a1 + side < count_a ? a1 + side : count_a;
+      const Byte* next = source + a1 * tile.source_stride + b0 * Width;
+      long long rows_to_fetch = Kind == Stores::plain ? 0 : a2 - a1;
       for (long long b = b0; b < b1; b += n)
         for (long long a = a0; a < a1; a += n) {
           const Byte* from = source + a * tile.source_stride + b * Width;
           Byte* to = target + b * tile.target_stride + a * Width;
-          if constexpr (Kind != Stores::plain)
-            for (int i = 0; i < n; ++i) __builtin_prefetch(from + i * tile.source_stride + line_bytes);
+          for (int i = 0; i < n / lines && rows_to_fetch > 0; ++i, --rows_to_fetch, next += tile.source_stride)
+            for (long long at = 0; at < (b1 - b0) * Width; at += line_bytes) __builtin_prefetch(next + at);
           if constexpr (Kind == Stores::prefetched)
             for (int i = 0; i < n; ++i) prefetch_to_write(to + i * tile.target_stride + line_bytes);
           transpose_tile<Width, Bytes, Kind == Stores::streaming>(tile, from, to);
