@@ -183,7 +183,7 @@ do_ci() {
   cmake --build --preset tsan --target $(tsan_targets)
   with_plain_addresses ctest --preset tsan --parallel "$(nproc)"
   step "fuzz"
-  do_fuzz "${TRANSHIP_FUZZ_SECONDS:-20}"
+  do_fuzz "${TRANSHIP_FUZZ_SECONDS:-10}"
   step "tidy"
   do_tidy
   step "benchmarks, quickly, so that they keep running"

@@ -37,6 +37,7 @@ LoweredMove box_move(Cube& source, const Index* from, Cube& target, const Index*
     move.block.target_strides[d] = 8 * target.stride(d);
   }
   canonicalise(move.block, 8);
+  move.place = {0, move.target - reinterpret_cast<std::byte*>(target.cells.data())};
   return move;
 }
 

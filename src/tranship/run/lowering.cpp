@@ -98,7 +98,7 @@ void for_each_product(const std::vector<const std::vector<Run>*>& tables, F&& f)
 }
 
 void lower_product(const std::vector<const std::vector<Run>*>& tables, const std::vector<int>& source_dims,
-                   const std::vector<int>& target_dims, const Unit& unit, const SlotAddress& source,
+                   const std::vector<int>& target_dims, const Unit& unit, const SlotAddress& source, int source_slot,
                    const SlotAddress& target, int target_slot, Hop hop, std::byte*& staging,
                    std::vector<LoweredMove>& moves) {
   for_each_product(tables, [&](const Indices& at) {
@@ -121,7 +121,8 @@ void lower_product(const std::vector<const std::vector<Run>*>& tables, const std
     if (hop == Hop::pack) {
       out.block = with_dense_target(out.block, unit.width);
       out.target = staging;
-      out.place = {};
+      out.place = {source_slot, out.source - source.data};
+      out.place_is_source = true;
     } else if (hop == Hop::unpack) {
       out.block = with_dense_source(out.block, unit.width);
       out.source = staging;
@@ -223,8 +224,8 @@ void lower_transfer(const Transfer& transfer, ElementType type, const SlotAddres
   std::vector<const std::vector<Run>*> tables;
   for (int k = 0; k < int(group.axes.size()); ++k) tables.push_back(&transfer.runs(k));
   const Unit unit = staged(unit_of(type, move_of(group.map), source, target), hop);
-  lower_product(tables, group.source_dims, group.target_dims, unit, source, target, group.target_slot, hop, staging,
-                moves);
+  lower_product(tables, group.source_dims, group.target_dims, unit, source, group.source_slot, target,
+                group.target_slot, hop, staging, moves);
 }
 
 void lower_indexed(const IndexedTransfer& transfer, ElementType type, const SlotAddress& source,
@@ -253,7 +254,8 @@ void lower_indexed(const IndexedTransfer& transfer, ElementType type, const Slot
     out.target_rows = target_rows;
     if (hop == Hop::pack) {
       out.target = staging;
-      out.place = {};
+      out.place = {transfer.source_slot, from.empty() ? 0 : from.front()};
+      out.place_is_source = true;
       out.target_rows = nullptr;
       out.indexed.target_row_stride = row * unit.width;
     } else if (hop == Hop::unpack) {
@@ -277,7 +279,7 @@ void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot
   }
   std::byte* staging = nullptr;
   const std::size_t first = moves.size();
-  lower_product(tables, dims, dims, unit, slot, slot, fill.slot, Hop::direct, staging, moves);
+  lower_product(tables, dims, dims, unit, slot, fill.slot, slot, fill.slot, Hop::direct, staging, moves);
   if (fill.kind != LocalFillKind::zero) return;
   static constexpr std::byte zeros[16] = {};
   for (std::size_t i = first; i < moves.size(); ++i) {

@@ -29,8 +29,8 @@ struct SlotAddress {
 
 SlotAddress address_of(const StridedView& view);
 
-/// Where a move writes, in terms that do not depend on who looks: the target's slot (or -1 for a staging buffer) and
-/// bytes from its first element (from the front of the buffer).
+/// Where a move goes through an array, in terms that do not depend on who looks: the slot and the bytes from the first
+/// element. It is the target array, or the source where the target is a staging buffer.
 struct MovePlace {
   int slot = -1;
   Index offset_bytes = 0;
@@ -46,6 +46,7 @@ struct LoweredMove {
   std::byte* source = nullptr;
   std::byte* target = nullptr;
   MovePlace place;
+  bool place_is_source = false;
   /// Of an indexed move: the rows; the block does not count then. The lists are kept by the pointer.
   std::shared_ptr<const std::vector<long long>> source_rows;
   std::shared_ptr<const std::vector<long long>> target_rows;

@@ -14,12 +14,17 @@ constexpr long long rows_together = 16;
 constexpr Index part_bytes_min = Index(256) << 10;
 constexpr int parts_max = 256;
 
-/// Whether a move is rows inside at least one loop, and walks its target upward: only then can others walk along.
+/// The strides on the side that has the move's place.
+const long long* ordering_strides(const LoweredMove& move) {
+  return move.place_is_source ? move.block.source_strides : move.block.target_strides;
+}
+
+/// Whether a move is rows inside at least one loop, and goes upward through its array: only then can others walk along.
 bool is_walked_in_rows(const LoweredMove& move) {
   if (move.is_indexed || move.move != Move::copy || move.block.dims < 2) return false;
   if (shape_of(move.block, move.width) != BlockShape::rows) return false;
   for (int d = 0; d < move.block.dims; ++d)
-    if (move.block.target_strides[d] < 0) return false;
+    if (move.block.target_strides[d] < 0 || move.block.source_strides[d] < 0) return false;
   return true;
 }
 
@@ -28,23 +33,24 @@ int row_dim(const CopyBlock& block) {
   return block.dims - 2;
 }
 
-/// Where a move begins to write.
+/// Where a move begins in the array that orders it.
 MovePlace first_place(const LoweredMove& move) {
   MovePlace first = move.place;
   if (!move.is_indexed)
     for (int d = 0; d < move.block.dims; ++d)
-      if (move.block.target_strides[d] < 0)
-        first.offset_bytes += (move.block.extents[d] - 1) * move.block.target_strides[d];
+      if (const long long stride = ordering_strides(move)[d]; stride < 0)
+        first.offset_bytes += (move.block.extents[d] - 1) * stride;
   return first;
 }
 
 /// Whether two moves have the same loops around their rows, and their rows lie side by side.
 bool walk_together(const LoweredMove& first, const LoweredMove& other) {
   const CopyBlock &a = first.block, &b = other.block;
-  if (a.dims != b.dims || first.place.slot != other.place.slot) return false;
+  if (a.dims != b.dims || first.place.slot != other.place.slot || first.place_is_source != other.place_is_source)
+    return false;
   for (int d = 0; d <= row_dim(a); ++d)
-    if (a.extents[d] != b.extents[d] || a.target_strides[d] != b.target_strides[d]) return false;
-  return other.target - first.target < a.target_strides[row_dim(a)];
+    if (a.extents[d] != b.extents[d] || ordering_strides(first)[d] != ordering_strides(other)[d]) return false;
+  return other.place.offset_bytes - first.place.offset_bytes < ordering_strides(first)[row_dim(a)];
 }
 
 /// Bytes that lie together on both sides; of a transpose, along the shorter of the dimensions that are contiguous on
@@ -88,7 +94,7 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
     std::vector<std::size_t> together = {i};
     if (order == MoveOrder::any && is_walked_in_rows(moves[i])) {
       MovePlace end = moves[i].place;
-      end.offset_bytes += moves[i].block.target_strides[row_dim(moves[i].block)];
+      end.offset_bytes += ordering_strides(moves[i])[row_dim(moves[i].block)];
       for (std::size_t q = p + 1; q < places.size() && places[q].first < end; ++q)
         if (const std::size_t k = places[q].second;
             !taken[k] && is_walked_in_rows(moves[k]) && walk_together(moves[i], moves[k]))
@@ -105,6 +111,7 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
       taken[k] = true;
       Piece piece{.source = moves[k].source, .target = moves[k].target, .row_bytes = run_bytes(moves[k])};
       std::copy_n(moves[k].block.source_strides, walk.loops.dims, piece.source_strides);
+      std::copy_n(moves[k].block.target_strides, walk.loops.dims, piece.target_strides);
       walk.pieces.push_back(piece);
     }
     walks_.push_back(std::move(walk));
@@ -175,15 +182,15 @@ void MoveList::run_together(const Walk& walk, long long lower, long long upper, 
   for (;;) {
     for (long long row = begin[last]; row < end[last]; row += rows_together) {
       for (const Piece& piece : walk.pieces) {
-        long long source = row * piece.source_strides[last], target = row * loops.target_strides[last];
+        long long source = row * piece.source_strides[last], target = row * piece.target_strides[last];
         for (int d = 0; d < last; ++d) {
           source += at[d] * piece.source_strides[d];
-          target += at[d] * loops.target_strides[d];
+          target += at[d] * piece.target_strides[d];
         }
         copy_rows_on_host({.count = std::min(rows_together, end[last] - row),
                            .row_bytes = piece.row_bytes,
                            .source_stride = piece.source_strides[last],
-                           .target_stride = loops.target_strides[last]},
+                           .target_stride = piece.target_strides[last]},
                           way, piece.source + source, piece.target + target);
       }
     }

@@ -1,4 +1,5 @@
-// MoveList: moves that may be made in any order, made in the order of the memory that they write.
+// MoveList: moves that may be made in any order, made in the order of the memory that they write; of those that pack,
+// in the order of the memory that they read.
 //
 // The ghosts of one row of an array come in several moves: a few cells before it, the row, a few cells after it. Move
 // by move, every line and page of the array is visited several times. Here, moves whose rows lie side by side in the
@@ -48,10 +49,11 @@ class MoveList {
     std::byte* target = nullptr;
     long long row_bytes = 0;
     long long source_strides[block_dims_max] = {};
+    long long target_strides[block_dims_max] = {};
   };
   /// Loops over rows that pieces have in common; the last dimension counts rows.
   struct Walk {
-    CopyBlock loops;  ///< extents and target strides
+    CopyBlock loops;  ///< extents only
     std::vector<Piece> pieces;
   };
 
