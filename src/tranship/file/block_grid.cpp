@@ -6,6 +6,9 @@
 namespace tranship {
 namespace {
 
+// How much longer than the square root runs of the target may be, at the cost of those of the source.
+constexpr Index skew_max = 4;
+
 /// Lets the box grow from the fastest dimension on until it has `run` cells in a stretch, or `cells_max` in all.
 void grow(const Indices& extents, const Indices& order, Index run, Index cells_max, Indices& box) {
   for (int k = order.size() - 1; k >= 0 && run > 1; --k) {
@@ -28,7 +31,8 @@ BlockGrid::BlockGrid(const BlockGridOptions& options)
   if (checked_product(extents_) == 0) return;
   if (!(options.source_order == options.target_order)) {
     const auto run = static_cast<Index>(std::sqrt(static_cast<double>(options.cells_max)));
-    grow(extents_, options.target_order, run, options.cells_max, box_);
+    const Index target_run = std::max(run, std::min(skew_max * run, options.target_run_wanted));
+    grow(extents_, options.target_order, target_run, options.cells_max, box_);
     grow(extents_, options.source_order, run, options.cells_max, box_);
   }
   grow(extents_, options.target_order, options.cells_max, options.cells_max, box_);

@@ -12,6 +12,8 @@ struct BlockGridOptions {
   Indices source_order;
   Indices target_order;
   Index cells_max = 1;
+  /// Where the orders differ, runs of the target of so many cells are worth shorter ones of the source.
+  Index target_run_wanted = 0;
 };
 
 /// Boxes of equal extents, but for the last ones, numbered in the order of the source, so that those that share pages
@@ -19,7 +21,8 @@ struct BlockGridOptions {
 class BlockGrid {
  public:
   /// Where both orders agree, boxes are slabs: stretches of the target without a gap. Otherwise the box takes stretches
-  /// of about the square root of its cells from both sides, as transposing in pieces always does.
+  /// of about the square root of its cells from both sides, as transposing in pieces always does; those of the target
+  /// up to four times longer.
   explicit BlockGrid(const BlockGridOptions& options);
 
   Index count() const noexcept { return count_; }

@@ -87,7 +87,7 @@ void Ledger::add(const BlockAddress& at, Index bytes, Index bytes_from_source, s
     due.swap(pending_);
     pending_bytes_ = 0;
   }
-  sync_and_journal(std::move(due));
+  sync_and_journal(due);
 }
 
 void Ledger::settle() {
@@ -97,7 +97,7 @@ void Ledger::settle() {
     due.swap(pending_);
     pending_bytes_ = 0;
   }
-  sync_and_journal(std::move(due));
+  sync_and_journal(due);
 }
 
 void Ledger::finish() {
@@ -107,7 +107,7 @@ void Ledger::finish() {
       if (!parts_[job][i].written) jobs_[job].wanted->files->sync(jobs_[job].wanted->parts[i].file);
 }
 
-void Ledger::sync_and_journal(std::vector<Pending> pending) {
+void Ledger::sync_and_journal(const std::vector<Pending>& pending) {
   const std::lock_guard one_at_a_time(journal_mutex_);
   std::vector<std::pair<Index, Index>> files;
   std::vector<FinishedBlocks> blocks;

@@ -57,7 +57,7 @@ class Ledger {
     Index bytes = 0;
   };
 
-  void sync_and_journal(std::vector<Pending> pending);
+  void sync_and_journal(const std::vector<Pending>& pending);
 
   std::span<const BlockJob> jobs_;
   Index memory_bytes_;
