@@ -4,7 +4,6 @@
 // sender's packing is block i of the receiver's unpacking.
 #pragma once
 
-#include <compare>
 #include <memory>
 #include <vector>
 
@@ -34,7 +33,9 @@ SlotAddress address_of(const StridedView& view);
 struct MovePlace {
   int slot = -1;
   Index offset_bytes = 0;
-  friend auto operator<=>(const MovePlace&, const MovePlace&) = default;
+  friend bool operator<(const MovePlace& a, const MovePlace& b) {
+    return a.slot != b.slot ? a.slot < b.slot : a.offset_bytes < b.offset_bytes;
+  }
 };
 
 /// One strided or indexed move between two bases. In staged messages one of the bases is the staging buffer.
