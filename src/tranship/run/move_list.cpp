@@ -10,9 +10,11 @@ namespace {
 /// still in the nearest cache.
 constexpr long long rows_together = 16;
 
-/// A part takes tens of microseconds: long enough for the claim to cost nothing, short enough to share.
+/// A part takes tens of microseconds or more: long enough for the claim to cost nothing. Few parts are enough to share.
 constexpr Index part_bytes_min = Index(256) << 10;
-constexpr int parts_max = 256;
+constexpr int parts_max = 16;
+/// Transposes and stretches are cut where neither their squares nor their lines suffer.
+constexpr long long cut_unit = 64;
 
 /// The strides on the side that has the move's place.
 const long long* ordering_strides(const LoweredMove& move) {
@@ -133,6 +135,12 @@ Index MoveList::bytes_of(Index entry) const {
   return bytes * element_count(walk.loops);
 }
 
+bool MoveList::is_cut_anywhere(Index entry) const {
+  if (entry < 0 || moves_[entry].is_indexed) return true;
+  const LoweredMove& move = moves_[entry];
+  return move.block.dims > 1 && shape_of(move.block, move.width) != BlockShape::tiles;
+}
+
 void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) {
   const Index parts = std::clamp<Index>(bytes_ / part_bytes_min, 1, parts_max);
   const Index each = ceil_divide(bytes_, parts);
@@ -140,9 +148,11 @@ void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) 
   for (const Index entry : entries) {
     const long long extent = outermost(entry);
     const Index step_bytes = bytes_of(entry) / extent;
+    const long long unit = is_cut_anywhere(entry) ? 1 : cut_unit;
     for (long long at = 0; at < extent;) {
       const bool last_part = Index(first_stretches_.size()) == parts;
-      const long long fits = last_part ? extent : std::max<Index>(1, ceil_divide(each - filled, step_bytes));
+      const long long fits =
+          last_part ? extent : std::max<Index>(1, ceil_divide(ceil_divide(each - filled, step_bytes), unit)) * unit;
       const long long upper = std::min(extent, at + fits);
       stretches_.push_back({entry, at, upper});
       filled += (upper - at) * step_bytes;
@@ -158,7 +168,12 @@ void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) 
 }
 
 void MoveList::run(HostWay way) const {
-  for (int part = 0; part < parts(); ++part) run_part(part, way);
+  for (std::size_t i = 0; i < stretches_.size();) {
+    Stretch whole = stretches_[i];
+    while (++i < stretches_.size() && stretches_[i].entry == whole.entry) whole.upper = stretches_[i].upper;
+    run_stretch(whole, way);
+  }
+  order_stores(way);
 }
 
 void MoveList::run_part(int part, HostWay way) const {

@@ -66,6 +66,7 @@ class MoveList {
 
   long long outermost(Index entry) const;
   Index bytes_of(Index entry) const;
+  bool is_cut_anywhere(Index entry) const;
   void cut_into_parts(const std::vector<Index>& entries, int parts_max);
   void run_stretch(const Stretch& stretch, HostWay way) const;
   void run_together(const Walk& walk, long long lower, long long upper, HostWay way) const;
