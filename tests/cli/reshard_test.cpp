@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/command.hpp"
+#include "file/zip_builder.hpp"
 
 namespace tranship {
 namespace {
@@ -182,6 +183,49 @@ TEST(Reshard, RefusesHostileInputAndChangesNothing) {
   EXPECT_EQ(place.run({"reshard", "nothing.npy", "x", "--to", "i16[30,20] @ 4x1 : block+overlap(-1,0), whole"}).code,
             2);
   EXPECT_EQ(place.run({"reshard", "good.npy", "x", "--from", rows, "--to", one}).code, 1);
+}
+
+TEST(Reshard, PlacementsAreOfTheArrayThatTheSourceHolds) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  EXPECT_EQ(place.run({"reshard", "array.npy", "rows", "--to", "@ 4x1 : block, whole"}).code, 0);
+  EXPECT_EQ(place.run({"layout", "rows", "--json"}).json().at("text"), rows);
+  // Where no file is called "1x1 : whole, whole".
+  EXPECT_EQ(
+      place.run({"reshard", "rows", "back.npy", "--from", "@ 4x1 : block, whole", "--to", "@1x1 : whole, whole"}).code,
+      0);
+  EXPECT_EQ(place.read("back.npy"), place.read("array.npy"));
+  const Outcome dims = place.run({"reshard", "array.npy", "x", "--to", "@ 4 : block"});
+  EXPECT_EQ(dims.code, 2);
+  EXPECT_TRUE(dims.errors.starts_with("tranship: error: --to: column ")) << dims.errors;
+  const Outcome file = place.run({"reshard", "array.npy", "x", "--to", "@nothing.json"});
+  EXPECT_EQ(file.code, 2);
+  EXPECT_NE(file.errors.find("nothing.json"), std::string::npos) << file.errors;
+  EXPECT_EQ(place.run({"reshard", "nothing.npy", "x", "--to", "@ 4x1 : block, whole"}).code, 1);
+}
+
+TEST(Reshard, TakesMembersAndBareElements) {
+  const Workplace place;
+  const std::string array = numbered_npy(30, 20), data = array.substr(array.size() - 1200);
+  place.write("data.npz", testing::BuiltArchive{.members = {{"a.npy", array, 8}, {"b.npy", array}}}.bytes());
+  EXPECT_EQ(place.run({"reshard", "data.npz:a", "rows", "--to", "@ 4x1 : block, whole", "--verify"}).code, 0);
+  EXPECT_EQ(place.run({"layout", "data.npz:b", "--json"}).json().at("text"), one);
+  EXPECT_EQ(place.run({"reshard", "rows", "x.bin", "--to", "@ 1x1 : whole, whole"}).code, 0);
+  EXPECT_EQ(place.read("x.bin"), data);
+  place.write("y.bin", "123" + data);
+  const std::vector<std::string> back = {"reshard", "y.bin", "back.npy", "--raw",
+                                         "--from",  one,     "--to",     "@ 1x1 : whole, whole"};
+  const Outcome refused = place.run(back);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.errors, "tranship: error: 'y.bin' has 1203 bytes; 600 elements i16 of [30, 20] need 1200\n");
+  std::vector<std::string> skipping = back;
+  skipping.insert(skipping.end(), {"--skip", "3"});
+  EXPECT_EQ(place.run(skipping).code, 0);
+  EXPECT_EQ(place.read("back.npy"), array);
+
+  EXPECT_EQ(place.run({"reshard", "x.bin", "y", "--raw", "--to", one}).code, 2);
+  EXPECT_EQ(place.run({"reshard", "x.bin", "y", "--raw", "--from", "@ 1x1 : whole, whole", "--to", one}).code, 2);
+  EXPECT_EQ(place.run({"reshard", "x.bin", "y", "--skip", "3", "--from", one, "--to", one}).code, 2);
 }
 
 TEST(Demo, TellsItsStoryOnDataThatItIsGiven) {

@@ -1,4 +1,5 @@
 #include <charconv>
+#include <filesystem>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
@@ -24,6 +25,22 @@ ArraySpec layout_in_file(const std::string& name, const std::string& path) {
 ArraySpec layout_argument(const std::string& name, const std::string& argument) {
   if (argument.starts_with('@')) return layout_in_file(name, argument.substr(1));
   const Result<ArraySpec> spec = try_parse_layout(argument);
+  if (!spec)
+    throw UsageError{fmt::format("{}: {}", name, spec.error().message()), caret(argument, spec.error().column)};
+  return spec.value();
+}
+
+bool is_placement(const std::string& argument) {
+  if (!argument.starts_with('@')) return false;
+  const std::string file = argument.substr(1);
+  if (file.empty() || file.front() == ' ') return true;
+  std::error_code ignored;
+  return !std::filesystem::exists(file, ignored) && try_parse_placement_grid(argument).ok();
+}
+
+ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array) {
+  if (!is_placement(argument)) return layout_argument(name, argument);
+  const Result<ArraySpec> spec = try_parse_placement(argument, array.type, array.distribution.extents());
   if (!spec)
     throw UsageError{fmt::format("{}: {}", name, spec.error().message()), caret(argument, spec.error().column)};
   return spec.value();

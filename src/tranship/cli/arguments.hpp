@@ -16,6 +16,10 @@ struct UsageError {
 
 /// The layout that an argument gives as text, or as @FILE with its JSON. `name` is what the error calls the argument.
 ArraySpec layout_argument(const std::string& name, const std::string& argument);
+/// Whether an argument is a placement, "@ 4x1 : block, whole", rather than a layout or the name of a file.
+bool is_placement(const std::string& argument);
+/// The layout that an argument gives as layout_argument does, or as a placement of an array whose layout is `array`.
+ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array);
 /// "2" or "2,1": one number for each dimension; a single number stands for all of them.
 Indices numbers_argument(const std::string& name, const std::string& argument, int dims);
 /// Throws UsageError unless the grid of one of the layouts has the rank.

@@ -37,7 +37,8 @@ struct Subject {
 bool is_path(const std::string& what) {
   std::error_code ignored;
   if (std::filesystem::exists(what, ignored)) return true;
-  return what.find('[') == std::string::npos && (what.ends_with(".npy") || what.find('/') != std::string::npos);
+  return what.find('[') == std::string::npos &&
+         (what.ends_with(".npy") || what.find(".npz") != std::string::npos || what.find('/') != std::string::npos);
 }
 
 Subject subject_of(const std::string& what) {
@@ -210,7 +211,9 @@ void add_layout(CLI::App& app) {
   tranship layout elevation.npy
   tranship layout tiles/ -o tiles.svg)help");
   auto options = std::make_shared<LayoutOptions>();
-  command->add_option("LAYOUT", options->what, "A layout text, @FILE.json, a .npy file or a directory of parts")
+  command
+      ->add_option("LAYOUT", options->what,
+                   "A layout text, @FILE.json, a .npy file, FILE.npz:MEMBER or a directory of parts")
       ->required();
   command->add_option("-o,--output", options->picture, "Also draw an SVG")->type_name("FILE.svg");
   command->add_option("--rank", options->rank, "Only this rank")->type_name("R");

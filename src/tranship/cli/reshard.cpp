@@ -20,6 +20,8 @@ struct Arguments {
   std::string target;
   std::string to;
   std::optional<std::string> from;
+  bool raw = false;
+  std::optional<std::string> skip;
   std::string memory = "256MiB";
   int threads = 0;
   bool verify = false;
@@ -76,15 +78,42 @@ Json report_json(const Arguments& arguments, const ReshardReport& report) {
           {"checksums", checksums_json(report)}};
 }
 
+struct Layouts {
+  std::optional<ArraySpec> from;
+  ArraySpec to;
+};
+
+/// A placement is of the array that --from describes, or the source.
+Layouts layouts_of(const Arguments& arguments) {
+  const bool from_placed = arguments.from && is_placement(*arguments.from);
+  // What a layout text gets wrong is found before any file is looked at.
+  std::optional<ArraySpec> to, from;
+  if (!is_placement(arguments.to)) to = layout_argument("--to", arguments.to);
+  if (arguments.from && !from_placed) from = layout_argument("--from", *arguments.from);
+  if (from_placed) {
+    if (arguments.raw)
+      throw UsageError{"--from: bare elements say nothing of themselves: type and extents must stand before the '@'"};
+    from = placed_argument("--from", *arguments.from, inspect(arguments.source).value().spec);
+  }
+  if (!to) to = placed_argument("--to", arguments.to, from ? *from : inspect(arguments.source).value().spec);
+  return {std::move(from), std::move(*to)};
+}
+
 void run(const Arguments& arguments) {
+  if (arguments.raw && !arguments.from) throw UsageError{"--raw: needs --from, which says what the elements are"};
+  if (arguments.skip && !arguments.raw) throw UsageError{"--skip: is for --raw"};
+  const Index memory_bytes = size_argument("--memory", arguments.memory);
+  std::optional<RawForm> raw;
+  if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
+  const Layouts layouts = layouts_of(arguments);
   ReshardOptions options{.source = arguments.source,
                          .target = arguments.target,
-                         .from = std::nullopt,
-                         .to = layout_argument("--to", arguments.to),
+                         .from = layouts.from,
+                         .to = layouts.to,
+                         .raw = raw,
                          .verify = arguments.verify ? Verify::yes : Verify::no,
-                         .memory_bytes = size_argument("--memory", arguments.memory),
+                         .memory_bytes = memory_bytes,
                          .threads = arguments.threads};
-  if (arguments.from) options.from = layout_argument("--from", *arguments.from);
 
   stop_on_interrupt();
   ProgressLine line(arguments.json || arguments.quiet ? ProgressLine::Place::nowhere : ProgressLine::standard_place());
@@ -115,21 +144,27 @@ void add_reshard(CLI::App& app) {
   command->footer(
       R"help(TARGET appears complete or not at all: a failure leaves what was there. What a run that was killed or
 interrupted has written, the same command goes on with. A directory of parts holds manifest.json and
-part-00000.npy, ... by rank.
+part-00000.npy, ... by rank. A layout may leave out type and extents: "@ 4x1 : block, whole" is of the array that SOURCE
+holds.
 
 Examples:
   tranship reshard elevation.npy rows/ --to "i16[344,403] @ 4x1 : block, whole"
   tranship reshard rows/ tiles/ --to "i16[344,403] @ 2x2 : cyclic(64)+overlap(1,1), cyclic(64)+overlap(1,1)" --verify
-  tranship reshard tiles/ back.npy --to "i16[344,403] @ 1x1 : whole, whole"
+  tranship reshard tiles/ back.npy --to "@ 1x1 : whole, whole"
+  tranship reshard run.npz:pressure parts/ --to "@ 4x1 : block, whole"
+  tranship reshard x.bin x.npy --raw --from "f32[100,200] @ 1x1 : whole, whole" --skip 512 --to "@ 1x1 : whole, whole"
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("SOURCE", arguments->source, "A .npy file, or a directory of parts")->required();
-  command->add_option("TARGET", arguments->target, "A directory, or FILE.npy for a layout of one part")->required();
+  command->add_option("SOURCE", arguments->source, "A .npy file, FILE.npz:MEMBER, or a directory of parts")->required();
+  command->add_option("TARGET", arguments->target, "A directory; FILE.npy, .bin or .raw for a layout of one part")
+      ->required();
   command->add_option("--to", arguments->to, "The layout that the array shall have")->required()->type_name("LAYOUT");
   command
       ->add_option("--from", arguments->from,
                    "The layout that it has: checked; needed for a directory without a manifest")
       ->type_name("LAYOUT");
+  command->add_flag("--raw", arguments->raw, "SOURCE is bare elements, as --from says");
+  command->add_option("--skip", arguments->skip, "Bytes in front of bare elements")->type_name("SIZE");
   command->add_flag("--verify", arguments->verify, "Read the target back and compare it before it takes its place");
   command->add_option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
       ->type_name("SIZE")

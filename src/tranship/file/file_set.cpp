@@ -35,12 +35,20 @@ Result<Index> FileSet::add(const std::string& path) {
   if (!S_ISREG(status.st_mode))
     return make_error(ErrorCode::bad_file, "'{}' is {}, not a regular file", path,
                       S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket");
-  entries_.push_back({path, state_of(status), nullptr, {}});
+  entries_.push_back({path, state_of(status), false, nullptr, {}});
+  return count() - 1;
+}
+
+Result<Index> FileSet::adopt(const std::string& path, FileDescriptor file) {
+  struct stat status;
+  if (::fstat(file.number(), &status) != 0) return io_error("inspect", path, errno);
+  entries_.push_back({path, state_of(status), true, std::make_shared<FileDescriptor>(std::move(file)), {}});
   return count() - 1;
 }
 
 void FileSet::check_unchanged() const {
   for (const Entry& entry : entries_) {
+    if (entry.is_private) continue;
     struct stat status;
     if (::stat(entry.path.c_str(), &status) != 0) throw io_error("inspect", entry.path, errno);
     check_same(entry.path, entry.state, state_of(status));
@@ -96,7 +104,8 @@ std::span<const std::byte> FileSet::map(Index file) const {
   const std::lock_guard lock(mutex_);
   Entry& entry = entries_[file];
   if (entry.mapped.bytes().empty() && entry.state.size_bytes > 0) {
-    MappedFile mapped = MappedFile::open(entry.path).value();
+    const std::string path = entry.is_private ? fmt::format("/proc/self/fd/{}", entry.open->number()) : entry.path;
+    MappedFile mapped = MappedFile::open(path).value();
     if (mapped.size_bytes() != entry.state.size_bytes)
       throw_error(ErrorCode::bad_file, "'{}' changed while it was read: it had {} bytes, and has {}", entry.path,
                   entry.state.size_bytes, mapped.size_bytes());

@@ -37,6 +37,10 @@ class FileSet {
   /// something else than a regular file. To be called before any thread reads.
   Result<Index> add(const std::string& path);
 
+  /// Adds an open file without a name, which nobody else can change; `path` is what errors call it.
+  Result<Index> adopt(const std::string& path, posix::FileDescriptor file);
+  bool is_private(Index file) const { return entries_[file].is_private; }
+
   Index count() const noexcept { return static_cast<Index>(entries_.size()); }
   const std::string& path(Index file) const { return entries_[file].path; }
   const FileState& state(Index file) const { return entries_[file].state; }
@@ -61,6 +65,7 @@ class FileSet {
   struct Entry {
     std::string path;
     FileState state;
+    bool is_private = false;
     std::shared_ptr<posix::FileDescriptor> open;
     MappedFile mapped;
   };

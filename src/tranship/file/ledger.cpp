@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include <tranship/base/deadline.hpp>
@@ -27,6 +28,12 @@ std::vector<FinishedBlocks> joined(std::vector<FinishedBlocks> blocks) {
     }
   }
   return out;
+}
+
+using FileOf = std::pair<const FileSet*, Index>;
+
+FileOf file_of(const BlockJob& job, Index part) {
+  return {job.wanted->files.get(), job.wanted->parts[part].file};
 }
 
 }  // namespace
@@ -102,24 +109,30 @@ void Ledger::settle() {
 
 void Ledger::finish() {
   settle();
-  for (std::size_t job = 0; job < parts_.size(); ++job)
+  // One file may hold parts of many jobs, or none.
+  std::set<FileOf> written;
+  std::set<const FileSet*> sets;
+  for (std::size_t job = 0; job < parts_.size(); ++job) {
+    sets.insert(jobs_[job].wanted->files.get());
     for (std::size_t i = 0; i < parts_[job].size(); ++i)
-      if (!parts_[job][i].written) jobs_[job].wanted->files->sync(jobs_[job].wanted->parts[i].file);
+      if (parts_[job][i].written) written.insert(file_of(jobs_[job], static_cast<Index>(i)));
+  }
+  for (const FileSet* set : sets)
+    for (Index file = 0; file < set->count(); ++file)
+      if (!written.contains({set, file})) set->sync(file);
 }
 
 void Ledger::sync_and_journal(const std::vector<Pending>& pending) {
   const std::lock_guard one_at_a_time(journal_mutex_);
-  std::vector<std::pair<Index, Index>> files;
+  std::set<FileOf> files;
   std::vector<FinishedBlocks> blocks;
   Index bytes = 0;
   for (const Pending& p : pending) {
-    files.emplace_back(p.block.job, jobs_[p.block.job].wanted->parts[p.block.part].file);
+    files.insert(file_of(jobs_[p.block.job], p.block.part));
     blocks.push_back(p.block);
     bytes += p.bytes;
   }
-  std::sort(files.begin(), files.end());
-  files.erase(std::unique(files.begin(), files.end()), files.end());
-  for (const auto& [job, file] : files) jobs_[job].wanted->files->sync(file);
+  for (const auto& [set, file] : files) set->sync(file);
   if (!journal_) return;
   journal_->append(joined(std::move(blocks)));
   const std::lock_guard lock(mutex_);

@@ -54,10 +54,7 @@ NpyHeader header_of(const FileSet& files, Index file) {
   }
 }
 
-/// Adds a part that the layout gives to `rank`. Returns its header.
-NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec& spec, Rank rank) {
-  const Index file = array.files->add(path).value();
-  NpyHeader header = header_of(*array.files, file);
+void check_part(const std::string& path, const NpyHeader& header, const ArraySpec& spec, Rank rank) {
   if (header.type != spec.type)
     throw_error(ErrorCode::mismatch, "'{}': the part has elements {}, the layout {}", path, name_of(header.type),
                 name_of(spec.type));
@@ -65,24 +62,22 @@ NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec&
   if (!(header.extents == needed))
     throw_error(ErrorCode::mismatch, "'{}': the part has extents [{}], the layout gives rank {} [{}]", path,
                 to_string(header.extents), rank, to_string(needed));
+}
+
+/// Adds a part that the layout gives to `rank`. Returns its header.
+NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec& spec, Rank rank) {
+  const Index file = array.files->add(path).value();
+  NpyHeader header = header_of(*array.files, file);
+  check_part(path, header, spec, rank);
   array.parts.push_back({file, header.header_bytes, header.order, header.extents});
   return header;
 }
 
 StoredParts open_file(const std::string& path, const std::optional<ArraySpec>& layout) {
-  if (layout && layout->distribution.grid().size() != 1)
-    throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path,
-                layout->distribution.grid().size());
   const auto files = std::make_shared<FileSet>(FileAccess::read_only);
-  if (layout) {
-    StoredParts out{*layout, {}, files, {}, {std::nullopt}};
-    out.descr = add_part(out, path, *layout, layout->distribution.grid().rank_at(0)).descr;
-    return out;
-  }
-  const NpyHeader header = header_of(*files, files->add(path).value());
-  const Result<ArraySpec> whole = attempt([&] { return whole_layout(header); });
-  if (!whole) throw make_error(whole.error().code(), "'{}': {}", path, whole.error().message());
-  return {whole.value(), header.descr, files, {{0, header.header_bytes, header.order, header.extents}}, {std::nullopt}};
+  StoredParts out = whole_array(path, header_of(*files, files->add(path).value()), layout);
+  out.files = files;
+  return out;
 }
 
 StoredParts open_directory(const std::string& path, const std::optional<ArraySpec>& layout) {
@@ -142,6 +137,20 @@ ArraySpec whole_layout(const NpyHeader& header) {
                                     std::vector<Partition>(static_cast<std::size_t>(dims), whole()), memory)};
 }
 
+StoredParts whole_array(const std::string& path, const NpyHeader& header, const std::optional<ArraySpec>& layout) {
+  StoredPart part{0, header.header_bytes, header.order, header.extents};
+  if (layout) {
+    const Grid& grid = layout->distribution.grid();
+    if (grid.size() != 1)
+      throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
+    check_part(path, header, *layout, grid.rank_at(0));
+    return {*layout, header.descr, nullptr, {part}, {std::nullopt}};
+  }
+  const Result<ArraySpec> whole = attempt([&] { return whole_layout(header); });
+  if (!whole) throw make_error(whole.error().code(), "'{}': {}", path, whole.error().message());
+  return {whole.value(), header.descr, nullptr, {part}, {std::nullopt}};
+}
+
 void check_fits(const ArraySpec& array, const ArraySpec& layout) {
   if (array.type != layout.type)
     throw_error(ErrorCode::mismatch, "the array has elements {}, the layout {}", name_of(array.type),
@@ -158,24 +167,24 @@ Result<StoredParts> open_parts(const std::string& path, const std::optional<Arra
   });
 }
 
-void check_checksums(const StoredParts& array) {
+void check_checksums(const FileSet& files, std::span<const std::optional<std::uint32_t>> checksums) {
   std::vector<std::byte> buffer(std::size_t(1) << 18);
-  for (Index file = 0; file < array.files->count(); ++file) {
-    const std::optional<std::uint32_t>& recorded = array.checksums[file];
+  for (Index file = 0; file < files.count(); ++file) {
+    const std::optional<std::uint32_t>& recorded = checksums[file];
     if (!recorded) continue;
     std::uint32_t found = 0;
-    const Index size = array.files->size_bytes(file);
+    const Index size = files.size_bytes(file);
     for (Index at = 0; at < size;) {
       const auto piece =
           std::span(buffer).first(static_cast<std::size_t>(std::min(size - at, static_cast<Index>(buffer.size()))));
-      array.files->read(file, at, piece);
+      files.read(file, at, piece);
       found = crc32_of(piece, found);
       at += static_cast<Index>(piece.size());
     }
     if (found != *recorded)
       throw_error(ErrorCode::bad_file,
-                  "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}",
-                  array.files->path(file), found, *recorded);
+                  "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}", files.path(file),
+                  found, *recorded);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,7 +54,12 @@ void check_fits(const ArraySpec& array, const ArraySpec& layout);
 /// path.
 Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout = std::nullopt);
 
-/// Throws `bad_file` at the first file whose bytes are not those of its checksum. Files without one are passed over.
-void check_checksums(const StoredParts& array);
+/// Throws `bad_file` at the first file whose bytes are not those of its checksum, by number. Files without one are
+/// passed over.
+void check_checksums(const FileSet& files, std::span<const std::optional<std::uint32_t>> checksums);
+
+/// The array of one .npy file: its part lies in file 0 of a FileSet that is not there yet, behind the header. `layout`
+/// has one part, or is what the header says. Throws `mismatch` and `unsupported`, naming the path.
+StoredParts whole_array(const std::string& path, const NpyHeader& header, const std::optional<ArraySpec>& layout);
 
 }  // namespace tranship

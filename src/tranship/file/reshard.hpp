@@ -2,7 +2,8 @@
 //
 // Everything about the source is checked before anything is written, and the target appears complete or not at all,
 // whenever the process is killed or the power fails. Files hold what part_store.hpp says; the moves are those of
-// plan_redistribution. Next: block_run.hpp assembles the blocks, staging.hpp puts them in place.
+// plan_redistribution. Next: reshard_run.hpp runs the engine, block_run.hpp assembles the blocks, staging.hpp puts them
+// in place.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +26,23 @@ struct ReshardProgress {
 
 enum class Verify : std::uint8_t { no, yes };
 
+/// A file of bare elements, in this machine's byte order, behind so many bytes that are passed over.
+struct RawForm {
+  Index skip_bytes = 0;
+};
+
 struct ReshardOptions {
-  /// A .npy file, or a directory of parts: with a manifest, or without one when `from` is given.
+  /// A .npy file; a member of a .npz file, "data.npz:member"; or a directory of parts: with a manifest, or without one
+  /// when `from` is given.
   std::string source;
-  /// A directory, or a single .npy file when it ends in ".npy"; then `to` has one part.
+  /// A directory; a .npy file when it ends in ".npy", or bare elements when it ends in ".bin" or ".raw": then `to` has
+  /// one part.
   std::string target;
   /// Must be what the source says of itself.
   std::optional<ArraySpec> from;
   ArraySpec to;
+  /// The source is a file of bare elements, of which `from` says everything.
+  std::optional<RawForm> raw = {};
   /// Whether the checksums of the source are checked first, and the target is read back and compared to the source
   /// before it is put in place.
   Verify verify = Verify::no;
@@ -87,7 +97,8 @@ struct StoredArray {
   std::string descr;
 };
 
-/// Reads the header of a .npy file or the manifest of a directory; the files of its parts are not looked at.
+/// Reads the header of a .npy file or of a member of a .npz file, or the manifest of a directory; the files of its
+/// parts are not looked at.
 Result<StoredArray> inspect(const std::string& path);
 
 }  // namespace tranship

@@ -1,0 +1,32 @@
+// NewArrays: what the files of a target are to be, for each format that is written. Values: nothing is made here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tranship/file/part_store.hpp>
+#include <tranship/file/staging.hpp>
+
+namespace tranship {
+
+/// One file: what stands in front of the elements, and how long all of it is.
+struct NewFile {
+  std::string name;
+  std::string head;
+  Index size_bytes = 0;
+};
+
+/// One file, or a directory of files beside a manifest. The parts of the arrays lie in these files, by number; their
+/// FileSets are empty until there are files.
+struct NewArrays {
+  StagedKind kind = StagedKind::directory;
+  std::vector<NewFile> files;
+  std::vector<StoredParts> arrays;
+};
+
+/// One array whose elements are spelled as `descr`: a .npy file where the target's name ends in ".npy", bare elements
+/// where it ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with `invalid_use` where the target
+/// must not be replaced (replaceable.hpp), or is one file and the layout has several parts, and as stored_order does.
+Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& descr);
+
+}  // namespace tranship

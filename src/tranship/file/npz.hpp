@@ -1,0 +1,32 @@
+// Members of .npz files as sources: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
+//
+// A stored member is read where it lies in the archive. A deflated one is inflated once, into a file without a name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <tranship/file/part_store.hpp>
+
+namespace tranship {
+
+struct NpzName {
+  std::string archive;
+  std::optional<std::string> member;
+};
+
+/// What a path means: empty where it names no .npz file. Whatever exists under the whole path is that.
+std::optional<NpzName> npz_name_of(const std::string& path);
+
+/// The header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (which member?), naming both.
+Result<NpyHeader> read_npz_header(const NpzName& name);
+
+/// Opens a member. What is inflated takes room in `folder`, and is gone with the FileSet. `layout` is as of open_parts.
+/// Fails likewise.
+Result<StoredParts> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout, const std::string& folder);
+
+/// Throws `bad_file` where the bytes of a member are not those of its checksum.
+void check_npz_checksum(const NpzName& name);
+
+}  // namespace tranship

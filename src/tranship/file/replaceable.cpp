@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/manifest.hpp>
+#include <tranship/file/posix.hpp>
+#include <tranship/file/replaceable.hpp>
+
+namespace tranship {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_directory(const std::string& path) {
+  std::error_code failure;
+  const bool out = fs::is_directory(path, failure);
+  return out && !failure;
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is found when it is opened
+  return fs::exists(path, ignored);
+}
+
+/// True where something stands there, which is no directory.
+bool is_file_there(const std::string& target, std::string_view kind) {
+  if (!exists(target)) return false;
+  if (is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is a directory, not {}", target, kind);
+  return true;
+}
+
+}  // namespace
+
+void check_replaceable_npy(const std::string& target) {
+  if (!is_file_there(target, "a .npy file")) return;
+  static constexpr std::string_view magic = "\x93NUMPY";
+  const MappedFile old = MappedFile::open(target).value();
+  const std::string_view found(reinterpret_cast<const char*>(old.bytes().data()), old.bytes().size());
+  if (!found.starts_with(magic))
+    throw_error(ErrorCode::invalid_use, "'{}' exists and is not a .npy file: it is not replaced", target);
+}
+
+void check_replaceable_raw(const std::string& target) {
+  is_file_there(target, "a file of bare elements");
+}
+
+// Whatever lies in a replaced directory is gone.
+void check_replaceable_directory(const std::string& target) {
+  if (!exists(target)) return;
+  if (!is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
+  if (!exists(target + "/" + manifest_name))
+    throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target,
+                manifest_name);
+  const Result<Manifest> manifest = read_manifest(target);
+  if (!manifest)
+    throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: {}", target,
+                manifest.error().message());
+  std::vector<std::string> known = manifest.value().files;
+  known.push_back(manifest_name);
+  std::sort(known.begin(), known.end());
+  std::error_code failure;
+  for (fs::directory_iterator entry(target, failure), end; !failure && entry != end; entry.increment(failure))
+    if (const std::string name = entry->path().filename().string();
+        !std::binary_search(known.begin(), known.end(), name))
+      throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: its manifest does not name '{}'",
+                  target, name);
+  if (failure) throw posix::io_error("list", target, failure.value());
+}
+
+}  // namespace tranship

@@ -1,0 +1,185 @@
+// Sources and targets beside .npy files: members of .npz files, and bare elements.
+#include <gtest/gtest.h>
+
+#include <tranship/file/npz.hpp>
+#include <tranship/file/reshard.hpp>
+#include <tranship/layout/text.hpp>
+
+#include "file/temporary_folder.hpp"
+#include "file/zip_builder.hpp"
+
+namespace tranship {
+namespace {
+
+using testing::BuiltArchive;
+using testing::FolderPlace;
+using testing::read_text;
+using testing::TemporaryFolder;
+using testing::write_text;
+
+/// Bytes that do not repeat soon.
+std::string elements(std::size_t bytes, unsigned seed = 1) {
+  std::string out;
+  for (std::size_t i = 0; i < bytes; ++i) out += static_cast<char>((seed = seed * 1664525u + 1013904223u) >> 24);
+  return out;
+}
+
+std::string npy(ElementType type, const Indices& extents, const std::string& data) {
+  return format_npy_header(make_npy_header(type, extents)) + data;
+}
+
+template <class F>
+std::string refusal(F&& f) {
+  const auto result = attempt(f);
+  return result ? "accepted" : std::string(name_of(result.error().code())) + ": " + result.error().message();
+}
+
+const ArraySpec columns = parse_layout("f32[30,20] @ 1x3 : whole, cyclic(2)");
+const ArraySpec plain = parse_layout("f32[30,20] @ 1x1 : whole, whole");
+
+class Npz : public ::testing::Test {
+ protected:
+  Npz() {
+    write_text(folder.path("data.npz"), BuiltArchive{.members = {{"stored.npy", array},
+                                                                 {"deflated.npy", array, 8},
+                                                                 {"other.npy", npy(ElementType::i16, {2}, "abcd"), 8}}}
+                                            .bytes());
+  }
+  void round_trip(const std::string& source) {
+    reshard({.source = folder.path(source), .target = folder.path("parts"), .to = columns, .verify = Verify::yes});
+    reshard({.source = folder.path("parts"), .target = folder.path("back.npy"), .to = plain});
+    EXPECT_EQ(read_text(folder.path("back.npy")), array) << source;
+  }
+
+  TemporaryFolder folder{FolderPlace::memory};
+  std::string array = npy(ElementType::f32, {30, 20}, elements(2400));
+};
+
+TEST_F(Npz, MembersAreSources) {
+  round_trip("data.npz:stored");
+  round_trip("data.npz:deflated");
+  round_trip("data.npz:deflated.npy");
+  EXPECT_EQ(folder.names().size(), 7u) << "nothing of what was inflated is left";
+  EXPECT_EQ(inspect(folder.path("data.npz:deflated")).value().spec, plain);
+  write_text(folder.path("one.npz"), BuiltArchive{.members = {{"only.npy", array, 8}}}.bytes());
+  round_trip("one.npz");
+}
+
+TEST_F(Npz, AMemberLargerThanAHeaderIsInflatedWhole) {
+  const std::string data = elements(std::size_t(3) << 20);
+  write_text(folder.path("large.npz"),
+             BuiltArchive{.members = {{"a.npy", npy(ElementType::u8, {3 << 20}, data), 8}}}.bytes());
+  reshard({.source = folder.path("large.npz"),
+           .target = folder.path("large.raw"),
+           .to = parse_layout("u8[3145728] @ 1 : whole"),
+           .verify = Verify::yes,
+           .memory_bytes = reshard_memory_min});
+  EXPECT_TRUE(read_text(folder.path("large.raw")) == data);
+}
+
+TEST_F(Npz, WhatExistsUnderTheWholeNameWins) {
+  write_text(folder.path("data.npz:stored"), npy(ElementType::f32, {1, 1}, "abcd"));
+  EXPECT_EQ(to_text(inspect(folder.path("data.npz:stored")).value().spec), "f32[1,1] @ 1x1 : whole, whole");
+}
+
+TEST_F(Npz, RefusesByName) {
+  const auto read = [&](const std::string& source) {
+    return refusal([&] {
+      return reshard({.source = folder.path(source), .target = folder.path("parts"), .to = columns}).bytes_read;
+    });
+  };
+  const std::string archive = "'" + folder.path("data.npz") + "'";
+  EXPECT_EQ(read("data.npz"), "invalid_use: " + archive + " has 3 members; name one, as in '" +
+                                  folder.path("data.npz:stored") + "': stored, deflated, other");
+  EXPECT_EQ(read("data.npz:x"), "invalid_use: " + archive + " has no member 'x'; it has stored, deflated, other");
+  EXPECT_EQ(read("data.npz:other"), "mismatch: the array has elements i16, the layout f32");
+  EXPECT_NE(read("none.npz:x").find("none.npz'"), std::string::npos) << read("none.npz:x");
+  write_text(folder.path("text.npz"), BuiltArchive{.members = {{"a.txt", "no numbers", 8}}}.bytes());
+  EXPECT_TRUE(read("text.npz").starts_with("bad_file: '" + folder.path("text.npz:a.txt"))) << read("text.npz");
+  EXPECT_EQ(folder.names().size(), 2u);
+}
+
+TEST_F(Npz, VerifyingFindsADamagedMember) {
+  std::string archive = read_text(folder.path("data.npz"));
+  archive[archive.find(array) + array.size() - 1] ^= 1;
+  write_text(folder.path("data.npz"), archive);
+  const auto read = [&](const std::string& member, Verify verify) {
+    return refusal([&] {
+      return reshard({.source = folder.path("data.npz:" + member),
+                      .target = folder.path("parts"),
+                      .to = columns,
+                      .verify = verify})
+          .bytes_read;
+    });
+  };
+  EXPECT_EQ(read("stored", Verify::no), "accepted");
+  EXPECT_TRUE(read("stored", Verify::yes).starts_with("bad_file: '" + folder.path("data.npz:stored")));
+}
+
+TEST_F(Npz, ATargetInTheArchiveIsRefused) {
+  EXPECT_TRUE(refusal([&] {
+                return reshard(
+                           {.source = folder.path("data.npz:stored"), .target = folder.path("data.npz"), .to = columns})
+                    .bytes_read;
+              }).starts_with("invalid_use: the target"));
+}
+
+TEST(Raw, GoesThereAndBack) {
+  const TemporaryFolder folder(FolderPlace::memory);
+  const std::string data = elements(2400);
+  write_text(folder.path("x.bin"), data);
+  write_text(folder.path("y.dat"), "a header" + data);
+  reshard({.source = folder.path("x.bin"),
+           .target = folder.path("parts"),
+           .from = plain,
+           .to = columns,
+           .raw = RawForm{},
+           .verify = Verify::yes});
+  reshard({.source = folder.path("parts"), .target = folder.path("back.raw"), .to = plain, .verify = Verify::yes});
+  EXPECT_EQ(read_text(folder.path("back.raw")), data);
+  reshard({.source = folder.path("y.dat"),
+           .target = folder.path("back.bin"),
+           .from = plain,
+           .to = plain,
+           .raw = RawForm{.skip_bytes = 8}});
+  EXPECT_EQ(read_text(folder.path("back.bin")), data);
+}
+
+TEST(Raw, TakesTheOrderOfTheLayout) {
+  const TemporaryFolder folder(FolderPlace::memory);
+  write_text(folder.path("x.bin"), "abcdef");
+  reshard({.source = folder.path("x.bin"),
+           .target = folder.path("y.bin"),
+           .from = parse_layout("u8[2,3] @ 1x1 : whole, whole | order(1,0)"),
+           .to = parse_layout("u8[2,3] @ 1x1 : whole, whole"),
+           .raw = RawForm{}});
+  EXPECT_EQ(read_text(folder.path("y.bin")), "acebdf");
+}
+
+TEST(Raw, RefusesWhatDoesNotFitExactly) {
+  const TemporaryFolder folder(FolderPlace::memory);
+  write_text(folder.path("x.bin"), elements(2401));
+  const auto read = [&](const std::optional<ArraySpec>& from, Index skip_bytes, const std::string& target) {
+    return refusal([&] {
+      return reshard({.source = folder.path("x.bin"),
+                      .target = folder.path(target),
+                      .from = from,
+                      .to = columns,
+                      .raw = RawForm{.skip_bytes = skip_bytes}})
+          .bytes_read;
+    });
+  };
+  const std::string x = "'" + folder.path("x.bin") + "'";
+  EXPECT_EQ(read(plain, 0, "y"), "mismatch: " + x + " has 2401 bytes; 600 elements f32 of [30, 20] need 2400");
+  EXPECT_EQ(read(plain, 2, "y"),
+            "mismatch: " + x + " has 2401 bytes; 600 elements f32 of [30, 20] after 2 bytes need 2402");
+  EXPECT_EQ(read(plain, -1, "y"), "invalid_use: cannot skip -1 bytes");
+  EXPECT_EQ(read(plain, INT64_MAX, "y").substr(0, 9), "overflow:");
+  EXPECT_EQ(read(columns, 1, "y"), "mismatch: " + x + " is a file of 1 part, the layout has 3");
+  EXPECT_EQ(read(std::nullopt, 0, "y"), "invalid_use: " + x + " is bare elements: a layout must say what they are");
+  EXPECT_TRUE(read(plain, 1, "y.raw").starts_with("invalid_use:")) << "three parts in one file";
+  EXPECT_EQ(read(plain, 1, "y"), "accepted");
+}
+
+}  // namespace
+}  // namespace tranship
