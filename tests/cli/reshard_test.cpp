@@ -228,6 +228,43 @@ TEST(Reshard, TakesMembersAndBareElements) {
   EXPECT_EQ(place.run({"reshard", "x.bin", "y", "--skip", "3", "--from", one, "--to", one}).code, 2);
 }
 
+TEST(Reshard, TakesTensorsByRules) {
+  const Workplace place;
+  std::string json = R"({"w":{"dtype":"F32","shape":[4,2],"data_offsets":[0,32]},)"
+                     R"("b":{"dtype":"I8","shape":[3],"data_offsets":[32,35]}})";
+  json += std::string(8 - json.size() % 8, ' ');
+  const std::string file = testing::little(json.size(), 8) + json + "0123456789abcdefghijklmnopqrstuvXYZ";
+  place.write("x.safetensors", file);
+  const std::string tp2 = "w = @ 2x1 : block, whole; ** = replicated";
+  const Outcome there = place.run({"reshard", "x.safetensors", "tp2", "--to", tp2, "--verify"});
+  EXPECT_EQ(there.code, 0) << there.errors;
+  EXPECT_TRUE(there.output.starts_with("tp2: 2 tensors on 2 ranks, 38 B read, 38 B written, verified, in "))
+      << there.output;
+  EXPECT_TRUE(place.names().contains("tp2/rank-00001-of-00002.safetensors"));
+  place.write("rules.txt", "# everything\n** = replicated\n");
+  const Outcome back = place.run({"reshard", "tp2", "back.safetensors", "--to", "@rules.txt", "--json"});
+  EXPECT_EQ(back.code, 0) << back.errors;
+  EXPECT_EQ(back.json().at("tensors"), 2);
+  EXPECT_EQ(back.json().at("ranks"), 1);
+  EXPECT_EQ(back.json().at("checksums").size(), 1u);
+  EXPECT_EQ(place.read("back.safetensors"), file);
+
+  const auto listed = place.run({"layout", "tp2", "--json"}).json().at("tensors");
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].at("name"), "w");
+  EXPECT_EQ(listed[0].at("dtype"), "F32");
+  EXPECT_EQ(listed[0].at("text"), "f32[4,2] @ 2x1 : block, whole");
+  EXPECT_NE(place.run({"layout", "x.safetensors"}).output.find("i8[3] @ 1 : whole"), std::string::npos);
+
+  EXPECT_EQ(place.run({"reshard", "x.safetensors", "y", "--to", "w = @ 2x : block"}).code, 2);
+  EXPECT_EQ(place.run({"reshard", "x.safetensors", "y", "--to", "@nothing.txt"}).code, 2);
+  EXPECT_EQ(place.run({"reshard", "x.safetensors", "y", "--from", one, "--to", tp2}).code, 2);
+  EXPECT_EQ(place.run({"layout", "x.safetensors", "--rank", "0"}).code, 2);
+  const Outcome unmatched = place.run({"reshard", "x.safetensors", "y", "--to", "w.x = replicated; ** = replicated"});
+  EXPECT_EQ(unmatched.code, 1);
+  EXPECT_EQ(unmatched.errors, "tranship: error: rule 1, 'w.x', matches none of 2 tensors\n");
+}
+
 TEST(Demo, TellsItsStoryOnDataThatItIsGiven) {
   const Workplace place;
   place.write("array.npy", numbered_npy(60, 90));

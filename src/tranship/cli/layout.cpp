@@ -11,6 +11,7 @@
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/picture_file.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/picture.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -194,7 +195,29 @@ void print_text(const Subject& subject, const LayoutOptions& options) {
   print(out + ranks_text(spec, options.rank));
 }
 
+void print_tensors(const LayoutOptions& options) {
+  if (options.rank || !options.picture.empty()) throw UsageError{"--rank and -o show one layout, tensors have many"};
+  const std::vector<TensorDescription> tensors = inspect_tensors(options.what).value();
+  if (options.json) {
+    Json out = {{"path", options.what}, {"tensors", Json::array()}};
+    for (const TensorDescription& tensor : tensors)
+      out["tensors"].push_back({{"name", tensor.name},
+                                {"dtype", tensor.dtype},
+                                {"shape", json_of(tensor.extents)},
+                                {"layout", json_of(tensor.spec)},
+                                {"text", to_text(tensor.spec)}});
+    return print_document(out);
+  }
+  TextTable table({{"tensor"}, {"dtype"}, {"shape"}, {"layout"}});
+  for (const TensorDescription& tensor : tensors)
+    table.add(
+        {printable(tensor.name), tensor.dtype, fmt::format("[{}]", to_string(tensor.extents)), to_text(tensor.spec)});
+  print(fmt::format("{}: {}\n\n{}", printable(options.what), counted(static_cast<Index>(tensors.size()), "tensor"),
+                    table.text()));
+}
+
 void show(const LayoutOptions& options) {
+  if (names_tensors(options.what)) return print_tensors(options);
   const Subject subject = subject_of(options.what);
   if (options.rank) require_rank(*options.rank, subject.spec.distribution, subject.spec.distribution);
   if (!options.picture.empty()) write_picture(options.picture, subject.spec);
@@ -213,7 +236,7 @@ void add_layout(CLI::App& app) {
   auto options = std::make_shared<LayoutOptions>();
   command
       ->add_option("LAYOUT", options->what,
-                   "A layout text, @FILE.json, a .npy file, FILE.npz:MEMBER or a directory of parts")
+                   "A layout text, @FILE.json, a .npy file, FILE.npz:MEMBER, a directory or safetensors")
       ->required();
   command->add_option("-o,--output", options->picture, "Also draw an SVG")->type_name("FILE.svg");
   command->add_option("--rank", options->rank, "Only this rank")->type_name("R");

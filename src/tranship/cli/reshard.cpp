@@ -10,6 +10,8 @@
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/progress_line.hpp>
 #include <tranship/cli/report_text.hpp>
+#include <tranship/file/mapped_file.hpp>
+#include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship::cli {
@@ -55,10 +57,9 @@ Index size_argument(const std::string& option, const std::string& text) {
   throw CLI::ValidationError(option, fmt::format("'{}' is no size: 64MiB, 1GiB or a number of bytes", printable(text)));
 }
 
-Json checksums_json(const ReshardReport& report) {
+Json checksums_json(const std::vector<ReshardReport::Checksum>& checksums) {
   Json out = Json::object();
-  for (const ReshardReport::Checksum& checksum : report.checksums)
-    out[checksum.file] = fmt::format("{:08x}", checksum.crc32);
+  for (const ReshardReport::Checksum& checksum : checksums) out[checksum.file] = fmt::format("{:08x}", checksum.crc32);
   return out;
 }
 
@@ -75,7 +76,7 @@ Json report_json(const Arguments& arguments, const ReshardReport& report) {
           {"memory_bytes", report.memory_bytes},
           {"threads", report.threads},
           {"resumed_bytes", report.bytes_resumed},
-          {"checksums", checksums_json(report)}};
+          {"checksums", checksums_json(report.checksums)}};
 }
 
 struct Layouts {
@@ -99,22 +100,47 @@ Layouts layouts_of(const Arguments& arguments) {
   return {std::move(from), std::move(*to)};
 }
 
-void run(const Arguments& arguments) {
-  if (arguments.raw && !arguments.from) throw UsageError{"--raw: needs --from, which says what the elements are"};
-  if (arguments.skip && !arguments.raw) throw UsageError{"--skip: is for --raw"};
-  const Index memory_bytes = size_argument("--memory", arguments.memory);
-  std::optional<RawForm> raw;
-  if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
-  const Layouts layouts = layouts_of(arguments);
-  ReshardOptions options{.source = arguments.source,
-                         .target = arguments.target,
-                         .from = layouts.from,
-                         .to = layouts.to,
-                         .raw = raw,
-                         .verify = arguments.verify ? Verify::yes : Verify::no,
-                         .memory_bytes = memory_bytes,
-                         .threads = arguments.threads};
+/// The rules that an argument gives as text, or as @FILE.
+LayoutRules rules_argument(const std::string& argument) {
+  std::string text = argument;
+  if (argument.starts_with('@')) {
+    const Result<MappedFile> file = MappedFile::open(argument.substr(1));
+    if (!file) throw UsageError{fmt::format("--to: {}", file.error().message())};
+    const auto bytes = file.value().bytes();
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  const Result<LayoutRules> rules = LayoutRules::parse(text);
+  if (!rules) throw UsageError{fmt::format("--to: {}", rules.error().message()), caret(text, rules.error().column)};
+  return rules.value();
+}
 
+Json report_json(const Arguments& arguments, const TensorReshardReport& report) {
+  return {{"source", arguments.source},
+          {"target", arguments.target},
+          {"tensors", report.tensors},
+          {"ranks", report.checksums.size()},
+          {"bytes_read", report.bytes_read},
+          {"bytes_written", report.bytes_written},
+          {"duration_ns", report.duration_ns},
+          {"verified", report.verified == Verify::yes},
+          {"memory_bytes", report.memory_bytes},
+          {"threads", report.threads},
+          {"resumed_bytes", report.bytes_resumed},
+          {"checksums", checksums_json(report.checksums)}};
+}
+
+using cli::report_text;  // beside it
+std::string report_text(const std::string& target, const TensorReshardReport& report) {
+  return fmt::format("{}: {} on {}, {} read, {} written, {}{}in {}", printable(target),
+                     counted(report.tensors, "tensor"), counted(static_cast<Index>(report.checksums.size()), "rank"),
+                     human_bytes(report.bytes_read), human_bytes(report.bytes_written - report.bytes_resumed),
+                     report.bytes_resumed > 0 ? human_bytes(report.bytes_resumed) + " from an earlier run, " : "",
+                     report.verified == Verify::yes ? "verified, " : "", human_duration(report.duration_ns));
+}
+
+/// Runs with a bar and prints the report: the same for an array and for tensors.
+template <class Options, class Reshard>
+void run_and_report(const Arguments& arguments, Options options, Reshard&& reshard_all) {
   stop_on_interrupt();
   ProgressLine line(arguments.json || arguments.quiet ? ProgressLine::Place::nowhere : ProgressLine::standard_place());
   auto show = [&line](const ReshardProgress& progress) {
@@ -122,12 +148,45 @@ void run(const Arguments& arguments) {
     line.show(progress);
   };
   options.progress = show;
-  const ReshardReport report = reshard(options);
+  const auto report = reshard_all(options);
   line.clear();
   if (arguments.json)
     print_document(report_json(arguments, report));
   else if (!arguments.quiet)
     print(fmt::format("{}\n", report_text(arguments.target, report)));
+}
+
+void run_tensors(const Arguments& arguments) {
+  if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
+  const Index memory_bytes = size_argument("--memory", arguments.memory);
+  run_and_report(arguments,
+                 TensorReshardOptions{.source = arguments.source,
+                                      .target = arguments.target,
+                                      .to = rules_argument(arguments.to),
+                                      .verify = arguments.verify ? Verify::yes : Verify::no,
+                                      .memory_bytes = memory_bytes,
+                                      .threads = arguments.threads},
+                 reshard_tensors);
+}
+
+void run(const Arguments& arguments) {
+  if (arguments.raw && !arguments.from) throw UsageError{"--raw: needs --from, which says what the elements are"};
+  if (arguments.skip && !arguments.raw) throw UsageError{"--skip: is for --raw"};
+  if (!arguments.raw && names_tensors(arguments.source)) return run_tensors(arguments);
+  const Index memory_bytes = size_argument("--memory", arguments.memory);
+  std::optional<RawForm> raw;
+  if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
+  const Layouts layouts = layouts_of(arguments);
+  run_and_report(arguments,
+                 ReshardOptions{.source = arguments.source,
+                                .target = arguments.target,
+                                .from = layouts.from,
+                                .to = layouts.to,
+                                .raw = raw,
+                                .verify = arguments.verify ? Verify::yes : Verify::no,
+                                .memory_bytes = memory_bytes,
+                                .threads = arguments.threads},
+                 reshard);
 }
 
 }  // namespace
@@ -145,7 +204,8 @@ void add_reshard(CLI::App& app) {
       R"help(TARGET appears complete or not at all: a failure leaves what was there. What a run that was killed or
 interrupted has written, the same command goes on with. A directory of parts holds manifest.json and
 part-00000.npy, ... by rank. A layout may leave out type and extents: "@ 4x1 : block, whole" is of the array that SOURCE
-holds.
+holds. Safetensors files, their indices and directories of ranks take rules by name: "PATTERN = PLACEMENT; ...", or
+@FILE with one rule a line.
 
 Examples:
   tranship reshard elevation.npy rows/ --to "i16[344,403] @ 4x1 : block, whole"
@@ -153,12 +213,16 @@ Examples:
   tranship reshard tiles/ back.npy --to "@ 1x1 : whole, whole"
   tranship reshard run.npz:pressure parts/ --to "@ 4x1 : block, whole"
   tranship reshard x.bin x.npy --raw --from "f32[100,200] @ 1x1 : whole, whole" --skip 512 --to "@ 1x1 : whole, whole"
+  tranship reshard model/ tp4/ --to "**_proj.weight = @ 4x1 : block, whole; ** = replicated"
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("SOURCE", arguments->source, "A .npy file, FILE.npz:MEMBER, or a directory of parts")->required();
-  command->add_option("TARGET", arguments->target, "A directory; FILE.npy, .bin or .raw for a layout of one part")
+  command->add_option("SOURCE", arguments->source, "A .npy file, FILE.npz:MEMBER, a directory of parts, or safetensors")
       ->required();
-  command->add_option("--to", arguments->to, "The layout that the array shall have")->required()->type_name("LAYOUT");
+  command->add_option("TARGET", arguments->target, "A directory; FILE.npy, .bin, .raw or .safetensors for one part")
+      ->required();
+  command->add_option("--to", arguments->to, "The layout that the array shall have; of tensors, rules")
+      ->required()
+      ->type_name("LAYOUT");
   command
       ->add_option("--from", arguments->from,
                    "The layout that it has: checked; needed for a directory without a manifest")

@@ -33,6 +33,8 @@ class LayoutRules {
   /// A rule's pattern as it is written, by number from 0.
   std::string_view pattern_text(std::size_t rule) const { return rules_[rule].pattern_text; }
 
+  /// Whether a rule matches, also where an earlier one does.
+  bool matches(std::size_t rule, std::string_view tensor) const { return rules_[rule].pattern.matches(tensor); }
   /// The number of the first rule that matches.
   std::optional<std::size_t> rule_of(std::string_view tensor) const;
 

@@ -14,31 +14,12 @@ namespace {
 
 constexpr Index version = 1;
 
-/// A plain name in the directory itself, that can stand in a message.
-void check_file_name(const std::string& name, std::string_view where) {
-  constexpr std::size_t length_max = 255;
-  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
-  if (name.empty() || name.size() > length_max || !plain || name.find("..") != std::string::npos ||
-      name == manifest_name)
-    throw_error(ErrorCode::bad_file,
-                "{}: not the name of a part: 1 to {} printable characters, no '/' and no '..', found {} characters",
-                where, length_max, name.size());
-}
-
 void check_descr(const std::string& descr, ElementType type) {
   const Result<NpyElement> element = parse_npy_descr(descr);
   if (!element) throw make_error(element.error().code(), "descr: {}", element.error().message());
   if (element.value().type != type)
     throw_error(ErrorCode::bad_file, "descr '{}' spells elements {}, the layout has {}", descr,
                 name_of(element.value().type), name_of(type));
-}
-
-std::uint32_t checksum_of(const std::string& text, std::string_view where) {
-  std::uint32_t out = 0;
-  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
-  if (text.size() != 8 || failure != std::errc() || end != text.data() + text.size())
-    throw_error(ErrorCode::bad_file, "{}: expected 8 hexadecimal digits, found {} characters", where, text.size());
-  return out;
 }
 
 /// Takes files and checksums of the parts.
@@ -60,7 +41,7 @@ void read_parts(const Json& parts, Manifest& out) {
     const Indices shape = indices_of(part.at("shape"), part.path("shape"));
     std::optional<std::uint32_t> checksum;
     if (const Json* value = part.find("crc32"))
-      checksum = checksum_of(word_of(*value, part.path("crc32")), part.path("crc32"));
+      checksum = checksum_of_digits(word_of(*value, part.path("crc32")), part.path("crc32"));
     part.finish();
     const std::optional<Index> ordinal =
         rank >= 0 && rank < grid.world_size_min() ? grid.ordinal_of(static_cast<Rank>(rank)) : std::nullopt;
@@ -68,7 +49,7 @@ void read_parts(const Json& parts, Manifest& out) {
       throw_error(ErrorCode::bad_file, "{}: rank {} holds none of the {} parts", part.path("rank"), rank, grid.size());
     if (!files[*ordinal].empty())
       throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", part.path("rank"), rank);
-    check_file_name(file, part.path("file"));
+    check_stored_name(file, part.path("file"));
     if (!seen.insert(file).second)
       throw_error(ErrorCode::bad_file, "{}: '{}' is listed twice", part.path("file"), file);
     const Indices needed = distribution.local_extents(static_cast<Rank>(rank));
@@ -100,6 +81,25 @@ Manifest read(std::string_view text) {
 }
 
 }  // namespace
+
+// A plain name in the directory itself, that can stand in a message.
+void check_stored_name(const std::string& name, std::string_view where) {
+  constexpr std::size_t length_max = 255;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
+  if (name.empty() || name.size() > length_max || !plain || name.find("..") != std::string::npos ||
+      name == manifest_name)
+    throw_error(ErrorCode::bad_file,
+                "{}: not the name of a part: 1 to {} printable characters, no '/' and no '..', found {} characters",
+                where, length_max, name.size());
+}
+
+std::uint32_t checksum_of_digits(const std::string& digits, std::string_view where) {
+  std::uint32_t out = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
+  if (digits.size() != 8 || failure != std::errc() || end != digits.data() + digits.size())
+    throw_error(ErrorCode::bad_file, "{}: expected 8 hexadecimal digits, found {} characters", where, digits.size());
+  return out;
+}
 
 std::string part_name(Rank rank) {
   return fmt::format("part-{:05}.npy", rank);

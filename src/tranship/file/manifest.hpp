@@ -49,6 +49,11 @@ Manifest make_manifest(const ArraySpec& spec, std::string descr);
 /// Parts in the order of their ranks, one a line. parse_manifest(format_manifest(x)) == x.
 std::string format_manifest(const Manifest& manifest);
 
+/// What all manifests have in common: the name of a file beside it, and a checksum as 8 hexadecimal digits. Both throw
+/// `bad_file`, naming `where`.
+void check_stored_name(const std::string& name, std::string_view where);
+std::uint32_t checksum_of_digits(const std::string& digits, std::string_view where);
+
 /// Fails with `bad_file`, `unsupported` (versions but 1, layouts that files cannot have) and `overflow`, naming the
 /// key; messages are one printable line. "layout_text" is for people and not read.
 Result<Manifest> parse_manifest(std::string_view text);

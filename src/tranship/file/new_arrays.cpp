@@ -2,8 +2,10 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/new_arrays.hpp>
+#include <tranship/file/printable.hpp>
 #include <tranship/file/raw.hpp>
 #include <tranship/file/replaceable.hpp>
+#include <tranship/file/safetensors.hpp>
 #include <tranship/file/target_path.hpp>
 
 namespace tranship {
@@ -50,6 +52,47 @@ Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, co
       array.parts.push_back({i, static_cast<Index>(head.size()), header.order, header.extents});
       const Index size = checked_add(array.parts.back().offset_bytes, array.part_bytes(i));
       out.files.push_back({single ? last_name(target) : manifest.files[i], std::move(head), size});
+    }
+    return out;
+  });
+}
+
+Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& manifest) {
+  return attempt([&] {
+    const bool single = target.ends_with(".safetensors");
+    if (single && manifest.files.size() != 1)
+      throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 rank, the rules need {}: name a directory", target,
+                  manifest.files.size());
+    single ? check_replaceable_safetensors(target) : check_replaceable_directory(target);
+
+    NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory, .files = {}, .arrays = {}};
+    // By rank: the tensors of its file, and which of all they are.
+    std::vector<std::vector<SafetensorsTensor>> tensors(manifest.files.size());
+    std::vector<std::vector<std::size_t>> numbers(manifest.files.size());
+    for (std::size_t n = 0; n < manifest.tensors.size(); ++n) {
+      const auto& [shape, spec] = manifest.tensors[n];
+      if (stored_order(spec) != NpyOrder::c)
+        throw_error(ErrorCode::unsupported, "tensor '{}': a safetensors file is row-major, the layout says order({})",
+                    printable(shape.name, name_chars_max), to_string(spec.distribution.memory().order));
+      const Grid& grid = spec.distribution.grid();
+      StoredParts& array = out.arrays.emplace_back(StoredParts{spec, shape.dtype, nullptr, {}, {}});
+      array.parts.resize(static_cast<std::size_t>(grid.size()));
+      for (Index i = 0; i < grid.size(); ++i) {
+        const Rank rank = grid.rank_at(i);
+        array.parts[i] = {rank, 0, NpyOrder::c, spec.distribution.local_extents(rank)};
+        tensors[rank].push_back({shape.name, shape.dtype, stored_extents(shape.extents, array.parts[i].extents)});
+        numbers[rank].push_back(n);
+      }
+    }
+    for (std::size_t rank = 0; rank < manifest.files.size(); ++rank) {
+      const SafetensorsHeader header = make_safetensors_header(tensors[rank], manifest.metadata);
+      for (std::size_t i = 0; i < numbers[rank].size(); ++i) {
+        StoredParts& array = out.arrays[numbers[rank][i]];
+        const Index ordinal = *array.spec.distribution.grid().ordinal_of(static_cast<Rank>(rank));
+        array.parts[ordinal].offset_bytes = header.header_bytes + header.tensors[i].offset_bytes;
+      }
+      out.files.push_back({single ? last_name(target) : manifest.files[rank].name, format_safetensors_header(header),
+                           header.header_bytes + header.data_bytes()});
     }
     return out;
   });

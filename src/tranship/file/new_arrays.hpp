@@ -6,6 +6,7 @@
 
 #include <tranship/file/part_store.hpp>
 #include <tranship/file/staging.hpp>
+#include <tranship/file/tensor_manifest.hpp>
 
 namespace tranship {
 
@@ -28,5 +29,10 @@ struct NewArrays {
 /// where it ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with `invalid_use` where the target
 /// must not be replaced (replaceable.hpp), or is one file and the layout has several parts, and as stored_order does.
 Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& descr);
+
+/// The tensors of a manifest, whose files it names by rank: one safetensors file where the target's name ends in
+/// ".safetensors", a directory otherwise. Fails with `invalid_use` where the target must not be replaced, or is one
+/// file and there are several ranks, and with `unsupported` and `overflow`.
+Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& manifest);
 
 }  // namespace tranship

@@ -6,6 +6,8 @@
 #include <tranship/file/manifest.hpp>
 #include <tranship/file/posix.hpp>
 #include <tranship/file/replaceable.hpp>
+#include <tranship/file/safetensors.hpp>
+#include <tranship/file/tensor_manifest.hpp>
 
 namespace tranship {
 namespace {
@@ -21,6 +23,18 @@ bool is_directory(const std::string& path) {
 bool exists(const std::string& path) {
   std::error_code ignored;  // what cannot be looked at is found when it is opened
   return fs::exists(path, ignored);
+}
+
+std::vector<std::string> files_named_in(const std::string& directory) {
+  const std::string path = directory + "/" + manifest_name;
+  const MappedFile file = MappedFile::open(path).value();
+  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  if (!is_tensor_manifest(text)) return std::move(read_manifest(directory).value().files);
+  const Result<TensorManifest> manifest = parse_tensor_manifest(text);
+  if (!manifest) throw make_error(manifest.error().code(), "'{}': {}", path, manifest.error().message());
+  std::vector<std::string> out;
+  for (const TensorManifest::File& f : manifest.value().files) out.push_back(f.name);
+  return out;
 }
 
 /// True where something stands there, which is no directory.
@@ -41,6 +55,12 @@ void check_replaceable_npy(const std::string& target) {
     throw_error(ErrorCode::invalid_use, "'{}' exists and is not a .npy file: it is not replaced", target);
 }
 
+void check_replaceable_safetensors(const std::string& target) {
+  if (!is_file_there(target, "a safetensors file")) return;
+  if (!open_safetensors(target))
+    throw_error(ErrorCode::invalid_use, "'{}' exists and is not a safetensors file: it is not replaced", target);
+}
+
 void check_replaceable_raw(const std::string& target) {
   is_file_there(target, "a file of bare elements");
 }
@@ -52,11 +72,11 @@ void check_replaceable_directory(const std::string& target) {
   if (!exists(target + "/" + manifest_name))
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target,
                 manifest_name);
-  const Result<Manifest> manifest = read_manifest(target);
-  if (!manifest)
+  const Result<std::vector<std::string>> named = attempt([&] { return files_named_in(target); });
+  if (!named)
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: {}", target,
-                manifest.error().message());
-  std::vector<std::string> known = manifest.value().files;
+                named.error().message());
+  std::vector<std::string> known = named.value();
   known.push_back(manifest_name);
   std::sort(known.begin(), known.end());
   std::error_code failure;

@@ -1,0 +1,197 @@
+#include <algorithm>
+#include <filesystem>
+#include <unordered_map>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/printable.hpp>
+#include <tranship/file/reshard_tensors.hpp>
+#include <tranship/file/safetensors.hpp>
+#include <tranship/file/safetensors_index.hpp>
+#include <tranship/file/tensor_store.hpp>
+
+namespace tranship {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view file_ending = ".safetensors", index_ending = ".safetensors.index.json";
+
+std::string shown(const std::string& name) {
+  return printable(name, name_chars_max);
+}
+
+/// The text of a file that is read at once.
+std::string text_of(const std::string& path) {
+  const MappedFile file = MappedFile::open(path).value();
+  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+}
+
+std::string manifest_path(const std::string& directory) {
+  return directory + "/" + manifest_name;
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is found when it is opened
+  return fs::is_directory(path, ignored);
+}
+
+bool is_file(const std::string& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+std::vector<std::string> indices_in(const std::string& directory) {
+  std::vector<std::string> out;
+  std::error_code failure;
+  for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end; entry.increment(failure))
+    if (const std::string name = entry->path().filename().string(); name.ends_with(index_ending)) out.push_back(name);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+ArraySpec whole_spec(const SafetensorsEntry& tensor) {
+  const Indices extents = layout_extents(tensor.extents);
+  return {tensor.type, Distribution(extents, Grid(Indices::filled(extents.size(), 1)),
+                                    std::vector<Partition>(static_cast<std::size_t>(extents.size()), whole()))};
+}
+
+/// Adds a file, and what its header says of itself. Returns the header.
+SafetensorsHeader add_file(StoredTensors& out, const std::string& path) {
+  out.files->add(path).value();
+  out.checksums.emplace_back();
+  SafetensorsHeader header = std::move(open_safetensors(path).value().header);
+  for (auto& [key, value] : header.metadata)
+    if (std::none_of(out.metadata.begin(), out.metadata.end(), [&](const auto& known) { return known.first == key; }))
+      out.metadata.emplace_back(key, value);
+  return header;
+}
+
+StoredPart part_of(const StoredTensors& out, const SafetensorsHeader& header, const SafetensorsEntry& tensor) {
+  return {out.files->count() - 1, checked_add(header.header_bytes, tensor.offset_bytes), NpyOrder::c,
+          layout_extents(tensor.extents)};
+}
+
+/// Adds all tensors of a file, whole.
+void add_whole_tensors(StoredTensors& out, const std::string& path) {
+  const SafetensorsHeader header = add_file(out, path);
+  for (const SafetensorsEntry& tensor : header.tensors) {
+    out.shapes.push_back({tensor.name, tensor.dtype, tensor.extents});
+    out.arrays.push_back({whole_spec(tensor), tensor.dtype, out.files, {part_of(out, header, tensor)}, {}});
+  }
+}
+
+StoredTensors empty_store() {
+  StoredTensors out;
+  out.files = std::make_shared<FileSet>(FileAccess::read_only);
+  return out;
+}
+
+StoredTensors open_index(const std::string& path) {
+  Result<SafetensorsIndex> parsed = parse_safetensors_index(text_of(path));
+  if (!parsed) throw make_error(parsed.error().code(), "'{}': {}", path, parsed.error().message());
+  const SafetensorsIndex& index = parsed.value();
+  const fs::path folder = fs::path(path).parent_path();
+  StoredTensors out = empty_store();
+  std::unordered_map<std::string_view, std::string_view> file_of;
+  for (const auto& [tensor, file] : index.tensors) file_of.emplace(tensor, file);
+  for (const std::string& file : index.files()) {
+    const std::size_t first = out.shapes.size();
+    add_whole_tensors(out, (folder / file).string());
+    for (std::size_t i = first; i < out.shapes.size(); ++i) {
+      const auto place = file_of.find(out.shapes[i].name);
+      if (place == file_of.end() || place->second != file)
+        throw_error(ErrorCode::mismatch, "'{}' holds tensor '{}', which '{}' {}", (folder / file).string(),
+                    shown(out.shapes[i].name), path,
+                    place == file_of.end() ? "does not name" : fmt::format("says is in '{}'", place->second));
+    }
+  }
+  // Names are different in one file, and each was where the index says: so none is missing where the numbers agree.
+  if (out.shapes.size() == index.tensors.size()) return out;
+  for (const TensorShape& shape : out.shapes) file_of.erase(shape.name);
+  throw_error(ErrorCode::mismatch, "'{}' names tensor '{}', which '{}' does not hold", path,
+              shown(std::string(file_of.begin()->first)), (folder / file_of.begin()->second).string());
+}
+
+StoredTensors open_manifest(const std::string& directory) {
+  const std::string path = manifest_path(directory);
+  Result<TensorManifest> parsed = parse_tensor_manifest(text_of(path));
+  if (!parsed) throw make_error(parsed.error().code(), "'{}': {}", path, parsed.error().message());
+  TensorManifest& manifest = parsed.value();
+  StoredTensors out = empty_store();
+  out.metadata = manifest.metadata;
+  std::unordered_map<std::string_view, std::size_t> number_of;
+  for (std::size_t i = 0; i < manifest.tensors.size(); ++i) {
+    const auto& [shape, spec] = manifest.tensors[i];
+    number_of.emplace(shape.name, i);
+    out.shapes.push_back(shape);
+    out.arrays.push_back({spec, shape.dtype, out.files, {}, {}});
+    out.arrays.back().parts.resize(static_cast<std::size_t>(spec.distribution.grid().size()), {.file = -1});
+  }
+  for (Rank rank = 0; rank < static_cast<Rank>(manifest.files.size()); ++rank) {
+    const std::string file = directory + "/" + manifest.files[rank].name;
+    const SafetensorsHeader header = add_file(out, file);
+    out.checksums.back() = manifest.files[rank].checksum;
+    for (const SafetensorsEntry& tensor : header.tensors) {
+      const auto number = number_of.find(tensor.name);
+      const std::optional<Index> ordinal = number == number_of.end()
+                                               ? std::nullopt
+                                               : out.arrays[number->second].spec.distribution.grid().ordinal_of(rank);
+      if (!ordinal)
+        throw_error(ErrorCode::mismatch, "'{}' holds tensor '{}', which '{}' does not give rank {}", file,
+                    shown(tensor.name), path, rank);
+      const TensorShape& shape = out.shapes[number->second];
+      StoredParts& array = out.arrays[number->second];
+      const Indices needed = stored_extents(shape.extents, array.spec.distribution.local_extents(rank));
+      if (tensor.dtype != shape.dtype || !(tensor.extents == needed))
+        throw_error(ErrorCode::mismatch, "'{}': tensor '{}' is {}[{}], '{}' gives rank {} {}[{}]", file,
+                    shown(tensor.name), tensor.dtype, to_string(tensor.extents), path, rank, shape.dtype,
+                    to_string(needed));
+      array.parts[*ordinal] = part_of(out, header, tensor);
+    }
+  }
+  for (std::size_t i = 0; i < out.arrays.size(); ++i)
+    for (std::size_t part = 0; part < out.arrays[i].parts.size(); ++part)
+      if (out.arrays[i].parts[part].file < 0) {
+        const Rank rank = out.arrays[i].spec.distribution.grid().rank_at(static_cast<Index>(part));
+        throw_error(ErrorCode::mismatch, "'{}/{}' does not hold tensor '{}', which '{}' gives rank {}", directory,
+                    manifest.files[rank].name, shown(out.shapes[i].name), path, rank);
+      }
+  return out;
+}
+
+StoredTensors open_any(const std::string& path) {
+  if (!is_directory(path)) {
+    if (path.ends_with(index_ending)) return open_index(path);
+    StoredTensors out = empty_store();
+    add_whole_tensors(out, path);
+    return out;
+  }
+  if (is_file(manifest_path(path))) return open_manifest(path);
+  const std::vector<std::string> found = indices_in(path);
+  if (found.size() != 1)
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{}: name one", path, found.size(), index_ending);
+  return open_index(path + "/" + found.front());
+}
+
+}  // namespace
+
+bool names_tensors(const std::string& path) {
+  if (!is_directory(path)) return path.ends_with(file_ending) || path.ends_with(index_ending);
+  if (!is_file(manifest_path(path))) return !indices_in(path).empty();
+  const Result<bool> ours = attempt([&] { return is_tensor_manifest(text_of(manifest_path(path))); });
+  return ours && ours.value();
+}
+
+Result<StoredTensors> open_tensors(const std::string& path) {
+  return attempt([&] { return open_any(path); });
+}
+
+Result<StoredTensors> open_tensors_file(const std::string& path) {
+  return attempt([&] {
+    StoredTensors out = empty_store();
+    add_whole_tensors(out, path);
+    return out;
+  });
+}
+
+}  // namespace tranship
