@@ -60,9 +60,10 @@ SafetensorsHeader add_file(StoredTensors& out, const std::string& path) {
   out.files->add(path).value();
   out.checksums.emplace_back();
   SafetensorsHeader header = std::move(open_safetensors(path).value().header);
-  for (auto& [key, value] : header.metadata)
-    if (std::none_of(out.metadata.begin(), out.metadata.end(), [&](const auto& known) { return known.first == key; }))
-      out.metadata.emplace_back(key, value);
+  for (const auto& entry : header.metadata)
+    if (std::none_of(out.metadata.begin(), out.metadata.end(),
+                     [&](const auto& known) { return known.first == entry.first; }))
+      out.metadata.push_back(entry);
   return header;
 }
 
