@@ -235,6 +235,33 @@ TEST(AxisParts, AgreesWithTheRulesForEveryOverlapAndEdge) {
     }
 }
 
+/// The stored cells of families, in the order of their local indices: (local, cell, owned).
+std::vector<std::tuple<Index, Index, bool>> stored_cells(const std::vector<SliceFamily>& families) {
+  std::vector<std::tuple<Index, Index, bool>> out;
+  for (const SliceFamily& f : families)
+    for (Index k = 0; k < f.count; ++k)
+      for (Index i = 0; i < f.stored(); ++i)
+        out.emplace_back(f.local + k * f.pitch + i, f.start + k * f.period - f.left + i,
+                         i >= f.left && i < f.left + f.length);
+  return out;
+}
+
+TEST(AxisParts, StretchesAreTheSlicesJoined) {
+  for (Index extent = 0; extent <= 20; ++extent)
+    for (Index parts = 1; parts <= 3; ++parts)
+      for (const Partition& rule : {whole(), block(), cyclic(1), cyclic(2), cyclic(3), cyclic(7)})
+        for (Index width = 0; width <= 2; ++width) {
+          const AxisParts axis(extent, parts, rule.with_overlap(width, width, EdgePolicy::truncate));
+          for (Index part = 0; part < parts; ++part) {
+            ASSERT_EQ(stored_cells(axis.stretches(part)), stored_cells(axis.slices(part)))
+                << extent << " in " << parts << ": " << show(axis.partition());
+            if (parts == 1 && width == 0) {
+              ASSERT_EQ(axis.stretches(0).size(), extent > 0 ? 1u : 0u) << show(axis.partition());
+            }
+          }
+        }
+}
+
 TEST(AxisParts, OwnsASingleInterface) {
   for (Index parts = 1; parts <= parts_max; ++parts)
     for (const Partition& p : {block(), whole(), block(Remainder::ceil).with_overlap(2, 1, EdgePolicy::zero)})

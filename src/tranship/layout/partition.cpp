@@ -279,6 +279,28 @@ Index AxisParts::slice_count(Index part) const {
   return out;
 }
 
+std::vector<SliceFamily> AxisParts::stretches(Index part) const {
+  std::vector<SliceFamily> out;
+  for (SliceFamily f : slices(part)) {
+    const bool bare = f.left == 0 && f.right == 0;
+    if (bare && f.count > 1 && f.period == f.length) {
+      f.length *= f.count;
+      f.pitch = f.length;
+      f.period = 0;
+      f.count = 1;
+    }
+    if (!out.empty() && bare && f.count == 1)
+      if (SliceFamily& last = out.back(); last.count == 1 && last.left == 0 && last.right == 0 &&
+                                          last.start + last.length == f.start && last.local + last.length == f.local) {
+        last.length += f.length;
+        last.pitch = last.length;
+        continue;
+      }
+    out.push_back(f);
+  }
+  return out;
+}
+
 Index AxisParts::local_extent(Index part) const {
   const std::vector<SliceFamily> all = slices(part);
   return all.empty() ? 0 : all.back().local + all.back().count * all.back().pitch;

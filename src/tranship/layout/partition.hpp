@@ -117,6 +117,9 @@ class AxisParts {
 
   /// The slices of one part, in order. At most three families and the slices whose overlap reaches an edge.
   std::vector<SliceFamily> slices(Index part) const;
+  /// The same cells, with slices that follow each other both in the array and in local memory joined into one: what
+  /// `cyclic` leaves to a single part is one stretch.
+  std::vector<SliceFamily> stretches(Index part) const;
   Index slice_count(Index part) const;
   /// Cells that the part stores along this dimension, overlap included.
   Index local_extent(Index part) const;

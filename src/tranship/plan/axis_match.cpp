@@ -141,7 +141,7 @@ void append_runs(const AxisParts& source, Index part, const AxisWant& want, std:
   const Index last = target.count - 1;
   const Index start = want.sign > 0 ? wanted.lower : wanted.lower - last * target.period;
   const Comb b{start, wanted.length(), target.period, target.count};
-  for (const SliceFamily& slice : source.slices(part)) {
+  for (const SliceFamily& slice : source.stretches(part)) {
     const Interval cells = offered(source, slice, want);
     const Comb a{slice.start + cells.lower, cells.length(), slice.period, slice.count};
     meet(a, b, [&](const Meeting& m) {
@@ -254,7 +254,7 @@ std::vector<AxisPiece> resolve_edges(const AxisParts& target, const SliceFamily&
 
 std::vector<AxisPiece> stored_pieces(const AxisParts& target, Index part) {
   std::vector<AxisPiece> out;
-  for (const SliceFamily& f : target.slices(part)) {
+  for (const SliceFamily& f : target.stretches(part)) {
     const std::vector<AxisPiece> pieces = resolve_edges(target, f, -f.left, f.length + f.right);
     out.insert(out.end(), pieces.begin(), pieces.end());
   }
