@@ -20,7 +20,7 @@ class AxisTable {
     totals_.assign(static_cast<std::size_t>(target.parts()), 0);
     std::vector<Run> runs;
     for (Index to = 0; to < target.parts(); ++to)
-      for (const SliceFamily& family : target.slices(to))
+      for (const SliceFamily& family : target.stretches(to))
         for (const AxisPiece& piece : resolve_edges(target, family, -family.left, family.length + family.right)) {
           if (piece.kind != AxisPieceKind::given) continue;
           for (const Index from : parts_giving(source, piece.want)) {
