@@ -144,7 +144,8 @@ TEST(HostMove, shapes_are_told_apart) {
   EXPECT_EQ(shape_of_dims({{5, 20, 30}, {9, 1, 1}}), BlockShape::rows);
   EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 1, 30}}), BlockShape::tiles);
   EXPECT_EQ(shape_of_dims({{5, 20, -1}, {9, -1, 30}}), BlockShape::tiles);
-  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 2, 30}}), BlockShape::elements);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 2, 3}}), BlockShape::elements);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 2, 30}}), BlockShape::rows) << "elements that lie lines apart";
   EXPECT_EQ(shape_of_dims({{5, 1, 0}}), BlockShape::elements) << "a sum has an order";
 }
 

@@ -73,11 +73,11 @@ TEST(MoveList, boxes_that_make_up_an_array_arrive_whatever_their_order_and_way) 
               }
         }
     std::shuffle(moves.begin(), moves.end(), random);
-    const MoveList list(moves, MoveOrder::any);
-    EXPECT_EQ(list.bytes(), n[0] * n[1] * n[2] * 8);
     for (const Stores stores : {Stores::plain, Stores::prefetched, Stores::streaming}) {
+      const MoveList list(moves, MoveOrder::any, {host_way(0).simd, stores});
+      EXPECT_EQ(list.bytes(), n[0] * n[1] * n[2] * 8);
       std::fill(target.cells.begin(), target.cells.end(), 0);
-      list.run({host_way(0).simd, stores});
+      list.run();
       ASSERT_EQ(target.cells, expected.cells) << "turn " << turn;
     }
   }
@@ -88,7 +88,7 @@ TEST(MoveList, ghosts_on_both_ends_of_a_row_are_one_walk) {
   const Index low[3] = {0, 0, 0}, high[3] = {0, 0, 27}, cells[3] = {0, 0, 3}, last_cells[3] = {0, 0, 24};
   const Index extents[3] = {10, 20, 3};
   const MoveList list({box_move(field, last_cells, field, low, extents), box_move(field, cells, field, high, extents)},
-                      MoveOrder::any);
+                      MoveOrder::any, host_way(0));
   const MoveList::Summary summary = list.summary();
   EXPECT_EQ(summary.moves, 2);
   EXPECT_EQ(summary.walks, 1);
@@ -109,7 +109,7 @@ TEST(MoveList, parts_in_any_order_make_up_the_whole) {
       const Index at[3] = {0, 0, x0}, extents[3] = {40, 90, x1 - x0};
       moves.push_back(box_move(source, at, target, at, extents));
     }
-    const MoveList list(moves, MoveOrder::any);
+    const MoveList list(moves, MoveOrder::any, host_way(0));
     ASSERT_EQ(list.summary().walks, 1);
     ASSERT_GT(list.parts(), 4) << list.bytes();
     std::vector<int> parts(std::size_t(list.parts()));
@@ -117,19 +117,19 @@ TEST(MoveList, parts_in_any_order_make_up_the_whole) {
     std::shuffle(parts.begin(), parts.end(), random);
     const int last = parts.back();
     parts.pop_back();
-    for (const int part : parts) list.run_part(part, host_way(0));
+    for (const int part : parts) list.run_part(part);
     EXPECT_NE(target.cells, source.cells) << "nothing is left for part " << last;
-    list.run_part(last, host_way(0));
+    list.run_part(last);
     EXPECT_EQ(target.cells, source.cells);
   }
 }
 
 TEST(MoveList, small_lists_have_one_part_and_empty_ones_none_to_do) {
-  EXPECT_EQ(MoveList({}, MoveOrder::any).parts(), 1);
-  MoveList({}, MoveOrder::any).run(host_way(0));
+  EXPECT_EQ(MoveList({}, MoveOrder::any, host_way(0)).parts(), 1);
+  MoveList({}, MoveOrder::any, host_way(0)).run();
   Cube cube(2, 2, 2), other(2, 2, 2);
   const Index zero[3] = {}, extents[3] = {2, 2, 2};
-  EXPECT_EQ(MoveList({box_move(cube, zero, other, zero, extents)}, MoveOrder::any).parts(), 1);
+  EXPECT_EQ(MoveList({box_move(cube, zero, other, zero, extents)}, MoveOrder::any, host_way(0)).parts(), 1);
 }
 
 TEST(MoveList, sums_stay_in_their_order) {
@@ -142,11 +142,11 @@ TEST(MoveList, sums_stay_in_their_order) {
                      .width = 8,
                      .source = reinterpret_cast<std::byte*>(&value),
                      .target = reinterpret_cast<std::byte*>(&target)});
-  MoveList(moves, MoveOrder::given).run(host_way(0));
+  MoveList(moves, MoveOrder::given, host_way(0)).run();
   EXPECT_EQ(target, ((0 + 1e16) + 1.0) - 1e16);
   std::reverse(moves.begin(), moves.end());
   target = 0;
-  MoveList(moves, MoveOrder::given).run(host_way(0));
+  MoveList(moves, MoveOrder::given, host_way(0)).run();
   EXPECT_EQ(target, ((0 - 1e16) + 1.0) + 1e16);
 }
 
@@ -162,7 +162,7 @@ TEST(MoveList, a_transpose_has_runs_as_long_as_its_shorter_side) {
   move.block.source_strides[1] = 40 * 8;
   move.block.target_strides[0] = 12 * 8;
   move.block.target_strides[1] = 8;
-  const MoveList::Summary summary = MoveList({move}, MoveOrder::any).summary();
+  const MoveList::Summary summary = MoveList({move}, MoveOrder::any, host_way(0)).summary();
   EXPECT_EQ(summary.run_bytes_mean, 12 * 8);
   EXPECT_EQ(summary.shapes[int(BlockShape::tiles)], 12 * 40 * 8);
 }

@@ -59,43 +59,71 @@ TRANSHIP_INLINE long long bytes_to_line(const Byte* address) {
 // Rows.
 
 constexpr long long short_row_bytes_max = 64;
-/// Up to here the library's copy is as good as any while the caches hold the data.
+/// Up to here the library's copy is as good as any while the caches hold the data. Beyond, it may turn to one
+/// instruction (rep movsb) that is twenty times as slow for some alignments on some CPUs.
 constexpr long long medium_row_bytes_max = 1024;
 /// Shorter rows have too few whole lines for streaming stores to pay.
 constexpr long long streamed_row_bytes_min = 512;
 
-template <int Bytes>
-void copy_short_rows(const Rows& rows, const Byte* source, Byte* target) {
-  for (long long i = 0; i < rows.count; ++i) {
-    __builtin_prefetch(source + ahead_rows * rows.source_stride);
-    prefetch_to_write(target + ahead_rows * rows.target_stride);
-    copy_bytes<Bytes>(source, target);
-    source += rows.source_stride;
-    target += rows.target_stride;
-  }
+/// Calls f(source, target) for the first row of each plane.
+template <class F>
+TRANSHIP_INLINE void for_each_plane(const Rows& rows, const void* source, void* target, F&& f) {
+  const auto* from = static_cast<const Byte*>(source);
+  auto* to = static_cast<Byte*>(target);
+  for (long long k = 0; k < rows.planes; ++k) f(from + k * rows.source_plane, to + k * rows.target_plane);
 }
 
-using ShortRows = void (*)(const Rows&, const Byte*, Byte*);
-template <int... Bytes>
-constexpr std::array<ShortRows, sizeof...(Bytes)> short_rows_table(std::integer_sequence<int, Bytes...>) {
-  return {&copy_short_rows<Bytes + 1>...};
+/// Calls f(source, target) for each row.
+template <class F>
+TRANSHIP_INLINE void for_each_row(const Rows& rows, const void* source, void* target, F&& f) {
+  for_each_plane(rows, source, target, [&](const Byte* from, Byte* to) {
+    for (long long i = 0; i < rows.count; ++i) f(from + i * rows.source_stride, to + i * rows.target_stride);
+  });
 }
-constexpr auto short_rows = short_rows_table(std::make_integer_sequence<int, int(short_row_bytes_max)>{});
+
+/// What the caches hold is not fetched: two requests cost as much as the row itself.
+template <int Bytes, bool Fetched>
+void copy_short_rows(const Rows& rows, const void* source, void* target) {
+  const long long from_stride = rows.source_stride, to_stride = rows.target_stride;
+  for_each_plane(rows, source, target, [&](const Byte* from, Byte* to) {
+#pragma GCC unroll 4
+    for (long long i = 0; i < rows.count; ++i) {
+      if (Fetched) {
+        __builtin_prefetch(from + ahead_rows * from_stride);
+        prefetch_to_write(to + ahead_rows * to_stride);
+      }
+      copy_bytes<Bytes>(from, to);
+      from += from_stride;
+      to += to_stride;
+    }
+  });
+}
+
+template <bool Fetched, int... Bytes>
+constexpr std::array<RowCopy, sizeof...(Bytes)> short_rows_table(std::integer_sequence<int, Bytes...>) {
+  return {&copy_short_rows<Bytes + 1, Fetched>...};
+}
+template <bool Fetched>
+constexpr auto short_rows = short_rows_table<Fetched>(std::make_integer_sequence<int, int(short_row_bytes_max)>{});
 
 TRANSHIP_INLINE void copy_row(long long bytes, const Byte* source, Byte* target) {
   __builtin_memcpy(target, source, static_cast<unsigned long>(bytes));
 }
 
-template <int Vector>
-TRANSHIP_INLINE void copy_prefetched(long long bytes, const Byte* source, Byte* target) {
-  long long at = 0;
-  for (; at + 2 * line_bytes <= bytes; at += 2 * line_bytes) {
-    prefetch_to_write(target + at + ahead_bytes);
-    prefetch_to_write(target + at + ahead_bytes + line_bytes);
-#pragma GCC unroll 8
-    for (int i = 0; i < 2 * line_bytes; i += Vector) copy_bytes<Vector>(source + at + i, target + at + i);
+/// At least four vectors: the first and the last four as they lie, and between them aligned stores.
+template <int Vector, bool Fetched>
+TRANSHIP_INLINE void copy_long_row(long long bytes, const Byte* source, Byte* target) {
+  constexpr long long step = 4 * Vector;
+  copy_bytes<Vector>(source, target);
+  for (long long at = Vector - static_cast<long long>(reinterpret_cast<unsigned long long>(target) % Vector);
+       at + step < bytes; at += step) {
+    if (Fetched)
+      for (long long line = 0; line < step; line += line_bytes) prefetch_to_write(target + at + ahead_bytes + line);
+#pragma GCC unroll 4
+    for (int i = 0; i < step; i += Vector) copy_bytes<Vector>(source + at + i, target + at + i);
   }
-  copy_row(bytes - at, source + at, target + at);
+#pragma GCC unroll 4
+  for (long long i = bytes - step; i < bytes; i += Vector) copy_bytes<Vector>(source + i, target + i);
 }
 
 /// Lines are streamed whole or not at all: a plain store into a line that is being streamed would push it out in parts.
@@ -110,42 +138,48 @@ TRANSHIP_INLINE void copy_streamed(long long bytes, const Byte* source, const By
   copy_row(bytes - at, source + at, target + at);
 }
 
-template <int Vector>
-TRANSHIP_INLINE void copy_rows(const Rows& rows, Stores stores, const Byte* source, Byte* target) {
-  if (rows.row_bytes <= short_row_bytes_max) return short_rows[rows.row_bytes - 1](rows, source, target);
-  const bool streamed = stores == Stores::streaming && rows.row_bytes >= streamed_row_bytes_min;
-  const bool prefetched = stores == Stores::prefetched;
-  // In a long row what comes next lies in the row, in a shorter one some rows on.
-  const long long ahead = rows.row_bytes > 4 * ahead_bytes || rows.count == 1 ? ahead_bytes : 4 * rows.source_stride;
-  for (long long i = 0; i < rows.count; ++i) {
-    if (streamed) {
-      copy_streamed(rows.row_bytes, source, source + ahead, target);
-    } else if (prefetched && rows.row_bytes > medium_row_bytes_max) {
-      copy_prefetched<Vector>(rows.row_bytes, source, target);
-    } else {
-      if (prefetched)
-        for (long long at = 0; at < rows.row_bytes; at += line_bytes)
-          prefetch_to_write(target + 4 * rows.target_stride + at);
-      copy_row(rows.row_bytes, source, target);
-    }
-    source += rows.source_stride;
-    target += rows.target_stride;
-  }
+/// What comes next in a long row lies in the row, in a shorter one some rows on.
+constexpr long long shorter_row_bytes_max = 4 * ahead_bytes;
+
+void copy_medium_rows(const Rows& rows, const void* source, void* target) {
+  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) { copy_row(rows.row_bytes, from, to); });
 }
 
-void copy_rows_16(const Rows& rows, Stores stores, const Byte* source, Byte* target) {
-  copy_rows<16>(rows, stores, source, target);
+void copy_rows_streamed(const Rows& rows, const void* source, void* target) {
+  const long long ahead =
+      rows.row_bytes > shorter_row_bytes_max || rows.count == 1 ? ahead_bytes : 4 * rows.source_stride;
+  for_each_row(rows, source, target,
+               [&](const Byte* from, Byte* to) { copy_streamed(rows.row_bytes, from, from + ahead, to); });
 }
+
+void copy_medium_rows_prefetched(const Rows& rows, const void* source, void* target) {
+  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
+    for (long long at = 0; at < rows.row_bytes; at += line_bytes) prefetch_to_write(to + 4 * rows.target_stride + at);
+    copy_row(rows.row_bytes, from, to);
+  });
+}
+
+template <int Vector, bool Fetched>
+TRANSHIP_INLINE void copy_long_rows(const Rows& rows, const void* source, void* target) {
+  for_each_row(rows, source, target,
+               [&](const Byte* from, Byte* to) { copy_long_row<Vector, Fetched>(rows.row_bytes, from, to); });
+}
+template <bool Fetched>
+void copy_long_rows_16(const Rows& rows, const void* source, void* target) {
+  copy_long_rows<16, Fetched>(rows, source, target);
+}
+
 template <class Element>
 void move_rows_16(const Rows& rows, const Byte* source, Byte* target) {
-  for (long long i = 0; i < rows.count; ++i)
-    detail::move_contiguous_row<Element>(rows.row_bytes / Element::width, source + i * rows.source_stride,
-                                         target + i * rows.target_stride);
+  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
+    detail::move_contiguous_row<Element>(rows.row_bytes / Element::width, from, to);
+  });
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void copy_rows_32(const Rows& rows, Stores stores, const Byte* source, Byte* target) {
-  copy_rows<32>(rows, stores, source, target);
+template <bool Fetched>
+[[gnu::target("avx2")]] void copy_long_rows_32(const Rows& rows, const void* source, void* target) {
+  copy_long_rows<32, Fetched>(rows, source, target);
 }
 /// f16 has instructions of its own; the sum of two is exact enough in f32 (half.hpp).
 template <bool Negated>
@@ -175,32 +209,27 @@ constexpr int f16_sum<detail::SubtractElement<detail::Half<float_of_f16, f16_of_
 
 template <class Element>
 [[gnu::target("avx2"), gnu::flatten]] void move_rows_32(const Rows& rows, const Byte* source, Byte* target) {
-  for (long long i = 0; i < rows.count; ++i)
-    detail::move_contiguous_row<Element>(rows.row_bytes / Element::width, source + i * rows.source_stride,
-                                         target + i * rows.target_stride);
+  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
+    detail::move_contiguous_row<Element>(rows.row_bytes / Element::width, from, to);
+  });
 }
 #endif
 
 template <class Element>
 void move_rows(const Rows& rows, HostWay way, const Byte* source, Byte* target) {
+  if constexpr (Element::is_copy) return row_copy(rows.row_bytes, way)(rows, source, target);
 #if defined(__x86_64__)
   if (way.simd == Simd::bytes32) {
-    if constexpr (Element::is_copy) {
-      return copy_rows_32(rows, way.stores, source, target);
-    } else if constexpr (f16_sum<Element> != 0) {
-      for (long long i = 0; i < rows.count; ++i)
-        add_f16_row<(f16_sum<Element> < 0)>(rows.row_bytes / 2, source + i * rows.source_stride,
-                                            target + i * rows.target_stride);
-      return;
+    if constexpr (f16_sum<Element> != 0) {
+      return for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
+        add_f16_row<(f16_sum<Element> < 0)>(rows.row_bytes / 2, from, to);
+      });
     } else {
       return move_rows_32<Element>(rows, source, target);
     }
   }
 #endif
-  if constexpr (Element::is_copy)
-    copy_rows_16(rows, way.stores, source, target);
-  else
-    move_rows_16<Element>(rows, source, target);
+  move_rows_16<Element>(rows, source, target);
 }
 
 // Tiles. Dimension a is contiguous in the target, b in the source:
@@ -423,7 +452,7 @@ void move_transposed(long long count_a, long long count_b, const Tile& tile, Hos
         const long long n_b = count_b - b < side_b ? count_b - b : side_b;
         copy_transposed<width>(n_a, n_b, {tile.source_stride, side_a * width}, {way.simd, Stores::plain},
                                source + a * tile.source_stride + b * width, buffer);
-        move_rows<Element>({n_b, n_a * width, side_a * width, tile.target_stride}, way, buffer,
+        move_rows<Element>({n_b, n_a * width, side_a * width, tile.target_stride, 1, 0, 0}, way, buffer,
                            target + b * tile.target_stride + a * width);
       }
   }
@@ -436,6 +465,13 @@ int tile_dimension(const CopyBlock& block, int width) {
   for (int d = block.dims - 2; d >= 0; --d)
     if (block.source_strides[d] == width) return d;
   return -1;
+}
+
+/// Whether elements lie lines apart: each is a row of its own, so that they are fetched ahead as rows are.
+bool is_sparse(const CopyBlock& block) {
+  const int last = block.dims - 1;
+  return detail::magnitude(block.source_strides[last]) >= line_bytes ||
+         detail::magnitude(block.target_strides[last]) >= line_bytes;
 }
 
 /// Whether each target element is reached once, so that the order does not matter.
@@ -478,15 +514,19 @@ TRANSHIP_INLINE void for_each_base(const CopyBlock& block, const Byte* source, B
 /// The last dimension is the row, or else every element is one.
 template <class Element>
 void move_in_rows(CopyBlock block, HostWay way, const Byte* source, Byte* target) {
-  Rows rows{.row_bytes = Element::width};
-  if (block.dims > 0 && block.source_strides[block.dims - 1] == Element::width &&
-      block.target_strides[block.dims - 1] == Element::width)
-    rows.row_bytes = block.extents[--block.dims] * Element::width;
+  Rows rows{.row_bytes = row_bytes_of(block, Element::width)};
+  if (has_contiguous_rows(block, Element::width)) --block.dims;
   if (block.dims > 0) {
     const int d = --block.dims;
     rows.count = block.extents[d];
     rows.source_stride = block.source_strides[d];
     rows.target_stride = block.target_strides[d];
+  }
+  if (block.dims > 0) {
+    const int d = --block.dims;
+    rows.planes = block.extents[d];
+    rows.source_plane = block.source_strides[d];
+    rows.target_plane = block.target_strides[d];
   }
   for_each_base(block, source, target, [&](const Byte* from, Byte* to) { move_rows<Element>(rows, way, from, to); });
 }
@@ -500,13 +540,6 @@ void move_in_tiles(CopyBlock block, HostWay way, const Byte* source, Byte* targe
   drop_dimension(block, b);
   for_each_base(block, source, target,
                 [&](const Byte* from, Byte* to) { move_transposed<Element>(count_a, count_b, tile, way, from, to); });
-}
-
-/// Elements that lie lines apart are fetched ahead, as rows are.
-bool is_sparse(const CopyBlock& block) {
-  const int last = block.dims - 1;
-  return detail::magnitude(block.source_strides[last]) >= line_bytes ||
-         detail::magnitude(block.target_strides[last]) >= line_bytes;
 }
 
 /// The longer of the two last dimensions is walked innermost, four elements of the other one at a time.
@@ -553,7 +586,16 @@ BlockShape shape_of(const CopyBlock& block, int width) {
   if (dense_target)
     for (int d = 0; d < last; ++d)
       if (detail::magnitude(block.source_strides[d]) == width) return BlockShape::tiles;
-  return BlockShape::elements;
+  return is_sparse(block) ? BlockShape::rows : BlockShape::elements;
+}
+
+bool has_contiguous_rows(const CopyBlock& block, int width) {
+  const int last = block.dims - 1;
+  return last >= 0 && block.source_strides[last] == width && block.target_strides[last] == width;
+}
+
+long long row_bytes_of(const CopyBlock& block, int width) {
+  return has_contiguous_rows(block, width) ? block.extents[block.dims - 1] * width : width;
 }
 
 void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, HostWay way, const void* source,
@@ -568,8 +610,7 @@ void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int 
     CopyBlock upward = block;
     for (int d = 0; d < upward.dims; ++d)
       if (upward.target_strides[d] < 0) turn_round(upward, d, from, to);
-    if (shape == BlockShape::rows || (shape == BlockShape::elements && is_sparse(upward)))
-      return move_in_rows<Element>(upward, way, from, to);
+    if (shape == BlockShape::rows) return move_in_rows<Element>(upward, way, from, to);
     if (shape == BlockShape::elements) return move_in_elements<Element>(upward, from, to);
     if (tile_dimension(upward, width) < 0)
       for (int d = 0; d < upward.dims - 1; ++d)
@@ -582,8 +623,25 @@ void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int 
   order_stores(way);
 }
 
-void copy_rows_on_host(const Rows& rows, HostWay way, const void* source, void* target) {
-  move_rows<detail::CopyElement<1>>(rows, way, static_cast<const Byte*>(source), static_cast<Byte*>(target));
+namespace {
+
+template <bool Fetched>
+RowCopy long_row_copy([[maybe_unused]] Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::bytes32) return copy_long_rows_32<Fetched>;
+#endif
+  return copy_long_rows_16<Fetched>;
+}
+
+}  // namespace
+
+RowCopy row_copy(long long row_bytes, HostWay way) {
+  const bool fetched = way.stores != Stores::plain;
+  if (row_bytes <= short_row_bytes_max)
+    return fetched ? short_rows<true>[row_bytes - 1] : short_rows<false>[row_bytes - 1];
+  if (way.stores == Stores::streaming && row_bytes >= streamed_row_bytes_min) return copy_rows_streamed;
+  if (row_bytes > medium_row_bytes_max) return fetched ? long_row_copy<true>(way.simd) : long_row_copy<false>(way.simd);
+  return way.stores == Stores::prefetched ? copy_medium_rows_prefetched : copy_medium_rows;
 }
 
 void order_stores([[maybe_unused]] HostWay way) {

@@ -32,11 +32,13 @@ struct HostWay {
 HostWay host_way(long long traffic_bytes);
 /// From how many bytes of traffic on host_way() takes the caches to be too small.
 long long cached_bytes_max();
+/// Of the largest cache that a core has to itself.
+long long private_cache_bytes();
 
 /// The shape of a block, which decides how it is moved.
 enum class BlockShape : unsigned char {
   empty,
-  rows,      ///< contiguous on both sides along the last dimension
+  rows,      ///< contiguous on both sides along the last dimension, or elements that lie lines apart
   tiles,     ///< contiguous along one dimension of the source and another one of the target
   elements,  ///< anything else, and all blocks whose order matters
 };
@@ -44,22 +46,32 @@ enum class BlockShape : unsigned char {
 /// Of a canonical block.
 BlockShape shape_of(const CopyBlock& block, int width);
 
+/// Whether the last dimension goes upward through contiguous elements on both sides.
+bool has_contiguous_rows(const CopyBlock& block, int width);
+/// Of one row of a block of the shape `rows` that goes upward: the last dimension, or one element.
+long long row_bytes_of(const CopyBlock& block, int width);
+
 /// Moves as move() does, to the bit. `block` should be canonical. Requires `can_move(move, arithmetic, width)`. The
 /// stores are ordered before what the caller stores afterwards, streaming ones too.
 void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, HostWay way, const void* source,
                   void* target);
 
-/// `count` contiguous rows: row i is read at source + i*source_stride and written at target + i*target_stride, in
-/// bytes.
+/// Contiguous rows in two loops: row i of plane k is read at source + k*source_plane + i*source_stride and written
+/// likewise. Strides are in bytes.
 struct Rows {
   long long count = 1;
   long long row_bytes = 0;
   long long source_stride = 0;
   long long target_stride = 0;
+  long long planes = 1;
+  long long source_plane = 0;
+  long long target_plane = 0;
 };
 
-/// Copies rows of at least one byte. For whoever walks many blocks in turns and orders the stores once, at the end.
-void copy_rows_on_host(const Rows& rows, HostWay way, const void* source, void* target);
+/// How rows of `row_bytes` (at least one) are copied. For whoever walks many blocks in turns and orders the stores
+/// once, at the end.
+using RowCopy = void (*)(const Rows& rows, const void* source, void* target);
+RowCopy row_copy(long long row_bytes, HostWay way);
 /// Orders the stores of `way` before what the caller stores afterwards.
 void order_stores(HostWay way);
 

@@ -40,22 +40,26 @@ Stores large_stores_of_cpu() {
 #endif
 }
 
-/// Half of the last cache: what is moved lies in it twice, as source and as target. The system's own count, for the
-/// processor's may be that of all sockets, or of the host of a virtual machine.
-long long half_of_last_cache() {
-  constexpr long long usual = 16LL << 20;
+/// The system's own count, for the processor's may be that of all sockets, or of the host of a virtual machine.
+long long cache_bytes(const char* file_name, long long usual) {
   long long kibibytes = 0;
-  if (std::FILE* file = std::fopen("/sys/devices/system/cpu/cpu0/cache/index3/size", "r")) {
+  if (std::FILE* file = std::fopen(file_name, "r")) {
     if (std::fscanf(file, "%lldK", &kibibytes) != 1) kibibytes = 0;
     std::fclose(file);
   }
-  return kibibytes > 0 ? kibibytes * 1024 / 2 : usual;
+  return kibibytes > 0 ? kibibytes * 1024 : usual;
 }
 
 }  // namespace
 
 long long cached_bytes_max() {
-  static const long long bytes = half_of_last_cache();
+  // What is moved lies in the last cache twice, as source and as target.
+  static const long long bytes = cache_bytes("/sys/devices/system/cpu/cpu0/cache/index3/size", 32LL << 20) / 2;
+  return bytes;
+}
+
+long long private_cache_bytes() {
+  static const long long bytes = cache_bytes("/sys/devices/system/cpu/cpu0/cache/index2/size", 1LL << 20);
   return bytes;
 }
 

@@ -73,8 +73,8 @@ struct Message {
   bool done = false;
 };
 
-/// Messages with shorter contiguous runs are staged: a line of the peer's memory then crosses between the cores once
-/// for all that it holds, not once for every element (docs/copying.md).
+/// Messages with shorter contiguous runs are staged, so that what crosses between the cores are lines full of elements
+/// and not one line for every element (docs/copying.md).
 constexpr Index direct_run_bytes_min = 16;
 /// Smaller ones touch too few lines to be worth a second copy.
 constexpr Index staged_message_bytes_min = 1024;
@@ -373,14 +373,18 @@ struct Exchange::State {
     set_moves(sends, std::move(sent));
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) m.staged = is_staged(m.moves);
-    own = {std::move(own_moves), order()};
+    own = {std::move(own_moves), order(), way};
     // A fill may copy what an earlier one has filled.
-    fills_before = {std::move(before), MoveOrder::given};
-    fills_after = {std::move(after), MoveOrder::given};
+    fills_before = {std::move(before), MoveOrder::given, way};
+    fills_after = {std::move(after), MoveOrder::given, way};
   }
   bool is_staged(const MoveList& direct) const {
     if (schedule != Schedule::automatic) return schedule == Schedule::staged;
-    return direct.bytes() >= staged_message_bytes_min && direct.summary().run_bytes_mean < direct_run_bytes_min;
+    if (direct.bytes() < staged_message_bytes_min) return false;
+    const MoveList::Summary moves = direct.summary();
+    // Lines that have left the sender's own cache come to it from as far as to the receiver.
+    const Index line_bytes = moves.runs * Index(sizeof(Line));
+    return moves.run_bytes_mean < direct_run_bytes_min && line_bytes <= private_cache_bytes();
   }
 
   /// The buffers for what arrives staged.
@@ -420,7 +424,7 @@ struct Exchange::State {
   /// Messages that `lowered` says nothing of keep their moves.
   void set_moves(std::vector<Message>& messages, std::vector<Moves> lowered) const {
     for (std::size_t i = 0; i < messages.size(); ++i)
-      if (!lowered[i].empty()) messages[i].moves = {std::move(lowered[i]), order()};
+      if (!lowered[i].empty()) messages[i].moves = {std::move(lowered[i]), order(), way};
   }
   static void lower_one(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
   static void lower_one(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
@@ -441,7 +445,7 @@ struct Exchange::State {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) m.done = false;
     own_moved = false;
-    fills_before.run(way);
+    fills_before.run();
     enter_epoch(words.at(rank(), entered_word), epoch);
     progress();
   }
@@ -469,7 +473,7 @@ struct Exchange::State {
   void move_own() {
     if (own_moved) return;
     own_moved = true;
-    own.run(way);
+    own.run();
   }
 
   /// Only the target adds, in its order.
@@ -491,7 +495,7 @@ struct Exchange::State {
     Claim<RealSync> c = claim(m);
     if (!c.ready(epoch)) return false;
     for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
-      m.moves.run_part(part, way);
+      m.moves.run_part(part);
       c.complete();
     }
     return m.done = c.done(epoch);
@@ -503,7 +507,7 @@ struct Exchange::State {
       if (mailbox.left_before(epoch)) lose(m, mailbox);
       return false;
     }
-    m.moves.run(way);
+    m.moves.run();
     mailbox.filled(epoch);
     return m.done = true;
   }
@@ -514,7 +518,7 @@ struct Exchange::State {
       if (mailbox.left_before(epoch)) lose(m, mailbox);
       return false;
     }
-    m.moves.run(way);
+    m.moves.run();
     mailbox.emptied();
     return m.done = true;
   }
@@ -564,7 +568,7 @@ struct Exchange::State {
   }
 
   void end_epoch() {
-    fills_after.run(way);
+    fills_after.run();
     in_flight = false;
   }
 
@@ -655,8 +659,10 @@ std::string Exchange::explain() const {
   for (const Measured& m : s.measured)
     out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
   if (s.schedule == Schedule::automatic)
-    out += fmt::format("chosen by message: staged from {} bytes on in contiguous runs of less than {} on average\n",
-                       staged_message_bytes_min, direct_run_bytes_min);
+    out += fmt::format(
+        "chosen by message: staged from {} bytes on in contiguous runs of less than {} on average, while their lines "
+        "fit in a core's own cache of {}\n",
+        staged_message_bytes_min, direct_run_bytes_min, private_cache_bytes());
   const auto how = [](const Message& m) { return m.staged ? "staged" : "direct"; };
   const auto describe = [&](const std::string& what, const MoveList& moves) {
     const MoveList::Summary m = moves.summary();

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include <tranship/run/move_list.hpp>
@@ -6,9 +8,12 @@
 namespace tranship {
 namespace {
 
-/// Rows that pieces walk in turn before the next piece has its turn: few enough that the lines they share with it are
-/// still in the nearest cache.
-constexpr long long rows_together = 16;
+/// Rows that one piece walks before the next has its turn: few enough that the lines they share with it are still in
+/// the nearest cache, or the one behind it when all is in the caches anyway and turns are what costs.
+long long rows_in_turn(HostWay way) {
+  return way.stores == Stores::plain ? 256 : 16;
+}
+constexpr std::size_t pieces_together_max = 16;
 
 /// A part takes tens of microseconds or more: long enough for the claim to cost nothing. Few parts are enough to share.
 constexpr Index part_bytes_min = Index(256) << 10;
@@ -21,18 +26,18 @@ const long long* ordering_strides(const LoweredMove& move) {
   return move.place_is_source ? move.block.source_strides : move.block.target_strides;
 }
 
+/// The loops around the rows of a move.
+int row_loops(const LoweredMove& move) {
+  return move.block.dims - (has_contiguous_rows(move.block, move.width) ? 1 : 0);
+}
+
 /// Whether a move is rows inside at least one loop, and goes upward through its array: only then can others walk along.
 bool is_walked_in_rows(const LoweredMove& move) {
-  if (move.is_indexed || move.move != Move::copy || move.block.dims < 2) return false;
+  if (move.is_indexed || move.move != Move::copy || row_loops(move) == 0) return false;
   if (shape_of(move.block, move.width) != BlockShape::rows) return false;
   for (int d = 0; d < move.block.dims; ++d)
     if (move.block.target_strides[d] < 0 || move.block.source_strides[d] < 0) return false;
   return true;
-}
-
-/// The dimension over which rows are counted.
-int row_dim(const CopyBlock& block) {
-  return block.dims - 2;
 }
 
 /// Where a move begins in the array that orders it.
@@ -47,12 +52,14 @@ MovePlace first_place(const LoweredMove& move) {
 
 /// Whether two moves have the same loops around their rows, and their rows lie side by side.
 bool walk_together(const LoweredMove& first, const LoweredMove& other) {
-  const CopyBlock &a = first.block, &b = other.block;
-  if (a.dims != b.dims || first.place.slot != other.place.slot || first.place_is_source != other.place_is_source)
+  const int loops = row_loops(first);
+  if (row_loops(other) != loops || first.place.slot != other.place.slot ||
+      first.place_is_source != other.place_is_source)
     return false;
-  for (int d = 0; d <= row_dim(a); ++d)
-    if (a.extents[d] != b.extents[d] || ordering_strides(first)[d] != ordering_strides(other)[d]) return false;
-  return other.place.offset_bytes - first.place.offset_bytes < ordering_strides(first)[row_dim(a)];
+  for (int d = 0; d < loops; ++d)
+    if (first.block.extents[d] != other.block.extents[d] || ordering_strides(first)[d] != ordering_strides(other)[d])
+      return false;
+  return other.place.offset_bytes - first.place.offset_bytes < ordering_strides(first)[loops - 1];
 }
 
 /// Bytes that lie together on both sides; of a transpose, along the shorter of the dimensions that are contiguous on
@@ -64,8 +71,7 @@ Index run_bytes(const LoweredMove& move) {
   long long run = 1;
   switch (shape_of(block, move.width)) {
     case BlockShape::rows:
-      run = block.dims > 0 ? block.extents[last] : 1;
-      break;
+      return row_bytes_of(block, move.width);
     case BlockShape::tiles:
       for (int d = 0; d < last; ++d)
         if (detail::magnitude(block.source_strides[d]) == move.width)
@@ -80,7 +86,38 @@ Index run_bytes(const LoweredMove& move) {
 
 }  // namespace
 
-MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
+MoveList::Piece MoveList::piece_of(const LoweredMove& move, int loops, HostWay way) {
+  const CopyBlock& block = move.block;
+  Piece piece{.source = move.source,
+              .target = move.target,
+              .rows = {.row_bytes = row_bytes_of(block, move.width)},
+              .source_stride = block.source_strides[0],
+              .target_stride = block.target_strides[0]};
+  piece.copy = row_copy(piece.rows.row_bytes, way);
+  int within = row_loops(move);
+  if (within > loops) {
+    --within;
+    piece.rows.count = block.extents[within];
+    piece.rows.source_stride = block.source_strides[within];
+    piece.rows.target_stride = block.target_strides[within];
+  }
+  if (within > loops) {
+    --within;
+    piece.rows.planes = block.extents[within];
+    piece.rows.source_plane = block.source_strides[within];
+    piece.rows.target_plane = block.target_strides[within];
+  }
+  long long source_back = 0, target_back = 0;  // from the last turn of the loops within to their first
+  piece.steps.resize(std::size_t(loops));
+  for (int d = loops - 1; d >= 0; --d) {
+    piece.steps[d] = {block.source_strides[d] - source_back, block.target_strides[d] - target_back};
+    source_back += (block.extents[d] - 1) * block.source_strides[d];
+    target_back += (block.extents[d] - 1) * block.target_strides[d];
+  }
+  return piece;
+}
+
+MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, HostWay way) : way_(way) {
   std::erase_if(moves, [](const LoweredMove& move) { return move.bytes() == 0; });
   for (const LoweredMove& move : moves) bytes_ += move.bytes();
   // Moves are large, so their numbers are sorted; those that begin at one place stay in the order in which they came.
@@ -93,28 +130,30 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
   for (std::size_t p = 0; p < places.size(); ++p) {
     const std::size_t i = places[p].second;
     if (taken[i]) continue;
-    std::vector<std::size_t> together = {i};
-    if (order == MoveOrder::any && is_walked_in_rows(moves[i])) {
-      MovePlace end = moves[i].place;
-      end.offset_bytes += ordering_strides(moves[i])[row_dim(moves[i].block)];
-      for (std::size_t q = p + 1; q < places.size() && places[q].first < end; ++q)
-        if (const std::size_t k = places[q].second;
-            !taken[k] && is_walked_in_rows(moves[k]) && walk_together(moves[i], moves[k]))
-          together.push_back(k);
-    }
-    if (together.size() == 1) {
+    if (!is_walked_in_rows(moves[i])) {
       entries.push_back(Index(moves_.size()));
       moves_.push_back(moves[i]);
       continue;
     }
-    Walk walk{.loops = moves[i].block, .pieces = {}};
-    --walk.loops.dims;
+    std::vector<std::size_t> together = {i};
+    if (order == MoveOrder::any) {
+      MovePlace end = moves[i].place;
+      end.offset_bytes += ordering_strides(moves[i])[row_loops(moves[i]) - 1];
+      for (std::size_t q = p + 1; q < places.size() && places[q].first < end && together.size() < pieces_together_max;
+           ++q)
+        if (const std::size_t k = places[q].second;
+            !taken[k] && is_walked_in_rows(moves[k]) && walk_together(moves[i], moves[k]))
+          together.push_back(k);
+    }
+    const auto* extents = moves[i].block.extents;
+    const int loops = row_loops(moves[i]), around = loops - std::min(loops, 2);
+    Walk walk{.extents = {extents, extents + around},
+              .outermost = extents[0],
+              .row_count = std::accumulate(extents, extents + loops, 1LL, std::multiplies<>()),
+              .pieces = {}};
     for (const std::size_t k : together) {
       taken[k] = true;
-      Piece piece{.source = moves[k].source, .target = moves[k].target, .row_bytes = run_bytes(moves[k])};
-      std::copy_n(moves[k].block.source_strides, walk.loops.dims, piece.source_strides);
-      std::copy_n(moves[k].block.target_strides, walk.loops.dims, piece.target_strides);
-      walk.pieces.push_back(piece);
+      walk.pieces.push_back(piece_of(moves[k], around, way));
     }
     walks_.push_back(std::move(walk));
     entries.push_back(-Index(walks_.size()));
@@ -123,7 +162,7 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order) {
 }
 
 long long MoveList::outermost(Index entry) const {
-  if (entry < 0) return walks_[-1 - entry].loops.extents[0];
+  if (entry < 0) return walks_[-1 - entry].outermost;
   return moves_[entry].outermost();
 }
 
@@ -131,8 +170,8 @@ Index MoveList::bytes_of(Index entry) const {
   if (entry >= 0) return moves_[entry].bytes();
   const Walk& walk = walks_[-1 - entry];
   Index bytes = 0;
-  for (const Piece& piece : walk.pieces) bytes += piece.row_bytes;
-  return bytes * element_count(walk.loops);
+  for (const Piece& piece : walk.pieces) bytes += piece.rows.row_bytes;
+  return bytes * walk.row_count;
 }
 
 bool MoveList::is_cut_anywhere(Index entry) const {
@@ -167,60 +206,70 @@ void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) 
     first_stretches_.push_back(stretches_.size());
 }
 
-void MoveList::run(HostWay way) const {
+void MoveList::run() const {
   for (std::size_t i = 0; i < stretches_.size();) {
     Stretch whole = stretches_[i];
     while (++i < stretches_.size() && stretches_[i].entry == whole.entry) whole.upper = stretches_[i].upper;
-    run_stretch(whole, way);
+    run_stretch(whole);
   }
-  order_stores(way);
+  order_stores(way_);
 }
 
-void MoveList::run_part(int part, HostWay way) const {
-  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i], way);
-  order_stores(way);
+void MoveList::run_part(int part) const {
+  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i]);
+  order_stores(way_);
 }
 
-void MoveList::run_stretch(const Stretch& stretch, HostWay way) const {
+void MoveList::run_stretch(const Stretch& stretch) const {
   const auto& [entry, lower, upper] = stretch;
-  if (entry < 0) return run_together(walks_[-1 - entry], lower, upper, way);
-  moves_[entry].run(lower, upper, way);
+  if (entry < 0) return run_walk(walks_[-1 - entry], lower, upper);
+  moves_[entry].run(lower, upper, way_);
 }
 
-void MoveList::run_together(const Walk& walk, long long lower, long long upper, HostWay way) const {
-  const CopyBlock& loops = walk.loops;
-  const int last = loops.dims - 1;
-  long long begin[block_dims_max] = {lower}, end[block_dims_max], at[block_dims_max];
-  std::copy_n(loops.extents, loops.dims, end);
-  end[0] = upper;
-  std::copy_n(begin, loops.dims, at);
+void MoveList::run_walk(const Walk& walk, long long lower, long long upper) const {
+  struct Cursor {
+    const std::byte* source;
+    std::byte* target;
+    Rows rows;
+  };
+  Cursor cursors[pieces_together_max];
+  const std::size_t count = walk.pieces.size();
+  for (std::size_t p = 0; p < count; ++p) {
+    const Piece& piece = walk.pieces[p];
+    cursors[p] = {piece.source + lower * piece.source_stride, piece.target + lower * piece.target_stride, piece.rows};
+  }
+  const Rows& shape = walk.pieces[0].rows;
+  long long rows = shape.count, planes = shape.planes;
+  // The outermost loop is cut, which may be one of the last two.
+  if (walk.extents.empty()) (planes > 1 ? planes : rows) = upper - lower;
+  const long long turn = count > 1 ? rows_in_turn(way_) : rows * planes;
+  const long long rows_each = std::min(rows, turn), planes_each = std::max(1LL, turn / rows);
+  long long at[block_dims_max] = {lower};
   for (;;) {
-    for (long long row = begin[last]; row < end[last]; row += rows_together) {
-      for (const Piece& piece : walk.pieces) {
-        long long source = row * piece.source_strides[last], target = row * piece.target_strides[last];
-        for (int d = 0; d < last; ++d) {
-          source += at[d] * piece.source_strides[d];
-          target += at[d] * piece.target_strides[d];
+    for (long long plane = 0; plane < planes; plane += planes_each)
+      for (long long row = 0; row < rows; row += rows_each)
+        for (std::size_t p = 0; p < count; ++p) {
+          Cursor& c = cursors[p];
+          c.rows.planes = std::min(planes_each, planes - plane);
+          c.rows.count = std::min(rows_each, rows - row);
+          walk.pieces[p].copy(c.rows, c.source + plane * c.rows.source_plane + row * c.rows.source_stride,
+                              c.target + plane * c.rows.target_plane + row * c.rows.target_stride);
         }
-        copy_rows_on_host({.count = std::min(rows_together, end[last] - row),
-                           .row_bytes = piece.row_bytes,
-                           .source_stride = piece.source_strides[last],
-                           .target_stride = piece.target_strides[last]},
-                          way, piece.source + source, piece.target + target);
-      }
-    }
-    int d = last - 1;
-    for (; d >= 0 && ++at[d] == end[d]; --d) at[d] = begin[d];
+    int d = int(walk.extents.size()) - 1;
+    for (; d >= 0 && ++at[d] == (d == 0 ? upper : walk.extents[d]); --d) at[d] = 0;
     if (d < 0) return;
+    for (std::size_t p = 0; p < count; ++p) {
+      cursors[p].source += walk.pieces[p].steps[d].source;
+      cursors[p].target += walk.pieces[p].steps[d].target;
+    }
   }
 }
 
 MoveList::Summary MoveList::summary() const {
   Summary out{.walks = Index(moves_.size() + walks_.size())};
-  Index runs = 0;
   const auto add = [&](Index bytes, Index run_bytes, BlockShape shape) {
     ++out.moves;
-    runs += bytes / run_bytes;
+    out.runs += bytes / run_bytes;
     out.run_bytes_min = out.moves == 1 ? run_bytes : std::min(out.run_bytes_min, run_bytes);
     out.shapes[int(shape)] += bytes;
   };
@@ -228,9 +277,9 @@ MoveList::Summary MoveList::summary() const {
     add(move.bytes(), run_bytes(move), move.is_indexed ? BlockShape::elements : shape_of(move.block, move.width));
   for (const Walk& walk : walks_) {
     for (const Piece& piece : walk.pieces)
-      add(element_count(walk.loops) * piece.row_bytes, piece.row_bytes, BlockShape::rows);
+      add(walk.row_count * piece.rows.row_bytes, piece.rows.row_bytes, BlockShape::rows);
   }
-  out.run_bytes_mean = runs > 0 ? bytes_ / runs : 0;
+  out.run_bytes_mean = out.runs > 0 ? bytes_ / out.runs : 0;
   return out;
 }
 

@@ -21,14 +21,14 @@ enum class MoveOrder : std::uint8_t {
 class MoveList {
  public:
   MoveList() = default;
-  MoveList(std::vector<LoweredMove> moves, MoveOrder order);
+  MoveList(std::vector<LoweredMove> moves, MoveOrder order, HostWay way);
 
   /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
-  void run(HostWay way) const;
+  void run() const;
   /// Large lists come in parts of about the same size, which several ranks may make at once, each part once. Whoever
   /// has lowered the same transfers has the same parts. At least one; one for sums.
   int parts() const noexcept { return int(first_stretches_.size()) - 1; }
-  void run_part(int part, HostWay way) const;
+  void run_part(int part) const;
   Index bytes() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
@@ -36,24 +36,34 @@ class MoveList {
   struct Summary {
     Index moves = 0;
     Index walks = 0;          ///< moves that are made together count once
-    Index run_bytes_min = 0;  ///< the shortest stretch that is contiguous on both sides
+    Index runs = 0;           ///< stretches that are contiguous on both sides
+    Index run_bytes_min = 0;  ///< of the shortest one
     Index run_bytes_mean = 0;
     Index shapes[4] = {};  ///< bytes by BlockShape
   };
   Summary summary() const;
 
  private:
-  /// One of the moves of a walk: rows at `source` and `target`, in the loops of the walk.
-  struct Piece {
-    std::byte* source = nullptr;
-    std::byte* target = nullptr;
-    long long row_bytes = 0;
-    long long source_strides[block_dims_max] = {};
-    long long target_strides[block_dims_max] = {};
+  /// How far it is from one turn of a loop to the next, when all loops within have come to their ends.
+  struct Step {
+    long long source = 0;
+    long long target = 0;
   };
-  /// Loops over rows that pieces have in common; the last dimension counts rows.
+  /// One of the moves of a walk. Small, for it is read from memory whenever the caches have held other things since.
+  struct Piece {
+    const std::byte* source = nullptr;
+    std::byte* target = nullptr;
+    Rows rows;  ///< of one turn of the loops
+    RowCopy copy = nullptr;
+    long long source_stride = 0;  ///< of the outermost loop
+    long long target_stride = 0;
+    std::vector<Step> steps;  ///< by loop
+  };
+  /// Loops around rows that pieces have in common; the last ones are those of Rows.
   struct Walk {
-    CopyBlock loops;  ///< extents only
+    std::vector<long long> extents;  ///< of the loops around Rows
+    long long outermost = 0;         ///< extent of the outermost loop, be it one of Rows
+    long long row_count = 0;         ///< of each piece, in all
     std::vector<Piece> pieces;
   };
 
@@ -64,13 +74,15 @@ class MoveList {
     long long upper = 0;
   };
 
+  static Piece piece_of(const LoweredMove& move, int loops, HostWay way);
   long long outermost(Index entry) const;
   Index bytes_of(Index entry) const;
   bool is_cut_anywhere(Index entry) const;
   void cut_into_parts(const std::vector<Index>& entries, int parts_max);
-  void run_stretch(const Stretch& stretch, HostWay way) const;
-  void run_together(const Walk& walk, long long lower, long long upper, HostWay way) const;
+  void run_stretch(const Stretch& stretch) const;
+  void run_walk(const Walk& walk, long long lower, long long upper) const;
 
+  HostWay way_;
   std::vector<LoweredMove> moves_;  ///< those made alone
   std::vector<Walk> walks_;
   std::vector<Stretch> stretches_;                  ///< in the order in which they are made
