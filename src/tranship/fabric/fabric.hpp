@@ -6,7 +6,7 @@
 
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/board.hpp>
-#include <tranship/fabric/call_site.hpp>
+#include <tranship/base/call_site.hpp>
 #include <tranship/fabric/words.hpp>
 
 namespace tranship {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include <tranship/base/index.hpp>
-#include <tranship/fabric/call_site.hpp>
+#include <tranship/base/call_site.hpp>
 
 namespace tranship {
 

@@ -14,7 +14,7 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
-#include <tranship/fabric/call_site.hpp>
+#include <tranship/base/call_site.hpp>
 #include <tranship/fabric/fabric.hpp>
 #include <tranship/fabric/wait_note.hpp>
 #include <tranship/fabric/words.hpp>

@@ -1,0 +1,43 @@
+// Device: the name of a processor with memory. A value: two devices that name one memory are one device.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <tranship/base/result.hpp>
+
+namespace tranship {
+
+enum class DeviceKind : std::uint8_t {
+  host,
+  fake,  ///< memory of the host that only its own streams may touch: for tests, without a GPU
+  cuda,
+};
+
+/// `host` has no ordinals: every `Device` of kind host is the same one.
+class Device {
+ public:
+  constexpr Device() = default;
+  static constexpr Device host() noexcept { return {}; }
+  static constexpr Device fake(int ordinal) noexcept { return Device(DeviceKind::fake, ordinal); }
+  static constexpr Device cuda(int ordinal) noexcept { return Device(DeviceKind::cuda, ordinal); }
+
+  constexpr DeviceKind kind() const noexcept { return kind_; }
+  constexpr int ordinal() const noexcept { return ordinal_; }
+  constexpr bool is_host() const noexcept { return kind_ == DeviceKind::host; }
+  friend constexpr auto operator<=>(const Device&, const Device&) = default;
+
+ private:
+  constexpr Device(DeviceKind kind, int ordinal) noexcept : kind_(kind), ordinal_(ordinal) {}
+  DeviceKind kind_ = DeviceKind::host;
+  int ordinal_ = 0;
+};
+
+/// "host", "fake:1", "cuda:0".
+std::string to_string(Device device);
+/// The reverse; `bad_text` with the column of the first wrong character.
+Result<Device> parse_device(std::string_view text);
+
+}  // namespace tranship

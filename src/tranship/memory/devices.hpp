@@ -1,0 +1,77 @@
+// Devices: all devices of a process with their memories, pools and streams. Buffers belong to one of these.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <tranship/memory/driver.hpp>
+#include <tranship/memory/ledger.hpp>
+#include <tranship/memory/pool.hpp>
+
+namespace tranship {
+
+/// When the work of a fake device happens.
+enum class FakeTiming : std::uint8_t {
+  eager,     ///< at once, in the calling thread
+  deferred,  ///< only when somebody waits for it, or at steps(): as late as is legal, in an order drawn from the seed
+  threaded,  ///< in a thread for each stream
+};
+
+struct FakeDevices {
+  int count = 0;
+  FakeTiming timing = FakeTiming::eager;
+  std::uint64_t seed = 1;  ///< of `deferred`
+  /// Of `threaded`: each piece of work takes this much longer.
+  std::int64_t delay_ns = 0;
+  /// Whether fake devices may copy from each other; without, they go through pinned memory of the host.
+  bool reach_each_other = true;
+  std::int64_t capacity_bytes = INT64_MAX;  ///< of each
+  /// Devices (ordinal, of an earlier one) that have no memory of their own; -1 or missing: its own.
+  std::vector<int> memory_of;
+};
+
+struct DevicesOptions {
+  FakeDevices fake;
+};
+
+/// Number of a memory within Devices; the host's is 0.
+using MemoryId = int;
+
+class Devices {
+ public:
+  explicit Devices(DevicesOptions options = {});
+  ~Devices();
+  Devices(const Devices&) = delete;
+  Devices& operator=(const Devices&) = delete;
+  /// The process's own: the host, and as many fake devices as the environment variable TRANSHIP_FAKE_DEVICES says.
+  static Devices& standard();
+
+  int memory_count() const noexcept;
+  /// Throws `invalid_use` for a device that is not there, naming those that are.
+  MemoryId memory_of(Device device) const;
+  /// The device by which a memory is called.
+  Device device_of(MemoryId memory) const noexcept;
+  std::vector<Device> list() const;
+
+  Driver& driver(MemoryId memory) const noexcept;
+  Pool& pool(MemoryId memory) const noexcept;
+  /// Memory of the host that devices copy from and to at full speed.
+  Pool& pinned_pool() const noexcept;
+  /// The stream of a device that is used when none is named, and the one on which buffers copy. The host's are one, on
+  /// which work is over when it has been given.
+  Stream& stream(Device device) const;
+  Stream& copy_stream(MemoryId memory) const noexcept;
+  std::unique_ptr<Stream> make_stream(Device device) const;
+
+  /// Of all copies of all buffers that belong here.
+  CopyLedger& ledger() const noexcept;
+
+  /// Of `deferred` fakes: runs up to `count` pieces of work that may run, drawn from the seed. Returns how many ran.
+  int steps(int count);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tranship

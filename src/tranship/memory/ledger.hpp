@@ -1,0 +1,136 @@
+// Ledger: what every transfer between memories moved, by which way, how long it took, and why.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/base/result.hpp>
+#include <tranship/memory/device.hpp>
+#include <tranship/memory/region.hpp>
+
+namespace tranship {
+
+enum class Cause : std::uint8_t {
+  first_touch,  ///< the memory had no copy of it yet
+  stale,        ///< its copy had been overtaken by a write elsewhere
+  merge,        ///< partial sums (or minima, ...) of several memories became one value
+  halo,         ///< ghosts were fetched
+  eviction,     ///< the only valid copy had to leave
+  export_,      ///< an export wanted it in another memory
+  prefetch,     ///< somebody asked in advance
+  duplicate,    ///< a copy-on-write duplicate was written
+};
+const char* name_of(Cause cause);
+
+enum class Route : std::uint8_t {
+  direct,        ///< one memory to the other
+  through_host,  ///< by way of pinned memory of the host
+  within,        ///< within one memory
+};
+const char* name_of(Route route);
+
+/// One copy of one region of one buffer.
+struct CopyRecord {
+  std::uint64_t number = 0;  ///< counts from 1, in the order in which copies were given to their streams
+  std::string buffer;        ///< its name
+  Device source, target;
+  Region region;
+  std::int64_t bytes = 0;
+  Route route = Route::direct;
+  Cause cause = Cause::first_touch;
+  CallSite requester{"", 0};  ///< who wanted the data
+  CallSite writer{"", 0};     ///< who had written it; line 0 where that is not known
+  std::int64_t begin_ns = 0;  ///< now_ns() when it was given to its stream
+  std::int64_t end_ns = 0;    ///< when it was over, or was found to be
+};
+
+/// "host -> fake:0 4096 bytes [0,512) of 'u', stale since write at a.cpp:12, for b.cpp:40".
+std::string to_string(const CopyRecord& record);
+
+/// A region that goes back and forth between two memories.
+struct PingPong {
+  std::string buffer;
+  Device a, b;
+  Region region;    ///< that all of its copies have in common
+  Index turns = 0;  ///< copies one way directly after copies the other way
+  std::int64_t bytes = 0;
+};
+
+/// Thread-safe. Keeps the last `records_max` records and the sums of all.
+class CopyLedger {
+ public:
+  static constexpr std::size_t records_max = 1 << 16;
+
+  CopyLedger();
+  ~CopyLedger();
+
+  struct Sums {
+    Index copies = 0;
+    std::int64_t bytes = 0;
+  };
+
+  /// Returns the number it was given.
+  std::uint64_t add(CopyRecord record);
+  void set_end(std::uint64_t number, std::int64_t end_ns);
+
+  std::vector<CopyRecord> records() const;
+  Sums sums() const;
+  Sums sums(Cause cause) const;
+  Sums sums(Device source, Device target) const;
+  void clear();
+
+  /// Regions that were copied at least `turns_min` times in turns, those with the most bytes first.
+  std::vector<PingPong> ping_pongs(Index turns_min = 3) const;
+  /// The records as a JSON text of the Trace Event Format, which Perfetto and chrome://tracing open: a track for each
+  /// pair of devices, times in microseconds from the first record.
+  std::string trace_json() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// While one exists in this thread, a copy that nobody asked for by name (prefetch and export are asked for) throws
+/// `invalid_use` before anything moves, naming the copy, its cause, and where this was opened. Nests.
+class NoImplicitCopies {
+ public:
+  explicit NoImplicitCopies(CallSite where = CallSite::here());
+  ~NoImplicitCopies();
+  NoImplicitCopies(const NoImplicitCopies&) = delete;
+  NoImplicitCopies& operator=(const NoImplicitCopies&) = delete;
+
+ private:
+  friend void check_scopes(std::span<const CopyRecord> copies);
+  NoImplicitCopies* outer_;
+  CallSite where_;
+};
+
+/// While one exists in this thread, copies of more than `bytes_max` in all throw `invalid_use` before anything moves,
+/// with both numbers. Nests; each counts.
+class ByteBudget {
+ public:
+  explicit ByteBudget(std::int64_t bytes_max, CallSite where = CallSite::here());
+  ~ByteBudget();
+  ByteBudget(const ByteBudget&) = delete;
+  ByteBudget& operator=(const ByteBudget&) = delete;
+  std::int64_t spent_bytes() const noexcept { return spent_bytes_; }
+
+ private:
+  friend void check_scopes(std::span<const CopyRecord> copies);
+  friend void spend(std::int64_t bytes) noexcept;
+  ByteBudget* outer_;
+  CallSite where_;
+  std::int64_t bytes_max_;
+  std::int64_t spent_bytes_ = 0;
+};
+
+/// Throws when the scopes that are open in this thread forbid these copies, taken together.
+void check_scopes(std::span<const CopyRecord> copies);
+/// Counts what has been copied against the open budgets.
+void spend(std::int64_t bytes) noexcept;
+
+}  // namespace tranship

@@ -1,0 +1,72 @@
+// Stream: work on a device in the order in which it was given, and Event: a point in it. The seam between the coherence
+// of buffers and the devices: everything above it is the same for a host, a fake device and a GPU.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/kernels/block.hpp>
+#include <tranship/memory/device.hpp>
+
+namespace tranship {
+
+class Stream;
+
+/// All work that was given to a stream before. A value: copies name the same point. The default one is always over.
+struct Event {
+  Stream* stream = nullptr;
+  std::uint64_t number = 0;  ///< how many pieces of work the stream had been given
+  friend bool operator==(const Event&, const Event&) = default;
+};
+
+/// A function that a software device runs as a kernel, and what it captures; the stream frees it after it has run.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void run() = 0;
+};
+
+/// One order of work. Any thread may give work, one at a time. Destroying a stream finishes its work first.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual Device device() const noexcept = 0;
+
+  /// The point after all work given so far. Costs nothing.
+  virtual Event event() = 0;
+  /// What is given from now on begins after `event`, of any stream. Does not block the caller.
+  virtual void wait(Event event) = 0;
+  /// Moves the elements of `block`, `width` bytes each, between memories that this stream's device reaches. Does not
+  /// wait for the bytes.
+  virtual void copy(const CopyBlock& block, int width, const void* source, void* target) = 0;
+  /// Writes one element (null: zeros) wherever `block` has a target.
+  virtual void fill(const CopyBlock& block, int width, const void* element, void* target) = 0;
+  /// Runs a host function in the order of the stream. `unsupported` where kernels are not host functions.
+  virtual void run(std::unique_ptr<Kernel> kernel) = 0;
+
+  /// Whether the work before point `number` of this stream is over. Acquire: its bytes are seen.
+  virtual bool is_over(std::uint64_t number) = 0;
+  /// Blocks the caller until then. Throws `timeout` with both numbers when the deadline passes first.
+  virtual void finish(std::uint64_t number, Deadline deadline) = 0;
+};
+
+inline bool is_over(Event event) {
+  return event.stream == nullptr || event.stream->is_over(event.number);
+}
+inline void finish(Event event, Deadline deadline) {
+  if (event.stream) event.stream->finish(event.number, deadline);
+}
+
+/// Gives `f()` to a stream.
+template <class F>
+void run_on(Stream& stream, F f) {
+  struct Holder final : Kernel {
+    explicit Holder(F g) : function(static_cast<F&&>(g)) {}
+    void run() override { function(); }
+    F function;
+  };
+  stream.run(std::make_unique<Holder>(static_cast<F&&>(f)));
+}
+
+}  // namespace tranship
