@@ -27,7 +27,7 @@ class Device {
   constexpr DeviceKind kind() const noexcept { return kind_; }
   constexpr int ordinal() const noexcept { return ordinal_; }
   constexpr bool is_host() const noexcept { return kind_ == DeviceKind::host; }
-  friend constexpr auto operator<=>(const Device&, const Device&) = default;
+  friend constexpr auto operator<=>(const Device&, const Device&) = default;  // NOLINT(modernize-use-nullptr)
 
  private:
   constexpr Device(DeviceKind kind, int ordinal) noexcept : kind_(kind), ordinal_(ordinal) {}

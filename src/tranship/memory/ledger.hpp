@@ -51,7 +51,7 @@ struct CopyRecord {
 /// "host -> fake:0 4096 bytes [0,512) of 'u', stale since write at a.cpp:12, for b.cpp:40".
 std::string to_string(const CopyRecord& record);
 
-/// A region that goes back and forth between two memories.
+/// A region that goes back and forth between two memories. What happens to it between other memories does not count.
 struct PingPong {
   std::string buffer;
   Device a, b;
@@ -73,8 +73,9 @@ class CopyLedger {
     std::int64_t bytes = 0;
   };
 
-  /// Returns the number it was given.
+  /// Returns the number it was given. Numbers go on after clear().
   std::uint64_t add(CopyRecord record);
+  /// Does nothing where the record is no longer kept.
   void set_end(std::uint64_t number, std::int64_t end_ns);
 
   std::vector<CopyRecord> records() const;
@@ -83,10 +84,12 @@ class CopyLedger {
   Sums sums(Device source, Device target) const;
   void clear();
 
-  /// Regions that were copied at least `turns_min` times in turns, those with the most bytes first.
+  /// Regions of at least `turns_min` turns among the records, those with the most bytes first. No cell is in two of one
+  /// buffer and pair of devices.
   std::vector<PingPong> ping_pongs(Index turns_min = 3) const;
   /// The records as a JSON text of the Trace Event Format, which Perfetto and chrome://tracing open: a track for each
-  /// pair of devices, times in microseconds from the first record.
+  /// pair of devices, and further ones of that name where copies overlap, which viewers would not show; times in
+  /// microseconds from the first record. What is not over yet lasts 0 and says so.
   std::string trace_json() const;
 
  private:
@@ -95,7 +98,8 @@ class CopyLedger {
 };
 
 /// While one exists in this thread, a copy that nobody asked for by name (prefetch and export are asked for) throws
-/// `invalid_use` before anything moves, naming the copy, its cause, and where this was opened. Nests.
+/// `invalid_use` before anything moves, naming the copy, its cause, and where this was opened. Nests; may be closed in
+/// any order, but in the thread that opened it.
 class NoImplicitCopies {
  public:
   explicit NoImplicitCopies(CallSite where = CallSite::here());
@@ -110,7 +114,7 @@ class NoImplicitCopies {
 };
 
 /// While one exists in this thread, copies of more than `bytes_max` in all throw `invalid_use` before anything moves,
-/// with both numbers. Nests; each counts.
+/// with both numbers. Nests; each counts. May be closed in any order, but in the thread that opened it.
 class ByteBudget {
  public:
   explicit ByteBudget(std::int64_t bytes_max, CallSite where = CallSite::here());
