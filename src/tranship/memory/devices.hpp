@@ -21,7 +21,7 @@ struct FakeDevices {
   int count = 0;
   FakeTiming timing = FakeTiming::eager;
   std::uint64_t seed = 1;  ///< of `deferred`
-  /// Of `threaded`: each piece of work takes this much longer.
+  /// Of `threaded`: each piece of work begins this much later.
   std::int64_t delay_ns = 0;
   /// Whether fake devices may copy from each other; without, they go through pinned memory of the host.
   bool reach_each_other = true;
@@ -32,6 +32,9 @@ struct FakeDevices {
 
 struct DevicesOptions {
   FakeDevices fake;
+  /// Of waits that no caller gives a deadline: those of streams where work is over when it has been given, of pools,
+  /// and of destructors.
+  std::int64_t wait_timeout_ns = 30'000'000'000;
 };
 
 /// Number of a memory within Devices; the host's is 0.
@@ -39,11 +42,14 @@ using MemoryId = int;
 
 class Devices {
  public:
-  explicit Devices(DevicesOptions options = {});
+  /// Throws `invalid_use` for options that contradict each other.
+  explicit Devices(const DevicesOptions& options = {});
+  /// Finishes the work of all streams first. Work that hangs keeps what it may use, for good.
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
   /// The process's own: the host, and as many fake devices as the environment variable TRANSHIP_FAKE_DEVICES says.
+  /// Never destroyed. Throws `bad_text` when that is not a number.
   static Devices& standard();
 
   int memory_count() const noexcept;
@@ -61,6 +67,7 @@ class Devices {
   /// which work is over when it has been given.
   Stream& stream(Device device) const;
   Stream& copy_stream(MemoryId memory) const noexcept;
+  /// One of its own, to be destroyed before this. Its events stay valid after it; what did the work is used again.
   std::unique_ptr<Stream> make_stream(Device device) const;
 
   /// Of all copies of all buffers that belong here.

@@ -14,13 +14,16 @@ namespace tranship {
 class Stream;
 
 /// All work that was given to a stream before. A value: copies name the same point. The default one is always over.
+/// It may be used as long as the Devices (devices.hpp) that the stream came from, even when the stream is destroyed.
 struct Event {
   Stream* stream = nullptr;
   std::uint64_t number = 0;  ///< how many pieces of work the stream had been given
   friend bool operator==(const Event&, const Event&) = default;
 };
 
-/// A function that a software device runs as a kernel, and what it captures; the stream frees it after it has run.
+/// A function that a software device runs as a kernel, and what it captures; the stream frees it after it has run, and
+/// before it counts as over. An exception in it terminates the program. It may ask whether events are over, but give
+/// streams no work and wait for none.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -33,9 +36,11 @@ class Stream {
   virtual ~Stream() = default;
   virtual Device device() const noexcept = 0;
 
-  /// The point after all work given so far. Costs nothing.
+  /// The point after all work given so far. Costs nothing. It may name another Stream object that does the work, and
+  /// where work is over when it has been given it is the default event.
   virtual Event event() = 0;
-  /// What is given from now on begins after `event`, of any stream. Does not block the caller.
+  /// What is given from now on begins after `event`, of any stream of the same Devices. Does not block the caller, but
+  /// where work is over when it has been given.
   virtual void wait(Event event) = 0;
   /// Moves the elements of `block`, `width` bytes each, between memories that this stream's device reaches. Does not
   /// wait for the bytes.

@@ -1,0 +1,231 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/devices.hpp>
+#include <tranship/memory/fake_device.hpp>
+#include <tranship/memory/host_device.hpp>
+
+namespace tranship {
+namespace {
+
+using Lock = std::unique_lock<std::mutex>;
+
+constexpr int fake_count_max = 64;
+
+struct Processor {
+  Device device;
+  MemoryId memory = 0;
+  std::unique_ptr<Driver> driver;
+  std::unique_ptr<Stream> stream;
+  std::vector<Stream*> idle;  // made for somebody who has destroyed it
+};
+
+struct Memory {
+  Memory(Processor& o, PoolOptions options)
+      : owner(o), copy_stream(o.driver->make_stream()), pool(std::make_unique<Pool>(*o.driver, options)) {}
+  Processor& owner;
+  std::unique_ptr<Stream> copy_stream;
+  std::unique_ptr<Pool> pool;
+};
+
+int fake_devices_of_environment() {
+  const char* text = std::getenv("TRANSHIP_FAKE_DEVICES");
+  if (!text || !*text) return 0;
+  const char* end = text + std::strlen(text);
+  int count = -1;
+  const auto [after, fault] = std::from_chars(text, end, count);
+  if (fault != std::errc() || after != end || count < 0 || count > fake_count_max)
+    throw_error(ErrorCode::bad_text, "TRANSHIP_FAKE_DEVICES is '{}'; it must be a number from 0 to {}", text,
+                fake_count_max);
+  return count;
+}
+
+}  // namespace
+
+struct Devices::State {
+  class LentStream;
+
+  explicit State(const DevicesOptions& options);
+
+  Processor& processor_of(Device device);
+  Stream& borrow(Processor& processor);
+  void give_back(Processor& processor, Stream& stream) noexcept;
+  void finish_all();
+
+  std::int64_t wait_timeout_ns;
+  CopyLedger ledger;
+  FakeMachine machine;
+  std::vector<Processor> processors;
+  std::vector<std::unique_ptr<Stream>> lent;
+  std::mutex lent_mutex;
+  std::unique_ptr<Pool> pinned_pool;
+  std::vector<Memory> memories;
+};
+
+/// What make_stream hands out. The stream that does the work outlives it, for the sake of those who hold its events.
+class Devices::State::LentStream final : public Stream {
+ public:
+  LentStream(State& state, Processor& processor, Stream& inner) : state_(state), processor_(processor), inner_(inner) {}
+  ~LentStream() override {
+    try {
+      tranship::finish(inner_.event(), Deadline::after_ns(state_.wait_timeout_ns));
+    } catch (const Error&) {
+      // The next one who gets it comes after what hangs.
+    }
+    state_.give_back(processor_, inner_);
+  }
+
+  Device device() const noexcept override { return inner_.device(); }
+  Event event() override { return inner_.event(); }
+  void wait(Event event) override { inner_.wait(event); }
+  void copy(const CopyBlock& block, int width, const void* source, void* target) override {
+    inner_.copy(block, width, source, target);
+  }
+  void fill(const CopyBlock& block, int width, const void* element, void* target) override {
+    inner_.fill(block, width, element, target);
+  }
+  void run(std::unique_ptr<Kernel> kernel) override { inner_.run(std::move(kernel)); }
+  bool is_over(std::uint64_t number) override { return inner_.is_over(number); }
+  void finish(std::uint64_t number, Deadline deadline) override { inner_.finish(number, deadline); }
+
+ private:
+  State& state_;
+  Processor& processor_;
+  Stream& inner_;
+};
+
+Devices::State::State(const DevicesOptions& options)
+    : wait_timeout_ns(options.wait_timeout_ns), machine(options.fake, options.wait_timeout_ns) {
+  const PoolOptions pool_options{.wait_timeout_ns = wait_timeout_ns};
+  // Memories refer to processors.
+  processors.reserve(std::size_t(options.fake.count) + 1);
+  const auto add = [&](Device device, std::unique_ptr<Driver> driver) -> Processor& {
+    Processor& processor = processors.emplace_back();
+    processor.device = device;
+    processor.stream = driver->make_stream();
+    processor.driver = std::move(driver);
+    return processor;
+  };
+  const auto add_memory = [&](Processor& processor) {
+    processor.memory = MemoryId(memories.size());
+    memories.emplace_back(processor, pool_options);
+  };
+  Processor& host = add(Device::host(), std::make_unique<HostDriver>(wait_timeout_ns));
+  add_memory(host);
+  pinned_pool = std::make_unique<Pool>(*host.driver, pool_options);
+  for (int i = 0; i < options.fake.count; ++i) {
+    Processor& processor = add(Device::fake(i), machine.make_driver(i));
+    if (const int owner = machine.memory_of(i); owner == i)
+      add_memory(processor);
+    else
+      processor.memory = processors[std::size_t(owner) + 1].memory;
+  }
+}
+
+Processor& Devices::State::processor_of(Device device) {
+  const auto found =
+      std::find_if(processors.begin(), processors.end(), [&](const Processor& p) { return p.device == device; });
+  if (found != processors.end()) return *found;
+  std::vector<std::string> names;
+  for (const Processor& processor : processors) names.push_back(to_string(processor.device));
+  throw_error(ErrorCode::invalid_use, "there is no {}; the {} devices are {}", to_string(device), names.size(),
+              fmt::join(names, ", "));
+}
+
+Stream& Devices::State::borrow(Processor& processor) {
+  const Lock lock(lent_mutex);
+  if (!processor.idle.empty()) {
+    Stream* const stream = processor.idle.back();
+    processor.idle.pop_back();
+    return *stream;
+  }
+  lent.push_back(processor.driver->make_stream());
+  // Giving it back must not fail.
+  processor.idle.reserve(lent.size());
+  return *lent.back();
+}
+
+void Devices::State::give_back(Processor& processor, Stream& stream) noexcept {
+  const Lock lock(lent_mutex);
+  processor.idle.push_back(&stream);
+}
+
+/// Streams may wait for each other, so none is destroyed before all are done.
+void Devices::State::finish_all() {
+  const Deadline deadline = Deadline::after_ns(wait_timeout_ns);
+  for (const Processor& processor : processors) finish(processor.stream->event(), deadline);
+  for (const Memory& memory : memories) finish(memory.copy_stream->event(), deadline);
+  for (const auto& stream : lent) finish(stream->event(), deadline);
+}
+
+Devices::Devices(const DevicesOptions& options) : state_(std::make_unique<State>(options)) {}
+
+Devices::~Devices() {
+  try {
+    state_->finish_all();
+  } catch (const Error&) {
+    [[maybe_unused]] State* const kept = state_.release();
+  }
+}
+
+Devices& Devices::standard() {
+  static Devices* const devices = new Devices({.fake = {.count = fake_devices_of_environment()}});
+  return *devices;
+}
+
+int Devices::memory_count() const noexcept {
+  return int(state_->memories.size());
+}
+
+MemoryId Devices::memory_of(Device device) const {
+  return state_->processor_of(device).memory;
+}
+
+Device Devices::device_of(MemoryId memory) const noexcept {
+  return state_->memories[std::size_t(memory)].owner.device;
+}
+
+std::vector<Device> Devices::list() const {
+  std::vector<Device> devices;
+  for (const Processor& processor : state_->processors) devices.push_back(processor.device);
+  return devices;
+}
+
+Driver& Devices::driver(MemoryId memory) const noexcept {
+  return *state_->memories[std::size_t(memory)].owner.driver;
+}
+
+Pool& Devices::pool(MemoryId memory) const noexcept {
+  return *state_->memories[std::size_t(memory)].pool;
+}
+
+Pool& Devices::pinned_pool() const noexcept {
+  return *state_->pinned_pool;
+}
+
+Stream& Devices::stream(Device device) const {
+  return *state_->processor_of(device).stream;
+}
+
+Stream& Devices::copy_stream(MemoryId memory) const noexcept {
+  return *state_->memories[std::size_t(memory)].copy_stream;
+}
+
+std::unique_ptr<Stream> Devices::make_stream(Device device) const {
+  Processor& processor = state_->processor_of(device);
+  return std::make_unique<State::LentStream>(*state_, processor, state_->borrow(processor));
+}
+
+CopyLedger& Devices::ledger() const noexcept {
+  return state_->ledger;
+}
+
+int Devices::steps(int count) {
+  return state_->machine.steps(count);
+}
+
+}  // namespace tranship

@@ -1,0 +1,433 @@
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/fake_device.hpp>
+#include <tranship/memory/host_device.hpp>
+
+namespace tranship {
+namespace {
+
+using Lock = std::unique_lock<std::mutex>;
+
+/// Work, or (without any) a wait for `after`.
+struct Piece {
+  std::unique_ptr<Kernel> work;
+  Event after;
+};
+
+template <class F>
+std::unique_ptr<Kernel> kernel_of(F f) {
+  struct Holder final : Kernel {
+    explicit Holder(F g) : function(std::move(g)) {}
+    void run() override { function(); }
+    F function;
+  };
+  return std::make_unique<Holder>(std::move(f));
+}
+
+/// Steele, Lea and Flood's SplitMix64: small, and the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+  std::size_t below(std::size_t bound) {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return std::size_t((z ^ (z >> 31)) % bound);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// The memories of all fake devices: who has how much, and whose an address is.
+class Memories {
+ public:
+  Memories(int count, std::int64_t capacity_bytes)
+      : capacity_bytes_(capacity_bytes), used_bytes_(std::size_t(count), 0) {}
+
+  void* allocate(int memory, std::size_t size_bytes) {
+    const Lock lock(mutex_);
+    std::int64_t& used = used_bytes_[std::size_t(memory)];
+    if (size_bytes > std::size_t(capacity_bytes_ - used)) return nullptr;
+    void* first = allocate_on_host(size_bytes);
+    if (!first) return nullptr;
+    used += std::int64_t(size_bytes);
+    stretches_[address_of(first)] = {size_bytes, memory};
+    return first;
+  }
+  void deallocate(int memory, void* first, std::size_t size_bytes) noexcept {
+    const Lock lock(mutex_);
+    used_bytes_[std::size_t(memory)] -= std::int64_t(size_bytes);
+    stretches_.erase(address_of(first));
+    free_on_host(first);
+  }
+  /// -1 for what is the host's.
+  int memory_at(const void* address) const {
+    const Lock lock(mutex_);
+    auto next = stretches_.upper_bound(address_of(address));
+    if (next == stretches_.begin()) return -1;
+    const auto& [first, stretch] = *--next;
+    return address_of(address) - first < stretch.size_bytes ? stretch.memory : -1;
+  }
+
+ private:
+  struct Stretch {
+    std::size_t size_bytes;
+    int memory;
+  };
+  static std::uintptr_t address_of(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+
+  mutable std::mutex mutex_;
+  std::int64_t capacity_bytes_;
+  std::vector<std::int64_t> used_bytes_;
+  std::map<std::uintptr_t, Stretch> stretches_;
+};
+
+class DeferredStream;
+
+/// The order in which the work of all deferred streams happens. Everything that the streams hold is under its lock.
+class DeferredOrder {
+ public:
+  explicit DeferredOrder(std::uint64_t seed) : random_(seed) {}
+  void add(DeferredStream& stream);
+  void remove(DeferredStream& stream) noexcept;
+  void give(DeferredStream& stream, Piece piece);
+  /// Runs what this point needs and nothing else.
+  void finish(DeferredStream& stream, std::uint64_t number, Deadline deadline);
+  int steps(int count);
+
+ private:
+  bool has(const Stream* stream) const;
+  std::mutex mutex_;
+  Random random_;
+  std::vector<DeferredStream*> streams_;
+};
+
+}  // namespace
+
+struct FakeMachine::State {
+  State(const FakeDevices& options, std::int64_t timeout_ns)
+      : fake(options),
+        wait_timeout_ns(timeout_ns),
+        memories(options.count, options.capacity_bytes),
+        order(options.seed) {}
+
+  int memory_of(int ordinal) const noexcept {
+    while (std::size_t(ordinal) < fake.memory_of.size() && fake.memory_of[std::size_t(ordinal)] >= 0)
+      ordinal = fake.memory_of[std::size_t(ordinal)];
+    return ordinal;
+  }
+  bool reaches(int ordinal, int other) const noexcept {
+    return fake.reach_each_other || memory_of(ordinal) == memory_of(other);
+  }
+  void check_reach(int ordinal, const void* address) const {
+    const int memory = memories.memory_at(address);
+    if (memory >= 0 && !reaches(ordinal, memory))
+      throw_error(ErrorCode::invalid_use, "a stream of {} does not reach the memory of {}",
+                  to_string(Device::fake(ordinal)), to_string(Device::fake(memory)));
+  }
+
+  FakeDevices fake;
+  std::int64_t wait_timeout_ns;
+  Memories memories;
+  DeferredOrder order;
+};
+
+namespace {
+
+class EagerFakeStream final : public EagerStream {
+ public:
+  EagerFakeStream(FakeMachine::State& machine, int ordinal)
+      : EagerStream(Device::fake(ordinal), machine.wait_timeout_ns), machine_(machine) {}
+
+  void copy(const CopyBlock& block, int width, const void* source, void* target) override {
+    machine_.check_reach(device().ordinal(), source);
+    machine_.check_reach(device().ordinal(), target);
+    EagerStream::copy(block, width, source, target);
+  }
+  void fill(const CopyBlock& block, int width, const void* element, void* target) override {
+    machine_.check_reach(device().ordinal(), target);
+    EagerStream::fill(block, width, element, target);
+  }
+
+ private:
+  FakeMachine::State& machine_;
+};
+
+/// Work in a queue; who takes it out is up to the timing.
+class QueuedStream : public Stream {
+ public:
+  QueuedStream(FakeMachine::State& machine, int ordinal) : machine_(machine), ordinal_(ordinal) {}
+
+  Device device() const noexcept final { return Device::fake(ordinal_); }
+  Event event() final { return {this, given_.load(std::memory_order_acquire)}; }
+  bool is_over(std::uint64_t number) final { return done_.load(std::memory_order_acquire) >= number; }
+
+  void wait(Event event) final {
+    if (event.stream != this && !tranship::is_over(event)) give({nullptr, event});
+  }
+  void copy(const CopyBlock& block, int width, const void* source, void* target) final {
+    check_width(width);
+    machine_.check_reach(ordinal_, source);
+    machine_.check_reach(ordinal_, target);
+    give({kernel_of([=] { copy_on_host(block, width, source, target); }), {}});
+  }
+  void fill(const CopyBlock& block, int width, const void* element, void* target) final {
+    check_width(width);
+    machine_.check_reach(ordinal_, target);
+    struct {
+      unsigned char bytes[16] = {};
+    } kept;
+    if (element) std::memcpy(kept.bytes, element, std::size_t(width));
+    give({kernel_of([=] { fill_on_host(block, width, kept.bytes, target); }), {}});
+  }
+  void run(std::unique_ptr<Kernel> kernel) final { give({std::move(kernel), {}}); }
+
+ protected:
+  virtual void give(Piece piece) = 0;
+
+  void push(Piece piece) {
+    queue_.push_back(std::move(piece));
+    given_.fetch_add(1, std::memory_order_release);
+  }
+  /// The piece is freed before it counts as over.
+  static void run_piece(Piece piece) noexcept {
+    if (piece.work) run_kernel(std::move(piece.work));
+  }
+  void count_done() { done_.fetch_add(1, std::memory_order_release); }
+
+  void check_given(std::uint64_t number) const {
+    if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
+      throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} pieces of work", number,
+                  to_string(device()), given);
+  }
+  [[noreturn]] void fail_late(std::uint64_t number) const {
+    throw_error(ErrorCode::timeout, "{} of {} pieces of work on a stream of {} were over when the deadline passed",
+                done_.load(std::memory_order_acquire), number, to_string(device()));
+  }
+
+  FakeMachine::State& machine_;
+  int ordinal_;
+  std::deque<Piece> queue_;
+  std::atomic<std::uint64_t> given_ = 0, done_ = 0;
+};
+
+class DeferredStream final : public QueuedStream {
+ public:
+  DeferredStream(FakeMachine::State& machine, int ordinal) : QueuedStream(machine, ordinal) {
+    machine_.order.add(*this);
+  }
+  ~DeferredStream() override {
+    // Takes no time but that of the work itself, for whatever it waits for is run here too.
+    machine_.order.finish(*this, given_.load(std::memory_order_acquire), Deadline::never());
+    machine_.order.remove(*this);
+  }
+  void finish(std::uint64_t number, Deadline deadline) override {
+    if (is_over(number)) return;
+    check_given(number);
+    machine_.order.finish(*this, number, deadline);
+  }
+
+ private:
+  friend DeferredOrder;
+  void give(Piece piece) override { machine_.order.give(*this, std::move(piece)); }
+  bool is_runnable() const { return !queue_.empty() && tranship::is_over(queue_.front().after); }
+  void run_first() {
+    run_piece(std::move(queue_.front()));
+    queue_.pop_front();
+    count_done();
+  }
+};
+
+void DeferredOrder::add(DeferredStream& stream) {
+  const Lock lock(mutex_);
+  streams_.push_back(&stream);
+}
+
+void DeferredOrder::remove(DeferredStream& stream) noexcept {
+  const Lock lock(mutex_);
+  std::erase(streams_, &stream);
+}
+
+bool DeferredOrder::has(const Stream* stream) const {
+  return std::find(streams_.begin(), streams_.end(), stream) != streams_.end();
+}
+
+void DeferredOrder::give(DeferredStream& stream, Piece piece) {
+  const Lock lock(mutex_);
+  stream.push(std::move(piece));
+}
+
+void DeferredOrder::finish(DeferredStream& stream, std::uint64_t number, Deadline deadline) {
+  // What each goal waits for lies above it. An event names work that was given before, so no goal comes twice.
+  std::vector<Event> goals{{&stream, number}};
+  const Lock lock(mutex_);
+  while (!goals.empty()) {
+    const Event goal = goals.back();
+    if (tranship::is_over(goal)) {
+      goals.pop_back();
+      continue;
+    }
+    if (deadline.passed()) stream.fail_late(number);
+    if (!has(goal.stream)) {  // of other Devices
+      tranship::finish(goal, deadline);
+      continue;
+    }
+    auto& next = static_cast<DeferredStream&>(*goal.stream);
+    if (next.is_runnable())
+      next.run_first();
+    else
+      goals.push_back(next.queue_.front().after);
+  }
+}
+
+int DeferredOrder::steps(int count) {
+  const Lock lock(mutex_);
+  std::vector<DeferredStream*> runnable;
+  for (int step = 0; step < count; ++step) {
+    runnable.clear();
+    for (DeferredStream* stream : streams_)
+      if (stream->is_runnable()) runnable.push_back(stream);
+    if (runnable.empty()) return step;
+    runnable[random_.below(runnable.size())]->run_first();
+  }
+  return count;
+}
+
+class ThreadedStream final : public QueuedStream {
+ public:
+  ThreadedStream(FakeMachine::State& machine, int ordinal)
+      : QueuedStream(machine, ordinal), worker_([this] { work(); }) {}
+  ~ThreadedStream() override {
+    {
+      const Lock lock(mutex_);
+      stopping_ = true;
+    }
+    given_work_.notify_one();
+    worker_.join();
+  }
+  void finish(std::uint64_t number, Deadline deadline) override {
+    if (is_over(number)) return;
+    check_given(number);
+    Lock lock(mutex_);
+    // The clock of now_ns().
+    const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.at_ns())};
+    if (!work_over_.wait_until(lock, until, [&] { return is_over(number); })) fail_late(number);
+  }
+
+ private:
+  void give(Piece piece) override {
+    {
+      const Lock lock(mutex_);
+      push(std::move(piece));
+    }
+    given_work_.notify_one();
+  }
+  /// Ends when all work is over and no more will come.
+  void work() {
+    const std::chrono::nanoseconds delay(machine_.fake.delay_ns);
+    Lock lock(mutex_);
+    for (;;) {
+      given_work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+      // Simulates a slow device; nothing relies on it.
+      if (delay.count() > 0) given_work_.wait_for(lock, delay, [&] { return stopping_; });
+      Piece piece = std::move(queue_.front());
+      queue_.pop_front();
+      lock.unlock();
+      // A device waits as long as it takes; who waits for the device has the deadline.
+      tranship::finish(piece.after, Deadline::never());
+      run_piece(std::move(piece));
+      lock.lock();
+      count_done();
+      work_over_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable given_work_, work_over_;
+  bool stopping_ = false;
+  std::thread worker_;
+};
+
+class FakeDriver final : public Driver {
+ public:
+  FakeDriver(FakeMachine::State& machine, int ordinal)
+      : machine_(machine), ordinal_(ordinal), memory_(machine.memory_of(ordinal)) {}
+
+  Device device() const noexcept override { return Device::fake(ordinal_); }
+  void* allocate(std::size_t size_bytes) override { return machine_.memories.allocate(memory_, size_bytes); }
+  void deallocate(void* memory, std::size_t size_bytes) noexcept override {
+    machine_.memories.deallocate(memory_, memory, size_bytes);
+  }
+  std::unique_ptr<Stream> make_stream() override {
+    switch (machine_.fake.timing) {
+      case FakeTiming::eager:
+        break;
+      case FakeTiming::deferred:
+        return std::make_unique<DeferredStream>(machine_, ordinal_);
+      case FakeTiming::threaded:
+        return std::make_unique<ThreadedStream>(machine_, ordinal_);
+    }
+    return std::make_unique<EagerFakeStream>(machine_, ordinal_);
+  }
+  bool reaches(Device other) const noexcept override {
+    if (other.is_host()) return true;
+    return other.kind() == DeviceKind::fake && other.ordinal() >= 0 && other.ordinal() < machine_.fake.count &&
+           machine_.reaches(ordinal_, other.ordinal());
+  }
+  bool is_host_memory() const noexcept override { return false; }
+
+ private:
+  FakeMachine::State& machine_;
+  int ordinal_, memory_;
+};
+
+void check_options(const FakeDevices& fake) {
+  if (fake.count < 0) throw_error(ErrorCode::invalid_use, "{} fake devices; at least 0", fake.count);
+  if (fake.capacity_bytes < 0 || fake.delay_ns < 0)
+    throw_error(ErrorCode::invalid_use, "fake devices of {} bytes with a delay of {} ns; both at least 0",
+                fake.capacity_bytes, fake.delay_ns);
+  if (fake.memory_of.size() > std::size_t(fake.count))
+    throw_error(ErrorCode::invalid_use, "memories of {} fake devices, of which there are {}", fake.memory_of.size(),
+                fake.count);
+  for (int i = 0; i < int(fake.memory_of.size()); ++i)
+    if (const int memory = fake.memory_of[std::size_t(i)]; memory < -1 || memory >= i)
+      throw_error(ErrorCode::invalid_use, "fake:{} has the memory of device {}; it must be an earlier one, or -1", i,
+                  memory);
+}
+
+const FakeDevices& checked(const FakeDevices& fake) {
+  check_options(fake);
+  return fake;
+}
+
+}  // namespace
+
+FakeMachine::FakeMachine(const FakeDevices& options, std::int64_t wait_timeout_ns)
+    : state_(std::make_unique<State>(checked(options), wait_timeout_ns)) {}
+FakeMachine::~FakeMachine() = default;
+
+std::unique_ptr<Driver> FakeMachine::make_driver(int ordinal) {
+  return std::make_unique<FakeDriver>(*state_, ordinal);
+}
+
+int FakeMachine::memory_of(int ordinal) const noexcept {
+  return state_->memory_of(ordinal);
+}
+
+int FakeMachine::steps(int count) {
+  return state_->order.steps(count);
+}
+
+}  // namespace tranship
