@@ -8,4 +8,5 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/tiling.hpp>
+#include <tranship/memory/buffer.hpp>
 #include <tranship/plan/transfer_plan.hpp>

@@ -58,6 +58,7 @@ struct Devices::State {
 
   std::int64_t wait_timeout_ns;
   CopyLedger ledger;
+  Residents residents;
   FakeMachine machine;
   std::vector<Processor> processors;
   std::vector<std::unique_ptr<Stream>> lent;
@@ -167,6 +168,9 @@ Devices::Devices(const DevicesOptions& options) : state_(std::make_unique<State>
 Devices::~Devices() {
   try {
     state_->finish_all();
+    // Blocks of one memory have been used by streams of another.
+    for (Memory& memory : state_->memories) memory.pool.reset();
+    state_->pinned_pool.reset();
   } catch (const Error&) {
     [[maybe_unused]] State* const kept = state_.release();
   }
@@ -222,6 +226,9 @@ std::unique_ptr<Stream> Devices::make_stream(Device device) const {
 
 CopyLedger& Devices::ledger() const noexcept {
   return state_->ledger;
+}
+Residents& Devices::residents() const noexcept {
+  return state_->residents;
 }
 
 int Devices::steps(int count) {

@@ -7,6 +7,7 @@
 #include <tranship/memory/driver.hpp>
 #include <tranship/memory/ledger.hpp>
 #include <tranship/memory/pool.hpp>
+#include <tranship/memory/residents.hpp>
 
 namespace tranship {
 
@@ -36,9 +37,6 @@ struct DevicesOptions {
   /// and of destructors.
   std::int64_t wait_timeout_ns = 30'000'000'000;
 };
-
-/// Number of a memory within Devices; the host's is 0.
-using MemoryId = int;
 
 class Devices {
  public:
@@ -72,6 +70,8 @@ class Devices {
 
   /// Of all copies of all buffers that belong here.
   CopyLedger& ledger() const noexcept;
+  /// All buffers that belong here.
+  Residents& residents() const noexcept;
 
   /// Of `deferred` fakes: runs up to `count` pieces of work that may run, drawn from the seed. Returns how many ran.
   int steps(int count);

@@ -1,0 +1,268 @@
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/buffer.hpp>
+#include <tranship/memory/buffer_state.hpp>
+
+namespace tranship {
+
+namespace {
+
+thread_local Offload* innermost = nullptr;
+
+}  // namespace
+
+const char* name_of(Intent intent) {
+  switch (intent) {
+    case Intent::read:
+      return "read";
+    case Intent::write:
+      return "write";
+    case Intent::read_write:
+      return "read_write";
+    case Intent::accumulate:
+      break;
+  }
+  return "accumulate";
+}
+
+const char* name_of(Combine combine) {
+  switch (combine) {
+    case Combine::sum:
+      return "sum";
+    case Combine::product:
+      return "product";
+    case Combine::minimum:
+      return "minimum";
+    case Combine::maximum:
+      break;
+  }
+  return "maximum";
+}
+
+const char* name_of(CopyState state) {
+  switch (state) {
+    case CopyState::unallocated:
+      return "unallocated";
+    case CopyState::stale:
+      return "stale";
+    case CopyState::partly_valid:
+      return "partly valid";
+    case CopyState::valid:
+      break;
+  }
+  return "valid";
+}
+
+// Leases.
+
+Lease::Lease(Lease&& other) noexcept
+    : state_(std::move(other.state_)),
+      data_(other.data_),
+      stream_(other.stream_),
+      device_(other.device_),
+      intent_(other.intent_),
+      slot_(other.slot_) {}
+
+Lease& Lease::operator=(Lease&& other) noexcept {
+  if (this == &other) return *this;
+  close();
+  state_ = std::move(other.state_);
+  data_ = other.data_;
+  stream_ = other.stream_;
+  device_ = other.device_;
+  intent_ = other.intent_;
+  slot_ = other.slot_;
+  return *this;
+}
+
+Lease::~Lease() {
+  close();
+}
+
+void Lease::close() noexcept {
+  if (!state_) return;
+  state_->close(*this);
+  state_.reset();
+}
+
+StridedView Lease::view() const {
+  if (!state_) throw_error(ErrorCode::invalid_use, "this lease is closed");
+  return {.data = data_, .type = state_->type, .extents = state_->extents, .strides = state_->strides};
+}
+
+void* Lease::data_as(ElementType type, detail::Constness constness) const {
+  if (!state_) throw_error(ErrorCode::invalid_use, "this lease is closed");
+  if (type != state_->type)
+    throw_error(ErrorCode::mismatch, "buffer '{}' has elements {}, a pointer to {} is asked for", state_->options.name,
+                name_of(state_->type), name_of(type));
+  if (constness == detail::Constness::changeable && intent_ == Intent::read)
+    throw_error(ErrorCode::invalid_use, "buffer '{}' is leased to read: ask for a pointer to const {}",
+                state_->options.name, name_of(type));
+  return data_;
+}
+
+// Offload.
+
+Offload::Offload(Device device) : outer_(innermost), device_(device) {
+  innermost = this;
+}
+
+Offload::~Offload() {
+  innermost = outer_;
+  for (const auto& weak : used_)
+    if (const auto state = weak.lock()) try {
+        state->evict(device_, CallSite::here());
+      } catch (const Error&) {
+        // A lease is open, or the host is full: it is no error to keep a copy.
+      }
+}
+
+void Offload::note(const std::shared_ptr<detail::BufferState>& used, Device device) {
+  Offload* scope = innermost;
+  while (scope && scope->device_ != device) scope = scope->outer_;
+  if (!scope) return;
+  for (const auto& weak : scope->used_)
+    if (!weak.owner_before(used) && !used.owner_before(weak)) return;
+  scope->used_.emplace_back(used);
+}
+
+Device current_device() noexcept {
+  return innermost ? innermost->device_ : Device::host();
+}
+
+// Buffers.
+
+namespace {
+
+detail::Request request_of(const detail::BufferState& state, Intent intent, const Access& access, CallSite where) {
+  detail::Request request{.intent = intent, .where = where};
+  request.device = access.device ? *access.device : access.stream ? access.stream->device() : current_device();
+  request.memory = request.device.is_host() ? 0 : state.devices.memory_of(request.device);
+  request.stream = access.stream ? access.stream : &state.stream_of(request.device);
+  if (access.region) request.region = &*access.region;
+  return request;
+}
+
+}  // namespace
+
+Buffer::Buffer(ElementType type, const Indices& extents, BufferOptions options)
+    : state_(std::make_shared<detail::BufferState>(type, extents, options)) {}
+
+Buffer Buffer::import(Device device, void* memory, ElementType type, const Indices& extents, BufferOptions options,
+                      std::shared_ptr<void> owner) {
+  Buffer out(type, extents, std::move(options));
+  detail::BufferState& state = *out.state_;
+  if (!memory && state.size_bytes > 0)
+    throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {} bytes", state.options.name,
+                state.size_bytes);
+  const MemoryId id = state.devices.memory_of(device);
+  auto storage = std::make_shared<detail::Storage>();
+  storage->data = memory;
+  storage->owner = std::move(owner);
+  state.copies[id] = std::move(storage);
+  state.version = 1;
+  state.cells.update(state.whole, [&](const Box&, detail::CellState& cell) {
+    detail::commit(Intent::write, id, state.version, CallSite{"", 0}, cell);
+  });
+  return out;
+}
+
+ElementType Buffer::type() const noexcept {
+  return state_->type;
+}
+const Indices& Buffer::extents() const noexcept {
+  return state_->extents;
+}
+const std::string& Buffer::name() const noexcept {
+  return state_->options.name;
+}
+Devices& Buffer::devices() const noexcept {
+  return state_->devices;
+}
+
+Lease Buffer::read(const Access& access, CallSite where) const {
+  return state_->open(request_of(*state_, Intent::read, access, where), state_);
+}
+Lease Buffer::write(const Access& access, CallSite where) {
+  return state_->open(request_of(*state_, Intent::write, access, where), state_);
+}
+Lease Buffer::read_write(const Access& access, CallSite where) {
+  return state_->open(request_of(*state_, Intent::read_write, access, where), state_);
+}
+Lease Buffer::accumulate(Combine combine, const Access& access, CallSite where) {
+  detail::Request request = request_of(*state_, Intent::accumulate, access, where);
+  request.combine = combine;
+  return state_->open(request, state_);
+}
+
+void Buffer::prefetch(const Access& access, CallSite where) const {
+  state_->prefetch(request_of(*state_, Intent::read, access, where));
+}
+
+std::vector<CopyRecord> Buffer::predict(Intent intent, const Access& access, CallSite where) const {
+  return state_->predict(request_of(*state_, intent, access, where));
+}
+
+std::string Buffer::explain(Intent intent, const Access& access, CallSite where) const {
+  const detail::Request request = request_of(*state_, intent, access, where);
+  std::string out = fmt::format("buffer '{}': {} [{}], {} bytes, version {}\n", name(), name_of(type()),
+                                to_string(extents()), state_->size_bytes, version());
+  for (MemoryId memory = 0; memory < devices().memory_count(); ++memory) {
+    const Device device = devices().device_of(memory);
+    const CopyState there = state(device);
+    out += fmt::format("  {}: {}", to_string(device), name_of(there));
+    if (there == CopyState::partly_valid) out += fmt::format(", {}", to_string(valid(device)));
+    out += '\n';
+  }
+  const std::vector<CopyRecord> copies = state_->predict(request);
+  out += fmt::format("{} on {} would copy{}\n", name_of(intent), to_string(request.device),
+                     copies.empty() ? " nothing" : ":");
+  for (const CopyRecord& copy : copies) out += fmt::format("  {}\n", to_string(copy));
+  return out;
+}
+
+CopyState Buffer::state(Device device) const {
+  return state(device, state_->whole);
+}
+
+CopyState Buffer::state(Device device, const Region& region) const {
+  const MemoryId memory = state_->devices.memory_of(device);
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->copies[memory]) return CopyState::unallocated;
+  }
+  const Region good = valid(device) & region;
+  return good == region ? CopyState::valid : good.empty() ? CopyState::stale : CopyState::partly_valid;
+}
+
+Region Buffer::valid(Device device) const {
+  return state_->valid(device);
+}
+
+std::uint64_t Buffer::version() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->version;
+}
+
+void Buffer::freeze(CallSite where) {
+  state_->freeze(where);
+}
+bool Buffer::is_frozen() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->frozen.line > 0;
+}
+
+Buffer Buffer::duplicate(CallSite where) const {
+  return Buffer(state_->duplicate(where));
+}
+Buffer Buffer::duplicate_empty() const {
+  return {state_->type, state_->extents, state_->options};
+}
+
+void Buffer::drop(Device device, CallSite where) {
+  state_->drop(device, where);
+}
+void Buffer::evict(Device device, CallSite where) {
+  state_->evict(device, where);
+}
+
+}  // namespace tranship

@@ -1,0 +1,199 @@
+// Buffer: one array of cells on many devices, copied only when a stale copy is read.
+//
+// A buffer has at most one copy in each memory, made when it is first needed. For every region it knows which copies
+// hold its last value. Access is by leases: a lease names a memory, an intent and a region; opening one makes the
+// copies that the intent needs and no others; closing one commits what was written.
+//
+//              host        fake:0      fake:1          read(fake:1, whole) copies [4,8) from fake:0, because
+//   [0,4)      valid       stale       valid           fake:1 is stale there since a write on fake:0, and
+//   [4,8)      stale       valid       stale           nothing else
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/base/strided_view.hpp>
+#include <tranship/memory/devices.hpp>
+#include <tranship/memory/region.hpp>
+
+namespace tranship {
+
+enum class Intent : std::uint8_t {
+  read,
+  write,  ///< every cell of the region will be written: its old value is not copied, and is lost
+  read_write,
+  accumulate,  ///< cells are combined with what is there; memories may do it apart, and are merged by whoever reads
+};
+const char* name_of(Intent intent);
+
+enum class Combine : std::uint8_t { sum, product, minimum, maximum };
+const char* name_of(Combine combine);
+
+/// What cells hold that nobody has written.
+enum class Contents : std::uint8_t {
+  zeros,
+  undefined,  ///< reading them is an error
+};
+
+/// When a copy leaves a device.
+enum class Residency : std::uint8_t {
+  keep,     ///< when it is dropped or evicted by name, or a memory is full and it is clean and the least recently used
+  release,  ///< when the innermost Offload scope in which it was used on that device ends
+};
+
+struct BufferOptions {
+  std::string name = "buffer";
+  Contents contents = Contents::zeros;
+  Residency residency = Residency::keep;
+  Devices* devices = nullptr;  ///< must outlive the buffer; null is Devices::standard()
+};
+
+/// How much of a region a memory holds.
+enum class CopyState : std::uint8_t {
+  unallocated,  ///< it has no copy
+  stale,        ///< nothing of it has the last value
+  partly_valid,
+  valid,
+};
+const char* name_of(CopyState state);
+
+/// Where and what; whatever is not named is the current device (Offload) and the whole buffer.
+struct Access {
+  std::optional<Device> device;
+  std::optional<Region> region;
+  /// On which kernels will use the lease; of that device. Null: the device's own.
+  Stream* stream = nullptr;
+};
+
+class Buffer;
+namespace detail {
+struct BufferState;
+enum class Constness : bool { changeable, constant };
+}  // namespace detail
+
+/// Access to a region of a buffer in one memory, while it lives. Opened by Buffer; moves, does not copy. Closing (or
+/// destroying) it commits the version of what was written. A lease may be used and closed by any one thread at a time.
+class Lease {
+ public:
+  Lease() = default;
+  Lease(Lease&& other) noexcept;
+  Lease& operator=(Lease&& other) noexcept;
+  ~Lease();
+
+  /// Whether it is open.
+  explicit operator bool() const noexcept { return state_ != nullptr; }
+  /// Ends the access: what its stream has been given until now is what the commit covers. Again: nothing happens.
+  void close() noexcept;
+
+  Device device() const noexcept { return device_; }
+  Intent intent() const noexcept { return intent_; }
+  /// Where kernels that use the lease belong. Of the host: work is over when it has been given.
+  Stream& stream() const noexcept { return *stream_; }
+  /// The copy as a whole: row-major, of the buffer's extents. Only the region may be touched, and only as the intent
+  /// says. A device's memory may be touched by work on stream() alone, the host's at once.
+  StridedView view() const;
+  /// First element of the whole copy. Throws `mismatch` when T is not the buffer's type, `invalid_use` for a T that is
+  /// not const when the intent is read.
+  template <class T>
+  T* data() const {
+    return static_cast<T*>(data_as(element_type_of<std::remove_const_t<T>>,
+                                   std::is_const_v<T> ? detail::Constness::constant : detail::Constness::changeable));
+  }
+
+ private:
+  friend class Buffer;
+  friend struct detail::BufferState;
+  void* data_as(ElementType type, detail::Constness constness) const;
+
+  std::shared_ptr<detail::BufferState> state_;  // a lease may outlive its buffer's handles
+  void* data_ = nullptr;
+  Stream* stream_ = nullptr;
+  Device device_;
+  Intent intent_ = Intent::read;
+  int slot_ = -1;  // of the open leases of the buffer
+};
+
+/// A handle: copies of it are the same buffer. Thread-safe: accesses of several threads are leases like any others.
+class Buffer {
+ public:
+  /// Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
+  Buffer(ElementType type, const Indices& extents, BufferOptions options = {});
+  /// Takes foreign memory as the copy of `device`'s memory, valid as it is; dense, row-major. It must stay until the
+  /// buffer is gone; `owner` is kept until then.
+  static Buffer import(Device device, void* memory, ElementType type, const Indices& extents,
+                       BufferOptions options = {}, std::shared_ptr<void> owner = nullptr);
+
+  ElementType type() const noexcept;
+  const Indices& extents() const noexcept;
+  const std::string& name() const noexcept;
+  Devices& devices() const noexcept;
+
+  /// Opens a lease. Makes the copies that it needs, and returns when the host, or the lease's stream, may use it.
+  /// Throws `invalid_use`, with both call sites, when an open lease forbids it: several may read a region, or one write
+  /// it; and several memories may accumulate in it, each once.
+  Lease read(const Access& access = {}, CallSite where = CallSite::here()) const;
+  Lease write(const Access& access = {}, CallSite where = CallSite::here());
+  Lease read_write(const Access& access = {}, CallSite where = CallSite::here());
+  Lease accumulate(Combine combine, const Access& access = {}, CallSite where = CallSite::here());
+
+  /// Makes the copies that a read would make, without waiting for them; asked for by name.
+  void prefetch(const Access& access = {}, CallSite where = CallSite::here()) const;
+  /// What opening such a lease would copy now. Changes nothing.
+  std::vector<CopyRecord> predict(Intent intent, const Access& access = {}, CallSite where = CallSite::here()) const;
+  /// The same in words, and the state of every memory.
+  std::string explain(Intent intent = Intent::read, const Access& access = {}, CallSite where = CallSite::here()) const;
+
+  /// Of a whole buffer or of a region in the memory of a device. Changes nothing.
+  CopyState state(Device device) const;
+  CopyState state(Device device, const Region& region) const;
+  Region valid(Device device) const;
+  /// How often the buffer has been written or merged: a number that changes exactly when its values may have.
+  std::uint64_t version() const;
+
+  /// From now on nobody may write: `invalid_use` for leases that would. Open leases that write: `invalid_use`.
+  void freeze(CallSite where = CallSite::here());
+  bool is_frozen() const;
+
+  /// A buffer with the same values, not frozen. Nothing is copied until one of the two is written, and then only what
+  /// is not overwritten. Leases that write must be closed.
+  Buffer duplicate(CallSite where = CallSite::here()) const;
+  /// A buffer of the same shape, type and options that nobody has written.
+  Buffer duplicate_empty() const;
+
+  /// Gives the copy of a device's memory back. drop() throws `invalid_use` when a value would be lost, evict() copies
+  /// it to the host before. Both throw when a lease is open there. Nothing happens where there is no copy.
+  void drop(Device device, CallSite where = CallSite::here());
+  void evict(Device device, CallSite where = CallSite::here());
+
+ private:
+  explicit Buffer(std::shared_ptr<detail::BufferState> state) : state_(std::move(state)) {}
+  std::shared_ptr<detail::BufferState> state_;
+};
+
+/// While one exists, accesses of this thread that name no device are on this one. Nests, restores, moves nothing
+/// itself.
+class Offload {
+ public:
+  explicit Offload(Device device);
+  ~Offload();
+  Offload(const Offload&) = delete;
+  Offload& operator=(const Offload&) = delete;
+
+ private:
+  friend Device current_device() noexcept;
+  friend struct detail::BufferState;
+  static void note(const std::shared_ptr<detail::BufferState>& used, Device device);
+
+  Offload* outer_;
+  Device device_;
+  std::vector<std::weak_ptr<detail::BufferState>> used_;  // on this device, and to be released
+};
+
+/// The device of the innermost Offload of this thread; the host without one.
+Device current_device() noexcept;
+
+}  // namespace tranship

@@ -1,0 +1,627 @@
+#include <algorithm>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/buffer_state.hpp>
+#include <tranship/memory/combination.hpp>
+
+namespace tranship::detail {
+namespace {
+
+/// How long the host waits for a device before it gives up.
+constexpr std::int64_t device_timeout_ns = 60'000'000'000;
+
+std::string to_string(CallSite where) {
+  return where.line > 0 ? fmt::format("{}:{}", where.file, where.line) : "an unknown place";
+}
+
+bool writes(Intent intent) {
+  return intent != Intent::read;
+}
+
+}  // namespace
+
+Storage::~Storage() {
+  if (pool) pool->free(block, uses_);
+}
+
+void Storage::note(Event event) {
+  if (!event.stream) return;
+  const std::lock_guard lock(mutex_);
+  std::erase_if(uses_, [&](const Event& old) { return old.stream == event.stream || is_over(old); });
+  uses_.push_back(event);
+}
+
+std::vector<Event> Storage::uses() const {
+  const std::lock_guard lock(mutex_);
+  return uses_;
+}
+
+BufferState::BufferState(ElementType element_type, const Indices& shape, const BufferOptions& given)
+    : devices(given.devices ? *given.devices : Devices::standard()),
+      type(element_type),
+      extents(shape),
+      strides(row_major_strides(shape)),
+      size_bytes(checked_multiply(checked_product(shape), tranship::size_bytes(element_type))),
+      whole(Region::whole(shape)),
+      options(given),
+      host_stream(devices.stream(Device::host())),
+      cells(Box::of_extents(shape), CellState()),
+      copies(std::size_t(devices.memory_count())) {
+  devices.residents().add(*this);
+}
+
+BufferState::~BufferState() {
+  devices.residents().remove(*this);
+}
+
+// Geometry.
+
+std::int64_t BufferState::bytes_of(const Region& region) const {
+  return region.count() * tranship::size_bytes(type);
+}
+
+Index BufferState::offset_bytes(const Box& box) const {
+  Index offset = 0;
+  for (int d = 0; d < box.dims(); ++d) offset += box.lower[d] * strides[d];
+  return offset * tranship::size_bytes(type);
+}
+
+CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) const {
+  const Indices box_extents = box.extents();
+  const Indices dense = row_major_strides(box_extents);
+  const Index size = tranship::size_bytes(type);
+  CopyBlock block;
+  for (int d = 0; d < box.dims(); ++d) {
+    block.extents[d] = box_extents[d];
+    block.source_strides[d] = (source_is_dense ? dense : strides)[d] * size;
+    block.target_strides[d] = (target_is_dense ? dense : strides)[d] * size;
+  }
+  block.dims = box.dims();
+  if (size > 16) {  // kernels move at most 16 bytes at once
+    block.extents[block.dims] = size / 16;
+    block.source_strides[block.dims] = block.target_strides[block.dims] = 16;
+    ++block.dims;
+  }
+  canonicalise(block, int(std::min<Index>(size, 16)));
+  return block;
+}
+
+template <class F>
+void BufferState::for_each_row(const Box& box, F&& f) const {
+  Indices rows = box.extents();
+  const int last = box.dims() - 1;
+  const Index count = last >= 0 ? rows[last] : 1;
+  if (last >= 0) rows[last] = 1;
+  const Index base = offset_bytes(box);
+  for_each_coordinate(rows, [&](const Indices& at) {
+    Index offset = 0;
+    for (int d = 0; d < last; ++d) offset += at[d] * strides[d];
+    f(base + offset * tranship::size_bytes(type), count);
+  });
+}
+
+// Checks.
+
+void BufferState::check(const Request& request) const {
+  if (writes(request.intent) && frozen.line > 0)
+    throw_error(ErrorCode::invalid_use, "buffer '{}' was frozen at {}; {} at {} would change it", options.name,
+                to_string(frozen), name_of(request.intent), to_string(request.where));
+  if (request.intent == Intent::accumulate && !can_combine(request.combine, type))
+    throw_error(ErrorCode::invalid_use, "buffer '{}' of {} has no {}", options.name, tranship::name_of(type),
+                name_of(request.combine));
+  if (request.region) {
+    for (const Box& box : request.region->boxes())
+      if (box.dims() != extents.size())
+        throw_error(ErrorCode::invalid_use, "a region of {} dimensions of buffer '{}', which has {}", box.dims(),
+                    options.name, extents.size());
+    if (!whole.contains(*request.region))
+      throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
+                  tranship::to_string(*request.region), options.name, tranship::to_string(extents));
+  }
+  if (request.stream != &stream_of(request.device) && devices.memory_of(request.stream->device()) != request.memory)
+    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {}", options.name,
+                tranship::to_string(request.device), tranship::to_string(request.stream->device()));
+}
+
+void BufferState::check_conflicts(const Request& request) const {
+  if (open_leases == 0) return;
+  for (const OpenLease& other : leases) {
+    if (!other.is_open) continue;
+    if (!writes(other.intent) && !writes(request.intent)) continue;
+    const bool apart = other.memory != request.memory && other.combine == request.combine;
+    if (other.intent == Intent::accumulate && request.intent == Intent::accumulate && apart) continue;
+    const Region& theirs = region_of(other);
+    if (!theirs.overlaps(region_of(request))) continue;
+    throw_error(ErrorCode::invalid_use,
+                "buffer '{}': {} of {} on {} at {} conflicts with the open {} of {} on {} since {}", options.name,
+                name_of(request.intent), tranship::to_string(region_of(request)), tranship::to_string(request.device),
+                to_string(request.where), name_of(other.intent), tranship::to_string(theirs),
+                tranship::to_string(devices.device_of(other.memory)), to_string(other.where));
+  }
+}
+
+// Planning.
+
+Stream& BufferState::stream_of(Device device) const {
+  return device.is_host() ? host_stream : devices.stream(device);
+}
+
+MemoryId BufferState::nearest(MemorySet set, MemoryId memory) const {
+  MemoryId best = -1;
+  int best_score = -1;
+  set.for_each([&](MemoryId source) {
+    const int score = route(source, memory) == Route::through_host ? 0 : source == 0 ? 1 : 2;
+    if (score > best_score) best = source, best_score = score;
+  });
+  return best;
+}
+
+Route BufferState::route(MemoryId source, MemoryId target) const {
+  if (source == target) return Route::within;
+  if (source == 0 || target == 0 || devices.driver(target).reaches(devices.device_of(source))) return Route::direct;
+  return Route::through_host;
+}
+
+std::vector<Step> BufferState::steps_of(const Request& request) const {
+  return steps_for(cells, request.intent, request.combine, request.memory, region_of(request), options.contents,
+                   [&](MemorySet set, MemoryId memory) { return nearest(set, memory); });
+}
+
+std::vector<CopyRecord> BufferState::records_of(const std::vector<Step>& steps, const Request& request,
+                                                std::optional<Cause> asked) const {
+  std::vector<CopyRecord> records;
+  const auto add = [&](const Step& step, MemoryId source, Cause cause) {
+    if (source == request.memory || source < 0) return;
+    CopyRecord record{.buffer = options.name,
+                      .source = devices.device_of(source),
+                      .target = devices.device_of(request.memory),
+                      .region = step.box,
+                      .route = route(source, request.memory),
+                      .cause = asked.value_or(cause),
+                      .requester = request.where,
+                      .writer = step.before.writer};
+    for (CopyRecord& other : records)
+      if (other.source == record.source && other.cause == record.cause && other.writer.line == record.writer.line &&
+          other.writer.file == record.writer.file) {
+        other.region = other.region | record.region;
+        return;
+      }
+    records.push_back(std::move(record));
+  };
+  for (const Step& step : steps) {
+    const bool is_new = !copies[request.memory] || !step.before.touched.has(request.memory);
+    switch (step.kind) {
+      case Step::Kind::zero:
+      case Step::Kind::identity:
+        break;
+      case Step::Kind::copy:
+        add(step, step.source, is_new ? Cause::first_touch : Cause::stale);
+        break;
+      case Step::Kind::merge:
+        add(step, step.source, Cause::merge);
+        step.before.partial.for_each([&](MemoryId memory) { add(step, memory, Cause::merge); });
+        break;
+    }
+  }
+  for (CopyRecord& record : records) record.bytes = bytes_of(record.region);
+  return records;
+}
+
+// Carrying out.
+
+std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
+  auto storage = std::make_shared<Storage>();
+  if (size_bytes == 0) return storage;
+  Pool& pool = devices.pool(memory);
+  for (;;) {
+    try {
+      storage->block = pool.allocate(std::size_t(size_bytes));
+      break;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory || !devices.residents().release_one(memory, this)) throw;
+    }
+  }
+  storage->pool = &pool;
+  storage->data = storage->block.memory;
+  return storage;
+}
+
+std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, const Region& region) const {
+  std::vector<Event> events;
+  const CellState* const all = cells.only();
+  if (!all || !all->uses.empty())
+    cells.for_each(region, [&](const Box&, const CellState& cell) {
+      for (const Use& use : cell.uses)
+        if (use.memory == memory && (writes(intent) || writes(use.intent)) &&
+            std::find(events.begin(), events.end(), use.event) == events.end())
+          events.push_back(use.event);
+    });
+  if (writes(intent) && copies[memory] && copies[memory]->was_shared.load(std::memory_order_relaxed))
+    for (const Event& event : copies[memory]->uses()) events.push_back(event);
+  return events;
+}
+
+void BufferState::add_uses(const Use& use, const Region& region) {
+  if (!use.event.stream) return;
+  copies[use.memory]->note(use.event);
+  cells.update(region, [&](const Box&, CellState& cell) { add_use(use, cell.uses); });
+}
+
+Event BufferState::copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after) {
+  const int width = int(std::min<Index>(tranship::size_bytes(type), 16));
+  const auto give = [&](Stream& stream, const Place& from, const Place& to) {
+    const Index offset = offset_bytes(box);
+    stream.copy(block_of(box, from.is_dense, to.is_dense), width,
+                static_cast<const std::byte*>(from.data) + (from.is_dense ? 0 : offset),
+                static_cast<std::byte*>(to.data) + (to.is_dense ? 0 : offset));
+    return stream.event();
+  };
+  Stream& stream = devices.copy_stream(target.memory == 0 ? source.memory : target.memory);
+  if (route(source.memory, target.memory) != Route::through_host) {
+    for (const Event& event : after) stream.wait(event);
+    return give(stream, source, target);
+  }
+  Pool& pinned = devices.pinned_pool();
+  const PoolBlock block = pinned.allocate(std::size_t(box.count() * tranship::size_bytes(type)));
+  const Place between{0, block.memory, true};
+  Stream& first = devices.copy_stream(source.memory);
+  for (const Event& event : after) first.wait(event);
+  stream.wait(give(first, source, between));
+  const Event over = give(stream, between, target);
+  pinned.free(block, std::span(&over, 1));
+  return over;
+}
+
+void BufferState::make_writable(const Request& request, const Region& overwritten) {
+  const MemoryId memory = request.memory;
+  std::shared_ptr<Storage>& copy_here = copies[memory];
+  if (!copy_here) {
+    copy_here = new_storage(memory);
+    return;
+  }
+  if (copy_here.use_count() == 1) return;
+  // Another buffer reads it, too. What only this copy holds goes to a new one, with what the request wants; the rest is
+  // stale there.
+  std::vector<Box> needed, valid;
+  cells.for_each(whole, [&](const Box& box, const CellState& cell) {
+    if (cell.valid.is_only(memory) || cell.partial.has(memory)) needed.push_back(box);
+    if (cell.valid.has(memory)) valid.push_back(box);
+  });
+  Region moved = Region::boxes(needed);
+  if (request.intent != Intent::write) moved = moved | (Region::boxes(valid) & region_of(request));
+  moved = moved - overwritten;
+  CopyRecord record{.buffer = options.name,
+                    .source = devices.device_of(memory),
+                    .target = devices.device_of(memory),
+                    .region = moved,
+                    .bytes = bytes_of(moved),
+                    .route = Route::within,
+                    .cause = Cause::duplicate,
+                    .requester = request.where};
+  if (!moved.empty()) check_scopes(std::span(&record, 1));
+
+  const std::shared_ptr<Storage> old = copy_here, fresh = new_storage(memory);
+  record.begin_ns = now_ns();
+  Event over;
+  for (const Box& box : moved.boxes())
+    over =
+        copy(box, {memory, old->data, false}, {memory, fresh->data, false}, events_before(memory, Intent::read, box));
+  old->note(over);
+  cells.update(whole - moved - overwritten, [&](const Box&, CellState& cell) { forget(memory, cell); });
+  copy_here = fresh;
+  add_uses({memory, over, Intent::write}, moved);
+  if (moved.empty()) return;
+  spend(record.bytes);
+  note_copies({std::move(record)}, memory);
+}
+
+/// Their end is noted when the stream that has been given them comes so far.
+void BufferState::note_copies(std::vector<CopyRecord> records, MemoryId memory) {
+  std::vector<std::uint64_t> numbers;
+  for (CopyRecord& record : records) numbers.push_back(devices.ledger().add(std::move(record)));
+  if (numbers.empty()) return;
+  run_on(devices.copy_stream(memory), [&ledger = devices.ledger(), numbers = std::move(numbers)] {
+    for (const std::uint64_t number : numbers) ledger.set_end(number, now_ns());
+  });
+}
+
+void BufferState::merge(const Step& step, const Request& request) {
+  const MemoryId memory = request.memory;
+  const Place here = place(memory);
+  const std::size_t box_bytes = std::size_t(step.box.count() * tranship::size_bytes(type));
+  Pool& pool = devices.pool(memory);
+  Stream& stream = devices.copy_stream(memory);
+  const ElementType element = type;
+  const Combine how = step.before.combine;
+  std::vector<PoolBlock> scratch;
+  const auto new_scratch = [&]() -> Place {
+    scratch.push_back(pool.allocate(box_bytes));
+    return {memory, scratch.back().memory, true};
+  };
+  // The value first and then the partial ones, by memory: the order in which floats are added does not depend on who
+  // asks. Where this memory is partial itself, the value is made beside.
+  const bool is_partial = step.before.partial.has(memory);
+  const Place sum = is_partial ? new_scratch() : here;
+  const auto before = [&](MemoryId other, Intent intent) { return events_before(other, intent, step.box); };
+  if (step.source != memory) {
+    std::vector<Event> after = before(step.source, Intent::read);
+    if (!is_partial)
+      for (const Event& event : before(memory, Intent::write)) after.push_back(event);
+    const Event over = copy(step.box, place(step.source), sum, after);
+    add_uses({step.source, over, Intent::read}, step.box);
+    stream.wait(over);
+  }
+  for (const Event& event : before(memory, Intent::write)) stream.wait(event);
+  const auto combine_from = [&](const Place& from) {
+    Index dense = 0;
+    std::vector<std::pair<Index, Index>> rows;
+    for_each_row(step.box, [&](Index offset, Index count) { rows.emplace_back(offset, count); });
+    run_on(stream, [=, rows = std::move(rows), size = tranship::size_bytes(element)]() mutable {
+      for (const auto& [offset, count] : rows) {
+        combine_row(how, element, count, static_cast<const std::byte*>(from.data) + (from.is_dense ? dense : offset),
+                    static_cast<std::byte*>(sum.data) + (sum.is_dense ? dense : offset));
+        dense += count * size;
+      }
+    });
+  };
+  step.before.partial.for_each([&](MemoryId other) {
+    if (other == memory) return combine_from(here);
+    const Place landed = new_scratch();
+    const Event over = copy(step.box, place(other), landed, before(other, Intent::read));
+    add_uses({other, over, Intent::read}, step.box);
+    stream.wait(over);
+    combine_from(landed);
+  });
+  if (is_partial) copy(step.box, sum, here, {});
+  const Event over = stream.event();
+  add_uses({memory, over, Intent::write}, step.box);
+  for (const PoolBlock& block : scratch) pool.free(block, std::span(&over, 1));
+}
+
+void BufferState::carry_out(const Step& step, const Request& request) {
+  const MemoryId memory = request.memory;
+  Stream& stream = devices.copy_stream(memory);
+  Event over;
+  switch (step.kind) {
+    case Step::Kind::zero: {
+      for (const Event& event : events_before(memory, Intent::write, step.box)) stream.wait(event);
+      const int width = int(std::min<Index>(tranship::size_bytes(type), 16));
+      stream.fill(block_of(step.box, false, false), width, nullptr,
+                  static_cast<std::byte*>(place(memory).data) + offset_bytes(step.box));
+      over = stream.event();
+      break;
+    }
+    case Step::Kind::identity: {
+      for (const Event& event : events_before(memory, Intent::write, step.box)) stream.wait(event);
+      std::vector<std::pair<Index, Index>> rows;
+      for_each_row(step.box, [&](Index offset, Index count) { rows.emplace_back(offset, count); });
+      run_on(stream, [rows = std::move(rows), data = static_cast<std::byte*>(place(memory).data), element = type,
+                      combine = request.combine] {
+        for (const auto& [offset, count] : rows) write_identity(combine, element, count, data + offset);
+      });
+      over = stream.event();
+      break;
+    }
+    case Step::Kind::copy: {
+      std::vector<Event> after = events_before(step.source, Intent::read, step.box);
+      for (const Event& event : events_before(memory, Intent::write, step.box)) after.push_back(event);
+      over = copy(step.box, place(step.source), place(memory), after);
+      add_uses({step.source, over, Intent::read}, step.box);
+      break;
+    }
+    case Step::Kind::merge:
+      merge(step, request);
+      break;
+  }
+  add_uses({memory, over, Intent::write}, step.box);
+  if (step.kind == Step::Kind::merge) ++version;
+  cells.update(step.box, [&](const Box&, CellState& cell) { apply(step, memory, request.combine, version, cell); });
+}
+
+void BufferState::carry_out(const std::vector<Step>& steps, const Request& request, std::optional<Cause> asked) {
+  if (steps.empty()) return;
+  std::vector<CopyRecord> records = records_of(steps, request, asked);
+  check_scopes(records);
+  std::vector<Box> overwritten;
+  for (const Step& step : steps)
+    if (!step.before.valid.has(request.memory) && !step.before.partial.has(request.memory))
+      overwritten.push_back(step.box);
+  make_writable(request, Region::boxes(overwritten));
+  std::int64_t bytes = 0;
+  const std::int64_t begin_ns = now_ns();
+  for (CopyRecord& record : records) {
+    bytes += record.bytes;
+    record.begin_ns = begin_ns;
+  }
+  for (const Step& step : steps) carry_out(step, request);
+  spend(bytes);
+  note_copies(std::move(records), request.memory);
+}
+
+// Memory under pressure.
+
+namespace {
+
+/// Cells whose value needs this memory's copy.
+Region needed(const CellStates& cells, const Region& whole, MemoryId memory) {
+  std::vector<Box> boxes;
+  cells.for_each(whole, [&](const Box& box, const CellState& cell) {
+    if (cell.partial.has(memory) || (cell.valid.is_only(memory) && cell.version > 0)) boxes.push_back(box);
+  });
+  return Region::boxes(boxes);
+}
+
+}  // namespace
+
+std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  return lock && copies[memory] && copies[memory]->pool ? copies[memory]->last_use.load(std::memory_order_relaxed) : 0;
+}
+
+bool BufferState::try_release(MemoryId memory) noexcept {
+  const std::unique_lock lock(mutex, std::try_to_lock);
+  if (!lock || !copies[memory] || copies[memory].use_count() > 1) return false;
+  for (const OpenLease& lease : leases)
+    if (lease.is_open && lease.memory == memory) return false;
+  if (!needed(cells, whole, memory).empty()) return false;
+  forget_copy(memory);
+  return true;
+}
+
+// Accesses.
+
+Lease BufferState::open(const Request& request, const std::shared_ptr<BufferState>& self) {
+  Lease lease;
+  std::vector<Event> events;
+  {
+    const std::lock_guard lock(mutex);
+    check(request);
+    check_conflicts(request);
+    const Region& region = region_of(request);
+    const bool is_allocated = copies[request.memory] != nullptr;
+    if (!is_allocated || !is_ready(cells, request.intent, request.combine, request.memory, region))
+      carry_out(steps_of(request), request, std::nullopt);
+    if (!copies[request.memory] || (writes(request.intent) && copies[request.memory].use_count() > 1))
+      make_writable(request, request.intent == Intent::write ? region : Region());
+    events = events_before(request.memory, request.intent, region);
+
+    int slot = 0;
+    if (open_leases > 0)
+      while (slot < int(leases.size()) && leases[slot].is_open) ++slot;
+    if (slot == int(leases.size())) leases.emplace_back();
+    OpenLease& entry = leases[slot];
+    entry.is_open = true;
+    entry.intent = request.intent;
+    entry.combine = request.combine;
+    entry.memory = request.memory;
+    entry.where = request.where;
+    entry.is_whole = request.region == nullptr;
+    if (request.region) entry.region = *request.region;
+    ++open_leases;
+
+    copies[request.memory]->last_use.store(devices.residents().now(), std::memory_order_relaxed);
+    lease.state_ = self;
+    lease.data_ = copies[request.memory]->data;
+    lease.stream_ = request.stream;
+    lease.device_ = request.device;
+    lease.intent_ = request.intent;
+    lease.slot_ = slot;
+  }
+  if (options.residency == Residency::release) Offload::note(lease.state_, request.device);
+  // Outside the lock: others may go on meanwhile, and the lease guards the region. Should a wait fail, it is closed.
+  for (const Event& event : events)
+    if (request.memory == 0)
+      finish(event, Deadline::after_ns(device_timeout_ns));
+    else
+      lease.stream_->wait(event);
+  return lease;
+}
+
+void BufferState::close(Lease& lease) noexcept {
+  const std::lock_guard lock(mutex);
+  OpenLease& entry = leases[lease.slot_];
+  const Region& region = region_of(entry);
+  if (writes(entry.intent)) {
+    ++version;
+    cells.update(region,
+                 [&](const Box&, CellState& cell) { commit(entry.intent, entry.memory, version, entry.where, cell); });
+  }
+  add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
+  entry.is_open = false;
+  if (!entry.is_whole) entry.region = Region();
+  --open_leases;
+}
+
+void BufferState::prefetch(const Request& request) {
+  const std::lock_guard lock(mutex);
+  check(request);
+  check_conflicts(request);
+  carry_out(steps_of(request), request, Cause::prefetch);
+}
+
+std::vector<CopyRecord> BufferState::predict(const Request& request) {
+  const std::lock_guard lock(mutex);
+  check(request);
+  check_conflicts(request);
+  return records_of(steps_of(request), request, std::nullopt);
+}
+
+void BufferState::freeze(CallSite where) {
+  const std::lock_guard lock(mutex);
+  for (const OpenLease& other : leases)
+    if (other.is_open && writes(other.intent))
+      throw_error(ErrorCode::invalid_use, "buffer '{}' cannot be frozen at {}: {} since {} is open", options.name,
+                  to_string(where), name_of(other.intent), to_string(other.where));
+  if (frozen.line == 0) frozen = where;
+}
+
+std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
+  const std::lock_guard lock(mutex);
+  for (const OpenLease& other : leases)
+    if (other.is_open && writes(other.intent))
+      throw_error(ErrorCode::invalid_use, "buffer '{}' cannot be duplicated at {}: {} since {} is open", options.name,
+                  to_string(where), name_of(other.intent), to_string(other.where));
+  auto out = std::make_shared<BufferState>(type, extents, options);
+  out->cells = cells;
+  out->copies = copies;
+  for (const auto& storage : copies)
+    if (storage) storage->was_shared = true;
+  out->version = version;
+  return out;
+}
+
+void BufferState::give_back(MemoryId memory, CallSite where) {
+  for (const OpenLease& other : leases)
+    if (other.is_open && other.memory == memory)
+      throw_error(ErrorCode::invalid_use, "buffer '{}': its copy on {} cannot be given back at {}: {} since {} is open",
+                  options.name, tranship::to_string(devices.device_of(memory)), to_string(where), name_of(other.intent),
+                  to_string(other.where));
+  forget_copy(memory);
+}
+
+void BufferState::forget_copy(MemoryId memory) {
+  cells.update(whole, [&](const Box&, CellState& cell) { forget(memory, cell); });
+  copies[memory].reset();
+}
+
+void BufferState::drop(Device device, CallSite where) {
+  const std::lock_guard lock(mutex);
+  const MemoryId memory = devices.memory_of(device);
+  if (!copies[memory]) return;
+  if (const Region lost = needed(cells, whole, memory); !lost.empty())
+    throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {} bytes, {}",
+                options.name, tranship::to_string(device), to_string(where), bytes_of(lost), size_bytes,
+                tranship::to_string(lost));
+  give_back(memory, where);
+}
+
+void BufferState::evict(Device device, CallSite where) {
+  const std::lock_guard lock(mutex);
+  const MemoryId memory = devices.memory_of(device);
+  if (!copies[memory]) return;
+  const Region kept = needed(cells, whole, memory);
+  if (!kept.empty() && memory == 0)
+    throw_error(ErrorCode::invalid_use,
+                "buffer '{}': {} of its {} bytes are only on the host, which is the last resort", options.name,
+                bytes_of(kept), size_bytes);
+  const Request request{.device = Device::host(), .memory = 0, .region = &kept, .where = where};
+  if (!kept.empty()) {
+    check_conflicts(request);
+    carry_out(steps_of(request), request, Cause::eviction);
+  }
+  give_back(memory, where);
+}
+
+Region BufferState::valid(Device device) {
+  const std::lock_guard lock(mutex);
+  const MemoryId memory = devices.memory_of(device);
+  std::vector<Box> boxes;
+  if (copies[memory])
+    cells.for_each(whole, [&](const Box& box, const CellState& cell) {
+      if (cell.valid.has(memory) && cell.partial.empty()) boxes.push_back(box);
+    });
+  return Region::boxes(boxes);
+}
+
+}  // namespace tranship::detail

@@ -1,0 +1,140 @@
+// BufferState: what stands behind the handles of one buffer. Steps become work on streams here, and leases are kept.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <tranship/memory/cell_state.hpp>
+
+namespace tranship::detail {
+
+/// A piece of a memory that holds a copy. Several buffers hold it together after a duplicate, until one of them writes.
+struct Storage {
+  Pool* pool = nullptr;  ///< none: foreign memory
+  PoolBlock block;
+  void* data = nullptr;
+  std::shared_ptr<void> owner;
+  /// Another buffer has held it, too: its uses are unknown to the cells of this one.
+  std::atomic<bool> was_shared = false;
+  std::atomic<std::uint64_t> last_use = 0;  ///< by Residents::now()
+
+  Storage() = default;
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  ~Storage();
+  /// Remembers a use for whoever gets the memory next, or the buffer that is left alone with it.
+  void note(Event event);
+  std::vector<Event> uses() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Event> uses_;  // at most one for each stream
+};
+
+/// An access whose defaults are resolved.
+struct Request {
+  Intent intent = Intent::read;
+  Combine combine = Combine::sum;
+  Device device;
+  MemoryId memory = 0;
+  Stream* stream = nullptr;
+  const Region* region = nullptr;  ///< null: the whole buffer
+  CallSite where{"", 0};
+};
+
+struct BufferState final : private Resident {
+  Devices& devices;
+  const ElementType type;
+  const Indices extents;
+  const Indices strides;
+  const Index size_bytes;
+  const Region whole;
+  const BufferOptions options;
+  Stream& host_stream;
+
+  std::mutex mutex;  // guards all that follows
+  CellStates cells;
+  std::vector<std::shared_ptr<Storage>> copies;  // by memory
+  std::uint64_t version = 0;
+  CallSite frozen{"", 0};  // line 0: it is not
+
+  struct OpenLease {
+    bool is_open = false;
+    Intent intent{};
+    Combine combine{};
+    MemoryId memory = 0;
+    bool is_whole = true;
+    Region region;  // unless it is the whole buffer
+    CallSite where{"", 0};
+  };
+  const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
+  std::vector<OpenLease> leases;
+  int open_leases = 0;
+
+  BufferState(ElementType type, const Indices& extents, const BufferOptions& options);
+  ~BufferState();
+  BufferState(const BufferState&) = delete;
+  BufferState& operator=(const BufferState&) = delete;
+
+  // All of these take the lock themselves.
+  /// `self` owns this.
+  Lease open(const Request& request, const std::shared_ptr<BufferState>& self);
+  void close(Lease& lease) noexcept;
+  void prefetch(const Request& request);
+  std::vector<CopyRecord> predict(const Request& request);
+  void freeze(CallSite where);
+  std::shared_ptr<BufferState> duplicate(CallSite where);
+  void drop(Device device, CallSite where);
+  void evict(Device device, CallSite where);
+  Region valid(Device device);
+
+  // These are called under it.
+  const Region& region_of(const Request& request) const { return request.region ? *request.region : whole; }
+  void check(const Request& request) const;
+  void check_conflicts(const Request& request) const;
+  std::vector<Step> steps_of(const Request& request) const;
+  /// What steps copy between memories; `asked` is the cause of those that somebody asked for by name.
+  std::vector<CopyRecord> records_of(const std::vector<Step>& steps, const Request& request,
+                                     std::optional<Cause> asked) const;
+  /// Carries steps out, after asking the scopes of the thread and having made room.
+  void carry_out(const std::vector<Step>& steps, const Request& request, std::optional<Cause> asked);
+  void carry_out(const Step& step, const Request& request);
+  void merge(const Step& step, const Request& request);
+  /// Makes sure that the memory has a copy that no other buffer reads, with what only it holds and what the request
+  /// reads, but for `overwritten`.
+  void make_writable(const Request& request, const Region& overwritten);
+  void note_copies(std::vector<CopyRecord> records, MemoryId memory);
+  void give_back(MemoryId memory, CallSite where);
+  void forget_copy(MemoryId memory);
+  std::shared_ptr<Storage> new_storage(MemoryId memory);
+  std::vector<Event> events_before(MemoryId memory, Intent intent, const Region& region) const;
+  void add_uses(const Use& use, const Region& region);
+
+  /// Gives one copy between memories, of a box of the buffer or of a dense piece of scratch memory, to a stream; it
+  /// begins after `after`.
+  struct Place {
+    MemoryId memory = 0;
+    void* data = nullptr;
+    bool is_dense = false;
+  };
+  Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after);
+  Place place(MemoryId memory) const { return {memory, copies[memory]->data, false}; }
+  /// Calls f(byte offset, element count) for each row of a box of the buffer.
+  template <class F>
+  void for_each_row(const Box& box, F&& f) const;
+  CopyBlock block_of(const Box& box, bool source_is_dense, bool target_is_dense) const;
+  Index offset_bytes(const Box& box) const;
+  std::int64_t bytes_of(const Region& region) const;
+
+  std::uint64_t last_use(MemoryId memory) noexcept override;
+  bool try_release(MemoryId memory) noexcept override;
+
+  Stream& stream_of(Device device) const;
+  MemoryId nearest(MemorySet set, MemoryId memory) const;
+  Route route(MemoryId source, MemoryId target) const;
+};
+
+}  // namespace tranship::detail

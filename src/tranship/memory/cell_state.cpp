@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/cell_state.hpp>
+
+namespace tranship::detail {
+namespace {
+
+bool reads(Intent intent) {
+  return intent == Intent::read || intent == Intent::read_write;
+}
+
+Step step_for(const Box& box, const CellState& cell, Intent intent, Combine combine, MemoryId memory,
+              FunctionRef<MemoryId(MemorySet, MemoryId)> nearest) {
+  const MemoryId source = cell.valid.empty() ? -1 : cell.valid.has(memory) ? memory : nearest(cell.valid, memory);
+  const bool other_partials = !cell.partial.empty() && cell.combine != combine;
+  Step::Kind kind = Step::Kind::copy;
+  if (reads(intent) ? !cell.partial.empty() : other_partials)
+    kind = Step::Kind::merge;
+  else if (cell.valid.empty() && cell.partial.empty())
+    kind = Step::Kind::zero;
+  else if (intent == Intent::accumulate)
+    kind = Step::Kind::identity;
+  return {kind, box, source, cell};
+}
+
+}  // namespace
+
+bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory) {
+  if (intent == Intent::write) return true;
+  if (reads(intent)) return cell.partial.empty() && cell.valid.has(memory);
+  if (!cell.partial.empty() && cell.combine != combine) return false;
+  return cell.valid.has(memory) || cell.partial.has(memory);
+}
+
+bool operator==(const CellState& a, const CellState& b) {
+  return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.touched == b.touched &&
+         (a.partial.empty() || a.combine == b.combine) && a.writer_memory == b.writer_memory &&
+         a.writer.file == b.writer.file && a.writer.line == b.writer.line && a.uses == b.uses;
+}
+
+bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region) {
+  if (const CellState* all = cells.only()) return is_ready(*all, intent, combine, memory);
+  bool ready = true;
+  cells.for_each(region, [&](const Box&, const CellState& cell) { ready &= is_ready(cell, intent, combine, memory); });
+  return ready;
+}
+
+std::vector<Step> steps_for(const CellStates& cells, Intent intent, Combine combine, MemoryId memory,
+                            const Region& region, Contents contents,
+                            FunctionRef<MemoryId(MemorySet, MemoryId)> nearest) {
+  std::vector<Step> steps;
+  cells.for_each(region, [&](const Box& box, const CellState& cell) {
+    if (is_ready(cell, intent, combine, memory)) return;
+    if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
+      throw_error(ErrorCode::invalid_use, "{} wants cells {} that nobody has written", name_of(intent), to_string(box));
+    steps.push_back(step_for(box, cell, intent, combine, memory, nearest));
+  });
+  return steps;
+}
+
+void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell) {
+  cell.touched.add(memory);
+  switch (step.kind) {
+    case Step::Kind::zero:
+    case Step::Kind::copy:
+      cell.valid.add(memory);
+      return;
+    case Step::Kind::identity:
+      cell.partial.add(memory);
+      cell.combine = combine;
+      return;
+    case Step::Kind::merge:
+      cell.partial = {};
+      cell.valid = MemorySet::of(memory);
+      cell.version = version;
+      return;
+  }
+}
+
+void forget(MemoryId memory, CellState& cell) {
+  cell.valid.remove(memory);
+  cell.partial.remove(memory);
+  cell.touched.remove(memory);
+  std::erase_if(cell.uses, [&](const Use& use) { return use.memory == memory; });
+}
+
+void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell) {
+  if (intent == Intent::read) return;
+  cell.version = version;
+  cell.writer = where;
+  cell.writer_memory = memory;
+  cell.touched.add(memory);
+  if (intent == Intent::accumulate) {
+    if (!cell.partial.has(memory)) cell.valid = MemorySet::of(memory);
+    return;
+  }
+  cell.valid = MemorySet::of(memory);
+  cell.partial = {};
+}
+
+void add_use(const Use& use, std::vector<Use>& uses) {
+  std::erase_if(uses, [&](const Use& old) {
+    if (is_over(old.event)) return true;
+    if (old.memory != use.memory) return false;
+    // What writes has waited for all that came before it; what reads comes after older reads of its own stream.
+    return use.intent != Intent::read || (old.intent == Intent::read && old.event.stream == use.event.stream);
+  });
+  if (use.event.stream) uses.push_back(use);
+}
+
+}  // namespace tranship::detail

@@ -1,0 +1,440 @@
+// The defects that lazily assigned buffers have elsewhere, each as a test, and what leases promise.
+#include <array>
+#include <numeric>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include <tranship/memory/buffer.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Device gpu = Device::fake(0);
+constexpr Device other_gpu = Device::fake(1);
+constexpr Index n = 100;
+constexpr std::int64_t whole_bytes = n * 8;
+
+class BufferOn : public ::testing::TestWithParam<FakeTiming> {
+ protected:
+  Devices devices_{{.fake = {.count = 2, .timing = GetParam()}}};
+  CopyLedger& ledger_ = devices_.ledger();
+
+  Buffer buffer(BufferOptions options = {}) {
+    options.devices = &devices_;
+    return {ElementType::f64, {n}, options};
+  }
+  /// Gives every cell of a region the value, by a kernel of the lease's device.
+  static void set(Lease& lease, Index lower, Index upper, double value) {
+    run_on(lease.stream(),
+           [data = lease.data<double>(), lower, upper, value] { std::fill(data + lower, data + upper, value); });
+  }
+  static void fill(Buffer& buffer, Device device, double value) {
+    Lease lease = buffer.write({.device = device});
+    set(lease, 0, n, value);
+  }
+  static std::vector<double> values(const Buffer& buffer, Device device) {
+    const Lease lease = buffer.read({.device = device});
+    std::vector<double> out(n);
+    run_on(lease.stream(), [data = lease.data<const double>(), &out] { std::copy_n(data, n, out.begin()); });
+    finish(lease.stream().event(), Deadline::after_seconds(10));
+    return out;
+  }
+  static std::vector<double> all(double value) { return std::vector<double>(n, value); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Timing, BufferOn,
+                         ::testing::Values(FakeTiming::eager, FakeTiming::deferred, FakeTiming::threaded),
+                         [](const auto& info) {
+                           return info.param == FakeTiming::eager      ? "eager"
+                                  : info.param == FakeTiming::deferred ? "deferred"
+                                                                       : "threaded";
+                         });
+
+// The table of defects.
+
+TEST_P(BufferOn, a_host_write_reaches_a_device_that_had_a_copy_and_then_writes) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  fill(b, Device::host(), 2);
+  {
+    Lease lease = b.read_write({.device = gpu});
+    run_on(lease.stream(), [data = lease.data<double>()] { data[0] += 1; });
+  }
+  std::vector<double> expected = all(2);
+  expected[0] = 3;
+  EXPECT_EQ(values(b, Device::host()), expected);
+  EXPECT_EQ(values(b, other_gpu), expected);
+}
+
+TEST_P(BufferOn, the_first_touch_of_a_device_may_be_a_write) {
+  Buffer b = buffer();
+  fill(b, gpu, 4);
+  EXPECT_EQ(values(b, Device::host()), all(4));
+}
+
+TEST_P(BufferOn, a_write_copies_nothing_before) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  fill(b, gpu, 2);
+  EXPECT_EQ(ledger_.sums().bytes, 0);
+  EXPECT_EQ(values(b, Device::host()), all(2));
+  EXPECT_EQ(ledger_.sums().bytes, whole_bytes);
+}
+
+TEST_P(BufferOn, a_partial_write_keeps_the_rest) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  {
+    Lease lease = b.write({.device = gpu, .region = Region::interval(10, 20)});
+    set(lease, 10, 20, 5);
+  }
+  std::vector<double> expected = all(1);
+  std::fill(expected.begin() + 10, expected.begin() + 20, 5);
+  EXPECT_EQ(values(b, Device::host()), expected);
+  EXPECT_EQ(ledger_.sums().bytes, 10 * 8) << "only what was stale";
+  EXPECT_EQ(values(b, gpu), expected);
+  EXPECT_EQ(ledger_.sums().bytes, n * 8) << "only what the device had not written itself";
+}
+
+TEST_P(BufferOn, a_duplicate_on_a_device_shares_nothing_that_is_written) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  Buffer c = b.duplicate();
+  fill(c, gpu, 2);
+  EXPECT_EQ(values(b, gpu), all(1));
+  EXPECT_EQ(values(c, gpu), all(2));
+  fill(b, gpu, 3);
+  EXPECT_EQ(values(b, Device::host()), all(3));
+  EXPECT_EQ(values(c, Device::host()), all(2));
+}
+
+TEST_P(BufferOn, a_duplicate_copies_only_what_the_first_write_leaves) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  Buffer c = b.duplicate();
+  EXPECT_EQ(ledger_.sums().bytes, 0);
+  {
+    Lease lease = c.write({.device = gpu, .region = Region::interval(0, 60)});
+    set(lease, 0, 60, 2);
+  }
+  EXPECT_EQ(ledger_.sums(Cause::duplicate).bytes, 40 * 8);
+  std::vector<double> expected = all(1);
+  std::fill_n(expected.begin(), 60, 2);
+  EXPECT_EQ(values(c, gpu), expected);
+  EXPECT_EQ(values(b, gpu), all(1));
+}
+
+TEST_P(BufferOn, a_lease_that_is_kept_makes_a_conflicting_write_an_error_and_not_a_lost_one) {
+  Buffer b = buffer();
+  Lease kept = b.read_write({.device = Device::host()});
+  const int line = __LINE__ - 1;
+  try {
+    const Lease lease = b.write({.device = gpu});
+    FAIL() << "the write was let in";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+    EXPECT_NE(error.message().find("buffer_test.cpp:" + std::to_string(line)), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("buffer_test.cpp:" + std::to_string(line + 3)), std::string::npos);
+  }
+  kept.data<double>()[7] = 7;
+  kept.close();
+  EXPECT_EQ(values(b, gpu)[7], 7);
+}
+
+TEST_P(BufferOn, a_frozen_buffer_is_replicated_and_written_nowhere) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 9);
+  b.freeze();
+  for (const Device device : {Device::host(), gpu, other_gpu}) {
+    EXPECT_EQ(values(b, device), all(9));
+    EXPECT_THROW(b.write({.device = device}), Error);
+    EXPECT_THROW(b.read_write({.device = device}), Error);
+    EXPECT_THROW(b.accumulate(Combine::sum, {.device = device}), Error);
+    const Lease lease = b.read({.device = device});
+    EXPECT_THROW(lease.data<double>(), Error) << "only a pointer to const is given";
+  }
+  EXPECT_EQ(b.state(Device::host()), CopyState::valid);
+  EXPECT_EQ(b.state(other_gpu), CopyState::valid);
+  Buffer c = b.duplicate();
+  fill(c, gpu, 1);
+  EXPECT_EQ(values(b, gpu), all(9));
+}
+
+TEST_P(BufferOn, a_buffer_without_data_is_zero_or_says_that_nobody_has_written_it) {
+  const Buffer zeros = buffer();
+  for (const Device device : {Device::host(), gpu}) EXPECT_EQ(zeros.state(device), CopyState::unallocated);
+  EXPECT_EQ(values(zeros, gpu), all(0));
+  EXPECT_EQ(zeros.state(Device::host()), CopyState::unallocated) << "asking changes nothing";
+  EXPECT_EQ(ledger_.sums().bytes, 0);
+
+  Buffer undefined = buffer({.contents = Contents::undefined});
+  EXPECT_THROW(undefined.read({.device = gpu}), Error);
+  fill(undefined, gpu, 1);
+  EXPECT_EQ(values(undefined, Device::host()), all(1));
+}
+
+TEST_P(BufferOn, a_read_elsewhere_changes_no_version) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  const std::uint64_t version = b.version();
+  values(b, gpu);
+  EXPECT_EQ(b.version(), version);
+  fill(b, gpu, 2);
+  EXPECT_GT(b.version(), version);
+}
+
+// Leases.
+
+TEST_P(BufferOn, many_read_and_one_writes_a_region) {
+  Buffer b = buffer();
+  const Lease a = b.read({.device = gpu}), c = b.read({.device = Device::host()});
+  EXPECT_THROW(b.write({.device = gpu}), Error);
+  EXPECT_THROW(b.accumulate(Combine::sum, {.device = other_gpu}), Error);
+  Buffer d = buffer();
+  const Lease left = d.write({.device = gpu, .region = Region::interval(0, 50)});
+  const Lease right = d.write({.device = other_gpu, .region = Region::interval(50, n)});
+  EXPECT_THROW(d.read({.device = gpu, .region = Region::interval(40, 45)}), Error);
+  EXPECT_THROW(d.read({.device = gpu, .region = Region::interval(60, 61)}), Error);
+}
+
+TEST_P(BufferOn, memories_accumulate_apart_and_one_read_merges_them) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  {
+    Lease first = b.accumulate(Combine::sum, {.device = gpu}),
+          second = b.accumulate(Combine::sum, {.device = other_gpu});
+    for (auto* lease : {&first, &second})
+      run_on(lease->stream(), [data = lease->data<double>(), by = lease == &first ? 10.0 : 100.0] {
+        for (Index i = 0; i < n; ++i) data[i] += by;
+      });
+    EXPECT_THROW(b.accumulate(Combine::sum, {.device = gpu}), Error);
+    EXPECT_THROW(b.accumulate(Combine::minimum, {.device = Device::host()}), Error);
+  }
+  EXPECT_EQ(ledger_.sums().bytes, 0) << "nothing moves until somebody reads";
+  EXPECT_EQ(values(b, gpu), all(111));
+  EXPECT_EQ(ledger_.sums(Cause::merge).bytes, 2 * whole_bytes);
+  EXPECT_EQ(values(b, Device::host()), all(111));
+}
+
+TEST_P(BufferOn, minima_and_products_merge_too) {
+  for (const auto& [combine, expected] :
+       {std::pair{Combine::minimum, 2.0}, {Combine::maximum, 6.0}, {Combine::product, 60.0}}) {
+    Buffer b = buffer();
+    fill(b, Device::host(), 5);
+    for (const auto& [device, value] : {std::pair{gpu, 2.0}, {other_gpu, 6.0}}) {
+      Lease lease = b.accumulate(combine, {.device = device});
+      run_on(lease.stream(), [data = lease.data<double>(), value = value, combine = combine] {
+        for (Index i = 0; i < n; ++i)
+          data[i] = combine == Combine::minimum   ? std::min(data[i], value)
+                    : combine == Combine::maximum ? std::max(data[i], value)
+                                                  : data[i] * value;
+      });
+    }
+    EXPECT_EQ(values(b, Device::host()), all(expected));
+  }
+}
+
+TEST_P(BufferOn, a_device_scope_nests_restores_and_moves_nothing) {
+  EXPECT_EQ(current_device(), Device::host());
+  Buffer b = buffer();
+  fill(b, Device::host(), 3);
+  {
+    const Offload outer(gpu);
+    EXPECT_EQ(current_device(), gpu);
+    {
+      const Offload inner(other_gpu);
+      EXPECT_EQ(b.read().device(), other_gpu);
+    }
+    EXPECT_EQ(current_device(), gpu);
+    EXPECT_EQ(b.state(gpu), CopyState::unallocated);
+    EXPECT_EQ(b.read().device(), gpu);
+    std::thread([] { EXPECT_EQ(current_device(), Device::host()) << "each thread has its own"; }).join();
+  }
+  EXPECT_EQ(current_device(), Device::host());
+  EXPECT_EQ(b.state(gpu), CopyState::valid) << "leaving frees nothing";
+}
+
+TEST_P(BufferOn, a_prediction_is_what_happens_and_changes_nothing) {
+  Buffer b = buffer({.name = "u"});
+  fill(b, Device::host(), 1);
+  const auto before = b.explain(Intent::read, {.device = gpu});
+  EXPECT_NE(before.find("host -> fake:0"), std::string::npos) << before;
+  const std::vector<CopyRecord> copies = b.predict(Intent::read, {.device = gpu});
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].bytes, whole_bytes);
+  EXPECT_EQ(copies[0].cause, Cause::first_touch);
+  EXPECT_EQ(b.state(gpu), CopyState::unallocated);
+  EXPECT_TRUE(b.predict(Intent::write, {.device = gpu}).empty());
+  values(b, gpu);
+  EXPECT_EQ(ledger_.sums().bytes, whole_bytes);
+  fill(b, Device::host(), 2);
+  const int line = __LINE__;
+  const auto stale = b.predict(Intent::read, {.device = gpu});
+  ASSERT_EQ(stale.size(), 1u);
+  EXPECT_EQ(stale[0].cause, Cause::stale);
+  EXPECT_GT(stale[0].writer.line, 0);
+  EXPECT_LT(stale[0].writer.line, line);
+}
+
+TEST_P(BufferOn, a_scope_forbids_copies_that_nobody_asked_for) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  {
+    const NoImplicitCopies none;
+    EXPECT_THROW(b.read({.device = gpu}), Error);
+    EXPECT_EQ(b.state(gpu), CopyState::unallocated);
+    b.prefetch({.device = gpu});
+    const Lease lease = b.read({.device = gpu});
+  }
+  fill(b, Device::host(), 2);
+  ByteBudget budget(whole_bytes);
+  values(b, gpu);
+  EXPECT_EQ(budget.spent_bytes(), whole_bytes);
+  EXPECT_THROW(b.read({.device = other_gpu}), Error);
+}
+
+TEST_P(BufferOn, foreign_memory_is_taken_as_it_is) {
+  std::vector<double> mine(n);
+  std::iota(mine.begin(), mine.end(), 0.0);
+  auto owner = std::make_shared<int>(1);
+  {
+    Buffer b = Buffer::import(Device::host(), mine.data(), ElementType::f64, {n}, {.devices = &devices_}, owner);
+    EXPECT_EQ(owner.use_count(), 2);
+    EXPECT_EQ(values(b, gpu), mine);
+    fill(b, gpu, 1);
+    EXPECT_EQ(b.read().data<const double>(), mine.data());
+    EXPECT_EQ(mine, all(1));
+  }
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST_P(BufferOn, dropping_loses_nothing_and_evicting_saves) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  EXPECT_THROW(b.drop(gpu), Error);
+  b.evict(gpu);
+  EXPECT_EQ(b.state(gpu), CopyState::unallocated);
+  EXPECT_EQ(ledger_.sums(Cause::eviction).bytes, whole_bytes);
+  EXPECT_EQ(values(b, Device::host()), all(1));
+  values(b, gpu);
+  b.drop(gpu);
+  {
+    const Lease lease = b.read({.device = gpu});
+    EXPECT_THROW(b.drop(gpu), Error);
+  }
+  fill(b, Device::host(), 2);
+  EXPECT_THROW(b.evict(Device::host()), Error) << "there is nowhere to go";
+}
+
+TEST_P(BufferOn, boxes_of_many_dimensions_move_alone) {
+  Buffer b(ElementType::c256, {4, 6, 5}, {.devices = &devices_});
+  using Number = std::complex<long double>;
+  {
+    Lease lease = b.write({.device = Device::host()});
+    for (int i = 0; i < 120; ++i) lease.data<Number>()[i] = Number(i, -i);
+  }
+  const Region box = Box{{1, 2, 0}, {3, 5, 5}};
+  const Lease lease = b.read({.device = gpu, .region = box});
+  EXPECT_EQ(ledger_.sums().bytes, 2 * 3 * 5 * 32);
+  EXPECT_EQ(b.state(gpu, box), CopyState::valid);
+  EXPECT_EQ(b.state(gpu), CopyState::partly_valid);
+  std::vector<Number> seen(120);
+  run_on(lease.stream(), [data = lease.data<const Number>(), &seen] {
+    for (int z = 1; z < 3; ++z)
+      for (int y = 2; y < 5; ++y) std::copy_n(data + (z * 6 + y) * 5, 5, &seen[std::size_t(z * 6 + y) * 5]);
+  });
+  finish(lease.stream().event(), Deadline::after_seconds(10));
+  for (int z = 1; z < 3; ++z)
+    for (int y = 2; y < 5; ++y)
+      for (int x = 0; x < 5; ++x) {
+        const int i = (z * 6 + y) * 5 + x;
+        ASSERT_EQ(seen[std::size_t(i)], Number(i, -i));
+      }
+}
+
+TEST_P(BufferOn, wrong_requests_name_both_sides) {
+  Buffer b = buffer();
+  EXPECT_THROW(b.read({.device = Device::fake(7)}), Error);
+  EXPECT_THROW(b.read({.region = Region::interval(0, n + 1)}), Error);
+  EXPECT_THROW(b.read({.region = Box{{0, 0}, {1, 1}}}), Error);
+  EXPECT_THROW(b.read({.device = gpu, .stream = &devices_.stream(other_gpu)}), Error);
+  const Lease lease = b.read();
+  EXPECT_THROW(lease.data<const float>(), Error);
+  Buffer complex(ElementType::c64, {2}, {.devices = &devices_});
+  EXPECT_THROW(complex.accumulate(Combine::minimum), Error);
+}
+
+TEST(Buffer, a_copy_between_devices_that_do_not_reach_each_other_goes_through_the_host_once) {
+  Devices devices({.fake = {.count = 2, .reach_each_other = false}});
+  Buffer b(ElementType::i32, {1000}, {.devices = &devices});
+  {
+    Lease lease = b.write({.device = gpu});
+    run_on(lease.stream(), [data = lease.data<int>()] { std::iota(data, data + 1000, 0); });
+  }
+  const Lease lease = b.read({.device = other_gpu});
+  const std::vector<CopyRecord> records = devices.ledger().records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].route, Route::through_host);
+  EXPECT_EQ(b.state(Device::host()), CopyState::unallocated);
+  run_on(lease.stream(), [data = lease.data<const int>()] { EXPECT_EQ(data[999], 999); });
+}
+
+TEST_P(BufferOn, what_is_to_be_released_leaves_with_its_scope) {
+  Buffer released = buffer({.residency = Residency::release}), kept = buffer();
+  fill(released, Device::host(), 1);
+  {
+    const Offload outer(gpu);
+    {
+      const Offload inner(other_gpu);
+      Lease lease = released.read_write();
+      set(lease, 0, 1, 7);
+    }
+    EXPECT_EQ(released.state(other_gpu), CopyState::unallocated);
+    EXPECT_EQ(released.state(Device::host()), CopyState::valid) << "its value was saved";
+    { const Lease lease = released.read(); }
+    { const Lease lease = kept.read(); }
+    EXPECT_EQ(released.state(gpu), CopyState::valid);
+  }
+  EXPECT_EQ(released.state(gpu), CopyState::unallocated);
+  EXPECT_EQ(kept.state(gpu), CopyState::valid);
+  EXPECT_EQ(values(released, gpu)[0], 7);
+  {
+    Lease escaped;
+    {
+      const Offload scope(gpu);
+      escaped = released.read();
+    }
+    EXPECT_EQ(released.state(gpu), CopyState::valid) << "somebody still reads it";
+  }
+}
+
+TEST_P(BufferOn, a_full_memory_loses_the_clean_copy_that_was_used_longest_ago) {
+  Buffer a = buffer(), b = buffer(), c = buffer(), dirty = buffer();
+  for (Buffer* each : {&a, &b, &c}) fill(*each, Device::host(), 1);
+  fill(dirty, gpu, 2);
+  values(a, gpu);
+  values(b, gpu);
+  values(a, gpu);
+  Pool& pool = devices_.pool(devices_.memory_of(gpu));
+  pool.trim();
+  pool.limit(pool.counts().in_use_bytes);
+  values(c, gpu);
+  EXPECT_EQ(b.state(gpu), CopyState::unallocated) << "a was used after it";
+  EXPECT_EQ(a.state(gpu), CopyState::valid);
+  EXPECT_EQ(dirty.state(gpu), CopyState::valid) << "its value is nowhere else";
+  const Lease la = a.read({.device = gpu}), lc = c.read({.device = gpu});
+  EXPECT_THROW(b.read({.device = gpu}), Error);
+  EXPECT_EQ(values(b, Device::host()), all(1)) << "a failure loses nothing";
+}
+
+TEST(Buffer, two_devices_with_one_memory_have_one_copy) {
+  Devices devices({.fake = {.count = 2, .memory_of = {-1, 0}}});
+  Buffer b(ElementType::f64, {n}, {.devices = &devices});
+  { Lease lease = b.write({.device = gpu}); }
+  const Lease lease = b.read({.device = other_gpu});
+  EXPECT_EQ(devices.ledger().sums().copies, 0);
+}
+
+}  // namespace
+}  // namespace tranship
