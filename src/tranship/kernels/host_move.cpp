@@ -113,14 +113,14 @@ TRANSHIP_INLINE void copy_row(long long bytes, const Byte* source, Byte* target)
 /// At least four vectors: the first and the last four as they lie, and between them aligned stores.
 template <int Vector, bool Fetched>
 TRANSHIP_INLINE void copy_long_row(long long bytes, const Byte* source, Byte* target) {
-  constexpr long long step = 4 * Vector;
+  constexpr long long step = 4LL * Vector;
   copy_bytes<Vector>(source, target);
   for (long long at = Vector - static_cast<long long>(reinterpret_cast<unsigned long long>(target) % Vector);
        at + step < bytes; at += step) {
     if (Fetched)
       for (long long line = 0; line < step; line += line_bytes) prefetch_to_write(target + at + ahead_bytes + line);
 #pragma GCC unroll 4
-    for (int i = 0; i < step; i += Vector) copy_bytes<Vector>(source + at + i, target + at + i);
+    for (long long i = at; i < at + step; i += Vector) copy_bytes<Vector>(source + i, target + i);
   }
 #pragma GCC unroll 4
   for (long long i = bytes - step; i < bytes; i += Vector) copy_bytes<Vector>(source + i, target + i);

@@ -144,12 +144,12 @@ detail::Request request_of(const detail::BufferState& state, Intent intent, cons
 
 }  // namespace
 
-Buffer::Buffer(ElementType type, const Indices& extents, BufferOptions options)
+Buffer::Buffer(ElementType type, const Indices& extents, const BufferOptions& options)
     : state_(std::make_shared<detail::BufferState>(type, extents, options)) {}
 
-Buffer Buffer::import(Device device, void* memory, ElementType type, const Indices& extents, BufferOptions options,
-                      std::shared_ptr<void> owner) {
-  Buffer out(type, extents, std::move(options));
+Buffer Buffer::import(Device device, void* memory, ElementType type, const Indices& extents,
+                      const BufferOptions& options, std::shared_ptr<void> owner) {
+  Buffer out(type, extents, options);
   detail::BufferState& state = *out.state_;
   if (!memory && state.size_bytes > 0)
     throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {} bytes", state.options.name,

@@ -121,11 +121,11 @@ class Lease {
 class Buffer {
  public:
   /// Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
-  Buffer(ElementType type, const Indices& extents, BufferOptions options = {});
+  Buffer(ElementType type, const Indices& extents, const BufferOptions& options = {});
   /// Takes foreign memory as the copy of `device`'s memory, valid as it is; dense, row-major. It must stay until the
   /// buffer is gone; `owner` is kept until then.
   static Buffer import(Device device, void* memory, ElementType type, const Indices& extents,
-                       BufferOptions options = {}, std::shared_ptr<void> owner = nullptr);
+                       const BufferOptions& options = {}, std::shared_ptr<void> owner = nullptr);
 
   ElementType type() const noexcept;
   const Indices& extents() const noexcept;

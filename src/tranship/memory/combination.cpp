@@ -44,7 +44,7 @@ T combined(T a, T b) {
     return combine == Combine::sum || combine == Combine::maximum ? a || b : a && b;
   } else if constexpr (std::is_integral_v<T> && (combine == Combine::sum || combine == Combine::product)) {
     // Integers wrap; narrow ones must not be promoted to signed ones that overflow.
-    const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+    const auto x = static_cast<std::uint64_t>(std::int64_t(a)), y = static_cast<std::uint64_t>(std::int64_t(b));
     return static_cast<T>(combine == Combine::sum ? x + y : x * y);
   } else if constexpr (combine == Combine::sum) {
     return a + b;
@@ -127,17 +127,14 @@ void with_rows(Combine combine, ElementType type, F&& f) {
   TRANSHIP_ASSERT(can_combine(combine, type));
   with_number(type, [&](auto number) {
     using Number = decltype(number);
-    switch (combine) {
-      case Combine::sum:
-        return f(Rows<Combine::sum, Number>());
-      case Combine::product:
-        return f(Rows<Combine::product, Number>());
-      case Combine::minimum:
-        if constexpr (std::is_arithmetic_v<typename Number::Value>) f(Rows<Combine::minimum, Number>());
-        return;
-      case Combine::maximum:
-        if constexpr (std::is_arithmetic_v<typename Number::Value>) f(Rows<Combine::maximum, Number>());
-        return;
+    constexpr bool has_order = std::is_arithmetic_v<typename Number::Value>;
+    if (combine == Combine::sum) return f(Rows<Combine::sum, Number>());
+    if (combine == Combine::product) return f(Rows<Combine::product, Number>());
+    if constexpr (has_order) {
+      if (combine == Combine::minimum)
+        f(Rows<Combine::minimum, Number>());
+      else
+        f(Rows<Combine::maximum, Number>());
     }
   });
 }
