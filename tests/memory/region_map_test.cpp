@@ -152,7 +152,7 @@ TEST(RegionMap, random_updates_agree_with_an_array) {
 }
 
 TEST(RegionMap, when_all_values_are_equal_again_one_entry_is_left) {
-  EXPECT_EQ(first_fault(0.1,
+  EXPECT_EQ(first_fault(0.02,
                         [](std::uint64_t seed) -> std::string {
                           Random random(seed);
                           const int dims = int(random.between(1, 3));

@@ -4,6 +4,8 @@
 // Invariant: no two or more entries of one value make up a box; so a map whose values are all equal has one entry.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -13,13 +15,14 @@
 namespace tranship {
 
 /// `Value` is copied when a region is cut in two, and compared when two may be joined. In one dimension a call costs
-/// log(entries) + those that it touches; otherwise it looks at all entries.
+/// log(entries) + those that it touches; otherwise it looks at all that lie beside the region along dimension 0.
 template <class Value>
 class RegionMap {
  public:
   RegionMap() = default;
   /// No cells at all when the box is empty.
   RegionMap(const Box& whole, Value value) {
+    length_max_ = length_of(whole);
     if (!whole.empty()) entries_.emplace(key_of(whole), Entry{whole, std::move(value), false});
   }
 
@@ -39,7 +42,7 @@ class RegionMap {
   template <class F>
   void for_each(const Box& region, F&& f) const {
     if (!has_cells(region)) return;
-    for (auto at = first_near(entries_, region); is_near(entries_, at, region); ++at) {
+    for (auto at = first_near(region); is_near(at, region); ++at) {
       const Box& box = at->second.box;
       if (detail::within(box, region))
         f(box, at->second.value);
@@ -62,10 +65,15 @@ class RegionMap {
       f(region, entries_.begin()->second.value);
       return;
     }
-    const Box touched = cut_out(region);
+    const Cut cut = cut_out(region);
+    if (cut.is_one_entry) {
+      f(region, cut.entry->second.value);
+      join(cut.entry);
+      return;
+    }
     At first = entries_.end();
     bool equal = true;
-    for (At at = first_near(entries_, region); is_near(entries_, at, region); ++at) {
+    for (At at = first_near(region); is_near(at, region); ++at) {
       if (!detail::within(at->second.box, region)) continue;
       f(std::as_const(at->second.box), at->second.value);
       if (first == entries_.end())
@@ -76,12 +84,12 @@ class RegionMap {
     if (first == entries_.end()) return;
     if (equal) {
       Box box = first->second.box;
-      for (At at = first; is_near(entries_, at, region); ++at)
+      for (At at = first; is_near(at, region); ++at)
         if (detail::within(at->second.box, region)) detail::extend(box, at->second.box);
       absorb(first, box);
     }
     // An entry that found nobody to join need not ask again: what others make of themselves has the same cells.
-    for (At at = first_near(entries_, touched); is_near(entries_, at, touched); ++at)
+    for (At at = first_near(cut.around); is_near(at, cut.around); ++at)
       if (std::exchange(at->second.is_rest, false) || detail::overlap(at->second.box, region)) at = join(at);
   }
   template <class F>
@@ -98,6 +106,7 @@ class RegionMap {
   // By the lower end in dimension 0. A tree, so that cutting one of a million entries moves none of the others.
   using Entries = std::multimap<Index, Entry>;
   using At = typename Entries::iterator;
+  using ConstAt = typename Entries::const_iterator;
 
   static Index key_of(const Box& box) { return box.dims() > 0 ? box.lower[0] : 0; }
 
@@ -108,34 +117,61 @@ class RegionMap {
   }
 
   /// From here on are all entries that overlap or touch `box`: in one dimension the entry before the first that begins
-  /// in it.
-  template <class Map>
-  static auto first_near(Map& entries, const Box& box) {
-    if (box.dims() != 1) return entries.begin();
-    const auto at = entries.lower_bound(box.lower[0]);
-    return at == entries.begin() ? at : std::prev(at);
+  /// in it; otherwise those that are long enough.
+  At first_near(const Box& box) {
+    if (entries_.size() < 8 || box.dims() == 0) return entries_.begin();
+    if (box.dims() > 1) return entries_.lower_bound(below(box.lower[0], length_max_));
+    const At at = entries_.lower_bound(box.lower[0]);
+    return at == entries_.begin() ? at : std::prev(at);
   }
+  ConstAt first_near(const Box& box) const { return const_cast<RegionMap*>(this)->first_near(box); }
   /// False at the end, and where all others lie behind `box`.
-  template <class Map, class Iterator>
-  static bool is_near(Map& entries, const Iterator& at, const Box& box) {
-    return at != entries.end() && (box.dims() == 0 || at->first <= box.upper[0]);
+  bool is_near(const ConstAt& at, const Box& box) const {
+    return at != entries_.end() && (box.dims() == 0 || at->first <= box.upper[0]);
   }
 
-  /// Cuts entries so that none reaches out of the region. Returns a box around it and all that were cut.
-  Box cut_out(const Box& region) {
-    Box touched = region;
-    for (At at = first_near(entries_, region); is_near(entries_, at, region);) {
+  static Index below(Index at, Index by) {
+    Index out = 0;
+    return __builtin_sub_overflow(at, by, &out) ? INT64_MIN : out;
+  }
+  static Index length_of(const Box& box) {
+    Index out = 0;
+    return box.dims() > 0 && __builtin_sub_overflow(box.upper[0], box.lower[0], &out) ? INT64_MAX : out;
+  }
+  /// Now and then, so that what it costs is small beside the calls since the last time.
+  void measure() {
+    if (++calls_since_measured_ <= entries_.size()) return;
+    calls_since_measured_ = 0;
+    length_max_ = 0;
+    for (const auto& [key, entry] : entries_) length_max_ = std::max(length_max_, length_of(entry.box));
+  }
+
+  struct Cut {
+    Box around;  ///< the region and all entries that were cut
+    bool is_one_entry = false;
+    At entry;
+  };
+
+  /// Cuts entries so that none reaches out of the region.
+  Cut cut_out(const Box& region) {
+    Cut out{region, false, entries_.end()};
+    for (At at = first_near(region); is_near(at, region);) {
       const At here = at++;
       const Box box = here->second.box;
-      if (!detail::overlap(box, region) || detail::within(box, region)) continue;
+      if (!detail::overlap(box, region)) continue;
+      out.is_one_entry = box == region && out.around == region;  // and not what a cut has left of one
+      out.entry = here;
+      if (out.is_one_entry) return out;
+      if (detail::within(box, region)) continue;
       Entries outside;
       for (const Box& piece : subtract(box, region))
         outside.emplace(key_of(piece), Entry{piece, here->second.value, true});
       place(here, intersect(box, region));
       entries_.merge(outside);
-      detail::extend(touched, box);
+      detail::extend(out.around, box);
     }
-    return touched;
+    measure();
+    return out;
   }
 
   /// Gives an entry another box.
@@ -152,7 +188,8 @@ class RegionMap {
 
   /// The entry becomes `box`, and those that lie within it vanish.
   At absorb(At at, const Box& box) {
-    for (At other = first_near(entries_, box); is_near(entries_, other, box);) {
+    length_max_ = std::max(length_max_, length_of(box));
+    for (At other = first_near(box); is_near(other, box);) {
       const At here = other++;
       if (here != at && detail::within(here->second.box, box)) entries_.erase(here);
     }
@@ -169,9 +206,9 @@ class RegionMap {
         detail::extend(box, other.box);
         return grow(box, at->second.value);
       };
-      At other = first_near(entries_, at->second.box);
-      while (is_near(entries_, other, at->second.box) && !joins(other->second)) ++other;
-      if (!is_near(entries_, other, at->second.box)) return at;
+      At other = first_near(at->second.box);
+      while (is_near(other, at->second.box) && !joins(other->second)) ++other;
+      if (!is_near(other, at->second.box)) return at;
       at = absorb(at, box);
     }
   }
@@ -180,7 +217,7 @@ class RegionMap {
   bool grow(Box& box, const Value& value) const {
     for (bool grew = true; grew;) {
       grew = false;
-      for (auto at = first_near(entries_, box); is_near(entries_, at, box); ++at) {
+      for (auto at = first_near(box); is_near(at, box); ++at) {
         const Entry& entry = at->second;
         if (!detail::overlap(entry.box, box)) continue;
         if (!(entry.value == value)) return false;
@@ -193,6 +230,8 @@ class RegionMap {
   }
 
   Entries entries_;
+  Index length_max_ = 0;  ///< in dimension 0: no entry is longer
+  std::size_t calls_since_measured_ = 0;
 };
 
 }  // namespace tranship
