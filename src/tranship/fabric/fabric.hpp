@@ -4,9 +4,9 @@
 
 #include <cstddef>
 
+#include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/board.hpp>
-#include <tranship/base/call_site.hpp>
 #include <tranship/fabric/words.hpp>
 
 namespace tranship {

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include <tranship/base/index.hpp>
 #include <tranship/base/call_site.hpp>
+#include <tranship/base/index.hpp>
 
 namespace tranship {
 

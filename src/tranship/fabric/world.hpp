@@ -11,10 +11,10 @@
 #include <type_traits>
 #include <vector>
 
+#include <tranship/base/call_site.hpp>
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
-#include <tranship/base/call_site.hpp>
 #include <tranship/fabric/fabric.hpp>
 #include <tranship/fabric/wait_note.hpp>
 #include <tranship/fabric/words.hpp>
