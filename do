@@ -57,11 +57,10 @@ need() {
   fi
 }
 
-configure_options=()
 configure() { # PRESET [option...]
   local log=build/configure-$1.log
   mkdir -p build
-  cmake --preset "$@" "${configure_options[@]}" >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
+  cmake --preset "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
 }
 
 do_setup() {
@@ -140,13 +139,10 @@ do_fuzz() {
 
 do_tidy() {
   need "${build_packages[@]}" "${test_packages[@]}" "${tidy_packages[@]}"
-  mkdir -p build
-  # A folder of its own, never built: what another compiler has precompiled is not for clang.
-  cmake --preset dev -B build/tidy -DTRANSHIP_PRECOMPILE=OFF >build/configure-tidy.log 2>&1 \
-    || { cat build/configure-tidy.log >&2; fail "configuring tidy failed"; }
+  configure dev
   local files=("$@")
   ((${#files[@]})) || mapfile -t files < <(git ls-files 'src/*.cpp')
-  printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build/tidy 2>build/tidy.log \
+  printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build/dev 2>build/tidy.log \
     || { grep -v 'warnings generated' build/tidy.log >&2; fail "clang-tidy found faults in the above"; }
 }
 
@@ -168,20 +164,19 @@ step() { say "== $* (${SECONDS} s since the start)"; }
 
 do_ci() {
   SECONDS=0
-  configure_options=(-DTRANSHIP_PRECOMPILE=ON)
   step "setup"
   do_setup
   need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}"
   step "format"
   check_format
-  step "test: every assertion on, rules of the house, install, headers"
-  do_test
-  step "release, the long tests"
+  step "release: rules of the house, install, headers, examples, and the long tests"
   configure release -DTRANSHIP_TESTS=ON
   # The layers whose tests grow, and those whose code an optimizer may break.
-  cmake --build --preset release --target tranship_cli test_kernels test_plan test_memory test_run test_array test_file
-  TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=100000 ctest --preset release --parallel "$(nproc)" --label-regex '^(kernels|plan|memory|run|array|file)$'
-  step "address and undefined behaviour sanitizers"
+  cmake --build --preset release --target tranship_cli test_kernels test_plan test_memory test_run test_bench $(example_targets)
+  TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=100000 ctest --preset release --parallel "$(nproc)" \
+    --label-regex '^(house|example|kernels|plan|memory|run|bench)$'
+  # These are the tests of ./do test, all of them, and every assertion is on here as well as there.
+  step "all tests, with the sanitizers of addresses and undefined behaviour"
   do_build asan
   ctest --preset asan --parallel "$(nproc)" --label-exclude '^house$'
   step "thread sanitizer: memory, fabric, run, array"
@@ -198,6 +193,14 @@ do_ci() {
   step "demo"
   do_demo
   step "all green"
+}
+
+example_targets() {
+  local source
+  for source in examples/*.cpp; do
+    source=${source##*/}
+    echo "example_${source%.cpp}"
+  done
 }
 
 tsan_targets() {
