@@ -56,9 +56,9 @@ struct Tracked {
 
 class Model {
  public:
-  explicit Model(FakeTiming timing, std::uint64_t seed)
+  Model(FakeTiming timing, std::uint64_t seed, Checks checks)
       : devices_({.fake = {.count = memory_count - 1, .timing = timing, .seed = seed}}), random_(seed) {
-    all_.push_back({Buffer(ElementType::i64, {cell_count}, {.devices = &devices_})});
+    all_.push_back({Buffer(ElementType::i64, {cell_count}, {.checks = checks, .devices = &devices_})});
   }
 
   void run(const Op& op) {
@@ -266,11 +266,12 @@ class Model {
   bool unknown_ = false;
 };
 
-void expect_right(const std::vector<Op>& ops, FakeTiming timing, std::uint64_t seed) {
+void expect_right(const std::vector<Op>& ops, FakeTiming timing, std::uint64_t seed, Checks checks = Checks::none) {
   std::string text;
   for (const Op& op : ops) text += text_of(op) + "; ";
-  SCOPED_TRACE(text + "timing " + std::to_string(int(timing)) + ", seed " + std::to_string(seed));
-  Model model(timing, seed);
+  SCOPED_TRACE(text + "timing " + std::to_string(int(timing)) + ", seed " + std::to_string(seed) + ", checks " +
+               std::to_string(int(checks)));
+  Model model(timing, seed, checks);
   for (const Op& op : ops) model.run(op);
   model.check_all();
 }
@@ -331,7 +332,8 @@ TEST(BufferModel, random_long_sequences_are_right) {
       op.upper = op.lower + 1 + int(random() % std::uint64_t(cell_count - op.lower));
       ops.push_back(op);
     }
-    expect_right(ops, random() % 2 ? FakeTiming::deferred : FakeTiming::eager, seed);
+    const Checks checks[] = {Checks::none, Checks::none, Checks::poison, Checks::checksums};
+    expect_right(ops, random() % 2 ? FakeTiming::deferred : FakeTiming::eager, seed, checks[random() % 4]);
     if (HasFailure() || seed_given) return;
   }
 }

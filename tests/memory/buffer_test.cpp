@@ -428,6 +428,36 @@ TEST_P(BufferOn, a_full_memory_loses_the_clean_copy_that_was_used_longest_ago) {
   EXPECT_EQ(values(b, Device::host()), all(1)) << "a failure loses nothing";
 }
 
+TEST(Buffer, threads_work_on_regions_of_their_own) {
+  Devices devices({.fake = {.count = 2, .timing = FakeTiming::threaded}});
+  constexpr Index each = 64;
+  constexpr int thread_count = 4;
+  Buffer b(ElementType::i64, {each * thread_count}, {.devices = &devices});
+  std::vector<std::thread> threads;
+  for (int t = 0; t < thread_count; ++t)
+    threads.emplace_back([&, t] {
+      const Device places[] = {Device::host(), gpu, other_gpu};
+      const Index lower = t * each, upper = lower + each;
+      const Region mine = Region::interval(lower, upper);
+      for (int round = 0; round < 100; ++round) {
+        {
+          Lease lease = b.write({.device = places[(t + round) % 3], .region = mine});
+          run_on(lease.stream(), [data = lease.data<std::int64_t>(), lower, upper, round] {
+            for (Index i = lower; i < upper; ++i) data[i] = round * 1000 + i;
+          });
+        }
+        const Lease lease = b.read({.device = places[(t + round / 3) % 3], .region = mine});
+        std::vector<std::int64_t> seen;
+        run_on(lease.stream(), [data = lease.data<const std::int64_t>(), lower, upper, &seen] {
+          seen.assign(data + lower, data + upper);
+        });
+        finish(lease.stream().event(), Deadline::after_seconds(20));
+        for (Index i = 0; i < each; ++i) ASSERT_EQ(seen[std::size_t(i)], round * 1000 + lower + i);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Buffer, two_devices_with_one_memory_have_one_copy) {
   Devices devices({.fake = {.count = 2, .memory_of = {-1, 0}}});
   Buffer b(ElementType::f64, {n}, {.devices = &devices});

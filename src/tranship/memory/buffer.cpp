@@ -258,6 +258,11 @@ Buffer Buffer::duplicate_empty() const {
   return {state_->type, state_->extents, state_->options};
 }
 
+void Buffer::check() const {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->watch) state_->watch->report();
+}
+
 void Buffer::drop(Device device, CallSite where) {
   state_->drop(device, where);
 }

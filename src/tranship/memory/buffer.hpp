@@ -45,10 +45,19 @@ enum class Residency : std::uint8_t {
   release,  ///< when the innermost Offload scope in which it was used on that device ends
 };
 
+/// What is looked for beyond leases that conflict. Everything but `none` waits for devices at every lease.
+enum class Checks : std::uint8_t {
+  by_environment,  ///< as the variable TRANSHIP_CHECKS says: none, poison, checksums; none without it
+  none,
+  poison,     ///< stale copies, and what a write lease has opened, hold NaNs or 0xdead; what stays so was never written
+  checksums,  ///< the same, and copies are compared: writes without a lease, and writes under a lease to read
+};
+
 struct BufferOptions {
   std::string name = "buffer";
   Contents contents = Contents::zeros;
   Residency residency = Residency::keep;
+  Checks checks = Checks::by_environment;
   Devices* devices = nullptr;  ///< must outlive the buffer; null is Devices::standard()
 };
 
@@ -163,6 +172,9 @@ class Buffer {
   Buffer duplicate(CallSite where = CallSite::here()) const;
   /// A buffer of the same shape, type and options that nobody has written.
   Buffer duplicate_empty() const;
+
+  /// Throws `invalid_use` for what Checks have found at the close of a lease; every later access does, too, once.
+  void check() const;
 
   /// Gives the copy of a device's memory back. drop() throws `invalid_use` when a value would be lost, evict() copies
   /// it to the host before. Both throw when a lease is open there. Nothing happens where there is no copy.

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
@@ -8,18 +10,27 @@
 namespace tranship::detail {
 namespace {
 
-/// How long the host waits for a device before it gives up.
-constexpr std::int64_t device_timeout_ns = 60'000'000'000;
-
-std::string to_string(CallSite where) {
-  return where.line > 0 ? fmt::format("{}:{}", where.file, where.line) : "an unknown place";
-}
-
 bool writes(Intent intent) {
   return intent != Intent::read;
 }
 
+Checks checks_of_environment() {
+  static const Checks checks = [] {
+    const char* text = std::getenv("TRANSHIP_CHECKS");
+    const std::string_view word = text ? text : "none";
+    if (word == "none" || word.empty()) return Checks::none;
+    if (word == "poison") return Checks::poison;
+    if (word == "checksums") return Checks::checksums;
+    throw_error(ErrorCode::bad_text, "TRANSHIP_CHECKS is '{}'; it must be none, poison or checksums", word);
+  }();
+  return checks;
+}
+
 }  // namespace
+
+std::string to_string(CallSite where) {
+  return where.line > 0 ? fmt::format("{}:{}", where.file, where.line) : "an unknown place";
+}
 
 Storage::~Storage() {
   if (pool) pool->free(block, uses_);
@@ -48,6 +59,8 @@ BufferState::BufferState(ElementType element_type, const Indices& shape, const B
       host_stream(devices.stream(Device::host())),
       cells(Box::of_extents(shape), CellState()),
       copies(std::size_t(devices.memory_count())) {
+  const Checks checks = given.checks == Checks::by_environment ? checks_of_environment() : given.checks;
+  if (checks != Checks::none && size_bytes > 0) watch = std::make_unique<Watch>(*this, checks);
   devices.residents().add(*this);
 }
 
@@ -85,20 +98,6 @@ CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool targe
   }
   canonicalise(block, int(std::min<Index>(size, 16)));
   return block;
-}
-
-template <class F>
-void BufferState::for_each_row(const Box& box, F&& f) const {
-  Indices rows = box.extents();
-  const int last = box.dims() - 1;
-  const Index count = last >= 0 ? rows[last] : 1;
-  if (last >= 0) rows[last] = 1;
-  const Index base = offset_bytes(box);
-  for_each_coordinate(rows, [&](const Indices& at) {
-    Index offset = 0;
-    for (int d = 0; d < last; ++d) offset += at[d] * strides[d];
-    f(base + offset * tranship::size_bytes(type), count);
-  });
 }
 
 // Checks.
@@ -310,6 +309,7 @@ void BufferState::make_writable(const Request& request, const Region& overwritte
   old->note(over);
   cells.update(whole - moved - overwritten, [&](const Box&, CellState& cell) { forget(memory, cell); });
   copy_here = fresh;
+  if (watch) watch->forget(memory);
   add_uses({memory, over, Intent::write}, moved);
   if (moved.empty()) return;
   spend(record.bytes);
@@ -423,6 +423,9 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
   if (steps.empty()) return;
   std::vector<CopyRecord> records = records_of(steps, request, asked);
   check_scopes(records);
+  if (watch)
+    for (const CopyRecord& record : records)
+      watch->before_use(devices.memory_of(record.source), Intent::read, request.where);
   std::vector<Box> overwritten;
   for (const Step& step : steps)
     if (!step.before.valid.has(request.memory) && !step.before.partial.has(request.memory))
@@ -437,6 +440,7 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
   for (const Step& step : steps) carry_out(step, request);
   spend(bytes);
   note_copies(std::move(records), request.memory);
+  if (watch) watch->remember(request.memory);
 }
 
 // Memory under pressure.
@@ -478,6 +482,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     const std::lock_guard lock(mutex);
     check(request);
     check_conflicts(request);
+    if (watch) watch->before_use(request.memory, request.intent, request.where);
     const Region& region = region_of(request);
     const bool is_allocated = copies[request.memory] != nullptr;
     if (!is_allocated || !is_ready(cells, request.intent, request.combine, request.memory, region))
@@ -507,6 +512,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     lease.device_ = request.device;
     lease.intent_ = request.intent;
     lease.slot_ = slot;
+    if (watch) watch->opened(slot);
   }
   if (options.residency == Residency::release) Offload::note(lease.state_, request.device);
   // Outside the lock: others may go on meanwhile, and the lease guards the region. Should a wait fail, it is closed.
@@ -522,6 +528,7 @@ void BufferState::close(Lease& lease) noexcept {
   const std::lock_guard lock(mutex);
   OpenLease& entry = leases[lease.slot_];
   const Region& region = region_of(entry);
+  if (watch) watch->closing(lease.slot_, *lease.stream_);
   if (writes(entry.intent)) {
     ++version;
     cells.update(region,
@@ -529,8 +536,9 @@ void BufferState::close(Lease& lease) noexcept {
   }
   add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
   entry.is_open = false;
-  if (!entry.is_whole) entry.region = Region();
   --open_leases;
+  if (watch) watch->closed(entry.memory, region, entry.intent);
+  if (!entry.is_whole) entry.region = Region();
 }
 
 void BufferState::prefetch(const Request& request) {
@@ -581,6 +589,7 @@ void BufferState::give_back(MemoryId memory, CallSite where) {
 }
 
 void BufferState::forget_copy(MemoryId memory) {
+  if (watch) watch->forget(memory);
   cells.update(whole, [&](const Box&, CellState& cell) { forget(memory, cell); });
   copies[memory].reset();
 }

@@ -8,8 +8,15 @@
 #include <vector>
 
 #include <tranship/memory/cell_state.hpp>
+#include <tranship/memory/watch.hpp>
 
 namespace tranship::detail {
+
+/// How long the host waits for a device before it gives up.
+inline constexpr std::int64_t device_timeout_ns = 60'000'000'000;
+
+/// "file:line", for messages.
+std::string to_string(CallSite where);
 
 /// A piece of a memory that holds a copy. Several buffers hold it together after a duplicate, until one of them writes.
 struct Storage {
@@ -73,6 +80,7 @@ struct BufferState final : private Resident {
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
   std::vector<OpenLease> leases;
   int open_leases = 0;
+  std::unique_ptr<Watch> watch;  // none: nothing is checked
 
   BufferState(ElementType type, const Indices& extents, const BufferOptions& options);
   ~BufferState();
@@ -124,7 +132,18 @@ struct BufferState final : private Resident {
   Place place(MemoryId memory) const { return {memory, copies[memory]->data, false}; }
   /// Calls f(byte offset, element count) for each row of a box of the buffer.
   template <class F>
-  void for_each_row(const Box& box, F&& f) const;
+  void for_each_row(const Box& box, F&& f) const {
+    Indices rows = box.extents();
+    const int last = box.dims() - 1;
+    const Index count = last >= 0 ? rows[last] : 1;
+    if (last >= 0) rows[last] = 1;
+    const Index base = offset_bytes(box);
+    for_each_coordinate(rows, [&](const Indices& at) {
+      Index offset = 0;
+      for (int d = 0; d < last; ++d) offset += at[d] * strides[d];
+      f(base + offset * tranship::size_bytes(type), count);
+    });
+  }
   CopyBlock block_of(const Box& box, bool source_is_dense, bool target_is_dense) const;
   Index offset_bytes(const Box& box) const;
   std::int64_t bytes_of(const Region& region) const;

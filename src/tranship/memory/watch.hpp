@@ -1,0 +1,66 @@
+// Watch: finds accesses that no lease covers. Slow, for debugging: every device is waited for.
+//
+// What it writes: poison (of floats a NaN) into copies that have become stale and into what a write lease has opened.
+// What it remembers: a checksum of each copy while no lease is open on it, and of each region that is leased to be
+// read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <tranship/memory/buffer.hpp>
+
+namespace tranship::detail {
+
+struct BufferState;
+
+/// The element that stands for "nobody has written this"; 16 bytes at most, repeated for wider ones.
+struct Poison {
+  explicit Poison(ElementType type);
+  int width = 0;
+  unsigned char bytes[16] = {};
+};
+
+/// Its calls are made under the lock of the buffer, with all streams that touch the copy finished or given before.
+class Watch {
+ public:
+  Watch(BufferState& buffer, Checks checks);
+
+  /// Before a copy is read or written: throws `invalid_use` when it was changed while no lease was open on it.
+  void before_use(MemoryId memory, Intent intent, CallSite where);
+  /// A lease has been opened, in slot `slot`.
+  void opened(int slot);
+  /// A lease is about to be closed; its commit follows.
+  void closing(int slot, Stream& stream);
+  /// All that closing it changes is done.
+  void closed(MemoryId memory, const Region& region, Intent intent);
+  /// A copy has been given back, or is another one.
+  void forget(MemoryId memory);
+  /// After the library itself has changed a copy on which no lease is open.
+  void remember(MemoryId memory);
+  /// Throws what has been found when nobody could be told.
+  void report();
+
+ private:
+  struct Seen {
+    bool is_known = false;
+    std::uint64_t sum = 0;
+  };
+  std::uint64_t sum_of(MemoryId memory, const Region& region) const;
+  void fill(MemoryId memory, const Region& region) const;
+  Index count_poison(MemoryId memory, const Region& region) const;
+  bool is_leased(MemoryId memory, int except = -1) const;
+  template <class F>
+  void at_once(MemoryId memory, F f) const;
+
+  BufferState& buffer_;
+  Checks checks_;
+  Poison poison_;
+  std::vector<Seen> copies_;           // by memory
+  std::vector<CallSite> last_closed_;  // by memory: the last lease there
+  std::vector<std::uint64_t> lent_;    // by slot: of the region, when it was opened to be read
+  std::string found_;
+};
+
+}  // namespace tranship::detail
