@@ -173,7 +173,7 @@ do_ci() {
   configure release -DTRANSHIP_TESTS=ON
   # The layers whose tests grow, and those whose code an optimizer may break.
   cmake --build --preset release --target tranship_cli test_kernels test_plan test_memory test_run test_bench $(example_targets)
-  TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=100000 ctest --preset release --parallel "$(nproc)" \
+  TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=30000 ctest --preset release --parallel "$(nproc)" \
     --label-regex '^(house|example|kernels|plan|memory|run|bench)$'
   # These are the tests of ./do test, all of them, and every assertion is on here as well as there.
   step "all tests, with the sanitizers of addresses and undefined behaviour"
