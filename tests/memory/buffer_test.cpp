@@ -235,6 +235,23 @@ TEST_P(BufferOn, minima_and_products_merge_too) {
   }
 }
 
+TEST_P(BufferOn, a_merge_that_finds_no_room_changes_nothing) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  for (const Device device : {Device::host(), other_gpu}) {
+    Lease lease = b.accumulate(Combine::sum, {.device = device});
+    run_on(lease.stream(), [data = lease.data<double>()] {
+      for (Index i = 0; i < n; ++i) data[i] += 10;
+    });
+  }
+  Pool& pool = devices_.pool(devices_.memory_of(gpu));
+  pool.trim();
+  pool.limit(pool.counts().in_use_bytes + std::int64_t(Pool::class_bytes(whole_bytes)));
+  EXPECT_THROW(b.read({.device = gpu}), Error) << "there is room for one of two partial values";
+  pool.limit(INT64_MAX);
+  EXPECT_EQ(values(b, gpu), all(21));
+}
+
 TEST_P(BufferOn, a_device_scope_nests_restores_and_moves_nothing) {
   EXPECT_EQ(current_device(), Device::host());
   Buffer b = buffer();

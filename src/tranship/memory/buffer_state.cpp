@@ -209,18 +209,21 @@ std::vector<CopyRecord> BufferState::records_of(const std::vector<Step>& steps, 
 
 // Carrying out.
 
-std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
-  auto storage = std::make_shared<Storage>();
-  if (size_bytes == 0) return storage;
-  Pool& pool = devices.pool(memory);
+PoolBlock BufferState::allocate(MemoryId memory, std::size_t bytes) {
   for (;;) {
     try {
-      storage->block = pool.allocate(std::size_t(size_bytes));
-      break;
+      return devices.pool(memory).allocate(bytes);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::no_memory || !devices.residents().release_one(memory, this)) throw;
     }
   }
+}
+
+std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
+  auto storage = std::make_shared<Storage>();
+  if (size_bytes == 0) return storage;
+  Pool& pool = devices.pool(memory);
+  storage->block = allocate(memory, std::size_t(size_bytes));
   storage->pool = &pool;
   storage->data = storage->block.memory;
   return storage;
@@ -326,19 +329,43 @@ void BufferState::note_copies(std::vector<CopyRecord> records, MemoryId memory) 
   });
 }
 
+namespace {
+
+/// Pieces of a pool that are given back together.
+class Scratch {
+ public:
+  explicit Scratch(Pool& pool) : pool_(pool) {}
+  ~Scratch() {
+    for (const PoolBlock& block : blocks_) pool_.free(block, std::span(&last_use_, 1));
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  void add(PoolBlock block) { blocks_.push_back(block); }
+  void* next() { return blocks_[next_++].memory; }
+  void used_until(Event event) { last_use_ = event; }
+
+ private:
+  Pool& pool_;
+  std::vector<PoolBlock> blocks_;
+  std::size_t next_ = 0;
+  Event last_use_;
+};
+
+}  // namespace
+
 void BufferState::merge(const Step& step, const Request& request) {
   const MemoryId memory = request.memory;
   const Place here = place(memory);
   const std::size_t box_bytes = std::size_t(step.box.count() * tranship::size_bytes(type));
-  Pool& pool = devices.pool(memory);
   Stream& stream = devices.copy_stream(memory);
   const ElementType element = type;
   const Combine how = step.before.combine;
-  std::vector<PoolBlock> scratch;
-  const auto new_scratch = [&]() -> Place {
-    scratch.push_back(pool.allocate(box_bytes));
-    return {memory, scratch.back().memory, true};
-  };
+  // One piece for each partial value of another memory, or for the value where this memory is partial itself: all
+  // before anything begins, for a merge that finds no room must have changed nothing.
+  Scratch scratch(devices.pool(memory));
+  step.before.partial.for_each([&](MemoryId) { scratch.add(allocate(memory, box_bytes)); });
+  const auto new_scratch = [&]() -> Place { return {memory, scratch.next(), true}; };
   // The value first and then the partial ones, by memory: the order in which floats are added does not depend on who
   // asks. Where this memory is partial itself, the value is made beside.
   const bool is_partial = step.before.partial.has(memory);
@@ -376,7 +403,7 @@ void BufferState::merge(const Step& step, const Request& request) {
   if (is_partial) copy(step.box, sum, here, {});
   const Event over = stream.event();
   add_uses({memory, over, Intent::write}, step.box);
-  for (const PoolBlock& block : scratch) pool.free(block, std::span(&over, 1));
+  scratch.used_until(over);
 }
 
 void BufferState::carry_out(const Step& step, const Request& request) {

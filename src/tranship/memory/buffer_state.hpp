@@ -117,6 +117,8 @@ struct BufferState final : private Resident {
   void note_copies(std::vector<CopyRecord> records, MemoryId memory);
   void give_back(MemoryId memory, CallSite where);
   void forget_copy(MemoryId memory);
+  /// From the pool of a memory; what others can do without goes first when it is full.
+  PoolBlock allocate(MemoryId memory, std::size_t bytes);
   std::shared_ptr<Storage> new_storage(MemoryId memory);
   std::vector<Event> events_before(MemoryId memory, Intent intent, const Region& region) const;
   void add_uses(const Use& use, const Region& region);
