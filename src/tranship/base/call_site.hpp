@@ -2,6 +2,8 @@
 // with libstdc++ does not have that.
 #pragma once
 
+#include <string>
+
 namespace tranship {
 
 struct CallSite {
@@ -13,5 +15,8 @@ struct CallSite {
     return {file, line};
   }
 };
+
+/// "file:line"; "an unknown place" for line 0.
+std::string to_string(CallSite where);
 
 }  // namespace tranship
