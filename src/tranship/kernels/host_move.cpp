@@ -514,20 +514,7 @@ TRANSHIP_INLINE void for_each_base(const CopyBlock& block, const Byte* source, B
 /// The last dimension is the row, or else every element is one.
 template <class Element>
 void move_in_rows(CopyBlock block, HostWay way, const Byte* source, Byte* target) {
-  Rows rows{.row_bytes = row_bytes_of(block, Element::width)};
-  if (has_contiguous_rows(block, Element::width)) --block.dims;
-  if (block.dims > 0) {
-    const int d = --block.dims;
-    rows.count = block.extents[d];
-    rows.source_stride = block.source_strides[d];
-    rows.target_stride = block.target_strides[d];
-  }
-  if (block.dims > 0) {
-    const int d = --block.dims;
-    rows.planes = block.extents[d];
-    rows.source_plane = block.source_strides[d];
-    rows.target_plane = block.target_strides[d];
-  }
+  const Rows rows = take_rows(block, Element::width);
   for_each_base(block, source, target, [&](const Byte* from, Byte* to) { move_rows<Element>(rows, way, from, to); });
 }
 
@@ -596,6 +583,24 @@ bool has_contiguous_rows(const CopyBlock& block, int width) {
 
 long long row_bytes_of(const CopyBlock& block, int width) {
   return has_contiguous_rows(block, width) ? block.extents[block.dims - 1] * width : width;
+}
+
+Rows take_rows(CopyBlock& block, int width) {
+  Rows rows{.row_bytes = row_bytes_of(block, width)};
+  if (has_contiguous_rows(block, width)) --block.dims;
+  if (block.dims > 0) {
+    const int d = --block.dims;
+    rows.count = block.extents[d];
+    rows.source_stride = block.source_strides[d];
+    rows.target_stride = block.target_strides[d];
+  }
+  if (block.dims > 0) {
+    const int d = --block.dims;
+    rows.planes = block.extents[d];
+    rows.source_plane = block.source_strides[d];
+    rows.target_plane = block.target_strides[d];
+  }
+  return rows;
 }
 
 void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, HostWay way, const void* source,

@@ -68,6 +68,9 @@ struct Rows {
   long long target_plane = 0;
 };
 
+/// The innermost loops of a block of the shape `rows` that goes upward; the loops around them stay in `block`.
+Rows take_rows(CopyBlock& block, int width);
+
 /// How rows of `row_bytes` (at least one) are copied. For whoever walks many blocks in turns and orders the stores
 /// once, at the end.
 using RowCopy = void (*)(const Rows& rows, const void* source, void* target);

@@ -86,33 +86,20 @@ Index run_bytes(const LoweredMove& move) {
 
 }  // namespace
 
-MoveList::Piece MoveList::piece_of(const LoweredMove& move, int loops, HostWay way) {
-  const CopyBlock& block = move.block;
+MoveList::Piece MoveList::piece_of(const LoweredMove& move, HostWay way) {
+  CopyBlock around = move.block;
   Piece piece{.source = move.source,
               .target = move.target,
-              .rows = {.row_bytes = row_bytes_of(block, move.width)},
-              .source_stride = block.source_strides[0],
-              .target_stride = block.target_strides[0]};
+              .rows = take_rows(around, move.width),
+              .source_stride = move.block.source_strides[0],
+              .target_stride = move.block.target_strides[0]};
   piece.copy = row_copy(piece.rows.row_bytes, way);
-  int within = row_loops(move);
-  if (within > loops) {
-    --within;
-    piece.rows.count = block.extents[within];
-    piece.rows.source_stride = block.source_strides[within];
-    piece.rows.target_stride = block.target_strides[within];
-  }
-  if (within > loops) {
-    --within;
-    piece.rows.planes = block.extents[within];
-    piece.rows.source_plane = block.source_strides[within];
-    piece.rows.target_plane = block.target_strides[within];
-  }
   long long source_back = 0, target_back = 0;  // from the last turn of the loops within to their first
-  piece.steps.resize(std::size_t(loops));
-  for (int d = loops - 1; d >= 0; --d) {
-    piece.steps[d] = {block.source_strides[d] - source_back, block.target_strides[d] - target_back};
-    source_back += (block.extents[d] - 1) * block.source_strides[d];
-    target_back += (block.extents[d] - 1) * block.target_strides[d];
+  piece.steps.resize(std::size_t(around.dims));
+  for (int d = around.dims - 1; d >= 0; --d) {
+    piece.steps[d] = {around.source_strides[d] - source_back, around.target_strides[d] - target_back};
+    source_back += (around.extents[d] - 1) * around.source_strides[d];
+    target_back += (around.extents[d] - 1) * around.target_strides[d];
   }
   return piece;
 }
@@ -146,14 +133,14 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, HostWay way)
           together.push_back(k);
     }
     const auto* extents = moves[i].block.extents;
-    const int loops = row_loops(moves[i]), around = loops - std::min(loops, 2);
-    Walk walk{.extents = {extents, extents + around},
+    const int loops = row_loops(moves[i]);
+    Walk walk{.extents = {extents, extents + loops - std::min(loops, 2)},
               .outermost = extents[0],
               .row_count = std::accumulate(extents, extents + loops, 1LL, std::multiplies<>()),
               .pieces = {}};
     for (const std::size_t k : together) {
       taken[k] = true;
-      walk.pieces.push_back(piece_of(moves[k], around, way));
+      walk.pieces.push_back(piece_of(moves[k], way));
     }
     walks_.push_back(std::move(walk));
     entries.push_back(-Index(walks_.size()));

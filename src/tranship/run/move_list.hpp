@@ -74,7 +74,7 @@ class MoveList {
     long long upper = 0;
   };
 
-  static Piece piece_of(const LoweredMove& move, int loops, HostWay way);
+  static Piece piece_of(const LoweredMove& move, HostWay way);
   long long outermost(Index entry) const;
   Index bytes_of(Index entry) const;
   bool is_cut_anywhere(Index entry) const;
