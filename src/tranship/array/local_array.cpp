@@ -1,17 +1,11 @@
-#include <cstdlib>
 #include <cstring>
-
-#include <sys/mman.h>
 
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 namespace {
-
-// Fewer pages are fewer misses when rows are far apart. What is rounded up is at most a third.
-constexpr Index huge_page_bytes = Index(2) << 20;
-constexpr Index huge_bytes_min = 2 * huge_page_bytes;
 
 void check_world(const World& world, const ArraySpec& spec) {
   if (spec.distribution.grid().world_size_min() > world.size())
@@ -58,15 +52,11 @@ ArrayRef allocate_array(World& world, ArraySpec spec) {
   const Index bytes = checked_multiply(storage.elements, size_bytes(spec.type));
   ArrayRef out{.world = &world, .spec = nullptr, .view = {}, .memory = nullptr};
   if (bytes > 0) {
-    const Index alignment = bytes >= huge_bytes_min ? huge_page_bytes : 64;
-    const std::size_t room = static_cast<std::size_t>(checked_multiply(ceil_divide(bytes, alignment), alignment));
-    void* data = std::aligned_alloc(std::size_t(alignment), room);
+    void* data = allocate_on_host(std::size_t(bytes));
     if (!data)
       throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its part of an array", world.rank(), bytes);
-    out.memory = std::shared_ptr<void>(data, std::free);
-    // Only a hint: a system without huge pages gives others.
-    if (bytes >= huge_bytes_min) ::madvise(data, room, MADV_HUGEPAGE);
-    std::memset(data, 0, room);
+    out.memory = std::shared_ptr<void>(data, free_on_host);
+    std::memset(data, 0, std::size_t(bytes));
   }
   // Split complex: the plane of imaginary parts is the second half.
   std::byte* base = static_cast<std::byte*>(out.memory.get());
