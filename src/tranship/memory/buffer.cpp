@@ -54,14 +54,6 @@ const char* name_of(CopyState state) {
 
 // Leases.
 
-Lease::Lease(Lease&& other) noexcept
-    : state_(std::move(other.state_)),
-      data_(other.data_),
-      stream_(other.stream_),
-      device_(other.device_),
-      intent_(other.intent_),
-      slot_(other.slot_) {}
-
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
   close();

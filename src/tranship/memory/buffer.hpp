@@ -89,7 +89,7 @@ enum class Constness : bool { changeable, constant };
 class Lease {
  public:
   Lease() = default;
-  Lease(Lease&& other) noexcept;
+  Lease(Lease&& other) noexcept = default;
   Lease& operator=(Lease&& other) noexcept;
   ~Lease();
 

@@ -26,11 +26,11 @@ Checks checks_of_environment() {
   return checks;
 }
 
-}  // namespace
-
-std::string to_string(CallSite where) {
-  return where.line > 0 ? fmt::format("{}:{}", where.file, where.line) : "an unknown place";
+void wait_for(Stream& stream, const std::vector<Event>& events) {
+  for (const Event& event : events) stream.wait(event);
 }
+
+}  // namespace
 
 Storage::~Storage() {
   if (pool) pool->free(block, uses_);
@@ -80,6 +80,12 @@ Index BufferState::offset_bytes(const Box& box) const {
   return offset * tranship::size_bytes(type);
 }
 
+BufferState::RowList BufferState::rows_of(const Box& box) const {
+  RowList rows;
+  for_each_row(box, [&](Index offset, Index count) { rows.emplace_back(offset, count); });
+  return rows;
+}
+
 CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) const {
   const Indices box_extents = box.extents();
   const Indices dense = row_major_strides(box_extents);
@@ -96,7 +102,7 @@ CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool targe
     block.source_strides[block.dims] = block.target_strides[block.dims] = 16;
     ++block.dims;
   }
-  canonicalise(block, int(std::min<Index>(size, 16)));
+  canonicalise(block, width());
   return block;
 }
 
@@ -251,24 +257,23 @@ void BufferState::add_uses(const Use& use, const Region& region) {
 }
 
 Event BufferState::copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after) {
-  const int width = int(std::min<Index>(tranship::size_bytes(type), 16));
   const auto give = [&](Stream& stream, const Place& from, const Place& to) {
     const Index offset = offset_bytes(box);
-    stream.copy(block_of(box, from.is_dense, to.is_dense), width,
+    stream.copy(block_of(box, from.is_dense, to.is_dense), width(),
                 static_cast<const std::byte*>(from.data) + (from.is_dense ? 0 : offset),
                 static_cast<std::byte*>(to.data) + (to.is_dense ? 0 : offset));
     return stream.event();
   };
   Stream& stream = devices.copy_stream(target.memory == 0 ? source.memory : target.memory);
   if (route(source.memory, target.memory) != Route::through_host) {
-    for (const Event& event : after) stream.wait(event);
+    wait_for(stream, after);
     return give(stream, source, target);
   }
   Pool& pinned = devices.pinned_pool();
   const PoolBlock block = pinned.allocate(std::size_t(box.count() * tranship::size_bytes(type)));
   const Place between{0, block.memory, true};
   Stream& first = devices.copy_stream(source.memory);
-  for (const Event& event : after) first.wait(event);
+  wait_for(first, after);
   stream.wait(give(first, source, between));
   const Event over = give(stream, between, target);
   pinned.free(block, std::span(&over, 1));
@@ -285,13 +290,10 @@ void BufferState::make_writable(const Request& request, const Region& overwritte
   if (copy_here.use_count() == 1) return;
   // Another buffer reads it, too. What only this copy holds goes to a new one, with what the request wants; the rest is
   // stale there.
-  std::vector<Box> needed, valid;
-  cells.for_each(whole, [&](const Box& box, const CellState& cell) {
-    if (cell.valid.is_only(memory) || cell.partial.has(memory)) needed.push_back(box);
-    if (cell.valid.has(memory)) valid.push_back(box);
-  });
-  Region moved = Region::boxes(needed);
-  if (request.intent != Intent::write) moved = moved | (Region::boxes(valid) & region_of(request));
+  Region moved =
+      cells_where(whole, [&](const CellState& cell) { return cell.valid.is_only(memory) || cell.partial.has(memory); });
+  if (request.intent != Intent::write)
+    moved = moved | cells_where(region_of(request), [&](const CellState& cell) { return cell.valid.has(memory); });
   moved = moved - overwritten;
   CopyRecord record{.buffer = options.name,
                     .source = devices.device_of(memory),
@@ -354,7 +356,7 @@ class Scratch {
 
 }  // namespace
 
-void BufferState::merge(const Step& step, const Request& request) {
+Event BufferState::merge(const Step& step, const Request& request) {
   const MemoryId memory = request.memory;
   const Place here = place(memory);
   const std::size_t box_bytes = std::size_t(step.box.count() * tranship::size_bytes(type));
@@ -379,12 +381,10 @@ void BufferState::merge(const Step& step, const Request& request) {
     add_uses({step.source, over, Intent::read}, step.box);
     stream.wait(over);
   }
-  for (const Event& event : before(memory, Intent::write)) stream.wait(event);
+  wait_for(stream, before(memory, Intent::write));
   const auto combine_from = [&](const Place& from) {
     Index dense = 0;
-    std::vector<std::pair<Index, Index>> rows;
-    for_each_row(step.box, [&](Index offset, Index count) { rows.emplace_back(offset, count); });
-    run_on(stream, [=, rows = std::move(rows), size = tranship::size_bytes(element)]() mutable {
+    run_on(stream, [=, rows = rows_of(step.box), size = tranship::size_bytes(element)]() mutable {
       for (const auto& [offset, count] : rows) {
         combine_row(how, element, count, static_cast<const std::byte*>(from.data) + (from.is_dense ? dense : offset),
                     static_cast<std::byte*>(sum.data) + (sum.is_dense ? dense : offset));
@@ -402,8 +402,8 @@ void BufferState::merge(const Step& step, const Request& request) {
   });
   if (is_partial) copy(step.box, sum, here, {});
   const Event over = stream.event();
-  add_uses({memory, over, Intent::write}, step.box);
   scratch.used_until(over);
+  return over;
 }
 
 void BufferState::carry_out(const Step& step, const Request& request) {
@@ -412,18 +412,15 @@ void BufferState::carry_out(const Step& step, const Request& request) {
   Event over;
   switch (step.kind) {
     case Step::Kind::zero: {
-      for (const Event& event : events_before(memory, Intent::write, step.box)) stream.wait(event);
-      const int width = int(std::min<Index>(tranship::size_bytes(type), 16));
-      stream.fill(block_of(step.box, false, false), width, nullptr,
+      wait_for(stream, events_before(memory, Intent::write, step.box));
+      stream.fill(block_of(step.box, false, false), width(), nullptr,
                   static_cast<std::byte*>(place(memory).data) + offset_bytes(step.box));
       over = stream.event();
       break;
     }
     case Step::Kind::identity: {
-      for (const Event& event : events_before(memory, Intent::write, step.box)) stream.wait(event);
-      std::vector<std::pair<Index, Index>> rows;
-      for_each_row(step.box, [&](Index offset, Index count) { rows.emplace_back(offset, count); });
-      run_on(stream, [rows = std::move(rows), data = static_cast<std::byte*>(place(memory).data), element = type,
+      wait_for(stream, events_before(memory, Intent::write, step.box));
+      run_on(stream, [rows = rows_of(step.box), data = static_cast<std::byte*>(place(memory).data), element = type,
                       combine = request.combine] {
         for (const auto& [offset, count] : rows) write_identity(combine, element, count, data + offset);
       });
@@ -438,7 +435,7 @@ void BufferState::carry_out(const Step& step, const Request& request) {
       break;
     }
     case Step::Kind::merge:
-      merge(step, request);
+      over = merge(step, request);
       break;
   }
   add_uses({memory, over, Intent::write}, step.box);
@@ -472,18 +469,11 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
 
 // Memory under pressure.
 
-namespace {
-
-/// Cells whose value needs this memory's copy.
-Region needed(const CellStates& cells, const Region& whole, MemoryId memory) {
-  std::vector<Box> boxes;
-  cells.for_each(whole, [&](const Box& box, const CellState& cell) {
-    if (cell.partial.has(memory) || (cell.valid.is_only(memory) && cell.version > 0)) boxes.push_back(box);
+Region BufferState::needed(MemoryId memory) const {
+  return cells_where(whole, [&](const CellState& cell) {
+    return cell.partial.has(memory) || (cell.valid.is_only(memory) && cell.version > 0);
   });
-  return Region::boxes(boxes);
 }
-
-}  // namespace
 
 std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
   const std::unique_lock lock(mutex, std::try_to_lock);
@@ -492,10 +482,8 @@ std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
 
 bool BufferState::try_release(MemoryId memory) noexcept {
   const std::unique_lock lock(mutex, std::try_to_lock);
-  if (!lock || !copies[memory] || copies[memory].use_count() > 1) return false;
-  for (const OpenLease& lease : leases)
-    if (lease.is_open && lease.memory == memory) return false;
-  if (!needed(cells, whole, memory).empty()) return false;
+  if (!lock || !copies[memory] || copies[memory].use_count() > 1 || open_lease_on(memory)) return false;
+  if (!needed(memory).empty()) return false;
   forget_copy(memory);
   return true;
 }
@@ -582,21 +570,21 @@ std::vector<CopyRecord> BufferState::predict(const Request& request) {
   return records_of(steps_of(request), request, std::nullopt);
 }
 
+void BufferState::check_no_writer(const char* done, CallSite where) const {
+  if (const OpenLease* writer = open_lease([](const OpenLease& lease) { return writes(lease.intent); }))
+    throw_error(ErrorCode::invalid_use, "buffer '{}' cannot be {} at {}: {} since {} is open", options.name, done,
+                to_string(where), name_of(writer->intent), to_string(writer->where));
+}
+
 void BufferState::freeze(CallSite where) {
   const std::lock_guard lock(mutex);
-  for (const OpenLease& other : leases)
-    if (other.is_open && writes(other.intent))
-      throw_error(ErrorCode::invalid_use, "buffer '{}' cannot be frozen at {}: {} since {} is open", options.name,
-                  to_string(where), name_of(other.intent), to_string(other.where));
+  check_no_writer("frozen", where);
   if (frozen.line == 0) frozen = where;
 }
 
 std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   const std::lock_guard lock(mutex);
-  for (const OpenLease& other : leases)
-    if (other.is_open && writes(other.intent))
-      throw_error(ErrorCode::invalid_use, "buffer '{}' cannot be duplicated at {}: {} since {} is open", options.name,
-                  to_string(where), name_of(other.intent), to_string(other.where));
+  check_no_writer("duplicated", where);
   auto out = std::make_shared<BufferState>(type, extents, options);
   out->cells = cells;
   out->copies = copies;
@@ -607,11 +595,10 @@ std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
 }
 
 void BufferState::give_back(MemoryId memory, CallSite where) {
-  for (const OpenLease& other : leases)
-    if (other.is_open && other.memory == memory)
-      throw_error(ErrorCode::invalid_use, "buffer '{}': its copy on {} cannot be given back at {}: {} since {} is open",
-                  options.name, tranship::to_string(devices.device_of(memory)), to_string(where), name_of(other.intent),
-                  to_string(other.where));
+  if (const OpenLease* other = open_lease_on(memory))
+    throw_error(ErrorCode::invalid_use, "buffer '{}': its copy on {} cannot be given back at {}: {} since {} is open",
+                options.name, tranship::to_string(devices.device_of(memory)), to_string(where), name_of(other->intent),
+                to_string(other->where));
   forget_copy(memory);
 }
 
@@ -625,7 +612,7 @@ void BufferState::drop(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
-  if (const Region lost = needed(cells, whole, memory); !lost.empty())
+  if (const Region lost = needed(memory); !lost.empty())
     throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {} bytes, {}",
                 options.name, tranship::to_string(device), to_string(where), bytes_of(lost), size_bytes,
                 tranship::to_string(lost));
@@ -636,7 +623,7 @@ void BufferState::evict(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
-  const Region kept = needed(cells, whole, memory);
+  const Region kept = needed(memory);
   if (!kept.empty() && memory == 0)
     throw_error(ErrorCode::invalid_use,
                 "buffer '{}': {} of its {} bytes are only on the host, which is the last resort", options.name,
@@ -652,12 +639,8 @@ void BufferState::evict(Device device, CallSite where) {
 Region BufferState::valid(Device device) {
   const std::lock_guard lock(mutex);
   const MemoryId memory = devices.memory_of(device);
-  std::vector<Box> boxes;
-  if (copies[memory])
-    cells.for_each(whole, [&](const Box& box, const CellState& cell) {
-      if (cell.valid.has(memory) && cell.partial.empty()) boxes.push_back(box);
-    });
-  return Region::boxes(boxes);
+  if (!copies[memory]) return {};
+  return cells_where(whole, [&](const CellState& cell) { return cell.valid.has(memory) && cell.partial.empty(); });
 }
 
 }  // namespace tranship::detail

@@ -1,10 +1,12 @@
 // BufferState: what stands behind the handles of one buffer. Steps become work on streams here, and leases are kept.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tranship/memory/cell_state.hpp>
@@ -14,9 +16,6 @@ namespace tranship::detail {
 
 /// How long the host waits for a device before it gives up.
 inline constexpr std::int64_t device_timeout_ns = 60'000'000'000;
-
-/// "file:line", for messages.
-std::string to_string(CallSite where);
 
 /// A piece of a memory that holds a copy. Several buffers hold it together after a duplicate, until one of them writes.
 struct Storage {
@@ -78,6 +77,16 @@ struct BufferState final : private Resident {
     CallSite where{"", 0};
   };
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
+  /// The first open lease that `is_wanted(lease)`; null when there is none.
+  template <class F>
+  const OpenLease* open_lease(F&& is_wanted) const {
+    for (const OpenLease& lease : leases)
+      if (lease.is_open && is_wanted(lease)) return &lease;
+    return nullptr;
+  }
+  const OpenLease* open_lease_on(MemoryId memory) const {
+    return open_lease([&](const OpenLease& lease) { return lease.memory == memory; });
+  }
   std::vector<OpenLease> leases;
   int open_leases = 0;
   std::unique_ptr<Watch> watch;  // none: nothing is checked
@@ -103,6 +112,8 @@ struct BufferState final : private Resident {
   const Region& region_of(const Request& request) const { return request.region ? *request.region : whole; }
   void check(const Request& request) const;
   void check_conflicts(const Request& request) const;
+  /// Throws when a lease that writes is open; `done` says what it forbids.
+  void check_no_writer(const char* done, CallSite where) const;
   std::vector<Step> steps_of(const Request& request) const;
   /// What steps copy between memories; `asked` is the cause of those that somebody asked for by name.
   std::vector<CopyRecord> records_of(const std::vector<Step>& steps, const Request& request,
@@ -110,7 +121,8 @@ struct BufferState final : private Resident {
   /// Carries steps out, after asking the scopes of the thread and having made room.
   void carry_out(const std::vector<Step>& steps, const Request& request, std::optional<Cause> asked);
   void carry_out(const Step& step, const Request& request);
-  void merge(const Step& step, const Request& request);
+  /// Returns when the merged value is there.
+  Event merge(const Step& step, const Request& request);
   /// Makes sure that the memory has a copy that no other buffer reads, with what only it holds and what the request
   /// reads, but for `overwritten`.
   void make_writable(const Request& request, const Region& overwritten);
@@ -132,6 +144,17 @@ struct BufferState final : private Resident {
   };
   Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after);
   Place place(MemoryId memory) const { return {memory, copies[memory]->data, false}; }
+  /// The cells of a region whose state `is_wanted(state)`.
+  template <class F>
+  Region cells_where(const Region& region, F&& is_wanted) const {
+    std::vector<Box> boxes;
+    cells.for_each(region, [&](const Box& box, const CellState& cell) {
+      if (is_wanted(cell)) boxes.push_back(box);
+    });
+    return Region::boxes(boxes);
+  }
+  /// Cells whose value would be lost with this memory's copy.
+  Region needed(MemoryId memory) const;
   /// Calls f(byte offset, element count) for each row of a box of the buffer.
   template <class F>
   void for_each_row(const Box& box, F&& f) const {
@@ -146,6 +169,11 @@ struct BufferState final : private Resident {
       f(base + offset * tranship::size_bytes(type), count);
     });
   }
+  /// The same, to be kept.
+  using RowList = std::vector<std::pair<Index, Index>>;
+  RowList rows_of(const Box& box) const;
+  /// What kernels move at once: an element, or 16 bytes of a wider one.
+  int width() const { return std::min(tranship::size_bytes(type), 16); }
   CopyBlock block_of(const Box& box, bool source_is_dense, bool target_is_dense) const;
   Index offset_bytes(const Box& box) const;
   std::int64_t bytes_of(const Region& region) const;

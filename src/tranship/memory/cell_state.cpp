@@ -35,8 +35,8 @@ bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId me
 
 bool operator==(const CellState& a, const CellState& b) {
   return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.touched == b.touched &&
-         (a.partial.empty() || a.combine == b.combine) && a.writer_memory == b.writer_memory &&
-         a.writer.file == b.writer.file && a.writer.line == b.writer.line && a.uses == b.uses;
+         (a.partial.empty() || a.combine == b.combine) && a.writer.file == b.writer.file &&
+         a.writer.line == b.writer.line && a.uses == b.uses;
 }
 
 bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region) {
@@ -89,7 +89,6 @@ void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite wher
   if (intent == Intent::read) return;
   cell.version = version;
   cell.writer = where;
-  cell.writer_memory = memory;
   cell.touched.add(memory);
   if (intent == Intent::accumulate) {
     if (!cell.partial.has(memory)) cell.valid = MemorySet::of(memory);

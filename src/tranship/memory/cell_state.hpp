@@ -54,7 +54,6 @@ struct CellState {
   MemorySet partial;
   MemorySet touched;               ///< that have held some value of it since they have a copy
   Combine combine = Combine::sum;  ///< of the partial ones
-  MemoryId writer_memory = 0;
   CallSite writer{"", 0};
   std::vector<Use> uses;
 

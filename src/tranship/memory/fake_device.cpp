@@ -24,16 +24,6 @@ struct Piece {
   Event after;
 };
 
-template <class F>
-std::unique_ptr<Kernel> kernel_of(F f) {
-  struct Holder final : Kernel {
-    explicit Holder(F g) : function(std::move(g)) {}
-    void run() override { function(); }
-    F function;
-  };
-  return std::make_unique<Holder>(std::move(f));
-}
-
 /// Steele, Lea and Flood's SplitMix64: small, and the same everywhere.
 class Random {
  public:

@@ -13,6 +13,7 @@ namespace tranship {
 namespace {
 
 constexpr std::size_t alignment_bytes = 256;
+// Fewer pages are fewer misses when rows are far apart. What is rounded up is at most a third.
 constexpr std::size_t huge_page_bytes = std::size_t(2) << 20;
 constexpr std::size_t huge_bytes_min = 2 * huge_page_bytes;
 

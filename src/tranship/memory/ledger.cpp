@@ -20,10 +20,6 @@ constexpr std::size_t causes = std::size_t(Cause::duplicate) + 1;
 
 using Pair = std::pair<Device, Device>;
 
-std::string place_of(CallSite site) {
-  return fmt::format("{}:{}", site.file, site.line);
-}
-
 std::string track_of(const Pair& pair) {
   return fmt::format("{} -> {}", to_string(pair.first), to_string(pair.second));
 }
@@ -161,8 +157,8 @@ Json event_of(const CopyRecord& copy, int track, std::int64_t zero_ns) {
   Json args = {{"number", copy.number},        {"buffer", copy.buffer},
                {"bytes", copy.bytes},          {"region", to_string(copy.region)},
                {"cause", name_of(copy.cause)}, {"route", name_of(copy.route)}};
-  if (copy.writer.line > 0) args["writer"] = place_of(copy.writer);
-  if (copy.requester.line > 0) args["requester"] = place_of(copy.requester);
+  if (copy.writer.line > 0) args["writer"] = to_string(copy.writer);
+  if (copy.requester.line > 0) args["requester"] = to_string(copy.requester);
   if (copy.end_ns < copy.begin_ns) args["unfinished"] = true;
   return {{"name", copy.buffer},
           {"cat", name_of(copy.cause)},
@@ -223,8 +219,8 @@ std::string to_string(const CopyRecord& record) {
   std::string out = fmt::format("{} {} bytes {} of '{}', {}", track_of({record.source, record.target}), record.bytes,
                                 to_string(record.region), record.buffer, name_of(record.cause));
   if (record.writer.line > 0)
-    out += fmt::format("{} write at {}", record.cause == Cause::stale ? " since" : ", last", place_of(record.writer));
-  if (record.requester.line > 0) out += fmt::format(", for {}", place_of(record.requester));
+    out += fmt::format("{} write at {}", record.cause == Cause::stale ? " since" : ", last", to_string(record.writer));
+  if (record.requester.line > 0) out += fmt::format(", for {}", to_string(record.requester));
   return out;
 }
 
@@ -375,7 +371,7 @@ ByteBudget::ByteBudget(std::int64_t bytes_max, CallSite where)
     : outer_(innermost_budget), where_(where), bytes_max_(bytes_max) {
   if (bytes_max < 0)
     throw_error(ErrorCode::invalid_use, "a budget of {} bytes; at least 0 are needed (from {})", bytes_max,
-                place_of(where));
+                to_string(where));
   innermost_budget = this;
 }
 
@@ -390,7 +386,7 @@ void check_scopes(std::span<const CopyRecord> copies) {
       const auto others = std::count_if(implicit + 1, copies.end(), is_implicit);
       throw_error(ErrorCode::invalid_use, "implicit copy {}{}: forbidden by the scope opened at {}",
                   to_string(*implicit), others > 0 ? fmt::format(" (and {} more)", others) : "",
-                  place_of(innermost_ban->where_));
+                  to_string(innermost_ban->where_));
     }
   }
   if (copies.empty() || innermost_budget == nullptr) return;
@@ -403,7 +399,7 @@ void check_scopes(std::span<const CopyRecord> copies) {
       throw_error(ErrorCode::invalid_use,
                   "copies of {} bytes, but {} of {} bytes are left of the budget opened at {}; the largest: {}", bytes,
                   std::max<std::int64_t>(0, budget->bytes_max_ - budget->spent_bytes_), budget->bytes_max_,
-                  place_of(budget->where_), to_string(*largest));
+                  to_string(budget->where_), to_string(*largest));
     }
 }
 

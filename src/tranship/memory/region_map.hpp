@@ -29,7 +29,6 @@ class RegionMap {
   std::size_t entry_count() const noexcept { return entries_.size(); }
 
   /// The value of all cells, when there is one entry; else null.
-  Value* only() noexcept { return entries_.size() == 1 ? &entries_.begin()->second.value : nullptr; }
   const Value* only() const noexcept { return entries_.size() == 1 ? &entries_.begin()->second.value : nullptr; }
 
   /// Calls f(box, const value) for each entry.

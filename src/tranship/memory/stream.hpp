@@ -63,15 +63,21 @@ inline void finish(Event event, Deadline deadline) {
   if (event.stream) event.stream->finish(event.number, deadline);
 }
 
-/// Gives `f()` to a stream.
+/// `f()` as a kernel.
 template <class F>
-void run_on(Stream& stream, F f) {
+std::unique_ptr<Kernel> kernel_of(F f) {
   struct Holder final : Kernel {
     explicit Holder(F g) : function(static_cast<F&&>(g)) {}
     void run() override { function(); }
     F function;
   };
-  stream.run(std::make_unique<Holder>(static_cast<F&&>(f)));
+  return std::make_unique<Holder>(static_cast<F&&>(f));
+}
+
+/// Gives `f()` to a stream.
+template <class F>
+void run_on(Stream& stream, F f) {
+  stream.run(kernel_of(static_cast<F&&>(f)));
 }
 
 }  // namespace tranship

@@ -93,16 +93,10 @@ Index Watch::count_poison(MemoryId memory, const Region& region) const {
   return found;
 }
 
-bool Watch::is_leased(MemoryId memory, int except) const {
-  for (int slot = 0; slot < int(buffer_.leases.size()); ++slot)
-    if (slot != except && buffer_.leases[slot].is_open && buffer_.leases[slot].memory == memory) return true;
-  return false;
-}
-
 void Watch::before_use(MemoryId memory, Intent intent, CallSite where) {
   report();
   Seen& seen = copies_[memory];
-  if (!seen.is_known || is_leased(memory) || !buffer_.copies[memory]) return;
+  if (!seen.is_known || buffer_.open_lease_on(memory) || !buffer_.copies[memory]) return;
   const std::uint64_t sum = sum_of(memory, buffer_.whole);
   if (sum == seen.sum) return;
   seen.is_known = false;
@@ -143,15 +137,14 @@ void Watch::closed(MemoryId memory, const Region& region, Intent intent) {
   if (intent != Intent::read)
     for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other) {
       if (other == memory || !buffer_.copies[other] || buffer_.copies[other].use_count() > 1) continue;
-      std::vector<Box> stale;
-      buffer_.cells.for_each(region, [&](const Box& box, const CellState& cell) {
-        if (cell.touched.has(other) && !cell.valid.has(other) && !cell.partial.has(other)) stale.push_back(box);
+      const Region stale = buffer_.cells_where(region, [&](const CellState& cell) {
+        return cell.touched.has(other) && !cell.valid.has(other) && !cell.partial.has(other);
       });
       if (stale.empty()) continue;
-      fill(other, Region::boxes(stale));
-      if (!is_leased(other)) remember(other);
+      fill(other, stale);
+      if (!buffer_.open_lease_on(other)) remember(other);
     }
-  if (!is_leased(memory)) remember(memory);
+  if (!buffer_.open_lease_on(memory)) remember(memory);
 }
 
 void Watch::forget(MemoryId memory) {

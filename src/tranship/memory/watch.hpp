@@ -50,7 +50,6 @@ class Watch {
   std::uint64_t sum_of(MemoryId memory, const Region& region) const;
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
-  bool is_leased(MemoryId memory, int except = -1) const;
   template <class F>
   void at_once(MemoryId memory, F f) const;
 
