@@ -316,7 +316,9 @@ TEST_P(BufferOn, foreign_memory_is_taken_as_it_is) {
   std::iota(mine.begin(), mine.end(), 0.0);
   auto owner = std::make_shared<int>(1);
   {
-    Buffer b = Buffer::import(Device::host(), mine.data(), ElementType::f64, {n}, {.devices = &devices_}, owner);
+    Buffer b =
+        Buffer::import(Device::host(), {.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
+                       {.devices = &devices_}, owner);
     EXPECT_EQ(owner.use_count(), 2);
     EXPECT_EQ(values(b, gpu), mine);
     fill(b, gpu, 1);
@@ -324,6 +326,57 @@ TEST_P(BufferOn, foreign_memory_is_taken_as_it_is) {
     EXPECT_EQ(mine, all(1));
   }
   EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST_P(BufferOn, foreign_memory_may_have_gaps_and_run_backward) {
+  // Two rows of three, the second one first, 8 apart.
+  std::vector<double> mine(11, -1);
+  for (int i = 0; i < 3; ++i) mine[8 + i] = i, mine[i] = 10 + i;
+  Buffer b = Buffer::import(Device::host(),
+                            {.data = mine.data() + 8, .type = ElementType::f64, .extents = {2, 3}, .strides = {-8, 1}},
+                            {.devices = &devices_});
+  EXPECT_EQ(b.strides(), Indices({-8, 1}));
+  {
+    const Lease lease = b.read_write({.device = gpu, .region = Region(Box{{0, 1}, {2, 3}})});
+    run_on(lease.stream(), [data = lease.data<double>()] { data[1] += 100, data[-8 + 2] += 200; });
+  }
+  EXPECT_EQ(ledger_.sums(Device::host(), gpu).bytes, 4 * 8);
+  const Lease lease = b.read();
+  EXPECT_EQ(mine, (std::vector<double>{10, 11, 212, -1, -1, -1, -1, -1, 0, 101, 2}));
+}
+
+TEST_P(BufferOn, what_was_written_elsewhere_is_not_read) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  values(b, Device::host());
+  const Region part = Region::interval(2, 5);
+  {
+    const Lease lease = b.read({.region = part});
+    EXPECT_THROW(b.invalidate(part), Error);
+  }
+  const std::uint64_t version = b.version();
+  b.invalidate(part);
+  EXPECT_GT(b.version(), version);
+  for (const Device device : {Device::host(), gpu, other_gpu}) {
+    EXPECT_THROW(b.read({.device = device}), Error);
+    EXPECT_THROW(b.read_write({.device = device, .region = part}), Error);
+    EXPECT_THROW(b.accumulate(Combine::sum, {.device = device, .region = part}), Error);
+  }
+  { const Lease lease = b.read({.device = gpu, .region = Region::interval(5, n)}); }
+  const std::int64_t bytes = ledger_.sums().bytes;
+  { const Lease lease = b.write({.region = part}); }
+  EXPECT_EQ(ledger_.sums().bytes, bytes);
+  values(b, gpu);
+  EXPECT_EQ(ledger_.sums().bytes - bytes, 3 * 8);
+}
+
+TEST_P(BufferOn, the_cause_of_a_copy_can_be_given) {
+  Buffer b = buffer();
+  { const Lease lease = b.write({.cause = Cause::halo}); }
+  values(b, gpu);
+  EXPECT_EQ(ledger_.sums(Cause::halo).bytes, whole_bytes);
+  const Lease lease = b.read({.device = other_gpu, .cause = Cause::export_});
+  EXPECT_EQ(ledger_.sums(Cause::export_).bytes, whole_bytes);
 }
 
 TEST_P(BufferOn, dropping_loses_nothing_and_evicting_saves) {

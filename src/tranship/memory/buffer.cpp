@@ -131,24 +131,27 @@ detail::Request request_of(const detail::BufferState& state, Intent intent, cons
   request.memory = request.device.is_host() ? 0 : state.devices.memory_of(request.device);
   request.stream = access.stream ? access.stream : &state.stream_of(request.device);
   if (access.region) request.region = &*access.region;
+  request.cause = access.cause;
   return request;
 }
 
 }  // namespace
 
 Buffer::Buffer(ElementType type, const Indices& extents, const BufferOptions& options)
-    : state_(std::make_shared<detail::BufferState>(type, extents, options)) {}
+    : state_(std::make_shared<detail::BufferState>(type, extents, row_major_strides(extents), options)) {}
 
-Buffer Buffer::import(Device device, void* memory, ElementType type, const Indices& extents,
-                      const BufferOptions& options, std::shared_ptr<void> owner) {
-  Buffer out(type, extents, options);
+Buffer Buffer::import(Device device, const StridedView& view, const BufferOptions& options,
+                      std::shared_ptr<void> owner) {
+  Buffer out(std::make_shared<detail::BufferState>(view.type, view.extents, view.strides, options));
   detail::BufferState& state = *out.state_;
-  if (!memory && state.size_bytes > 0)
+  if (view.imaginary)
+    throw_error(ErrorCode::unsupported, "buffer '{}': a view of 2 planes; a buffer has 1", state.options.name);
+  if (!view.data && state.size_bytes > 0)
     throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {} bytes", state.options.name,
                 state.size_bytes);
   const MemoryId id = state.devices.memory_of(device);
   auto storage = std::make_shared<detail::Storage>();
-  storage->data = memory;
+  storage->data = view.data;
   storage->owner = std::move(owner);
   state.copies[id] = std::move(storage);
   state.version = 1;
@@ -163,6 +166,9 @@ ElementType Buffer::type() const noexcept {
 }
 const Indices& Buffer::extents() const noexcept {
   return state_->extents;
+}
+const Indices& Buffer::strides() const noexcept {
+  return state_->strides;
 }
 const std::string& Buffer::name() const noexcept {
   return state_->options.name;
@@ -235,6 +241,10 @@ std::uint64_t Buffer::version() const {
   return state_->version;
 }
 
+void Buffer::invalidate(const Region& region, CallSite where) {
+  state_->invalidate(region, where);
+}
+
 void Buffer::freeze(CallSite where) {
   state_->freeze(where);
 }
@@ -247,7 +257,7 @@ Buffer Buffer::duplicate(CallSite where) const {
   return Buffer(state_->duplicate(where));
 }
 Buffer Buffer::duplicate_empty() const {
-  return {state_->type, state_->extents, state_->options};
+  return Buffer(std::make_shared<detail::BufferState>(state_->type, state_->extents, state_->strides, state_->options));
 }
 
 void Buffer::check() const {

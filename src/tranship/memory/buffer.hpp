@@ -76,6 +76,9 @@ struct Access {
   std::optional<Region> region;
   /// On which kernels will use the lease; of that device. Null: the device's own.
   Stream* stream = nullptr;
+  /// What the ledger says of the copies that it makes, and of later ones of what it writes. Empty: first touch or
+  /// stale.
+  std::optional<Cause> cause;
 };
 
 class Buffer;
@@ -102,7 +105,7 @@ class Lease {
   Intent intent() const noexcept { return intent_; }
   /// Where kernels that use the lease belong. Of the host: work is over when it has been given.
   Stream& stream() const noexcept { return *stream_; }
-  /// The copy as a whole: row-major, of the buffer's extents. Only the region may be touched, and only as the intent
+  /// The copy as a whole: of the buffer's extents and strides. Only the region may be touched, and only as the intent
   /// says. A device's memory may be touched by work on stream() alone, the host's at once.
   StridedView view() const;
   /// First element of the whole copy. Throws `mismatch` when T is not the buffer's type, `invalid_use` for a T that is
@@ -129,15 +132,17 @@ class Lease {
 /// A handle: copies of it are the same buffer. Thread-safe: accesses of several threads are leases like any others.
 class Buffer {
  public:
-  /// Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
+  /// Row-major. Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
   Buffer(ElementType type, const Indices& extents, const BufferOptions& options = {});
-  /// Takes foreign memory as the copy of `device`'s memory, valid as it is; dense, row-major. It must stay until the
-  /// buffer is gone; `owner` is kept until then.
-  static Buffer import(Device device, void* memory, ElementType type, const Indices& extents,
-                       const BufferOptions& options = {}, std::shared_ptr<void> owner = nullptr);
+  /// Takes foreign memory as the copy of `device`'s memory, valid as it is. It must stay until the buffer is gone;
+  /// `owner` is kept until then. Copies in other memories lie there as it does: a stride that leaves gaps leaves them
+  /// there, too. Throws `unsupported` for split complex views.
+  static Buffer import(Device device, const StridedView& view, const BufferOptions& options = {},
+                       std::shared_ptr<void> owner = nullptr);
 
   ElementType type() const noexcept;
   const Indices& extents() const noexcept;
+  const Indices& strides() const noexcept;
   const std::string& name() const noexcept;
   Devices& devices() const noexcept;
 
@@ -162,6 +167,11 @@ class Buffer {
   Region valid(Device device) const;
   /// How often the buffer has been written or merged: a number that changes exactly when its values may have.
   std::uint64_t version() const;
+
+  /// Says that the value of these cells has changed where this buffer does not see it: on another rank, in a file. No
+  /// copy of them is valid, and needing one is an error, until somebody writes them. Throws `invalid_use` while a lease
+  /// on some of them is open.
+  void invalidate(const Region& region, CallSite where = CallSite::here());
 
   /// From now on nobody may write: `invalid_use` for leases that would. Open leases that write: `invalid_use`.
   void freeze(CallSite where = CallSite::here());

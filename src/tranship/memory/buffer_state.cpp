@@ -48,12 +48,30 @@ std::vector<Event> Storage::uses() const {
   return uses_;
 }
 
-BufferState::BufferState(ElementType element_type, const Indices& shape, const BufferOptions& given)
+namespace {
+
+/// The lowest and the highest element of a view, in elements from the first one; an empty one has [0, -1].
+Interval reach_of(const Indices& extents, const Indices& strides) {
+  Interval out{0, 0};
+  for (int d = 0; d < extents.size(); ++d) {
+    if (extents[d] == 0) return {0, -1};
+    const Index way = checked_multiply(extents[d] - 1, strides[d]);
+    (way < 0 ? out.lower : out.upper) += way;
+  }
+  return out;
+}
+
+}  // namespace
+
+BufferState::BufferState(ElementType element_type, const Indices& shape, const Indices& steps,
+                         const BufferOptions& given)
     : devices(given.devices ? *given.devices : Devices::standard()),
       type(element_type),
       extents(shape),
-      strides(row_major_strides(shape)),
+      strides(steps),
       size_bytes(checked_multiply(checked_product(shape), tranship::size_bytes(element_type))),
+      lowest_bytes(reach_of(shape, steps).lower * tranship::size_bytes(element_type)),
+      span_bytes((reach_of(shape, steps).upper + 1) * tranship::size_bytes(element_type) - lowest_bytes),
       whole(Region::whole(shape)),
       options(given),
       host_stream(devices.stream(Device::host())),
@@ -183,7 +201,9 @@ std::vector<CopyRecord> BufferState::records_of(const std::vector<Step>& steps, 
                       .target = devices.device_of(request.memory),
                       .region = step.box,
                       .route = route(source, request.memory),
-                      .cause = asked.value_or(cause),
+                      .cause = asked           ? *asked
+                               : request.cause ? *request.cause
+                                               : step.before.cause.value_or(cause),
                       .requester = request.where,
                       .writer = step.before.writer};
     for (CopyRecord& other : records)
@@ -229,9 +249,9 @@ std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
   auto storage = std::make_shared<Storage>();
   if (size_bytes == 0) return storage;
   Pool& pool = devices.pool(memory);
-  storage->block = allocate(memory, std::size_t(size_bytes));
+  storage->block = allocate(memory, std::size_t(span_bytes));
   storage->pool = &pool;
-  storage->data = storage->block.memory;
+  storage->data = static_cast<std::byte*>(storage->block.memory) - lowest_bytes;
   return storage;
 }
 
@@ -516,6 +536,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     entry.combine = request.combine;
     entry.memory = request.memory;
     entry.where = request.where;
+    entry.cause = request.cause;
     entry.is_whole = request.region == nullptr;
     if (request.region) entry.region = *request.region;
     ++open_leases;
@@ -546,8 +567,10 @@ void BufferState::close(Lease& lease) noexcept {
   if (watch) watch->closing(lease.slot_, *lease.stream_);
   if (writes(entry.intent)) {
     ++version;
-    cells.update(region,
-                 [&](const Box&, CellState& cell) { commit(entry.intent, entry.memory, version, entry.where, cell); });
+    cells.update(region, [&](const Box&, CellState& cell) {
+      commit(entry.intent, entry.memory, version, entry.where, cell);
+      cell.cause = entry.cause;
+    });
   }
   add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
   entry.is_open = false;
@@ -576,6 +599,15 @@ void BufferState::check_no_writer(const char* done, CallSite where) const {
                 to_string(where), name_of(writer->intent), to_string(writer->where));
 }
 
+void BufferState::invalidate(const Region& region, CallSite where) {
+  const std::lock_guard lock(mutex);
+  const Request request{.intent = Intent::write, .stream = &host_stream, .region = &region, .where = where};
+  check(request);
+  check_conflicts(request);
+  ++version;
+  cells.update(region, [&](const Box&, CellState& cell) { expire(version, where, cell); });
+}
+
 void BufferState::freeze(CallSite where) {
   const std::lock_guard lock(mutex);
   check_no_writer("frozen", where);
@@ -585,7 +617,7 @@ void BufferState::freeze(CallSite where) {
 std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   const std::lock_guard lock(mutex);
   check_no_writer("duplicated", where);
-  auto out = std::make_shared<BufferState>(type, extents, options);
+  auto out = std::make_shared<BufferState>(type, extents, strides, options);
   out->cells = cells;
   out->copies = copies;
   for (const auto& storage : copies)

@@ -48,6 +48,7 @@ struct Request {
   MemoryId memory = 0;
   Stream* stream = nullptr;
   const Region* region = nullptr;  ///< null: the whole buffer
+  std::optional<Cause> cause;
   CallSite where{"", 0};
 };
 
@@ -56,7 +57,9 @@ struct BufferState final : private Resident {
   const ElementType type;
   const Indices extents;
   const Indices strides;
-  const Index size_bytes;
+  const Index size_bytes;    ///< of the elements
+  const Index lowest_bytes;  ///< from the first element to the lowest byte: 0 or negative
+  const Index span_bytes;    ///< from there to behind the highest
   const Region whole;
   const BufferOptions options;
   Stream& host_stream;
@@ -74,6 +77,7 @@ struct BufferState final : private Resident {
     MemoryId memory = 0;
     bool is_whole = true;
     Region region;  // unless it is the whole buffer
+    std::optional<Cause> cause;
     CallSite where{"", 0};
   };
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
@@ -91,7 +95,7 @@ struct BufferState final : private Resident {
   int open_leases = 0;
   std::unique_ptr<Watch> watch;  // none: nothing is checked
 
-  BufferState(ElementType type, const Indices& extents, const BufferOptions& options);
+  BufferState(ElementType type, const Indices& extents, const Indices& strides, const BufferOptions& options);
   ~BufferState();
   BufferState(const BufferState&) = delete;
   BufferState& operator=(const BufferState&) = delete;
@@ -102,6 +106,7 @@ struct BufferState final : private Resident {
   void close(Lease& lease) noexcept;
   void prefetch(const Request& request);
   std::vector<CopyRecord> predict(const Request& request);
+  void invalidate(const Region& region, CallSite where);
   void freeze(CallSite where);
   std::shared_ptr<BufferState> duplicate(CallSite where);
   void drop(Device device, CallSite where);
@@ -155,17 +160,18 @@ struct BufferState final : private Resident {
   }
   /// Cells whose value would be lost with this memory's copy.
   Region needed(MemoryId memory) const;
-  /// Calls f(byte offset, element count) for each row of a box of the buffer.
+  /// Calls f(byte offset, element count) for each run of consecutive elements of a box of the buffer: rows, where the
+  /// last dimension is contiguous.
   template <class F>
   void for_each_row(const Box& box, F&& f) const {
     Indices rows = box.extents();
     const int last = box.dims() - 1;
-    const Index count = last >= 0 ? rows[last] : 1;
-    if (last >= 0) rows[last] = 1;
+    Index count = 1;
+    if (last >= 0 && strides[last] == 1) std::swap(count, rows[last]);
     const Index base = offset_bytes(box);
     for_each_coordinate(rows, [&](const Indices& at) {
       Index offset = 0;
-      for (int d = 0; d < last; ++d) offset += at[d] * strides[d];
+      for (int d = 0; d < box.dims(); ++d) offset += at[d] * strides[d];
       f(base + offset * tranship::size_bytes(type), count);
     });
   }

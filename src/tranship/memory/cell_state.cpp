@@ -35,8 +35,8 @@ bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId me
 
 bool operator==(const CellState& a, const CellState& b) {
   return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.touched == b.touched &&
-         (a.partial.empty() || a.combine == b.combine) && a.writer.file == b.writer.file &&
-         a.writer.line == b.writer.line && a.uses == b.uses;
+         (a.partial.empty() || a.combine == b.combine) && a.cause == b.cause && a.elsewhere == b.elsewhere &&
+         a.writer.file == b.writer.file && a.writer.line == b.writer.line && a.uses == b.uses;
 }
 
 bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region) {
@@ -54,6 +54,9 @@ std::vector<Step> steps_for(const CellStates& cells, Intent intent, Combine comb
     if (is_ready(cell, intent, combine, memory)) return;
     if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
       throw_error(ErrorCode::invalid_use, "{} wants cells {} that nobody has written", name_of(intent), to_string(box));
+    if (cell.elsewhere)
+      throw_error(ErrorCode::invalid_use, "{} wants cells {} whose value is not here since the write at {}",
+                  name_of(intent), to_string(box), to_string(cell.writer));
     steps.push_back(step_for(box, cell, intent, combine, memory, nearest));
   });
   return steps;
@@ -89,12 +92,23 @@ void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite wher
   if (intent == Intent::read) return;
   cell.version = version;
   cell.writer = where;
+  cell.cause = {};
+  cell.elsewhere = false;
   cell.touched.add(memory);
   if (intent == Intent::accumulate) {
     if (!cell.partial.has(memory)) cell.valid = MemorySet::of(memory);
     return;
   }
   cell.valid = MemorySet::of(memory);
+  cell.partial = {};
+}
+
+void expire(std::uint64_t version, CallSite where, CellState& cell) {
+  cell.version = version;
+  cell.writer = where;
+  cell.cause = {};
+  cell.elsewhere = true;
+  cell.valid = {};
   cell.partial = {};
 }
 

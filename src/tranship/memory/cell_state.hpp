@@ -55,6 +55,8 @@ struct CellState {
   MemorySet touched;               ///< that have held some value of it since they have a copy
   Combine combine = Combine::sum;  ///< of the partial ones
   CallSite writer{"", 0};
+  std::optional<Cause> cause;  ///< of copies of it; empty: first touch or stale
+  bool elsewhere = false;      ///< its value is not in this buffer
   std::vector<Use> uses;
 
   friend bool operator==(const CellState& a, const CellState& b);
@@ -91,6 +93,8 @@ void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t ver
 void forget(MemoryId memory, CellState& cell);
 /// A lease that writes has been closed.
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
+/// Its value has been written where the buffer does not see it.
+void expire(std::uint64_t version, CallSite where, CellState& cell);
 
 /// Adds a use, dropping those that it comes after and those that are over.
 void add_use(const Use& use, std::vector<Use>& uses);
