@@ -157,6 +157,53 @@ TEST(Halo, RandomLayouts) {
             "");
 }
 
+bool counts_interfaces(const Distribution& array) {
+  for (int d = 0; d < array.dims(); ++d)
+    if (array.axis(d).partition().points == Points::interfaces) return true;
+  return false;
+}
+
+std::vector<Box> random_boxes(Random& random, const Indices& extents) {
+  std::vector<Box> boxes;
+  for (Index count = random.between(0, 3); count > 0; --count) {
+    Box box;
+    for (int d = 0; d < extents.size(); ++d) {
+      box.lower.push_back(random.between(0, extents[d]));
+      box.upper.push_back(random.between(box.lower[d], extents[d]));
+    }
+    if (!box.empty()) boxes.push_back(box);
+  }
+  return disjoint_union(boxes, {extents, extents});
+}
+
+TEST(Halo, OfSomeCellsOnly) {
+  EXPECT_EQ(first_fault(0.4,
+                        [](std::uint64_t seed) {
+                          Random random(seed);
+                          const int dims = int(random.between(1, 3));
+                          Fields fields;
+                          for (Index count = random.between(1, 2); count > 0; --count)
+                            fields.push_back(array_of(random_halo_array(random, dims)));
+                          for (const ArraySpec& field : fields)
+                            if (counts_interfaces(field.distribution)) return std::string();
+                          HaloOptions options = random_options(random, fields);
+                          for (const ArraySpec& field : fields)
+                            options.cells.push_back(random_boxes(random, field.distribution.extents()));
+                          return halo_fault(fields, options);
+                        }),
+            "");
+  EXPECT_EQ(first_fault(0.2,
+                        [](std::uint64_t seed) {
+                          Random random(seed);
+                          const Indices extents = random_extents(random, int(random.between(1, 3)));
+                          const Fields fields{array_of(
+                              random_indexed(random, extents, int(random.between(1, extents.size())), 3, {0, 1, 2}))};
+                          return halo_fault(fields,
+                                            {.cells = {random_boxes(random, {fields[0].distribution.id_count()})}});
+                        }),
+            "");
+}
+
 TEST(Halo, StarForests) {
   EXPECT_EQ(first_fault(0.2,
                         [](std::uint64_t seed) {

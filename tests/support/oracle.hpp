@@ -272,11 +272,36 @@ inline bool may_want_more(const Distribution& array, const HaloOptions& options)
   return replicates && options.stencil.kind == StencilKind::offsets;
 }
 
+/// Whether the cell that a ghost is one of, wrapped or at the edge, is asked for.
+inline bool is_asked(const HaloOptions& options, int field, const Distribution& array, const LocalPoints& points,
+                     const Indices& local, const Indices& id) {
+  if (options.cells.empty()) return true;
+  Indices at = id;
+  if (!array.is_indexed())
+    for (int d = 0; d < local.size(); ++d) {
+      const AxisPoint& point = points.point(d, local[d]);
+      const Resolved r = resolve(array.axis(d), point);
+      at[d] = r.kind == Resolved::value ? r.cell : point.cell < 0 ? 0 : array.extents()[d] - 1;
+    }
+  return std::any_of(options.cells[field].begin(), options.cells[field].end(),
+                     [&](const Box& box) { return box.contains(at); });
+}
+
 inline std::string text_of(const HaloOptions& options) {
   std::string out = fmt::format("stencil {} depths [{}] [{}]", int(options.stencil.kind), to_string(options.depth_low),
                                 to_string(options.depth_high));
   for (const Indices& offset : options.stencil.offsets) out += " [" + to_string(offset) + "]";
+  for (const std::vector<Box>& cells : options.cells) {
+    out += " cells";
+    for (const Box& box : cells) out += " " + to_string(box);
+  }
   return out;
+}
+
+inline Index id_of(const Distribution& array, const Indices& cell) {
+  Index id = 0;
+  for (int d = 0; d < array.indexed_dims(); ++d) id = id * array.extents()[d] + cell[d];
+  return id;
 }
 
 inline std::string halo_fault(std::span<const ArraySpec> fields, const HaloOptions& options = {}) {
@@ -307,6 +332,9 @@ inline std::string halo_fault(std::span<const ArraySpec> fields, const HaloOptio
         Indices at;
         if (cell.owned) {
           expected = {values(cell.at), false};
+        } else if (Indices id{array.is_indexed() ? id_of(array, cell.at) : 0};
+                   !is_asked(options, f, array, points, local, id)) {
+          if (!array.is_indexed() && may_want_more(array, options)) expected.may_be_left = true;
         } else if (array.is_indexed()) {
           expected = {values(cell.at), true};
         } else if (const bool wanted = wanted_by(options, points, local); wanted || may_want_more(array, options)) {

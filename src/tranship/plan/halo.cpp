@@ -153,6 +153,59 @@ std::vector<Run> runs_from(const AxisParts& source, Index part, const std::vecto
   return runs;
 }
 
+/// The slices of a family from number `first` on.
+SliceFamily part_of(const SliceFamily& family, Index first, Index count) {
+  SliceFamily out = family;
+  out.number += first;
+  out.start += first * family.period;
+  out.local += first * family.pitch;
+  out.count = count;
+  return out;
+}
+
+/// Appends what a piece has of an interval of cells: of the source's where they are given, else of those at the edge.
+void append_cut(const AxisPiece& piece, Index extent, Interval cells, std::vector<AxisPiece>& out) {
+  const AxisWant& want = piece.want;
+  const SliceFamily& f = want.family;
+  if (piece.kind != AxisPieceKind::given) {
+    const Index edge = piece.kind == AxisPieceKind::replicated ? piece.from_local - f.local - f.left + f.start
+                       : f.start + want.lower < 0              ? 0
+                                                               : extent - 1;
+    if (cells.contains(edge)) out.push_back(piece);
+    return;
+  }
+  const auto append = [&](Index first, Index count) {
+    AxisPiece cut = piece;
+    cut.want.family = part_of(f, first, count);
+    const Index start = cut.want.family.start + want.offset;
+    cut.want.lower = std::max(want.lower, cells.lower - start);
+    cut.want.upper = std::min(want.upper, cells.upper - start);
+    if (count > 1) cut.want.lower = want.lower, cut.want.upper = want.upper;
+    if (cut.want.lower < cut.want.upper) out.push_back(std::move(cut));
+  };
+  if (f.count == 1) return append(0, 1);
+  // Slices [begin, end) touch the interval, [inner, inner_end) lie in it.
+  const Index lower = f.start + want.lower + want.offset, upper = f.start + want.upper + want.offset;
+  const auto clamp = [&](Index slice) { return std::clamp<Index>(slice, 0, f.count); };
+  const Index begin = clamp(floor_divide(cells.lower - upper, f.period) + 1);
+  const Index end = clamp(ceil_divide(cells.upper - lower, f.period));
+  const Index inner = std::max(begin, clamp(ceil_divide(cells.lower - lower, f.period)));
+  const Index inner_end = std::min(end, clamp(floor_divide(cells.upper - upper, f.period) + 1));
+  if (inner >= inner_end) {
+    for (Index slice = begin; slice < end; ++slice) append(slice, 1);
+    return;
+  }
+  for (Index slice = begin; slice < inner; ++slice) append(slice, 1);
+  append(inner, inner_end - inner);
+  for (Index slice = inner_end; slice < end; ++slice) append(slice, 1);
+}
+
+std::vector<AxisPiece> cut_pieces(const std::vector<AxisPiece>& pieces, Index extent, Interval cells) {
+  std::vector<AxisPiece> out;
+  for (const AxisPiece& piece : pieces) append_cut(piece, extent, cells, out);
+  return out;
+}
+
 class HaloPlanner {
  public:
   HaloPlanner(std::vector<const ArraySpec*> slots, const HaloOptions& options, Rank rank)
@@ -182,6 +235,11 @@ class HaloPlanner {
     const std::optional<Index> me = d.grid().ordinal_of(plan_.rank);
     if (!me) return;
     const IndexedPart& part = d.indexed_part(*me);
+    const auto is_wanted = [&](Index id) {
+      if (options_.cells.empty()) return true;
+      const std::vector<Box>& boxes = options_.cells[slot];
+      return std::any_of(boxes.begin(), boxes.end(), [&](const Box& box) { return box[0].contains(id); });
+    };
     std::map<Rank, IndexedTransfer> receives, sends;
     auto append = [&](std::map<Rank, IndexedTransfer>& lists, Index peer, Index from, Index to) {
       IndexedTransfer& list = lists.try_emplace(d.grid().rank_at(peer), empty).first->second;
@@ -189,12 +247,14 @@ class HaloPlanner {
       list.target_cells.push_back(to);
     };
     for (Index i = 0; i < Index(part.ghosts.size()); ++i) {
+      if (!is_wanted(part.ghosts[i])) continue;
       const Distribution::IdPlace owner = d.place_of_id(part.ghosts[i]);
       append(receives, owner.ordinal, owner.local, Index(part.owned.size()) + i);
     }
     for (Index i = 0; i < Index(part.owned.size()); ++i)
-      for (const Distribution::IdPlace& ghost : d.ghosts_of_id(part.owned[i]))
-        append(sends, ghost.ordinal, i, ghost.local);
+      if (is_wanted(part.owned[i]))
+        for (const Distribution::IdPlace& ghost : d.ghosts_of_id(part.owned[i]))
+          append(sends, ghost.ordinal, i, ghost.local);
     for (auto& [peer, list] : sends) sort_by_target(list);
     for (auto& [peer, list] : receives) plan_.indexed_receives.emplace_back(std::move(list)).peer = peer;
     for (auto& [peer, list] : sends) plan_.indexed_sends.emplace_back(std::move(list)).peer = peer;
@@ -222,32 +282,48 @@ class HaloPlanner {
     for (const WantedBox& wanted : wanted_boxes(target, place->coordinates, options_)) {
       for (const Image& image : images) {
         const Distribution& source = array(image.source_slot);
-        TransferGroup group = group_of(target_slot, image);
-        std::vector<std::vector<AxisPiece>> pieces;
-        for (int d = 0; d < dims; ++d) {
-          const AxisParts& axis = source.axis(image.source_dims[d]);
-          pieces.push_back(
-              image_pieces(target.axis(d), image, d, wanted.families[d], wanted.box.lower[d], wanted.box.upper[d]));
-          std::set<Index> parts;
-          for (const AxisPiece& piece : pieces[d])
-            if (piece.kind == AxisPieceKind::given)
-              for (const Index part : parts_giving(axis, piece.want)) parts.insert(part);
-          std::vector<AxisEntry>& entries = group.axes.emplace_back();
-          for (const Index part : parts)
-            if (std::vector<Run> runs = runs_from(axis, part, pieces[d]); !runs.empty())
-              entries.push_back({part, std::move(runs)});
-        }
-        append_fills(target_slot, pieces, plan_.fills_after);
-        if (group.combinations() == 0) continue;
-        Indices counts;
-        for (const auto& entries : group.axes) counts.push_back(Index(entries.size()));
-        for_each_coordinate(counts, [&](const Indices& at) {
-          Place from{.coordinates = Indices::filled(dims, 0)};
-          for (int d = 0; d < dims; ++d) from.coordinates[group.source_dims[d]] = group.axes[d][at[d]].peer;
-          group.peers.push_back(source.grid().rank_of(from));
+        for_each_product(target_slot, wanted, image, [&](const std::vector<std::vector<AxisPiece>>& pieces) {
+          TransferGroup group = group_of(target_slot, image);
+          for (int d = 0; d < dims; ++d) {
+            const AxisParts& axis = source.axis(image.source_dims[d]);
+            std::set<Index> parts;
+            for (const AxisPiece& piece : pieces[d])
+              if (piece.kind == AxisPieceKind::given)
+                for (const Index part : parts_giving(axis, piece.want)) parts.insert(part);
+            std::vector<AxisEntry>& entries = group.axes.emplace_back();
+            for (const Index part : parts)
+              if (std::vector<Run> runs = runs_from(axis, part, pieces[d]); !runs.empty())
+                entries.push_back({part, std::move(runs)});
+          }
+          append_fills(target_slot, pieces, plan_.fills_after);
+          if (group.combinations() == 0) return;
+          Indices counts;
+          for (const auto& entries : group.axes) counts.push_back(Index(entries.size()));
+          for_each_coordinate(counts, [&](const Indices& at) {
+            Place from{.coordinates = Indices::filled(dims, 0)};
+            for (int d = 0; d < dims; ++d) from.coordinates[group.source_dims[d]] = group.axes[d][at[d]].peer;
+            group.peers.push_back(source.grid().rank_of(from));
+          });
+          plan_.receives.push_back(std::move(group));
         });
-        plan_.receives.push_back(std::move(group));
       }
+    }
+  }
+
+  /// Calls f with what an image gives to a wanted box, one list of pieces for each dimension: as one product, or as one
+  /// for each box of the cells that are asked for.
+  void for_each_product(int target_slot, const WantedBox& wanted, const Image& image,
+                        FunctionRef<void(const std::vector<std::vector<AxisPiece>>&)> f) const {
+    const Distribution& target = array(target_slot);
+    std::vector<std::vector<AxisPiece>> pieces;
+    for (int d = 0; d < target.dims(); ++d)
+      pieces.push_back(
+          image_pieces(target.axis(d), image, d, wanted.families[d], wanted.box.lower[d], wanted.box.upper[d]));
+    if (options_.cells.empty()) return f(pieces);
+    std::vector<std::vector<AxisPiece>> cut(pieces.size());
+    for (const Box& cells : options_.cells[target_slot]) {
+      for (int d = 0; d < target.dims(); ++d) cut[d] = cut_pieces(pieces[d], target.extents()[d], cells[d]);
+      f(cut);
     }
   }
 
@@ -294,18 +370,17 @@ class HaloPlanner {
           const Distribution& source = array(image.source_slot);
           const std::optional<Place> me = source.grid().place_of(plan_.rank);
           if (!me) continue;
-          TransferGroup group = group_of(target_slot, image);
-          for (int d = 0; d < dims; ++d) {
-            const int e = image.source_dims[d];
-            std::vector<Run> runs = runs_from(
-                source.axis(e), me->coordinates[e],
-                image_pieces(target.axis(d), image, d, wanted.families[d], wanted.box.lower[d], wanted.box.upper[d]));
-            if (runs.empty()) break;
-            group.axes.push_back({{me->coordinates[e], std::move(runs)}});
-          }
-          if (int(group.axes.size()) != dims) continue;
-          group.peers.push_back(target.grid().rank_at(ordinal));
-          plan_.sends.push_back(std::move(group));
+          for_each_product(target_slot, wanted, image, [&](const std::vector<std::vector<AxisPiece>>& pieces) {
+            TransferGroup group = group_of(target_slot, image);
+            for (int d = 0; d < dims; ++d) {
+              const int e = image.source_dims[d];
+              std::vector<Run> runs = runs_from(source.axis(e), me->coordinates[e], pieces[d]);
+              if (runs.empty()) return;
+              group.axes.push_back({{me->coordinates[e], std::move(runs)}});
+            }
+            group.peers.push_back(target.grid().rank_at(ordinal));
+            plan_.sends.push_back(std::move(group));
+          });
         }
       }
     }
@@ -330,6 +405,8 @@ Image plain_image(int slot, int dims) {
 
 TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options) {
   std::vector<const ArraySpec*> slots;
+  if (!options.cells.empty() && options.cells.size() != fields.size())
+    throw_error(ErrorCode::invalid_use, "cells of {} arrays for the halo of {}", options.cells.size(), fields.size());
   for (const ArraySpec& field : fields) {
     slots.push_back(&field);
     if (!field.distribution.is_indexed()) check_options(field.distribution, options);
@@ -347,6 +424,9 @@ TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloO
 
 TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
                        const TiledHaloOptions& options) {
+  if (!options.cells.empty())
+    throw_error(ErrorCode::unsupported, "the halo of {} tiles is not cut to cells of {} arrays", tiling.tiles(),
+                options.cells.size());
   const int tiles = tiling.tiles();
   const int tile_dims = tiling.dims();
   std::vector<const ArraySpec*> slots;

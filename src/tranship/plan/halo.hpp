@@ -29,6 +29,10 @@ struct HaloOptions {
   /// Overlap cells to fill per dimension, at most what is stored; empty: all.
   Indices depth_low = {};
   Indices depth_high = {};
+  /// Of each array, disjoint boxes: only ghosts of these global cells are filled (of an indexed array: of these ids, in
+  /// one dimension). A ghost beyond a toroidal edge is one of the cell that it wraps to, beyond another edge of the
+  /// cell at that edge. Empty: all ghosts of all arrays. The same on all ranks.
+  std::vector<std::vector<Box>> cells = {};
 };
 
 /// The halo of several arrays at once (slots in the order given): what goes from one rank to another is one message.
