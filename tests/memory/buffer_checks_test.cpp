@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Timing, BufferChecks,
                          });
 
 TEST_P(BufferChecks, correct_use_finds_nothing) {
-  for (const Checks checks : {Checks::poison, Checks::checksums}) {
+  for (const Checks checks : {Checks::poison, Checks::checksums, Checks::guard}) {
     Buffer b = buffer(checks);
     fill(b, Device::host(), 0, n);
     fill(b, gpu, 0, n);

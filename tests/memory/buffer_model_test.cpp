@@ -332,8 +332,8 @@ TEST(BufferModel, random_long_sequences_are_right) {
       op.upper = op.lower + 1 + int(random() % std::uint64_t(cell_count - op.lower));
       ops.push_back(op);
     }
-    const Checks checks[] = {Checks::none, Checks::none, Checks::poison, Checks::checksums};
-    expect_right(ops, random() % 2 ? FakeTiming::deferred : FakeTiming::eager, seed, checks[random() % 4]);
+    const Checks checks[] = {Checks::none, Checks::none, Checks::poison, Checks::checksums, Checks::guard};
+    expect_right(ops, random() % 2 ? FakeTiming::deferred : FakeTiming::eager, seed, checks[random() % 5]);
     if (HasFailure() || seed_given) return;
   }
 }

@@ -364,7 +364,10 @@ TEST_P(BufferOn, what_was_written_elsewhere_is_not_read) {
   }
   { const Lease lease = b.read({.device = gpu, .region = Region::interval(5, n)}); }
   const std::int64_t bytes = ledger_.sums().bytes;
-  { const Lease lease = b.write({.region = part}); }
+  {
+    Lease lease = b.write({.region = part});
+    set(lease, 2, 5, 1);
+  }
   EXPECT_EQ(ledger_.sums().bytes, bytes);
   values(b, gpu);
   EXPECT_EQ(ledger_.sums().bytes - bytes, 3 * 8);
@@ -372,7 +375,10 @@ TEST_P(BufferOn, what_was_written_elsewhere_is_not_read) {
 
 TEST_P(BufferOn, the_cause_of_a_copy_can_be_given) {
   Buffer b = buffer();
-  { const Lease lease = b.write({.cause = Cause::halo}); }
+  {
+    Lease lease = b.write({.cause = Cause::halo});
+    set(lease, 0, n, 1);
+  }
   values(b, gpu);
   EXPECT_EQ(ledger_.sums(Cause::halo).bytes, whole_bytes);
   const Lease lease = b.read({.device = other_gpu, .cause = Cause::export_});
@@ -531,7 +537,10 @@ TEST(Buffer, threads_work_on_regions_of_their_own) {
 TEST(Buffer, two_devices_with_one_memory_have_one_copy) {
   Devices devices({.fake = {.count = 2, .memory_of = {-1, 0}}});
   Buffer b(ElementType::f64, {n}, {.devices = &devices});
-  { Lease lease = b.write({.device = gpu}); }
+  {
+    Lease lease = b.write({.device = gpu});
+    std::fill_n(lease.data<double>(), n, 1.0);
+  }
   const Lease lease = b.read({.device = other_gpu});
   EXPECT_EQ(devices.ledger().sums().copies, 0);
 }

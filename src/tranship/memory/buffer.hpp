@@ -47,10 +47,15 @@ enum class Residency : std::uint8_t {
 
 /// What is looked for beyond leases that conflict. Everything but `none` waits for devices at every lease.
 enum class Checks : std::uint8_t {
-  by_environment,  ///< as the variable TRANSHIP_CHECKS says: none, poison, checksums; none without it
+  by_environment,  ///< as the variable TRANSHIP_CHECKS says: none, poison, checksums, guard; none without it
   none,
   poison,     ///< stale copies, and what a write lease has opened, hold NaNs or 0xdead; what stays so was never written
   checksums,  ///< the same, and copies are compared: writes without a lease, and writes under a lease to read
+  /// The same, and host code that touches a copy on the host without a lease, or writes one under leases to read, is
+  /// told on stderr which leases are broken, and ends by SIGSEGV. For that the copy has pages of its own, and its
+  /// leases open and close all of them, whatever their regions. Foreign memory is not guarded. The first such buffer
+  /// installs a handler that passes on what is not its own; one that is installed later must do so, too.
+  guard,
 };
 
 struct BufferOptions {

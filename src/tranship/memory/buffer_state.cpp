@@ -21,7 +21,8 @@ Checks checks_of_environment() {
     if (word == "none" || word.empty()) return Checks::none;
     if (word == "poison") return Checks::poison;
     if (word == "checksums") return Checks::checksums;
-    throw_error(ErrorCode::bad_text, "TRANSHIP_CHECKS is '{}'; it must be none, poison or checksums", word);
+    if (word == "guard") return Checks::guard;
+    throw_error(ErrorCode::bad_text, "TRANSHIP_CHECKS is '{}'; it must be none, poison, checksums or guard", word);
   }();
   return checks;
 }
@@ -33,6 +34,7 @@ void wait_for(Stream& stream, const std::vector<Event>& events) {
 }  // namespace
 
 Storage::~Storage() {
+  guard.reset();
   if (pool) pool->free(block, uses_);
 }
 
@@ -249,9 +251,17 @@ std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
   auto storage = std::make_shared<Storage>();
   if (size_bytes == 0) return storage;
   Pool& pool = devices.pool(memory);
-  storage->block = allocate(memory, std::size_t(span_bytes));
+  const bool is_guarded = watch && watch->guards(memory);
+  const auto bytes = std::size_t(span_bytes);
+  storage->block = allocate(memory, is_guarded ? Guard::room_bytes(bytes) : bytes);
   storage->pool = &pool;
-  storage->data = static_cast<std::byte*>(storage->block.memory) - lowest_bytes;
+  void* lowest = storage->block.memory;
+  if (is_guarded) {
+    storage->guard =
+        std::make_unique<Guard>(lowest, bytes, tranship::size_bytes(type), options.name, devices.device_of(memory));
+    lowest = storage->guard->data();
+  }
+  storage->data = static_cast<std::byte*>(lowest) - lowest_bytes;
   return storage;
 }
 
@@ -328,6 +338,7 @@ void BufferState::make_writable(const Request& request, const Region& overwritte
   const std::shared_ptr<Storage> old = copy_here, fresh = new_storage(memory);
   record.begin_ns = now_ns();
   Event over;
+  const OwnAccess from_old(old->guard.get()), to_fresh(fresh->guard.get());
   for (const Box& box : moved.boxes())
     over =
         copy(box, {memory, old->data, false}, {memory, fresh->data, false}, events_before(memory, Intent::read, box));
@@ -481,7 +492,10 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
     bytes += record.bytes;
     record.begin_ns = begin_ns;
   }
-  for (const Step& step : steps) carry_out(step, request);
+  {
+    const Watch::OwnWork own(watch.get());
+    for (const Step& step : steps) carry_out(step, request);
+  }
   spend(bytes);
   note_copies(std::move(records), request.memory);
   if (watch) watch->remember(request.memory);

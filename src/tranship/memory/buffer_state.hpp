@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <tranship/memory/cell_state.hpp>
+#include <tranship/memory/guard.hpp>
 #include <tranship/memory/watch.hpp>
 
 namespace tranship::detail {
@@ -22,6 +23,7 @@ struct Storage {
   Pool* pool = nullptr;  ///< none: foreign memory
   PoolBlock block;
   void* data = nullptr;
+  std::unique_ptr<Guard> guard;  ///< none: anybody can touch it
   std::shared_ptr<void> owner;
   /// Another buffer has held it, too: its uses are unknown to the cells of this one.
   std::atomic<bool> was_shared = false;

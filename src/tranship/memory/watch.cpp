@@ -41,8 +41,36 @@ Watch::Watch(BufferState& buffer, Checks checks)
       copies_(buffer.copies.size()),
       last_closed_(buffer.copies.size(), CallSite{"", 0}) {}
 
+bool Watch::guards(MemoryId memory) const {
+  return checks_ >= Checks::guard && buffer_.devices.driver(memory).is_host_memory();
+}
+
+Guard* Watch::guard_of(MemoryId memory) const {
+  return buffer_.copies[memory] ? buffer_.copies[memory]->guard.get() : nullptr;
+}
+
+Watch::OwnWork::OwnWork(const Watch* watch) : watch_(watch) {
+  if (!watch) return;
+  for (MemoryId memory = 0; memory < MemoryId(watch->buffer_.copies.size()); ++memory)
+    opened_.push_back(std::make_unique<OwnAccess>(watch->guard_of(memory)));
+}
+
+Watch::OwnWork::~OwnWork() {
+  for (MemoryId memory = 0; memory < MemoryId(opened_.size()); ++memory) {
+    if (!watch_->guard_of(memory)) continue;
+    try {
+      for (const Event& event : watch_->buffer_.events_before(memory, Intent::write, watch_->buffer_.whole))
+        finish(event, Deadline::after_ns(device_timeout_ns));
+    } catch (const Error&) {
+      // For good: work that may still touch the pages must find them open.
+      watch_->guard_of(memory)->open();
+    }
+  }
+}
+
 template <class F>
 void Watch::at_once(MemoryId memory, F f) const {
+  const OwnAccess access(guard_of(memory));
   Stream& stream = buffer_.devices.copy_stream(memory);
   for (const Event& event : buffer_.events_before(memory, Intent::write, buffer_.whole)) stream.wait(event);
   run_on(stream, f);
@@ -110,8 +138,9 @@ void Watch::before_use(MemoryId memory, Intent intent, CallSite where) {
 void Watch::opened(int slot) {
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const Region& region = buffer_.region_of(lease);
+  if (Guard* const guard = guard_of(lease.memory)) guard->open(lease.intent, lease.where);
   if (lease.intent == Intent::write) fill(lease.memory, region);
-  if (checks_ != Checks::checksums) return;
+  if (checks_ < Checks::checksums) return;
   lent_.resize(buffer_.leases.size());
   if (lease.intent == Intent::read) lent_[slot] = sum_of(lease.memory, region);
 }
@@ -127,7 +156,7 @@ void Watch::closing(int slot, Stream& stream) {
                            buffer_.options.name, tranship::to_string(region),
                            tranship::to_string(buffer_.devices.device_of(lease.memory)), to_string(lease.where), left,
                            region.count());
-  if (checks_ == Checks::checksums && lease.intent == Intent::read && sum_of(lease.memory, region) != lent_[slot])
+  if (checks_ >= Checks::checksums && lease.intent == Intent::read && sum_of(lease.memory, region) != lent_[slot])
     found_ = fmt::format("buffer '{}': {} on {} was written under the lease to read of {}", buffer_.options.name,
                          tranship::to_string(region), tranship::to_string(buffer_.devices.device_of(lease.memory)),
                          to_string(lease.where));
@@ -145,6 +174,16 @@ void Watch::closed(MemoryId memory, const Region& region, Intent intent) {
       if (!buffer_.open_lease_on(other)) remember(other);
     }
   if (!buffer_.open_lease_on(memory)) remember(memory);
+  close_pages(memory, intent);
+}
+
+void Watch::close_pages(MemoryId memory, Intent intent) {
+  const CallSite where = last_closed_[memory];
+  if (Guard* const guard = guard_of(memory)) guard->close(intent, where);
+  if (intent == Intent::read) return;
+  for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other)
+    if (Guard* const guard = other == memory ? nullptr : guard_of(other))
+      guard->written_elsewhere(buffer_.devices.device_of(memory), where);
 }
 
 void Watch::forget(MemoryId memory) {
@@ -152,7 +191,7 @@ void Watch::forget(MemoryId memory) {
 }
 
 void Watch::remember(MemoryId memory) {
-  if (checks_ == Checks::checksums) copies_[memory] = {true, sum_of(memory, buffer_.whole)};
+  if (checks_ >= Checks::checksums) copies_[memory] = {true, sum_of(memory, buffer_.whole)};
 }
 
 void Watch::report() {

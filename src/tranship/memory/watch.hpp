@@ -2,10 +2,11 @@
 //
 // What it writes: poison (of floats a NaN) into copies that have become stale and into what a write lease has opened.
 // What it remembers: a checksum of each copy while no lease is open on it, and of each region that is leased to be
-// read.
+// read. What it closes: the pages of copies on the host, see guard.hpp.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 namespace tranship::detail {
 
 struct BufferState;
+class Guard;
+class OwnAccess;
 
 /// The element that stands for "nobody has written this"; 16 bytes at most, repeated for wider ones.
 struct Poison {
@@ -41,6 +44,21 @@ class Watch {
   void remember(MemoryId memory);
   /// Throws what has been found when nobody could be told.
   void report();
+  /// Whether copies in a memory are to have a Guard.
+  bool guards(MemoryId memory) const;
+
+  /// While one exists, the library's own work may touch all copies; its end waits for that work. Null: nothing happens.
+  class OwnWork {
+   public:
+    explicit OwnWork(const Watch* watch);
+    ~OwnWork();
+    OwnWork(const OwnWork&) = delete;
+    OwnWork& operator=(const OwnWork&) = delete;
+
+   private:
+    const Watch* watch_;
+    std::vector<std::unique_ptr<OwnAccess>> opened_;
+  };
 
  private:
   struct Seen {
@@ -50,6 +68,8 @@ class Watch {
   std::uint64_t sum_of(MemoryId memory, const Region& region) const;
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
+  Guard* guard_of(MemoryId memory) const;
+  void close_pages(MemoryId memory, Intent intent);
   template <class F>
   void at_once(MemoryId memory, F f) const;
 
