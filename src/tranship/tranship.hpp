@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tranship/array/array.hpp>
+#include <tranship/array/ghosts.hpp>
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/base/error.hpp>

@@ -4,6 +4,7 @@
 #include <complex>
 #include <type_traits>
 
+#include <tranship/array/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 
 namespace tranship {
@@ -28,14 +29,15 @@ class Array {
  public:
   /// Allocates this rank's part, zeroed. Throws `invalid_use` when the grid needs more ranks than the world has. Not
   /// collective.
-  Array(World& world, Distribution distribution)
-      : ref_(allocate_array(world, {element_type_of<T>, std::move(distribution)})) {}
+  Array(World& world, Distribution distribution, const BufferOptions& options = {.name = "array"})
+      : ref_(allocate_array(world, {element_type_of<T>, std::move(distribution)}, options)) {}
   /// Foreign memory, laid out as `distribution.storage(world.rank())` says; it must outlive all exchanges.
-  Array(World& world, Distribution distribution, T* memory)
-      : ref_(wrap_array(world, {element_type_of<T>, std::move(distribution)}, memory)) {}
+  Array(World& world, Distribution distribution, T* memory, const BufferOptions& options = {.name = "array"})
+      : ref_(wrap_array(world, {element_type_of<T>, std::move(distribution)}, memory, nullptr, options)) {}
   /// Foreign memory in any layout; of split complex arrays the view has both planes.
-  Array(World& world, Distribution distribution, const StridedView& view)
-      : ref_(wrap_array(world, {element_type_of<T>, std::move(distribution)}, view)) {}
+  Array(World& world, Distribution distribution, const StridedView& view,
+        const BufferOptions& options = {.name = "array"})
+      : ref_(wrap_array(world, {element_type_of<T>, std::move(distribution)}, view, options)) {}
 
   const Distribution& distribution() const noexcept { return ref_.spec->distribution; }
   World& world() const noexcept { return *ref_.world; }
@@ -44,7 +46,42 @@ class Array {
   const ArrayRef& ref() const noexcept { return ref_; }
   operator const ArrayRef&() const noexcept { return ref_; }
 
-  /// First element; null when this rank holds nothing. Not for split complex arrays.
+  // Leases: the array on devices, and ghosts that fetch themselves. Collective: all ranks open the same leases, in the
+  // same order, each on a device of its choice. What a lease needs is exchanged and copied, and nothing else: a read of
+  // ghosts exchanges those that are stale, straight to the memory that asks; reading owned cells exchanges nothing.
+  // From the first lease on, the pointers below see the host's copy only, and nobody sees what they write.
+  //
+  // Lease::view() is of the local array. Throw as Buffer's, `invalid_use` for regions and depths that are not there,
+  // and as exchanges do.
+  Lease read(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+    return ref_.coherence->open(Intent::read, Combine::sum, access, where);
+  }
+  /// Ghosts that are written are taken to hold what their owners hold; the others become stale.
+  Lease write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+    return ref_.coherence->open(Intent::write, Combine::sum, access, where);
+  }
+  Lease read_write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+    return ref_.coherence->open(Intent::read_write, Combine::sum, access, where);
+  }
+  /// Of ghosts: what is combined there is for the owner, who gets it when somebody next needs the value: from all
+  /// ranks, in their order, so that sums of floats are always the same. Ghosts begin with the element that changes
+  /// nothing.
+  Lease accumulate(Combine combine, const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+    return ref_.coherence->open(Intent::accumulate, combine, access, where);
+  }
+  /// Where the cells of such a lease lie in this rank's local array.
+  Region local_region(const ArrayAccess& access = {}) const { return ref_.coherence->local_region(access); }
+  /// What opening such a lease would exchange and copy, on this rank. Changes nothing.
+  std::string explain(Intent intent = Intent::read, const ArrayAccess& access = {},
+                      CallSite where = CallSite::here()) const {
+    return ref_.coherence->explain(intent, access, where);
+  }
+  /// What leases of this array have exchanged on this rank.
+  GhostCounts ghost_counts() const noexcept { return ref_.coherence->counts(); }
+  /// This rank's part on all devices. Reading from it exchanges nothing, and refuses ghosts that are stale.
+  const Buffer& buffer() const { return ref_.coherence->buffer(); }
+
+  /// First element on the host; null when this rank holds nothing. Not for split complex arrays.
   T* data() const noexcept { return static_cast<T*>(ref_.view.data); }
 
   /// A local element by its local indices. Not for split complex arrays: use get and put.

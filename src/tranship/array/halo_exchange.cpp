@@ -3,12 +3,6 @@
 namespace tranship {
 namespace {
 
-std::vector<StridedView> views(const std::vector<ArrayRef>& arrays) {
-  std::vector<StridedView> out;
-  for (const ArrayRef& array : arrays) out.push_back(array.view);
-  return out;
-}
-
 std::vector<ArrayRef> arrays_of(const std::vector<TiledArray>& fields) {
   std::vector<ArrayRef> out;
   for (const TiledArray& field : fields) out.insert(out.end(), field.tiles.begin(), field.tiles.end());
@@ -42,11 +36,10 @@ TransferPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields
 
 HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo, HaloDirection direction,
                            ExchangeOptions options)
-    : KeptArrays{arrays}, Exchange(common_world(arrays), plan_of(arrays, halo, direction), views(arrays), options) {}
+    : ArrayExchange(arrays, plan_of(arrays, halo, direction), options) {}
 
 HaloExchange::HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
                            HaloDirection direction, ExchangeOptions options)
-    : KeptArrays{arrays_of(fields)},
-      Exchange(common_world(kept), plan_of(tiling, fields, halo, direction), views(kept), options) {}
+    : ArrayExchange(arrays_of(fields), plan_of(tiling, fields, halo, direction), options) {}
 
 }  // namespace tranship

@@ -3,9 +3,8 @@
 
 #include <vector>
 
-#include <tranship/array/local_array.hpp>
+#include <tranship/array/array_exchange.hpp>
 #include <tranship/plan/halo.hpp>
-#include <tranship/run/exchange.hpp>
 
 namespace tranship {
 
@@ -21,7 +20,7 @@ struct TiledArray {
   std::vector<int> tile_dims;
 };
 
-class HaloExchange : private KeptArrays, public Exchange {
+class HaloExchange : public ArrayExchange {
  public:
   /// Collective over the world of the arrays, which must be one. The arrays may differ in type and layout. Throws as
   /// plan_halo and Exchange do.

@@ -1,5 +1,6 @@
 #include <cstring>
 
+#include <tranship/array/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/host_device.hpp>
@@ -31,6 +32,14 @@ StridedView view_of(const ArraySpec& spec, const Storage& storage, void* data, v
           .imaginary = split ? first(imaginary) : nullptr};
 }
 
+ArrayRef array_of(World& world, ArraySpec spec, const StridedView& view, std::shared_ptr<void> memory,
+                  const BufferOptions& options) {
+  ArrayRef out{.world = &world, .spec = {}, .view = view, .memory = std::move(memory), .coherence = {}};
+  out.spec = std::make_shared<const ArraySpec>(std::move(spec));
+  out.coherence = std::make_shared<Coherence>(world, out.spec, view, out.memory, options);
+  return out;
+}
+
 }  // namespace
 
 World& common_world(const std::vector<ArrayRef>& arrays) {
@@ -46,26 +55,31 @@ World& common_world(const std::vector<ArrayRef>& arrays) {
   return *arrays[0].world;
 }
 
-ArrayRef allocate_array(World& world, ArraySpec spec) {
+std::vector<Coherence*> coherence_of(const std::vector<ArrayRef>& arrays) {
+  std::vector<Coherence*> out;
+  for (const ArrayRef& array : arrays) out.push_back(array.coherence.get());
+  return out;
+}
+
+ArrayRef allocate_array(World& world, ArraySpec spec, const BufferOptions& options) {
   check_world(world, spec);
   const Storage storage = spec.distribution.storage(world.rank());
   const Index bytes = checked_multiply(storage.elements, size_bytes(spec.type));
-  ArrayRef out{.world = &world, .spec = nullptr, .view = {}, .memory = nullptr};
+  std::shared_ptr<void> memory;
   if (bytes > 0) {
     void* data = allocate_on_host(std::size_t(bytes));
     if (!data)
       throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its part of an array", world.rank(), bytes);
-    out.memory = std::shared_ptr<void>(data, free_on_host);
+    memory = std::shared_ptr<void>(data, free_on_host);
     std::memset(data, 0, std::size_t(bytes));
   }
   // Split complex: the plane of imaginary parts is the second half.
-  std::byte* base = static_cast<std::byte*>(out.memory.get());
-  out.view = view_of(spec, storage, base, base ? base + bytes / 2 : nullptr);
-  out.spec = std::make_shared<const ArraySpec>(std::move(spec));
-  return out;
+  std::byte* base = static_cast<std::byte*>(memory.get());
+  const StridedView view = view_of(spec, storage, base, base ? base + bytes / 2 : nullptr);
+  return array_of(world, std::move(spec), view, std::move(memory), options);
 }
 
-ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary) {
+ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary, const BufferOptions& options) {
   check_world(world, spec);
   const Storage storage = spec.distribution.storage(world.rank());
   if (storage.elements > 0 && !data)
@@ -75,10 +89,10 @@ ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary) {
     throw_error(ErrorCode::invalid_use, "rank {} wraps 1 plane for a part of split complex numbers, which needs 2",
                 world.rank());
   const StridedView view = view_of(spec, storage, data, imaginary);
-  return {.world = &world, .spec = std::make_shared<const ArraySpec>(std::move(spec)), .view = view, .memory = nullptr};
+  return array_of(world, std::move(spec), view, nullptr, options);
 }
 
-ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view) {
+ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view, const BufferOptions& options) {
   check_world(world, spec);
   const Indices extents = spec.distribution.local_extents(world.rank());
   if (!(view.extents == extents))
@@ -96,7 +110,7 @@ ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view) {
   if (!view.data && checked_product(view.extents) > 0)
     throw_error(ErrorCode::invalid_use, "a view of {} elements without memory (rank {})", checked_product(view.extents),
                 world.rank());
-  return {.world = &world, .spec = std::make_shared<const ArraySpec>(std::move(spec)), .view = view, .memory = nullptr};
+  return array_of(world, std::move(spec), view, nullptr, options);
 }
 
 void for_each_stored(const Distribution& distribution, Rank rank,

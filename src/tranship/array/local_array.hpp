@@ -7,35 +7,36 @@
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/layout/distribution.hpp>
+#include <tranship/memory/buffer.hpp>
 
 namespace tranship {
 
-/// A distributed array as plans and exchanges see it: who runs it, how it is laid out, where this rank's part lies.
-/// Copies share what they point to, and own nothing but the memory that allocate_array made.
+class Coherence;
+
+/// A distributed array as plans and exchanges see it: who runs it, how it is laid out, where this rank's part lies on
+/// the host, and what is known of its copies elsewhere. Copies share what they point to.
 struct ArrayRef {
   World* world = nullptr;
   std::shared_ptr<const ArraySpec> spec;
   StridedView view;
-  std::shared_ptr<void> memory;
-};
-
-/// A first base of what runs exchanges: as bases go in reverse order, the memory outlives the exchange.
-struct KeptArrays {
-  std::vector<ArrayRef> kept;
+  std::shared_ptr<void> memory;  ///< that allocate_array made
+  std::shared_ptr<Coherence> coherence;
 };
 
 /// The world that all these arrays belong to. Throws `invalid_use` when there is none, or more than one.
 World& common_world(const std::vector<ArrayRef>& arrays);
+std::vector<Coherence*> coherence_of(const std::vector<ArrayRef>& arrays);
 
 /// Memory for this rank's part, zeroed, aligned to 64 bytes, laid out as Distribution::storage says. Throws
 /// `invalid_use` when the grid needs more ranks than the world has (so do the next two), `no_memory`.
-ArrayRef allocate_array(World& world, ArraySpec spec);
+ArrayRef allocate_array(World& world, ArraySpec spec, const BufferOptions& options = {});
 /// Foreign memory with the layout that Distribution::storage says: `data` points to the start of the allocation (of
 /// split complex arrays to the plane of real parts, `imaginary` to the other). Throws `invalid_use` when there is none.
-ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary = nullptr);
+ArrayRef wrap_array(World& world, ArraySpec spec, void* data, void* imaginary = nullptr,
+                    const BufferOptions& options = {});
 /// Foreign memory with strides of its own. Throws `mismatch` unless its extents are the local extents and its type is
 /// the array's, `invalid_use` when it is no view of so many elements.
-ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view);
+ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view, const BufferOptions& options = {});
 
 /// Calls `f(local, cell)` for every element of the rank's local array that it owns, in row-major order of local
 /// indices.

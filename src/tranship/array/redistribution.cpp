@@ -30,12 +30,10 @@ Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, E
 
 Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan,
                                ExchangeOptions options)
-    : KeptArrays{{source, target}},
-      Exchange(common_world(kept), checked(std::move(plan), kept), {source.view, target.view}, options) {}
+    : ArrayExchange({source, target}, checked(std::move(plan), {source, target}), options) {}
 
 RedistributionAdjoint::RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
                                              const RedistributionOptions& plan)
-    : KeptArrays{{source, target}},
-      Exchange(common_world(kept), adjoint(plan_of(source, target, plan)), {source.view, target.view}, options) {}
+    : ArrayExchange({source, target}, adjoint(plan_of(source, target, plan)), options) {}
 
 }  // namespace tranship

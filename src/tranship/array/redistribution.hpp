@@ -1,14 +1,13 @@
 // Redistribution: describe two arrays, plan once, run as often as you like.
 #pragma once
 
-#include <tranship/array/local_array.hpp>
+#include <tranship/array/array_exchange.hpp>
 #include <tranship/plan/redistribution.hpp>
-#include <tranship/run/exchange.hpp>
 
 namespace tranship {
 
 /// Moves an array from one distribution to another. Every stored cell of the target is filled, overlap included.
-class Redistribution : private KeptArrays, public Exchange {
+class Redistribution : public ArrayExchange {
  public:
   /// Collective over the world of both arrays, which must be one. Throws as plan_redistribution and Exchange do.
   Redistribution(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options = {},
@@ -19,7 +18,7 @@ class Redistribution : private KeptArrays, public Exchange {
 
 /// The adjoint (transpose) of a redistribution: adds every stored cell of `target` to the cell of `source` that it was
 /// read from. Adds to what is there: zero `source` first for the adjoint alone.
-class RedistributionAdjoint : private KeptArrays, public Exchange {
+class RedistributionAdjoint : public ArrayExchange {
  public:
   /// As Redistribution. Throws `invalid_use` for elements that cannot be added.
   RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options = {},

@@ -1,0 +1,152 @@
+#include <algorithm>
+
+#include <tranship/array/coherence.hpp>
+#include <tranship/array/ghost_exchange.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/plan/halo.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr std::size_t planned_max = 32;
+
+/// One plan for all; the slots of each follow those of the one before.
+TransferPlan joined(std::vector<TransferPlan> plans) {
+  TransferPlan out = std::move(plans[0]);
+  for (std::size_t i = 1; i < plans.size(); ++i) {
+    TransferPlan& plan = plans[i];
+    const int slots = int(out.slots.size());
+    const auto append = [&](auto& to, auto& from, auto... slot_members) {
+      for (auto& one : from) {
+        ((one.*slot_members += slots), ...);
+        to.push_back(std::move(one));
+      }
+    };
+    append(out.receives, plan.receives, &TransferGroup::source_slot, &TransferGroup::target_slot);
+    append(out.sends, plan.sends, &TransferGroup::source_slot, &TransferGroup::target_slot);
+    append(out.indexed_receives, plan.indexed_receives, &IndexedTransfer::source_slot, &IndexedTransfer::target_slot);
+    append(out.indexed_sends, plan.indexed_sends, &IndexedTransfer::source_slot, &IndexedTransfer::target_slot);
+    append(out.fills_before, plan.fills_before, &LocalFill::slot);
+    append(out.fills_after, plan.fills_after, &LocalFill::slot);
+    append(out.slots, plan.slots);
+  }
+  return out;
+}
+
+}  // namespace
+
+GhostExchange::GhostExchange(World& world, std::vector<Coherence*> arrays, ExchangeOptions options)
+    : world_(world), arrays_(std::move(arrays)), options_(options) {}
+
+TransferPlan GhostExchange::plan_of(const std::optional<Combine>& combine, const std::vector<Part>& parts) const {
+  std::vector<TransferPlan> plans;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    HaloOptions halo = halo_to_depth(arrays_[i]->spec(), parts[i].depth);
+    halo.cells = {{parts[i].cells.boxes().begin(), parts[i].cells.boxes().end()}};
+    plans.push_back(plan_halo({&arrays_[i]->spec(), 1}, world_.rank(), halo));
+  }
+  TransferPlan plan = joined(std::move(plans));
+  if (!combine) return plan;
+  if (*combine != Combine::sum)
+    throw_error(ErrorCode::unsupported, "a {} of what ghosts hold into their owners", name_of(*combine));
+  return adjoint(plan);
+}
+
+void GhostExchange::check_idle(const char* what, CallSite where) const {
+  if (!in_flight_.empty())
+    throw_error(ErrorCode::invalid_use, "{} at {}: an exchange of the same ghosts is in flight since {}", what,
+                to_string(where), to_string(since_));
+}
+
+void GhostExchange::begin(std::optional<Combine> combine, std::vector<Part> parts, CallSite where) {
+  auto known = std::find_if(planned_.begin(), planned_.end(),
+                            [&](const Planned& p) { return p.combine == combine && p.parts == parts; });
+  if (known == planned_.end()) {
+    if (planned_.size() >= planned_max) planned_.pop_back();
+    TransferPlan plan = plan_of(combine, parts);
+    planned_.push_front({combine, std::move(parts), LeasedExchange(world_, std::move(plan), arrays_, options_)});
+  } else {
+    planned_.splice(planned_.begin(), planned_, known);
+  }
+  LeasedExchange& exchange = planned_.front().exchange;
+  exchange.start(where);
+  in_flight_.push_back(&planned_.front());
+  since_ = where;
+  ++counts_.exchanges;
+  const TransferPlan& plan = exchange.plan();
+  plan.for_each_receive([&](const Transfer& one) { counts_.cells_received += one.cells(); });
+  plan.for_each_send([&](const Transfer& one) { counts_.cells_sent += one.cells(); });
+  for (const IndexedTransfer& list : plan.indexed_receives)
+    counts_.cells_received += Index(list.target_cells.size()) * list.inner;
+  for (const IndexedTransfer& list : plan.indexed_sends)
+    counts_.cells_sent += Index(list.source_cells.size()) * list.inner;
+}
+
+void GhostExchange::begin_broadcast(const std::optional<Region>& region, Index depth, CallSite where) {
+  check_idle("a broadcast", where);
+  std::vector<Part> parts;
+  bool any = false;
+  for (Coherence* array : arrays_) {
+    array->buffer();
+    const Coherence::Scope scope = array->scope_of(region, depth);
+    parts.push_back({scope.depth, array->stale(scope)});
+    any |= !parts.back().cells.empty();
+  }
+  if (!any) return;
+  for (std::size_t i = 0; i < arrays_.size(); ++i)
+    if (arrays_[i]->pending(parts[i].cells).size() > 0)
+      throw_error(ErrorCode::invalid_use,
+                  "a broadcast of array '{}' at {}: its ghosts hold values that owners have yet to get",
+                  arrays_[i]->buffer().name(), to_string(where));
+  begin(std::nullopt, parts, where);
+  for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_fresh(parts[i].cells, parts[i].depth);
+}
+
+void GhostExchange::begin_reduce(const std::optional<Region>& region, Index above, CallSite where) {
+  check_idle("a reduction", where);
+  // One exchange for each depth and combination, of all arrays that have it.
+  struct Round {
+    GhostState state;
+    std::vector<Part> parts;
+  };
+  std::vector<Round> rounds;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    arrays_[i]->buffer();
+    const Coherence::Scope scope = arrays_[i]->scope_of(region, all_depths);
+    for (const Coherence::Pending& one : arrays_[i]->pending(scope.cells, above)) {
+      auto round = std::find_if(rounds.begin(), rounds.end(),
+                                [&](const Round& r) { return r.state == one.state && r.parts[i].cells.empty(); });
+      if (round == rounds.end()) round = rounds.insert(rounds.end(), {one.state, std::vector<Part>(arrays_.size())});
+      round->parts[i] = {one.state.pending, one.cells};
+    }
+  }
+  for (const Round& round : rounds) {
+    begin(round.state.combine, round.parts, where);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_reduced(round.parts[i].cells);
+  }
+}
+
+void GhostExchange::settle(const Planned& done) {
+  if (!done.combine) return;
+  for (std::size_t i = 0; i < arrays_.size(); ++i)
+    arrays_[i]->drop_ghosts(done.parts[i].cells, done.parts[i].depth, since_);
+}
+
+bool GhostExchange::test() {
+  std::erase_if(in_flight_, [this](Planned* planned) {
+    if (!planned->exchange.test()) return false;
+    settle(*planned);
+    return true;
+  });
+  return in_flight_.empty();
+}
+
+void GhostExchange::end() {
+  while (!in_flight_.empty()) {
+    in_flight_.back()->exchange.finish();
+    settle(*in_flight_.back());
+    in_flight_.pop_back();
+  }
+}
+
+}  // namespace tranship

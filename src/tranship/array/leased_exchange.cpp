@@ -1,0 +1,73 @@
+#include <tranship/array/coherence.hpp>
+#include <tranship/array/leased_exchange.hpp>
+#include <tranship/base/fail.hpp>
+
+namespace tranship {
+namespace {
+
+std::vector<StridedView> views_of(const std::vector<Coherence*>& arrays) {
+  std::vector<StridedView> out;
+  for (const Coherence* array : arrays) out.push_back(array->host_view());
+  return out;
+}
+
+/// Why copies between memories are made for a plan.
+std::optional<Cause> cause_of(PlanKind kind) {
+  if (kind == PlanKind::halo || kind == PlanKind::halo_adjoint) return Cause::halo;
+  return std::nullopt;
+}
+
+}  // namespace
+
+LeasedExchange::LeasedExchange(World& world, TransferPlan plan, std::vector<Coherence*> arrays, ExchangeOptions options)
+    : arrays_(std::move(arrays)),
+      exchange_(std::make_unique<Exchange>(world, std::move(plan), views_of(arrays_), options)) {}
+
+LeasedExchange::LeasedExchange(LeasedExchange&&) noexcept = default;
+
+LeasedExchange::~LeasedExchange() {
+  exchange_.reset();
+  if (leases_.empty()) return;
+  leases_.clear();
+  for (std::size_t i = 0; i < arrays_.size(); ++i) try {
+      arrays_[i]->buffer().invalidate(touched_[i].written | touched_[i].combined);
+    } catch (const Error&) {
+      // Somebody has taken a lease since: what it sees is what has arrived.
+    }
+}
+
+void LeasedExchange::start(CallSite where) {
+  std::vector<Lease> leases;
+  for (std::size_t i = 0; i < arrays_.size(); ++i) {
+    Coherence& array = *arrays_[i];
+    if (!array.is_leased()) continue;
+    if (touched_.empty()) touched_ = touched_cells(plan());
+    const auto open = [&](const Region& region, auto intent) {
+      if (region.empty()) return;
+      leases.push_back((array.buffer().*intent)(
+          {.device = Device::host(), .region = region, .stream = nullptr, .cause = cause_of(plan().kind)}, where));
+      if (leases.back().view().data != array.host_view().data)
+        throw_error(ErrorCode::invalid_use,
+                    "array '{}': its copy on the host is not where it was when the exchange of {} was planned",
+                    array.buffer().name(), to_string(where));
+    };
+    open(touched_[i].read, &Buffer::read);
+    open(touched_[i].written, &Buffer::write);
+    open(touched_[i].combined, &Buffer::read_write);
+  }
+  exchange_->start();
+  leases_ = std::move(leases);
+}
+
+bool LeasedExchange::test() {
+  if (!exchange_->test()) return false;
+  leases_.clear();
+  return true;
+}
+
+void LeasedExchange::finish() {
+  exchange_->finish();
+  leases_.clear();
+}
+
+}  // namespace tranship

@@ -1,0 +1,150 @@
+#include <algorithm>
+
+#include <tranship/array/local_cells.hpp>
+#include <tranship/array/touched_cells.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/plan/halo.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr std::size_t known_max = 32;
+
+/// Local indices along dimension d at which a part owns cells of an interval.
+std::vector<Interval> owned_intervals(const AxisParts& axis, Index part, Interval cells) {
+  std::vector<Interval> out;
+  for (const SliceFamily& family : axis.slices(part))
+    for (Index k = 0; k < family.count; ++k) {
+      const Index start = family.start + k * family.period;
+      const Interval cut = intersect(cells, {start, start + family.length});
+      if (cut.empty()) continue;
+      const Index local = family.local + k * family.pitch + family.left + cut.lower - start;
+      if (!out.empty() && out.back().upper == local)
+        out.back().upper += cut.length();
+      else
+        out.push_back({local, local + cut.length()});
+    }
+  return out;
+}
+
+void append_owned(const Distribution& array, Rank rank, const Box& cells, std::vector<Box>& out) {
+  const std::optional<Place> place = array.grid().place_of(rank);
+  if (!place) return;
+  std::vector<std::vector<Interval>> axes;
+  Indices counts;
+  for (int d = 0; d < array.dims(); ++d) {
+    axes.push_back(owned_intervals(array.axis(d), place->coordinates[d], cells[d]));
+    counts.push_back(Index(axes.back().size()));
+  }
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Box box;
+    for (int d = 0; d < array.dims(); ++d) {
+      box.lower.push_back(axes[std::size_t(d)][std::size_t(at[d])].lower);
+      box.upper.push_back(axes[std::size_t(d)][std::size_t(at[d])].upper);
+    }
+    out.push_back(box);
+  });
+}
+
+void append_owned_ids(const Distribution& array, Rank rank, const Box& ids, std::vector<Box>& out) {
+  const std::optional<Index> me = array.grid().ordinal_of(rank);
+  if (!me) return;
+  const std::vector<Index>& owned = array.indexed_part(*me).owned;
+  std::vector<Interval> intervals;
+  for (Index i = 0; i < Index(owned.size()); ++i)
+    if (ids[0].contains(owned[std::size_t(i)])) intervals.push_back({i, i + 1});
+  const Indices extents = array.local_extents(rank);
+  const Region joined = Region::intervals(std::move(intervals));
+  for (const Box& interval : joined.boxes()) {
+    Box box = Box::of_extents(extents);
+    box.lower[0] = interval.lower[0];
+    box.upper[0] = interval.upper[0];
+    out.push_back(box);
+  }
+}
+
+}  // namespace
+
+const char* name_of(Cells cells) {
+  switch (cells) {
+    case Cells::owned:
+      return "owned";
+    case Cells::interior:
+      return "interior";
+    case Cells::boundary:
+      return "boundary";
+    case Cells::ghosts:
+      return "ghosts";
+    case Cells::stored:
+      break;
+  }
+  return "stored";
+}
+
+HaloOptions halo_to_depth(const ArraySpec& spec, Index depth) {
+  HaloOptions out;
+  if (spec.distribution.is_indexed()) return out;
+  for (int d = 0; d < spec.distribution.dims(); ++d) {
+    const Overlap& overlap = spec.distribution.axis(d).partition().overlap;
+    out.depth_low.push_back(std::min(depth, overlap.left.width));
+    out.depth_high.push_back(std::min(depth, overlap.right.width));
+  }
+  return out;
+}
+
+LocalCells::LocalCells(const ArraySpec& spec, Rank rank)
+    : spec_(spec), rank_(rank), stored_(Region::whole(spec.distribution.local_extents(rank))) {
+  const Distribution& array = spec.distribution;
+  if (array.is_indexed()) {
+    whole_ = Box::of_extents({array.id_count()});
+    for (Index i = 0; i < array.grid().size(); ++i) depth_max_ |= Index(!array.indexed_part(i).ghosts.empty());
+    return;
+  }
+  whole_ = Box::of_extents(array.extents());
+  for (int d = 0; d < array.dims(); ++d) {
+    const Overlap& overlap = array.axis(d).partition().overlap;
+    depth_max_ = std::max({depth_max_, overlap.left.width, overlap.right.width});
+  }
+}
+
+const LocalCells::Parts& LocalCells::parts(const Region& cells, Index depth) {
+  const auto known =
+      std::find_if(known_.begin(), known_.end(), [&](const Known& k) { return k.depth == depth && k.cells == cells; });
+  if (known != known_.end()) return known->parts;
+  Parts out;
+  std::vector<Box> owned;
+  for (const Box& box : cells.boxes())
+    spec_.distribution.is_indexed() ? append_owned_ids(spec_.distribution, rank_, box, owned)
+                                    : append_owned(spec_.distribution, rank_, box, owned);
+  out.owned = Region::boxes(owned);
+  if (depth > 0 && !cells.empty()) {
+    HaloOptions halo = halo_to_depth(spec_, depth);
+    halo.cells = {{cells.boxes().begin(), cells.boxes().end()}};
+    const TouchedCells touched = touched_cells(plan_halo({&spec_, 1}, rank_, halo))[0];
+    out.ghosts = touched.written;
+    out.boundary = touched.read;
+  }
+  if (known_.size() == known_max) known_.pop_back();
+  return known_.emplace_front(Known{cells, depth, std::move(out)}).parts;
+}
+
+Region LocalCells::region_of(Cells which, const Region& cells, Index depth) {
+  // All that is stored, with the cells beyond open edges.
+  if (which == Cells::stored && depth == depth_max_ && cells == Region(whole_)) return stored_;
+  const Parts& found = parts(cells, depth);
+  switch (which) {
+    case Cells::owned:
+      return found.owned;
+    case Cells::interior:
+      return found.owned - found.boundary;
+    case Cells::boundary:
+      return found.boundary;
+    case Cells::ghosts:
+      return found.ghosts;
+    case Cells::stored:
+      break;
+  }
+  return found.owned | found.ghosts;
+}
+
+}  // namespace tranship

@@ -1,0 +1,51 @@
+// LocalCells: where the cells of an access lie in one rank's local array.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include <tranship/array/cells.hpp>
+#include <tranship/layout/distribution.hpp>
+#include <tranship/memory/region.hpp>
+
+namespace tranship {
+
+/// Of one rank's part of an array. Remembers the last few answers: what a program asks it asks again.
+class LocalCells {
+ public:
+  LocalCells(const ArraySpec& spec, Rank rank);
+
+  /// The deepest ghosts that any rank stores.
+  Index depth_max() const noexcept { return depth_max_; }
+  /// Global cells, or ids, of all accesses.
+  const Box& whole() const noexcept { return whole_; }
+
+  struct Parts {
+    Region owned;
+    Region ghosts;    ///< that an exchange to this depth fills
+    Region boundary;  ///< owned cells that it sends, to other ranks or across a periodic edge
+  };
+  /// `cells` are global, `depth` at most depth_max(). The reference is good until the next call.
+  const Parts& parts(const Region& cells, Index depth);
+  Region region_of(Cells which, const Region& cells, Index depth);
+
+ private:
+  struct Known {
+    Region cells;
+    Index depth;
+    Parts parts;
+  };
+
+  const ArraySpec& spec_;
+  Rank rank_;
+  Index depth_max_ = 0;
+  Box whole_;
+  Region stored_;
+  std::deque<Known> known_;
+};
+
+/// A halo to one depth in all dimensions, of the cells given for each array.
+struct HaloOptions;
+HaloOptions halo_to_depth(const ArraySpec& spec, Index depth);
+
+}  // namespace tranship

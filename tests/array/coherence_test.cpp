@@ -1,0 +1,300 @@
+// Arrays on devices: which ghosts are exchanged, when, and what it costs.
+#include <functional>
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include <tranship/tranship.hpp>
+
+namespace tranship::test {
+namespace {
+
+constexpr Device gpu = Device::fake(0);
+constexpr Device other_gpu = Device::fake(1);
+
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return std::string(name_of(error.code())) + ": " + error.what();
+  }
+  return "";
+}
+
+using Value = std::function<double(const Indices& cell)>;
+using Layout = Array<double>;
+
+Index offset_of(const StridedView& view, const Indices& at) {
+  Index out = 0;
+  for (int d = 0; d < at.size(); ++d) out += at[d] * view.strides[d];
+  return out;
+}
+
+/// Gives the cells of a lease their values, by a kernel on its device.
+void set(const Layout& array, const Lease& lease, const Region& local, const Value& value, bool add = false) {
+  const StridedView view = lease.view();
+  auto* data = lease.data<double>();
+  const Distribution& distribution = array.distribution();
+  const Rank rank = array.world().rank();
+  run_on(lease.stream(), [=] {
+    for (const Box& box : local.boxes())
+      for_each_coordinate(box.extents(), [&](Indices at) {
+        for (int d = 0; d < at.size(); ++d) at[d] += box.lower[d];
+        double& to = data[offset_of(view, at)];
+        const double what = value(distribution.cell_of(rank, at).at);
+        to = add ? to + what : what;
+      });
+  });
+}
+
+/// What an array's copy on a device holds, by local index.
+std::vector<double> values(const Layout& array, const ArrayAccess& access) {
+  const Lease lease = array.read(access);
+  const StridedView view = lease.view();
+  std::vector<double> out;
+  const auto* data = lease.data<const double>();
+  run_on(lease.stream(), [&] {
+    for_each_coordinate(view.extents, [&](const Indices& at) { out.push_back(data[offset_of(view, at)]); });
+  });
+  finish(lease.stream().event(), Deadline::after_seconds(10));
+  return out;
+}
+
+void write(const Layout& array, Device device, const Value& value, Cells which = Cells::owned,
+           Index depth = all_depths) {
+  const Lease lease = array.write({.cells = which, .depth = depth, .device = device});
+  set(array, lease, array.local_region({.cells = which, .depth = depth}), value);
+}
+
+class CoherenceOn : public ::testing::TestWithParam<FakeTiming> {
+ protected:
+  Devices devices_{{.fake = {.count = 2, .timing = GetParam()}}};
+  Layout array(World& world, const Distribution& distribution, const char* name = "u") {
+    return {world, distribution, BufferOptions{.name = name, .devices = &devices_}};
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Timing, CoherenceOn, ::testing::Values(FakeTiming::eager, FakeTiming::threaded),
+                         [](const auto& info) { return info.param == FakeTiming::eager ? "eager" : "threaded"; });
+
+const Distribution ring({12}, grid(2), {block().with_overlap(2, 2, EdgePolicy::toroidal)});
+
+TEST_P(CoherenceOn, a_read_of_ghosts_on_a_device_exchanges_and_copies_what_is_stale) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, gpu, [](const Indices& cell) { return double(cell[0]); });
+    world.barrier();
+    if (world.rank() == 0) devices_.ledger().clear();
+    world.barrier();
+    const std::vector<double> expected = world.rank() == 0 ? std::vector<double>{10, 11, 0, 1, 2, 3, 4, 5, 6, 7}
+                                                           : std::vector<double>{4, 5, 6, 7, 8, 9, 10, 11, 0, 1};
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}), expected);
+    world.barrier();
+    if (world.rank() == 0) {
+      // Each of two ranks: 4 of its cells to the host, 4 ghosts to the device.
+      EXPECT_EQ(devices_.ledger().sums().bytes, 2 * (4 + 4) * 8);
+      EXPECT_EQ(devices_.ledger().sums(Cause::halo).bytes, 2 * (4 + 4) * 8);
+    }
+    EXPECT_EQ(u.ghost_counts().exchanges, 1);
+    EXPECT_EQ(u.ghost_counts().cells_received, 4);
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}), expected);
+    EXPECT_EQ(u.ghost_counts().exchanges, 1) << "the ghosts are fresh";
+  });
+}
+
+TEST_P(CoherenceOn, owned_cells_are_read_without_an_exchange) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, gpu, [](const Indices& cell) { return double(cell[0]); });
+    values(u, {.device = other_gpu});
+    values(u, {.cells = Cells::interior, .device = gpu});
+    values(u, {.cells = Cells::boundary, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().exchanges, 0);
+    EXPECT_NE(error_of([&] { u.buffer().read(); }).find("not here since the write at"), std::string::npos)
+        << "stale ghosts cannot be read past the array";
+  });
+}
+
+TEST_P(CoherenceOn, an_exchange_of_some_ghosts_cleans_these_alone) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    write(u, gpu, number);
+    values(u, {.cells = Cells::ghosts, .depth = 1, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().cells_received, 2);
+    values(u, {.cells = Cells::ghosts, .depth = 1, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().exchanges, 1);
+    values(u, {.cells = Cells::ghosts, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().exchanges, 2);
+    // By region: cells 0 and 1 are two ghosts of rank 1.
+    write(u, gpu, number);
+    values(u, {.cells = Cells::ghosts, .region = Region::interval(0, 2), .device = gpu});
+    EXPECT_EQ(u.ghost_counts().cells_received, 2 + 4 + (world.rank() == 1 ? 2 : 0));
+    values(u, {.cells = Cells::ghosts, .region = Region::interval(0, 2), .device = gpu});
+    EXPECT_EQ(u.ghost_counts().exchanges, 3);
+    values(u, {.cells = Cells::ghosts, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().cells_received, 2 + 4 + 4);
+  });
+}
+
+TEST_P(CoherenceOn, writes_make_stale_what_stands_for_them) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    const auto exchanges = [&](auto change) {
+      values(u, {.cells = Cells::stored, .device = gpu});
+      change();
+      const GhostCounts before = u.ghost_counts();
+      values(u, {.cells = Cells::stored, .device = gpu});
+      return u.ghost_counts().cells_received - before.cells_received;
+    };
+    write(u, gpu, number);
+    EXPECT_EQ(exchanges([&] { write(u, gpu, number, Cells::interior); }), 0);
+    EXPECT_EQ(exchanges([&] { write(u, gpu, number, Cells::interior, 1); }), 4) << "those of depth 2 are stale";
+    EXPECT_EQ(exchanges([&] { write(u, gpu, number, Cells::boundary); }), 4);
+    EXPECT_EQ(exchanges([&] { write(u, gpu, number, Cells::stored); }), 0)
+        << "every rank has written its ghosts itself";
+    EXPECT_EQ(exchanges([&] { write(u, gpu, number, Cells::stored, 1); }), 4);
+    EXPECT_EQ(exchanges([&] {
+                const Region some = Region::interval(2, 5);  // 4 is a ghost of rank 1
+                const Lease lease = u.write({.region = some, .device = gpu});
+                set(u, lease, u.local_region({.region = some}), number);
+              }),
+              world.rank() == 1 ? 1 : 0);
+  });
+}
+
+TEST_P(CoherenceOn, what_accumulates_in_ghosts_and_on_devices_is_merged_by_one_read) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, Device::host(), [](const Indices&) { return 100; });
+    // Each device of each rank adds 1 to every cell that the rank stores.
+    for (const Device device : {gpu, other_gpu}) {
+      const Lease lease = u.accumulate(Combine::sum, {.cells = Cells::stored, .device = device});
+      set(
+          u, lease, u.local_region({.cells = Cells::stored}), [](const Indices&) { return 1; }, true);
+    }
+    EXPECT_EQ(u.ghost_counts().exchanges, 0);
+    // Cells within 2 of a border of the parts are stored by both ranks.
+    const std::vector<double> part = {104, 104, 102, 102, 104, 104};
+    const auto check = [&](Device device) {
+      std::vector<double> expected{104, 104};
+      expected.insert(expected.end(), part.begin(), part.end());
+      expected.insert(expected.end(), {104, 104});
+      EXPECT_EQ(values(u, {.cells = Cells::stored, .device = device}), expected);
+    };
+    check(gpu);
+    EXPECT_EQ(u.ghost_counts().exchanges, 2) << "one to the owners, one back";
+    check(Device::host());
+    EXPECT_EQ(u.ghost_counts().exchanges, 2);
+  });
+}
+
+TEST_P(CoherenceOn, a_write_of_all_owned_cells_drops_what_ghosts_held) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, gpu, [](const Indices&) { return 0; });
+    {
+      const Lease lease = u.accumulate(Combine::sum, {.cells = Cells::stored, .device = gpu});
+      set(
+          u, lease, u.local_region({.cells = Cells::stored}), [](const Indices&) { return 1; }, true);
+    }
+    write(u, gpu, [](const Indices&) { return 7; });
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}), std::vector<double>(10, 7));
+    EXPECT_EQ(u.ghost_counts().exchanges, 1);
+  });
+}
+
+TEST_P(CoherenceOn, ghosts_of_several_arrays_go_together_and_are_guarded_in_flight) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring, "u"), v = array(world, ring, "v");
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    write(u, gpu, number);
+    write(v, other_gpu, number);
+    Ghosts ghosts({u, v});
+    ghosts.begin_broadcast();
+    // Interior cells are free; ghosts and what they stand for are not.
+    write(u, gpu, number, Cells::interior);
+    const std::string conflict = error_of([&] { u.buffer().read({.device = gpu}); });
+    EXPECT_NE(conflict.find("conflicts with the open write"), std::string::npos) << conflict;
+    EXPECT_NE(error_of([&] { ghosts.begin_broadcast(); }).find("in flight since"), std::string::npos);
+    ghosts.end();
+    EXPECT_EQ(ghosts.counts().exchanges, 1);
+    EXPECT_EQ(ghosts.counts().cells_received, 8);
+    values(u, {.cells = Cells::stored, .device = gpu});
+    values(v, {.cells = Cells::stored, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().exchanges + v.ghost_counts().exchanges, 0);
+  });
+}
+
+TEST_P(CoherenceOn, exchanges_of_arrays_see_what_devices_hold) {
+  launch(2, [&](World& world) {
+    const auto number = [](const Indices& cell) { return double(1 + cell[0] * 5 + cell[1]); };
+    const Distribution rows({6, 5}, grid(2, 1), {block(), whole()});
+    const Distribution columns({6, 5}, grid(1, 2), {whole(), block().with_overlap(1, 1)});
+    const Layout a = array(world, rows, "a"), b = array(world, columns, "b");
+    Redistribution turn(a, b);
+    write(a, gpu, number);
+    write(b, gpu, [](const Indices&) { return 0; });
+    turn();
+    const std::vector<double> got = values(b, {.cells = Cells::stored, .device = other_gpu});
+    EXPECT_EQ(b.ghost_counts().exchanges, 0) << "a redistribution fills ghosts, too";
+    std::size_t i = 0;
+    for_each_coordinate(b.extents(), [&](const Indices& local) {
+      EXPECT_EQ(got[i++], number(b.distribution().cell_of(world.rank(), local).at));
+    });
+  });
+}
+
+TEST_P(CoherenceOn, a_star_forest_is_coherent_too) {
+  // A line of 8 ids cut in two, each part with the first ids of the other as ghosts; 3 values per id.
+  const Distribution forest = Distribution::indexed(
+      {8, 3}, 1, grid(2), {{.owned = {0, 1, 2, 3}, .ghosts = {4, 5}}, {.owned = {4, 5, 6, 7}, .ghosts = {3, 0}}});
+  launch(2, [&](World& world) {
+    const Layout u = array(world, forest);
+    const auto number = [](const Indices& cell) { return double(cell[0] * 3 + cell[1]); };
+    write(u, gpu, number);
+    const std::vector<double> got = values(u, {.cells = Cells::stored, .device = gpu});
+    std::size_t i = 0;
+    for_each_coordinate(u.extents(), [&](const Indices& local) {
+      EXPECT_EQ(got[i++], number(forest.cell_of(world.rank(), local).at));
+    });
+    EXPECT_EQ(u.ghost_counts().cells_received, 6);
+    write(u, gpu, number, Cells::interior);
+    values(u, {.cells = Cells::stored, .device = gpu});
+    EXPECT_EQ(u.ghost_counts().exchanges, 1);
+    {
+      const Lease lease = u.accumulate(Combine::sum, {.cells = Cells::stored, .device = gpu});
+      set(
+          u, lease, u.local_region({.cells = Cells::stored}), [](const Indices&) { return 1000; }, true);
+    }
+    const std::vector<double> sums = values(u, {.device = Device::host()});
+    i = 0;
+    for_each_coordinate(u.extents(), [&](const Indices& local) {
+      const Distribution::Cell cell = forest.cell_of(world.rank(), local);
+      const bool is_shared = cell.at[0] == 0 || (cell.at[0] >= 3 && cell.at[0] <= 5);
+      if (cell.owned) EXPECT_EQ(sums[i], number(cell.at) + (is_shared ? 2000 : 1000));
+      ++i;
+    });
+  });
+}
+
+TEST_P(CoherenceOn, says_what_it_would_do_and_refuses_what_is_not_there) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, gpu, [](const Indices&) { return 1; });
+    const std::string plan = u.explain(Intent::read, {.cells = Cells::stored, .device = gpu});
+    EXPECT_NE(plan.find("an exchange fills 4 ghosts"), std::string::npos) << plan;
+    EXPECT_EQ(u.ghost_counts().exchanges, 0);
+    EXPECT_NE(error_of([&] { u.read({.cells = Cells::stored, .depth = 3}); }).find("depth 3"), std::string::npos);
+    EXPECT_NE(error_of([&] { u.read({.region = Region::interval(5, 13)}); }).find("[5,13)"), std::string::npos);
+    EXPECT_NE(error_of([&] {
+                u.read({.region = Region(Box{{0, 0}, {1, 1}})});
+              }).find("2 dimensions"),
+              std::string::npos);
+  });
+}
+
+}  // namespace
+}  // namespace tranship::test
