@@ -1,0 +1,303 @@
+// Sequences of accesses to arrays with ghosts, on devices, against one global array of values.
+//
+// All sequences of a few operations up to a length, and random ones that are longer. Every rank chooses its device by
+// its own draw; after each operation that reads, every cell that the lease may read has the one right value.
+#include <atomic>
+#include <map>
+
+#include <gtest/gtest.h>
+#include <support/random_layouts.hpp>
+
+#include <tranship/tranship.hpp>
+
+namespace tranship::test {
+namespace {
+
+struct Operation {
+  enum Kind { read, write, change, add, broadcast, overlapped, reduce, halo } kind;
+  Cells cells = Cells::owned;
+  Index depth = all_depths;
+  bool is_partial = false;
+};
+
+std::string to_string(const Operation& o) {
+  static const char* const names[] = {"read", "write", "change", "add", "broadcast", "overlapped", "reduce", "halo"};
+  return fmt::format("{} {} {}{}", names[o.kind], name_of(o.cells), o.depth, o.is_partial ? " partial" : "");
+}
+
+using Sequence = std::vector<Operation>;
+std::string to_string(const Sequence& sequence) {
+  std::string out;
+  for (const Operation& o : sequence) out += to_string(o) + "; ";
+  return out;
+}
+
+/// The few that tell most apart.
+const Sequence few = {
+    {Operation::read, Cells::stored},
+    {Operation::read, Cells::ghosts, 1},
+    {Operation::read, Cells::owned},
+    {Operation::write, Cells::owned},
+    {Operation::write, Cells::interior},
+    {Operation::write, Cells::owned, 1, true},
+    {Operation::add, Cells::stored},
+    {Operation::add, Cells::owned},
+    {Operation::change, Cells::stored, 1},
+    {Operation::read, Cells::stored, 1, true},
+    {Operation::overlapped},
+};
+
+Sequence all_operations() {
+  Sequence out;
+  for (const auto kind : {Operation::read, Operation::write, Operation::change, Operation::add})
+    for (const Cells cells : {Cells::owned, Cells::interior, Cells::boundary, Cells::ghosts, Cells::stored})
+      for (const Index depth : {Index(1), all_depths})
+        for (const bool is_partial : {false, true}) out.push_back({kind, cells, depth, is_partial});
+  for (const auto kind : {Operation::broadcast, Operation::overlapped, Operation::reduce, Operation::halo}) {
+    out.push_back({kind});
+    out.push_back({kind, Cells::owned, 1, true});
+  }
+  return out;
+}
+
+/// One rank's part of a run. All ranks go through the same operations.
+class Run {
+ public:
+  Run(World& world, const Distribution& distribution, Devices& devices, std::uint64_t seed)
+      : world_(world),
+        distribution_(distribution),
+        device_draw_(seed * 64 + std::uint64_t(world.rank())),
+        spec_{ElementType::f64, distribution},
+        array_(world, distribution, BufferOptions{.name = "u", .devices = &devices}),
+        ghosts_({array_}) {
+    for (Rank rank = 0; rank < world.size(); ++rank) ranks_.emplace_back(spec_, rank);
+    const Box whole = ranks_[0].whole();
+    partial_ = whole;
+    partial_.lower[0] = whole.upper[0] / 4;
+    partial_.upper[0] = whole.upper[0] / 2 + 1;
+    const Lease lease = array_.write({.device = Device::host()});
+    set(lease, array_.local_region(), [](Index id, double) { return double(id); });
+    for_each_coordinate(distribution.extents(), [&](const Indices& at) { true_[id_of(at)] = double(id_of(at)); });
+  }
+
+  /// What is wrong after it; empty: nothing.
+  std::string apply(const Operation& o) {
+    const double tag = ++count_ * 1000;
+    ArrayAccess access{.cells = o.cells, .depth = o.depth, .region = {}, .device = device()};
+    if (o.is_partial) access.region = partial_;
+    const Region local = array_.local_region(access);
+    switch (o.kind) {
+      case Operation::read:
+        return check(access, local);
+      case Operation::write: {
+        if (o.cells == Cells::ghosts) break;  // it would have to write what owners hold
+        const auto value = [&](Index id, double) { return tag + double(id); };
+        set(array_.write(access), local, value);
+        for_each_touched(access, [&](Index id) { true_[id] = value(id, 0); });
+        break;
+      }
+      case Operation::change: {
+        if (o.cells == Cells::ghosts) break;
+        set(array_.read_write(access), local, [](Index, double before) { return before + 3; });
+        std::map<Index, bool> seen;
+        for_each_touched(access, [&](Index id) {
+          if (!std::exchange(seen[id], true)) true_[id] += 3;
+        });
+        break;
+      }
+      case Operation::add:
+        // Two devices at once, where one adds to what it has and the other begins anew.
+        for (int i = 0; i < 2; ++i) {
+          access.device = device();
+          set(array_.accumulate(Combine::sum, access), local, [&](Index, double before) { return before + tag; });
+          for_each_touched(access, [&](Index id) { true_[id] += tag; });
+        }
+        break;
+      case Operation::broadcast:
+        ghosts_.broadcast(o.depth, access.region);
+        break;
+      case Operation::overlapped: {
+        ghosts_.begin_broadcast(o.depth, access.region);
+        ArrayAccess inner{.cells = Cells::interior, .depth = all_depths, .region = {}, .device = device()};
+        const auto value = [&](Index id, double) { return tag + double(id); };
+        set(array_.write(inner), array_.local_region(inner), value);
+        for_each_touched(inner, [&](Index id) { true_[id] = value(id, 0); });
+        ghosts_.end();
+        break;
+      }
+      case Operation::reduce:
+        ghosts_.reduce(access.region);
+        break;
+      case Operation::halo:
+        if (!halo_) halo_ = std::make_unique<HaloExchange>(std::vector<ArrayRef>{array_});
+        (*halo_)();
+        break;
+    }
+    return "";
+  }
+
+  std::string check_all() {
+    return check({.cells = Cells::stored, .device = device()}, array_.local_region({.cells = Cells::stored}));
+  }
+
+ private:
+  Device device() {
+    const Index which = device_draw_.below(3);
+    return which == 0 ? Device::host() : Device::fake(int(which) - 1);
+  }
+
+  Index id_of(const Indices& cell) const {
+    Index id = 0;
+    for (int d = 0; d < cell.size(); ++d) {
+      const Index extent = distribution_.extents()[d];
+      id = id * extent + floor_modulo(cell[d], extent);
+    }
+    return id;
+  }
+  static Index floor_modulo(Index a, Index b) { return a - floor_divide(a, b) * b; }
+
+  template <class F>
+  void for_each_cell(Rank rank, const Region& local, F&& f) const {
+    for (const Box& box : local.boxes())
+      for_each_coordinate(box.extents(), [&](Indices at) {
+        for (int d = 0; d < at.size(); ++d) at[d] += box.lower[d];
+        f(at, id_of(distribution_.cell_of(rank, at).at));
+      });
+  }
+  /// Calls f(id) for each local cell of each rank that the access is about.
+  template <class F>
+  void for_each_touched(const ArrayAccess& access, F&& f) {
+    for (Rank rank = 0; rank < world_.size(); ++rank) {
+      LocalCells& cells = ranks_[std::size_t(rank)];
+      const Index depth = access.depth == all_depths ? cells.depth_max() : access.depth;
+      const Region local = cells.region_of(access.cells, access.region.value_or(cells.whole()), depth);
+      for_each_cell(rank, local, [&](const Indices&, Index id) { f(id); });
+    }
+  }
+
+  Index offset_of(const Indices& at) const {
+    Index out = 0;
+    for (int d = 0; d < at.size(); ++d) out += at[d] * array_.view().strides[d];
+    return out;
+  }
+  template <class F>
+  void set(const Lease& lease, const Region& local, F value) const {
+    run_on(lease.stream(), [this, data = lease.data<double>(), local, value] {
+      for_each_cell(world_.rank(), local, [&](const Indices& at, Index id) {
+        double& cell = data[offset_of(at)];
+        cell = value(id, cell);
+      });
+    });
+    finish(lease.stream().event(), Deadline::after_seconds(60));
+  }
+  std::string check(const ArrayAccess& access, const Region& local) {
+    const Lease lease = array_.read(access);
+    std::string fault;
+    run_on(lease.stream(), [&, data = lease.data<const double>()] {
+      for_each_cell(world_.rank(), local, [&](const Indices& at, Index id) {
+        if (fault.empty() && data[offset_of(at)] != true_[id])
+          fault = fmt::format("rank {} local [{}] on {} holds {}, not {}", world_.rank(), tranship::to_string(at),
+                              tranship::to_string(lease.device()), data[offset_of(at)], true_[id]);
+      });
+    });
+    finish(lease.stream().event(), Deadline::after_seconds(60));
+    return fault;
+  }
+
+  World& world_;
+  const Distribution& distribution_;
+  Random device_draw_;
+  ArraySpec spec_;
+  Array<double> array_;
+  Ghosts ghosts_;
+  std::unique_ptr<HaloExchange> halo_;
+  std::vector<LocalCells> ranks_;
+  Box partial_;
+  std::map<Index, double> true_;
+  double count_ = 0;
+};
+
+std::string run(World& world, const Distribution& distribution, Devices& devices, const Sequence& sequence,
+                std::uint64_t seed) {
+  std::string fault;
+  try {
+    Run run(world, distribution, devices, seed);
+    for (const Operation& o : sequence)
+      if (fault.empty()) fault = run.apply(o);
+    if (fault.empty()) fault = run.check_all();
+  } catch (const Error& error) {
+    fault = fmt::format("rank {}: {}", world.rank(), error.what());
+  }
+  return fault.empty() ? "" : fmt::format("{}\n  {}", fault, to_string(sequence));
+}
+
+struct Layout {
+  const char* name;
+  int ranks;
+  Distribution distribution;
+};
+
+std::vector<Layout> layouts() {
+  const auto torus = [](Index depth) { return block().with_overlap(depth, depth, EdgePolicy::toroidal); };
+  std::vector<Layout> out;
+  out.push_back({"ring of one", 1, {{9}, grid(1), {torus(2)}}});
+  out.push_back({"ring", 2, {{12}, grid(2), {torus(2)}}});
+  out.push_back({"line", 2, {{13}, grid(2), {block().with_overlap(1, 2)}}});
+  out.push_back({"torus", 4, {{8, 6}, grid(2, 2), {torus(2), torus(1)}}});
+  out.push_back({"cyclic", 2, {{12, 3}, grid(2, 1), {cyclic(3).with_overlap(1, 1), whole()}}});
+  out.push_back(
+      {"forest", 2,
+       Distribution::indexed({8, 2}, 1, grid(2),
+                             {{.owned = {0, 1, 2, 3}, .ghosts = {4, 5}}, {.owned = {7, 6, 5, 4}, .ghosts = {3, 0}}})});
+  return out;
+}
+
+TEST(CoherenceModel, ShortSequences) {
+  const std::size_t length = long_tests() ? 4 : 3;
+  std::atomic<Index> sequences = 0;
+  for (const Layout& layout : layouts()) {
+    if (layout.ranks > 2) continue;
+    launch(layout.ranks, [&](World& world) {
+      static Devices devices({.fake = {.count = 2}});
+      std::vector<std::size_t> at(length, 0);
+      for (;;) {
+        Sequence sequence;
+        for (const std::size_t i : at) sequence.push_back(few[i]);
+        const std::string fault = run(world, layout.distribution, devices, sequence, 1);
+        ASSERT_EQ(fault, "") << layout.name;
+        if (world.rank() == 0) ++sequences;
+        std::size_t digit = 0;
+        while (digit < length && ++at[digit] == few.size()) at[digit++] = 0;
+        if (digit == length) break;
+      }
+    });
+    if (::testing::Test::HasFailure()) return;
+  }
+  std::printf("%lld sequences of %zu operations\n", static_cast<long long>(sequences), length);
+}
+
+TEST(CoherenceModel, RandomSequences) {
+  const Sequence operations = all_operations();
+  for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::threaded}) {
+    Devices devices({.fake = {.count = 2, .timing = timing}});
+    for (const Layout& layout : layouts())
+      EXPECT_EQ(first_fault(timing == FakeTiming::eager ? 0.02 : 0.004,
+                            [&](std::uint64_t seed) {
+                              Random random(seed);
+                              Sequence sequence;
+                              for (int i = 0; i < 16; ++i) sequence.push_back(random.pick(operations));
+                              std::vector<std::string> faults(std::size_t(layout.ranks));
+                              launch(layout.ranks, [&](World& world) {
+                                faults[std::size_t(world.rank())] =
+                                    run(world, layout.distribution, devices, sequence, seed);
+                              });
+                              for (const std::string& fault : faults)
+                                if (!fault.empty()) return fmt::format("{}: {}", layout.name, fault);
+                              return std::string();
+                            }),
+                "");
+  }
+}
+
+}  // namespace
+}  // namespace tranship::test
