@@ -228,6 +228,38 @@ TEST_P(CoherenceOn, ghosts_of_several_arrays_go_together_and_are_guarded_in_flig
   });
 }
 
+TEST_P(CoherenceOn, what_is_withdrawn_in_flight_is_stale) {
+  const Distribution alone({6}, grid(1), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+  launch(1, [&](World& world) {
+    const Layout u = array(world, alone);
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    write(u, gpu, number);
+    { Ghosts({u}).begin_broadcast(); }
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}), (std::vector<double>{5, 0, 1, 2, 3, 4, 5, 0}));
+    EXPECT_EQ(u.ghost_counts().exchanges, 1);
+  });
+}
+
+TEST_P(CoherenceOn, a_lease_that_is_open_stops_an_exchange_and_nothing_is_lost) {
+  const Distribution alone({6}, grid(1), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+  launch(1, [&](World& world) {
+    const Layout u = array(world, alone, "u"), v = array(world, alone, "v");
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    write(u, gpu, number);
+    write(v, gpu, number);
+    Ghosts ghosts({u, v});
+    {
+      const Lease lease = v.write({.cells = Cells::boundary, .device = gpu});
+      set(v, lease, v.local_region({.cells = Cells::boundary}), number);
+      const std::string fault = error_of([&] { ghosts.broadcast(); });
+      EXPECT_NE(fault.find("conflicts with the open write"), std::string::npos) << fault;
+    }
+    ghosts.broadcast();
+    for (const Layout& array : {u, v})
+      EXPECT_EQ(values(array, {.cells = Cells::stored, .device = gpu}), (std::vector<double>{5, 0, 1, 2, 3, 4, 5, 0}));
+  });
+}
+
 TEST_P(CoherenceOn, exchanges_of_arrays_see_what_devices_hold) {
   launch(2, [&](World& world) {
     const auto number = [](const Indices& cell) { return double(1 + cell[0] * 5 + cell[1]); };

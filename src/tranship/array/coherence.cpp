@@ -142,7 +142,7 @@ void Coherence::note_fresh(const Region& cells, Index depth) {
   update(cells, [&](GhostState& state) { state.fresh = std::max(state.fresh, depth); });
 }
 
-void Coherence::note_reduced(const Region& cells) {
+void Coherence::note_stale(const Region& cells) {
   update(cells, [](GhostState& state) { state = {}; });
 }
 
@@ -161,12 +161,12 @@ void Coherence::before_exchange(PlanKind kind, int slot, CallSite where) {
     case PlanKind::redistribution_adjoint:
       if (slot == 1) break;
       drop_ghosts(whole, cells_.depth_max(), where);
-      note_reduced(whole);
+      note_stale(whole);
       break;
     case PlanKind::halo:
       break;
     case PlanKind::halo_adjoint:
-      note_reduced(whole);
+      note_stale(whole);
       break;
   }
 }

@@ -70,7 +70,7 @@ class Coherence {
   /// Cells for which ghosts deeper than `above` hold something, by what.
   std::vector<Pending> pending(const Region& cells, Index above = 0) const;
   void note_fresh(const Region& cells, Index depth);
-  void note_reduced(const Region& cells);
+  void note_stale(const Region& cells);
   /// What ghosts held has been given to the owners.
   void drop_ghosts(const Region& cells, Index depth, CallSite where);
   /// An exchange by a plan is about to start in which this array has this slot.

@@ -38,6 +38,11 @@ TransferPlan joined(std::vector<TransferPlan> plans) {
 GhostExchange::GhostExchange(World& world, std::vector<Coherence*> arrays, ExchangeOptions options)
     : world_(world), arrays_(std::move(arrays)), options_(options) {}
 
+GhostExchange::~GhostExchange() {
+  for (const Planned* planned : in_flight_)
+    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_stale(planned->parts[i].cells);
+}
+
 TransferPlan GhostExchange::plan_of(const std::optional<Combine>& combine, const std::vector<Part>& parts) const {
   std::vector<TransferPlan> plans;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
@@ -122,7 +127,7 @@ void GhostExchange::begin_reduce(const std::optional<Region>& region, Index abov
   }
   for (const Round& round : rounds) {
     begin(round.state.combine, round.parts, where);
-    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_reduced(round.parts[i].cells);
+    for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_stale(round.parts[i].cells);
   }
 }
 

@@ -21,6 +21,10 @@ class GhostExchange {
  public:
   /// The arrays must outlive this.
   GhostExchange(World& world, std::vector<Coherence*> arrays, ExchangeOptions options = {});
+  /// Withdraws what is in flight: these ghosts are stale.
+  ~GhostExchange();
+  GhostExchange(const GhostExchange&) = delete;
+  GhostExchange& operator=(const GhostExchange&) = delete;
 
   /// Collective: fills the ghosts to `depth` that are stale, of the cells of a region.
   void begin_broadcast(const std::optional<Region>& region, Index depth, CallSite where);

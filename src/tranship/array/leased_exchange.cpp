@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/leased_exchange.hpp>
 #include <tranship/base/fail.hpp>
@@ -29,33 +31,47 @@ LeasedExchange::~LeasedExchange() {
   exchange_.reset();
   if (leases_.empty()) return;
   leases_.clear();
-  for (std::size_t i = 0; i < arrays_.size(); ++i) try {
-      arrays_[i]->buffer().invalidate(touched_[i].written | touched_[i].combined);
-    } catch (const Error&) {
-      // Somebody has taken a lease since: what it sees is what has arrived.
-    }
+  for (std::size_t i = 0; i < arrays_.size(); ++i) invalidate(i, touched_[i].written | touched_[i].combined);
+}
+
+void LeasedExchange::invalidate(std::size_t array, const Region& region) noexcept {
+  try {
+    if (arrays_[array]->is_leased()) arrays_[array]->buffer().invalidate(region);
+  } catch (const Error&) {
+    // Somebody has taken a lease since: what it sees is what has arrived.
+  }
 }
 
 void LeasedExchange::start(CallSite where) {
   std::vector<Lease> leases;
-  for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    Coherence& array = *arrays_[i];
-    if (!array.is_leased()) continue;
-    if (touched_.empty()) touched_ = touched_cells(plan());
-    const auto open = [&](const Region& region, auto intent) {
-      if (region.empty()) return;
-      leases.push_back((array.buffer().*intent)(
-          {.device = Device::host(), .region = region, .stream = nullptr, .cause = cause_of(plan().kind)}, where));
-      if (leases.back().view().data != array.host_view().data)
-        throw_error(ErrorCode::invalid_use,
-                    "array '{}': its copy on the host is not where it was when the exchange of {} was planned",
-                    array.buffer().name(), to_string(where));
-    };
-    open(touched_[i].read, &Buffer::read);
-    open(touched_[i].written, &Buffer::write);
-    open(touched_[i].combined, &Buffer::read_write);
+  const auto open = [&](Coherence& array, const Region& region, auto intent) {
+    if (region.empty()) return;
+    leases.push_back((array.buffer().*intent)(
+        {.device = Device::host(), .region = region, .stream = nullptr, .cause = cause_of(plan().kind)}, where));
+    if (leases.back().view().data != array.host_view().data)
+      throw_error(ErrorCode::invalid_use,
+                  "array '{}': its copy on the host is not where it was when the exchange of {} was planned",
+                  array.buffer().name(), to_string(where));
+  };
+  const bool is_leased =
+      std::any_of(arrays_.begin(), arrays_.end(), [](Coherence* array) { return array->is_leased(); });
+  if (touched_.empty() && is_leased) touched_ = touched_cells(plan());
+  // What can fail without a trace comes first.
+  for (std::size_t i = 0; i < arrays_.size(); ++i)
+    if (arrays_[i]->is_leased()) {
+      open(*arrays_[i], touched_[i].read, &Buffer::read);
+      open(*arrays_[i], touched_[i].combined, &Buffer::read_write);
+    }
+  std::size_t opened = 0;
+  try {
+    for (; opened < arrays_.size(); ++opened)
+      if (arrays_[opened]->is_leased()) open(*arrays_[opened], touched_[opened].written, &Buffer::write);
+    exchange_->start();
+  } catch (...) {
+    leases.clear();
+    while (!touched_.empty() && opened-- > 0) invalidate(opened, touched_[opened].written);
+    throw;
   }
-  exchange_->start();
   leases_ = std::move(leases);
 }
 

@@ -38,6 +38,9 @@ class LeasedExchange {
   std::string explain() const { return exchange_->explain(); }
 
  private:
+  /// Nobody may read what may be half there.
+  void invalidate(std::size_t array, const Region& region) noexcept;
+
   std::vector<Coherence*> arrays_;
   std::vector<TouchedCells> touched_;
   std::vector<Lease> leases_;
