@@ -279,6 +279,23 @@ TEST_P(CoherenceOn, exchanges_of_arrays_see_what_devices_hold) {
   });
 }
 
+TEST_P(CoherenceOn, what_one_rank_asks_alone_changes_nothing_for_the_others) {
+  launch(2, [&](World& world) {
+    const Layout a = array(world, ring, "a"), b = array(world, ring, "b");
+    Redistribution copy(a, b);
+    a.fill_owned([](const Indices& cell) { return double(cell[0]); });
+    if (world.rank() == 0) {
+      EXPECT_EQ(b.buffer().state(gpu), CopyState::unallocated);
+      EXPECT_FALSE(b.explain().empty());
+      const Lease lease = b.buffer().read({.device = gpu, .region = b.local_region()});
+    }
+    copy();
+    EXPECT_EQ(values(b, {.cells = Cells::stored, .device = gpu}),
+              world.rank() == 0 ? (std::vector<double>{10, 11, 0, 1, 2, 3, 4, 5, 6, 7})
+                                : (std::vector<double>{4, 5, 6, 7, 8, 9, 10, 11, 0, 1}));
+  });
+}
+
 TEST_P(CoherenceOn, a_star_forest_is_coherent_too) {
   // A line of 8 ids cut in two, each part with the first ids of the other as ghosts; 3 values per id.
   const Distribution forest = Distribution::indexed(

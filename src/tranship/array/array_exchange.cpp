@@ -6,8 +6,7 @@ ArrayExchange::ArrayExchange(std::vector<ArrayRef> arrays, TransferPlan plan, Ex
     : KeptArrays{std::move(arrays)}, LeasedExchange(common_world(kept), std::move(plan), coherence_of(kept), options) {}
 
 void ArrayExchange::start(CallSite where) {
-  for (std::size_t i = 0; i < kept.size(); ++i)
-    if (Coherence& array = *kept[i].coherence; array.is_leased()) array.before_exchange(plan().kind, int(i), where);
+  for (std::size_t i = 0; i < kept.size(); ++i) kept[i].coherence->before_exchange(plan().kind, int(i), where);
   LeasedExchange::start(where);
 }
 

@@ -91,6 +91,11 @@ Buffer& Coherence::buffer() {
   return *buffer_;
 }
 
+void Coherence::track() {
+  buffer();
+  is_tracked_ = true;
+}
+
 // What is known of ghosts.
 
 Coherence::Scope Coherence::scope_of(const std::optional<Region>& region, Index depth) const {
@@ -151,6 +156,7 @@ void Coherence::drop_ghosts(const Region& cells, Index depth, CallSite where) {
 }
 
 void Coherence::before_exchange(PlanKind kind, int slot, CallSite where) {
+  if (!is_tracked_) return;
   const Region whole = cells_.whole();
   const bool is_overwritten = kind == PlanKind::redistribution && slot == 1;
   if (!is_overwritten && kind != PlanKind::halo_adjoint) reduce(pending(whole), where);
@@ -222,7 +228,7 @@ void Coherence::change(Intent intent, Combine combine, Cells which, const Scope&
 }
 
 Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access, CallSite where) {
-  Buffer& own = buffer();
+  track();
   const Scope scope = scope_of(access.region, access.depth);
   settle(intent, combine, access.cells, scope, where);
   if ((intent == Intent::read || intent == Intent::read_write) && has_ghosts(access.cells)) {
@@ -234,15 +240,15 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
   const Access local{.device = access.device, .region = local_region(access), .stream = access.stream, .cause = {}};
   switch (intent) {
     case Intent::read:
-      return own.read(local, where);
+      return buffer_->read(local, where);
     case Intent::write:
-      return own.write(local, where);
+      return buffer_->write(local, where);
     case Intent::read_write:
-      return own.read_write(local, where);
+      return buffer_->read_write(local, where);
     case Intent::accumulate:
       break;
   }
-  return own.accumulate(combine, local, where);
+  return buffer_->accumulate(combine, local, where);
 }
 
 Region Coherence::local_region(const ArrayAccess& access) {

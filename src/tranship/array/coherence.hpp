@@ -32,7 +32,7 @@ struct GhostState {
 
 class Coherence {
  public:
-  /// Costs next to nothing until the first lease is opened. `owner` is kept with the memory.
+  /// Costs next to nothing until a lease is opened. `owner` is kept with the memory.
   Coherence(World& world, std::shared_ptr<const ArraySpec> spec, const StridedView& view, std::shared_ptr<void> owner,
             const BufferOptions& options);
   Coherence(const Coherence&) = delete;
@@ -41,10 +41,10 @@ class Coherence {
   World& world() const noexcept { return world_; }
   const ArraySpec& spec() const noexcept { return *spec_; }
   const StridedView& host_view() const noexcept { return view_; }
-  /// Whether a lease has ever been opened. Until then what is on the host is all there is.
-  bool is_leased() const noexcept { return buffer_ != nullptr; }
   /// This rank's. Throws `unsupported` for split complex numbers.
   Buffer& buffer();
+  /// Whether anybody here has asked for it. Until then what is on the host is all there is.
+  bool has_buffer() const noexcept { return buffer_ != nullptr; }
 
   /// Collective, see Array. Exchanges ghosts as far as the access needs it.
   Lease open(Intent intent, Combine combine, const ArrayAccess& access, CallSite where);
@@ -55,6 +55,8 @@ class Coherence {
   const GhostCounts& counts() const noexcept { return ghost_exchange_.counts(); }
 
   // For exchanges, and collective as they are.
+  /// From now on all ranks keep account of what accesses make stale. Until then all ghosts are.
+  void track();
   struct Scope {
     Region cells;  ///< global
     Index depth = 0;
@@ -91,6 +93,7 @@ class Coherence {
   BufferOptions options_;
   LocalCells cells_;
   RegionMap<GhostState> ghosts_;
+  bool is_tracked_ = false;
   std::unique_ptr<Buffer> buffer_;
   GhostExchange ghost_exchange_;
 };

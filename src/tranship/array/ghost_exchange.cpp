@@ -92,7 +92,7 @@ void GhostExchange::begin_broadcast(const std::optional<Region>& region, Index d
   std::vector<Part> parts;
   bool any = false;
   for (Coherence* array : arrays_) {
-    array->buffer();
+    array->track();
     const Coherence::Scope scope = array->scope_of(region, depth);
     parts.push_back({scope.depth, array->stale(scope)});
     any |= !parts.back().cells.empty();
@@ -116,7 +116,7 @@ void GhostExchange::begin_reduce(const std::optional<Region>& region, Index abov
   };
   std::vector<Round> rounds;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    arrays_[i]->buffer();
+    arrays_[i]->track();
     const Coherence::Scope scope = arrays_[i]->scope_of(region, all_depths);
     for (const Coherence::Pending& one : arrays_[i]->pending(scope.cells, above)) {
       auto round = std::find_if(rounds.begin(), rounds.end(),

@@ -36,7 +36,7 @@ LeasedExchange::~LeasedExchange() {
 
 void LeasedExchange::invalidate(std::size_t array, const Region& region) noexcept {
   try {
-    if (arrays_[array]->is_leased()) arrays_[array]->buffer().invalidate(region);
+    if (arrays_[array]->has_buffer()) arrays_[array]->buffer().invalidate(region);
   } catch (const Error&) {
     // Somebody has taken a lease since: what it sees is what has arrived.
   }
@@ -53,19 +53,19 @@ void LeasedExchange::start(CallSite where) {
                   "array '{}': its copy on the host is not where it was when the exchange of {} was planned",
                   array.buffer().name(), to_string(where));
   };
-  const bool is_leased =
-      std::any_of(arrays_.begin(), arrays_.end(), [](Coherence* array) { return array->is_leased(); });
-  if (touched_.empty() && is_leased) touched_ = touched_cells(plan());
+  const bool any_buffer =
+      std::any_of(arrays_.begin(), arrays_.end(), [](Coherence* array) { return array->has_buffer(); });
+  if (touched_.empty() && any_buffer) touched_ = touched_cells(plan());
   // What can fail without a trace comes first.
   for (std::size_t i = 0; i < arrays_.size(); ++i)
-    if (arrays_[i]->is_leased()) {
+    if (arrays_[i]->has_buffer()) {
       open(*arrays_[i], touched_[i].read, &Buffer::read);
       open(*arrays_[i], touched_[i].combined, &Buffer::read_write);
     }
   std::size_t opened = 0;
   try {
     for (; opened < arrays_.size(); ++opened)
-      if (arrays_[opened]->is_leased()) open(*arrays_[opened], touched_[opened].written, &Buffer::write);
+      if (arrays_[opened]->has_buffer()) open(*arrays_[opened], touched_[opened].written, &Buffer::write);
     exchange_->start();
   } catch (...) {
     leases.clear();
