@@ -6,6 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <tranship/memory/buffer.hpp>
+#include <tranship/memory/buffer_state.hpp>
+
+#include "memory/manual_stream.hpp"
 
 namespace tranship {
 namespace {
@@ -125,6 +128,45 @@ TEST_P(BufferOn, a_duplicate_copies_only_what_the_first_write_leaves) {
   EXPECT_EQ(values(b, gpu), all(1));
 }
 
+TEST_P(BufferOn, a_duplicate_that_is_written_keeps_what_its_memory_held) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  values(b, gpu);
+  const std::int64_t before = ledger_.sums().bytes;
+  for (Buffer c : {b.duplicate(), b}) {
+    Buffer other = c.duplicate();
+    {
+      Lease lease = c.write({.device = gpu, .region = Region::interval(0, 60)});
+      set(lease, 0, 60, 2);
+    }
+    EXPECT_EQ(c.state(gpu), CopyState::valid) << "a write makes other memories stale, never its own";
+    values(c, gpu);
+  }
+  EXPECT_EQ(ledger_.sums().bytes - before, ledger_.sums(Cause::duplicate).bytes) << "nothing comes from elsewhere";
+}
+
+TEST_P(BufferOn, a_lease_reads_on_while_its_buffer_gets_a_copy_of_its_own) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  std::optional<Buffer> other = b.duplicate();
+  Lease kept = b.read({.device = gpu, .region = Region::interval(50, n)});
+  {
+    Lease lease = b.write({.device = gpu, .region = Region::interval(0, 50)});
+    set(lease, 0, 50, 2);
+  }
+  fill(*other, gpu, 3);
+  other.reset();
+  Buffer next = buffer();
+  fill(next, gpu, 4);
+  std::vector<double> seen(n / 2);
+  run_on(kept.stream(), [data = kept.data<const double>(), &seen] { std::copy_n(data + 50, n / 2, seen.begin()); });
+  kept.close();
+  fill(next, gpu, 5);
+  values(b, gpu);
+  values(next, gpu);
+  EXPECT_EQ(seen, std::vector<double>(n / 2, 1.0));
+}
+
 TEST_P(BufferOn, a_lease_that_is_kept_makes_a_conflicting_write_an_error_and_not_a_lost_one) {
   Buffer b = buffer();
   Lease kept = b.read_write({.device = Device::host()});
@@ -215,6 +257,31 @@ TEST_P(BufferOn, memories_accumulate_apart_and_one_read_merges_them) {
   EXPECT_EQ(values(b, gpu), all(111));
   EXPECT_EQ(ledger_.sums(Cause::merge).bytes, 2 * whole_bytes);
   EXPECT_EQ(values(b, Device::host()), all(111));
+}
+
+TEST_P(BufferOn, memories_that_hold_the_same_value_accumulate_apart) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  values(b, other_gpu);
+  {
+    Lease first = b.accumulate(Combine::sum, {.device = gpu}),
+          second = b.accumulate(Combine::sum, {.device = other_gpu});
+    for (auto* lease : {&first, &second})
+      run_on(lease->stream(), [data = lease->data<double>()] {
+        for (Index i = 0; i < n; ++i) data[i] += 10;
+      });
+  }
+  EXPECT_EQ(values(b, gpu), all(21));
+}
+
+TEST_P(BufferOn, zeros_stay_beneath_what_is_added_to_them_elsewhere) {
+  Buffer b = buffer();
+  values(b, Device::host());
+  Lease lease = b.accumulate(Combine::sum, {.device = gpu});
+  EXPECT_THROW(b.drop(Device::host()), Error);
+  set(lease, 0, n, 1);
+  lease.close();
+  EXPECT_EQ(values(b, gpu), all(1));
 }
 
 TEST_P(BufferOn, minima_and_products_merge_too) {
@@ -399,6 +466,12 @@ TEST_P(BufferOn, dropping_loses_nothing_and_evicting_saves) {
     const Lease lease = b.read({.device = gpu});
     EXPECT_THROW(b.drop(gpu), Error);
   }
+  {
+    fill(b, gpu, 1);
+    const Lease lease = b.read({.device = gpu});
+    EXPECT_THROW(b.evict(gpu), Error);
+    EXPECT_EQ(b.state(Device::host()), CopyState::stale) << "what fails copies nothing";
+  }
   fill(b, Device::host(), 2);
   EXPECT_THROW(b.evict(Device::host()), Error) << "there is nowhere to go";
 }
@@ -504,6 +577,17 @@ TEST_P(BufferOn, a_full_memory_loses_the_clean_copy_that_was_used_longest_ago) {
   EXPECT_EQ(values(b, Device::host()), all(1)) << "a failure loses nothing";
 }
 
+TEST_P(BufferOn, a_full_memory_loses_what_was_prefetched_too) {
+  Buffer a = buffer(), b = buffer();
+  for (Buffer* each : {&a, &b}) fill(*each, Device::host(), 1);
+  a.prefetch({.device = gpu});
+  Pool& pool = devices_.pool(devices_.memory_of(gpu));
+  pool.trim();
+  pool.limit(pool.counts().in_use_bytes);
+  EXPECT_EQ(values(b, gpu), all(1));
+  EXPECT_EQ(a.state(gpu), CopyState::unallocated);
+}
+
 TEST(Buffer, threads_work_on_regions_of_their_own) {
   Devices devices({.fake = {.count = 2, .timing = FakeTiming::threaded}});
   constexpr Index each = 64;
@@ -532,6 +616,15 @@ TEST(Buffer, threads_work_on_regions_of_their_own) {
       }
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Buffer, buffers_that_share_a_copy_note_its_last_use_in_any_order) {
+  test::ManualStream stream;
+  const Event first = stream.give(), second = stream.give();
+  detail::Storage copy;
+  copy.note(second);
+  copy.note(first);
+  EXPECT_EQ(copy.uses(), std::vector<Event>{second});
 }
 
 TEST(Buffer, two_devices_with_one_memory_have_one_copy) {

@@ -182,8 +182,9 @@ class Buffer {
   void freeze(CallSite where = CallSite::here());
   bool is_frozen() const;
 
-  /// A buffer with the same values, not frozen. Nothing is copied until one of the two is written, and then only what
-  /// is not overwritten. Leases that write must be closed.
+  /// A buffer with the same values, not frozen. Nothing is copied until one of the two changes its copy in a memory:
+  /// then all that it holds there is copied within that memory, but for what is overwritten, so that nothing need come
+  /// from another memory again. Leases that write must be closed.
   Buffer duplicate(CallSite where = CallSite::here()) const;
   /// A buffer of the same shape, type and options that nobody has written.
   Buffer duplicate_empty() const;

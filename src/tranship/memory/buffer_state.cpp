@@ -41,8 +41,13 @@ Storage::~Storage() {
 void Storage::note(Event event) {
   if (!event.stream) return;
   const std::lock_guard lock(mutex_);
-  std::erase_if(uses_, [&](const Event& old) { return old.stream == event.stream || is_over(old); });
-  uses_.push_back(event);
+  std::erase_if(uses_, is_over);
+  const auto same =
+      std::find_if(uses_.begin(), uses_.end(), [&](const Event& old) { return old.stream == event.stream; });
+  if (same == uses_.end())
+    uses_.push_back(event);
+  else
+    same->number = std::max(same->number, event.number);  // buffers that share it may come in any order
 }
 
 std::vector<Event> Storage::uses() const {
@@ -262,6 +267,7 @@ std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
     lowest = storage->guard->data();
   }
   storage->data = static_cast<std::byte*>(lowest) - lowest_bytes;
+  storage->last_use = devices.residents().now();
   return storage;
 }
 
@@ -310,7 +316,7 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
   return over;
 }
 
-void BufferState::make_writable(const Request& request, const Region& overwritten) {
+void BufferState::make_writable(const Request& request) {
   const MemoryId memory = request.memory;
   std::shared_ptr<Storage>& copy_here = copies[memory];
   if (!copy_here) {
@@ -318,13 +324,10 @@ void BufferState::make_writable(const Request& request, const Region& overwritte
     return;
   }
   if (copy_here.use_count() == 1) return;
-  // Another buffer reads it, too. What only this copy holds goes to a new one, with what the request wants; the rest is
-  // stale there.
-  Region moved =
-      cells_where(whole, [&](const CellState& cell) { return cell.valid.is_only(memory) || cell.partial.has(memory); });
-  if (request.intent != Intent::write)
-    moved = moved | cells_where(region_of(request), [&](const CellState& cell) { return cell.valid.has(memory); });
-  moved = moved - overwritten;
+  // Another buffer reads it, too. All that it holds goes to a new one, so that nothing need come from elsewhere again.
+  const Region overwritten = request.intent == Intent::write ? region_of(request) : Region();
+  const auto is_here = [&](const CellState& cell) { return cell.valid.has(memory) || cell.partial.has(memory); };
+  const Region moved = cells_where(whole, is_here) - overwritten;
   CopyRecord record{.buffer = options.name,
                     .source = devices.device_of(memory),
                     .target = devices.device_of(memory),
@@ -344,6 +347,8 @@ void BufferState::make_writable(const Request& request, const Region& overwritte
         copy(box, {memory, old->data, false}, {memory, fresh->data, false}, events_before(memory, Intent::read, box));
   old->note(over);
   cells.update(whole - moved - overwritten, [&](const Box&, CellState& cell) { forget(memory, cell); });
+  for (OpenLease& lease : leases)
+    if (lease.is_open && lease.memory == memory && !lease.storage) lease.storage = old;
   copy_here = fresh;
   if (watch) watch->forget(memory);
   add_uses({memory, over, Intent::write}, moved);
@@ -481,11 +486,7 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
   if (watch)
     for (const CopyRecord& record : records)
       watch->before_use(devices.memory_of(record.source), Intent::read, request.where);
-  std::vector<Box> overwritten;
-  for (const Step& step : steps)
-    if (!step.before.valid.has(request.memory) && !step.before.partial.has(request.memory))
-      overwritten.push_back(step.box);
-  make_writable(request, Region::boxes(overwritten));
+  make_writable(request);
   std::int64_t bytes = 0;
   const std::int64_t begin_ns = now_ns();
   for (CopyRecord& record : records) {
@@ -505,7 +506,8 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
 
 Region BufferState::needed(MemoryId memory) const {
   return cells_where(whole, [&](const CellState& cell) {
-    return cell.partial.has(memory) || (cell.valid.is_only(memory) && cell.version > 0);
+    // Zeros that nobody has written can be made again, but not beneath what is added to them elsewhere.
+    return cell.partial.has(memory) || (cell.valid.is_only(memory) && (cell.version > 0 || !cell.partial.empty()));
   });
 }
 
@@ -537,7 +539,9 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     if (!is_allocated || !is_ready(cells, request.intent, request.combine, request.memory, region))
       carry_out(steps_of(request), request, std::nullopt);
     if (!copies[request.memory] || (writes(request.intent) && copies[request.memory].use_count() > 1))
-      make_writable(request, request.intent == Intent::write ? region : Region());
+      make_writable(request);
+    if (request.intent == Intent::accumulate)
+      cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
     events = events_before(request.memory, request.intent, region);
 
     int slot = 0;
@@ -586,10 +590,14 @@ void BufferState::close(Lease& lease) noexcept {
       cell.cause = entry.cause;
     });
   }
-  add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
+  if (entry.storage)
+    entry.storage->note(lease.stream_->event());
+  else
+    add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
   entry.is_open = false;
   --open_leases;
-  if (watch) watch->closed(entry.memory, region, entry.intent);
+  if (watch) watch->closed(lease.slot_);
+  entry.storage.reset();
   if (!entry.is_whole) entry.region = Region();
 }
 
@@ -640,12 +648,11 @@ std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   return out;
 }
 
-void BufferState::give_back(MemoryId memory, CallSite where) {
+void BufferState::check_unused(MemoryId memory, CallSite where) const {
   if (const OpenLease* other = open_lease_on(memory))
     throw_error(ErrorCode::invalid_use, "buffer '{}': its copy on {} cannot be given back at {}: {} since {} is open",
                 options.name, tranship::to_string(devices.device_of(memory)), to_string(where), name_of(other->intent),
                 to_string(other->where));
-  forget_copy(memory);
 }
 
 void BufferState::forget_copy(MemoryId memory) {
@@ -658,17 +665,19 @@ void BufferState::drop(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
+  check_unused(memory, where);
   if (const Region lost = needed(memory); !lost.empty())
     throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {} bytes, {}",
                 options.name, tranship::to_string(device), to_string(where), bytes_of(lost), size_bytes,
                 tranship::to_string(lost));
-  give_back(memory, where);
+  forget_copy(memory);
 }
 
 void BufferState::evict(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
+  check_unused(memory, where);
   const Region kept = needed(memory);
   if (!kept.empty() && memory == 0)
     throw_error(ErrorCode::invalid_use,
@@ -679,7 +688,7 @@ void BufferState::evict(Device device, CallSite where) {
     check_conflicts(request);
     carry_out(steps_of(request), request, Cause::eviction);
   }
-  give_back(memory, where);
+  forget_copy(memory);
 }
 
 Region BufferState::valid(Device device) {

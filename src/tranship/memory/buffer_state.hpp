@@ -81,6 +81,7 @@ struct BufferState final : private Resident {
     Region region;  // unless it is the whole buffer
     std::optional<Cause> cause;
     CallSite where{"", 0};
+    std::shared_ptr<Storage> storage;  // what it reads, when the buffer has another copy since
   };
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
   /// The first open lease that `is_wanted(lease)`; null when there is none.
@@ -130,11 +131,12 @@ struct BufferState final : private Resident {
   void carry_out(const Step& step, const Request& request);
   /// Returns when the merged value is there.
   Event merge(const Step& step, const Request& request);
-  /// Makes sure that the memory has a copy that no other buffer reads, with what only it holds and what the request
-  /// reads, but for `overwritten`.
-  void make_writable(const Request& request, const Region& overwritten);
+  /// Makes sure that the memory has a copy that nobody else reads, with all that it held but for what the request
+  /// overwrites.
+  void make_writable(const Request& request);
   void note_copies(std::vector<CopyRecord> records, MemoryId memory);
-  void give_back(MemoryId memory, CallSite where);
+  /// Throws when a lease is open on the memory's copy, which is to be given back.
+  void check_unused(MemoryId memory, CallSite where) const;
   void forget_copy(MemoryId memory);
   /// From the pool of a memory; what others can do without goes first when it is full.
   PoolBlock allocate(MemoryId memory, std::size_t bytes);

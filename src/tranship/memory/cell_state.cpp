@@ -88,6 +88,10 @@ void forget(MemoryId memory, CellState& cell) {
   std::erase_if(cell.uses, [&](const Use& use) { return use.memory == memory; });
 }
 
+void claim(MemoryId memory, CellState& cell) {
+  if (cell.valid.has(memory)) cell.valid = MemorySet::of(memory);
+}
+
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell) {
   if (intent == Intent::read) return;
   cell.version = version;

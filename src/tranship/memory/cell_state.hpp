@@ -2,8 +2,8 @@
 // memory holds what, never the bytes. buffer_state.hpp carries it out.
 //
 // The value of a cell is the one that the `valid` memories hold, combined with what the `partial` memories hold, in the
-// order of their numbers. Invariant: a memory is in at most one of the two sets; partial cells have a value to be
-// combined with, be it the zero of cells that nobody has written.
+// order of their numbers. Invariant: a memory is in at most one of the two sets; where one is partial another is valid,
+// be it with the zero of cells that nobody has written.
 #pragma once
 
 #include <bit>
@@ -74,7 +74,7 @@ struct Step {
   };
   Kind kind;
   Box box;
-  MemoryId source = 0;  ///< of copy, and of merge when the memory itself is not valid; -1: zeros
+  MemoryId source = 0;  ///< of copy, and of merge when the memory itself is not valid
   CellState before;     ///< of the box
 };
 
@@ -91,6 +91,8 @@ bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId 
 void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell);
 /// A memory's copy is given back.
 void forget(MemoryId memory, CellState& cell);
+/// A lease that accumulates has been opened: other memories no longer hold the same, and begin with nothing.
+void claim(MemoryId memory, CellState& cell);
 /// A lease that writes has been closed.
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
 /// Its value has been written where the buffer does not see it.

@@ -162,8 +162,11 @@ void Watch::closing(int slot, Stream& stream) {
                          to_string(lease.where));
 }
 
-void Watch::closed(MemoryId memory, const Region& region, Intent intent) {
-  if (intent != Intent::read)
+void Watch::closed(int slot) {
+  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  const MemoryId memory = lease.memory;
+  const Region& region = buffer_.region_of(lease);
+  if (lease.intent != Intent::read)
     for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other) {
       if (other == memory || !buffer_.copies[other] || buffer_.copies[other].use_count() > 1) continue;
       const Region stale = buffer_.cells_where(region, [&](const CellState& cell) {
@@ -174,13 +177,16 @@ void Watch::closed(MemoryId memory, const Region& region, Intent intent) {
       if (!buffer_.open_lease_on(other)) remember(other);
     }
   if (!buffer_.open_lease_on(memory)) remember(memory);
-  close_pages(memory, intent);
+  close_pages(slot);
 }
 
-void Watch::close_pages(MemoryId memory, Intent intent) {
-  const CallSite where = last_closed_[memory];
-  if (Guard* const guard = guard_of(memory)) guard->close(intent, where);
-  if (intent == Intent::read) return;
+void Watch::close_pages(int slot) {
+  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  const MemoryId memory = lease.memory;
+  const CallSite where = lease.where;
+  if (Guard* const guard = lease.storage ? lease.storage->guard.get() : guard_of(memory))
+    guard->close(lease.intent, where);
+  if (lease.intent == Intent::read) return;
   for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other)
     if (Guard* const guard = other == memory ? nullptr : guard_of(other))
       guard->written_elsewhere(buffer_.devices.device_of(memory), where);

@@ -37,7 +37,7 @@ class Watch {
   /// A lease is about to be closed; its commit follows.
   void closing(int slot, Stream& stream);
   /// All that closing it changes is done.
-  void closed(MemoryId memory, const Region& region, Intent intent);
+  void closed(int slot);
   /// A copy has been given back, or is another one.
   void forget(MemoryId memory);
   /// After the library itself has changed a copy on which no lease is open.
@@ -69,7 +69,7 @@ class Watch {
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
   Guard* guard_of(MemoryId memory) const;
-  void close_pages(MemoryId memory, Intent intent);
+  void close_pages(int slot);
   template <class F>
   void at_once(MemoryId memory, F f) const;
 
