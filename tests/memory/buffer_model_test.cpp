@@ -56,7 +56,8 @@ class Trial {
     const std::optional<Index> predicted = predicted_bytes(op);
     const std::optional<BufferOracle::Outcome> outcome = replay(op);
     if (is_predictable(op)) {
-      EXPECT_EQ(predicted, outcome ? std::optional(outcome->between_bytes) : std::nullopt) << "predicted";
+      EXPECT_EQ(predicted, outcome ? std::optional(outcome->between_bytes + outcome->within_bytes) : std::nullopt)
+          << "predicted";
     }
     EXPECT_EQ(between_bytes() - between, outcome ? outcome->between_bytes : 0) << "between memories";
     EXPECT_EQ(within_bytes() - within, outcome ? outcome->within_bytes : 0) << "within a memory";

@@ -361,6 +361,19 @@ TEST_P(BufferOn, a_prediction_is_what_happens_and_changes_nothing) {
   EXPECT_LT(stale[0].writer.line, line);
 }
 
+TEST_P(BufferOn, a_prediction_counts_what_a_duplicate_needs) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  Buffer c = b.duplicate();
+  EXPECT_TRUE(c.predict(Intent::read, {.device = gpu}).empty());
+  const Access part{.device = gpu, .region = Region::interval(0, 60)};
+  const std::vector<CopyRecord> copies = c.predict(Intent::write, part);
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].cause, Cause::duplicate);
+  EXPECT_EQ(copies[0].region, Region::interval(60, n));
+  EXPECT_EQ(copies[0].bytes, 40 * 8);
+}
+
 TEST_P(BufferOn, a_scope_forbids_copies_that_nobody_asked_for) {
   Buffer b = buffer();
   fill(b, Device::host(), 1);

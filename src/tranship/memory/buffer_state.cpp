@@ -27,6 +27,10 @@ Checks checks_of_environment() {
   return checks;
 }
 
+bool holds(MemoryId memory, const CellState& cell) {
+  return cell.valid.has(memory) || cell.partial.has(memory);
+}
+
 void wait_for(Stream& stream, const std::vector<Event>& events) {
   for (const Event& event : events) stream.wait(event);
 }
@@ -316,19 +320,12 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
   return over;
 }
 
-void BufferState::make_writable(const Request& request) {
+std::optional<CopyRecord> BufferState::own_copy_of(const Request& request) const {
   const MemoryId memory = request.memory;
-  std::shared_ptr<Storage>& copy_here = copies[memory];
-  if (!copy_here) {
-    copy_here = new_storage(memory);
-    return;
-  }
-  if (copy_here.use_count() == 1) return;
-  // Another buffer reads it, too. All that it holds goes to a new one, so that nothing need come from elsewhere again.
+  if (!copies[memory] || copies[memory].use_count() == 1) return std::nullopt;
   const Region overwritten = request.intent == Intent::write ? region_of(request) : Region();
-  const auto is_here = [&](const CellState& cell) { return cell.valid.has(memory) || cell.partial.has(memory); };
-  const Region moved = cells_where(whole, is_here) - overwritten;
-  CopyRecord record{.buffer = options.name,
+  const Region moved = cells_where(whole, [&](const CellState& cell) { return holds(memory, cell); }) - overwritten;
+  return CopyRecord{.buffer = options.name,
                     .source = devices.device_of(memory),
                     .target = devices.device_of(memory),
                     .region = moved,
@@ -336,25 +333,39 @@ void BufferState::make_writable(const Request& request) {
                     .route = Route::within,
                     .cause = Cause::duplicate,
                     .requester = request.where};
-  if (!moved.empty()) check_scopes(std::span(&record, 1));
+}
+
+void BufferState::make_writable(const Request& request) {
+  const MemoryId memory = request.memory;
+  std::shared_ptr<Storage>& copy_here = copies[memory];
+  if (!copy_here) {
+    copy_here = new_storage(memory);
+    return;
+  }
+  std::optional<CopyRecord> record = own_copy_of(request);
+  if (!record) return;
+  const Region moved = record->region;
+  if (!moved.empty()) check_scopes(std::span(&*record, 1));
 
   const std::shared_ptr<Storage> old = copy_here, fresh = new_storage(memory);
-  record.begin_ns = now_ns();
+  record->begin_ns = now_ns();
   Event over;
   const OwnAccess from_old(old->guard.get()), to_fresh(fresh->guard.get());
   for (const Box& box : moved.boxes())
     over =
         copy(box, {memory, old->data, false}, {memory, fresh->data, false}, events_before(memory, Intent::read, box));
   old->note(over);
-  cells.update(whole - moved - overwritten, [&](const Box&, CellState& cell) { forget(memory, cell); });
+  cells.update(whole, [&](const Box&, CellState& cell) {
+    if (!holds(memory, cell)) forget(memory, cell);
+  });
   for (OpenLease& lease : leases)
     if (lease.is_open && lease.memory == memory && !lease.storage) lease.storage = old;
   copy_here = fresh;
   if (watch) watch->forget(memory);
   add_uses({memory, over, Intent::write}, moved);
   if (moved.empty()) return;
-  spend(record.bytes);
-  note_copies({std::move(record)}, memory);
+  spend(record->bytes);
+  note_copies({std::move(*record)}, memory);
 }
 
 /// Their end is noted when the stream that has been given them comes so far.
@@ -612,7 +623,12 @@ std::vector<CopyRecord> BufferState::predict(const Request& request) {
   const std::lock_guard lock(mutex);
   check(request);
   check_conflicts(request);
-  return records_of(steps_of(request), request, std::nullopt);
+  const std::vector<Step> steps = steps_of(request);
+  std::vector<CopyRecord> records = records_of(steps, request, std::nullopt);
+  if (writes(request.intent) || !steps.empty())
+    if (std::optional<CopyRecord> own = own_copy_of(request); own && !own->region.empty())
+      records.push_back(*std::move(own));
+  return records;
 }
 
 void BufferState::check_no_writer(const char* done, CallSite where) const {

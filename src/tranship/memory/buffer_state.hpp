@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -131,8 +132,10 @@ struct BufferState final : private Resident {
   void carry_out(const Step& step, const Request& request);
   /// Returns when the merged value is there.
   Event merge(const Step& step, const Request& request);
-  /// Makes sure that the memory has a copy that nobody else reads, with all that it held but for what the request
-  /// overwrites.
+  /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
+  /// memory holds but for what is overwritten. Empty where nobody does.
+  std::optional<CopyRecord> own_copy_of(const Request& request) const;
+  /// Makes sure that the memory has a copy that nobody else reads.
   void make_writable(const Request& request);
   void note_copies(std::vector<CopyRecord> records, MemoryId memory);
   /// Throws when a lease is open on the memory's copy, which is to be given back.
