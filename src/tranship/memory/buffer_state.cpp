@@ -158,6 +158,26 @@ void BufferState::check(const Request& request) const {
                 tranship::to_string(request.device), tranship::to_string(request.stream->device()));
 }
 
+void BufferState::admit(const Request& request) {
+  note_losses();
+  check(request);
+  if (const std::string loss = devices.driver(request.memory).loss(); !loss.empty())
+    throw_error(ErrorCode::device_lost, "buffer '{}': {} on {} at {}: {}", options.name, name_of(request.intent),
+                tranship::to_string(request.device), to_string(request.where), loss);
+  check_conflicts(request);
+}
+
+void BufferState::note_losses() {
+  if (devices.losses() == 0) return;
+  MemorySet lost;
+  for (MemoryId memory = 0; memory < MemoryId(copies.size()); ++memory)
+    if (!devices.driver(memory).loss().empty()) lost.add(memory);
+  cells.update(whole, [&](const Box&, CellState& cell) {
+    lose(
+        lost, [&](MemoryId memory) { return devices.device_of(memory); }, cell);
+  });
+}
+
 void BufferState::check_conflicts(const Request& request) const {
   if (open_leases == 0) return;
   for (const OpenLease& other : leases) {
@@ -286,7 +306,8 @@ std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, co
           events.push_back(use.event);
     });
   if (writes(intent) && copies[memory] && copies[memory]->was_shared.load(std::memory_order_relaxed))
-    for (const Event& event : copies[memory]->uses()) events.push_back(event);
+    for (const Event& event : copies[memory]->uses())
+      if (!is_at_rest(event)) events.push_back(event);
   return events;
 }
 
@@ -295,6 +316,33 @@ void BufferState::add_uses(const Use& use, const Region& region) {
   copies[use.memory]->note(use.event);
   cells.update(region, [&](const Box&, CellState& cell) { add_use(use, cell.uses); });
 }
+
+namespace {
+
+/// Pieces of a pool that are given back together, after what its stream and others have been given that uses them.
+class Scratch {
+ public:
+  Scratch(Pool& pool, Stream& stream) : pool_(pool), stream_(stream) {}
+  ~Scratch() {
+    uses_.push_back(stream_.event());
+    for (const PoolBlock& block : blocks_) pool_.free(block, uses_);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  void add(PoolBlock block) { blocks_.push_back(block); }
+  void* next() { return blocks_[next_++].memory; }
+  void used_until(Event event) { uses_.push_back(event); }
+
+ private:
+  Pool& pool_;
+  Stream& stream_;
+  std::vector<PoolBlock> blocks_;
+  std::size_t next_ = 0;
+  std::vector<Event> uses_;
+};
+
+}  // namespace
 
 Event BufferState::copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after) {
   const auto give = [&](Stream& stream, const Place& from, const Place& to) {
@@ -310,14 +358,15 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
     return give(stream, source, target);
   }
   Pool& pinned = devices.pinned_pool();
-  const PoolBlock block = pinned.allocate(std::size_t(box.count() * tranship::size_bytes(type)));
-  const Place between{0, block.memory, true};
+  Scratch scratch(pinned, stream);
+  scratch.add(pinned.allocate(std::size_t(box.count() * tranship::size_bytes(type))));
+  const Place between{0, scratch.next(), true};
   Stream& first = devices.copy_stream(source.memory);
   wait_for(first, after);
-  stream.wait(give(first, source, between));
-  const Event over = give(stream, between, target);
-  pinned.free(block, std::span(&over, 1));
-  return over;
+  const Event landed = give(first, source, between);
+  scratch.used_until(landed);
+  stream.wait(landed);
+  return give(stream, between, target);
 }
 
 std::optional<CopyRecord> BufferState::own_copy_of(const Request& request) const {
@@ -351,10 +400,12 @@ void BufferState::make_writable(const Request& request) {
   record->begin_ns = now_ns();
   Event over;
   const OwnAccess from_old(old->guard.get()), to_fresh(fresh->guard.get());
-  for (const Box& box : moved.boxes())
+  for (const Box& box : moved.boxes()) {
     over =
         copy(box, {memory, old->data, false}, {memory, fresh->data, false}, events_before(memory, Intent::read, box));
-  old->note(over);
+    old->note(over);
+    fresh->note(over);
+  }
   cells.update(whole, [&](const Box&, CellState& cell) {
     if (!holds(memory, cell)) forget(memory, cell);
   });
@@ -378,31 +429,6 @@ void BufferState::note_copies(std::vector<CopyRecord> records, MemoryId memory) 
   });
 }
 
-namespace {
-
-/// Pieces of a pool that are given back together.
-class Scratch {
- public:
-  explicit Scratch(Pool& pool) : pool_(pool) {}
-  ~Scratch() {
-    for (const PoolBlock& block : blocks_) pool_.free(block, std::span(&last_use_, 1));
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  void add(PoolBlock block) { blocks_.push_back(block); }
-  void* next() { return blocks_[next_++].memory; }
-  void used_until(Event event) { last_use_ = event; }
-
- private:
-  Pool& pool_;
-  std::vector<PoolBlock> blocks_;
-  std::size_t next_ = 0;
-  Event last_use_;
-};
-
-}  // namespace
-
 Event BufferState::merge(const Step& step, const Request& request) {
   const MemoryId memory = request.memory;
   const Place here = place(memory);
@@ -412,45 +438,45 @@ Event BufferState::merge(const Step& step, const Request& request) {
   const Combine how = step.before.combine;
   // One piece for each partial value of another memory, or for the value where this memory is partial itself: all
   // before anything begins, for a merge that finds no room must have changed nothing.
-  Scratch scratch(devices.pool(memory));
+  Scratch scratch(devices.pool(memory), stream);
   step.before.partial.for_each([&](MemoryId) { scratch.add(allocate(memory, box_bytes)); });
   const auto new_scratch = [&]() -> Place { return {memory, scratch.next(), true}; };
-  // The value first and then the partial ones, by memory: the order in which floats are added does not depend on who
-  // asks. Where this memory is partial itself, the value is made beside.
   const bool is_partial = step.before.partial.has(memory);
   const Place sum = is_partial ? new_scratch() : here;
   const auto before = [&](MemoryId other, Intent intent) { return events_before(other, intent, step.box); };
+  const auto fetch = [&](MemoryId source, const Place& target, const std::vector<Event>& after) {
+    const Event over = copy(step.box, place(source), target, after);
+    scratch.used_until(over);
+    add_uses({source, over, Intent::read}, step.box);
+    if (!target.is_dense) add_uses({memory, over, Intent::write}, step.box);
+    stream.wait(over);
+  };
+  // All has landed before a value is changed: when a device is lost meanwhile, it still is what it was.
+  std::vector<Place> partial;
+  step.before.partial.for_each([&](MemoryId other) {
+    partial.push_back(other == memory ? here : new_scratch());
+    if (other != memory) fetch(other, partial.back(), before(other, Intent::read));
+  });
   if (step.source != memory) {
     std::vector<Event> after = before(step.source, Intent::read);
     if (!is_partial)
       for (const Event& event : before(memory, Intent::write)) after.push_back(event);
-    const Event over = copy(step.box, place(step.source), sum, after);
-    add_uses({step.source, over, Intent::read}, step.box);
-    stream.wait(over);
+    fetch(step.source, sum, after);
   }
   wait_for(stream, before(memory, Intent::write));
-  const auto combine_from = [&](const Place& from) {
-    Index dense = 0;
-    run_on(stream, [=, rows = rows_of(step.box), size = tranship::size_bytes(element)]() mutable {
+  // The value first and then the partial ones, by memory: the order in which floats are added does not depend on who
+  // asks. Where this memory is partial itself, the value is made beside.
+  for (const Place& from : partial)
+    run_on(stream, [=, rows = rows_of(step.box), size = tranship::size_bytes(element)] {
+      Index dense = 0;
       for (const auto& [offset, count] : rows) {
         combine_row(how, element, count, static_cast<const std::byte*>(from.data) + (from.is_dense ? dense : offset),
                     static_cast<std::byte*>(sum.data) + (sum.is_dense ? dense : offset));
         dense += count * size;
       }
     });
-  };
-  step.before.partial.for_each([&](MemoryId other) {
-    if (other == memory) return combine_from(here);
-    const Place landed = new_scratch();
-    const Event over = copy(step.box, place(other), landed, before(other, Intent::read));
-    add_uses({other, over, Intent::read}, step.box);
-    stream.wait(over);
-    combine_from(landed);
-  });
   if (is_partial) copy(step.box, sum, here, {});
-  const Event over = stream.event();
-  scratch.used_until(over);
-  return over;
+  return stream.event();
 }
 
 void BufferState::carry_out(const Step& step, const Request& request) {
@@ -506,6 +532,7 @@ void BufferState::carry_out(const std::vector<Step>& steps, const Request& reque
   }
   {
     const Watch::OwnWork own(watch.get());
+    if (watch) watch->forget(request.memory);
     for (const Step& step : steps) carry_out(step, request);
   }
   spend(bytes);
@@ -530,6 +557,7 @@ std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
 bool BufferState::try_release(MemoryId memory) noexcept {
   const std::unique_lock lock(mutex, std::try_to_lock);
   if (!lock || !copies[memory] || copies[memory].use_count() > 1 || open_lease_on(memory)) return false;
+  note_losses();
   if (!needed(memory).empty()) return false;
   forget_copy(memory);
   return true;
@@ -542,8 +570,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
   std::vector<Event> events;
   {
     const std::lock_guard lock(mutex);
-    check(request);
-    check_conflicts(request);
+    admit(request);
     if (watch) watch->before_use(request.memory, request.intent, request.where);
     const Region& region = region_of(request);
     const bool is_allocated = copies[request.memory] != nullptr;
@@ -561,6 +588,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     if (slot == int(leases.size())) leases.emplace_back();
     OpenLease& entry = leases[slot];
     entry.is_open = true;
+    entry.is_void = false;
     entry.intent = request.intent;
     entry.combine = request.combine;
     entry.memory = request.memory;
@@ -577,15 +605,26 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     lease.device_ = request.device;
     lease.intent_ = request.intent;
     lease.slot_ = slot;
-    if (watch) watch->opened(slot);
+    if (watch) try {
+        watch->opened(slot);
+      } catch (...) {
+        entry.is_void = true;
+        throw;
+      }
   }
   if (options.residency == Residency::release) Offload::note(lease.state_, request.device);
   // Outside the lock: others may go on meanwhile, and the lease guards the region. Should a wait fail, it is closed.
-  for (const Event& event : events)
-    if (request.memory == 0)
-      finish(event, Deadline::after_ns(device_timeout_ns));
-    else
-      lease.stream_->wait(event);
+  try {
+    for (const Event& event : events)
+      if (request.memory == 0)
+        finish(event, Deadline::after_ns(device_timeout_ns));
+      else
+        lease.stream_->wait(event);
+  } catch (...) {
+    const std::lock_guard lock(mutex);
+    leases[lease.slot_].is_void = true;
+    throw;
+  }
   return lease;
 }
 
@@ -594,7 +633,7 @@ void BufferState::close(Lease& lease) noexcept {
   OpenLease& entry = leases[lease.slot_];
   const Region& region = region_of(entry);
   if (watch) watch->closing(lease.slot_, *lease.stream_);
-  if (writes(entry.intent)) {
+  if (writes(entry.intent) && !entry.is_void) {
     ++version;
     cells.update(region, [&](const Box&, CellState& cell) {
       commit(entry.intent, entry.memory, version, entry.where, cell);
@@ -607,6 +646,7 @@ void BufferState::close(Lease& lease) noexcept {
     add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
   entry.is_open = false;
   --open_leases;
+  note_losses();
   if (watch) watch->closed(lease.slot_);
   entry.storage.reset();
   if (!entry.is_whole) entry.region = Region();
@@ -614,15 +654,13 @@ void BufferState::close(Lease& lease) noexcept {
 
 void BufferState::prefetch(const Request& request) {
   const std::lock_guard lock(mutex);
-  check(request);
-  check_conflicts(request);
+  admit(request);
   carry_out(steps_of(request), request, Cause::prefetch);
 }
 
 std::vector<CopyRecord> BufferState::predict(const Request& request) {
   const std::lock_guard lock(mutex);
-  check(request);
-  check_conflicts(request);
+  admit(request);
   const std::vector<Step> steps = steps_of(request);
   std::vector<CopyRecord> records = records_of(steps, request, std::nullopt);
   if (writes(request.intent) || !steps.empty())
@@ -655,6 +693,7 @@ void BufferState::freeze(CallSite where) {
 std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   const std::lock_guard lock(mutex);
   check_no_writer("duplicated", where);
+  note_losses();
   auto out = std::make_shared<BufferState>(type, extents, strides, options);
   out->cells = cells;
   out->copies = copies;
@@ -679,6 +718,7 @@ void BufferState::forget_copy(MemoryId memory) {
 
 void BufferState::drop(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
+  note_losses();
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
   check_unused(memory, where);
@@ -691,6 +731,7 @@ void BufferState::drop(Device device, CallSite where) {
 
 void BufferState::evict(Device device, CallSite where) {
   const std::lock_guard lock(mutex);
+  note_losses();
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
   check_unused(memory, where);
@@ -709,6 +750,7 @@ void BufferState::evict(Device device, CallSite where) {
 
 Region BufferState::valid(Device device) {
   const std::lock_guard lock(mutex);
+  note_losses();
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return {};
   return cells_where(whole, [&](const CellState& cell) { return cell.valid.has(memory) && cell.partial.empty(); });

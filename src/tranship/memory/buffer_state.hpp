@@ -81,6 +81,7 @@ struct BufferState final : private Resident {
     bool is_whole = true;
     Region region;  // unless it is the whole buffer
     std::optional<Cause> cause;
+    bool is_void = false;  // it could not be handed out, so nothing is written under it
     CallSite where{"", 0};
     std::shared_ptr<Storage> storage;  // what it reads, when the buffer has another copy since
   };
@@ -119,6 +120,10 @@ struct BufferState final : private Resident {
 
   // These are called under it.
   const Region& region_of(const Request& request) const { return request.region ? *request.region : whole; }
+  /// Throws what forbids a request now.
+  void admit(const Request& request);
+  /// Forgets what has been lost with devices.
+  void note_losses();
   void check(const Request& request) const;
   void check_conflicts(const Request& request) const;
   /// Throws when a lease that writes is open; `done` says what it forbids.

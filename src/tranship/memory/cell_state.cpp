@@ -34,9 +34,10 @@ bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId me
 }
 
 bool operator==(const CellState& a, const CellState& b) {
-  return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.touched == b.touched &&
-         (a.partial.empty() || a.combine == b.combine) && a.cause == b.cause && a.elsewhere == b.elsewhere &&
-         a.writer.file == b.writer.file && a.writer.line == b.writer.line && a.uses == b.uses;
+  return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.added == b.added &&
+         a.touched == b.touched && (a.partial.empty() || a.combine == b.combine) && a.cause == b.cause &&
+         a.elsewhere == b.elsewhere && a.lost_with == b.lost_with && a.writer.file == b.writer.file &&
+         a.writer.line == b.writer.line && a.uses == b.uses;
 }
 
 bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region) {
@@ -57,6 +58,9 @@ std::vector<Step> steps_for(const CellStates& cells, Intent intent, Combine comb
     if (cell.elsewhere)
       throw_error(ErrorCode::invalid_use, "{} wants cells {} whose value is not here since the write at {}",
                   name_of(intent), to_string(box), to_string(cell.writer));
+    if (cell.lost_with)
+      throw_error(ErrorCode::device_lost, "{} wants cells {}, whose last value, of the write at {}, was lost with {}",
+                  name_of(intent), to_string(box), to_string(cell.writer), to_string(*cell.lost_with));
     steps.push_back(step_for(box, cell, intent, combine, memory, nearest));
   });
   return steps;
@@ -74,7 +78,7 @@ void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t ver
       cell.combine = combine;
       return;
     case Step::Kind::merge:
-      cell.partial = {};
+      cell.partial = cell.added = {};
       cell.valid = MemorySet::of(memory);
       cell.version = version;
       return;
@@ -84,6 +88,7 @@ void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t ver
 void forget(MemoryId memory, CellState& cell) {
   cell.valid.remove(memory);
   cell.partial.remove(memory);
+  cell.added.remove(memory);
   cell.touched.remove(memory);
   std::erase_if(cell.uses, [&](const Use& use) { return use.memory == memory; });
 }
@@ -99,12 +104,18 @@ void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite wher
   cell.cause = {};
   cell.elsewhere = false;
   cell.touched.add(memory);
+  if (intent == Intent::write) cell.lost_with = {};
+  // Of what is lost under a lease, only a write gives everything back.
+  if (cell.lost_with) return;
   if (intent == Intent::accumulate) {
-    if (!cell.partial.has(memory)) cell.valid = MemorySet::of(memory);
+    if (cell.partial.has(memory))
+      cell.added.add(memory);
+    else
+      cell.valid = MemorySet::of(memory);
     return;
   }
   cell.valid = MemorySet::of(memory);
-  cell.partial = {};
+  cell.partial = cell.added = {};
 }
 
 void expire(std::uint64_t version, CallSite where, CellState& cell) {
@@ -112,8 +123,32 @@ void expire(std::uint64_t version, CallSite where, CellState& cell) {
   cell.writer = where;
   cell.cause = {};
   cell.elsewhere = true;
-  cell.valid = {};
-  cell.partial = {};
+  cell.lost_with = {};
+  cell.valid = cell.partial = cell.added = {};
+}
+
+void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, CellState& cell) {
+  std::optional<Device> without;
+  const bool had_value = !cell.valid.empty();
+  bool is_partial_lost = false;
+  const auto take = [&](MemoryId memory, Device device) {
+    if (!cell.valid.has(memory) && !cell.partial.has(memory)) return;
+    is_partial_lost |= cell.added.has(memory);
+    cell.valid.remove(memory);
+    cell.partial.remove(memory);
+    without = device;
+  };
+  lost_memories.for_each([&](MemoryId memory) { take(memory, device_of(memory)); });
+  std::erase_if(cell.uses, [&](const Use& use) {
+    const std::optional<Device> device = lost_with(use.event);
+    if (device && use.intent != Intent::read) take(use.memory, *device);
+    return device.has_value();
+  });
+  const bool is_value_lost = had_value && cell.valid.empty();
+  if (!is_partial_lost && !is_value_lost) return;
+  // Zeros that nobody has written can be made again.
+  if (cell.version > 0) cell.lost_with = without;
+  cell.valid = cell.partial = cell.added = {};
 }
 
 void add_use(const Use& use, std::vector<Use>& uses) {

@@ -52,11 +52,13 @@ struct CellState {
   std::uint64_t version = 0;  ///< the buffer's count at the last write; 0: nobody has written it
   MemorySet valid;
   MemorySet partial;
+  MemorySet added;                 ///< of the partial ones, those that somebody has added to
   MemorySet touched;               ///< that have held some value of it since they have a copy
   Combine combine = Combine::sum;  ///< of the partial ones
   CallSite writer{"", 0};
-  std::optional<Cause> cause;  ///< of copies of it; empty: first touch or stale
-  bool elsewhere = false;      ///< its value is not in this buffer
+  std::optional<Cause> cause;       ///< of copies of it; empty: first touch or stale
+  bool elsewhere = false;           ///< its value is not in this buffer
+  std::optional<Device> lost_with;  ///< its value is nowhere, since this device is lost
   std::vector<Use> uses;
 
   friend bool operator==(const CellState& a, const CellState& b);
@@ -97,6 +99,9 @@ void claim(MemoryId memory, CellState& cell);
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
 /// Its value has been written where the buffer does not see it.
 void expire(std::uint64_t version, CallSite where, CellState& cell);
+
+/// Memories whose device is lost hold nothing, nor do those whose writing is never over.
+void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, CellState& cell);
 
 /// Adds a use, dropping those that it comes after and those that are over.
 void add_use(const Use& use, std::vector<Use>& uses);

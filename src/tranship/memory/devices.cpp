@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <mutex>
 
 #include <tranship/base/fail.hpp>
@@ -20,17 +22,22 @@ struct Processor {
   Device device;
   MemoryId memory = 0;
   std::unique_ptr<Driver> driver;
-  std::unique_ptr<Stream> stream;
+  std::atomic<Stream*> stream = nullptr;
   std::vector<Stream*> idle;  // made for somebody who has destroyed it
 };
 
 struct Memory {
-  Memory(Processor& o, PoolOptions options)
-      : owner(o), copy_stream(o.driver->make_stream()), pool(std::make_unique<Pool>(*o.driver, options)) {}
+  Memory(Processor& o, Stream& stream, PoolOptions options)
+      : owner(o), copy_stream(&stream), pool(std::make_unique<Pool>(*o.driver, options)) {}
   Processor& owner;
-  std::unique_ptr<Stream> copy_stream;
+  std::atomic<Stream*> copy_stream;
   std::unique_ptr<Pool> pool;
 };
+
+/// Whether what it has been given is never over.
+bool is_lost(Stream& stream) {
+  return lost_with(stream.event()).has_value();
+}
 
 int fake_devices_of_environment() {
   const char* text = std::getenv("TRANSHIP_FAKE_DEVICES");
@@ -52,6 +59,8 @@ struct Devices::State {
   explicit State(const DevicesOptions& options);
 
   Processor& processor_of(Device device);
+  Stream& add_stream(Processor& processor);
+  Stream& stream_in(std::atomic<Stream*>& place, Processor& processor);
   Stream& borrow(Processor& processor);
   void give_back(Processor& processor, Stream& stream) noexcept;
   void finish_all();
@@ -60,11 +69,11 @@ struct Devices::State {
   CopyLedger ledger;
   Residents residents;
   FakeMachine machine;
-  std::vector<Processor> processors;
-  std::vector<std::unique_ptr<Stream>> lent;
-  std::mutex lent_mutex;
+  std::deque<Processor> processors;
+  std::vector<std::unique_ptr<Stream>> streams;  // all, for somebody may have their events
+  std::mutex streams_mutex;
   std::unique_ptr<Pool> pinned_pool;
-  std::vector<Memory> memories;
+  std::deque<Memory> memories;
 };
 
 /// What make_stream hands out. The stream that does the work outlives it, for the sake of those who hold its events.
@@ -91,6 +100,7 @@ class Devices::State::LentStream final : public Stream {
   }
   void run(std::unique_ptr<Kernel> kernel) override { inner_.run(std::move(kernel)); }
   bool is_over(std::uint64_t number) override { return inner_.is_over(number); }
+  std::optional<Device> lost_with(std::uint64_t number) override { return inner_.lost_with(number); }
   void finish(std::uint64_t number, Deadline deadline) override { inner_.finish(number, deadline); }
 
  private:
@@ -102,18 +112,16 @@ class Devices::State::LentStream final : public Stream {
 Devices::State::State(const DevicesOptions& options)
     : wait_timeout_ns(options.wait_timeout_ns), machine(options.fake, options.wait_timeout_ns) {
   const PoolOptions pool_options{.wait_timeout_ns = wait_timeout_ns};
-  // Memories refer to processors.
-  processors.reserve(std::size_t(options.fake.count) + 1);
   const auto add = [&](Device device, std::unique_ptr<Driver> driver) -> Processor& {
     Processor& processor = processors.emplace_back();
     processor.device = device;
-    processor.stream = driver->make_stream();
     processor.driver = std::move(driver);
+    processor.stream = &add_stream(processor);
     return processor;
   };
   const auto add_memory = [&](Processor& processor) {
     processor.memory = MemoryId(memories.size());
-    memories.emplace_back(processor, pool_options);
+    memories.emplace_back(processor, add_stream(processor), pool_options);
   };
   Processor& host = add(Device::host(), std::make_unique<HostDriver>(wait_timeout_ns));
   add_memory(host);
@@ -137,30 +145,45 @@ Processor& Devices::State::processor_of(Device device) {
               fmt::join(names, ", "));
 }
 
+Stream& Devices::State::add_stream(Processor& processor) {
+  streams.push_back(processor.driver->make_stream());
+  return *streams.back();
+}
+
+/// What stands there, or what takes its place where the device goes on without it.
+Stream& Devices::State::stream_in(std::atomic<Stream*>& place, Processor& processor) {
+  const auto stays = [&] {
+    return machine.losses() == 0 || !is_lost(*place.load(std::memory_order_acquire)) ||
+           !processor.driver->loss().empty();
+  };
+  if (stays()) return *place.load(std::memory_order_acquire);
+  const Lock lock(streams_mutex);
+  if (!stays()) place.store(&add_stream(processor), std::memory_order_release);
+  return *place.load(std::memory_order_acquire);
+}
+
 Stream& Devices::State::borrow(Processor& processor) {
-  const Lock lock(lent_mutex);
-  if (!processor.idle.empty()) {
+  const Lock lock(streams_mutex);
+  while (!processor.idle.empty()) {
     Stream* const stream = processor.idle.back();
     processor.idle.pop_back();
-    return *stream;
+    if (!is_lost(*stream)) return *stream;
   }
-  lent.push_back(processor.driver->make_stream());
+  Stream& stream = add_stream(processor);
   // Giving it back must not fail.
-  processor.idle.reserve(lent.size());
-  return *lent.back();
+  processor.idle.reserve(streams.size());
+  return stream;
 }
 
 void Devices::State::give_back(Processor& processor, Stream& stream) noexcept {
-  const Lock lock(lent_mutex);
+  const Lock lock(streams_mutex);
   processor.idle.push_back(&stream);
 }
 
 /// Streams may wait for each other, so none is destroyed before all are done.
 void Devices::State::finish_all() {
   const Deadline deadline = Deadline::after_ns(wait_timeout_ns);
-  for (const Processor& processor : processors) finish(processor.stream->event(), deadline);
-  for (const Memory& memory : memories) finish(memory.copy_stream->event(), deadline);
-  for (const auto& stream : lent) finish(stream->event(), deadline);
+  for (const auto& stream : streams) settle(stream->event(), deadline);
 }
 
 Devices::Devices(const DevicesOptions& options) : state_(std::make_unique<State>(options)) {}
@@ -168,6 +191,7 @@ Devices::Devices(const DevicesOptions& options) : state_(std::make_unique<State>
 Devices::~Devices() {
   try {
     state_->finish_all();
+    state_->machine.stop();
     // Blocks of one memory have been used by streams of another.
     for (Memory& memory : state_->memories) memory.pool.reset();
     state_->pinned_pool.reset();
@@ -212,11 +236,13 @@ Pool& Devices::pinned_pool() const noexcept {
 }
 
 Stream& Devices::stream(Device device) const {
-  return *state_->processor_of(device).stream;
+  Processor& processor = state_->processor_of(device);
+  return state_->stream_in(processor.stream, processor);
 }
 
-Stream& Devices::copy_stream(MemoryId memory) const noexcept {
-  return *state_->memories[std::size_t(memory)].copy_stream;
+Stream& Devices::copy_stream(MemoryId memory) const {
+  Memory& one = state_->memories[std::size_t(memory)];
+  return state_->stream_in(one.copy_stream, one.owner);
 }
 
 std::unique_ptr<Stream> Devices::make_stream(Device device) const {
@@ -229,6 +255,10 @@ CopyLedger& Devices::ledger() const noexcept {
 }
 Residents& Devices::residents() const noexcept {
   return state_->residents;
+}
+
+int Devices::losses() const noexcept {
+  return state_->machine.losses();
 }
 
 int Devices::steps(int count) {

@@ -27,6 +27,9 @@ struct FakeDevices {
   /// Whether fake devices may copy from each other; without, they go through pinned memory of the host.
   bool reach_each_other = true;
   std::int64_t capacity_bytes = INT64_MAX;  ///< of each
+  /// By device: after so many pieces of work, on all its streams, it is lost in the middle of the next one. Of a copy
+  /// or a fill half of the elements have been written then, and a kernel has not run. -1 or missing: never.
+  std::vector<std::int64_t> lost_after;
   /// Devices (ordinal, of an earlier one) that have no memory of their own; -1 or missing: its own.
   std::vector<int> memory_of;
 };
@@ -42,7 +45,7 @@ class Devices {
  public:
   /// Throws `invalid_use` for options that contradict each other.
   explicit Devices(const DevicesOptions& options = {});
-  /// Finishes the work of all streams first. Work that hangs keeps what it may use, for good.
+  /// Finishes the work of all streams first, but for what is lost. Work that hangs keeps what it may use, for good.
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
@@ -62,9 +65,9 @@ class Devices {
   /// Memory of the host that devices copy from and to at full speed.
   Pool& pinned_pool() const noexcept;
   /// The stream of a device that is used when none is named, and the one on which buffers copy. The host's are one, on
-  /// which work is over when it has been given.
+  /// which work is over when it has been given. Another one after it has been lost with another device.
   Stream& stream(Device device) const;
-  Stream& copy_stream(MemoryId memory) const noexcept;
+  Stream& copy_stream(MemoryId memory) const;
   /// One of its own, to be destroyed before this. Its events stay valid after it; what did the work is used again.
   std::unique_ptr<Stream> make_stream(Device device) const;
 
@@ -72,6 +75,9 @@ class Devices {
   CopyLedger& ledger() const noexcept;
   /// All buffers that belong here.
   Residents& residents() const noexcept;
+
+  /// How many devices have been lost, see Driver::loss.
+  int losses() const noexcept;
 
   /// Of `deferred` fakes: runs up to `count` pieces of work that may run, drawn from the seed. Returns how many ran.
   int steps(int count);

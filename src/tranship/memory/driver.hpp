@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include <tranship/memory/stream.hpp>
 
@@ -23,6 +24,8 @@ class Driver {
   virtual bool reaches(Device other) const noexcept = 0;
   /// Whether host code may load and store in this memory by its address.
   virtual bool is_host_memory() const noexcept = 0;
+  /// Why the device does no work any more, and what its memory held is gone; empty while it works.
+  virtual std::string loss() const { return {}; }
 };
 
 }  // namespace tranship

@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -18,10 +19,29 @@ namespace {
 
 using Lock = std::unique_lock<std::mutex>;
 
-/// Work, or (without any) a wait for `after`.
+/// Work, or (without any) a wait for `after`. Half of it is what a device does that is lost meanwhile.
 struct Piece {
   std::unique_ptr<Kernel> work;
   Event after;
+  std::unique_ptr<Kernel> half_of_work;
+};
+
+/// Empty for one element.
+std::optional<CopyBlock> half_of(CopyBlock block) {
+  for (int d = 0; d < block.dims; ++d)
+    if (block.extents[d] > 1) {
+      block.extents[d] /= 2;
+      return block;
+    }
+  return {};
+}
+
+/// When a device is lost, and whether it is.
+struct Loss {
+  std::int64_t after = -1;  ///< pieces of work; -1: never
+  std::mutex mutex;         ///< of `done`; who does a piece of work holds it, so that none goes on after the loss
+  std::int64_t done = 0;
+  std::atomic<bool> has_happened = false;
 };
 
 /// Steele, Lea and Flood's SplitMix64: small, and the same everywhere.
@@ -83,6 +103,7 @@ class Memories {
   std::map<std::uintptr_t, Stretch> stretches_;
 };
 
+class QueuedStream;
 class DeferredStream;
 
 /// The order in which the work of all deferred streams happens. Everything that the streams hold is under its lock.
@@ -95,6 +116,8 @@ class DeferredOrder {
   /// Runs what this point needs and nothing else.
   void finish(DeferredStream& stream, std::uint64_t number, Deadline deadline);
   int steps(int count);
+  /// Under the lock: a device has been lost.
+  void break_lost() noexcept;
 
  private:
   bool has(const Stream* stream) const;
@@ -110,7 +133,10 @@ struct FakeMachine::State {
       : fake(options),
         wait_timeout_ns(timeout_ns),
         memories(options.count, options.capacity_bytes),
-        order(options.seed) {}
+        order(options.seed),
+        lost(std::size_t(options.count)) {
+    for (std::size_t i = 0; i < options.lost_after.size(); ++i) lost[i].after = options.lost_after[i];
+  }
 
   int memory_of(int ordinal) const noexcept {
     while (std::size_t(ordinal) < fake.memory_of.size() && fake.memory_of[std::size_t(ordinal)] >= 0)
@@ -127,30 +153,81 @@ struct FakeMachine::State {
                   to_string(Device::fake(ordinal)), to_string(Device::fake(memory)));
   }
 
+  bool is_lost(int ordinal) const noexcept {
+    return lost[std::size_t(ordinal)].has_happened.load(std::memory_order_acquire);
+  }
+  std::string loss_of(int ordinal) const {
+    return fmt::format("{} was lost in the middle of piece {} of its work", to_string(Device::fake(ordinal)),
+                       lost[std::size_t(ordinal)].after + 1);
+  }
+  [[noreturn]] void fail(int ordinal, int lost_ordinal) const {
+    if (ordinal == lost_ordinal) throw_error(ErrorCode::device_lost, "{}", loss_of(ordinal));
+    throw_error(ErrorCode::device_lost, "a stream of {} waits for work that is never over: {}",
+                to_string(Device::fake(ordinal)), loss_of(lost_ordinal));
+  }
+  /// Whether a device has done a piece of work; if not, it is lost.
+  bool run(int ordinal, Piece piece);
+
   FakeDevices fake;
   std::int64_t wait_timeout_ns;
   Memories memories;
   DeferredOrder order;
+  std::deque<Loss> lost;  // by ordinal
+  std::atomic<int> losses = 0;
+  std::mutex streams_mutex;
+  std::vector<QueuedStream*> streams;
 };
 
 namespace {
+
+Piece copy_piece(const CopyBlock& block, int width, const void* source, void* target) {
+  const auto of = [&](const CopyBlock& part) { return kernel_of([=] { copy_on_host(part, width, source, target); }); };
+  const std::optional<CopyBlock> half = half_of(block);
+  return {of(block), {}, half ? of(*half) : nullptr};
+}
+
+Piece fill_piece(const CopyBlock& block, int width, const void* element, void* target) {
+  struct {
+    unsigned char bytes[16] = {};
+  } kept;
+  if (element) std::memcpy(kept.bytes, element, std::size_t(width));
+  const auto of = [&](const CopyBlock& part) {
+    return kernel_of([=] { fill_on_host(part, width, kept.bytes, target); });
+  };
+  const std::optional<CopyBlock> half = half_of(block);
+  return {of(block), {}, half ? of(*half) : nullptr};
+}
 
 class EagerFakeStream final : public EagerStream {
  public:
   EagerFakeStream(FakeMachine::State& machine, int ordinal)
       : EagerStream(Device::fake(ordinal), machine.wait_timeout_ns), machine_(machine) {}
 
+  void wait(Event event) override {
+    check_here();
+    EagerStream::wait(event);
+  }
   void copy(const CopyBlock& block, int width, const void* source, void* target) override {
-    machine_.check_reach(device().ordinal(), source);
-    machine_.check_reach(device().ordinal(), target);
-    EagerStream::copy(block, width, source, target);
+    check_width(width);
+    machine_.check_reach(ordinal(), source);
+    machine_.check_reach(ordinal(), target);
+    run_piece(copy_piece(block, width, source, target));
   }
   void fill(const CopyBlock& block, int width, const void* element, void* target) override {
-    machine_.check_reach(device().ordinal(), target);
-    EagerStream::fill(block, width, element, target);
+    check_width(width);
+    machine_.check_reach(ordinal(), target);
+    run_piece(fill_piece(block, width, element, target));
   }
+  void run(std::unique_ptr<Kernel> kernel) override { run_piece({std::move(kernel), {}, {}}); }
 
  private:
+  int ordinal() const { return device().ordinal(); }
+  void check_here() const {
+    if (machine_.is_lost(ordinal())) machine_.fail(ordinal(), ordinal());
+  }
+  void run_piece(Piece piece) {
+    if (!machine_.run(ordinal(), std::move(piece))) machine_.fail(ordinal(), ordinal());
+  }
   FakeMachine::State& machine_;
 };
 
@@ -159,29 +236,41 @@ class QueuedStream : public Stream {
  public:
   QueuedStream(FakeMachine::State& machine, int ordinal) : machine_(machine), ordinal_(ordinal) {}
 
+  /// The device is lost: whoever waits for this stream must look again.
+  virtual void wake() noexcept = 0;
+  virtual void stop() noexcept {}
+
   Device device() const noexcept final { return Device::fake(ordinal_); }
   Event event() final { return {this, given_.load(std::memory_order_acquire)}; }
   bool is_over(std::uint64_t number) final { return done_.load(std::memory_order_acquire) >= number; }
+  std::optional<Device> lost_with(std::uint64_t number) final {
+    const int ordinal = lost_ordinal();
+    return ordinal < 0 || is_over(number) ? std::nullopt : std::optional(Device::fake(ordinal));
+  }
 
   void wait(Event event) final {
-    if (event.stream != this && !tranship::is_over(event)) give({nullptr, event});
+    check_here();
+    if (event.stream == this || tranship::is_over(event)) return;
+    if (const std::optional<Device> lost = tranship::lost_with(event)) machine_.fail(ordinal_, lost->ordinal());
+    give({nullptr, event, {}});
   }
   void copy(const CopyBlock& block, int width, const void* source, void* target) final {
     check_width(width);
     machine_.check_reach(ordinal_, source);
     machine_.check_reach(ordinal_, target);
-    give({kernel_of([=] { copy_on_host(block, width, source, target); }), {}});
+    check_here();
+    give(copy_piece(block, width, source, target));
   }
   void fill(const CopyBlock& block, int width, const void* element, void* target) final {
     check_width(width);
     machine_.check_reach(ordinal_, target);
-    struct {
-      unsigned char bytes[16] = {};
-    } kept;
-    if (element) std::memcpy(kept.bytes, element, std::size_t(width));
-    give({kernel_of([=] { fill_on_host(block, width, kept.bytes, target); }), {}});
+    check_here();
+    give(fill_piece(block, width, element, target));
   }
-  void run(std::unique_ptr<Kernel> kernel) final { give({std::move(kernel), {}}); }
+  void run(std::unique_ptr<Kernel> kernel) final {
+    check_here();
+    give({std::move(kernel), {}, {}});
+  }
 
  protected:
   virtual void give(Piece piece) = 0;
@@ -190,12 +279,23 @@ class QueuedStream : public Stream {
     queue_.push_back(std::move(piece));
     given_.fetch_add(1, std::memory_order_release);
   }
-  /// The piece is freed before it counts as over.
-  static void run_piece(Piece piece) noexcept {
-    if (piece.work) run_kernel(std::move(piece.work));
+  /// Does it and frees it, before it counts as over; false when that breaks the stream.
+  bool run_piece(Piece piece) {
+    if (!piece.work || machine_.run(ordinal_, std::move(piece))) return true;
+    break_with(ordinal_);
+    return false;
   }
   void count_done() { done_.fetch_add(1, std::memory_order_release); }
 
+  /// From now on it does no work, for a device is lost.
+  void break_with(int lost_ordinal) { broken_with_.store(lost_ordinal, std::memory_order_release); }
+  /// -1: none.
+  int lost_ordinal() const {
+    return machine_.is_lost(ordinal_) ? ordinal_ : broken_with_.load(std::memory_order_acquire);
+  }
+  void check_here() const {
+    if (const int lost = lost_ordinal(); lost >= 0) machine_.fail(ordinal_, lost);
+  }
   void check_given(std::uint64_t number) const {
     if (const std::uint64_t given = given_.load(std::memory_order_acquire); number > given)
       throw_error(ErrorCode::invalid_use, "point {} of a stream of {} that has been given {} pieces of work", number,
@@ -210,6 +310,7 @@ class QueuedStream : public Stream {
   int ordinal_;
   std::deque<Piece> queue_;
   std::atomic<std::uint64_t> given_ = 0, done_ = 0;
+  std::atomic<int> broken_with_ = -1;
 };
 
 class DeferredStream final : public QueuedStream {
@@ -219,23 +320,39 @@ class DeferredStream final : public QueuedStream {
   }
   ~DeferredStream() override {
     // Takes no time but that of the work itself, for whatever it waits for is run here too.
-    machine_.order.finish(*this, given_.load(std::memory_order_acquire), Deadline::never());
+    settle(event(), Deadline::never());
     machine_.order.remove(*this);
   }
   void finish(std::uint64_t number, Deadline deadline) override {
     if (is_over(number)) return;
     check_given(number);
     machine_.order.finish(*this, number, deadline);
+    if (!is_over(number)) check_here();
   }
 
  private:
   friend DeferredOrder;
+  void wake() noexcept override {}  // they look when they come to it
   void give(Piece piece) override { machine_.order.give(*this, std::move(piece)); }
   bool is_runnable() const { return !queue_.empty() && tranship::is_over(queue_.front().after); }
   void run_first() {
-    run_piece(std::move(queue_.front()));
+    const bool is_done = run_piece(std::move(queue_.front()));
     queue_.pop_front();
-    count_done();
+    if (is_done)
+      count_done();
+    else
+      machine_.order.break_lost();
+  }
+  /// Whether there is something that is never done; it is forgotten.
+  bool breaks() {
+    if (queue_.empty()) return false;
+    if (lost_ordinal() < 0) {
+      const std::optional<Device> lost = tranship::lost_with(queue_.front().after);
+      if (!lost) return false;
+      break_with(lost->ordinal());
+    }
+    queue_.clear();
+    return true;
   }
 };
 
@@ -258,6 +375,13 @@ void DeferredOrder::give(DeferredStream& stream, Piece piece) {
   stream.push(std::move(piece));
 }
 
+/// Those that wait for lost work are lost, too.
+void DeferredOrder::break_lost() noexcept {
+  while (std::any_of(streams_.begin(), streams_.end(), [](DeferredStream* stream) { return stream->breaks(); }))
+    ;
+}
+
+/// Returns when it is over, or never will be.
 void DeferredOrder::finish(DeferredStream& stream, std::uint64_t number, Deadline deadline) {
   // What each goal waits for lies above it. An event names work that was given before, so no goal comes twice.
   std::vector<Event> goals{{&stream, number}};
@@ -267,6 +391,10 @@ void DeferredOrder::finish(DeferredStream& stream, std::uint64_t number, Deadlin
     if (tranship::is_over(goal)) {
       goals.pop_back();
       continue;
+    }
+    if (tranship::lost_with(goal)) {
+      break_lost();
+      return;
     }
     if (deadline.passed()) stream.fail_late(number);
     if (!has(goal.stream)) {  // of other Devices
@@ -288,23 +416,63 @@ int DeferredOrder::steps(int count) {
     runnable.clear();
     for (DeferredStream* stream : streams_)
       if (stream->is_runnable()) runnable.push_back(stream);
-    if (runnable.empty()) return step;
+    if (runnable.empty()) {
+      break_lost();
+      return step;
+    }
     runnable[random_.below(runnable.size())]->run_first();
   }
   return count;
 }
 
+}  // namespace
+
+bool FakeMachine::State::run(int ordinal, Piece piece) {
+  Loss& loss = lost[std::size_t(ordinal)];
+  if (loss.after < 0) {
+    run_kernel(std::move(piece.work));
+    return true;
+  }
+  {
+    const Lock lock(loss.mutex);
+    if (is_lost(ordinal)) return false;
+    if (loss.done++ < loss.after) {
+      run_kernel(std::move(piece.work));
+      return true;
+    }
+    if (piece.half_of_work) run_kernel(std::move(piece.half_of_work));
+    losses.fetch_add(1, std::memory_order_release);
+    loss.has_happened.store(true, std::memory_order_release);
+  }
+  const Lock lock(streams_mutex);
+  for (QueuedStream* stream : streams)
+    if (stream->device().ordinal() == ordinal) stream->wake();
+  return false;
+}
+
+namespace {
+
 class ThreadedStream final : public QueuedStream {
  public:
   ThreadedStream(FakeMachine::State& machine, int ordinal)
-      : QueuedStream(machine, ordinal), worker_([this] { work(); }) {}
+      : QueuedStream(machine, ordinal), worker_([this] { work(); }) {
+    const Lock lock(machine.streams_mutex);
+    machine.streams.push_back(this);
+  }
   ~ThreadedStream() override {
+    {
+      const Lock lock(machine_.streams_mutex);
+      std::erase(machine_.streams, this);
+    }
+    stop();
+  }
+  void stop() noexcept override {
     {
       const Lock lock(mutex_);
       stopping_ = true;
     }
     given_work_.notify_one();
-    worker_.join();
+    if (worker_.joinable()) worker_.join();
   }
   void finish(std::uint64_t number, Deadline deadline) override {
     if (is_over(number)) return;
@@ -312,7 +480,12 @@ class ThreadedStream final : public QueuedStream {
     Lock lock(mutex_);
     // The clock of now_ns().
     const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline.at_ns())};
-    if (!work_over_.wait_until(lock, until, [&] { return is_over(number); })) fail_late(number);
+    if (!work_over_.wait_until(lock, until, [&] { return is_over(number) || lost_ordinal() >= 0; })) fail_late(number);
+    if (!is_over(number)) check_here();
+  }
+  void wake() noexcept override {
+    { const Lock lock(mutex_); }
+    work_over_.notify_all();
   }
 
  private:
@@ -323,7 +496,15 @@ class ThreadedStream final : public QueuedStream {
     }
     given_work_.notify_one();
   }
-  /// Ends when all work is over and no more will come.
+  /// Whether it is over; if not, the stream is broken.
+  bool wait_here(Event event) {
+    // A device waits as long as it takes; who waits for the device has the deadline.
+    settle(event, Deadline::never());
+    const std::optional<Device> lost = tranship::lost_with(event);
+    if (lost) break_with(lost->ordinal());
+    return !lost;
+  }
+  /// Ends when all work is over and no more will come, or in the middle of what breaks the stream.
   void work() {
     const std::chrono::nanoseconds delay(machine_.fake.delay_ns);
     Lock lock(mutex_);
@@ -335,12 +516,13 @@ class ThreadedStream final : public QueuedStream {
       Piece piece = std::move(queue_.front());
       queue_.pop_front();
       lock.unlock();
-      // A device waits as long as it takes; who waits for the device has the deadline.
-      tranship::finish(piece.after, Deadline::never());
-      run_piece(std::move(piece));
+      const bool is_done = wait_here(piece.after) && run_piece(std::move(piece));
       lock.lock();
-      count_done();
+      if (is_done) count_done();
       work_over_.notify_all();
+      if (is_done) continue;
+      queue_.clear();
+      return;
     }
   }
 
@@ -377,6 +559,7 @@ class FakeDriver final : public Driver {
            machine_.reaches(ordinal_, other.ordinal());
   }
   bool is_host_memory() const noexcept override { return false; }
+  std::string loss() const override { return machine_.is_lost(ordinal_) ? machine_.loss_of(ordinal_) : ""; }
 
  private:
   FakeMachine::State& machine_;
@@ -388,6 +571,9 @@ void check_options(const FakeDevices& fake) {
   if (fake.capacity_bytes < 0 || fake.delay_ns < 0)
     throw_error(ErrorCode::invalid_use, "fake devices of {} bytes with a delay of {} ns; both at least 0",
                 fake.capacity_bytes, fake.delay_ns);
+  if (fake.lost_after.size() > std::size_t(fake.count))
+    throw_error(ErrorCode::invalid_use, "losses of {} fake devices, of which there are {}", fake.lost_after.size(),
+                fake.count);
   if (fake.memory_of.size() > std::size_t(fake.count))
     throw_error(ErrorCode::invalid_use, "memories of {} fake devices, of which there are {}", fake.memory_of.size(),
                 fake.count);
@@ -414,6 +600,19 @@ std::unique_ptr<Driver> FakeMachine::make_driver(int ordinal) {
 
 int FakeMachine::memory_of(int ordinal) const noexcept {
   return state_->memory_of(ordinal);
+}
+
+void FakeMachine::stop() noexcept {
+  std::vector<QueuedStream*> streams;
+  {
+    const Lock lock(state_->streams_mutex);
+    streams = state_->streams;  // not under the lock, which a thread needs that is about to end by a loss
+  }
+  for (QueuedStream* stream : streams) stream->stop();
+}
+
+int FakeMachine::losses() const noexcept {
+  return state_->losses.load(std::memory_order_acquire);
 }
 
 int FakeMachine::steps(int count) {

@@ -22,6 +22,10 @@ class FakeMachine {
   std::unique_ptr<Driver> make_driver(int ordinal);
   /// The device whose memory this device has.
   int memory_of(int ordinal) const noexcept;
+  /// Ends all threads of streams, whose work must be over or lost: they may look at each other's streams until then.
+  void stop() noexcept;
+  /// See Devices::losses.
+  int losses() const noexcept;
   /// See Devices::steps.
   int steps(int count);
 

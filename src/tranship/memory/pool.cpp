@@ -69,11 +69,11 @@ struct Block {
     uses[use_count++] = use;
     return true;
   }
-  /// Forgets the uses that are over; true when none is left.
+  /// Forgets the uses that are at rest; true when none is left.
   bool is_idle() {
     int unfinished = 0;
     for (int i = 0; i < use_count; ++i)
-      if (!is_over(uses[i])) uses[unfinished++] = uses[i];
+      if (!is_at_rest(uses[i])) uses[unfinished++] = uses[i];
     use_count = unfinished;
     return unfinished == 0;
   }
@@ -224,7 +224,8 @@ void Pool::State::wait_on(Stream& stream, Block& block, Lock& lock) {
   take(block);
   lock.unlock();
   try {
-    for (int i = 0; i < block.use_count; ++i) stream.wait(block.uses[i]);
+    for (int i = 0; i < block.use_count; ++i)
+      if (!is_at_rest(block.uses[i])) stream.wait(block.uses[i]);
     block.uses[0] = stream.event();
     block.use_count = 1;
   } catch (...) {
@@ -246,7 +247,7 @@ void Pool::State::wait_here(const Block& block, Deadline deadline, Lock& lock) {
   std::copy(std::begin(block.uses), std::end(block.uses), uses.begin());
   const int use_count = block.use_count;
   lock.unlock();
-  for (int i = 0; i < use_count; ++i) finish(uses[std::size_t(i)], deadline);
+  for (int i = 0; i < use_count; ++i) settle(uses[std::size_t(i)], deadline);
   lock.lock();
 }
 
@@ -295,7 +296,7 @@ Pool::~Pool() {
       chain.remove(*first);
       const std::unique_ptr<Block> block(first);
       try {
-        for (int i = 0; i < block->use_count; ++i) finish(block->uses[i], deadline);
+        for (int i = 0; i < block->use_count; ++i) settle(block->uses[i], deadline);
         state_->driver.deallocate(block->memory, block->bytes());
       } catch (const Error&) {
         // Memory that is still used is nobody else's to have.
@@ -313,9 +314,9 @@ void Pool::free(PoolBlock block, std::span<const Event> last_uses) noexcept {
   Block& record = *static_cast<Block*>(block.record);
   TRANSHIP_ASSERT(!record.is_kept);
   for (const Event use : last_uses) {
-    if (is_over(use) || record.add_use(use)) continue;
+    if (is_at_rest(use) || record.add_use(use)) continue;
     try {
-      finish(use, Deadline::after_ns(state_->options.wait_timeout_ns));
+      settle(use, Deadline::after_ns(state_->options.wait_timeout_ns));
     } catch (const Error&) {
       return;  // It stays in use for good, for it may be.
     }

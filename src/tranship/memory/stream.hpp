@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <tranship/base/deadline.hpp>
+#include <tranship/base/error.hpp>
 #include <tranship/kernels/block.hpp>
 #include <tranship/memory/device.hpp>
 
@@ -31,6 +33,9 @@ class Kernel {
 };
 
 /// One order of work. Any thread may give work, one at a time. Destroying a stream finishes its work first.
+///
+/// When its device is lost, or it comes to a wait for work that is never over, then what it has not done is never over,
+/// but touches no memory any more, and all calls that give it work or wait for that throw `device_lost`.
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -52,8 +57,11 @@ class Stream {
 
   /// Whether the work before point `number` of this stream is over. Acquire: its bytes are seen.
   virtual bool is_over(std::uint64_t number) = 0;
-  /// Blocks the caller until then. Throws `timeout` with both numbers when the deadline passes first.
+  /// Blocks the caller until then. Throws `timeout` with both numbers when the deadline passes first, and `device_lost`
+  /// at once when it will never be.
   virtual void finish(std::uint64_t number, Deadline deadline) = 0;
+  /// The device without which the work before point `number` is never over; empty while there is hope.
+  virtual std::optional<Device> lost_with(std::uint64_t) { return {}; }
 };
 
 inline bool is_over(Event event) {
@@ -61,6 +69,22 @@ inline bool is_over(Event event) {
 }
 inline void finish(Event event, Deadline deadline) {
   if (event.stream) event.stream->finish(event.number, deadline);
+}
+inline std::optional<Device> lost_with(Event event) {
+  return event.stream ? event.stream->lost_with(event.number) : std::nullopt;
+}
+
+/// Whether nothing before the event touches memory any more: it is over, or never will be.
+inline bool is_at_rest(Event event) {
+  return is_over(event) || lost_with(event);
+}
+/// Blocks the caller until then. Throws `timeout`.
+inline void settle(Event event, Deadline deadline) {
+  try {
+    finish(event, deadline);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_lost) throw;
+  }
 }
 
 /// `f()` as a kernel.

@@ -60,7 +60,7 @@ Watch::OwnWork::~OwnWork() {
     if (!watch_->guard_of(memory)) continue;
     try {
       for (const Event& event : watch_->buffer_.events_before(memory, Intent::write, watch_->buffer_.whole))
-        finish(event, Deadline::after_ns(device_timeout_ns));
+        settle(event, Deadline::after_ns(device_timeout_ns));
     } catch (const Error&) {
       // For good: work that may still touch the pages must find them open.
       watch_->guard_of(memory)->open();
@@ -145,42 +145,62 @@ void Watch::opened(int slot) {
   if (lease.intent == Intent::read) lent_[slot] = sum_of(lease.memory, region);
 }
 
-void Watch::closing(int slot, Stream& stream) {
+template <class F>
+void Watch::find(F f) noexcept {
+  try {
+    f();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_lost) found_ = error.message();
+  }
+}
+
+void Watch::closing(int slot, Stream& stream) noexcept {
+  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  last_closed_[lease.memory] = lease.where;
+  find([&] { check_closing(slot, stream); });
+}
+
+void Watch::check_closing(int slot, Stream& stream) {
   finish(stream.event(), Deadline::after_ns(device_timeout_ns));
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const Region& region = buffer_.region_of(lease);
-  last_closed_[lease.memory] = lease.where;
-  if (lease.intent == Intent::write)
+  if (lease.intent == Intent::write && !lease.is_void)
     if (const Index left = count_poison(lease.memory, region))
       found_ = fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} cells unwritten",
                            buffer_.options.name, tranship::to_string(region),
                            tranship::to_string(buffer_.devices.device_of(lease.memory)), to_string(lease.where), left,
                            region.count());
-  if (checks_ >= Checks::checksums && lease.intent == Intent::read && sum_of(lease.memory, region) != lent_[slot])
+  if (checks_ >= Checks::checksums && lease.intent == Intent::read && !lease.is_void &&
+      sum_of(lease.memory, region) != lent_[slot])
     found_ = fmt::format("buffer '{}': {} on {} was written under the lease to read of {}", buffer_.options.name,
                          tranship::to_string(region), tranship::to_string(buffer_.devices.device_of(lease.memory)),
                          to_string(lease.where));
 }
 
-void Watch::closed(int slot) {
+void Watch::closed(int slot) noexcept {
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const MemoryId memory = lease.memory;
   const Region& region = buffer_.region_of(lease);
   if (lease.intent != Intent::read)
-    for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other) {
-      if (other == memory || !buffer_.copies[other] || buffer_.copies[other].use_count() > 1) continue;
-      const Region stale = buffer_.cells_where(region, [&](const CellState& cell) {
-        return cell.touched.has(other) && !cell.valid.has(other) && !cell.partial.has(other);
-      });
-      if (stale.empty()) continue;
-      fill(other, stale);
-      if (!buffer_.open_lease_on(other)) remember(other);
-    }
-  if (!buffer_.open_lease_on(memory)) remember(memory);
+    for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other)
+      if (other != memory && buffer_.copies[other] && buffer_.copies[other].use_count() == 1)
+        find([&] { poison_stale(other, region); });
+  find([&] {
+    if (!buffer_.open_lease_on(memory)) remember(memory);
+  });
   close_pages(slot);
 }
 
-void Watch::close_pages(int slot) {
+void Watch::poison_stale(MemoryId memory, const Region& region) {
+  const Region stale = buffer_.cells_where(region, [&](const CellState& cell) {
+    return cell.touched.has(memory) && !cell.valid.has(memory) && !cell.partial.has(memory);
+  });
+  if (stale.empty()) return;
+  fill(memory, stale);
+  if (!buffer_.open_lease_on(memory)) remember(memory);
+}
+
+void Watch::close_pages(int slot) noexcept {
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const MemoryId memory = lease.memory;
   const CallSite where = lease.where;

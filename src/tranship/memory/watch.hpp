@@ -35,9 +35,9 @@ class Watch {
   /// A lease has been opened, in slot `slot`.
   void opened(int slot);
   /// A lease is about to be closed; its commit follows.
-  void closing(int slot, Stream& stream);
+  void closing(int slot, Stream& stream) noexcept;
   /// All that closing it changes is done.
-  void closed(int slot);
+  void closed(int slot) noexcept;
   /// A copy has been given back, or is another one.
   void forget(MemoryId memory);
   /// After the library itself has changed a copy on which no lease is open.
@@ -69,7 +69,12 @@ class Watch {
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
   Guard* guard_of(MemoryId memory) const;
-  void close_pages(int slot);
+  /// What f throws is found, but for the loss of a device, of which others tell.
+  template <class F>
+  void find(F f) noexcept;
+  void check_closing(int slot, Stream& stream);
+  void poison_stale(MemoryId memory, const Region& region);
+  void close_pages(int slot) noexcept;
   template <class F>
   void at_once(MemoryId memory, F f) const;
 
