@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -104,14 +105,14 @@ TEST(Half, floats_round_to_the_nearest_even_half) {
   }
 }
 
-TEST(Arithmetic, halves_add_as_if_rounded_once) {
+TEST(Arithmetic, halves_are_combined_as_if_rounded_once) {
   const unsigned short others_f16[] = {0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x1401, 0xb801, 0x3c00, 0x3c01,
                                        0xbc01, 0x6801, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7c01, 0xfe00};
   const unsigned short others_bf16[] = {0x0000, 0x8000, 0x0001, 0x807f, 0x0080, 0x3801, 0xbb81, 0x3f80, 0x3f81,
                                         0xbf81, 0x4301, 0x7f7f, 0xff7f, 0x7f80, 0xff80, 0x7f81, 0xffc0};
   for (unsigned bits = 0; bits < 65536; ++bits) {
     const auto a = static_cast<unsigned short>(bits);
-    for (Move how : {Move::accumulate, Move::accumulate_negated}) {
+    for (Move how : {Move::accumulate, Move::accumulate_negated, Move::multiply, Move::minimum, Move::maximum}) {
       for (unsigned short b : others_f16)
         ASSERT_EQ(moved(how, Arithmetic::f16, a, b), referred(how, Arithmetic::f16, a, b)) << a << ' ' << b;
       for (unsigned short b : others_bf16)
@@ -122,9 +123,12 @@ TEST(Arithmetic, halves_add_as_if_rounded_once) {
   for (int i = 0; i < 1'000'000; ++i) {
     const auto a = static_cast<unsigned short>(random());
     const auto b = static_cast<unsigned short>(a + reference::below(random, 0x3000) - 0x1800);
-    for (Arithmetic arithmetic : {Arithmetic::f16, Arithmetic::bf16})
+    const auto c = static_cast<unsigned short>(random());
+    for (Arithmetic arithmetic : {Arithmetic::f16, Arithmetic::bf16}) {
       ASSERT_EQ(moved(Move::accumulate, arithmetic, a, b), referred(Move::accumulate, arithmetic, a, b))
           << a << ' ' << b;
+      ASSERT_EQ(moved(Move::multiply, arithmetic, a, c), referred(Move::multiply, arithmetic, a, c)) << a << ' ' << c;
+    }
   }
 }
 
@@ -189,11 +193,75 @@ TEST(Arithmetic, a_sum_that_is_not_a_number_is_one_quiet_nan) {
   EXPECT_FALSE(std::signbit(sum));
 }
 
-TEST(Arithmetic, random_numbers_add_like_the_reference) {
+TEST(Arithmetic, integers_are_ordered_by_their_sign) {
+  EXPECT_EQ(moved<std::int8_t>(Move::minimum, Arithmetic::i8, -1, 1), -1);
+  EXPECT_EQ(moved<std::uint8_t>(Move::minimum, Arithmetic::u8, 255, 1), 1);
+  EXPECT_EQ(moved<std::int16_t>(Move::maximum, Arithmetic::i16, INT16_MIN, 0), 0);
+  EXPECT_EQ(moved<std::uint16_t>(Move::maximum, Arithmetic::u16, 0x8000, 0), 0x8000);
+  EXPECT_EQ(moved<std::int32_t>(Move::minimum, Arithmetic::i32, INT32_MIN, INT32_MAX), INT32_MIN);
+  EXPECT_EQ(moved<std::uint32_t>(Move::minimum, Arithmetic::u32, 0x80000000u, 0x7fffffffu), 0x7fffffffu);
+  EXPECT_EQ(moved<std::int64_t>(Move::maximum, Arithmetic::i64, -1, 1), 1);
+  EXPECT_EQ(moved<std::uint64_t>(Move::maximum, Arithmetic::u64, UINT64_MAX, 1), UINT64_MAX);
+}
+
+TEST(Arithmetic, products_wrap_around) {
+  EXPECT_EQ(moved<std::int8_t>(Move::multiply, Arithmetic::i8, -128, -1), -128);
+  EXPECT_EQ(moved<std::uint16_t>(Move::multiply, Arithmetic::u16, 0xffff, 0xffff), 1) << "an int would overflow";
+  EXPECT_EQ(moved<std::int32_t>(Move::multiply, Arithmetic::i32, INT32_MIN, -1), INT32_MIN);
+  EXPECT_EQ(moved<std::uint64_t>(Move::multiply, Arithmetic::u64, 1ull << 63, 3), 1ull << 63);
+}
+
+TEST(Arithmetic, bools_know_or_and_and) {
+  for (const unsigned char a : {0, 1, 2, 255})
+    for (const unsigned char b : {0, 1, 2, 255}) {
+      EXPECT_EQ(moved(Move::accumulate, Arithmetic::bool8, a, b), a || b);
+      EXPECT_EQ(moved(Move::maximum, Arithmetic::bool8, a, b), a || b);
+      EXPECT_EQ(moved(Move::multiply, Arithmetic::bool8, a, b), a && b);
+      EXPECT_EQ(moved(Move::minimum, Arithmetic::bool8, a, b), a && b);
+    }
+}
+
+TEST(Arithmetic, a_minimum_with_a_nan_is_one_quiet_nan) {
+  for (const Move how : {Move::minimum, Move::maximum, Move::multiply})
+    for (const std::uint32_t nan : {0x7f800001u, 0xffc12345u}) {
+      EXPECT_EQ(moved(how, Arithmetic::f32, nan, 0x3f800000u), 0x7fc00000u);
+      EXPECT_EQ(moved(how, Arithmetic::f32, 0x3f800000u, nan), 0x7fc00000u);
+      EXPECT_EQ(moved<std::uint16_t>(how, Arithmetic::f16, 0xfe01, 0x3c00), 0x7e00);
+      EXPECT_EQ(moved<std::uint16_t>(how, Arithmetic::bf16, 0x3f80, 0xff81), 0x7fc0);
+      EXPECT_TRUE(std::isnan(moved(how, Arithmetic::f128, std::nanl(""), 1.0L)));
+      EXPECT_TRUE(std::isnan(moved(how, Arithmetic::f128, 1.0L, std::nanl(""))));
+    }
+  EXPECT_TRUE(std::signbit(moved(Move::minimum, Arithmetic::f64, 0.0, -0.0))) << "the target's zero stays";
+  EXPECT_FALSE(std::signbit(moved(Move::minimum, Arithmetic::f64, -0.0, 0.0)));
+}
+
+TEST(Arithmetic, the_identity_changes_nothing) {
+  Random random(17);
+  for (const Arithmetic arithmetic : reference::numbers)
+    for (const Move how : {Move::accumulate, Move::multiply, Move::minimum, Move::maximum}) {
+      const int width = width_of(arithmetic);
+      const auto numbers = reference::random_numbers(random, 1'000 * width, arithmetic);
+      for (int i = 0; i < 1'000; ++i) {
+        // What a combination leaves: true as 1, a NaN as the quiet one, no zero below zero.
+        unsigned char number[16] = {}, identity[16], other[16];
+        std::memcpy(number, &numbers[i * width], arithmetic == Arithmetic::f128 ? 10 : width);
+        write_identity(how, arithmetic, identity);
+        const unsigned char zero[16] = {};
+        move(CopyBlock{}, Move::accumulate, arithmetic, width, zero, number);
+        std::memcpy(other, number, width);
+        move(CopyBlock{}, how, arithmetic, width, identity, other);
+        ASSERT_EQ(std::memcmp(other, number, width), 0) << int(arithmetic) << ' ' << int(how);
+        move(CopyBlock{}, how, arithmetic, width, number, identity);
+        ASSERT_EQ(std::memcmp(identity, number, width), 0) << int(arithmetic) << ' ' << int(how);
+      }
+    }
+}
+
+TEST(Arithmetic, random_numbers_are_combined_like_the_reference) {
   Random random(12);
   for (Arithmetic arithmetic : reference::numbers) {
     const int width = width_of(arithmetic);
-    for (Move how : reference::moves) {
+    for (Move how : reference::moves_of(arithmetic)) {
       const int count = 20'000;
       const auto source = reference::random_numbers(random, count * width, arithmetic);
       auto target = reference::random_numbers(random, count * width, arithmetic);
@@ -214,6 +282,9 @@ TEST(Arithmetic, says_what_can_be_moved) {
     EXPECT_FALSE(can_move(Move::negate, Arithmetic::none, width));
     EXPECT_EQ(can_move(Move::accumulate, Arithmetic::bf16, width), width == 2);
     EXPECT_EQ(can_move(Move::negate, Arithmetic::f128, width), width == 16);
+    EXPECT_EQ(can_move(Move::maximum, Arithmetic::bool8, width), width == 1);
+    EXPECT_FALSE(can_move(Move::negate, Arithmetic::bool8, width));
+    EXPECT_FALSE(can_move(Move::accumulate_negated, Arithmetic::bool8, width));
   }
 }
 

@@ -79,10 +79,10 @@ TEST(HostMove, random_blocks_copy_at_every_width) {
 TEST(HostMove, random_blocks_do_every_move_in_every_arithmetic) {
   Random random(12);
   for (int i = 0; i < 4'000; ++i) {
-    const Arithmetic arithmetic = reference::numbers[i % 9];
+    const Arithmetic arithmetic = reference::numbers[i % reference::number_count];
     const int width = width_of(arithmetic);
     expect_like_reference(random, reference::random_block(random, width, Targets::any),
-                          reference::moves[reference::below(random, 4)], arithmetic, width);
+                          reference::random_move(random, arithmetic), arithmetic, width);
     if (HasFatalFailure()) return;
   }
 }
@@ -98,12 +98,31 @@ TEST(HostMove, large_blocks_copy_at_every_width) {
 
 TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {
   Random random(14);
-  for (int i = 0; i < 180; ++i) {
-    const Arithmetic arithmetic = reference::numbers[i % 9];
-    const int width = width_of(arithmetic);
-    expect_like_reference(random, large_block(random, width), reference::moves[i / 9 % 4], arithmetic, width);
-    if (HasFatalFailure()) return;
-  }
+  for (int times = 0; times < 4; ++times)
+    for (const Arithmetic arithmetic : reference::numbers)
+      for (const Move move : reference::moves_of(arithmetic)) {
+        const int width = width_of(arithmetic);
+        expect_like_reference(random, large_block(random, width), move, arithmetic, width);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST(HostMove, rows_of_every_length_do_every_move_in_every_arithmetic) {
+  Random random(16);
+  for (const Arithmetic arithmetic : reference::numbers)
+    for (const Move move : reference::moves_of(arithmetic))
+      for (const long long count : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257}) {
+        const int width = width_of(arithmetic);
+        CopyBlock block;
+        block.dims = 2;
+        block.extents[0] = 3;
+        block.extents[1] = count;
+        block.source_strides[0] = (count + reference::below(random, 3)) * width;
+        block.target_strides[0] = (count + reference::below(random, 3)) * width;
+        block.source_strides[1] = block.target_strides[1] = width;
+        expect_like_reference(random, block, move, arithmetic, width);
+        if (HasFatalFailure()) return;
+      }
 }
 
 TEST(HostMove, rows_of_every_length_copy) {

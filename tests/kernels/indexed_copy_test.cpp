@@ -15,9 +15,9 @@ enum class Lists { neither, source, target, both };
 TEST(IndexedCopy, random_lists_do_every_move_in_every_arithmetic) {
   Random random(13);
   for (int i = 0; i < 20'000; ++i) {
-    const Arithmetic arithmetic = reference::numbers[i % 9];
+    const Arithmetic arithmetic = reference::numbers[i % reference::number_count];
     const int width = width_of(arithmetic);
-    const Move how = reference::moves[reference::below(random, 4)];
+    const Move how = reference::random_move(random, arithmetic);
     const auto lists = static_cast<Lists>(reference::below(random, 4));
 
     IndexedBlock block;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
@@ -25,10 +26,26 @@ inline int below(Random& random, int bound) {
   return static_cast<int>(random() % static_cast<std::uint64_t>(bound));
 }
 
-inline constexpr Arithmetic numbers[] = {Arithmetic::i8,  Arithmetic::i16, Arithmetic::i32,
-                                         Arithmetic::i64, Arithmetic::f16, Arithmetic::bf16,
-                                         Arithmetic::f32, Arithmetic::f64, Arithmetic::f128};
-inline constexpr Move moves[] = {Move::copy, Move::negate, Move::accumulate, Move::accumulate_negated};
+inline constexpr Arithmetic numbers[] = {Arithmetic::bool8, Arithmetic::i8,  Arithmetic::u8,   Arithmetic::i16,
+                                         Arithmetic::u16,   Arithmetic::i32, Arithmetic::u32,  Arithmetic::i64,
+                                         Arithmetic::u64,   Arithmetic::f16, Arithmetic::bf16, Arithmetic::f32,
+                                         Arithmetic::f64,   Arithmetic::f128};
+inline constexpr int number_count = std::size(numbers);
+inline constexpr Move moves[] = {Move::copy,     Move::negate,  Move::accumulate, Move::accumulate_negated,
+                                 Move::multiply, Move::minimum, Move::maximum};
+
+/// Those that the arithmetic has.
+inline std::vector<Move> moves_of(Arithmetic arithmetic) {
+  std::vector<Move> out;
+  for (const Move move : moves)
+    if (can_move(move, arithmetic, width_of(arithmetic))) out.push_back(move);
+  return out;
+}
+
+inline Move random_move(Random& random, Arithmetic arithmetic) {
+  const std::vector<Move> from = moves_of(arithmetic);
+  return from[below(random, int(from.size()))];
+}
 inline constexpr int widths[] = {1, 2, 4, 8, 16};
 
 /// A 16-bit float, described by numbers.
@@ -90,42 +107,90 @@ inline void write_integer(std::uint64_t value, int width, unsigned char* to) {
   for (int i = 0; i < width; ++i) to[i] = static_cast<unsigned char>(value >> (8 * i));
 }
 
+inline bool is_order(Move move) {
+  return move == Move::minimum || move == Move::maximum;
+}
+
+/// The minimum or maximum of values in which equal ones and the NaNs come last.
+template <class T>
+T chosen(Move move, T target, T source) {
+  if (target != target || source != source) return std::numeric_limits<T>::quiet_NaN();
+  return (move == Move::minimum ? target > source : target < source) ? source : target;
+}
+
 template <class T, class Wide>
-void add_real(const unsigned char* source, unsigned char* target, int sign, int value_bytes) {
+void combine_real(Move move, const unsigned char* source, unsigned char* target, int value_bytes) {
   T a, b;
   std::memcpy(&a, target, sizeof a);
   std::memcpy(&b, source, sizeof b);
-  T sum = static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(sign) * static_cast<Wide>(b));
-  if (std::isnan(sum)) sum = std::numeric_limits<T>::quiet_NaN();
-  std::memcpy(target, &sum, value_bytes);
+  const Wide x = a, y = b;
+  T out = is_order(move)             ? chosen(move, a, b)
+          : move == Move::multiply   ? static_cast<T>(x * y)
+          : move == Move::accumulate ? static_cast<T>(x + y)
+                                     : static_cast<T>(x - y);
+  if (std::isnan(out)) out = std::numeric_limits<T>::quiet_NaN();
+  std::memcpy(target, &out, value_bytes);
 }
 
 inline bool is_float(Arithmetic arithmetic) {
   return arithmetic >= Arithmetic::f16;
 }
 
+inline bool is_signed_integer(Arithmetic arithmetic) {
+  return arithmetic == Arithmetic::i8 || arithmetic == Arithmetic::i16 || arithmetic == Arithmetic::i32 ||
+         arithmetic == Arithmetic::i64;
+}
+
+/// The value of an integer of any sign.
+inline __int128 value_of(Arithmetic arithmetic, std::uint64_t bits) {
+  const int width = width_of(arithmetic);
+  const __int128 value = bits;
+  return is_signed_integer(arithmetic) && bits >> (8 * width - 1) ? value - (__int128(1) << (8 * width)) : value;
+}
+
+inline void combine_integer(Move move, Arithmetic arithmetic, const unsigned char* source, unsigned char* target) {
+  const int width = width_of(arithmetic);
+  const std::uint64_t a = read_integer(target, width), b = read_integer(source, width);
+  const bool is_less = value_of(arithmetic, b) < value_of(arithmetic, a);
+  const std::uint64_t out = move == Move::negate                 ? 0 - b
+                            : move == Move::accumulate           ? a + b
+                            : move == Move::accumulate_negated   ? a - b
+                            : move == Move::multiply             ? a * b
+                            : is_less == (move == Move::minimum) ? b
+                                                                 : a;
+  write_integer(out, width, target);
+}
+
+inline void combine_half(Move move, HalfFormat format, const unsigned char* source, unsigned char* target) {
+  const double a = decode(format, static_cast<unsigned>(read_integer(target, 2)));
+  const double b = decode(format, static_cast<unsigned>(read_integer(source, 2)));
+  const double out = is_order(move)             ? chosen(move, a, b)
+                     : move == Move::multiply   ? a * b  // exact
+                     : move == Move::accumulate ? sum_rounded_to_odd(a, b)
+                                                : sum_rounded_to_odd(a, -b);
+  write_integer(encode(format, out), 2, target);
+}
+
 /// One element.
 inline void apply(Move move, Arithmetic arithmetic, int width, const unsigned char* source, unsigned char* target) {
-  const int sign = move == Move::accumulate ? 1 : -1;
   if (move == Move::copy) {
     for (int i = 0; i < width; ++i) target[i] = source[i];
   } else if (move == Move::negate && is_float(arithmetic)) {
     for (int i = 0; i < width; ++i) target[i] = source[i];
     target[arithmetic == Arithmetic::f128 ? 9 : width - 1] ^= 0x80;
+  } else if (arithmetic == Arithmetic::bool8) {
+    const bool is_or = move == Move::accumulate || move == Move::maximum;
+    *target = is_or ? *target || *source : *target && *source;
   } else if (!is_float(arithmetic)) {
-    const std::uint64_t before = move == Move::negate ? 0 : read_integer(target, width);
-    write_integer(before + static_cast<std::uint64_t>(sign) * read_integer(source, width), width, target);
+    combine_integer(move, arithmetic, source, target);
   } else if (width == 2) {
-    const HalfFormat format = arithmetic == Arithmetic::f16 ? f16_format : bf16_format;
-    const double a = decode(format, static_cast<unsigned>(read_integer(target, 2)));
-    const double b = decode(format, static_cast<unsigned>(read_integer(source, 2)));
-    write_integer(encode(format, sum_rounded_to_odd(a, sign * b)), 2, target);
+    combine_half(move, arithmetic == Arithmetic::f16 ? f16_format : bf16_format, source, target);
   } else if (arithmetic == Arithmetic::f32) {
-    add_real<float, double>(source, target, sign, 4);  // 53 bits are enough for the second rounding to do no harm
+    combine_real<float, double>(move, source, target, 4);  // 53 bits: the second rounding does no harm
   } else if (arithmetic == Arithmetic::f64) {
-    add_real<double, double>(source, target, sign, 8);
+    combine_real<double, double>(move, source, target, 8);
   } else {
-    add_real<long double, long double>(source, target, sign, 10);
+    combine_real<long double, long double>(move, source, target, 10);
   }
 }
 
@@ -158,11 +223,18 @@ inline Bytes random_numbers(Random& random, std::size_t size_bytes, Arithmetic a
   Bytes bytes(size_bytes);
   for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
   const int width = width_of(arithmetic);
+  if (arithmetic == Arithmetic::bool8)
+    for (unsigned char& byte : bytes)
+      if (below(random, 2)) byte = 0;
   if (!is_float(arithmetic)) return bytes;
   // Exponents near one another, so that sums round; the rest stays wild.
   for (std::size_t i = 0; i + width <= size_bytes; i += width) {
     if (below(random, 8) == 0) continue;
-    const double value = std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), -63 + below(random, 10));
+    const double specials[] = {0.0, -0.0, INFINITY, -INFINITY, std::nan("")};
+    const bool is_special = below(random, 16) == 0;
+    const double value =
+        is_special ? specials[below(random, 5)]
+                   : std::ldexp(static_cast<double>(static_cast<std::int64_t>(random())), -63 + below(random, 10));
     unsigned char* at = bytes.data() + i;
     if (width == 2) {
       write_integer(encode(arithmetic == Arithmetic::f16 ? f16_format : bf16_format, value), 2, at);
@@ -172,7 +244,7 @@ inline Bytes random_numbers(Random& random, std::size_t size_bytes, Arithmetic a
     } else if (width == 8) {
       std::memcpy(at, &value, 8);
     } else {
-      const long double wide = static_cast<long double>(value) + static_cast<long double>(random()) * 0x1p-120L;
+      const long double wide = is_special ? value : value + static_cast<long double>(random()) * 0x1p-120L;
       std::memcpy(at, &wide, 10);
     }
   }

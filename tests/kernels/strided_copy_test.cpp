@@ -95,10 +95,10 @@ TEST(StridedCopy, random_blocks_copy_at_every_width) {
 TEST(StridedCopy, random_blocks_do_every_move_in_every_arithmetic) {
   Random random(5);
   for (int i = 0; i < 20'000; ++i) {
-    const Arithmetic arithmetic = reference::numbers[i % 9];
+    const Arithmetic arithmetic = reference::numbers[i % reference::number_count];
     const int width = width_of(arithmetic);
     expect_like_reference(random, {reference::random_block(random, width, Targets::any),
-                                   reference::moves[reference::below(random, 4)], arithmetic, width});
+                                   reference::random_move(random, arithmetic), arithmetic, width});
     if (HasFatalFailure()) return;
   }
 }
@@ -106,7 +106,7 @@ TEST(StridedCopy, random_blocks_do_every_move_in_every_arithmetic) {
 TEST(StridedCopy, long_rows_do_every_move_in_every_arithmetic) {
   Random random(6);
   for (Arithmetic arithmetic : reference::numbers)
-    for (Move move : reference::moves)
+    for (Move move : reference::moves_of(arithmetic))
       for (long long count : {1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64, 255, 1000})
         for (int direction : {1, -1}) {
           CopyBlock block;

@@ -1,7 +1,7 @@
-// What happens to an element on its way: copied, negated, added or subtracted. Copying and negating touch bits only;
-// sums are exact to the bit on host and device alike: integers wrap, floats round to nearest even, and a sum that is
-// not a number is the one positive quiet NaN of its type, whichever operand or instruction it came from. Complex
-// numbers come as two parts, an extra innermost dimension.
+// What happens to an element on its way: copied, negated, or combined with what is there. Copying and negating touch
+// bits only; combinations are exact to the bit on host and device alike: integers wrap, floats round to nearest even,
+// and a result that is not a number is the one positive quiet NaN of its type, whichever operand or instruction it came
+// from. Complex numbers come as two parts, an extra innermost dimension; so they can be added, not multiplied.
 #pragma once
 
 #include <tranship/kernels/half.hpp>
@@ -14,20 +14,28 @@ enum class Move : unsigned char {
   negate,              ///< target = -source; a float gets its sign bit flipped, zero and NaN too
   accumulate,          ///< target += source
   accumulate_negated,  ///< target -= source
+  multiply,            ///< target *= source
+  minimum,             ///< the source where it is less; with a NaN, a NaN; of zeros of either sign the target's stays
+  maximum,             ///< the source where it is greater; likewise
 };
 
-/// How the bits of a number are understood. Signed and unsigned integers share one, for both wrap around alike.
+/// How the bits of a number are understood.
 enum class Arithmetic : unsigned char {
-  none,  ///< only copied: bool, or bytes of any meaning
+  none,   ///< only copied: bytes of any meaning
+  bool8,  ///< all but 0 is true; a sum is "or", a product "and", false is less than true; it has no negation
   i8,
+  u8,
   i16,
+  u16,
   i32,
+  u32,
   i64,
+  u64,
   f16,
   bf16,
   f32,
   f64,
-  f128,  ///< long double of the host; a device copies and negates it, and cannot add it
+  f128,  ///< long double of the host; a device copies and negates it, and cannot compute with it
 };
 
 /// Size in bytes of the numbers of an arithmetic; 0 for none.
@@ -35,16 +43,21 @@ TRANSHIP_SHARED inline int width_of(Arithmetic arithmetic) {
   switch (arithmetic) {
     case Arithmetic::none:
       return 0;
+    case Arithmetic::bool8:
     case Arithmetic::i8:
+    case Arithmetic::u8:
       return 1;
     case Arithmetic::i16:
+    case Arithmetic::u16:
     case Arithmetic::f16:
     case Arithmetic::bf16:
       return 2;
     case Arithmetic::i32:
+    case Arithmetic::u32:
     case Arithmetic::f32:
       return 4;
     case Arithmetic::i64:
+    case Arithmetic::u64:
     case Arithmetic::f64:
       return 8;
     case Arithmetic::f128:
@@ -57,25 +70,50 @@ TRANSHIP_SHARED inline int width_of(Arithmetic arithmetic) {
 /// traps.
 TRANSHIP_SHARED inline bool can_move(Move move, Arithmetic arithmetic, int width) {
   if (move == Move::copy) return width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
+  if (arithmetic == Arithmetic::bool8 && (move == Move::negate || move == Move::accumulate_negated)) return false;
   return width > 0 && width == width_of(arithmetic);
 }
 
 namespace detail {
 
-// A number type says how values are read, added, subtracted and written, and which byte holds the sign of a float.
+// A number type says how values are read, combined and written, which are the lowest and the highest, and which byte
+// holds the sign of a float.
 
-template <class Unsigned>
+/// All but the order is that of the unsigned integers, the `Wrapping` ones.
+template <class T, class Unsigned>
 struct Integer {
-  using Value = Unsigned;
-  static constexpr int width = sizeof(Unsigned);
+  using Value = T;
+  using Wrapping = Integer<Unsigned, Unsigned>;
+  static constexpr int width = sizeof(T);
 
   TRANSHIP_SHARED static Value read(const unsigned char* from) { return load<Value>(from); }
   TRANSHIP_SHARED static void write(Value value, unsigned char* to) { store(value, to); }
   TRANSHIP_SHARED static Value add(Value a, Value b) { return static_cast<Value>(a + b); }
   TRANSHIP_SHARED static Value subtract(Value a, Value b) { return static_cast<Value>(a - b); }
+  // Shorts would become ints, whose product may overflow.
+  TRANSHIP_SHARED static Value multiply(Value a, Value b) { return static_cast<Value>(1u * a * b); }
+  TRANSHIP_SHARED static Value minimum(Value a, Value b) { return b < a ? b : a; }
+  TRANSHIP_SHARED static Value maximum(Value a, Value b) { return a < b ? b : a; }
+  TRANSHIP_SHARED static Value lowest() { return static_cast<Value>(T(-1) > T(0) ? 0 : ~(Unsigned(-1) / 2)); }
+  TRANSHIP_SHARED static Value highest() { return static_cast<Value>(~static_cast<Unsigned>(lowest())); }
   TRANSHIP_SHARED static void negate(const unsigned char* source, unsigned char* target) {
     write(static_cast<Value>(0u - read(source)), target);
   }
+};
+
+struct Flag {
+  using Value = bool;
+  using Wrapping = Flag;
+  static constexpr int width = 1;
+
+  TRANSHIP_SHARED static Value read(const unsigned char* from) { return *from != 0; }
+  TRANSHIP_SHARED static void write(Value value, unsigned char* to) { *to = value; }
+  TRANSHIP_SHARED static Value add(Value a, Value b) { return a | b; }
+  TRANSHIP_SHARED static Value multiply(Value a, Value b) { return a & b; }
+  TRANSHIP_SHARED static Value minimum(Value a, Value b) { return a & b; }
+  TRANSHIP_SHARED static Value maximum(Value a, Value b) { return a | b; }
+  TRANSHIP_SHARED static Value lowest() { return false; }
+  TRANSHIP_SHARED static Value highest() { return true; }
 };
 
 template <class Unsigned>
@@ -84,9 +122,24 @@ TRANSHIP_SHARED inline void flip_sign(const unsigned char* source, unsigned char
   store(static_cast<Unsigned>(load<Unsigned>(source) ^ sign), target);
 }
 
-template <class Float, class Unsigned>
-struct Real {
+/// What all floats have in common. Of a minimum, a NaN on either side is the result.
+template <class Float>
+struct FloatValues {
   using Value = Float;
+
+  TRANSHIP_SHARED static Value add(Value a, Value b) { return a + b; }
+  TRANSHIP_SHARED static Value subtract(Value a, Value b) { return a - b; }
+  TRANSHIP_SHARED static Value multiply(Value a, Value b) { return a * b; }
+  TRANSHIP_SHARED static Value minimum(Value a, Value b) { return (b < a) | (b != b) ? b : a; }
+  TRANSHIP_SHARED static Value maximum(Value a, Value b) { return (a < b) | (b != b) ? b : a; }
+  TRANSHIP_SHARED static Value lowest() { return -highest(); }
+  TRANSHIP_SHARED static Value highest() { return static_cast<Value>(__builtin_inff()); }
+};
+
+template <class Float, class Unsigned>
+struct Real : FloatValues<Float> {
+  using Value = Float;
+  using Wrapping = Real;
   static constexpr int width = sizeof(Float);
   static_assert(sizeof(Float) == sizeof(Unsigned));
 
@@ -94,31 +147,27 @@ struct Real {
   TRANSHIP_SHARED static void write(Value value, unsigned char* to) {
     store(value == value ? value : static_cast<Value>(__builtin_nanf("")), to);
   }
-  TRANSHIP_SHARED static Value add(Value a, Value b) { return a + b; }
-  TRANSHIP_SHARED static Value subtract(Value a, Value b) { return a - b; }
   TRANSHIP_SHARED static void negate(const unsigned char* source, unsigned char* target) {
     flip_sign<Unsigned>(source, target);
   }
 };
 
 template <float (*decode)(unsigned short), unsigned short (*encode)(float)>
-struct Half {
-  using Value = float;
+struct Half : FloatValues<float> {
+  using Wrapping = Half;
   static constexpr int width = 2;
 
   TRANSHIP_SHARED static Value read(const unsigned char* from) { return decode(load<unsigned short>(from)); }
   TRANSHIP_SHARED static void write(Value value, unsigned char* to) { store(encode(value), to); }
-  TRANSHIP_SHARED static Value add(Value a, Value b) { return a + b; }
-  TRANSHIP_SHARED static Value subtract(Value a, Value b) { return a - b; }
   TRANSHIP_SHARED static void negate(const unsigned char* source, unsigned char* target) {
     flip_sign<unsigned short>(source, target);
   }
 };
 
-/// long double. The x87 format has 10 bytes of value and 6 of padding: a sum leaves the padding of the target as it is,
-/// a negation copies that of the source, so that no byte depends on what a register held.
-struct Extended {
-  using Value = long double;
+/// long double. The x87 format has 10 bytes of value and 6 of padding: a combination leaves the padding of the target
+/// as it is, a negation copies that of the source, so that no byte depends on what a register held.
+struct Extended : FloatValues<long double> {
+  using Wrapping = Extended;
   static constexpr int width = 16;
   static constexpr int value_bytes = __LDBL_MANT_DIG__ == 64 ? 10 : 16;
 
@@ -134,12 +183,6 @@ struct Extended {
   static void write(Value value, unsigned char* to) {
     if (value != value) value = __builtin_nanl("");
     __builtin_memcpy(to, &value, value_bytes);
-  }
-  static Value add(Value a, Value b) {
-    return a + b;
-  }
-  static Value subtract(Value a, Value b) {
-    return a - b;
   }
 #endif
 };
@@ -164,21 +207,17 @@ struct NegateElement {
   }
 };
 
-template <class Number>
-struct AddElement {
+template <class Number, Move move>
+struct CombineElement {
   static constexpr int width = Number::width;
   static constexpr bool is_copy = false;
   TRANSHIP_SHARED static void apply(const unsigned char* source, unsigned char* target) {
-    Number::write(Number::add(Number::read(target), Number::read(source)), target);
-  }
-};
-
-template <class Number>
-struct SubtractElement {
-  static constexpr int width = Number::width;
-  static constexpr bool is_copy = false;
-  TRANSHIP_SHARED static void apply(const unsigned char* source, unsigned char* target) {
-    Number::write(Number::subtract(Number::read(target), Number::read(source)), target);
+    const typename Number::Value a = Number::read(target), b = Number::read(source);
+    if constexpr (move == Move::accumulate) Number::write(Number::add(a, b), target);
+    if constexpr (move == Move::accumulate_negated) Number::write(Number::subtract(a, b), target);
+    if constexpr (move == Move::multiply) Number::write(Number::multiply(a, b), target);
+    if constexpr (move == Move::minimum) Number::write(Number::minimum(a, b), target);
+    if constexpr (move == Move::maximum) Number::write(Number::maximum(a, b), target);
   }
 };
 
@@ -200,17 +239,63 @@ TRANSHIP_SHARED inline void with_copy_element(int width, const Loop& loop) {
   trap();
 }
 
+/// Calls `f(number)` with the number type of an arithmetic; traps at none.
+template <class F>
+TRANSHIP_SHARED inline void with_number(Arithmetic arithmetic, const F& f) {
+  switch (arithmetic) {
+    case Arithmetic::none:
+      break;
+    case Arithmetic::bool8:
+      return f(Flag{});
+    case Arithmetic::i8:
+      return f(Integer<signed char, unsigned char>{});
+    case Arithmetic::u8:
+      return f(Integer<unsigned char, unsigned char>{});
+    case Arithmetic::i16:
+      return f(Integer<short, unsigned short>{});
+    case Arithmetic::u16:
+      return f(Integer<unsigned short, unsigned short>{});
+    case Arithmetic::i32:
+      return f(Integer<int, unsigned>{});
+    case Arithmetic::u32:
+      return f(Integer<unsigned, unsigned>{});
+    case Arithmetic::i64:
+      return f(Integer<long long, unsigned long long>{});
+    case Arithmetic::u64:
+      return f(Integer<unsigned long long, unsigned long long>{});
+    case Arithmetic::f16:
+      return f(Half<float_of_f16, f16_of_float>{});
+    case Arithmetic::bf16:
+      return f(Half<float_of_bf16, bf16_of_float>{});
+    case Arithmetic::f32:
+      return f(Real<float, unsigned>{});
+    case Arithmetic::f64:
+      return f(Real<double, unsigned long long>{});
+    case Arithmetic::f128:
+      return f(Extended{});
+  }
+  trap();
+}
+
+/// A number type that cannot be read is only copied and negated.
 template <class Number, class Loop>
 TRANSHIP_SHARED inline void with_number_element(Move move, const Loop& loop) {
-  switch (move) {
-    case Move::copy:
-      break;
-    case Move::negate:
-      return loop(NegateElement<Number>{});
-    case Move::accumulate:
-      return loop(AddElement<Number>{});
-    case Move::accumulate_negated:
-      return loop(SubtractElement<Number>{});
+  using Wrapping = typename Number::Wrapping;
+  constexpr bool has_sign = requires {
+    &Number::negate;
+  };
+  constexpr bool has_values = requires {
+    &Number::read;
+  };
+  if constexpr (has_sign)
+    if (move == Move::negate) return loop(NegateElement<Wrapping>{});
+  if constexpr (has_sign && has_values)
+    if (move == Move::accumulate_negated) return loop(CombineElement<Wrapping, Move::accumulate_negated>{});
+  if constexpr (has_values) {
+    if (move == Move::accumulate) return loop(CombineElement<Wrapping, Move::accumulate>{});
+    if (move == Move::multiply) return loop(CombineElement<Wrapping, Move::multiply>{});
+    if (move == Move::minimum) return loop(CombineElement<Number, Move::minimum>{});
+    if (move == Move::maximum) return loop(CombineElement<Number, Move::maximum>{});
   }
   trap();
 }
@@ -220,35 +305,42 @@ template <class Loop>
 TRANSHIP_SHARED inline void with_element(Move move, Arithmetic arithmetic, int width, const Loop& loop) {
   if (!can_move(move, arithmetic, width)) trap();
   if (move == Move::copy) return with_copy_element(width, loop);
-  switch (arithmetic) {
-    case Arithmetic::none:
+  with_number(arithmetic, [&](auto number) { with_number_element<decltype(number)>(move, loop); });
+}
+
+template <class Number>
+TRANSHIP_SHARED inline typename Number::Value identity(Move move) {
+  switch (move) {
+    case Move::accumulate:
+    case Move::accumulate_negated:
+      return 0;
+    case Move::multiply:
+      return 1;
+    case Move::minimum:
+      return Number::highest();
+    case Move::maximum:
+      return Number::lowest();
+    case Move::copy:
+    case Move::negate:
       break;
-    case Arithmetic::i8:
-      return with_number_element<Integer<unsigned char>>(move, loop);
-    case Arithmetic::i16:
-      return with_number_element<Integer<unsigned short>>(move, loop);
-    case Arithmetic::i32:
-      return with_number_element<Integer<unsigned>>(move, loop);
-    case Arithmetic::i64:
-      return with_number_element<Integer<unsigned long long>>(move, loop);
-    case Arithmetic::f16:
-      return with_number_element<Half<float_of_f16, f16_of_float>>(move, loop);
-    case Arithmetic::bf16:
-      return with_number_element<Half<float_of_bf16, bf16_of_float>>(move, loop);
-    case Arithmetic::f32:
-      return with_number_element<Real<float, unsigned>>(move, loop);
-    case Arithmetic::f64:
-      return with_number_element<Real<double, unsigned long long>>(move, loop);
-    case Arithmetic::f128:
-#if defined(__CUDA_ARCH__)
-      if (move == Move::negate) return loop(NegateElement<Extended>{});
-      break;
-#else
-      return with_number_element<Extended>(move, loop);
-#endif
   }
   trap();
 }
 
 }  // namespace detail
+
+/// Writes the number that changes nothing when `move` combines it with another: 0 of a sum, 1 of a product, the highest
+/// of a minimum, the lowest of a maximum (of floats the infinities). Padding becomes zeros. Traps where the move does
+/// not combine, or the arithmetic has no numbers.
+TRANSHIP_SHARED inline void write_identity(Move move, Arithmetic arithmetic, void* target) {
+  detail::with_number(arithmetic, [&](auto number) {
+    using Number = decltype(number);
+    __builtin_memset(target, 0, Number::width);
+    if constexpr (requires { &Number::read; })
+      Number::write(detail::identity<Number>(move), static_cast<unsigned char*>(target));
+    else
+      detail::trap();
+  });
+}
+
 }  // namespace tranship

@@ -181,36 +181,47 @@ template <bool Fetched>
 [[gnu::target("avx2")]] void copy_long_rows_32(const Rows& rows, const void* source, void* target) {
   copy_long_rows<32, Fetched>(rows, source, target);
 }
-/// f16 has instructions of its own; the sum of two is exact enough in f32 (half.hpp).
-template <bool Negated>
-[[gnu::target("avx2,f16c")]] void add_f16_row(long long count, const Byte* source, Byte* target) {
+/// f16 has instructions of its own; what two of them make is exact enough in f32 (half.hpp).
+using F16 = detail::Half<float_of_f16, f16_of_float>;
+template <class Element>
+constexpr Move f16_move = Move::copy;
+template <Move move>
+constexpr Move f16_move<detail::CombineElement<F16, move>> = move;
+
+template <Move move>
+[[gnu::target("avx2,f16c"), gnu::always_inline]] inline __m256 combined(__m256 a, __m256 b) {
+  if constexpr (move == Move::accumulate) return _mm256_add_ps(a, b);
+  if constexpr (move == Move::accumulate_negated) return _mm256_sub_ps(a, b);
+  if constexpr (move == Move::multiply) return _mm256_mul_ps(a, b);
+  // Of two numbers that are equal or none, these take the second.
+  const __m256 chosen = move == Move::minimum ? _mm256_min_ps(b, a) : _mm256_max_ps(b, a);
+  return _mm256_blendv_ps(chosen, b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
+}
+
+template <class Element>
+[[gnu::target("avx2,f16c")]] void combine_f16_row(long long count, const Byte* source, Byte* target) {
   const __m128i nan = _mm_set1_epi16(0x7e00);
   long long i = 0;
   for (; i + 8 <= count; i += 8) {
     const auto* from = reinterpret_cast<const __m128i*>(source + 2 * i);
     auto* to = reinterpret_cast<__m128i*>(target + 2 * i);
     const __m256 a = _mm256_cvtph_ps(_mm_loadu_si128(to)), b = _mm256_cvtph_ps(_mm_loadu_si128(from));
-    const __m256 sum = Negated ? _mm256_sub_ps(a, b) : _mm256_add_ps(a, b);
-    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q));
+    const __m256 value = combined<f16_move<Element>>(a, b);
+    const __m256i is_nan = _mm256_castps_si256(_mm256_cmp_ps(value, value, _CMP_UNORD_Q));
     const __m128i is_nan_16 = _mm_packs_epi32(_mm256_castsi256_si128(is_nan), _mm256_extracti128_si256(is_nan, 1));
-    _mm_storeu_si128(to, _mm_blendv_epi8(_mm256_cvtps_ph(sum, _MM_FROUND_TO_NEAREST_INT), nan, is_nan_16));
+    _mm_storeu_si128(to, _mm_blendv_epi8(_mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT), nan, is_nan_16));
   }
-  using Number = detail::Half<float_of_f16, f16_of_float>;
-  using Element = std::conditional_t<Negated, detail::SubtractElement<Number>, detail::AddElement<Number>>;
   for (; i < count; ++i) Element::apply(source + 2 * i, target + 2 * i);
 }
 
 template <class Element>
-constexpr int f16_sum = 0;
-template <>
-constexpr int f16_sum<detail::AddElement<detail::Half<float_of_f16, f16_of_float>>> = 1;
-template <>
-constexpr int f16_sum<detail::SubtractElement<detail::Half<float_of_f16, f16_of_float>>> = -1;
-
-template <class Element>
-[[gnu::target("avx2"), gnu::flatten]] void move_rows_32(const Rows& rows, const Byte* source, Byte* target) {
+[[gnu::target("avx2,f16c"), gnu::flatten]] void move_rows_32(const Rows& rows, const Byte* source, Byte* target) {
   for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
-    detail::move_contiguous_row<Element>(rows.row_bytes / Element::width, from, to);
+    const long long count = rows.row_bytes / Element::width;
+    if constexpr (f16_move<Element> == Move::copy)
+      detail::move_contiguous_row<Element>(count, from, to);
+    else
+      combine_f16_row<Element>(count, from, to);
   });
 }
 #endif
@@ -219,15 +230,7 @@ template <class Element>
 void move_rows(const Rows& rows, HostWay way, const Byte* source, Byte* target) {
   if constexpr (Element::is_copy) return row_copy(rows.row_bytes, way)(rows, source, target);
 #if defined(__x86_64__)
-  if (way.simd == Simd::bytes32) {
-    if constexpr (f16_sum<Element> != 0) {
-      return for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
-        add_f16_row<(f16_sum<Element> < 0)>(rows.row_bytes / 2, from, to);
-      });
-    } else {
-      return move_rows_32<Element>(rows, source, target);
-    }
-  }
+  if (way.simd == Simd::bytes32) return move_rows_32<Element>(rows, source, target);
 #endif
   move_rows_16<Element>(rows, source, target);
 }
@@ -560,6 +563,27 @@ void move_in_elements(CopyBlock block, const Byte* source, Byte* target) {
   });
 }
 
+/// Products, minima and maxima are rare, and a loop for every shape of every number takes room: they have vectors for
+/// contiguous rows, and the plain loop for everything else.
+template <class Element>
+constexpr bool has_rows_only = false;
+template <class Number, Move move>
+constexpr bool has_rows_only<detail::CombineElement<Number, move>> =
+    move == Move::multiply || move == Move::minimum || move == Move::maximum;
+
+template <class Element>
+void move_in_long_rows(CopyBlock block, BlockShape shape, [[maybe_unused]] HostWay way, const Byte* source,
+                       Byte* target) {
+#if defined(__x86_64__)
+  if (way.simd == Simd::bytes32 && shape == BlockShape::rows && has_contiguous_rows(block, Element::width)) {
+    const Rows rows = take_rows(block, Element::width);
+    return for_each_base(block, source, target,
+                         [&](const Byte* from, Byte* to) { move_rows_32<Element>(rows, from, to); });
+  }
+#endif
+  detail::move_block<Element>(block, source, target);
+}
+
 }  // namespace
 
 BlockShape shape_of(const CopyBlock& block, int width) {
@@ -611,6 +635,7 @@ void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int 
   auto* to = static_cast<Byte*>(target);
   detail::with_element(move, arithmetic, width, [&](auto element) {
     using Element = decltype(element);
+    if constexpr (has_rows_only<Element>) return move_in_long_rows<Element>(block, shape, way, from, to);
     if (block.dims > 0 && !is_free_of_order(block, width)) return detail::move_block<Element>(block, from, to);
     CopyBlock upward = block;
     for (int d = 0; d < upward.dims; ++d)
