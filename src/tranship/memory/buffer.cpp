@@ -24,20 +24,6 @@ const char* name_of(Intent intent) {
   return "accumulate";
 }
 
-const char* name_of(Combine combine) {
-  switch (combine) {
-    case Combine::sum:
-      return "sum";
-    case Combine::product:
-      return "product";
-    case Combine::minimum:
-      return "minimum";
-    case Combine::maximum:
-      break;
-  }
-  return "maximum";
-}
-
 const char* name_of(CopyState state) {
   switch (state) {
     case CopyState::unallocated:

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
+#include <tranship/base/combine.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/memory/devices.hpp>
 #include <tranship/memory/region.hpp>
@@ -29,9 +30,6 @@ enum class Intent : std::uint8_t {
   accumulate,  ///< cells are combined with what is there; memories may do it apart, and are merged by whoever reads
 };
 const char* name_of(Intent intent);
-
-enum class Combine : std::uint8_t { sum, product, minimum, maximum };
-const char* name_of(Combine combine);
 
 /// What cells hold that nobody has written.
 enum class Contents : std::uint8_t {

@@ -1,156 +1,142 @@
+#include <array>
 #include <complex>
-#include <cstring>
-#include <limits>
-#include <type_traits>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/kernels/half.hpp>
+#include <tranship/kernels/host_move.hpp>
 #include <tranship/memory/combination.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship::detail {
 namespace {
 
-/// How a number is kept in memory and what it is computed in.
-template <class T>
-struct Plain {
-  using Stored = T;
-  using Value = T;
-  static Value decode(Stored stored) { return stored; }
-  static Stored encode(Value value) { return value; }
+constexpr ElementType element_types[] = {
+#define TRANSHIP_ELEMENT(name, size, numpy, part) ElementType::name,
+#include <tranship/base/elements.def>
+#undef TRANSHIP_ELEMENT
 };
-template <float (*to_float)(unsigned short), unsigned short (*of_float)(float)>
-struct Half {
-  using Stored = unsigned short;
-  using Value = float;
-  static Value decode(Stored stored) { return to_float(stored); }
-  static Stored encode(Value value) { return of_float(value); }
+constexpr Combine combines[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
+
+struct alignas(16) Element {
+  unsigned char bytes[16] = {};
 };
+using Identities = std::array<std::array<Element, std::size(combines)>, std::size(element_types)>;
 
-template <class T>
-constexpr bool is_float = std::is_floating_point_v<T>;
-
-template <Combine combine, class T>
-T identity() {
-  using Limits = std::numeric_limits<T>;
-  if constexpr (combine == Combine::sum) return T(0);
-  if constexpr (combine == Combine::product) return T(1);
-  if constexpr (combine == Combine::minimum) return is_float<T> ? Limits::infinity() : Limits::max();
-  if constexpr (combine == Combine::maximum) return is_float<T> ? -Limits::infinity() : Limits::lowest();
+Identities make_identities() {
+  Identities out;
+  for (const ElementType type : element_types)
+    if (!is_complex(type))
+      for (const Combine combine : combines)
+        tranship::write_identity(move_of(combine), arithmetic_of(type), out[int(type)][int(combine)].bytes);
+  return out;
 }
 
-template <Combine combine, class T>
-T combined(T a, T b) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return combine == Combine::sum || combine == Combine::maximum ? a || b : a && b;
-  } else if constexpr (std::is_integral_v<T> && (combine == Combine::sum || combine == Combine::product)) {
-    // Integers wrap; narrow ones must not be promoted to signed ones that overflow.
-    const auto x = static_cast<std::uint64_t>(std::int64_t(a)), y = static_cast<std::uint64_t>(std::int64_t(b));
-    return static_cast<T>(combine == Combine::sum ? x + y : x * y);
-  } else if constexpr (combine == Combine::sum) {
-    return a + b;
-  } else if constexpr (combine == Combine::product) {
-    return a * b;
-  } else {
-    if constexpr (is_float<T>) {
-      if (a != a) return a;
-      if (b != b) return b;
-    }
-    return (combine == Combine::minimum ? b < a : a < b) ? b : a;
-  }
+/// `count` elements on either side, so many bytes apart.
+CopyBlock row_of(Index count, Index stride_bytes) {
+  CopyBlock row;
+  row.dims = 1;
+  row.extents[0] = count;
+  row.source_strides[0] = row.target_strides[0] = stride_bytes;
+  return row;
 }
 
-template <Combine combine, class Number>
-struct Rows {
-  using Stored = typename Number::Stored;
-
-  static void fill(Index count, void* target) {
-    const Stored element = Number::encode(identity<combine, typename Number::Value>());
-    for (Index i = 0; i < count; ++i)
-      std::memcpy(static_cast<char*>(target) + i * Index(sizeof element), &element, sizeof element);
+/// The kernels take complex numbers part by part, which products do not.
+template <class Number>
+void multiply_complex(Index count, const void* source, void* target) {
+  using Value = std::complex<typename Number::Value>;
+  constexpr int width = Number::width;
+  const auto read = [](const unsigned char* from) { return Value(Number::read(from), Number::read(from + width)); };
+  for (Index i = 0; i < count; ++i) {
+    auto* to = static_cast<unsigned char*>(target) + 2 * width * i;
+    const Value product = read(to) * read(static_cast<const unsigned char*>(source) + 2 * width * i);
+    Number::write(product.real(), to);
+    Number::write(product.imag(), to + width);
   }
-  static void add(Index count, const void* source, void* target) {
-    for (Index i = 0; i < count; ++i) {
-      Stored a, b;
-      auto* at = static_cast<char*>(target) + i * Index(sizeof a);
-      std::memcpy(&a, at, sizeof a);
-      std::memcpy(&b, static_cast<const char*>(source) + i * Index(sizeof b), sizeof b);
-      a = Number::encode(combined<combine>(Number::decode(a), Number::decode(b)));
-      std::memcpy(at, &a, sizeof a);
-    }
-  }
-};
-
-/// Calls f(number type) for the type of an element.
-template <class F>
-void with_number(ElementType type, F&& f) {
-  switch (type) {
-    case ElementType::bool8:
-      return f(Plain<bool>());
-    case ElementType::i8:
-      return f(Plain<std::int8_t>());
-    case ElementType::u8:
-      return f(Plain<std::uint8_t>());
-    case ElementType::i16:
-      return f(Plain<std::int16_t>());
-    case ElementType::u16:
-      return f(Plain<std::uint16_t>());
-    case ElementType::f16:
-      return f(Half<float_of_f16, f16_of_float>());
-    case ElementType::bf16:
-      return f(Half<float_of_bf16, bf16_of_float>());
-    case ElementType::i32:
-      return f(Plain<std::int32_t>());
-    case ElementType::u32:
-      return f(Plain<std::uint32_t>());
-    case ElementType::f32:
-      return f(Plain<float>());
-    case ElementType::i64:
-      return f(Plain<std::int64_t>());
-    case ElementType::u64:
-      return f(Plain<std::uint64_t>());
-    case ElementType::f64:
-      return f(Plain<double>());
-    case ElementType::f128:
-      return f(Plain<long double>());
-    case ElementType::c64:
-      return f(Plain<std::complex<float>>());
-    case ElementType::c128:
-      return f(Plain<std::complex<double>>());
-    case ElementType::c256:
-      return f(Plain<std::complex<long double>>());
-  }
-}
-
-/// Calls f(rows) for a combination of elements of a type.
-template <class F>
-void with_rows(Combine combine, ElementType type, F&& f) {
-  TRANSHIP_ASSERT(can_combine(combine, type));
-  with_number(type, [&](auto number) {
-    using Number = decltype(number);
-    constexpr bool has_order = std::is_arithmetic_v<typename Number::Value>;
-    if (combine == Combine::sum) return f(Rows<Combine::sum, Number>());
-    if (combine == Combine::product) return f(Rows<Combine::product, Number>());
-    if constexpr (has_order) {
-      if (combine == Combine::minimum)
-        f(Rows<Combine::minimum, Number>());
-      else
-        f(Rows<Combine::maximum, Number>());
-    }
-  });
 }
 
 }  // namespace
+
+Arithmetic arithmetic_of(ElementType type) {
+  switch (type) {
+    case ElementType::bool8:
+      return Arithmetic::bool8;
+    case ElementType::i8:
+      return Arithmetic::i8;
+    case ElementType::u8:
+      return Arithmetic::u8;
+    case ElementType::i16:
+      return Arithmetic::i16;
+    case ElementType::u16:
+      return Arithmetic::u16;
+    case ElementType::f16:
+      return Arithmetic::f16;
+    case ElementType::bf16:
+      return Arithmetic::bf16;
+    case ElementType::i32:
+      return Arithmetic::i32;
+    case ElementType::u32:
+      return Arithmetic::u32;
+    case ElementType::f32:
+    case ElementType::c64:
+      return Arithmetic::f32;
+    case ElementType::i64:
+      return Arithmetic::i64;
+    case ElementType::u64:
+      return Arithmetic::u64;
+    case ElementType::f64:
+    case ElementType::c128:
+      return Arithmetic::f64;
+    case ElementType::f128:
+    case ElementType::c256:
+      return Arithmetic::f128;
+  }
+  return Arithmetic::none;
+}
+
+Move move_of(Combine combine) {
+  switch (combine) {
+    case Combine::sum:
+      return Move::accumulate;
+    case Combine::product:
+      return Move::multiply;
+    case Combine::minimum:
+      return Move::minimum;
+    case Combine::maximum:
+      break;
+  }
+  return Move::maximum;
+}
 
 bool can_combine(Combine combine, ElementType type) {
   return !is_complex(type) || combine == Combine::sum || combine == Combine::product;
 }
 
+const void* identity_of(Combine combine, ElementType type) {
+  TRANSHIP_ASSERT(!is_complex(type));
+  static const Identities identities = make_identities();
+  return identities[int(type)][int(combine)].bytes;
+}
+
 void write_identity(Combine combine, ElementType type, Index count, void* target) {
-  with_rows(combine, type, [&](auto rows) { rows.fill(count, target); });
+  TRANSHIP_ASSERT(can_combine(combine, type));
+  const ElementType part = part_of(type);
+  const int width = size_bytes(part);
+  const CopyBlock row = row_of(count, size_bytes(type));
+  fill_on_host(row, width, identity_of(combine, part), target);
+  if (is_complex(type)) fill_on_host(row, width, nullptr, static_cast<std::byte*>(target) + width);
 }
 
 void combine_row(Combine combine, ElementType type, Index count, const void* source, void* target) {
-  with_rows(combine, type, [&](auto rows) { rows.add(count, source, target); });
+  TRANSHIP_ASSERT(can_combine(combine, type));
+  const ElementType part = part_of(type);
+  if (is_complex(type) && combine == Combine::product) {
+    if (part == ElementType::f32) return multiply_complex<Real<float, unsigned>>(count, source, target);
+    if (part == ElementType::f64) return multiply_complex<Real<double, unsigned long long>>(count, source, target);
+    return multiply_complex<Extended>(count, source, target);
+  }
+  const int width = size_bytes(part);
+  const Index numbers = count * (size_bytes(type) / width);
+  move_on_host(row_of(numbers, width), move_of(combine), arithmetic_of(part), width, host_way(numbers * width), source,
+               target);
 }
 
 }  // namespace tranship::detail

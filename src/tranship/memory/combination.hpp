@@ -1,21 +1,28 @@
-// Combinations of partial values: sum, product, minimum, maximum, and the element that changes nothing.
+// Combinations of elements, in the terms of the kernels: which of them there are, and the element that changes nothing.
 #pragma once
 
+#include <tranship/base/combine.hpp>
 #include <tranship/base/element_type.hpp>
-#include <tranship/kernels/block.hpp>
-#include <tranship/memory/buffer.hpp>
+#include <tranship/base/index.hpp>
+#include <tranship/kernels/arithmetic.hpp>
 
 namespace tranship::detail {
+
+/// Of a number; of a complex one, of its parts.
+Arithmetic arithmetic_of(ElementType type);
+Move move_of(Combine combine);
 
 /// Whether elements of a type can be combined so: complex numbers have no order.
 bool can_combine(Combine combine, ElementType type);
 
-/// Writes the element that changes nothing to `count` consecutive elements: 0, 1, the largest, the smallest (of floats
-/// the infinities).
+/// The element of a type that is not complex that changes nothing: 0, 1, the largest, the smallest (of floats the
+/// infinities). 16 bytes of which the last may be zeros; they stay as long as the program runs.
+const void* identity_of(Combine combine, ElementType type);
+
+/// Writes the element that changes nothing to `count` consecutive elements.
 void write_identity(Combine combine, ElementType type, Index count, void* target);
 
-/// target = combine(target, source) for `count` consecutive elements. Integers wrap; of bools the sum is "or" and the
-/// product "and"; a minimum or maximum with a NaN is a NaN.
+/// target = combine(target, source) for `count` consecutive elements, which must not overlap.
 void combine_row(Combine combine, ElementType type, Index count, const void* source, void* target);
 
 }  // namespace tranship::detail
