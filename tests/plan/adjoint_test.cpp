@@ -1,4 +1,5 @@
 // Adjoints by dot products: <A x, y> == <x, A^T y> for every x and y, exact because all values are small integers.
+// Other combinations by who reads whom: the forward plan carries the number of every cell to its readers.
 #include <gtest/gtest.h>
 
 #include "support/oracle.hpp"
@@ -13,9 +14,11 @@ ArraySpec array_of(Distribution distribution) {
   return {ElementType::i64, std::move(distribution)};
 }
 
-Plans adjoints(const Plans& plans) {
+constexpr Combine combines[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
+
+Plans adjoints(const Plans& plans, Combine combine = Combine::sum) {
   Plans out;
-  for (const TransferPlan& plan : plans) out.push_back(adjoint(plan));
+  for (const TransferPlan& plan : plans) out.push_back(adjoint(plan, combine));
   return out;
 }
 
@@ -34,6 +37,56 @@ Index dot(const Memory& a, const Memory& b, int slot) {
   return out;
 }
 
+/// Runs forward and reverse plans on random values: every cell must hold what it held, combined with all that read it.
+/// The readers of a halo must hold what changes nothing, so that a second run changes nothing; the target of a
+/// redistribution, slot 1, does not matter.
+std::string combination_fault(const Plans& plans, Random& random) {
+  const PlanInterpreter forward(plans);
+  if (!forward.fault().empty()) return forward.fault();
+  const bool is_halo = plans[0].kind == PlanKind::halo;
+  Memory owners = memory_for(plans, 0);
+  std::vector<Index*> cells;  // by their number, from 1 on
+  Memory expected = random_memory_for(plans, random);
+  for (std::size_t r = 0; r < plans.size(); ++r)
+    for (std::size_t slot = 0; slot < owners[r].size(); ++slot)
+      for (std::size_t i = 0; i < owners[r][slot].size(); ++i) {
+        cells.push_back(&expected[r][slot][i]);
+        owners[r][slot][i] = Index(cells.size());
+      }
+  forward.apply(owners);
+  const Memory before = expected;
+  for (const Combine combine : combines) {
+    expected = before;
+    const Plans back = adjoints(plans, combine);
+    const PlanInterpreter backward(back);
+    if (!backward.fault().empty()) return backward.fault();
+    const auto for_each_reader = [&](auto&& f) {
+      for (Rank r = 0; r < Rank(plans.size()); ++r)
+        for (int slot = 0; slot < int(before[r].size()); ++slot)
+          for (std::size_t i = 0; i < before[r][slot].size(); ++i)
+            if (forward.writes(r, slot)[i] > 0) f(r, slot, i);
+    };
+    for_each_reader([&](Rank r, int slot, std::size_t i) {
+      if (const Index owner = owners[r][slot][i]; owner > 0) {
+        Index& cell = *cells[owner - 1];
+        cell = combined(combine, cell, before[r][slot][i]);
+      }
+    });
+    if (is_halo) for_each_reader([&](Rank r, int slot, std::size_t i) { expected[r][slot][i] = identity(combine); });
+    const auto differs = [&](const Memory& found) {
+      for (std::size_t r = 0; r < found.size(); ++r)
+        if (is_halo ? found[r] != expected[r] : found[r][0] != expected[r][0]) return true;
+      return false;
+    };
+    Memory found = before;
+    backward.apply(found);
+    if (differs(found)) return fmt::format("the reverse by {} leaves other values", name_of(combine));
+    if (is_halo) backward.apply(found);
+    if (differs(found)) return fmt::format("a second reverse by {} changes something", name_of(combine));
+  }
+  return "";
+}
+
 /// A takes slot 0 to slot 1, which starts as zeros; its adjoint takes slot 1 to slot 0, which starts as zeros.
 std::string redistribution_adjoint_fault(const ArraySpec& source, const ArraySpec& target, Random& random) {
   const Plans plans = redistribution_plans(source, target);
@@ -49,7 +102,10 @@ std::string redistribution_adjoint_fault(const ArraySpec& source, const ArraySpe
   forward.apply(ax);
   backward.apply(ay);
   const Index there = dot(ax, y, 1), again = dot(x, ay, 0);
-  if (there == again) return "";
+  if (there == again) {
+    const std::string fault = combination_fault(plans, random);
+    return fault.empty() ? "" : fmt::format("{}\n  {}\n  {}", fault, to_text(source), to_text(target));
+  }
   return fmt::format("<A x, y> = {}, <x, A^T y> = {}\n  {}\n  {}", there, again, to_text(source), to_text(target));
 }
 
@@ -78,7 +134,7 @@ std::string halo_adjoint_fault(const Plans& plans, Random& random) {
 std::string halo_adjoint_fault(std::span<const ArraySpec> fields, const HaloOptions& options, Random& random) {
   Plans plans;
   for (Rank r = 0; r < world_of(fields); ++r) plans.push_back(plan_halo(fields, r, options));
-  std::string fault = halo_adjoint_fault(plans, random);
+  std::string fault = halo_adjoint_fault(plans, random) + combination_fault(plans, random);
   if (!fault.empty())
     for (const ArraySpec& field : fields) fault += "\n  " + to_text(field);
   return fault;
@@ -175,6 +231,8 @@ TEST(Adjoint, OfTiledHalosWithVectors) {
         }
         const Plans plans = tiled_plans(tiling, fields, {.vectors = {{1, 2}}});
         EXPECT_EQ(halo_adjoint_fault(plans, random), "") << "n " << n << " layout " << layout << " width " << width;
+        const Plans scalars = tiled_plans(tiling, std::span(fields).first(1), {});
+        EXPECT_EQ(combination_fault(scalars, random), "") << "n " << n << " layout " << layout << " width " << width;
       }
 }
 
@@ -187,6 +245,38 @@ TEST(Adjoint, OfAnAdjointIsNotDefined) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unsupported);
   }
+}
+
+std::string refusal(const TransferPlan& plan, Combine combine) {
+  try {
+    adjoint(plan, combine);
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", name_of(error.code()), error.what());
+  }
+  return "";
+}
+
+TEST(Adjoint, RefusesWhatHasNoMeaning) {
+  const Partition cut = block().with_overlap(1, 1, EdgePolicy::toroidal);
+  const ArraySpec complex{ElementType::c128, {{4}, grid(2), {cut}}};
+  const TransferPlan complex_plan = plan_halo({&complex, 1}, 0);
+  EXPECT_EQ(refusal(complex_plan, Combine::sum), "");
+  for (const Combine combine : {Combine::product, Combine::minimum, Combine::maximum})
+    EXPECT_NE(refusal(complex_plan, combine)
+                  .find(fmt::format("unsupported: plans do not combine elements c128 by {}", name_of(combine))),
+              std::string::npos)
+        << refusal(complex_plan, combine);
+
+  const ArraySpec real = array_of({{4}, grid(2), {cut}});
+  TransferPlan turned = plan_halo({&real, 1}, 0);
+  for (auto* groups : {&turned.receives, &turned.sends})
+    for (TransferGroup& group : *groups) group.map = ElementMap::negate;
+  EXPECT_EQ(refusal(turned, Combine::sum), "");
+  for (const Combine combine : {Combine::product, Combine::minimum, Combine::maximum})
+    EXPECT_NE(refusal(turned, combine)
+                  .find(fmt::format("the reverse of the element map negate by {} is not defined", name_of(combine))),
+              std::string::npos)
+        << refusal(turned, combine);
 }
 
 }  // namespace

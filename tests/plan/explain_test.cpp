@@ -227,6 +227,17 @@ TEST(Explain, Golden) {
   EXPECT_TRUE(matches_golden("plan/lists.txt", explain_text(plan_halo(std::vector{lists}, 2))));
 }
 
+TEST(Explain, SaysHowAnAdjointCombines) {
+  const ArraySpec field{ElementType::i32,
+                        Distribution({8}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)})};
+  const TransferPlan plan = plan_halo(std::vector{field}, 1);
+  EXPECT_TRUE(summarise(plan).combines.empty());
+  EXPECT_TRUE(explain_text(adjoint(plan)).starts_with("adjoint of a halo exchange by sum, rank 1:"));
+  const TransferPlan reverse = adjoint(plan, Combine::maximum);
+  EXPECT_TRUE(explain_text(reverse).starts_with("adjoint of a halo exchange by maximum, rank 1:"));
+  EXPECT_EQ(nlohmann::json::parse(explain_json(reverse))["combines"], std::vector<std::string>{"maximum"});
+}
+
 TEST(Explain, JsonSaysTheSame) {
   const TransferPlan plan = plan_redistribution(rows_spec(), tiles_spec(), 5);
   const PlanSummary summary = summarise(plan);

@@ -57,6 +57,7 @@ TEST(PlanJson, Golden) {
   EXPECT_TRUE(matches_golden("plan/tiles.json", save_plan(tiles_plan())));
   EXPECT_TRUE(matches_golden("plan/halo.json", save_plan(halo_plan())));
   EXPECT_TRUE(matches_golden("plan/lists.json", save_plan(lists_plan())));
+  EXPECT_TRUE(matches_golden("plan/halo_minimum.json", save_plan(adjoint(halo_plan(), Combine::minimum))));
 }
 
 TEST(PlanJson, PlansComeBackEqual) {
@@ -151,7 +152,7 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
          p.kind = PlanKind::halo_adjoint;
          for (TransferGroup& g : p.receives) g.map = G::accumulate;
        }},
-      {"receives[0]: negates elements bool8",
+      {"receives[0]: element map negate of elements bool8",
        [](TransferPlan& p) {
          p.slots[0].type = p.slots[1].type = ElementType::bool8;
          p.receives[0].map = G::negate;
@@ -203,6 +204,24 @@ TEST(CheckPlan, SaysWhatIsWrongAndWhere) {
       {"sends[0].axes[0][0].runs[0]: source cells",
        [](TransferPlan& p) {
          p.sends[0].axes[0][0].runs[0] = {.length = INT64_MAX, .count = INT64_MAX, .source_pitch = INT64_MIN};
+       }},
+      {"receives[0]: element map minimum of elements c128",
+       [](TransferPlan& p) {
+         p = adjoint(p);
+         p.slots[0].type = p.slots[1].type = ElementType::c128;
+         p.receives[0].map = G::minimum;
+       }},
+      {"fills_after[0]: combines elements c128 by product",
+       [](TransferPlan& p) {
+         p.receives.clear();
+         p.sends.clear();
+         p.slots[1].type = ElementType::c128;
+         p.fills_after[0].combine = Combine::product;
+       }},
+      {"fills_after[0]: replicates, and combines by maximum",
+       [](TransferPlan& p) {
+         p.fills_after[0].kind = LocalFillKind::replicate;
+         p.fills_after[0].combine = Combine::maximum;
        }},
       {"fills_after[0]: names slot 9 of 2", [](TransferPlan& p) { p.fills_after[0].slot = 9; }},
       {"fills_after[0]: 1 tables for a slot of 2 dimensions",
@@ -407,6 +426,8 @@ TEST(PlanJson, RefusesWhatIsNoPlan) {
        ErrorCode::bad_file, "peer_grids[0]: rank 1 holds two parts"},
       {R"({"tranship_plan": 1, "kind": "halo", "rank": 0, "peer_grids": [{"extents": [4000000000, 4000000000]}]})",
        ErrorCode::bad_file, "peer_grids[0]:"},
+      {R"({"tranship_plan": 1, "kind": "halo", "rank": 0, "fills_after": [{"kind": "zero", "combine": "least"}]})",
+       ErrorCode::bad_text, "fills_after[0].combine: expected sum, product, minimum or maximum, found \"least\""},
       {R"({"tranship_plan": 1, "kind": "halo", "rank": 0, "fills_after": [{"kind": "zero", "slot": 0,
            "axes": [[[1, 2]]]}]})",
        ErrorCode::bad_text, "fills_after[0].axes[0][0]: a run of 2 numbers; 3, 6 or 8 are expected"},

@@ -9,6 +9,8 @@
 
 #include <tranship/array/local_array.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/kernels/half.hpp>
+#include <tranship/memory/combination.hpp>
 #include <tranship/run/exchange.hpp>
 
 #include "support/oracle.hpp"
@@ -49,6 +51,10 @@ namespace {
 const std::vector<ElementType> linear_types = {ElementType::i8,  ElementType::u8,   ElementType::i16, ElementType::u32,
                                                ElementType::i64, ElementType::f32,  ElementType::f64, ElementType::f128,
                                                ElementType::c64, ElementType::c128, ElementType::c256};
+const std::vector<ElementType> real_types = {ElementType::i8,  ElementType::u8,   ElementType::i16, ElementType::u16,
+                                             ElementType::i32, ElementType::u32,  ElementType::i64, ElementType::u64,
+                                             ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64,
+                                             ElementType::f128};
 const std::vector<ElementType> all_types = {ElementType::bool8, ElementType::i8,   ElementType::u16, ElementType::f16,
                                             ElementType::bf16,  ElementType::i32,  ElementType::f32, ElementType::u64,
                                             ElementType::f64,   ElementType::f128, ElementType::c64, ElementType::c128,
@@ -63,6 +69,10 @@ void store_as(Index value, void* to) {
 /// The bits of a number of a part type. Linear in `value` for the linear types.
 void store_part(ElementType part, Index value, void* to) {
   switch (part) {
+    case ElementType::f16:
+      return store_as<unsigned short>(f16_of_float(float(value)), to);
+    case ElementType::bf16:
+      return store_as<unsigned short>(bf16_of_float(float(value)), to);
     case ElementType::f32:
       return store_as<float>(value, to);
     case ElementType::f64:
@@ -81,8 +91,15 @@ struct Element {
   friend bool operator==(const Element&, const Element&) = default;
 };
 
+/// The interpreter's largest and smallest numbers stand for those of the type.
 Element element_of(ElementType type, Index value) {
   Element out;
+  for (const Combine combine : {Combine::minimum, Combine::maximum})
+    if (value == identity(combine) && !is_complex(type)) {
+      const int bytes = type == ElementType::f128 ? 10 : size_bytes(type);
+      std::memcpy(out.bytes, detail::identity_of(combine, type), bytes);
+      return out;
+    }
   const ElementType part = part_of(type);
   store_part(part, value, out.bytes);
   if (is_complex(type)) store_part(part, 2 * value, out.bytes + size_bytes(part));
@@ -121,9 +138,16 @@ Element read(const StridedView& view, const Indices& local) {
   return out;
 }
 
+/// No zeros: a negated float zero has other bits. Factors are few, for products to be exact in every type.
+Index value_for(Combine combine, Index number) {
+  if (combine == Combine::product) return number % 11 == 0 ? 2 : number % 2 == 0 ? 1 : -1;
+  return 1 + number * 37 % 61;
+}
+
 /// Runs a plan as threads in one schedule and compares every element with what the interpreter leaves there. Runs
 /// twice, the second time on fresh values, so that reuse is tested as well.
-std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& specs, Schedule schedule) {
+std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& specs, Schedule schedule,
+                           Combine combine) {
   const int ranks = int(plans.size());
   std::vector<std::string> faults(ranks);
   const PlanInterpreter interpreter(plans);
@@ -131,11 +155,11 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
   Index next = 1;
   for (auto& rank : first)
     for (auto& slot : rank)
-      for (Index& value : slot) value = 1 + next++ % 61;  // no zeros: a negated float zero has other bits
+      for (Index& value : slot) value = value_for(combine, next++);
   Memory second = first;
   for (auto& rank : second)
     for (auto& slot : rank)
-      for (Index& value : slot) value = 62 - value;
+      for (Index& value : slot) value = value_for(combine, next++);
   const std::vector<Memory> inputs = {first, second};
   std::vector<Memory> outputs = inputs;
   for (Memory& memory : outputs) interpreter.apply(memory);
@@ -200,10 +224,26 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
   return "";
 }
 
-std::string fault_in_any_schedule(const Plans& plans, const std::vector<ArraySpec>& specs) {
+std::string fault_in_any_schedule(const Plans& plans, const std::vector<ArraySpec>& specs,
+                                  Combine combine = Combine::sum) {
   for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
-    if (std::string fault = exchange_fault(plans, specs, schedule); !fault.empty()) return fault;
+    if (std::string fault = exchange_fault(plans, specs, schedule, combine); !fault.empty()) return fault;
   return "";
+}
+
+/// Which way a random plan goes, and for which elements.
+struct Operation {
+  bool reverse = false;
+  Combine combine = Combine::sum;
+
+  const std::vector<ElementType>& types() const {
+    return !reverse ? all_types : combine == Combine::sum ? linear_types : real_types;
+  }
+  TransferPlan of(TransferPlan plan) const { return reverse ? adjoint(plan, combine) : plan; }
+};
+
+Operation random_operation(Random& random) {
+  return {random.one_in(2), random.pick<Combine>({Combine::sum, Combine::product, Combine::minimum, Combine::maximum})};
 }
 
 ArraySpec random_spec(Random& random, ElementType type, const Indices& extents, const LayoutChoices& choices) {
@@ -223,8 +263,8 @@ TEST(Exchange, RedistributionsAndTheirAdjointsAgreeWithTheInterpreter) {
                 0.1,
                 [](Index seed) {
                   Random random(seed);
-                  const bool reverse = random.one_in(3);
-                  const ElementType type = random.pick(reverse ? linear_types : all_types);
+                  const Operation operation = random_operation(random);
+                  const ElementType type = random.pick(operation.types());
                   const Indices extents = random_extents(random, int(random.between(1, 3)));
                   const LayoutChoices choices;
                   std::vector<ArraySpec> specs;
@@ -243,9 +283,9 @@ TEST(Exchange, RedistributionsAndTheirAdjointsAgreeWithTheInterpreter) {
                   Plans plans;
                   for (Rank r = 0; r < world_of(specs); ++r) {
                     TransferPlan plan = plan_redistribution(specs[0], specs[1], r);
-                    plans.push_back(reverse ? adjoint(plan) : plan);
+                    plans.push_back(operation.of(std::move(plan)));
                   }
-                  return fault_in_any_schedule(plans, specs);
+                  return fault_in_any_schedule(plans, specs, operation.combine);
                 }),
             "");
 }
@@ -254,12 +294,12 @@ TEST(Exchange, HalosAndTheirAdjointsAgreeWithTheInterpreter) {
   EXPECT_EQ(first_fault(0.1,
                         [](Index seed) {
                           Random random(seed);
-                          const bool reverse = random.one_in(3);
+                          const Operation operation = random_operation(random);
                           LayoutChoices choices;
                           choices.replicas = false;
                           std::vector<ArraySpec> specs;
                           for (Index field = random.between(1, 3); field > 0; --field) {
-                            const ElementType type = random.pick(reverse ? linear_types : all_types);
+                            const ElementType type = random.pick(operation.types());
                             const Indices extents = random_extents(random, int(random.between(1, 3)));
                             if (random.one_in(4)) {
                               specs.push_back({type, random_indexed(random, extents, 1, random.between(1, 4), {})});
@@ -272,9 +312,9 @@ TEST(Exchange, HalosAndTheirAdjointsAgreeWithTheInterpreter) {
                           Plans plans;
                           for (Rank r = 0; r < world_of(specs); ++r) {
                             TransferPlan plan = plan_halo(specs, r);
-                            plans.push_back(reverse ? adjoint(plan) : plan);
+                            plans.push_back(operation.of(std::move(plan)));
                           }
-                          return fault_in_any_schedule(plans, specs);
+                          return fault_in_any_schedule(plans, specs, operation.combine);
                         }),
             "");
 }
@@ -301,6 +341,28 @@ TEST(Exchange, VectorsCrossTheEdgesOfACubeInEverySchedule) {
       plans.push_back(reverse ? adjoint(plan) : plan);
     }
     EXPECT_EQ(fault_in_any_schedule(plans, specs), "");
+  }
+}
+
+TEST(Exchange, BoolsAreCombinedByOrAndAnd) {
+  const ArraySpec spec{ElementType::bool8,
+                       Distribution({4}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)})};
+  for (const Combine combine : {Combine::sum, Combine::product, Combine::minimum, Combine::maximum}) {
+    const bool is_or = combine == Combine::sum || combine == Combine::maximum;
+    launch(2, [&](World& world) {
+      const ArrayRef array = allocate_array(world, spec);
+      bool* local = static_cast<bool*>(array.view.data);
+      const std::vector<ArraySpec> fields = {spec};
+      Exchange reverse(world, adjoint(plan_halo(fields, world.rank()), combine), {array.view});
+      for (const bool owned : {false, true})
+        for (const bool ghost : {false, true}) {
+          for (const int i : {1, 2}) local[i] = owned;
+          for (const int i : {0, 3}) local[i] = ghost;
+          reverse();
+          for (const int i : {1, 2}) EXPECT_EQ(local[i], is_or ? owned || ghost : owned && ghost);
+          for (const int i : {0, 3}) EXPECT_EQ(local[i], !is_or);
+        }
+    });
   }
 }
 
@@ -399,7 +461,10 @@ TEST(Exchange, RefusesWhatDoesNotFitOnEveryRank) {
     const ArraySpec flags{ElementType::bool8, spec.distribution};
     const std::vector<ArraySpec> flag_fields = {flags};
     const ArrayRef flag_array = allocate_array(world, flags);
-    EXPECT_NE(error(adjoint(plan_halo(flag_fields, world.rank())), {flag_array.view}).find("bool8"), std::string::npos);
+    TransferPlan negated = plan_halo(flag_fields, world.rank());
+    for (auto* groups : {&negated.receives, &negated.sends})
+      for (TransferGroup& group : *groups) group.map = ElementMap::negate;
+    EXPECT_NE(error(negated, {flag_array.view}).find("bool8"), std::string::npos);
 
     Exchange halo(world, plan, {array.view});
     halo.start();

@@ -5,6 +5,7 @@
 // same order. Local arrays are numbered row-major.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,37 @@ inline Memory memory_for(const Plans& plans, Index value) {
     for (const Slot& slot : plan.slots) slots.emplace_back(checked_product(slot.local_extents), value);
   }
   return out;
+}
+
+/// Two values combined; numbers wrap.
+inline Index combined(Combine combine, Index a, Index b) {
+  const auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+  switch (combine) {
+    case Combine::sum:
+      return static_cast<Index>(x + y);
+    case Combine::product:
+      return static_cast<Index>(x * y);
+    case Combine::minimum:
+      return std::min(a, b);
+    case Combine::maximum:
+      return std::max(a, b);
+  }
+  return 0;
+}
+
+/// What changes nothing.
+inline Index identity(Combine combine) {
+  switch (combine) {
+    case Combine::sum:
+      return 0;
+    case Combine::product:
+      return 1;
+    case Combine::minimum:
+      return INT64_MAX;
+    case Combine::maximum:
+      return INT64_MIN;
+  }
+  return 0;
 }
 
 /// One cell on its way from one rank to another.
@@ -80,6 +112,15 @@ class PlanInterpreter {
             case ElementMap::accumulate_negated:
               target -= value;
               break;
+            case ElementMap::multiply:
+              target = combined(Combine::product, target, value);
+              break;
+            case ElementMap::minimum:
+              target = combined(Combine::minimum, target, value);
+              break;
+            case ElementMap::maximum:
+              target = combined(Combine::maximum, target, value);
+              break;
           }
         }
     for (Rank r = 0; r < ranks_; ++r)
@@ -89,6 +130,7 @@ class PlanInterpreter {
  private:
   struct Fill {
     LocalFillKind kind;
+    Combine combine;
     int slot;
     Index source;
     Index target;
@@ -102,13 +144,13 @@ class PlanInterpreter {
     Cells& cells = slots[fill.slot];
     switch (fill.kind) {
       case LocalFillKind::zero:
-        cells[fill.target] = 0;
+        cells[fill.target] = identity(fill.combine);
         break;
       case LocalFillKind::replicate:
         cells[fill.target] = cells[fill.source];
         break;
       case LocalFillKind::accumulate:
-        cells[fill.target] += cells[fill.source];
+        cells[fill.target] = combined(fill.combine, cells[fill.target], cells[fill.source]);
         break;
     }
   }
@@ -236,7 +278,7 @@ class PlanInterpreter {
         for (Pair& p : tables.back()) p.source = p.target;
     }
     for_each_cell(tables, *extents, dims, *extents, dims, fmt::format("fill of rank {}", rank), [&](const Pair& p) {
-      out.push_back({fill.kind, fill.slot, p.source, p.target});
+      out.push_back({fill.kind, fill.combine, fill.slot, p.source, p.target});
     });
   }
 
@@ -266,8 +308,8 @@ class PlanInterpreter {
       for (Rank t = 0; t < ranks_; ++t)
         for (const Move& m : moves(s, t)) {
           ++reads[s][m.source_slot][m.source];
-          const bool adds = m.map == ElementMap::accumulate || m.map == ElementMap::accumulate_negated;
-          ++(adds ? added : writes_)[t][m.target_slot][m.target];
+          const bool overwrites = m.map == ElementMap::copy || m.map == ElementMap::negate;
+          ++(overwrites ? writes_ : added)[t][m.target_slot][m.target];
         }
     for (Rank r = 0; r < ranks_; ++r) {
       for (std::size_t slot = 0; slot < reads[r].size(); ++slot)

@@ -1,6 +1,8 @@
 // Random plans of every kind, one rank at a time.
 #pragma once
 
+#include <algorithm>
+
 #include <tranship/plan/halo.hpp>
 #include <tranship/plan/redistribution.hpp>
 
@@ -55,7 +57,11 @@ inline TransferPlan random_plan(Random& random) {
       }
     }
   }
-  return random.one_in(3) ? adjoint(plan) : plan;
+  if (!random.one_in(3)) return plan;
+  const Combine combine = random.pick<Combine>({Combine::sum, Combine::product, Combine::minimum, Combine::maximum});
+  const bool is_possible = std::all_of(plan.slots.begin(), plan.slots.end(),
+                                       [&](const Slot& slot) { return can_map(map_of(combine), slot.type); });
+  return adjoint(plan, is_possible ? combine : Combine::sum);
 }
 
 }  // namespace tranship::test

@@ -140,13 +140,14 @@ class Checker {
       check_fill(plan_.fills_before[i], fmt::format("fills_before[{}]", i));
     for (std::size_t i = 0; i < plan_.fills_after.size(); ++i)
       check_fill(plan_.fills_after[i], fmt::format("fills_after[{}]", i));
-    if (adds_up()) return;
+    if (combines()) return;
     check_groups_written_once();
     check_lists_written_once();
   }
 
  private:
-  bool adds_up() const {
+  /// Whether what arrives is combined with what is there, which may then come many times.
+  bool combines() const {
     return plan_.kind == PlanKind::redistribution_adjoint || plan_.kind == PlanKind::halo_adjoint;
   }
 
@@ -176,12 +177,10 @@ class Checker {
     const Slot &source = slot(moves.source_slot, where), &target = slot(moves.target_slot, where);
     if (source.type != target.type)
       refuse(where, "goes from elements {} to {}", tranship::name_of(source.type), tranship::name_of(target.type));
-    const bool adds = moves.map == ElementMap::accumulate || moves.map == ElementMap::accumulate_negated;
-    const bool negates = moves.map == ElementMap::negate || moves.map == ElementMap::accumulate_negated;
-    if (adds != adds_up())
+    if (combine_of(moves.map).has_value() != combines())
       refuse(where, "element map {} in a plan of kind {}", tranship::name_of(moves.map), tranship::name_of(plan_.kind));
-    if (negates && source.type == ElementType::bool8)
-      refuse(where, "negates elements {}", tranship::name_of(source.type));
+    if (!can_map(moves.map, source.type))
+      refuse(where, "element map {} of elements {}", tranship::name_of(moves.map), tranship::name_of(source.type));
   }
 
   static void check_dims(const std::vector<int>& dims, std::size_t count, End end, const std::string& where) {
@@ -372,6 +371,11 @@ class Checker {
 
   void check_fill(const LocalFill& fill, const std::string& where) const {
     const Indices& extents = slot(fill.slot, where).local_extents;
+    const ElementType type = plan_.slots[fill.slot].type;
+    if (fill.kind == LocalFillKind::replicate && fill.combine != Combine::sum)
+      refuse(where, "replicates, and combines by {}", tranship::name_of(fill.combine));
+    if (!can_map(map_of(fill.combine), type))
+      refuse(where, "combines elements {} by {}", tranship::name_of(type), tranship::name_of(fill.combine));
     if (int(fill.axes.size()) != extents.size())
       refuse(where, "{} tables for a slot of {} dimensions", fill.axes.size(), extents.size());
     Indices sums;

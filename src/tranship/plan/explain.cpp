@@ -2,6 +2,7 @@
 #include <bit>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include <nlohmann/json.hpp>
 
@@ -247,8 +248,24 @@ Flow flow_of(const TransferPlan& plan, Direction direction, StretchCounter& stre
   return out;
 }
 
+std::vector<Combine> combines_of(const TransferPlan& plan) {
+  std::set<Combine> found;
+  const auto find = [&](const auto& moves) {
+    for (const auto& one : moves)
+      if (const std::optional<Combine> combine = combine_of(one.map)) found.insert(*combine);
+  };
+  find(plan.receives);
+  find(plan.sends);
+  find(plan.indexed_receives);
+  find(plan.indexed_sends);
+  for (const auto* fills : {&plan.fills_before, &plan.fills_after})
+    for (const LocalFill& fill : *fills)
+      if (fill.kind == LocalFillKind::accumulate) found.insert(fill.combine);
+  return {found.begin(), found.end()};
+}
+
 PlanSummary summarise(const TransferPlan& plan, StretchCounter& received, StretchCounter& sent) {
-  PlanSummary out{.kind = plan.kind, .rank = plan.rank};
+  PlanSummary out{.kind = plan.kind, .combines = combines_of(plan), .rank = plan.rank};
   const Flow in = flow_of(plan, Direction::receive, received), away = flow_of(plan, Direction::send, sent);
   out.messages_received = in.messages;
   out.messages_sent = away.messages;
@@ -394,8 +411,10 @@ PlanSummary summarise(const TransferPlan& plan) {
 }
 
 std::string explain_text(const PlanSummary& summary) {
-  std::string out =
-      fmt::format("{}, rank {}: {} runs\n", name_in_text(summary.kind), summary.rank, summary.stored_runs);
+  std::vector<std::string_view> words;
+  for (const Combine combine : summary.combines) words.push_back(name_of(combine));
+  std::string out = fmt::format("{}{}{}, rank {}: {} runs\n", name_in_text(summary.kind), words.empty() ? "" : " by ",
+                                fmt::join(words, " and "), summary.rank, summary.stored_runs);
   out += line("receives", messages_text(summary.messages_received), summary.received);
   out += line("sends", messages_text(summary.messages_sent), summary.sent);
   out += line("keeps", "", summary.local);
@@ -435,7 +454,10 @@ std::string explain_json(const PlanSummary& summary) {
   Json peers = Json::array();
   for (const PeerAmount& peer : summary.peers)
     peers.push_back(Json{{"rank", peer.peer}, {"received", json_of(peer.received)}, {"sent", json_of(peer.sent)}});
+  Json combines = Json::array();
+  for (const Combine combine : summary.combines) combines.push_back(name_of(combine));
   const Json out = {{"kind", name_of(summary.kind)},
+                    {"combines", std::move(combines)},
                     {"rank", summary.rank},
                     {"received", json_of(summary.messages_received, summary.received)},
                     {"sent", json_of(summary.messages_sent, summary.sent)},

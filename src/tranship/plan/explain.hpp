@@ -50,6 +50,8 @@ inline constexpr Index transfers_listed_max = Index(1) << 20;
 
 struct PlanSummary {
   PlanKind kind = PlanKind::redistribution;
+  /// How what arrives is combined with what is there, in the order of Combine; empty where it overwrites that.
+  std::vector<Combine> combines;
   Rank rank = -1;
   /// Messages from and to other ranks; all that goes between two ranks in one direction is one. Above
   /// transfers_listed_max transfers each counts by itself.
@@ -58,7 +60,7 @@ struct PlanSummary {
   Amount received;  ///< from other ranks
   Amount sent;      ///< to other ranks
   Amount local;     ///< from this rank to itself
-  Amount filled;    ///< by this rank alone: zeros and copies beyond the edges
+  Amount filled;    ///< by this rank alone: zeros and copies beyond the edges, and what reverses them
   /// On this rank's side, what it gives to itself included.
   Stretches received_stretches;
   Stretches sent_stretches;

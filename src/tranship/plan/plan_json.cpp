@@ -78,7 +78,10 @@ Json json_of(const IndexedTransfer& list) {
 }
 
 Json json_of(const LocalFill& fill) {
-  Json out = {{"kind", name_of(fill.kind)}, {"slot", fill.slot}, {"axes", Json::array()}};
+  Json out = {{"kind", name_of(fill.kind)}};
+  if (fill.combine != Combine::sum) out["combine"] = name_of(fill.combine);
+  out["slot"] = fill.slot;
+  out["axes"] = Json::array();
   for (const std::vector<Run>& runs : fill.axes) out["axes"].push_back(json_of(runs));
   return out;
 }
@@ -281,6 +284,7 @@ LocalFill fill_of(const Json& value, const std::string& where) {
   JsonObject object(value, where);
   LocalFill out;
   out.kind = enum_of(local_fill_kinds, object.at("kind"), object.path("kind"));
+  if (const Json* combine = object.find("combine")) out.combine = enum_of(combines, *combine, object.path("combine"));
   out.slot = int_of(object.at("slot"), object.path("slot"));
   const std::string path = object.path("axes");
   const Json& axes = array_of(object.at("axes"), path);

@@ -4,8 +4,46 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/transfer_plan.hpp>
+#include <tranship/plan/words.hpp>
 
 namespace tranship {
+
+std::optional<Combine> combine_of(ElementMap map) noexcept {
+  switch (map) {
+    case ElementMap::copy:
+    case ElementMap::negate:
+      break;
+    case ElementMap::accumulate:
+    case ElementMap::accumulate_negated:
+      return Combine::sum;
+    case ElementMap::multiply:
+      return Combine::product;
+    case ElementMap::minimum:
+      return Combine::minimum;
+    case ElementMap::maximum:
+      return Combine::maximum;
+  }
+  return std::nullopt;
+}
+
+ElementMap map_of(Combine combine) noexcept {
+  switch (combine) {
+    case Combine::sum:
+      return ElementMap::accumulate;
+    case Combine::product:
+      return ElementMap::multiply;
+    case Combine::minimum:
+      return ElementMap::minimum;
+    case Combine::maximum:
+      break;
+  }
+  return ElementMap::maximum;
+}
+
+bool can_map(ElementMap map, ElementType type) noexcept {
+  if (map == ElementMap::negate || map == ElementMap::accumulate_negated) return type != ElementType::bool8;
+  return !is_complex(type) || combine_of(map).value_or(Combine::sum) == Combine::sum;
+}
 
 Index AxisEntry::cells() const noexcept {
   Index out = 0;
@@ -85,18 +123,6 @@ Index TransferPlan::stored_runs() const noexcept {
 
 namespace {
 
-ElementMap reversed(ElementMap map) {
-  switch (map) {
-    case ElementMap::copy:
-      return ElementMap::accumulate;
-    case ElementMap::negate:
-      return ElementMap::accumulate_negated;
-    default:
-      throw_error(ErrorCode::unsupported, "the adjoint of a plan that accumulates is not defined (element map {})",
-                  int(map));
-  }
-}
-
 Run reversed(Run run) {
   std::swap(run.source, run.target);
   std::swap(run.source_step, run.target_step);
@@ -104,42 +130,54 @@ Run reversed(Run run) {
   return run;
 }
 
-TransferGroup reversed(TransferGroup group) {
+/// The map of what flows back.
+ElementMap reversed(ElementMap map, Combine combine) {
+  if (map == ElementMap::copy) return map_of(combine);
+  if (map == ElementMap::negate && combine == Combine::sum) return ElementMap::accumulate_negated;
+  throw_error(ErrorCode::unsupported, "the reverse of the element map {} by {} is not defined", name_of(map),
+              name_of(combine));
+}
+
+TransferGroup reversed(TransferGroup group, Combine combine) {
   std::swap(group.source_slot, group.target_slot);
   std::swap(group.source_dims, group.target_dims);
-  group.map = reversed(group.map);
+  group.map = reversed(group.map, combine);
   for (auto& axis : group.axes)
     for (AxisEntry& entry : axis)
       for (Run& run : entry.runs) run = reversed(run);
   return group;
 }
 
-IndexedTransfer reversed(IndexedTransfer list) {
+IndexedTransfer reversed(IndexedTransfer list, Combine combine) {
   std::swap(list.source_slot, list.target_slot);
   std::swap(list.source_cells, list.target_cells);
-  list.map = reversed(list.map);
+  list.map = reversed(list.map, combine);
   return list;
 }
 
 }  // namespace
 
-TransferPlan adjoint(const TransferPlan& plan) {
+TransferPlan adjoint(const TransferPlan& plan, Combine combine) {
   if (plan.kind != PlanKind::redistribution && plan.kind != PlanKind::halo)
-    throw_error(ErrorCode::unsupported, "a plan of kind {} is an adjoint already", int(plan.kind));
+    throw_error(ErrorCode::unsupported, "a plan of kind {} is an adjoint already", name_of(plan.kind));
+  for (const Slot& slot : plan.slots)
+    if (!can_map(map_of(combine), slot.type))
+      throw_error(ErrorCode::unsupported, "plans do not combine elements {} by {}", name_of(slot.type),
+                  name_of(combine));
   TransferPlan out;
   out.kind = plan.kind == PlanKind::halo ? PlanKind::halo_adjoint : PlanKind::redistribution_adjoint;
   out.rank = plan.rank;
   out.slots = plan.slots;
   out.peer_grids = plan.peer_grids;
-  for (const TransferGroup& group : plan.sends) out.receives.push_back(reversed(group));
-  for (const TransferGroup& group : plan.receives) out.sends.push_back(reversed(group));
-  for (const IndexedTransfer& list : plan.indexed_sends) out.indexed_receives.push_back(reversed(list));
-  for (const IndexedTransfer& list : plan.indexed_receives) out.indexed_sends.push_back(reversed(list));
+  for (const TransferGroup& group : plan.sends) out.receives.push_back(reversed(group, combine));
+  for (const TransferGroup& group : plan.receives) out.sends.push_back(reversed(group, combine));
+  for (const IndexedTransfer& list : plan.indexed_sends) out.indexed_receives.push_back(reversed(list, combine));
+  for (const IndexedTransfer& list : plan.indexed_receives) out.indexed_sends.push_back(reversed(list, combine));
 
   // What was replicated at an edge flows back into the edge before the peers read; zeros had no source.
   for (const LocalFill& fill : plan.fills_after) {
     if (fill.kind != LocalFillKind::replicate) continue;
-    LocalFill back{.kind = LocalFillKind::accumulate, .slot = fill.slot, .axes = fill.axes};
+    LocalFill back{.kind = LocalFillKind::accumulate, .combine = combine, .slot = fill.slot, .axes = fill.axes};
     for (auto& axis : back.axes)
       for (Run& run : axis) run = reversed(run);
     out.fills_before.push_back(std::move(back));
@@ -148,7 +186,7 @@ TransferPlan adjoint(const TransferPlan& plan) {
   if (plan.kind == PlanKind::redistribution) return out;
 
   auto clear = [&](int slot, std::vector<std::vector<Run>> axes) {
-    out.fills_after.push_back({.kind = LocalFillKind::zero, .slot = slot, .axes = std::move(axes)});
+    out.fills_after.push_back({.kind = LocalFillKind::zero, .combine = combine, .slot = slot, .axes = std::move(axes)});
   };
   for (const TransferGroup& group : plan.receives) {
     std::vector<std::vector<Run>> axes(group.axes.size());

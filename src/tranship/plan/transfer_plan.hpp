@@ -6,17 +6,27 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <tranship/base/combine.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/plan/axis_match.hpp>
 
 namespace tranship {
 
-/// What happens to an element on its way.
-enum class ElementMap : std::uint8_t { copy, negate, accumulate, accumulate_negated };
+/// What happens to an element on its way: the target becomes it, or it is combined with what the target holds.
+enum class ElementMap : std::uint8_t { copy, negate, accumulate, accumulate_negated, multiply, minimum, maximum };
+
+/// How a map combines; nothing of those that overwrite.
+std::optional<Combine> combine_of(ElementMap map) noexcept;
+/// The map that combines so.
+ElementMap map_of(Combine combine) noexcept;
+/// Whether elements of a type can be mapped so. Bools have no negation. Complex numbers travel as two parts, which can
+/// be added one by one, but neither multiplied nor ordered.
+bool can_map(ElementMap map, ElementType type) noexcept;
 
 /// One local array that a plan reads or writes on this rank. Slots are numbered the same on all ranks.
 struct Slot {
@@ -71,14 +81,15 @@ struct IndexedTransfer {
 void sort_by_target(IndexedTransfer& list);
 
 enum class LocalFillKind : std::uint8_t {
-  zero,        ///< target cells become zero
+  zero,        ///< target cells become what `combine` is not changed by: of sums, zero
   replicate,   ///< target cells become copies of cells of the same local array
-  accumulate,  ///< target cells are added to cells of the same local array (the adjoint of replicate)
+  accumulate,  ///< cells of the same local array are combined into target cells (the adjoint of replicate)
 };
 
 /// A product of cells of one local array to be filled by the rank itself.
 struct LocalFill {
   LocalFillKind kind = LocalFillKind::zero;
+  Combine combine = Combine::sum;  ///< of zero and accumulate
   int slot = 0;
   std::vector<std::vector<Run>> axes;
   friend bool operator==(const LocalFill&, const LocalFill&) = default;
@@ -120,9 +131,13 @@ struct TransferPlan {
   friend bool operator==(const TransferPlan&, const TransferPlan&) = default;
 };
 
-/// The plan run backward: what was read is accumulated into, what was written is read. Of a halo, the ghosts are zero
-/// afterwards (they were overwritten by the forward plan, so nothing depends on what they held before it).
-TransferPlan adjoint(const TransferPlan& plan);
+/// The plan run backward: what was written is read, and is combined into what was read, in the order of the ranks. For
+/// sums it is the adjoint; other combinations are the same plan with another operation. Of a halo, the ghosts hold
+/// afterwards what changes nothing: of sums zero. (They were overwritten by the forward plan, so nothing depends on
+/// what they held before it, and running the reverse again adds nothing.) Throws `unsupported` for a plan that combines
+/// already; for a combination that the elements do not have (can_map); and for other combinations than sums of what
+/// changes its sign on the way, for these depend on whose sign is taken.
+TransferPlan adjoint(const TransferPlan& plan, Combine combine = Combine::sum);
 
 /// A number that two array layouts share exactly when they are (but for collisions) equal by content.
 std::uint64_t fingerprint_of(const ArraySpec& spec);

@@ -8,8 +8,10 @@ namespace tranship {
 
 inline constexpr PlanKind plan_kinds[] = {PlanKind::redistribution, PlanKind::halo, PlanKind::redistribution_adjoint,
                                           PlanKind::halo_adjoint};
-inline constexpr ElementMap element_maps[] = {ElementMap::copy, ElementMap::negate, ElementMap::accumulate,
-                                              ElementMap::accumulate_negated};
+inline constexpr ElementMap element_maps[] = {
+    ElementMap::copy,     ElementMap::negate,  ElementMap::accumulate, ElementMap::accumulate_negated,
+    ElementMap::multiply, ElementMap::minimum, ElementMap::maximum};
+inline constexpr Combine combines[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
 inline constexpr LocalFillKind local_fill_kinds[] = {LocalFillKind::zero, LocalFillKind::replicate,
                                                      LocalFillKind::accumulate};
 
@@ -37,6 +39,12 @@ constexpr const char* name_of(ElementMap map) noexcept {
       return "accumulate";
     case ElementMap::accumulate_negated:
       return "accumulate_negated";
+    case ElementMap::multiply:
+      return "multiply";
+    case ElementMap::minimum:
+      return "minimum";
+    case ElementMap::maximum:
+      return "maximum";
   }
   return "?";
 }

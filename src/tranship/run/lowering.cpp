@@ -1,41 +1,11 @@
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/memory/combination.hpp>
 #include <tranship/run/lowering.hpp>
 
 namespace tranship {
 namespace {
-
-Arithmetic arithmetic_of(ElementType part) {
-  switch (part) {
-    case ElementType::bool8:
-      return Arithmetic::none;
-    case ElementType::i8:
-    case ElementType::u8:
-      return Arithmetic::i8;
-    case ElementType::i16:
-    case ElementType::u16:
-      return Arithmetic::i16;
-    case ElementType::i32:
-    case ElementType::u32:
-      return Arithmetic::i32;
-    case ElementType::i64:
-    case ElementType::u64:
-      return Arithmetic::i64;
-    case ElementType::f16:
-      return Arithmetic::f16;
-    case ElementType::bf16:
-      return Arithmetic::bf16;
-    case ElementType::f32:
-      return Arithmetic::f32;
-    case ElementType::f64:
-      return Arithmetic::f64;
-    case ElementType::f128:
-      return Arithmetic::f128;
-    default:
-      return Arithmetic::none;  // complex numbers move as their parts
-  }
-}
 
 Move move_of(ElementMap map) {
   switch (map) {
@@ -47,6 +17,12 @@ Move move_of(ElementMap map) {
       return Move::accumulate;
     case ElementMap::accumulate_negated:
       return Move::accumulate_negated;
+    case ElementMap::multiply:
+      return Move::multiply;
+    case ElementMap::minimum:
+      return Move::minimum;
+    case ElementMap::maximum:
+      return Move::maximum;
   }
   return Move::copy;
 }
@@ -59,17 +35,15 @@ struct Unit {
   Arithmetic arithmetic;
 };
 
-Unit unit_of(ElementType type, Move move, const SlotAddress& source, const SlotAddress& target) {
-  Unit unit{size_bytes(type), false, move, Arithmetic::none};
-  if (is_complex(type) && (move != Move::copy || !source.parts_together || !target.parts_together || unit.width > 16)) {
+Unit unit_of(ElementType type, ElementMap map, const SlotAddress& source, const SlotAddress& target) {
+  TRANSHIP_ASSERT(can_map(map, type));
+  Unit unit{size_bytes(type), false, move_of(map), Arithmetic::none};
+  if (is_complex(type) &&
+      (map != ElementMap::copy || !source.parts_together || !target.parts_together || unit.width > 16)) {
     unit.in_parts = true;
     unit.width /= 2;
   }
-  if (move != Move::copy) {
-    unit.arithmetic = arithmetic_of(part_of(type));
-    if (unit.arithmetic == Arithmetic::none)
-      throw_error(ErrorCode::invalid_use, "elements of type {} cannot be negated or added", name_of(type));
-  }
+  if (map != ElementMap::copy) unit.arithmetic = detail::arithmetic_of(type);
   return unit;
 }
 
@@ -223,14 +197,14 @@ void lower_transfer(const Transfer& transfer, ElementType type, const SlotAddres
   const TransferGroup& group = *transfer.group;
   std::vector<const std::vector<Run>*> tables;
   for (int k = 0; k < int(group.axes.size()); ++k) tables.push_back(&transfer.runs(k));
-  const Unit unit = staged(unit_of(type, move_of(group.map), source, target), hop);
+  const Unit unit = staged(unit_of(type, group.map, source, target), hop);
   lower_product(tables, group.source_dims, group.target_dims, unit, source, group.source_slot, target,
                 group.target_slot, hop, staging, moves);
 }
 
 void lower_indexed(const IndexedTransfer& transfer, ElementType type, const SlotAddress& source,
                    const SlotAddress& target, Hop hop, std::byte*& staging, std::vector<LoweredMove>& moves) {
-  const Unit unit = staged(unit_of(type, move_of(transfer.map), source, target), hop);
+  const Unit unit = staged(unit_of(type, transfer.map, source, target), hop);
   const std::vector<Index> from = element_offsets(transfer.source_cells, transfer.inner, source);
   const std::vector<Index> to = element_offsets(transfer.target_cells, transfer.inner, target);
   const Index row = unit.in_parts ? 1 : common_row_length(from, to, transfer.inner, unit.width);
@@ -269,8 +243,8 @@ void lower_indexed(const IndexedTransfer& transfer, ElementType type, const Slot
 }
 
 void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot, std::vector<LoweredMove>& moves) {
-  const Move move = fill.kind == LocalFillKind::accumulate ? Move::accumulate : Move::copy;
-  const Unit unit = unit_of(type, move, slot, slot);
+  const ElementMap map = fill.kind == LocalFillKind::accumulate ? map_of(fill.combine) : ElementMap::copy;
+  const Unit unit = unit_of(type, map, slot, slot);
   std::vector<const std::vector<Run>*> tables;
   std::vector<int> dims;
   for (const auto& axis : fill.axes) {
@@ -281,9 +255,10 @@ void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot
   const std::size_t first = moves.size();
   lower_product(tables, dims, dims, unit, slot, fill.slot, slot, fill.slot, Hop::direct, staging, moves);
   if (fill.kind != LocalFillKind::zero) return;
-  static constexpr std::byte zeros[16] = {};
+  // Complex numbers have sums only: whole or in parts, they become zeros.
+  const void* identity = detail::identity_of(fill.combine, part_of(type));
   for (std::size_t i = first; i < moves.size(); ++i) {
-    moves[i].source = const_cast<std::byte*>(zeros);
+    moves[i].source = static_cast<std::byte*>(const_cast<void*>(identity));
     for (int d = 0; d < moves[i].block.dims; ++d) moves[i].block.source_strides[d] = 0;
   }
 }

@@ -15,7 +15,7 @@ namespace tranship {
 
 enum class MoveOrder : std::uint8_t {
   any,    ///< no two moves write one byte: they may change places
-  given,  ///< sums: one after the other as they stand
+  given,  ///< combinations: one after the other as they stand
 };
 
 class MoveList {
@@ -26,7 +26,7 @@ class MoveList {
   /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
   void run() const;
   /// Large lists come in parts of about the same size, which several ranks may make at once, each part once. Whoever
-  /// has lowered the same transfers has the same parts. At least one; one for sums.
+  /// has lowered the same transfers has the same parts. At least one; one for combinations.
   int parts() const noexcept { return int(first_stretches_.size()) - 1; }
   void run_part(int part) const;
   Index bytes() const noexcept { return bytes_; }
