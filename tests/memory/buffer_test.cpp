@@ -520,7 +520,7 @@ TEST_P(BufferOn, wrong_requests_name_both_sides) {
   EXPECT_THROW(b.read({.device = Device::fake(7)}), Error);
   EXPECT_THROW(b.read({.region = Region::interval(0, n + 1)}), Error);
   EXPECT_THROW(b.read({.region = Box{{0, 0}, {1, 1}}}), Error);
-  EXPECT_THROW(b.read({.device = gpu, .stream = &devices_.stream(other_gpu)}), Error);
+  EXPECT_THROW(b.read({.stream = &devices_.stream(other_gpu), .device = gpu}), Error);
   const Lease lease = b.read();
   EXPECT_THROW(lease.data<const float>(), Error);
   Buffer complex(ElementType::c64, {2}, {.devices = &devices_});

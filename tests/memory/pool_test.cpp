@@ -6,24 +6,28 @@
 #include <thread>
 
 #include <gtest/gtest.h>
+#include <memory/allocations.hpp>
 #include <memory/manual_stream.hpp>
 #include <support/random_layouts.hpp>
 
 #include <tranship/memory/devices.hpp>
 
 namespace {
-thread_local long long allocations_of_thread = 0;
+thread_local long long allocations = 0;
+}
+long long tranship::test::allocations_of_thread() {
+  return allocations;
 }
 
 // Of the whole test program: it counts, and is otherwise as the usual one. Inlined, GCC would warn of malloc and
 // delete.
 [[gnu::noinline]] void* operator new(std::size_t size_bytes) {
-  ++allocations_of_thread;
+  ++allocations;
   if (void* memory = std::malloc(size_bytes)) return memory;
   throw std::bad_alloc();
 }
 [[gnu::noinline]] void* operator new(std::size_t size_bytes, const std::nothrow_t&) noexcept {
-  ++allocations_of_thread;
+  ++allocations;
   return std::malloc(size_bytes);
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
@@ -321,19 +325,19 @@ TEST(Pool, free_never_allocates) {
   Event uses[8];
   for (int i = 0; i < 8; ++i) uses[i] = streams[i % 4].give();
   std::vector<PoolBlock> blocks;
-  const long long before = allocations_of_thread;
+  const long long before = allocations;
   for (std::size_t bytes = 1; bytes < 1 << 20; bytes *= 3) blocks.push_back(pool.allocate(bytes));
-  ASSERT_GT(allocations_of_thread, before) << "they are counted";
+  ASSERT_GT(allocations, before) << "they are counted";
   for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const long long counted = allocations_of_thread;
+    const long long counted = allocations;
     pool.free(blocks[i], {uses, i % 9});
-    EXPECT_EQ(allocations_of_thread, counted) << i;
+    EXPECT_EQ(allocations, counted) << i;
   }
   // Nor does an allocation that a kept block serves.
   for (ManualStream& stream : streams) stream.over = stream.given;
-  const long long counted = allocations_of_thread;
+  const long long counted = allocations;
   const PoolBlock block = pool.allocate(1);
-  EXPECT_EQ(allocations_of_thread, counted);
+  EXPECT_EQ(allocations, counted);
   pool.free(block);
 }
 

@@ -29,9 +29,8 @@ struct ArrayAccess {
   Index depth = all_depths;
   /// Only these global cells, and ghosts that stand for them; of an indexed array a region of ids. Empty: all.
   std::optional<Region> region;
-  /// Empty: the current one (Offload).
-  std::optional<Device> device;
   Stream* stream = nullptr;
+  Device device = stream ? stream->device() : current_device();
 };
 
 }  // namespace tranship

@@ -207,7 +207,7 @@ void Coherence::begin_partials(Combine combine, const ArrayAccess& access, const
   const Region ghosts = cells_.parts(Region::boxes(fresh), scope.depth).ghosts;
   if (ghosts.empty()) return;
   const Lease lease =
-      buffer().write({.device = access.device, .region = ghosts, .stream = access.stream, .cause = {}}, where);
+      buffer().write({.stream = access.stream, .device = access.device, .cause = {}, .region = ghosts}, where);
   fill_identity(combine, lease.view(), ghosts, lease.stream());
 }
 
@@ -237,7 +237,7 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
   }
   if (intent == Intent::accumulate && has_ghosts(access.cells)) begin_partials(combine, access, scope, where);
   if (intent != Intent::read) change(intent, combine, access.cells, scope, where);
-  const Access local{.device = access.device, .region = local_region(access), .stream = access.stream, .cause = {}};
+  const Access local{.stream = access.stream, .device = access.device, .cause = {}, .region = local_region(access)};
   switch (intent) {
     case Intent::read:
       return buffer_->read(local, where);
@@ -272,7 +272,7 @@ std::string Coherence::explain(Intent intent, const ArrayAccess& access, CallSit
   const bool settled = waiting.empty() && (old.empty() || intent == Intent::write || intent == Intent::accumulate);
   if (settled)
     out += own.explain(
-        intent, {.device = access.device, .region = local_region(access), .stream = access.stream, .cause = {}}, where);
+        intent, {.stream = access.stream, .device = access.device, .cause = {}, .region = local_region(access)}, where);
   return out;
 }
 

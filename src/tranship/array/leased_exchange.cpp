@@ -47,7 +47,7 @@ void LeasedExchange::start(CallSite where) {
   const auto open = [&](Coherence& array, const Region& region, auto intent) {
     if (region.empty()) return;
     leases.push_back((array.buffer().*intent)(
-        {.device = Device::host(), .region = region, .stream = nullptr, .cause = cause_of(plan().kind)}, where));
+        {.stream = nullptr, .device = Device::host(), .cause = cause_of(plan().kind), .region = region}, where));
     if (leases.back().view().data != array.host_view().data)
       throw_error(ErrorCode::invalid_use,
                   "array '{}': its copy on the host is not where it was when the exchange of {} was planned",

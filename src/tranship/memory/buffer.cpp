@@ -1,3 +1,5 @@
+#include <utility>
+
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/buffer_state.hpp>
@@ -40,10 +42,14 @@ const char* name_of(CopyState state) {
 
 // Leases.
 
+Lease::Lease(Lease&& other) noexcept {
+  *this = std::move(other);
+}
+
 Lease& Lease::operator=(Lease&& other) noexcept {
   if (this == &other) return *this;
   close();
-  state_ = std::move(other.state_);
+  state_ = std::exchange(other.state_, nullptr);
   data_ = other.data_;
   stream_ = other.stream_;
   device_ = other.device_;
@@ -57,9 +63,7 @@ Lease::~Lease() {
 }
 
 void Lease::close() noexcept {
-  if (!state_) return;
-  state_->close(*this);
-  state_.reset();
+  if (state_) std::exchange(state_, nullptr)->close(*this);
 }
 
 StridedView Lease::view() const {
@@ -112,23 +116,27 @@ Device current_device() noexcept {
 namespace {
 
 detail::Request request_of(const detail::BufferState& state, Intent intent, const Access& access, CallSite where) {
-  detail::Request request{.intent = intent, .where = where};
-  request.device = access.device ? *access.device : access.stream ? access.stream->device() : current_device();
-  request.memory = request.device.is_host() ? 0 : state.devices.memory_of(request.device);
-  request.stream = access.stream ? access.stream : &state.stream_of(request.device);
-  if (access.region) request.region = &*access.region;
-  request.cause = access.cause;
-  return request;
+  const Devices::Place place = state.devices.place(access.device);
+  if (access.stream && state.devices.memory_of(access.stream->device()) != place.memory)
+    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {}", state.options.name,
+                to_string(access.device), to_string(access.stream->device()));
+  return {.intent = intent,
+          .device = access.device,
+          .memory = place.memory,
+          .stream = access.stream ? access.stream : place.stream,
+          .region = access.region ? &*access.region : nullptr,
+          .cause = access.cause,
+          .where = where};
 }
 
 }  // namespace
 
 Buffer::Buffer(ElementType type, const Indices& extents, const BufferOptions& options)
-    : state_(std::make_shared<detail::BufferState>(type, extents, row_major_strides(extents), options)) {}
+    : state_(detail::BufferState::make(type, extents, row_major_strides(extents), options)) {}
 
 Buffer Buffer::import(Device device, const StridedView& view, const BufferOptions& options,
                       std::shared_ptr<void> owner) {
-  Buffer out(std::make_shared<detail::BufferState>(view.type, view.extents, view.strides, options));
+  Buffer out(detail::BufferState::make(view.type, view.extents, view.strides, options));
   detail::BufferState& state = *out.state_;
   if (view.imaginary)
     throw_error(ErrorCode::unsupported, "buffer '{}': a view of 2 planes; a buffer has 1", state.options.name);
@@ -243,7 +251,7 @@ Buffer Buffer::duplicate(CallSite where) const {
   return Buffer(state_->duplicate(where));
 }
 Buffer Buffer::duplicate_empty() const {
-  return Buffer(std::make_shared<detail::BufferState>(state_->type, state_->extents, state_->strides, state_->options));
+  return Buffer(detail::BufferState::make(state_->type, state_->extents, state_->strides, state_->options));
 }
 
 void Buffer::check() const {

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
@@ -73,15 +74,32 @@ enum class CopyState : std::uint8_t {
 };
 const char* name_of(CopyState state);
 
-/// Where and what; whatever is not named is the current device (Offload) and the whole buffer.
+/// The device of the innermost Offload of this thread; the host without one.
+Device current_device() noexcept;
+
+/// std::optional, with a constructor that keeps GCC from clearing all of an Access first, which would take as long as
+/// half a lease.
+template <class T>
+struct Optional : std::optional<T> {
+  using std::optional<T>::optional;
+  Optional() noexcept {}  // NOLINT(modernize-use-equals-default)
+  Optional(std::optional<T> value) : std::optional<T>(std::move(value)) {}
+};
+
+/// Where and what; what is not named is the stream's device or the current one, its own stream, and the whole buffer.
 struct Access {
-  std::optional<Device> device;
-  std::optional<Region> region;
-  /// On which kernels will use the lease; of that device. Null: the device's own.
+  /// On which kernels will use the lease; of a device with that memory. Null: the device's own.
   Stream* stream = nullptr;
+  Device device = stream ? stream->device() : current_device();
   /// What the ledger says of the copies that it makes, and of later ones of what it writes. Empty: first touch or
   /// stale.
-  std::optional<Cause> cause;
+  Optional<Cause> cause;
+  Optional<Region> region;  // last: else it is cleared
+
+  static Access whole() {
+    Access here;  // not Access(), which is cleared first
+    return here;
+  }
 };
 
 class Buffer;
@@ -95,7 +113,7 @@ enum class Constness : bool { changeable, constant };
 class Lease {
  public:
   Lease() = default;
-  Lease(Lease&& other) noexcept = default;
+  Lease(Lease&& other) noexcept;
   Lease& operator=(Lease&& other) noexcept;
   ~Lease();
 
@@ -124,7 +142,7 @@ class Lease {
   friend struct detail::BufferState;
   void* data_as(ElementType type, detail::Constness constness) const;
 
-  std::shared_ptr<detail::BufferState> state_;  // a lease may outlive its buffer's handles
+  detail::BufferState* state_ = nullptr;  // which stays as long as a lease is open
   void* data_ = nullptr;
   Stream* stream_ = nullptr;
   Device device_;
@@ -152,17 +170,19 @@ class Buffer {
   /// Opens a lease. Makes the copies that it needs, and returns when the host, or the lease's stream, may use it.
   /// Throws `invalid_use`, with both call sites, when an open lease forbids it: several may read a region, or one write
   /// it; and several memories may accumulate in it, each once.
-  Lease read(const Access& access = {}, CallSite where = CallSite::here()) const;
-  Lease write(const Access& access = {}, CallSite where = CallSite::here());
-  Lease read_write(const Access& access = {}, CallSite where = CallSite::here());
-  Lease accumulate(Combine combine, const Access& access = {}, CallSite where = CallSite::here());
+  Lease read(const Access& access = Access::whole(), CallSite where = CallSite::here()) const;
+  Lease write(const Access& access = Access::whole(), CallSite where = CallSite::here());
+  Lease read_write(const Access& access = Access::whole(), CallSite where = CallSite::here());
+  Lease accumulate(Combine combine, const Access& access = Access::whole(), CallSite where = CallSite::here());
 
   /// Makes the copies that a read would make, without waiting for them; asked for by name.
-  void prefetch(const Access& access = {}, CallSite where = CallSite::here()) const;
+  void prefetch(const Access& access = Access::whole(), CallSite where = CallSite::here()) const;
   /// What opening such a lease would copy now. Changes nothing.
-  std::vector<CopyRecord> predict(Intent intent, const Access& access = {}, CallSite where = CallSite::here()) const;
+  std::vector<CopyRecord> predict(Intent intent, const Access& access = Access::whole(),
+                                  CallSite where = CallSite::here()) const;
   /// The same in words, and the state of every memory.
-  std::string explain(Intent intent = Intent::read, const Access& access = {}, CallSite where = CallSite::here()) const;
+  std::string explain(Intent intent = Intent::read, const Access& access = Access::whole(),
+                      CallSite where = CallSite::here()) const;
 
   /// Of a whole buffer or of a region in the memory of a device. Changes nothing.
   CopyState state(Device device) const;
@@ -218,8 +238,5 @@ class Offload {
   Device device_;
   std::vector<std::weak_ptr<detail::BufferState>> used_;  // on this device, and to be released
 };
-
-/// The device of the innermost Offload of this thread; the host without one.
-Device current_device() noexcept;
 
 }  // namespace tranship

@@ -43,7 +43,7 @@ Storage::~Storage() {
 }
 
 void Storage::note(Event event) {
-  if (!event.stream) return;
+  if (is_over(event)) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(uses_, is_over);
   const auto same =
@@ -85,16 +85,30 @@ BufferState::BufferState(ElementType element_type, const Indices& shape, const I
       span_bytes((reach_of(shape, steps).upper + 1) * tranship::size_bytes(element_type) - lowest_bytes),
       whole(Region::whole(shape)),
       options(given),
-      host_stream(devices.stream(Device::host())),
+      residents(devices.residents()),
       cells(Box::of_extents(shape), CellState()),
       copies(std::size_t(devices.memory_count())) {
   const Checks checks = given.checks == Checks::by_environment ? checks_of_environment() : given.checks;
   if (checks != Checks::none && size_bytes > 0) watch = std::make_unique<Watch>(*this, checks);
-  devices.residents().add(*this);
+  residents.add(*this);
 }
 
 BufferState::~BufferState() {
-  devices.residents().remove(*this);
+  residents.remove(*this);
+}
+
+std::shared_ptr<BufferState> BufferState::make(ElementType type, const Indices& extents, const Indices& strides,
+                                               const BufferOptions& options) {
+  return {new BufferState(type, extents, strides, options), [](BufferState* state) { state->lose_handles(); }};
+}
+
+void BufferState::lose_handles() noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    has_handles = false;
+    if (open_leases > 0) return;
+  }
+  delete this;
 }
 
 // Geometry.
@@ -153,15 +167,12 @@ void BufferState::check(const Request& request) const {
       throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
                   tranship::to_string(*request.region), options.name, tranship::to_string(extents));
   }
-  if (request.stream != &stream_of(request.device) && devices.memory_of(request.stream->device()) != request.memory)
-    throw_error(ErrorCode::invalid_use, "buffer '{}': a lease on {} with a stream of {}", options.name,
-                tranship::to_string(request.device), tranship::to_string(request.stream->device()));
 }
 
 void BufferState::admit(const Request& request) {
   note_losses();
   check(request);
-  if (const std::string loss = devices.driver(request.memory).loss(); !loss.empty())
+  if (const std::string loss = devices.losses() > 0 ? devices.driver(request.memory).loss() : ""; !loss.empty())
     throw_error(ErrorCode::device_lost, "buffer '{}': {} on {} at {}: {}", options.name, name_of(request.intent),
                 tranship::to_string(request.device), to_string(request.where), loss);
   check_conflicts(request);
@@ -196,10 +207,6 @@ void BufferState::check_conflicts(const Request& request) const {
 }
 
 // Planning.
-
-Stream& BufferState::stream_of(Device device) const {
-  return device.is_host() ? host_stream : devices.stream(device);
-}
 
 MemoryId BufferState::nearest(MemorySet set, MemoryId memory) const {
   MemoryId best = -1;
@@ -271,7 +278,7 @@ PoolBlock BufferState::allocate(MemoryId memory, std::size_t bytes) {
     try {
       return devices.pool(memory).allocate(bytes);
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::no_memory || !devices.residents().release_one(memory, this)) throw;
+      if (error.code() != ErrorCode::no_memory || !residents.release_one(memory, this)) throw;
     }
   }
 }
@@ -313,6 +320,9 @@ std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, co
 
 void BufferState::add_uses(const Use& use, const Region& region) {
   if (!use.event.stream) return;
+  bool changes = !is_over(use.event);
+  if (!changes) cells.for_each(region, [&](const Box&, const CellState& cell) { changes |= !cell.uses.empty(); });
+  if (!changes) return;
   copies[use.memory]->note(use.event);
   cells.update(region, [&](const Box&, CellState& cell) { add_use(use, cell.uses); });
 }
@@ -598,8 +608,8 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     if (request.region) entry.region = *request.region;
     ++open_leases;
 
-    copies[request.memory]->last_use.store(devices.residents().now(), std::memory_order_relaxed);
-    lease.state_ = self;
+    copies[request.memory]->last_use.store(residents.now(), std::memory_order_relaxed);
+    lease.state_ = this;
     lease.data_ = copies[request.memory]->data;
     lease.stream_ = request.stream;
     lease.device_ = request.device;
@@ -612,7 +622,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
         throw;
       }
   }
-  if (options.residency == Residency::release) Offload::note(lease.state_, request.device);
+  if (options.residency == Residency::release) Offload::note(self, request.device);
   // Outside the lock: others may go on meanwhile, and the lease guards the region. Should a wait fail, it is closed.
   try {
     for (const Event& event : events)
@@ -628,28 +638,31 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
   return lease;
 }
 
-void BufferState::close(Lease& lease) noexcept {
-  const std::lock_guard lock(mutex);
-  OpenLease& entry = leases[lease.slot_];
-  const Region& region = region_of(entry);
-  if (watch) watch->closing(lease.slot_, *lease.stream_);
-  if (writes(entry.intent) && !entry.is_void) {
-    ++version;
-    cells.update(region, [&](const Box&, CellState& cell) {
-      commit(entry.intent, entry.memory, version, entry.where, cell);
-      cell.cause = entry.cause;
-    });
+void BufferState::close(const Lease& lease) noexcept {
+  {
+    const std::lock_guard lock(mutex);
+    OpenLease& entry = leases[lease.slot_];
+    const Region& region = region_of(entry);
+    if (watch) watch->closing(lease.slot_, *lease.stream_);
+    if (writes(entry.intent) && !entry.is_void) {
+      ++version;
+      cells.update(region, [&](const Box&, CellState& cell) {
+        commit(entry.intent, entry.memory, version, entry.where, cell);
+        cell.cause = entry.cause;
+      });
+    }
+    if (entry.storage)
+      entry.storage->note(lease.stream_->event());
+    else
+      add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
+    entry.is_open = false;
+    --open_leases;
+    note_losses();
+    if (watch) watch->closed(lease.slot_);
+    entry.storage.reset();
+    if (has_handles || open_leases > 0) return;
   }
-  if (entry.storage)
-    entry.storage->note(lease.stream_->event());
-  else
-    add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
-  entry.is_open = false;
-  --open_leases;
-  note_losses();
-  if (watch) watch->closed(lease.slot_);
-  entry.storage.reset();
-  if (!entry.is_whole) entry.region = Region();
+  delete this;
 }
 
 void BufferState::prefetch(const Request& request) {
@@ -677,7 +690,7 @@ void BufferState::check_no_writer(const char* done, CallSite where) const {
 
 void BufferState::invalidate(const Region& region, CallSite where) {
   const std::lock_guard lock(mutex);
-  const Request request{.intent = Intent::write, .stream = &host_stream, .region = &region, .where = where};
+  const Request request{.intent = Intent::write, .region = &region, .where = where};
   check(request);
   check_conflicts(request);
   ++version;
@@ -694,7 +707,7 @@ std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   const std::lock_guard lock(mutex);
   check_no_writer("duplicated", where);
   note_losses();
-  auto out = std::make_shared<BufferState>(type, extents, strides, options);
+  auto out = make(type, extents, strides, options);
   out->cells = cells;
   out->copies = copies;
   for (const auto& storage : copies)

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <tranship/base/mutex.hpp>
 #include <tranship/memory/cell_state.hpp>
 #include <tranship/memory/guard.hpp>
 #include <tranship/memory/watch.hpp>
@@ -65,9 +66,9 @@ struct BufferState final : private Resident {
   const Index span_bytes;    ///< from there to behind the highest
   const Region whole;
   const BufferOptions options;
-  Stream& host_stream;
+  Residents& residents;
 
-  std::mutex mutex;  // guards all that follows
+  Mutex mutex;  // guards all that follows
   CellStates cells;
   std::vector<std::shared_ptr<Storage>> copies;  // by memory
   std::uint64_t version = 0;
@@ -98,17 +99,20 @@ struct BufferState final : private Resident {
   }
   std::vector<OpenLease> leases;
   int open_leases = 0;
+  bool has_handles = true;
   std::unique_ptr<Watch> watch;  // none: nothing is checked
 
-  BufferState(ElementType type, const Indices& extents, const Indices& strides, const BufferOptions& options);
-  ~BufferState();
+  /// For handles to share. It goes with the last of them, or with the last lease that is open then.
+  static std::shared_ptr<BufferState> make(ElementType type, const Indices& extents, const Indices& strides,
+                                           const BufferOptions& options);
   BufferState(const BufferState&) = delete;
   BufferState& operator=(const BufferState&) = delete;
 
   // All of these take the lock themselves.
-  /// `self` owns this.
+  void lose_handles() noexcept;
+  /// `self` is what handles share.
   Lease open(const Request& request, const std::shared_ptr<BufferState>& self);
-  void close(Lease& lease) noexcept;
+  void close(const Lease& lease) noexcept;
   void prefetch(const Request& request);
   std::vector<CopyRecord> predict(const Request& request);
   void invalidate(const Region& region, CallSite where);
@@ -199,9 +203,12 @@ struct BufferState final : private Resident {
   std::uint64_t last_use(MemoryId memory) noexcept override;
   bool try_release(MemoryId memory) noexcept override;
 
-  Stream& stream_of(Device device) const;
   MemoryId nearest(MemorySet set, MemoryId memory) const;
   Route route(MemoryId source, MemoryId target) const;
+
+ private:
+  BufferState(ElementType type, const Indices& extents, const Indices& strides, const BufferOptions& options);
+  ~BufferState();
 };
 
 }  // namespace tranship::detail

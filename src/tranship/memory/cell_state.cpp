@@ -158,7 +158,7 @@ void add_use(const Use& use, std::vector<Use>& uses) {
     // What writes has waited for all that came before it; what reads comes after older reads of its own stream.
     return use.intent != Intent::read || (old.intent == Intent::read && old.event.stream == use.event.stream);
   });
-  if (use.event.stream) uses.push_back(use);
+  if (!is_over(use.event)) uses.push_back(use);
 }
 
 }  // namespace tranship::detail

@@ -103,7 +103,7 @@ void expire(std::uint64_t version, CallSite where, CellState& cell);
 /// Memories whose device is lost hold nothing, nor do those whose writing is never over.
 void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, CellState& cell);
 
-/// Adds a use, dropping those that it comes after and those that are over.
+/// Adds a use unless it is over, dropping those that it comes after and those that are over.
 void add_use(const Use& use, std::vector<Use>& uses);
 
 }  // namespace tranship::detail

@@ -59,6 +59,7 @@ struct Devices::State {
   explicit State(const DevicesOptions& options);
 
   Processor& processor_of(Device device);
+  [[noreturn]] void refuse(Device device) const;
   Stream& add_stream(Processor& processor);
   Stream& stream_in(std::atomic<Stream*>& place, Processor& processor);
   Stream& borrow(Processor& processor);
@@ -136,9 +137,12 @@ Devices::State::State(const DevicesOptions& options)
 }
 
 Processor& Devices::State::processor_of(Device device) {
-  const auto found =
-      std::find_if(processors.begin(), processors.end(), [&](const Processor& p) { return p.device == device; });
-  if (found != processors.end()) return *found;
+  for (Processor& processor : processors)
+    if (processor.device == device) return processor;
+  refuse(device);
+}
+
+void Devices::State::refuse(Device device) const {
   std::vector<std::string> names;
   for (const Processor& processor : processors) names.push_back(to_string(processor.device));
   throw_error(ErrorCode::invalid_use, "there is no {}; the {} devices are {}", to_string(device), names.size(),
@@ -209,8 +213,9 @@ int Devices::memory_count() const noexcept {
   return int(state_->memories.size());
 }
 
-MemoryId Devices::memory_of(Device device) const {
-  return state_->processor_of(device).memory;
+Devices::Place Devices::place(Device device) const {
+  Processor& processor = state_->processor_of(device);
+  return {processor.memory, &state_->stream_in(processor.stream, processor)};
 }
 
 Device Devices::device_of(MemoryId memory) const noexcept {
@@ -233,11 +238,6 @@ Pool& Devices::pool(MemoryId memory) const noexcept {
 
 Pool& Devices::pinned_pool() const noexcept {
   return *state_->pinned_pool;
-}
-
-Stream& Devices::stream(Device device) const {
-  Processor& processor = state_->processor_of(device);
-  return state_->stream_in(processor.stream, processor);
 }
 
 Stream& Devices::copy_stream(MemoryId memory) const {

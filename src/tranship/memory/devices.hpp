@@ -54,8 +54,13 @@ class Devices {
   static Devices& standard();
 
   int memory_count() const noexcept;
-  /// Throws `invalid_use` for a device that is not there, naming those that are.
-  MemoryId memory_of(Device device) const;
+  /// Where the work of a device belongs. Throws `invalid_use` for a device that is not there, naming those that are.
+  struct Place {
+    MemoryId memory = 0;
+    Stream* stream = nullptr;  ///< see stream()
+  };
+  Place place(Device device) const;
+  MemoryId memory_of(Device device) const { return place(device).memory; }
   /// The device by which a memory is called.
   Device device_of(MemoryId memory) const noexcept;
   std::vector<Device> list() const;
@@ -66,7 +71,7 @@ class Devices {
   Pool& pinned_pool() const noexcept;
   /// The stream of a device that is used when none is named, and the one on which buffers copy. The host's are one, on
   /// which work is over when it has been given. Another one after it has been lost with another device.
-  Stream& stream(Device device) const;
+  Stream& stream(Device device) const { return *place(device).stream; }
   Stream& copy_stream(MemoryId memory) const;
   /// One of its own, to be destroyed before this. Its events stay valid after it; what did the work is used again.
   std::unique_ptr<Stream> make_stream(Device device) const;

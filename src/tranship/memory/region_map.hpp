@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <tranship/memory/region.hpp>
@@ -60,16 +61,12 @@ class RegionMap {
   template <class F>
   void update(const Box& region, F&& f) {
     if (!has_cells(region)) return;
-    if (entries_.size() == 1 && entries_.begin()->second.box == region) {
-      f(region, entries_.begin()->second.value);
+    if (const At same = entry_of(region); same != entries_.end()) {
+      f(region, same->second.value);
+      if (entries_.size() > 1) join(same);
       return;
     }
-    const Cut cut = cut_out(region);
-    if (cut.is_one_entry) {
-      f(region, cut.entry->second.value);
-      join(cut.entry);
-      return;
-    }
+    const Box around = cut_out(region);
     At first = entries_.end();
     bool equal = true;
     for (At at = first_near(region); is_near(at, region); ++at) {
@@ -88,7 +85,7 @@ class RegionMap {
       absorb(first, box);
     }
     // An entry that found nobody to join need not ask again: what others make of themselves has the same cells.
-    for (At at = first_near(cut.around); is_near(at, cut.around); ++at)
+    for (At at = first_near(around); is_near(at, around); ++at)
       if (std::exchange(at->second.is_rest, false) || detail::overlap(at->second.box, region)) at = join(at);
   }
   template <class F>
@@ -145,32 +142,29 @@ class RegionMap {
     for (const auto& [key, entry] : entries_) length_max_ = std::max(length_max_, length_of(entry.box));
   }
 
-  struct Cut {
-    Box around;  ///< the region and all entries that were cut
-    bool is_one_entry = false;
-    At entry;
-  };
+  /// The entry that is the region; the end when there is none.
+  At entry_of(const Box& region) {
+    At at = first_near(region);
+    while (is_near(at, region) && !detail::overlap(at->second.box, region)) ++at;
+    return is_near(at, region) && at->second.box == region ? at : entries_.end();
+  }
 
-  /// Cuts entries so that none reaches out of the region.
-  Cut cut_out(const Box& region) {
-    Cut out{region, false, entries_.end()};
+  /// Cuts entries so that none reaches out of the region. Returns a box of it and all that were cut.
+  Box cut_out(const Box& region) {
+    Box around = region;
     for (At at = first_near(region); is_near(at, region);) {
       const At here = at++;
       const Box box = here->second.box;
-      if (!detail::overlap(box, region)) continue;
-      out.is_one_entry = box == region && out.around == region;  // and not what a cut has left of one
-      out.entry = here;
-      if (out.is_one_entry) return out;
-      if (detail::within(box, region)) continue;
+      if (!detail::overlap(box, region) || detail::within(box, region)) continue;
       Entries outside;
       for (const Box& piece : subtract(box, region))
         outside.emplace(key_of(piece), Entry{piece, here->second.value, true});
       place(here, intersect(box, region));
       entries_.merge(outside);
-      detail::extend(out.around, box);
+      detail::extend(around, box);
     }
     measure();
-    return out;
+    return around;
   }
 
   /// Gives an entry another box.
@@ -197,19 +191,24 @@ class RegionMap {
 
   /// Joins an entry with others as long as some make up a box with it. Returns where it is then.
   At join(At at) {
-    for (;;) {
-      Box box;
-      const auto joins = [&](const Entry& other) {
-        if (!detail::share_face(other.box, at->second.box) || !(other.value == at->second.value)) return false;
-        box = at->second.box;
-        detail::extend(box, other.box);
-        return grow(box, at->second.value);
-      };
-      At other = first_near(at->second.box);
-      while (is_near(other, at->second.box) && !joins(other->second)) ++other;
-      if (!is_near(other, at->second.box)) return at;
-      at = absorb(at, box);
+    for (At other = first_near(at->second.box); is_near(other, at->second.box);) {
+      if (const auto box = joined(at->second, other->second)) {
+        at = absorb(at, *box);
+        other = first_near(*box);
+      } else {
+        ++other;
+      }
     }
+    return at;
+  }
+
+  /// The box that two neighbours make up, perhaps with others; nothing when they make up none.
+  std::optional<Box> joined(const Entry& a, const Entry& b) const {
+    if (!detail::share_face(a.box, b.box) || !(a.value == b.value)) return std::nullopt;
+    Box box = a.box;
+    detail::extend(box, b.box);
+    if (!grow(box, a.value)) return std::nullopt;
+    return box;
   }
 
   /// Extends `box` until no entry reaches out of it; false when one has another value.
