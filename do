@@ -12,7 +12,8 @@ tidy_packages=(clang-tidy)
 ci_packages=(clang-format-14)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
-  libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config)
+  libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev
+  libtrilinos-kokkos-dev)
 
 # A real elevation model (Jacksboro fault, Tennessee) that Debian ships as sample data.
 demo_archive=/usr/share/matplotlib/mpl-data/sample_data/jacksboro_fault_dem.npz
@@ -111,7 +112,7 @@ meets_peers() {
   local word named=1
   for word in "$@"; do
     case $word in
-      redistribution | halo) named=0 ;;
+      redistribution | halo | buffer) named=0 ;;
       --no-peers | --list) return 1 ;;
     esac
   done

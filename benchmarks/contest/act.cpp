@@ -21,6 +21,7 @@ class Actor {
       method.run();
       pass(stage_.barrier, stage_.ranks);
       stage_.wrong_cells[rank_][m] = method.count_wrong(salt_);
+      if (rank_ == 0) stage_.moved_bytes[m] = method.moved_bytes();
     }
   }
 

@@ -25,6 +25,8 @@ class Method {
   /// Elements of this rank's target that are not what the last `write(salt)` and `run` must have made of them.
   virtual std::int64_t count_wrong(double salt) = 0;
   virtual void run() = 0;
+  /// That the last run copied between memories; -1 where nobody counts.
+  virtual std::int64_t moved_bytes() { return -1; }
 };
 
 using Methods = std::vector<std::unique_ptr<Method>>;

@@ -58,9 +58,10 @@ struct Stage {
   alignas(64) Barrier inner_barrier;
   alignas(64) Command command;
 
-  // The answer to `open`: methods by name, and per rank how many cells each got wrong.
+  // The answer to `open`: methods by name, what one run of each moves, and per rank how many cells each got wrong.
   std::int32_t methods = 0;
   char method_names[methods_max][text_bytes] = {};
+  std::int64_t moved_bytes[methods_max] = {};
   std::int64_t wrong_cells[ranks_max][methods_max] = {};
   // The answer to `run`.
   Span spans[ranks_max][ops_max] = {};

@@ -14,6 +14,17 @@ enum class Task : std::int32_t {
   redistribution,  ///< from one distribution to another
   halo,            ///< every field's ghost cells, 26 neighbours, periodic
   stencil,         ///< halo of one field and a 7-point stencil over it
+  coherence,       ///< one array of the first axis's extent, a multiple of 16, used in two memories by turns
+};
+
+/// Of a coherence: what one operation does. Cells that are written are all written, with new values.
+enum class Sequence : std::int32_t {
+  write_and_read,  ///< the host writes, the device reads
+  overwrite,       ///< the host writes, the device overwrites, the host reads
+  write_a_part,    ///< the host writes a sixteenth, the device reads
+  read_by_turns,
+  add_on_both,   ///< the host writes, both add to all cells, the host reads
+  write_halves,  ///< each writes a half, both read
 };
 
 /// How the target's local memory lies: row-major, or with the two dimensions of a matrix exchanged.
@@ -41,6 +52,7 @@ struct Work {
   Order order = Order::same;
   std::int32_t fields = 1;  ///< of a halo
   std::int32_t width = 0;   ///< of a halo
+  Sequence sequence = Sequence::write_and_read;
 };
 
 enum class Side { from, to };

@@ -16,7 +16,7 @@ Contest::Contest(std::vector<std::shared_ptr<Contender>>& contenders, const cont
       const auto methods = contender->open(work);
       for (std::size_t m = 0; m < methods.size(); ++m) {
         if (methods[m].wrong_cells == 0)
-          entries_.push_back({&contender, int(m), methods[m].name});
+          entries_.push_back({&contender, int(m), methods[m].name, methods[m].moved_bytes});
         else
           absences_.push_back({name, methods[m].name, fmt::format("wrong in {} cells", methods[m].wrong_cells)});
       }
@@ -72,7 +72,8 @@ std::vector<Score> Contest::scores(contest::Freshness freshness) {
   std::vector<Score> scores;
   for (std::size_t e = 0; e < entries_.size(); ++e)
     if (*entries_[e].contender)
-      scores.push_back({(*entries_[e].contender)->name(), entries_[e].method_name, median(std::move(samples_ns[e]))});
+      scores.push_back({(*entries_[e].contender)->name(), entries_[e].method_name, median(std::move(samples_ns[e])),
+                        entries_[e].moved_bytes});
   return scores;
 }
 

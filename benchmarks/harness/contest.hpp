@@ -15,6 +15,7 @@ struct Score {
   std::string contender;
   std::string method;
   double median_ns = 0;
+  std::int64_t moved_bytes = -1;  ///< see MethodResult
 };
 
 /// What was not measured, and why.
@@ -50,6 +51,7 @@ class Contest {
     std::shared_ptr<Contender>* contender;
     int method;
     std::string method_name;
+    std::int64_t moved_bytes;
   };
   void lose(const Entry& entry, const std::string& reason);
 

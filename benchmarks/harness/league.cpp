@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include <harness/league.hpp>
 
@@ -9,30 +11,38 @@ struct Program {
   const char* name;
   const char* file;
   Launcher launcher;
+  Game game;
 };
 
-constexpr Program programs[] = {
-    {"tranship", "contestant_tranship", Launcher::none},
-    {"Open MPI", "contestant_openmpi", Launcher::open_mpi},
-    {"MPICH", "contestant_mpich", Launcher::mpich},
-    {"FFTW-MPI", "contestant_fftw", Launcher::open_mpi},
-    {"ScaLAPACK", "contestant_scalapack", Launcher::open_mpi},
-    {"PETSc", "contestant_petsc", Launcher::open_mpi},
-    {"Global Arrays", "contestant_ga", Launcher::open_mpi},
+/// Plays every game.
+constexpr Program ours = {"tranship", "contestant_tranship", Launcher::none, {}};
+constexpr Program all_peers[] = {
+    {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::distributed},
+    {"MPICH", "contestant_mpich", Launcher::mpich, Game::distributed},
+    {"FFTW-MPI", "contestant_fftw", Launcher::open_mpi, Game::distributed},
+    {"ScaLAPACK", "contestant_scalapack", Launcher::open_mpi, Game::distributed},
+    {"PETSc", "contestant_petsc", Launcher::open_mpi, Game::distributed},
+    {"Global Arrays", "contestant_ga", Launcher::open_mpi, Game::distributed},
+    {"Kokkos DualView", "contestant_kokkos", Launcher::none, Game::coherent},
+    {"StarPU", "contestant_starpu", Launcher::none, Game::coherent},
 };
 
 }  // namespace
 
-std::vector<std::shared_ptr<Contender>>& League::with_ranks(int ranks) {
-  if (ranks != ranks_) running_.clear();
+std::vector<std::shared_ptr<Contender>>& League::with_ranks(int ranks, Game game) {
+  if (ranks != ranks_ || game != game_) running_.clear();
   ranks_ = ranks;
-  running_.resize(std::size(programs));
+  game_ = game;
+  std::vector<Program> programs = {ours};
+  if (peers_ == Peers::invited)
+    std::copy_if(std::begin(all_peers), std::end(all_peers), std::back_inserter(programs),
+                 [&](const Program& program) { return program.game == game; });
+  running_.resize(programs.size());
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (std::size_t i = 0; i < running_.size(); ++i) {
+  for (std::size_t i = 0; i < programs.size(); ++i) {
     const Program& program = programs[i];
     const auto path = folder / program.file;
     if (running_[i] || !std::filesystem::exists(path)) continue;
-    if (program.launcher != Launcher::none && peers_ == Peers::left_out) continue;
     running_[i] = std::make_shared<Team>(
         TeamOptions{.name = program.name, .program = path.string(), .launcher = program.launcher, .ranks = ranks});
   }

@@ -11,19 +11,26 @@ namespace tranship::bench {
 
 enum class Peers : std::uint8_t { left_out, invited };
 
+/// What is contested. A peer plays one of them.
+enum class Game : std::uint8_t {
+  distributed,  ///< arrays over ranks
+  coherent,     ///< one array in several memories of one process
+};
+
 class League {
  public:
   explicit League(Peers peers) : peers_(peers) {}
 
-  /// The programs, running with `ranks` ranks. Those of another number of ranks are ended; those that were lost are
-  /// started anew. Peers that were not built are not there.
-  std::vector<std::shared_ptr<Contender>>& with_ranks(int ranks);
+  /// The programs, running with `ranks` ranks. Those of another game or number of ranks are ended; those that were lost
+  /// are started anew. Peers that were not built are not there.
+  std::vector<std::shared_ptr<Contender>>& with_ranks(int ranks, Game game = Game::distributed);
   /// Ends all programs.
   void dismiss() { running_.clear(); }
 
  private:
   Peers peers_;
   int ranks_ = 0;
+  Game game_ = Game::distributed;
   std::vector<std::shared_ptr<Contender>> running_;
 };
 

@@ -127,7 +127,7 @@ std::vector<MethodResult> Team::open(const contest::Work& work) {
   command({.verb = contest::Verb::open, .work = work});
   std::vector<MethodResult> results;
   for (int m = 0; m < stage_->methods; ++m) {
-    MethodResult result{stage_->method_names[m], 0};
+    MethodResult result{.name = stage_->method_names[m], .moved_bytes = stage_->moved_bytes[m]};
     for (int rank = 0; rank < stage_->ranks; ++rank) result.wrong_cells += stage_->wrong_cells[rank][m];
     results.push_back(std::move(result));
   }

@@ -14,6 +14,8 @@ struct MethodResult {
   std::string name;
   /// Elements, over all ranks, that were not what they must be; a method with any is not timed.
   std::int64_t wrong_cells = 0;
+  /// That one operation copies between memories; -1 where nobody counts.
+  std::int64_t moved_bytes = -1;
 };
 
 /// What a contest needs of a team; tests bring their own.

@@ -16,6 +16,8 @@ Methods methods_for(tranship::World& world, const Work& work) {
       return halo_methods(world, work);
     case Task::stencil:
       return stencil_methods(world, work);
+    case Task::coherence:
+      return coherence_methods(work);
   }
   return {};
 }

@@ -11,6 +11,8 @@ Methods redistribution_methods(tranship::World& world, const Work& work);
 Methods halo_methods(tranship::World& world, const Work& work);
 /// A halo of one field and a 7-point stencil: overlapped, in sequence, and (the limit) the stencil alone.
 Methods stencil_methods(tranship::World& world, const Work& work);
+/// A buffer on the host and a fake device.
+Methods coherence_methods(const Work& work);
 
 /// The distribution of one side of a work; of a halo with its overlap.
 tranship::Distribution distribution_of(const Work& work, Side side);
