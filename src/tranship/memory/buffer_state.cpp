@@ -86,6 +86,7 @@ BufferState::BufferState(ElementType element_type, const Indices& shape, const I
       whole(Region::whole(shape)),
       options(given),
       residents(devices.residents()),
+      losses(devices.losses()),
       cells(Box::of_extents(shape), CellState()),
       copies(std::size_t(devices.memory_count())) {
   const Checks checks = given.checks == Checks::by_environment ? checks_of_environment() : given.checks;
@@ -172,14 +173,15 @@ void BufferState::check(const Request& request) const {
 void BufferState::admit(const Request& request) {
   note_losses();
   check(request);
-  if (const std::string loss = devices.losses() > 0 ? devices.driver(request.memory).loss() : ""; !loss.empty())
-    throw_error(ErrorCode::device_lost, "buffer '{}': {} on {} at {}: {}", options.name, name_of(request.intent),
-                tranship::to_string(request.device), to_string(request.where), loss);
+  if (losses.load(std::memory_order_acquire) > 0)
+    if (const std::string loss = devices.driver(request.memory).loss(); !loss.empty())
+      throw_error(ErrorCode::device_lost, "buffer '{}': {} on {} at {}: {}", options.name, name_of(request.intent),
+                  tranship::to_string(request.device), to_string(request.where), loss);
   check_conflicts(request);
 }
 
 void BufferState::note_losses() {
-  if (devices.losses() == 0) return;
+  if (losses.load(std::memory_order_acquire) == 0) return;
   MemorySet lost;
   for (MemoryId memory = 0; memory < MemoryId(copies.size()); ++memory)
     if (!devices.driver(memory).loss().empty()) lost.add(memory);

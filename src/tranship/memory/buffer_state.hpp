@@ -67,6 +67,7 @@ struct BufferState final : private Resident {
   const Region whole;
   const BufferOptions options;
   Residents& residents;
+  const std::atomic<int>& losses;  ///< of devices
 
   Mutex mutex;  // guards all that follows
   CellStates cells;

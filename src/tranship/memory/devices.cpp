@@ -257,7 +257,7 @@ Residents& Devices::residents() const noexcept {
   return state_->residents;
 }
 
-int Devices::losses() const noexcept {
+const std::atomic<int>& Devices::losses() const noexcept {
   return state_->machine.losses();
 }
 

@@ -1,6 +1,7 @@
 // Devices: all devices of a process with their memories, pools and streams. Buffers belong to one of these.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -81,8 +82,8 @@ class Devices {
   /// All buffers that belong here.
   Residents& residents() const noexcept;
 
-  /// How many devices have been lost, see Driver::loss.
-  int losses() const noexcept;
+  /// How many devices have been lost until now, see Driver::loss.
+  const std::atomic<int>& losses() const noexcept;
 
   /// Of `deferred` fakes: runs up to `count` pieces of work that may run, drawn from the seed. Returns how many ran.
   int steps(int count);

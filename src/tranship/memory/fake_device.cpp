@@ -611,8 +611,8 @@ void FakeMachine::stop() noexcept {
   for (QueuedStream* stream : streams) stream->stop();
 }
 
-int FakeMachine::losses() const noexcept {
-  return state_->losses.load(std::memory_order_acquire);
+const std::atomic<int>& FakeMachine::losses() const noexcept {
+  return state_->losses;
 }
 
 int FakeMachine::steps(int count) {

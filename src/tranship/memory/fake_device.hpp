@@ -2,6 +2,7 @@
 // copy from or to the memory of a device that it does not reach. When work happens is one of FakeTiming.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include <tranship/memory/devices.hpp>
@@ -25,7 +26,7 @@ class FakeMachine {
   /// Ends all threads of streams, whose work must be over or lost: they may look at each other's streams until then.
   void stop() noexcept;
   /// See Devices::losses.
-  int losses() const noexcept;
+  const std::atomic<int>& losses() const noexcept;
   /// See Devices::steps.
   int steps(int count);
 

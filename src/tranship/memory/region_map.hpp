@@ -145,8 +145,8 @@ class RegionMap {
   /// The entry that is the region; the end when there is none.
   At entry_of(const Box& region) {
     At at = first_near(region);
-    while (is_near(at, region) && !detail::overlap(at->second.box, region)) ++at;
-    return is_near(at, region) && at->second.box == region ? at : entries_.end();
+    while (is_near(at, region) && at->second.box != region) ++at;
+    return is_near(at, region) ? at : entries_.end();
   }
 
   /// Cuts entries so that none reaches out of the region. Returns a box of it and all that were cut.
