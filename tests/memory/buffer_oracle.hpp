@@ -393,6 +393,8 @@ class BufferOracle {
         return true;
       case Act::forget:
         at(op.buffer).has_handle = false;
+        // Whatever leases are still open, nobody can ask for its values again: scopes have nothing to save.
+        for (Scope& scope : scopes_) std::erase(scope.used, op.buffer);
         clear_dead();
         return true;
       case Act::enter:
@@ -408,11 +410,8 @@ class BufferOracle {
     return false;
   }
   void clear_dead() {
-    for (int buffer = 0; buffer < buffer_count; ++buffer) {
-      if (is_alive(buffer)) continue;
-      at(buffer) = {};
-      for (Scope& scope : scopes_) std::erase(scope.used, buffer);
-    }
+    for (int buffer = 0; buffer < buffer_count; ++buffer)
+      if (!is_alive(buffer)) at(buffer) = {};
   }
 
   std::string key(bool swap_devices, bool swap_buffers) const {
