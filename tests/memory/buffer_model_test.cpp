@@ -377,7 +377,7 @@ void every_sequence(const std::vector<Op>& ops, const Node& node, int length, Se
 
 TEST(BufferModel, all_short_sequences_are_right) {
   const std::vector<Op> wide = alphabet(Breadth::wide);
-  explore(wide, is_long() ? 5 : 4, {.timing = FakeTiming::deferred});
+  explore(wide, is_long() ? 5 : 3, {.timing = FakeTiming::deferred});
   explore(wide, is_long() ? 4 : 3, {.timing = FakeTiming::eager});
   explore(wide, is_long() ? 3 : 2, {.timing = FakeTiming::threaded});
 }

@@ -140,8 +140,11 @@ class Scene {
         device, lower, upper, true, [&](const Access& access) { return u_.write(access); }, value);
   }
   void add(Device device, double value) {
+    const int before = errors;
     change(
         device, 0, n, false, [&](const Access& access) { return u_.accumulate(Combine::sum, access); }, value);
+    // A partial value may have begun there before the device was found lost; nobody can tell what it had become.
+    if (errors > before) std::fill_n(on_host_, n, false);
   }
   void add_one_to_each(Device device, Index lower, Index upper) {
     change(
