@@ -191,6 +191,37 @@ TEST_P(CoherenceOn, what_accumulates_in_ghosts_and_on_devices_is_merged_by_one_r
   });
 }
 
+TEST_P(CoherenceOn, minima_and_products_go_to_their_owners_too) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    const Region stored = u.local_region({.cells = Cells::stored});
+    const auto combine_everywhere = [&](Combine combine, auto apply) {
+      const Lease lease = u.accumulate(combine, {.cells = Cells::stored, .device = gpu});
+      run_on(lease.stream(), [&, data = lease.data<double>(), n = lease.view().extents[0]] {
+        for (Index i = 0; i < n; ++i) apply(data[i]);
+      });
+      finish(lease.stream().event(), Deadline::after_seconds(10));
+    };
+    write(u, gpu, [](const Indices& cell) { return double(cell[0]); });
+    const double mine = world.rank() == 0 ? 4 : 6;
+    combine_everywhere(Combine::minimum, [&](double& cell) { cell = std::min(cell, mine); });
+    // Rank 0 stores cells 10, 11, 0 to 7; rank 1 cells 4 to 11, 0, 1.
+    const std::vector<double> lowest = {4, 4, 0, 1, 2, 3, 4, 4, 4, 4}, lowest_1 = {4, 4, 4, 4, 6, 6, 4, 4, 0, 1};
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = other_gpu}), world.rank() == 0 ? lowest : lowest_1);
+    // A product straight after a sum: the owners get the sum before.
+    combine_everywhere(Combine::sum, [](double& cell) { cell += 1; });
+    combine_everywhere(Combine::product, [](double& cell) { cell *= 2; });
+    std::vector<double> expected;
+    for (const double cell : world.rank() == 0 ? lowest : lowest_1) expected.push_back(cell);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      // Only the cells in the middle of each part are stored by one rank alone.
+      const bool is_alone = i == 4 || i == 5;
+      expected[i] = is_alone ? (expected[i] + 1) * 2 : (expected[i] + 2) * 4;
+    }
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}), expected);
+  });
+}
+
 TEST_P(CoherenceOn, a_write_of_all_owned_cells_drops_what_ghosts_held) {
   launch(2, [&](World& world) {
     const Layout u = array(world, ring);

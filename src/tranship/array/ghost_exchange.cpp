@@ -51,10 +51,7 @@ TransferPlan GhostExchange::plan_of(const std::optional<Combine>& combine, const
     plans.push_back(plan_halo({&arrays_[i]->spec(), 1}, world_.rank(), halo));
   }
   TransferPlan plan = joined(std::move(plans));
-  if (!combine) return plan;
-  if (*combine != Combine::sum)
-    throw_error(ErrorCode::unsupported, "a {} of what ghosts hold into their owners", name_of(*combine));
-  return adjoint(plan);
+  return combine ? adjoint(plan, *combine) : plan;
 }
 
 void GhostExchange::check_idle(const char* what, CallSite where) const {
