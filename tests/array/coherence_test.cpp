@@ -327,6 +327,22 @@ TEST_P(CoherenceOn, what_one_rank_asks_alone_changes_nothing_for_the_others) {
   });
 }
 
+TEST_P(CoherenceOn, a_rank_that_holds_nothing_takes_part) {
+  launch(3, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, gpu, [](const Indices& cell) { return double(cell[0]); });
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu}).size(), world.rank() < 2 ? 10u : 0u);
+    {
+      const Lease lease = u.accumulate(Combine::sum, {.cells = Cells::stored, .device = gpu});
+      set(
+          u, lease, u.local_region({.cells = Cells::stored}), [](const Indices&) { return 1; }, true);
+    }
+    const std::vector<double> got = values(u, {.device = Device::host()});
+    if (world.rank() == 0)
+      EXPECT_EQ(std::vector<double>(got.begin() + 2, got.end() - 2), (std::vector<double>{2, 3, 3, 4, 6, 7}));
+  });
+}
+
 TEST_P(CoherenceOn, a_star_forest_is_coherent_too) {
   // A line of 8 ids cut in two, each part with the first ids of the other as ghosts; 3 values per id.
   const Distribution forest = Distribution::indexed(
