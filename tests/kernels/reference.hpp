@@ -142,16 +142,15 @@ inline bool is_signed_integer(Arithmetic arithmetic) {
 }
 
 /// The value of an integer of any sign.
-inline __int128 value_of(Arithmetic arithmetic, std::uint64_t bits) {
-  const int width = width_of(arithmetic);
+inline __int128 value_of(Arithmetic arithmetic, int width, std::uint64_t bits) {
   const __int128 value = bits;
   return is_signed_integer(arithmetic) && bits >> (8 * width - 1) ? value - (__int128(1) << (8 * width)) : value;
 }
 
-inline void combine_integer(Move move, Arithmetic arithmetic, const unsigned char* source, unsigned char* target) {
-  const int width = width_of(arithmetic);
+inline void combine_integer(Move move, Arithmetic arithmetic, int width, const unsigned char* source,
+                            unsigned char* target) {
   const std::uint64_t a = read_integer(target, width), b = read_integer(source, width);
-  const bool is_less = value_of(arithmetic, b) < value_of(arithmetic, a);
+  const bool is_less = value_of(arithmetic, width, b) < value_of(arithmetic, width, a);
   const std::uint64_t out = move == Move::negate                 ? 0 - b
                             : move == Move::accumulate           ? a + b
                             : move == Move::accumulate_negated   ? a - b
@@ -182,7 +181,7 @@ inline void apply(Move move, Arithmetic arithmetic, int width, const unsigned ch
     const bool is_or = move == Move::accumulate || move == Move::maximum;
     *target = is_or ? *target || *source : *target && *source;
   } else if (!is_float(arithmetic)) {
-    combine_integer(move, arithmetic, source, target);
+    combine_integer(move, arithmetic, width, source, target);
   } else if (width == 2) {
     combine_half(move, arithmetic == Arithmetic::f16 ? f16_format : bf16_format, source, target);
   } else if (arithmetic == Arithmetic::f32) {
