@@ -65,6 +65,12 @@ TEST(Indices, CoordinatesGoRowMajorAndEmptyExtentsHaveNone) {
   EXPECT_EQ(count, 1);
 }
 
+TEST(Box, ProductsHaveOneIntervalOfEachList) {
+  EXPECT_EQ(products({{{0, 2}, {4, 5}}, {{1, 3}}}), (std::vector<Box>{{{0, 1}, {2, 3}}, {{4, 1}, {5, 3}}}));
+  EXPECT_EQ(products({{{0, 2}}, {{1, 3}, {7, 8}}}), (std::vector<Box>{{{0, 1}, {2, 3}}, {{0, 7}, {2, 8}}}));
+  EXPECT_TRUE(products({{{0, 2}}, {}}).empty());
+}
+
 TEST(Box, SubtractionCoversExactlyWhatIsLeft) {
   const std::vector<Box> boxes = all_boxes(2, 2);
   for (const Box& a : boxes)

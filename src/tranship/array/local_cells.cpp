@@ -27,40 +27,31 @@ std::vector<Interval> owned_intervals(const AxisParts& axis, Index part, Interva
   return out;
 }
 
-void append_owned(const Distribution& array, Rank rank, const Box& cells, std::vector<Box>& out) {
+/// Boxes of the local array in which a rank owns cells of a box.
+std::vector<Box> owned_boxes(const Distribution& array, Rank rank, const Box& cells) {
   const std::optional<Place> place = array.grid().place_of(rank);
-  if (!place) return;
+  if (!place) return {};
   std::vector<std::vector<Interval>> axes;
-  Indices counts;
-  for (int d = 0; d < array.dims(); ++d) {
+  for (int d = 0; d < array.dims(); ++d)
     axes.push_back(owned_intervals(array.axis(d), place->coordinates[d], cells[d]));
-    counts.push_back(Index(axes.back().size()));
-  }
-  for_each_coordinate(counts, [&](const Indices& at) {
-    Box box;
-    for (int d = 0; d < array.dims(); ++d) {
-      box.lower.push_back(axes[std::size_t(d)][std::size_t(at[d])].lower);
-      box.upper.push_back(axes[std::size_t(d)][std::size_t(at[d])].upper);
-    }
-    out.push_back(box);
-  });
+  return products(axes);
 }
 
-void append_owned_ids(const Distribution& array, Rank rank, const Box& ids, std::vector<Box>& out) {
+std::vector<Box> owned_ids(const Distribution& array, Rank rank, const Box& ids) {
   const std::optional<Index> me = array.grid().ordinal_of(rank);
-  if (!me) return;
+  if (!me) return {};
   const std::vector<Index>& owned = array.indexed_part(*me).owned;
-  std::vector<Interval> intervals;
+  std::vector<std::vector<Interval>> axes(1);
   for (Index i = 0; i < Index(owned.size()); ++i)
-    if (ids[0].contains(owned[std::size_t(i)])) intervals.push_back({i, i + 1});
+    if (ids[0].contains(owned[std::size_t(i)])) {
+      if (!axes[0].empty() && axes[0].back().upper == i)
+        ++axes[0].back().upper;
+      else
+        axes[0].push_back({i, i + 1});
+    }
   const Indices extents = array.local_extents(rank);
-  const Region joined = Region::intervals(std::move(intervals));
-  for (const Box& interval : joined.boxes()) {
-    Box box = Box::of_extents(extents);
-    box.lower[0] = interval.lower[0];
-    box.upper[0] = interval.upper[0];
-    out.push_back(box);
-  }
+  for (int d = 1; d < extents.size(); ++d) axes.push_back({{0, extents[d]}});
+  return products(axes);
 }
 
 }  // namespace
@@ -113,9 +104,11 @@ const LocalCells::Parts& LocalCells::parts(const Region& cells, Index depth) {
   if (known != known_.end()) return known->parts;
   Parts out;
   std::vector<Box> owned;
-  for (const Box& box : cells.boxes())
-    spec_.distribution.is_indexed() ? append_owned_ids(spec_.distribution, rank_, box, owned)
-                                    : append_owned(spec_.distribution, rank_, box, owned);
+  for (const Box& box : cells.boxes()) {
+    const std::vector<Box> more =
+        (spec_.distribution.is_indexed() ? owned_ids : owned_boxes)(spec_.distribution, rank_, box);
+    owned.insert(owned.end(), more.begin(), more.end());
+  }
   out.owned = Region::boxes(owned);
   if (depth > 0 && !cells.empty()) {
     HaloOptions halo = halo_to_depth(spec_, depth);

@@ -7,6 +7,13 @@ namespace {
 
 enum class End : bool { source, target };
 
+std::vector<Interval> joined(std::vector<Interval> intervals) {
+  const Region region = Region::intervals(std::move(intervals));
+  std::vector<Interval> out;
+  for (const Box& box : region.boxes()) out.push_back(box[0]);
+  return out;
+}
+
 /// The cells of some runs along one dimension, as intervals.
 std::vector<Interval> intervals_of(const std::vector<Run>& runs, End end) {
   std::vector<Interval> out;
@@ -24,26 +31,13 @@ std::vector<Interval> intervals_of(const std::vector<Run>& runs, End end) {
       }
     }
   }
-  const Region joined = Region::intervals(out);
-  out.clear();
-  for (const Box& box : joined.boxes()) out.push_back(box[0]);
-  return out;
+  return joined(std::move(out));
 }
 
 using Boxes = std::vector<Box>;
 
-/// Appends the product of what is touched along each dimension.
-void append_product(const std::vector<std::vector<Interval>>& axes, Boxes& boxes) {
-  Indices counts;
-  for (const auto& axis : axes) counts.push_back(Index(axis.size()));
-  for_each_coordinate(counts, [&](const Indices& at) {
-    Box box;
-    for (int d = 0; d < counts.size(); ++d) {
-      box.lower.push_back(axes[std::size_t(d)][std::size_t(at[d])].lower);
-      box.upper.push_back(axes[std::size_t(d)][std::size_t(at[d])].upper);
-    }
-    boxes.push_back(box);
-  });
+void append(const std::vector<Box>& more, Boxes& boxes) {
+  boxes.insert(boxes.end(), more.begin(), more.end());
 }
 
 void append_group(const TransferGroup& group, End end, Boxes& boxes) {
@@ -54,23 +48,21 @@ void append_group(const TransferGroup& group, End end, Boxes& boxes) {
     for (const AxisEntry& entry : group.axes[k]) runs.insert(runs.end(), entry.runs.begin(), entry.runs.end());
     axes[std::size_t(dims[k])] = intervals_of(runs, end);
   }
-  append_product(axes, boxes);
+  append(products(axes), boxes);
 }
 
 void append_list(const std::vector<Index>& cells, const Indices& extents, Boxes& boxes) {
-  std::vector<std::vector<Interval>> axes(1);
-  for (const Index cell : cells) axes[0].push_back({cell, cell + 1});
-  const Region ids = Region::intervals(axes[0]);
-  axes[0].clear();
-  for (const Box& box : ids.boxes()) axes[0].push_back(box[0]);
+  std::vector<Interval> ids;
+  for (const Index cell : cells) ids.push_back({cell, cell + 1});
+  std::vector<std::vector<Interval>> axes{joined(std::move(ids))};
   for (int d = 1; d < extents.size(); ++d) axes.push_back({{0, extents[d]}});
-  append_product(axes, boxes);
+  append(products(axes), boxes);
 }
 
 void append_fill(const LocalFill& fill, End end, Boxes& boxes) {
   std::vector<std::vector<Interval>> axes;
   for (const std::vector<Run>& runs : fill.axes) axes.push_back(intervals_of(runs, end));
-  append_product(axes, boxes);
+  append(products(axes), boxes);
 }
 
 }  // namespace

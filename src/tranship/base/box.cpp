@@ -82,6 +82,21 @@ std::vector<Box> disjoint_union(const std::vector<Box>& boxes, const Box& hole) 
   return out;
 }
 
+std::vector<Box> products(const std::vector<std::vector<Interval>>& axes) {
+  Indices counts;
+  for (const auto& axis : axes) counts.push_back(Index(axis.size()));
+  std::vector<Box> out;
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Box& box = out.emplace_back();
+    for (int d = 0; d < counts.size(); ++d) {
+      const Interval& interval = axes[std::size_t(d)][std::size_t(at[d])];
+      box.lower.push_back(interval.lower);
+      box.upper.push_back(interval.upper);
+    }
+  });
+  return out;
+}
+
 std::string to_string(const Box& box) {
   std::string out;
   for (int d = 0; d < box.dims(); ++d) out += fmt::format("{}[{}, {})", d ? " x " : "", box.lower[d], box.upper[d]);

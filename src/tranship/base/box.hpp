@@ -47,6 +47,9 @@ std::vector<Box> subtract(const Box& a, const Box& b);
 /// Disjoint boxes that cover the union of `boxes` without `hole`.
 std::vector<Box> disjoint_union(const std::vector<Box>& boxes, const Box& hole);
 
+/// One box for each combination of one interval of each list, the last list fastest.
+std::vector<Box> products(const std::vector<std::vector<Interval>>& axes);
+
 std::string to_string(const Box& box);
 
 }  // namespace tranship
