@@ -590,7 +590,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
       carry_out(steps_of(request), request, std::nullopt);
     if (!copies[request.memory] || (writes(request.intent) && copies[request.memory].use_count() > 1))
       make_writable(request);
-    if (request.intent == Intent::accumulate)
+    if (request.intent == Intent::accumulate && !is_claimed(cells, request.memory))
       cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
     events = events_before(request.memory, request.intent, region);
 

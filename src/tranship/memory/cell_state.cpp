@@ -97,6 +97,11 @@ void claim(MemoryId memory, CellState& cell) {
   if (cell.valid.has(memory)) cell.valid = MemorySet::of(memory);
 }
 
+bool is_claimed(const CellStates& cells, MemoryId memory) {
+  const CellState* all = cells.only();
+  return all && (!all->valid.has(memory) || all->valid.is_only(memory));
+}
+
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell) {
   if (intent == Intent::read) return;
   cell.version = version;

@@ -95,6 +95,8 @@ void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t ver
 void forget(MemoryId memory, CellState& cell);
 /// A lease that accumulates has been opened: other memories no longer hold the same, and begin with nothing.
 void claim(MemoryId memory, CellState& cell);
+/// Whether that changes nothing: the fast answer.
+bool is_claimed(const CellStates& cells, MemoryId memory);
 /// A lease that writes has been closed.
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
 /// Its value has been written where the buffer does not see it.

@@ -156,9 +156,9 @@ Stream& Devices::State::add_stream(Processor& processor) {
 
 /// What stands there, or what takes its place where the device goes on without it.
 Stream& Devices::State::stream_in(std::atomic<Stream*>& place, Processor& processor) {
+  if (machine.losses() == 0) return *place.load(std::memory_order_acquire);
   const auto stays = [&] {
-    return machine.losses() == 0 || !is_lost(*place.load(std::memory_order_acquire)) ||
-           !processor.driver->loss().empty();
+    return !is_lost(*place.load(std::memory_order_acquire)) || !processor.driver->loss().empty();
   };
   if (stays()) return *place.load(std::memory_order_acquire);
   const Lock lock(streams_mutex);
