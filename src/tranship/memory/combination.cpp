@@ -43,7 +43,7 @@ CopyBlock row_of(Index count, Index stride_bytes) {
 template <class Number>
 void multiply_complex(Index count, const void* source, void* target) {
   using Value = std::complex<typename Number::Value>;
-  constexpr int width = Number::width;
+  constexpr Index width = Number::width;
   const auto read = [](const unsigned char* from) { return Value(Number::read(from), Number::read(from + width)); };
   for (Index i = 0; i < count; ++i) {
     auto* to = static_cast<unsigned char*>(target) + 2 * width * i;
