@@ -324,7 +324,7 @@ TEST(CoherenceModel, RandomSequences) {
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::threaded}) {
     Devices devices({.fake = {.count = 2, .timing = timing}});
     for (const Layout& layout : layouts())
-      EXPECT_EQ(first_fault(timing == FakeTiming::eager ? 0.02 : 0.004,
+      EXPECT_EQ(first_fault(timing == FakeTiming::eager ? 0.01 : 0.002,
                             [&](std::uint64_t seed) {
                               Random random(seed);
                               Sequence sequence;
