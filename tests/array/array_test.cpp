@@ -6,18 +6,10 @@
 
 #include <tranship/tranship.hpp>
 
+#include "support/error_of.hpp"
+
 namespace tranship::test {
 namespace {
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return std::string(name_of(error.code())) + ": " + error.what();
-  }
-  return "";
-}
 
 TEST(Array, IsZeroedAlignedAndShared) {
   launch(2, [](World& world) {

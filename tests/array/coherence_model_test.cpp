@@ -6,9 +6,10 @@
 #include <set>
 
 #include <gtest/gtest.h>
-#include <support/random_layouts.hpp>
 
 #include <tranship/tranship.hpp>
+
+#include "support/random_layouts.hpp"
 
 namespace tranship::test {
 namespace {

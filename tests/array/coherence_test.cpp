@@ -6,21 +6,13 @@
 
 #include <tranship/tranship.hpp>
 
+#include "support/error_of.hpp"
+
 namespace tranship::test {
 namespace {
 
 constexpr Device gpu = Device::fake(0);
 constexpr Device other_gpu = Device::fake(1);
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return std::string(name_of(error.code())) + ": " + error.what();
-  }
-  return "";
-}
 
 using Value = std::function<double(const Indices& cell)>;
 using Layout = Array<double>;

@@ -13,6 +13,7 @@
 #include <tranship/memory/combination.hpp>
 #include <tranship/run/exchange.hpp>
 
+#include "support/error_of.hpp"
 #include "support/oracle.hpp"
 #include "support/random_layouts.hpp"
 
@@ -408,17 +409,6 @@ TEST(Exchange, ReuseAllocatesNothing) {
       EXPECT_EQ(allocations.load(), before);
       world.barrier();
     });
-}
-
-/// The message of the Error that `f` throws on this thread, with its code; empty when none is thrown.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", name_of(error.code()), error.what());
-  }
-  return "";
 }
 
 TEST(Exchange, RefusesWhatDoesNotFitOnEveryRank) {

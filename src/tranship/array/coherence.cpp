@@ -181,7 +181,7 @@ void Coherence::before_exchange(PlanKind kind, int slot, CallSite where) {
 
 void Coherence::reduce(const std::vector<Pending>& what, CallSite where) {
   for (const Pending& one : what) {
-    ghost_exchange_.begin_reduce(one.cells, 0, where);
+    ghost_exchange_.begin_reduce(one.cells, where);
     ghost_exchange_.end();
   }
 }
@@ -237,7 +237,10 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
   }
   if (intent == Intent::accumulate && has_ghosts(access.cells)) begin_partials(combine, access, scope, where);
   if (intent != Intent::read) change(intent, combine, access.cells, scope, where);
-  const Access local{.stream = access.stream, .device = access.device, .cause = {}, .region = local_region(access)};
+  const Access local{.stream = access.stream,
+                     .device = access.device,
+                     .cause = {},
+                     .region = cells_.region_of(access.cells, scope.cells, scope.depth)};
   switch (intent) {
     case Intent::read:
       return buffer_->read(local, where);

@@ -3,7 +3,6 @@
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/ghost_exchange.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/plan/halo.hpp>
 
 namespace tranship {
 namespace {
@@ -46,9 +45,7 @@ GhostExchange::~GhostExchange() {
 TransferPlan GhostExchange::plan_of(const std::optional<Combine>& combine, const std::vector<Part>& parts) const {
   std::vector<TransferPlan> plans;
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
-    HaloOptions halo = halo_to_depth(arrays_[i]->spec(), parts[i].depth);
-    halo.cells = {{parts[i].cells.boxes().begin(), parts[i].cells.boxes().end()}};
-    plans.push_back(plan_halo({&arrays_[i]->spec(), 1}, world_.rank(), halo));
+    plans.push_back(plan_ghosts(arrays_[i]->spec(), world_.rank(), parts[i].cells, parts[i].depth));
   }
   TransferPlan plan = joined(std::move(plans));
   return combine ? adjoint(plan, *combine) : plan;
@@ -104,7 +101,7 @@ void GhostExchange::begin_broadcast(const std::optional<Region>& region, Index d
   for (std::size_t i = 0; i < arrays_.size(); ++i) arrays_[i]->note_fresh(parts[i].cells, parts[i].depth);
 }
 
-void GhostExchange::begin_reduce(const std::optional<Region>& region, Index above, CallSite where) {
+void GhostExchange::begin_reduce(const std::optional<Region>& region, CallSite where) {
   check_idle("a reduction", where);
   // One exchange for each depth and combination, of all arrays that have it.
   struct Round {
@@ -115,7 +112,7 @@ void GhostExchange::begin_reduce(const std::optional<Region>& region, Index abov
   for (std::size_t i = 0; i < arrays_.size(); ++i) {
     arrays_[i]->track();
     const Coherence::Scope scope = arrays_[i]->scope_of(region, all_depths);
-    for (const Coherence::Pending& one : arrays_[i]->pending(scope.cells, above)) {
+    for (const Coherence::Pending& one : arrays_[i]->pending(scope.cells)) {
       auto round = std::find_if(rounds.begin(), rounds.end(),
                                 [&](const Round& r) { return r.state == one.state && r.parts[i].cells.empty(); });
       if (round == rounds.end()) round = rounds.insert(rounds.end(), {one.state, std::vector<Part>(arrays_.size())});

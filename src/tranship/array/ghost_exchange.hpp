@@ -28,8 +28,8 @@ class GhostExchange {
 
   /// Collective: fills the ghosts to `depth` that are stale, of the cells of a region.
   void begin_broadcast(const std::optional<Region>& region, Index depth, CallSite where);
-  /// Collective: combines into owned cells of a region what ghosts deeper than `above` hold for them.
-  void begin_reduce(const std::optional<Region>& region, Index above, CallSite where);
+  /// Collective: combines into owned cells of a region what ghosts hold for them.
+  void begin_reduce(const std::optional<Region>& region, CallSite where);
   /// True when nothing is in flight.
   bool test();
   void end();

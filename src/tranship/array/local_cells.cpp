@@ -72,15 +72,15 @@ const char* name_of(Cells cells) {
   return "stored";
 }
 
-HaloOptions halo_to_depth(const ArraySpec& spec, Index depth) {
-  HaloOptions out;
-  if (spec.distribution.is_indexed()) return out;
-  for (int d = 0; d < spec.distribution.dims(); ++d) {
-    const Overlap& overlap = spec.distribution.axis(d).partition().overlap;
-    out.depth_low.push_back(std::min(depth, overlap.left.width));
-    out.depth_high.push_back(std::min(depth, overlap.right.width));
-  }
-  return out;
+TransferPlan plan_ghosts(const ArraySpec& spec, Rank rank, const Region& cells, Index depth) {
+  HaloOptions halo{.cells = {{cells.boxes().begin(), cells.boxes().end()}}};
+  if (!spec.distribution.is_indexed())
+    for (int d = 0; d < spec.distribution.dims(); ++d) {
+      const Overlap& overlap = spec.distribution.axis(d).partition().overlap;
+      halo.depth_low.push_back(std::min(depth, overlap.left.width));
+      halo.depth_high.push_back(std::min(depth, overlap.right.width));
+    }
+  return plan_halo({&spec, 1}, rank, halo);
 }
 
 LocalCells::LocalCells(const ArraySpec& spec, Rank rank)
@@ -111,9 +111,7 @@ const LocalCells::Parts& LocalCells::parts(const Region& cells, Index depth) {
   }
   out.owned = Region::boxes(owned);
   if (depth > 0 && !cells.empty()) {
-    HaloOptions halo = halo_to_depth(spec_, depth);
-    halo.cells = {{cells.boxes().begin(), cells.boxes().end()}};
-    const TouchedCells touched = touched_cells(plan_halo({&spec_, 1}, rank_, halo))[0];
+    const TouchedCells touched = touched_cells(plan_ghosts(spec_, rank_, cells, depth))[0];
     out.ghosts = touched.written;
     out.boundary = touched.read;
   }

@@ -7,6 +7,7 @@
 #include <tranship/array/cells.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/memory/region.hpp>
+#include <tranship/plan/transfer_plan.hpp>
 
 namespace tranship {
 
@@ -44,8 +45,8 @@ class LocalCells {
   std::deque<Known> known_;
 };
 
-/// A halo to one depth in all dimensions, of the cells given for each array.
-struct HaloOptions;
-HaloOptions halo_to_depth(const ArraySpec& spec, Index depth);
+/// A rank's part of the halo of one array: of the ghosts, to one depth in all dimensions, that stand for these global
+/// cells.
+TransferPlan plan_ghosts(const ArraySpec& spec, Rank rank, const Region& cells, Index depth);
 
 }  // namespace tranship
