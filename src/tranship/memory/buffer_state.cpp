@@ -135,18 +135,22 @@ CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool targe
   const Indices dense = row_major_strides(box_extents);
   const Index size = tranship::size_bytes(type);
   CopyBlock block;
-  for (int d = 0; d < box.dims(); ++d) {
-    block.extents[d] = box_extents[d];
-    block.source_strides[d] = (source_is_dense ? dense : strides)[d] * size;
-    block.target_strides[d] = (target_is_dense ? dense : strides)[d] * size;
-  }
-  block.dims = box.dims();
-  if (size > 16) {  // kernels move at most 16 bytes at once
-    block.extents[block.dims] = size / 16;
-    block.source_strides[block.dims] = block.target_strides[block.dims] = 16;
-    ++block.dims;
-  }
-  canonicalise(block, width());
+  // Dimensions that go on where the last one ends are one: a contiguous box is one row.
+  const auto add = [&](Index extent, Index source_stride, Index target_stride) {
+    if (extent == 1) return;
+    const int last = block.dims - 1;
+    if (last >= 0 && block.source_strides[last] == source_stride * extent &&
+        block.target_strides[last] == target_stride * extent)
+      extent *= block.extents[last];
+    else
+      ++block.dims;
+    block.extents[block.dims - 1] = extent;
+    block.source_strides[block.dims - 1] = source_stride;
+    block.target_strides[block.dims - 1] = target_stride;
+  };
+  for (int d = 0; d < box.dims(); ++d)
+    add(box_extents[d], (source_is_dense ? dense : strides)[d] * size, (target_is_dense ? dense : strides)[d] * size);
+  add(size / width(), width(), width());  // kernels move at most 16 bytes at once
   return block;
 }
 
@@ -226,12 +230,17 @@ Route BufferState::route(MemoryId source, MemoryId target) const {
   return Route::through_host;
 }
 
-std::vector<Step> BufferState::steps_of(const Request& request) const {
-  return steps_for(cells, request.intent, request.combine, request.memory, region_of(request), options.contents,
-                   [&](MemorySet set, MemoryId memory) { return nearest(set, memory); });
+BufferState::Plan BufferState::plan_of(const Request& request, std::optional<Cause> asked) const {
+  Plan plan;
+  plan.steps = steps_for(cells, request.intent, request.combine, request.memory, region_of(request), options.contents,
+                         [&](MemorySet set, MemoryId memory) { return nearest(set, memory); });
+  plan.records = records_of(plan.steps, request, asked);
+  if (writes(request.intent) || !plan.steps.empty()) plan.own = own_copy_of(request);
+  if (plan.own && !plan.own->empty()) plan.records.push_back(record_of_own(*plan.own, request));
+  return plan;
 }
 
-std::vector<CopyRecord> BufferState::records_of(const std::vector<Step>& steps, const Request& request,
+std::vector<CopyRecord> BufferState::records_of(std::span<const Step> steps, const Request& request,
                                                 std::optional<Cause> asked) const {
   std::vector<CopyRecord> records;
   const auto add = [&](const Step& step, MemoryId source, Cause cause) {
@@ -304,29 +313,32 @@ std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
   return storage;
 }
 
-std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, const Region& region) const {
+std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const {
   std::vector<Event> events;
+  const auto add = [&](const Box&, const CellState& cell) {
+    for (const Use& use : cell.uses)
+      if (use.memory == memory && (writes(intent) || writes(use.intent)) &&
+          std::find(events.begin(), events.end(), use.event) == events.end())
+        events.push_back(use.event);
+  };
   const CellState* const all = cells.only();
   if (!all || !all->uses.empty())
-    cells.for_each(region, [&](const Box&, const CellState& cell) {
-      for (const Use& use : cell.uses)
-        if (use.memory == memory && (writes(intent) || writes(use.intent)) &&
-            std::find(events.begin(), events.end(), use.event) == events.end())
-          events.push_back(use.event);
-    });
+    for (const Box& box : boxes) cells.for_each(box, add);
   if (writes(intent) && copies[memory] && copies[memory]->was_shared.load(std::memory_order_relaxed))
     for (const Event& event : copies[memory]->uses())
       if (!is_at_rest(event)) events.push_back(event);
   return events;
 }
 
-void BufferState::add_uses(const Use& use, const Region& region) {
+void BufferState::add_uses(const Use& use, std::span<const Box> boxes) {
   if (!use.event.stream) return;
   bool changes = !is_over(use.event);
-  if (!changes) cells.for_each(region, [&](const Box&, const CellState& cell) { changes |= !cell.uses.empty(); });
+  if (!changes)
+    for (const Box& box : boxes)
+      cells.for_each(box, [&](const Box&, const CellState& cell) { changes |= !cell.uses.empty(); });
   if (!changes) return;
   copies[use.memory]->note(use.event);
-  cells.update(region, [&](const Box&, CellState& cell) { add_use(use, cell.uses); });
+  for (const Box& box : boxes) cells.update(box, [&](const Box&, CellState& cell) { add_use(use, cell.uses); });
 }
 
 namespace {
@@ -364,7 +376,7 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
                 static_cast<std::byte*>(to.data) + (to.is_dense ? 0 : offset));
     return stream.event();
   };
-  Stream& stream = devices.copy_stream(target.memory == 0 ? source.memory : target.memory);
+  Stream& stream = stream_between(source.memory, target.memory);
   if (route(source.memory, target.memory) != Route::through_host) {
     wait_for(stream, after);
     return give(stream, source, target);
@@ -381,40 +393,33 @@ Event BufferState::copy(const Box& box, const Place& source, const Place& target
   return give(stream, between, target);
 }
 
-std::optional<CopyRecord> BufferState::own_copy_of(const Request& request) const {
+std::optional<Region> BufferState::own_copy_of(const Request& request) const {
   const MemoryId memory = request.memory;
   if (!copies[memory] || copies[memory].use_count() == 1) return std::nullopt;
   const Region overwritten = request.intent == Intent::write ? region_of(request) : Region();
-  const Region moved = cells_where(whole, [&](const CellState& cell) { return holds(memory, cell); }) - overwritten;
-  return CopyRecord{.buffer = options.name,
-                    .source = devices.device_of(memory),
-                    .target = devices.device_of(memory),
-                    .region = moved,
-                    .bytes = bytes_of(moved),
-                    .route = Route::within,
-                    .cause = Cause::duplicate,
-                    .requester = request.where};
+  return cells_where(whole, [&](const CellState& cell) { return holds(memory, cell); }) - overwritten;
 }
 
-void BufferState::make_writable(const Request& request) {
-  const MemoryId memory = request.memory;
-  std::shared_ptr<Storage>& copy_here = copies[memory];
-  if (!copy_here) {
-    copy_here = new_storage(memory);
-    return;
-  }
-  std::optional<CopyRecord> record = own_copy_of(request);
-  if (!record) return;
-  const Region moved = record->region;
-  if (!moved.empty()) check_scopes(std::span(&*record, 1));
+CopyRecord BufferState::record_of_own(const Region& moved, const Request& request) const {
+  return {.buffer = options.name,
+          .source = devices.device_of(request.memory),
+          .target = devices.device_of(request.memory),
+          .region = moved,
+          .bytes = bytes_of(moved),
+          .route = Route::within,
+          .cause = Cause::duplicate,
+          .requester = request.where};
+}
 
-  const std::shared_ptr<Storage> old = copy_here, fresh = new_storage(memory);
-  record->begin_ns = now_ns();
+void BufferState::make_own_copy(const Region& moved, const Request& request) {
+  const MemoryId memory = request.memory;
+  const std::shared_ptr<Storage> old = copies[memory], fresh = new_storage(memory);
+  const std::int64_t begin_ns = now_ns();
   Event over;
   const OwnAccess from_old(old->guard.get()), to_fresh(fresh->guard.get());
   for (const Box& box : moved.boxes()) {
-    over =
-        copy(box, {memory, old->data, false}, {memory, fresh->data, false}, events_before(memory, Intent::read, box));
+    over = copy(box, {memory, old->data, false}, {memory, fresh->data, false},
+                events_before(memory, Intent::read, {&box, 1}));
     old->note(over);
     fresh->note(over);
   }
@@ -423,22 +428,29 @@ void BufferState::make_writable(const Request& request) {
   });
   for (OpenLease& lease : leases)
     if (lease.is_open && lease.memory == memory && !lease.storage) lease.storage = old;
-  copy_here = fresh;
+  copies[memory] = fresh;
   if (watch) watch->forget(memory);
-  add_uses({memory, over, Intent::write}, moved);
+  add_uses({memory, over, Intent::write}, moved.boxes());
   if (moved.empty()) return;
-  spend(record->bytes);
-  note_copies({std::move(*record)}, memory);
+  CopyRecord record = record_of_own(moved, request);
+  note_copies({&record, 1}, memory, begin_ns);
 }
 
-/// Their end is noted when the stream that has been given them comes so far.
-void BufferState::note_copies(std::vector<CopyRecord> records, MemoryId memory) {
-  std::vector<std::uint64_t> numbers;
-  for (CopyRecord& record : records) numbers.push_back(devices.ledger().add(std::move(record)));
-  if (numbers.empty()) return;
-  run_on(devices.copy_stream(memory), [&ledger = devices.ledger(), numbers = std::move(numbers)] {
-    for (const std::uint64_t number : numbers) ledger.set_end(number, now_ns());
-  });
+void BufferState::note_copies(std::span<CopyRecord> records, MemoryId memory, std::int64_t begin_ns) {
+  CopyLedger& ledger = devices.ledger();
+  for (CopyRecord& record : records) {
+    spend(record.bytes);
+    Stream& stream = stream_between(devices.memory_of(record.source), memory);
+    const bool is_done = is_over(stream.event());
+    record.begin_ns = begin_ns;
+    if (is_done) record.end_ns = now_ns();
+    const std::uint64_t number = ledger.add(std::move(record));
+    if (!is_done) try {
+        run_on(stream, [&ledger, number] { ledger.set_end(number, now_ns()); });
+      } catch (const Error&) {
+        // It has been lost since: the copy has no end.
+      }
+  }
 }
 
 Event BufferState::merge(const Step& step, const Request& request) {
@@ -455,12 +467,12 @@ Event BufferState::merge(const Step& step, const Request& request) {
   const auto new_scratch = [&]() -> Place { return {memory, scratch.next(), true}; };
   const bool is_partial = step.before.partial.has(memory);
   const Place sum = is_partial ? new_scratch() : here;
-  const auto before = [&](MemoryId other, Intent intent) { return events_before(other, intent, step.box); };
+  const auto before = [&](MemoryId other, Intent intent) { return events_before(other, intent, {&step.box, 1}); };
   const auto fetch = [&](MemoryId source, const Place& target, const std::vector<Event>& after) {
     const Event over = copy(step.box, place(source), target, after);
     scratch.used_until(over);
-    add_uses({source, over, Intent::read}, step.box);
-    if (!target.is_dense) add_uses({memory, over, Intent::write}, step.box);
+    add_uses({source, over, Intent::read}, {&step.box, 1});
+    if (!target.is_dense) add_uses({memory, over, Intent::write}, {&step.box, 1});
     stream.wait(over);
   };
   // All has landed before a value is changed: when a device is lost meanwhile, it still is what it was.
@@ -493,18 +505,19 @@ Event BufferState::merge(const Step& step, const Request& request) {
 
 void BufferState::carry_out(const Step& step, const Request& request) {
   const MemoryId memory = request.memory;
+  const std::span<const Box> box(&step.box, 1);
   Stream& stream = devices.copy_stream(memory);
   Event over;
   switch (step.kind) {
     case Step::Kind::zero: {
-      wait_for(stream, events_before(memory, Intent::write, step.box));
+      wait_for(stream, events_before(memory, Intent::write, box));
       stream.fill(block_of(step.box, false, false), width(), nullptr,
                   static_cast<std::byte*>(place(memory).data) + offset_bytes(step.box));
       over = stream.event();
       break;
     }
     case Step::Kind::identity: {
-      wait_for(stream, events_before(memory, Intent::write, step.box));
+      wait_for(stream, events_before(memory, Intent::write, box));
       run_on(stream, [rows = rows_of(step.box), data = static_cast<std::byte*>(place(memory).data), element = type,
                       combine = request.combine] {
         for (const auto& [offset, count] : rows) write_identity(combine, element, count, data + offset);
@@ -513,43 +526,47 @@ void BufferState::carry_out(const Step& step, const Request& request) {
       break;
     }
     case Step::Kind::copy: {
-      std::vector<Event> after = events_before(step.source, Intent::read, step.box);
-      for (const Event& event : events_before(memory, Intent::write, step.box)) after.push_back(event);
+      std::vector<Event> after = events_before(step.source, Intent::read, box);
+      for (const Event& event : events_before(memory, Intent::write, box)) after.push_back(event);
       over = copy(step.box, place(step.source), place(memory), after);
-      add_uses({step.source, over, Intent::read}, step.box);
+      add_uses({step.source, over, Intent::read}, box);
       break;
     }
     case Step::Kind::merge:
       over = merge(step, request);
       break;
   }
-  add_uses({memory, over, Intent::write}, step.box);
+  add_uses({memory, over, Intent::write}, box);
   if (step.kind == Step::Kind::merge) ++version;
   cells.update(step.box, [&](const Box&, CellState& cell) { apply(step, memory, request.combine, version, cell); });
 }
 
-void BufferState::carry_out(const std::vector<Step>& steps, const Request& request, std::optional<Cause> asked) {
-  if (steps.empty()) return;
-  std::vector<CopyRecord> records = records_of(steps, request, asked);
-  check_scopes(records);
+void BufferState::carry_out(const Request& request, std::optional<Cause> asked) {
+  const MemoryId memory = request.memory;
+  Plan plan = plan_of(request, asked);
+  check_scopes(plan.records);
   if (watch)
-    for (const CopyRecord& record : records)
+    for (const CopyRecord& record : plan.records)
       watch->before_use(devices.memory_of(record.source), Intent::read, request.where);
-  make_writable(request);
-  std::int64_t bytes = 0;
+  if (plan.own)
+    make_own_copy(*plan.own, request);
+  else if (!copies[memory])
+    copies[memory] = new_storage(memory);
+  if (plan.steps.empty()) return;
   const std::int64_t begin_ns = now_ns();
-  for (CopyRecord& record : records) {
-    bytes += record.bytes;
-    record.begin_ns = begin_ns;
-  }
-  {
+  std::size_t done = 0;
+  try {
     const Watch::OwnWork own(watch.get());
-    if (watch) watch->forget(request.memory);
-    for (const Step& step : steps) carry_out(step, request);
+    if (watch) watch->forget(memory);
+    for (; done < plan.steps.size(); ++done) carry_out(plan.steps[done], request);
+  } catch (...) {
+    plan.records = records_of(std::span(plan.steps).first(done), request, asked);
+    note_copies(plan.records, memory, begin_ns);
+    throw;
   }
-  spend(bytes);
-  note_copies(std::move(records), request.memory);
-  if (watch) watch->remember(request.memory);
+  if (plan.own && !plan.own->empty()) plan.records.pop_back();  // it has been noted
+  note_copies(plan.records, memory, begin_ns);
+  if (watch) watch->remember(memory);
 }
 
 // Memory under pressure.
@@ -585,14 +602,13 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     admit(request);
     if (watch) watch->before_use(request.memory, request.intent, request.where);
     const Region& region = region_of(request);
-    const bool is_allocated = copies[request.memory] != nullptr;
-    if (!is_allocated || !is_ready(cells, request.intent, request.combine, request.memory, region))
-      carry_out(steps_of(request), request, std::nullopt);
-    if (!copies[request.memory] || (writes(request.intent) && copies[request.memory].use_count() > 1))
-      make_writable(request);
+    const std::shared_ptr<Storage>& copy_here = copies[request.memory];
+    if (!copy_here || (writes(request.intent) && copy_here.use_count() > 1) ||
+        !is_ready(cells, request.intent, request.combine, request.memory, region))
+      carry_out(request, std::nullopt);
     if (request.intent == Intent::accumulate && !is_claimed(cells, request.memory))
       cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
-    events = events_before(request.memory, request.intent, region);
+    events = events_before(request.memory, request.intent, region.boxes());
 
     int slot = 0;
     if (open_leases > 0)
@@ -610,9 +626,9 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     if (request.region) entry.region = *request.region;
     ++open_leases;
 
-    copies[request.memory]->last_use.store(residents.now(), std::memory_order_relaxed);
+    copy_here->last_use.store(residents.now(), std::memory_order_relaxed);
     lease.state_ = this;
-    lease.data_ = copies[request.memory]->data;
+    lease.data_ = copy_here->data;
     lease.stream_ = request.stream;
     lease.device_ = request.device;
     lease.intent_ = request.intent;
@@ -656,7 +672,7 @@ void BufferState::close(const Lease& lease) noexcept {
     if (entry.storage)
       entry.storage->note(lease.stream_->event());
     else
-      add_uses({entry.memory, lease.stream_->event(), entry.intent}, region);
+      add_uses({entry.memory, lease.stream_->event(), entry.intent}, region.boxes());
     entry.is_open = false;
     --open_leases;
     note_losses();
@@ -670,18 +686,13 @@ void BufferState::close(const Lease& lease) noexcept {
 void BufferState::prefetch(const Request& request) {
   const std::lock_guard lock(mutex);
   admit(request);
-  carry_out(steps_of(request), request, Cause::prefetch);
+  carry_out(request, Cause::prefetch);
 }
 
 std::vector<CopyRecord> BufferState::predict(const Request& request) {
   const std::lock_guard lock(mutex);
   admit(request);
-  const std::vector<Step> steps = steps_of(request);
-  std::vector<CopyRecord> records = records_of(steps, request, std::nullopt);
-  if (writes(request.intent) || !steps.empty())
-    if (std::optional<CopyRecord> own = own_copy_of(request); own && !own->region.empty())
-      records.push_back(*std::move(own));
-  return records;
+  return plan_of(request, std::nullopt).records;
 }
 
 void BufferState::check_no_writer(const char* done, CallSite where) const {
@@ -758,7 +769,7 @@ void BufferState::evict(Device device, CallSite where) {
   const Request request{.device = Device::host(), .memory = 0, .region = &kept, .where = where};
   if (!kept.empty()) {
     check_conflicts(request);
-    carry_out(steps_of(request), request, Cause::eviction);
+    carry_out(request, Cause::eviction);
   }
   forget_copy(memory);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,29 +134,37 @@ struct BufferState final : private Resident {
   void check_conflicts(const Request& request) const;
   /// Throws when a lease that writes is open; `done` says what it forbids.
   void check_no_writer(const char* done, CallSite where) const;
-  std::vector<Step> steps_of(const Request& request) const;
-  /// What steps copy between memories; `asked` is the cause of those that somebody asked for by name.
-  std::vector<CopyRecord> records_of(const std::vector<Step>& steps, const Request& request,
+  /// What a request needs before a lease of it may be opened.
+  struct Plan {
+    std::vector<Step> steps;
+    /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
+    /// memory holds but for what is overwritten. Nothing where nobody does.
+    std::optional<Region> own;
+    std::vector<CopyRecord> records;  ///< of all that is copied, `own` last
+  };
+  /// `asked` is the cause of copies that somebody asked for by name.
+  Plan plan_of(const Request& request, std::optional<Cause> asked) const;
+  /// What steps copy between memories.
+  std::vector<CopyRecord> records_of(std::span<const Step> steps, const Request& request,
                                      std::optional<Cause> asked) const;
-  /// Carries steps out, after asking the scopes of the thread and having made room.
-  void carry_out(const std::vector<Step>& steps, const Request& request, std::optional<Cause> asked);
+  CopyRecord record_of_own(const Region& moved, const Request& request) const;
+  /// Carries out what a request needs, after asking the scopes of the thread and having made room.
+  void carry_out(const Request& request, std::optional<Cause> asked);
   void carry_out(const Step& step, const Request& request);
   /// Returns when the merged value is there.
   Event merge(const Step& step, const Request& request);
-  /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
-  /// memory holds but for what is overwritten. Empty where nobody does.
-  std::optional<CopyRecord> own_copy_of(const Request& request) const;
-  /// Makes sure that the memory has a copy that nobody else reads.
-  void make_writable(const Request& request);
-  void note_copies(std::vector<CopyRecord> records, MemoryId memory);
+  std::optional<Region> own_copy_of(const Request& request) const;
+  void make_own_copy(const Region& moved, const Request& request);
+  /// Enters copies to a memory, which have been given to their streams since `begin_ns`, in the ledger and the budgets.
+  void note_copies(std::span<CopyRecord> records, MemoryId memory, std::int64_t begin_ns);
   /// Throws when a lease is open on the memory's copy, which is to be given back.
   void check_unused(MemoryId memory, CallSite where) const;
   void forget_copy(MemoryId memory);
   /// From the pool of a memory; what others can do without goes first when it is full.
   PoolBlock allocate(MemoryId memory, std::size_t bytes);
   std::shared_ptr<Storage> new_storage(MemoryId memory);
-  std::vector<Event> events_before(MemoryId memory, Intent intent, const Region& region) const;
-  void add_uses(const Use& use, const Region& region);
+  std::vector<Event> events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const;
+  void add_uses(const Use& use, std::span<const Box> boxes);
 
   /// Gives one copy between memories, of a box of the buffer or of a dense piece of scratch memory, to a stream; it
   /// begins after `after`.
@@ -164,6 +173,10 @@ struct BufferState final : private Resident {
     void* data = nullptr;
     bool is_dense = false;
   };
+  /// Where copies between two memories are given.
+  Stream& stream_between(MemoryId source, MemoryId target) const {
+    return devices.copy_stream(target == 0 ? source : target);
+  }
   Event copy(const Box& box, const Place& source, const Place& target, const std::vector<Event>& after);
   Place place(MemoryId memory) const { return {memory, copies[memory]->data, false}; }
   /// The cells of a region whose state `is_wanted(state)`.

@@ -48,7 +48,7 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
-struct CellState {
+struct CellValue {
   std::uint64_t version = 0;  ///< the buffer's count at the last write; 0: nobody has written it
   MemorySet valid;
   MemorySet partial;
@@ -59,6 +59,9 @@ struct CellState {
   std::optional<Cause> cause;       ///< of copies of it; empty: first touch or stale
   bool elsewhere = false;           ///< its value is not in this buffer
   std::optional<Device> lost_with;  ///< its value is nowhere, since this device is lost
+};
+
+struct CellState : CellValue {
   std::vector<Use> uses;
 
   friend bool operator==(const CellState& a, const CellState& b);
@@ -77,7 +80,7 @@ struct Step {
   Kind kind;
   Box box;
   MemoryId source = 0;  ///< of copy, and of merge when the memory itself is not valid
-  CellState before;     ///< of the box
+  CellValue before;     ///< of the box
 };
 
 /// What `intent` on `memory` needs in `region`, in no order that matters. `nearest(set, memory)` chooses from where to

@@ -19,11 +19,17 @@ namespace {
 
 using Lock = std::unique_lock<std::mutex>;
 
-/// Work, or (without any) a wait for `after`. Half of it is what a device does that is lost meanwhile.
+/// What a device does: all of it, or the half that it has done when it is lost meanwhile.
+struct Work {
+  virtual ~Work() = default;
+  virtual void run() = 0;
+  virtual void run_half() {}
+};
+
+/// Work, or (without any) a wait for `after`.
 struct Piece {
-  std::unique_ptr<Kernel> work;
+  std::unique_ptr<Work> work;
   Event after;
-  std::unique_ptr<Kernel> half_of_work;
 };
 
 /// Empty for one element.
@@ -35,6 +41,40 @@ std::optional<CopyBlock> half_of(CopyBlock block) {
     }
   return {};
 }
+
+struct CopyWork final : Work {
+  CopyWork(const CopyBlock& all, int element_width, const void* from, void* to)
+      : block(all), width(element_width), source(from), target(to) {}
+  void run() override { copy_on_host(block, width, source, target); }
+  void run_half() override {
+    if (const std::optional<CopyBlock> half = half_of(block)) copy_on_host(*half, width, source, target);
+  }
+  CopyBlock block;
+  int width;
+  const void* source;
+  void* target;
+};
+
+struct FillWork final : Work {
+  FillWork(const CopyBlock& all, int element_width, const void* value, void* to)
+      : block(all), width(element_width), target(to) {
+    if (value) std::memcpy(element, value, std::size_t(width));
+  }
+  void run() override { fill_on_host(block, width, element, target); }
+  void run_half() override {
+    if (const std::optional<CopyBlock> half = half_of(block)) fill_on_host(*half, width, element, target);
+  }
+  CopyBlock block;
+  int width;
+  unsigned char element[16] = {};
+  void* target;
+};
+
+struct KernelWork final : Work {
+  explicit KernelWork(std::unique_ptr<Kernel> k) : kernel(std::move(k)) {}
+  void run() override { run_kernel(std::move(kernel)); }
+  std::unique_ptr<Kernel> kernel;
+};
 
 /// When a device is lost, and whether it is.
 struct Loss {
@@ -147,6 +187,7 @@ struct FakeMachine::State {
     return fake.reach_each_other || memory_of(ordinal) == memory_of(other);
   }
   void check_reach(int ordinal, const void* address) const {
+    if (fake.reach_each_other) return;
     const int memory = memories.memory_at(address);
     if (memory >= 0 && !reaches(ordinal, memory))
       throw_error(ErrorCode::invalid_use, "a stream of {} does not reach the memory of {}",
@@ -166,7 +207,7 @@ struct FakeMachine::State {
                 to_string(Device::fake(ordinal)), loss_of(lost_ordinal));
   }
   /// Whether a device has done a piece of work; if not, it is lost.
-  bool run(int ordinal, Piece piece);
+  bool run(int ordinal, Work& work);
 
   FakeDevices fake;
   std::int64_t wait_timeout_ns;
@@ -179,24 +220,6 @@ struct FakeMachine::State {
 };
 
 namespace {
-
-Piece copy_piece(const CopyBlock& block, int width, const void* source, void* target) {
-  const auto of = [&](const CopyBlock& part) { return kernel_of([=] { copy_on_host(part, width, source, target); }); };
-  const std::optional<CopyBlock> half = half_of(block);
-  return {of(block), {}, half ? of(*half) : nullptr};
-}
-
-Piece fill_piece(const CopyBlock& block, int width, const void* element, void* target) {
-  struct {
-    unsigned char bytes[16] = {};
-  } kept;
-  if (element) std::memcpy(kept.bytes, element, std::size_t(width));
-  const auto of = [&](const CopyBlock& part) {
-    return kernel_of([=] { fill_on_host(part, width, kept.bytes, target); });
-  };
-  const std::optional<CopyBlock> half = half_of(block);
-  return {of(block), {}, half ? of(*half) : nullptr};
-}
 
 class EagerFakeStream final : public EagerStream {
  public:
@@ -211,22 +234,27 @@ class EagerFakeStream final : public EagerStream {
     check_width(width);
     machine_.check_reach(ordinal(), source);
     machine_.check_reach(ordinal(), target);
-    run_piece(copy_piece(block, width, source, target));
+    CopyWork work(block, width, source, target);
+    run_here(work);
   }
   void fill(const CopyBlock& block, int width, const void* element, void* target) override {
     check_width(width);
     machine_.check_reach(ordinal(), target);
-    run_piece(fill_piece(block, width, element, target));
+    FillWork work(block, width, element, target);
+    run_here(work);
   }
-  void run(std::unique_ptr<Kernel> kernel) override { run_piece({std::move(kernel), {}, {}}); }
+  void run(std::unique_ptr<Kernel> kernel) override {
+    KernelWork work(std::move(kernel));
+    run_here(work);
+  }
 
  private:
   int ordinal() const { return device().ordinal(); }
   void check_here() const {
     if (machine_.is_lost(ordinal())) machine_.fail(ordinal(), ordinal());
   }
-  void run_piece(Piece piece) {
-    if (!machine_.run(ordinal(), std::move(piece))) machine_.fail(ordinal(), ordinal());
+  void run_here(Work& work) {
+    if (!machine_.run(ordinal(), work)) machine_.fail(ordinal(), ordinal());
   }
   FakeMachine::State& machine_;
 };
@@ -252,24 +280,24 @@ class QueuedStream : public Stream {
     check_here();
     if (event.stream == this || tranship::is_over(event)) return;
     if (const std::optional<Device> lost = tranship::lost_with(event)) machine_.fail(ordinal_, lost->ordinal());
-    give({nullptr, event, {}});
+    give({nullptr, event});
   }
   void copy(const CopyBlock& block, int width, const void* source, void* target) final {
     check_width(width);
     machine_.check_reach(ordinal_, source);
     machine_.check_reach(ordinal_, target);
     check_here();
-    give(copy_piece(block, width, source, target));
+    give({std::make_unique<CopyWork>(block, width, source, target), {}});
   }
   void fill(const CopyBlock& block, int width, const void* element, void* target) final {
     check_width(width);
     machine_.check_reach(ordinal_, target);
     check_here();
-    give(fill_piece(block, width, element, target));
+    give({std::make_unique<FillWork>(block, width, element, target), {}});
   }
   void run(std::unique_ptr<Kernel> kernel) final {
     check_here();
-    give({std::move(kernel), {}, {}});
+    give({std::make_unique<KernelWork>(std::move(kernel)), {}});
   }
 
  protected:
@@ -281,7 +309,7 @@ class QueuedStream : public Stream {
   }
   /// Does it and frees it, before it counts as over; false when that breaks the stream.
   bool run_piece(Piece piece) {
-    if (!piece.work || machine_.run(ordinal_, std::move(piece))) return true;
+    if (!piece.work || machine_.run(ordinal_, *piece.work)) return true;
     break_with(ordinal_);
     return false;
   }
@@ -427,20 +455,20 @@ int DeferredOrder::steps(int count) {
 
 }  // namespace
 
-bool FakeMachine::State::run(int ordinal, Piece piece) {
+bool FakeMachine::State::run(int ordinal, Work& work) {
   Loss& loss = lost[std::size_t(ordinal)];
   if (loss.after < 0) {
-    run_kernel(std::move(piece.work));
+    work.run();
     return true;
   }
   {
     const Lock lock(loss.mutex);
     if (is_lost(ordinal)) return false;
     if (loss.done++ < loss.after) {
-      run_kernel(std::move(piece.work));
+      work.run();
       return true;
     }
-    if (piece.half_of_work) run_kernel(std::move(piece.half_of_work));
+    work.run_half();
     losses.fetch_add(1, std::memory_order_release);
     loss.has_happened.store(true, std::memory_order_release);
   }

@@ -24,6 +24,15 @@ int only_byte(const void* element, int width) {
   return std::all_of(bytes, bytes + width, [&](unsigned char byte) { return byte == bytes[0]; }) ? bytes[0] : -1;
 }
 
+/// Calls f(canonical block). Blocks of one dimension, of which most are, have no other form.
+template <class F>
+void with_canonical(const CopyBlock& block, int width, F f) {
+  if (block.dims == 1) return f(block);
+  CopyBlock fused = block;
+  canonicalise(fused, width);
+  f(fused);
+}
+
 }  // namespace
 
 void* allocate_on_host(std::size_t size_bytes) noexcept {
@@ -47,20 +56,23 @@ void check_width(int width) {
     throw_error(ErrorCode::invalid_use, "elements of {} bytes; a stream moves those of 1, 2, 4, 8 and 16", width);
 }
 
-void copy_on_host(CopyBlock block, int width, const void* source, void* target) {
-  canonicalise(block, width);
-  const HostWay way = host_way(element_count(block) * width);
-  move_on_host(block, Move::copy, Arithmetic::none, width, way, source, target);
+void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {
+  with_canonical(block, width, [&](const CopyBlock& fused) {
+    const HostWay way = host_way(element_count(fused) * width);
+    move_on_host(fused, Move::copy, Arithmetic::none, width, way, source, target);
+  });
 }
 
-void fill_on_host(CopyBlock block, int width, const void* element, void* target) {
-  std::fill_n(block.source_strides, block.dims, 0);
-  canonicalise(block, width);
-  const bool is_dense = block.dims == 1 && block.target_strides[0] == width;
-  if (const int byte = only_byte(element, width); is_dense && byte >= 0)
-    std::memset(target, byte, std::size_t(block.extents[0]) * std::size_t(width));
-  else
-    fill(block, width, element, target);
+void fill_on_host(const CopyBlock& block, int width, const void* element, void* target) {
+  CopyBlock same = block;
+  std::fill_n(same.source_strides, same.dims, 0);
+  with_canonical(same, width, [&](const CopyBlock& fused) {
+    const bool is_dense = fused.dims == 1 && fused.target_strides[0] == width;
+    if (const int byte = only_byte(element, width); is_dense && byte >= 0)
+      std::memset(target, byte, std::size_t(fused.extents[0]) * std::size_t(width));
+    else
+      fill(fused, width, element, target);
+  });
 }
 
 void run_kernel(std::unique_ptr<Kernel> kernel) noexcept {

@@ -11,8 +11,8 @@ void* allocate_on_host(std::size_t size_bytes) noexcept;
 void free_on_host(void* memory) noexcept;
 
 /// What Stream::copy and Stream::fill do. Blocks need not be canonical.
-void copy_on_host(CopyBlock block, int width, const void* source, void* target);
-void fill_on_host(CopyBlock block, int width, const void* element, void* target);
+void copy_on_host(const CopyBlock& block, int width, const void* source, void* target);
+void fill_on_host(const CopyBlock& block, int width, const void* element, void* target);
 /// Throws `invalid_use`: widths are 1, 2, 4, 8 and 16.
 void check_width(int width);
 

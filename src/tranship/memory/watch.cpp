@@ -59,7 +59,7 @@ Watch::OwnWork::~OwnWork() {
   for (MemoryId memory = 0; memory < MemoryId(opened_.size()); ++memory) {
     if (!watch_->guard_of(memory)) continue;
     try {
-      for (const Event& event : watch_->buffer_.events_before(memory, Intent::write, watch_->buffer_.whole))
+      for (const Event& event : watch_->buffer_.events_before(memory, Intent::write, watch_->buffer_.whole.boxes()))
         settle(event, Deadline::after_ns(device_timeout_ns));
     } catch (const Error&) {
       // For good: work that may still touch the pages must find them open.
@@ -72,7 +72,7 @@ template <class F>
 void Watch::at_once(MemoryId memory, F f) const {
   const OwnAccess access(guard_of(memory));
   Stream& stream = buffer_.devices.copy_stream(memory);
-  for (const Event& event : buffer_.events_before(memory, Intent::write, buffer_.whole)) stream.wait(event);
+  for (const Event& event : buffer_.events_before(memory, Intent::write, buffer_.whole.boxes())) stream.wait(event);
   run_on(stream, f);
   finish(stream.event(), Deadline::after_ns(device_timeout_ns));
 }
