@@ -130,11 +130,10 @@ BufferState::RowList BufferState::rows_of(const Box& box) const {
   return rows;
 }
 
-CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) const {
-  const Indices box_extents = box.extents();
-  const Indices dense = row_major_strides(box_extents);
+const CopyBlock& BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) {
+  const Indices dense = source_is_dense || target_is_dense ? row_major_strides(box.extents()) : Indices();
   const Index size = tranship::size_bytes(type);
-  CopyBlock block;
+  block.dims = 0;
   // Dimensions that go on where the last one ends are one: a contiguous box is one row.
   const auto add = [&](Index extent, Index source_stride, Index target_stride) {
     if (extent == 1) return;
@@ -149,8 +148,8 @@ CopyBlock BufferState::block_of(const Box& box, bool source_is_dense, bool targe
     block.target_strides[block.dims - 1] = target_stride;
   };
   for (int d = 0; d < box.dims(); ++d)
-    add(box_extents[d], (source_is_dense ? dense : strides)[d] * size, (target_is_dense ? dense : strides)[d] * size);
-  add(size / width(), width(), width());  // kernels move at most 16 bytes at once
+    add(box[d].length(), (source_is_dense ? dense : strides)[d] * size, (target_is_dense ? dense : strides)[d] * size);
+  if (size > 16) add(size / 16, 16, 16);  // kernels move at most 16 bytes at once
   return block;
 }
 
@@ -230,38 +229,40 @@ Route BufferState::route(MemoryId source, MemoryId target) const {
   return Route::through_host;
 }
 
-BufferState::Plan BufferState::plan_of(const Request& request, std::optional<Cause> asked) const {
-  Plan plan;
-  plan.steps = steps_for(cells, request.intent, request.combine, request.memory, region_of(request), options.contents,
-                         [&](MemorySet set, MemoryId memory) { return nearest(set, memory); });
-  plan.records = records_of(plan.steps, request, asked);
-  if (writes(request.intent) || !plan.steps.empty()) plan.own = own_copy_of(request);
-  if (plan.own && !plan.own->empty()) plan.records.push_back(record_of_own(*plan.own, request));
-  return plan;
+BufferState::Plan::Plan(const BufferState& state, const Request& request, std::optional<Cause> asked) {
+  add_steps(
+      state.cells, request.intent, request.combine, request.memory, state.region_of(request), state.options.contents,
+      [&](MemorySet set, MemoryId memory) { return state.nearest(set, memory); }, steps);
+  state.add_records(steps.all(), request, asked, records);
+  if (writes(request.intent) || !steps.empty()) own = state.own_copy_of(request);
+  if (own && !own->empty()) records.add() = state.record_of_own(*own, request);
 }
 
-std::vector<CopyRecord> BufferState::records_of(std::span<const Step> steps, const Request& request,
-                                                std::optional<Cause> asked) const {
-  std::vector<CopyRecord> records;
+void BufferState::add_records(std::span<const Step> steps, const Request& request, std::optional<Cause> asked,
+                              Few<CopyRecord>& records) const {
   const auto add = [&](const Step& step, MemoryId source, Cause cause) {
     if (source == request.memory || source < 0) return;
-    CopyRecord record{.buffer = options.name,
-                      .source = devices.device_of(source),
-                      .target = devices.device_of(request.memory),
-                      .region = step.box,
-                      .route = route(source, request.memory),
-                      .cause = asked           ? *asked
-                               : request.cause ? *request.cause
-                                               : step.before.cause.value_or(cause),
-                      .requester = request.where,
-                      .writer = step.before.writer};
-    for (CopyRecord& other : records)
-      if (other.source == record.source && other.cause == record.cause && other.writer.line == record.writer.line &&
-          other.writer.file == record.writer.file) {
-        other.region = other.region | record.region;
+    const Device device = devices.device_of(source);
+    const CallSite writer = step.before.writer;
+    if (asked)
+      cause = *asked;
+    else
+      cause = request.cause ? *request.cause : step.before.cause.value_or(cause);
+    for (CopyRecord& other : records.all())
+      if (other.source == device && other.cause == cause && other.writer.line == writer.line &&
+          other.writer.file == writer.file) {
+        other.region = other.region | step.box;
         return;
       }
-    records.push_back(std::move(record));
+    CopyRecord& record = records.add();
+    record.buffer = options.name;
+    record.source = device;
+    record.target = devices.device_of(request.memory);
+    record.region = step.box;
+    record.route = route(source, request.memory);
+    record.cause = cause;
+    record.requester = request.where;
+    record.writer = writer;
   };
   for (const Step& step : steps) {
     const bool is_new = !copies[request.memory] || !step.before.touched.has(request.memory);
@@ -278,8 +279,7 @@ std::vector<CopyRecord> BufferState::records_of(std::span<const Step> steps, con
         break;
     }
   }
-  for (CopyRecord& record : records) record.bytes = bytes_of(record.region);
-  return records;
+  for (CopyRecord& record : records.all()) record.bytes = bytes_of(record.region);
 }
 
 // Carrying out.
@@ -440,11 +440,11 @@ void BufferState::note_copies(std::span<CopyRecord> records, MemoryId memory, st
   CopyLedger& ledger = devices.ledger();
   for (CopyRecord& record : records) {
     spend(record.bytes);
-    Stream& stream = stream_between(devices.memory_of(record.source), memory);
+    Stream& stream = devices.copy_stream(memory == 0 ? devices.memory_of(record.source) : memory);
     const bool is_done = is_over(stream.event());
     record.begin_ns = begin_ns;
     if (is_done) record.end_ns = now_ns();
-    const std::uint64_t number = ledger.add(std::move(record));
+    const std::uint64_t number = ledger.add(record);
     if (!is_done) try {
         run_on(stream, [&ledger, number] { ledger.set_end(number, now_ns()); });
       } catch (const Error&) {
@@ -506,10 +506,10 @@ Event BufferState::merge(const Step& step, const Request& request) {
 void BufferState::carry_out(const Step& step, const Request& request) {
   const MemoryId memory = request.memory;
   const std::span<const Box> box(&step.box, 1);
-  Stream& stream = devices.copy_stream(memory);
   Event over;
   switch (step.kind) {
     case Step::Kind::zero: {
+      Stream& stream = devices.copy_stream(memory);
       wait_for(stream, events_before(memory, Intent::write, box));
       stream.fill(block_of(step.box, false, false), width(), nullptr,
                   static_cast<std::byte*>(place(memory).data) + offset_bytes(step.box));
@@ -517,6 +517,7 @@ void BufferState::carry_out(const Step& step, const Request& request) {
       break;
     }
     case Step::Kind::identity: {
+      Stream& stream = devices.copy_stream(memory);
       wait_for(stream, events_before(memory, Intent::write, box));
       run_on(stream, [rows = rows_of(step.box), data = static_cast<std::byte*>(place(memory).data), element = type,
                       combine = request.combine] {
@@ -543,29 +544,32 @@ void BufferState::carry_out(const Step& step, const Request& request) {
 
 void BufferState::carry_out(const Request& request, std::optional<Cause> asked) {
   const MemoryId memory = request.memory;
-  Plan plan = plan_of(request, asked);
-  check_scopes(plan.records);
+  Plan plan(*this, request, asked);
+  check_scopes(plan.records.all());
   if (watch)
-    for (const CopyRecord& record : plan.records)
+    for (const CopyRecord& record : plan.records.all())
       watch->before_use(devices.memory_of(record.source), Intent::read, request.where);
   if (plan.own)
     make_own_copy(*plan.own, request);
   else if (!copies[memory])
     copies[memory] = new_storage(memory);
   if (plan.steps.empty()) return;
+  const std::span<const Step> steps = plan.steps.all();
   const std::int64_t begin_ns = now_ns();
   std::size_t done = 0;
   try {
     const Watch::OwnWork own(watch.get());
     if (watch) watch->forget(memory);
-    for (; done < plan.steps.size(); ++done) carry_out(plan.steps[done], request);
+    for (; done < steps.size(); ++done) carry_out(steps[done], request);
   } catch (...) {
-    plan.records = records_of(std::span(plan.steps).first(done), request, asked);
-    note_copies(plan.records, memory, begin_ns);
+    Few<CopyRecord> records;
+    add_records(steps.first(done), request, asked, records);
+    note_copies(records.all(), memory, begin_ns);
     throw;
   }
-  if (plan.own && !plan.own->empty()) plan.records.pop_back();  // it has been noted
-  note_copies(plan.records, memory, begin_ns);
+  std::span<CopyRecord> records = plan.records.all();
+  if (plan.own && !plan.own->empty()) records = records.first(records.size() - 1);  // it has been noted
+  note_copies(records, memory, begin_ns);
   if (watch) watch->remember(memory);
 }
 
@@ -692,7 +696,8 @@ void BufferState::prefetch(const Request& request) {
 std::vector<CopyRecord> BufferState::predict(const Request& request) {
   const std::lock_guard lock(mutex);
   admit(request);
-  return plan_of(request, std::nullopt).records;
+  const Plan plan(*this, request, std::nullopt);
+  return {plan.records.all().begin(), plan.records.all().end()};
 }
 
 void BufferState::check_no_writer(const char* done, CallSite where) const {

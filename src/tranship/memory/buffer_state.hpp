@@ -101,6 +101,7 @@ struct BufferState final : private Resident {
   }
   std::vector<OpenLease> leases;
   int open_leases = 0;
+  CopyBlock block;  // of the last copy or fill: it takes longer to clear one than to write what is used of it
   bool has_handles = true;
   std::unique_ptr<Watch> watch;  // none: nothing is checked
 
@@ -136,17 +137,17 @@ struct BufferState final : private Resident {
   void check_no_writer(const char* done, CallSite where) const;
   /// What a request needs before a lease of it may be opened.
   struct Plan {
-    std::vector<Step> steps;
+    /// `asked` is the cause of copies that somebody asked for by name.
+    Plan(const BufferState& state, const Request& request, std::optional<Cause> asked);
+    Few<Step> steps;
     /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
     /// memory holds but for what is overwritten. Nothing where nobody does.
-    std::optional<Region> own;
-    std::vector<CopyRecord> records;  ///< of all that is copied, `own` last
+    Optional<Region> own;
+    Few<CopyRecord> records;  ///< of all that is copied, `own` last
   };
-  /// `asked` is the cause of copies that somebody asked for by name.
-  Plan plan_of(const Request& request, std::optional<Cause> asked) const;
   /// What steps copy between memories.
-  std::vector<CopyRecord> records_of(std::span<const Step> steps, const Request& request,
-                                     std::optional<Cause> asked) const;
+  void add_records(std::span<const Step> steps, const Request& request, std::optional<Cause> asked,
+                   Few<CopyRecord>& records) const;
   CopyRecord record_of_own(const Region& moved, const Request& request) const;
   /// Carries out what a request needs, after asking the scopes of the thread and having made room.
   void carry_out(const Request& request, std::optional<Cause> asked);
@@ -210,7 +211,8 @@ struct BufferState final : private Resident {
   RowList rows_of(const Box& box) const;
   /// What kernels move at once: an element, or 16 bytes of a wider one.
   int width() const { return std::min(tranship::size_bytes(type), 16); }
-  CopyBlock block_of(const Box& box, bool source_is_dense, bool target_is_dense) const;
+  /// Until the next call.
+  const CopyBlock& block_of(const Box& box, bool source_is_dense, bool target_is_dense);
   Index offset_bytes(const Box& box) const;
   std::int64_t bytes_of(const Region& region) const;
 

@@ -10,18 +10,12 @@ bool reads(Intent intent) {
   return intent == Intent::read || intent == Intent::read_write;
 }
 
-Step step_for(const Box& box, const CellState& cell, Intent intent, Combine combine, MemoryId memory,
-              FunctionRef<MemoryId(MemorySet, MemoryId)> nearest) {
-  const MemoryId source = cell.valid.empty() ? -1 : cell.valid.has(memory) ? memory : nearest(cell.valid, memory);
+/// Of what is not ready.
+Step::Kind kind_of_step(const CellState& cell, Intent intent, Combine combine) {
   const bool other_partials = !cell.partial.empty() && cell.combine != combine;
-  Step::Kind kind = Step::Kind::copy;
-  if (reads(intent) ? !cell.partial.empty() : other_partials)
-    kind = Step::Kind::merge;
-  else if (cell.valid.empty() && cell.partial.empty())
-    kind = Step::Kind::zero;
-  else if (intent == Intent::accumulate)
-    kind = Step::Kind::identity;
-  return {kind, box, source, cell};
+  if (reads(intent) ? !cell.partial.empty() : other_partials) return Step::Kind::merge;
+  if (cell.valid.empty() && cell.partial.empty()) return Step::Kind::zero;
+  return intent == Intent::accumulate ? Step::Kind::identity : Step::Kind::copy;
 }
 
 }  // namespace
@@ -47,10 +41,8 @@ bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId 
   return ready;
 }
 
-std::vector<Step> steps_for(const CellStates& cells, Intent intent, Combine combine, MemoryId memory,
-                            const Region& region, Contents contents,
-                            FunctionRef<MemoryId(MemorySet, MemoryId)> nearest) {
-  std::vector<Step> steps;
+void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
+               Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps) {
   cells.for_each(region, [&](const Box& box, const CellState& cell) {
     if (is_ready(cell, intent, combine, memory)) return;
     if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
@@ -61,9 +53,12 @@ std::vector<Step> steps_for(const CellStates& cells, Intent intent, Combine comb
     if (cell.lost_with)
       throw_error(ErrorCode::device_lost, "{} wants cells {}, whose last value, of the write at {}, was lost with {}",
                   name_of(intent), to_string(box), to_string(cell.writer), to_string(*cell.lost_with));
-    steps.push_back(step_for(box, cell, intent, combine, memory, nearest));
+    Step& step = steps.add();
+    step.kind = kind_of_step(cell, intent, combine);
+    step.box = box;
+    step.source = cell.valid.empty() ? -1 : cell.valid.has(memory) ? memory : nearest(cell.valid, memory);
+    step.before = cell;
   });
-  return steps;
 }
 
 void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell) {

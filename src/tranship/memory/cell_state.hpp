@@ -13,6 +13,7 @@
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/memory/buffer.hpp>
+#include <tranship/memory/few.hpp>
 #include <tranship/memory/region_map.hpp>
 
 namespace tranship::detail {
@@ -77,17 +78,16 @@ struct Step {
     identity,  ///< the memory becomes partial, with the value that changes nothing
     merge,     ///< the memory gets the value combined with all partial ones, which then is valid there alone
   };
-  Kind kind;
+  Kind kind{};
   Box box;
   MemoryId source = 0;  ///< of copy, and of merge when the memory itself is not valid
   CellValue before;     ///< of the box
 };
 
-/// What `intent` on `memory` needs in `region`, in no order that matters. `nearest(set, memory)` chooses from where to
-/// copy. Throws `invalid_use` where cells that nobody has written would be read and `contents` is undefined.
-std::vector<Step> steps_for(const CellStates& cells, Intent intent, Combine combine, MemoryId memory,
-                            const Region& region, Contents contents,
-                            FunctionRef<MemoryId(MemorySet, MemoryId)> nearest);
+/// Adds what `intent` on `memory` needs in `region`, in no order that matters. `nearest(set, memory)` chooses from
+/// where to copy. Throws `invalid_use` where cells that nobody has written would be read and `contents` is undefined.
+void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
+               Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps);
 /// Whether there are none: the fast answer.
 bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory);
 bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region);

@@ -42,6 +42,8 @@ std::optional<CopyBlock> half_of(CopyBlock block) {
   return {};
 }
 
+/// `Block` is a CopyBlock, or a reference to one where the work is not kept.
+template <class Block>
 struct CopyWork final : Work {
   CopyWork(const CopyBlock& all, int element_width, const void* from, void* to)
       : block(all), width(element_width), source(from), target(to) {}
@@ -49,7 +51,7 @@ struct CopyWork final : Work {
   void run_half() override {
     if (const std::optional<CopyBlock> half = half_of(block)) copy_on_host(*half, width, source, target);
   }
-  CopyBlock block;
+  Block block;
   int width;
   const void* source;
   void* target;
@@ -234,7 +236,7 @@ class EagerFakeStream final : public EagerStream {
     check_width(width);
     machine_.check_reach(ordinal(), source);
     machine_.check_reach(ordinal(), target);
-    CopyWork work(block, width, source, target);
+    CopyWork<const CopyBlock&> work(block, width, source, target);
     run_here(work);
   }
   void fill(const CopyBlock& block, int width, const void* element, void* target) override {
@@ -287,7 +289,7 @@ class QueuedStream : public Stream {
     machine_.check_reach(ordinal_, source);
     machine_.check_reach(ordinal_, target);
     check_here();
-    give({std::make_unique<CopyWork>(block, width, source, target), {}});
+    give({std::make_unique<CopyWork<CopyBlock>>(block, width, source, target), {}});
   }
   void fill(const CopyBlock& block, int width, const void* element, void* target) final {
     check_width(width);

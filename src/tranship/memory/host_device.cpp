@@ -58,8 +58,12 @@ void check_width(int width) {
 
 void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {
   with_canonical(block, width, [&](const CopyBlock& fused) {
-    const HostWay way = host_way(element_count(fused) * width);
-    move_on_host(fused, Move::copy, Arithmetic::none, width, way, source, target);
+    const long long bytes = element_count(fused) * width;
+    const HostWay way = host_way(bytes);
+    if (fused.dims != 1 || !has_contiguous_rows(fused, width) || bytes == 0)
+      return move_on_host(fused, Move::copy, Arithmetic::none, width, way, source, target);
+    row_copy(bytes, way)({.row_bytes = bytes}, source, target);
+    order_stores(way);
   });
 }
 

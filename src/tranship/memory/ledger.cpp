@@ -241,18 +241,19 @@ struct CopyLedger::State {
 CopyLedger::CopyLedger() : state_(std::make_unique<State>()) {}
 CopyLedger::~CopyLedger() = default;
 
-std::uint64_t CopyLedger::add(CopyRecord record) {
+std::uint64_t CopyLedger::add(const CopyRecord& record) {
   const std::lock_guard lock(state_->mutex);
-  const std::uint64_t number = record.number = state_->next;
+  const std::uint64_t number = state_->next;
   for (Sums* sums :
        {&state_->by_pair[{record.source, record.target}], &state_->by_cause[std::size_t(record.cause)], &state_->all}) {
     ++sums->copies;
     sums->bytes += record.bytes;
   }
   if (state_->ring.size() < records_max)
-    state_->ring.push_back(std::move(record));
+    state_->ring.push_back(record);
   else
-    state_->ring[state_->slot(number)] = std::move(record);
+    state_->ring[state_->slot(number)] = record;
+  state_->ring[state_->slot(number)].number = number;
   ++state_->next;
   return number;
 }

@@ -74,7 +74,7 @@ class CopyLedger {
   };
 
   /// Returns the number it was given. Numbers go on after clear().
-  std::uint64_t add(CopyRecord record);
+  std::uint64_t add(const CopyRecord& record);
   /// Does nothing where the record is no longer kept.
   void set_end(std::uint64_t number, std::int64_t end_ns);
 
