@@ -140,11 +140,8 @@ class Scene {
         device, lower, upper, true, [&](const Access& access) { return u_.write(access); }, value);
   }
   void add(Device device, double value) {
-    const int before = errors;
     change(
         device, 0, n, false, [&](const Access& access) { return u_.accumulate(Combine::sum, access); }, value);
-    // A partial value may have begun there before the device was found lost; nobody can tell what it had become.
-    if (errors > before) std::fill_n(on_host_, n, false);
   }
   void add_one_to_each(Device device, Index lower, Index upper) {
     change(
@@ -298,6 +295,28 @@ TEST_P(DeviceLoss, a_lost_value_is_named_with_its_device_and_its_writer) {
   EXPECT_EQ(u.state(gpu), CopyState::stale);
   EXPECT_EQ(u.read({.region = Region::interval(4, n)}).data<const double>()[4], 1);
   EXPECT_NO_THROW(u.drop(gpu));
+}
+
+TEST_P(DeviceLoss, a_lease_that_cannot_be_opened_leaves_all_as_it_was) {
+  if (GetParam() != FakeTiming::deferred) GTEST_SKIP() << "there may be nothing to wait for";
+  Devices devices({.fake = {.count = 2, .timing = GetParam(), .lost_after = {-1, 0}}});
+  Buffer u(ElementType::f64, {n}, {.checks = Checks::none, .devices = &devices});
+  std::fill_n(u.write().data<double>(), n, 3.0);
+  const auto stream = devices.make_stream(gpu);
+  loss_of([&] {
+    run_on(devices.stream(other_gpu), [] {});
+    stream->wait(devices.stream(other_gpu).event());
+    finish_all(*stream);
+  });
+  u.prefetch({.device = gpu});
+  const std::uint64_t version = u.version();
+  const std::string loss = loss_of([&] { u.accumulate(Combine::sum, {.stream = stream.get()}); });
+  EXPECT_TRUE(has(loss, "fake:1 was lost")) << loss;
+  EXPECT_EQ(u.version(), version);
+  EXPECT_EQ(u.state(gpu), CopyState::valid);
+  EXPECT_EQ(u.state(Device::host()), CopyState::valid);
+  EXPECT_NO_THROW(u.drop(gpu));
+  EXPECT_EQ(u.read().data<const double>()[0], 3);
 }
 
 TEST_P(DeviceLoss, leases_that_are_open_there_can_be_closed) {

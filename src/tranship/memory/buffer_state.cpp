@@ -163,13 +163,14 @@ void BufferState::check(const Request& request) const {
     throw_error(ErrorCode::invalid_use, "buffer '{}' of {} has no {}", options.name, tranship::name_of(type),
                 name_of(request.combine));
   if (request.region) {
-    for (const Box& box : request.region->boxes())
+    for (const Box& box : request.region->boxes()) {
       if (box.dims() != extents.size())
         throw_error(ErrorCode::invalid_use, "a region of {} dimensions of buffer '{}', which has {}", box.dims(),
                     options.name, extents.size());
-    if (!whole.contains(*request.region))
-      throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
-                  tranship::to_string(*request.region), options.name, tranship::to_string(extents));
+      if (whole.empty() || !within(box, whole.boxes()[0]))
+        throw_error(ErrorCode::invalid_use, "region {} leaves buffer '{}' of extents [{}]",
+                    tranship::to_string(*request.region), options.name, tranship::to_string(extents));
+    }
   }
 }
 
@@ -321,9 +322,7 @@ std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, st
           std::find(events.begin(), events.end(), use.event) == events.end())
         events.push_back(use.event);
   };
-  const CellState* const all = cells.only();
-  if (!all || !all->uses.empty())
-    for (const Box& box : boxes) cells.for_each(box, add);
+  for (const Box& box : boxes) cells.for_each(box, add);
   if (writes(intent) && copies[memory] && copies[memory]->was_shared.load(std::memory_order_relaxed))
     for (const Event& event : copies[memory]->uses())
       if (!is_at_rest(event)) events.push_back(event);
@@ -601,18 +600,31 @@ bool BufferState::try_release(MemoryId memory) noexcept {
 Lease BufferState::open(const Request& request, const std::shared_ptr<BufferState>& self) {
   Lease lease;
   std::vector<Event> events;
+  const auto wait_for_all = [&] {
+    for (const Event& event : events)
+      if (request.memory == 0)
+        finish(event, Deadline::after_ns(device_timeout_ns));
+      else
+        lease.stream_->wait(event);
+  };
   {
     const std::lock_guard lock(mutex);
     admit(request);
     if (watch) watch->before_use(request.memory, request.intent, request.where);
     const Region& region = region_of(request);
     const std::shared_ptr<Storage>& copy_here = copies[request.memory];
+    const CellState* only = cells.only(region);
     if (!copy_here || (writes(request.intent) && copy_here.use_count() > 1) ||
-        !is_ready(cells, request.intent, request.combine, request.memory, region))
+        !all_of(only, region, [&](const CellState& cell) {
+          return is_ready(cell, request.intent, request.combine, request.memory);
+        })) {
       carry_out(request, std::nullopt);
-    if (request.intent == Intent::accumulate && !is_claimed(cells, request.memory))
-      cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
-    events = events_before(request.memory, request.intent, region.boxes());
+      only = cells.only(region);
+    }
+    const bool claims = request.intent == Intent::accumulate &&
+                        !all_of(only, region, [&](const CellState& cell) { return is_claimed(cell, request.memory); });
+    if (!only || !only->uses.empty() || copy_here->was_shared.load(std::memory_order_relaxed))
+      events = events_before(request.memory, request.intent, region.boxes());
 
     int slot = 0;
     if (open_leases > 0)
@@ -637,21 +649,23 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     lease.device_ = request.device;
     lease.intent_ = request.intent;
     lease.slot_ = slot;
-    if (watch) try {
-        watch->opened(slot);
-      } catch (...) {
-        entry.is_void = true;
-        throw;
+    try {
+      if (watch) watch->opened(slot);
+      if (claims) {
+        // What other memories hold is given up last, when nothing can fail any more, and before others see the lease.
+        wait_for_all();
+        cells.update(region, [&](const Box&, CellState& cell) { claim(request.memory, cell); });
+        events.clear();
       }
+    } catch (...) {
+      entry.is_void = true;
+      throw;
+    }
   }
-  if (options.residency == Residency::release) Offload::note(self, request.device);
   // Outside the lock: others may go on meanwhile, and the lease guards the region. Should a wait fail, it is closed.
   try {
-    for (const Event& event : events)
-      if (request.memory == 0)
-        finish(event, Deadline::after_ns(device_timeout_ns));
-      else
-        lease.stream_->wait(event);
+    if (options.residency == Residency::release) Offload::note(self, request.device);
+    wait_for_all();
   } catch (...) {
     const std::lock_guard lock(mutex);
     leases[lease.slot_].is_void = true;
@@ -666,17 +680,19 @@ void BufferState::close(const Lease& lease) noexcept {
     OpenLease& entry = leases[lease.slot_];
     const Region& region = region_of(entry);
     if (watch) watch->closing(lease.slot_, *lease.stream_);
-    if (writes(entry.intent) && !entry.is_void) {
-      ++version;
-      cells.update(region, [&](const Box&, CellState& cell) {
-        commit(entry.intent, entry.memory, version, entry.where, cell);
-        cell.cause = entry.cause;
-      });
+    if (!entry.is_void) {  // else nobody has used it
+      if (writes(entry.intent)) {
+        ++version;
+        cells.update(region, [&](const Box&, CellState& cell) {
+          commit(entry.intent, entry.memory, version, entry.where, cell);
+          cell.cause = entry.cause;
+        });
+      }
+      if (entry.storage)
+        entry.storage->note(lease.stream_->event());
+      else
+        add_uses({entry.memory, lease.stream_->event(), entry.intent}, region.boxes());
     }
-    if (entry.storage)
-      entry.storage->note(lease.stream_->event());
-    else
-      add_uses({entry.memory, lease.stream_->event(), entry.intent}, region.boxes());
     entry.is_open = false;
     --open_leases;
     note_losses();

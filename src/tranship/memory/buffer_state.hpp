@@ -88,6 +88,14 @@ struct BufferState final : private Resident {
     CallSite where{"", 0};
     std::shared_ptr<Storage> storage;  // what it reads, when the buffer has another copy since
   };
+  /// Whether `is_so(state)` for all cells of a region; `only` is cells.only(region).
+  template <class F>
+  bool all_of(const CellState* only, const Region& region, F&& is_so) const {
+    if (only) return is_so(*only);
+    bool all = true;
+    cells.for_each(region, [&](const Box&, const CellState& cell) { all = all && is_so(cell); });
+    return all;
+  }
   const Region& region_of(const OpenLease& lease) const { return lease.is_whole ? whole : lease.region; }
   /// The first open lease that `is_wanted(lease)`; null when there is none.
   template <class F>

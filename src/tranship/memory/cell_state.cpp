@@ -34,13 +34,6 @@ bool operator==(const CellState& a, const CellState& b) {
          a.writer.line == b.writer.line && a.uses == b.uses;
 }
 
-bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region) {
-  if (const CellState* all = cells.only()) return is_ready(*all, intent, combine, memory);
-  bool ready = true;
-  cells.for_each(region, [&](const Box&, const CellState& cell) { ready &= is_ready(cell, intent, combine, memory); });
-  return ready;
-}
-
 void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
                Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps) {
   cells.for_each(region, [&](const Box& box, const CellState& cell) {
@@ -92,9 +85,8 @@ void claim(MemoryId memory, CellState& cell) {
   if (cell.valid.has(memory)) cell.valid = MemorySet::of(memory);
 }
 
-bool is_claimed(const CellStates& cells, MemoryId memory) {
-  const CellState* all = cells.only();
-  return all && (!all->valid.has(memory) || all->valid.is_only(memory));
+bool is_claimed(const CellState& cell, MemoryId memory) {
+  return !cell.valid.has(memory) || cell.valid.is_only(memory);
 }
 
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell) {

@@ -90,7 +90,6 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
                Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps);
 /// Whether there are none: the fast answer.
 bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory);
-bool is_ready(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region);
 
 /// A step has been given to its stream.
 void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell);
@@ -98,8 +97,8 @@ void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t ver
 void forget(MemoryId memory, CellState& cell);
 /// A lease that accumulates has been opened: other memories no longer hold the same, and begin with nothing.
 void claim(MemoryId memory, CellState& cell);
-/// Whether that changes nothing: the fast answer.
-bool is_claimed(const CellStates& cells, MemoryId memory);
+/// Whether that changes nothing.
+bool is_claimed(const CellState& cell, MemoryId memory);
 /// A lease that writes has been closed.
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
 /// Its value has been written where the buffer does not see it.

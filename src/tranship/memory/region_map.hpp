@@ -29,8 +29,15 @@ class RegionMap {
 
   std::size_t entry_count() const noexcept { return entries_.size(); }
 
-  /// The value of all cells, when there is one entry; else null.
-  const Value* only() const noexcept { return entries_.size() == 1 ? &entries_.begin()->second.value : nullptr; }
+  /// The value of all cells of a region, when one entry has them; else null. Cells beyond the map's are left out.
+  const Value* only(const Region& region) const noexcept {
+    if (entries_.size() == 1) return &entries_.begin()->second.value;
+    if (region.boxes().size() != 1) return nullptr;
+    const Box& box = region.boxes()[0];
+    for (auto at = first_near(box); is_near(at, box); ++at)
+      if (detail::within(box, at->second.box)) return &at->second.value;
+    return nullptr;
+  }
 
   /// Calls f(box, const value) for each entry.
   template <class F>
@@ -60,12 +67,12 @@ class RegionMap {
   /// that it gave them until then.
   template <class F>
   void update(const Box& region, F&& f) {
-    if (!has_cells(region)) return;
     if (const At same = entry_of(region); same != entries_.end()) {
       f(region, same->second.value);
       if (entries_.size() > 1) join(same);
       return;
     }
+    if (!has_cells(region)) return;
     const Box around = cut_out(region);
     At first = entries_.end();
     bool equal = true;
