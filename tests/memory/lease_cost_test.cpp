@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 #include <memory/allocations.hpp>
 
@@ -65,7 +67,7 @@ TEST(Lease, keeps_the_buffer_that_its_handles_have_left) {
   Lease first, second;
   {
     Buffer buffer(ElementType::f64, {100}, {.devices = &devices});
-    { const Lease lease = buffer.write(); }
+    std::fill_n(buffer.write().data<double>(), 100, 1.0);
     first = buffer.read();
     second = buffer.read({.device = Device::fake(0)});
   }
