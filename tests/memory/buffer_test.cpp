@@ -391,6 +391,27 @@ TEST_P(BufferOn, a_scope_forbids_copies_that_nobody_asked_for) {
   EXPECT_THROW(b.read({.device = other_gpu}), Error);
 }
 
+TEST_P(BufferOn, a_budget_counts_all_copies_of_a_lease_together) {
+  Buffer b = buffer();
+  fill(b, gpu, 1);
+  Buffer c = b.duplicate();
+  {
+    Lease lease = c.write({.region = Region::interval(0, 50)});
+    set(lease, 0, 50, 2);
+  }
+  const std::int64_t before = ledger_.sums().bytes;
+  {
+    // 50 cells come from the host, and 50 go to a copy of its own.
+    const ByteBudget budget(60 * 8);
+    EXPECT_THROW(c.read({.device = gpu}), Error);
+    EXPECT_EQ(budget.spent_bytes(), 0);
+  }
+  EXPECT_EQ(ledger_.sums().bytes, before);
+  const ByteBudget budget(n * 8);
+  EXPECT_EQ(values(c, gpu)[0], 2);
+  EXPECT_EQ(budget.spent_bytes(), n * 8);
+}
+
 TEST_P(BufferOn, foreign_memory_is_taken_as_it_is) {
   std::vector<double> mine(n);
   std::iota(mine.begin(), mine.end(), 0.0);
@@ -599,6 +620,45 @@ TEST_P(BufferOn, a_full_memory_loses_what_was_prefetched_too) {
   pool.limit(pool.counts().in_use_bytes);
   EXPECT_EQ(values(b, gpu), all(1));
   EXPECT_EQ(a.state(gpu), CopyState::unallocated);
+}
+
+TEST(Buffer, what_was_copied_before_a_failure_is_in_the_ledger_and_in_the_budget) {
+  Devices devices({.fake = {.count = 2, .lost_after = {1}}});
+  Buffer b(ElementType::f64, {n}, {.checks = Checks::none, .devices = &devices});
+  { const Lease lease = b.write({.region = Region::interval(0, 40)}); }
+  { const Lease lease = b.write({.device = other_gpu, .region = Region::interval(40, n)}); }
+  const ByteBudget budget(n * 8);
+  EXPECT_THROW(b.read({.device = gpu}), Error) << "it is lost in the second of two copies";
+  const std::vector<CopyRecord> records = devices.ledger().records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].region, Region::interval(0, 40));
+  EXPECT_EQ(budget.spent_bytes(), 40 * 8);
+}
+
+TEST(Buffer, a_copy_ends_in_the_ledger_when_it_is_over) {
+  Devices devices({.fake = {.count = 1, .timing = FakeTiming::deferred}});
+  for (const auto& [source, target] : {std::pair(Device::host(), gpu), std::pair(gpu, Device::host())}) {
+    Buffer b(ElementType::f64, {n}, {.checks = Checks::none, .devices = &devices});
+    { const Lease lease = b.write({.device = source}); }
+    b.prefetch({.device = target});
+    EXPECT_EQ(devices.ledger().records().back().end_ns, 0) << to_string(source);
+    devices.steps(1 << 20);
+    const CopyRecord record = devices.ledger().records().back();
+    EXPECT_GE(record.end_ns, record.begin_ns) << to_string(source);
+  }
+}
+
+TEST(Buffer, those_of_one_name_are_told_apart_where_copies_go_back_and_forth) {
+  Devices devices({.fake = {.count = 1}});
+  const BufferOptions options{.name = "u", .checks = Checks::none, .devices = &devices};
+  Buffer there(ElementType::f64, {n}, options), back(ElementType::f64, {n}, options);
+  for (int turn = 0; turn < 5; ++turn) {
+    { const Lease lease = there.write(); }
+    { const Lease lease = there.read({.device = gpu}); }
+    { const Lease lease = back.write({.device = gpu}); }
+    { const Lease lease = back.read(); }
+  }
+  EXPECT_TRUE(devices.ledger().ping_pongs().empty());
 }
 
 TEST(Buffer, threads_work_on_regions_of_their_own) {

@@ -72,11 +72,17 @@ Interval reach_of(const Indices& extents, const Indices& strides) {
   return out;
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
 }  // namespace
 
 BufferState::BufferState(ElementType element_type, const Indices& shape, const Indices& steps,
                          const BufferOptions& given)
     : devices(given.devices ? *given.devices : Devices::standard()),
+      number(next_number()),
       type(element_type),
       extents(shape),
       strides(steps),
@@ -257,6 +263,7 @@ void BufferState::add_records(std::span<const Step> steps, const Request& reques
       }
     CopyRecord& record = records.add();
     record.buffer = options.name;
+    record.buffer_number = number;
     record.source = device;
     record.target = devices.device_of(request.memory);
     record.region = step.box;
@@ -401,6 +408,7 @@ std::optional<Region> BufferState::own_copy_of(const Request& request) const {
 
 CopyRecord BufferState::record_of_own(const Region& moved, const Request& request) const {
   return {.buffer = options.name,
+          .buffer_number = number,
           .source = devices.device_of(request.memory),
           .target = devices.device_of(request.memory),
           .region = moved,
@@ -443,9 +451,9 @@ void BufferState::note_copies(std::span<CopyRecord> records, MemoryId memory, st
     const bool is_done = is_over(stream.event());
     record.begin_ns = begin_ns;
     if (is_done) record.end_ns = now_ns();
-    const std::uint64_t number = ledger.add(record);
+    const std::uint64_t copy = ledger.add(record);
     if (!is_done) try {
-        run_on(stream, [&ledger, number] { ledger.set_end(number, now_ns()); });
+        run_on(stream, [&ledger, copy] { ledger.set_end(copy, now_ns()); });
       } catch (const Error&) {
         // It has been lost since: the copy has no end.
       }

@@ -59,6 +59,7 @@ struct Request {
 
 struct BufferState final : private Resident {
   Devices& devices;
+  const std::uint64_t number;  ///< of all buffers of the process
   const ElementType type;
   const Indices extents;
   const Indices strides;

@@ -301,18 +301,18 @@ void CopyLedger::clear() {
 
 std::vector<PingPong> CopyLedger::ping_pongs(Index turns_min) const {
   const std::vector<CopyRecord> copies = records();
-  using Key = std::tuple<std::string, int, Pair>;  // buffer, dimensions, devices
+  using Key = std::tuple<std::string, std::uint64_t, int, Pair>;  // buffer, dimensions, devices
   std::map<Key, std::vector<Move>> moves;
   for (const CopyRecord& copy : copies) {
     if (copy.source == copy.target || copy.region.empty()) continue;
     const Pair devices = std::minmax(copy.source, copy.target);
-    moves[{copy.buffer, copy.region.boxes()[0].dims(), devices}].push_back(
+    moves[{copy.buffer, copy.buffer_number, copy.region.boxes()[0].dims(), devices}].push_back(
         {&copy.region, copy.bytes / copy.region.count(),
          copy.source == devices.first ? Turns::Way::there : Turns::Way::back});
   }
   std::vector<PingPong> out;
   for (const auto& [key, list] : moves) {
-    const auto& [buffer, dims, devices] = key;
+    const auto& [buffer, number, dims, devices] = key;
     for (const RegionMap<Turns>& history : histories_of(list)) {
       std::map<std::pair<Index, std::int64_t>, std::vector<Box>> alike;
       history.for_each([&](const Box& box, const Turns& cells) {

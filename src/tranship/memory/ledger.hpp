@@ -35,8 +35,9 @@ const char* name_of(Route route);
 
 /// One copy of one region of one buffer.
 struct CopyRecord {
-  std::uint64_t number = 0;  ///< counts from 1, in the order in which copies were given to their streams
-  std::string buffer;        ///< its name
+  std::uint64_t number = 0;         ///< counts from 1, in the order in which copies were given to their streams
+  std::string buffer;               ///< its name
+  std::uint64_t buffer_number = 0;  ///< tells it from others of that name
   Device source, target;
   Region region;
   std::int64_t bytes = 0;
