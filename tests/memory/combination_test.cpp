@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/memory/combination.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -95,6 +96,34 @@ TYPED_TEST(Combinations, TheIdentityChangesNothing) {
     detail::write_identity(combine, type, count, target.get());
     detail::combine_row(combine, type, count, values.get(), target.get());
     for (int i = 0; i < count; ++i) ASSERT_EQ(target[i], values[i]) << name_of(combine);
+  }
+}
+
+/// Of a device that runs no host functions.
+class FillingStream final : public EagerStream {
+ public:
+  FillingStream() : EagerStream(Device::host(), 0) {}
+  void run(std::unique_ptr<Kernel>) override { throw Error(ErrorCode::unsupported, "no kernels"); }
+};
+
+TYPED_TEST(Combinations, TheIdentityFillsARegionWithoutKernels) {
+  using T = TypeParam;
+  constexpr ElementType type = element_type_of<T>;
+  constexpr int size = sizeof(T);
+  FillingStream stream;
+  for (const Combine combine : combines) {
+    if (!detail::can_combine(combine, type)) continue;
+    unsigned char identity[size];
+    detail::write_identity(combine, type, 1, identity);
+    std::vector<unsigned char> cells(4 * 5 * size, 0xa5);
+    const StridedView view{.data = cells.data(), .type = type, .extents = {4, 5}, .strides = {5, 1}};
+    const Region region = Region::boxes({{{0, 1}, {2, 3}}, {{3, 0}, {4, 5}}});
+    detail::fill_identity(combine, view, region, stream);
+    for (int i = 0; i < 20; ++i) {
+      const bool is_filled = region.contains(Indices{i / 5, i % 5});
+      for (int byte = 0; byte < size; ++byte)
+        ASSERT_EQ(cells[i * size + byte], is_filled ? identity[byte] : 0xa5) << name_of(combine) << ", cell " << i;
+    }
   }
 }
 

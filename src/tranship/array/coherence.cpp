@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 
 #include <tranship/array/coherence.hpp>
 #include <tranship/base/fail.hpp>
@@ -45,29 +44,6 @@ GhostState after(const GhostState& before, Intent intent, Combine combine, Cells
       break;
   }
   return out;
-}
-
-void fill_identity(Combine combine, const StridedView& view, const Region& region, Stream& stream) {
-  const int size = size_bytes(view.type), width = std::min(size, 16);
-  alignas(16) unsigned char element[32] = {};
-  detail::write_identity(combine, view.type, 1, element);
-  if (size > width && std::memcmp(element, element + width, std::size_t(width)) != 0)
-    throw_error(ErrorCode::unsupported, "ghosts of {} that begin a {}", name_of(view.type), name_of(combine));
-  for (const Box& box : region.boxes()) {
-    CopyBlock block;
-    Index offset = 0;
-    for (int d = 0; d < box.dims(); ++d) {
-      block.extents[d] = box[d].length();
-      block.target_strides[d] = view.strides[d] * size;
-      offset += box.lower[d] * view.strides[d] * size;
-    }
-    block.dims = box.dims();
-    if (size > width) {
-      block.extents[block.dims] = size / width;
-      block.target_strides[block.dims++] = width;
-    }
-    stream.fill(block, width, element, static_cast<std::byte*>(view.data) + offset);
-  }
 }
 
 }  // namespace
@@ -208,7 +184,7 @@ void Coherence::begin_partials(Combine combine, const ArrayAccess& access, const
   if (ghosts.empty()) return;
   const Lease lease =
       buffer().write({.stream = access.stream, .device = access.device, .cause = {}, .region = ghosts}, where);
-  fill_identity(combine, lease.view(), ghosts, lease.stream());
+  detail::fill_identity(combine, lease.view(), ghosts, lease.stream());
 }
 
 void Coherence::change(Intent intent, Combine combine, Cells which, const Scope& scope, CallSite where) {

@@ -526,10 +526,7 @@ void BufferState::carry_out(const Step& step, const Request& request) {
     case Step::Kind::identity: {
       Stream& stream = devices.copy_stream(memory);
       wait_for(stream, events_before(memory, Intent::write, box));
-      run_on(stream, [rows = rows_of(step.box), data = static_cast<std::byte*>(place(memory).data), element = type,
-                      combine = request.combine] {
-        for (const auto& [offset, count] : rows) write_identity(combine, element, count, data + offset);
-      });
+      fill_identity(request.combine, {place(memory).data, type, extents, strides}, step.box, stream);
       over = stream.event();
       break;
     }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <complex>
 
@@ -123,6 +124,25 @@ void write_identity(Combine combine, ElementType type, Index count, void* target
   const CopyBlock row = row_of(count, size_bytes(type));
   fill_on_host(row, width, identity_of(combine, part), target);
   if (is_complex(type)) fill_on_host(row, width, nullptr, static_cast<std::byte*>(target) + width);
+}
+
+void fill_identity(Combine combine, const StridedView& view, const Region& region, Stream& stream) {
+  const int size = size_bytes(view.type), width = std::min(size, 16);
+  alignas(16) std::byte element[32];
+  write_identity(combine, view.type, 1, element);
+  for (const Box& box : region.boxes()) {
+    CopyBlock block;
+    block.dims = box.dims();
+    Index offset = 0;
+    for (int d = 0; d < box.dims(); ++d) {
+      block.extents[d] = box[d].length();
+      block.target_strides[d] = view.strides[d] * size;
+      offset += box.lower[d] * view.strides[d] * size;
+    }
+    // Of a wider element, each part that streams write at once.
+    for (int part = 0; part < size; part += width)
+      stream.fill(block, width, element + part, static_cast<std::byte*>(view.data) + offset + part);
+  }
 }
 
 void combine_row(Combine combine, ElementType type, Index count, const void* source, void* target) {

@@ -4,7 +4,10 @@
 #include <tranship/base/combine.hpp>
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/base/strided_view.hpp>
 #include <tranship/kernels/arithmetic.hpp>
+#include <tranship/memory/region.hpp>
+#include <tranship/memory/stream.hpp>
 
 namespace tranship::detail {
 
@@ -21,6 +24,9 @@ const void* identity_of(Combine combine, ElementType type);
 
 /// Writes the element that changes nothing to `count` consecutive elements.
 void write_identity(Combine combine, ElementType type, Index count, void* target);
+
+/// Gives a stream what writes it to a region of a view. Needs no kernels of the device.
+void fill_identity(Combine combine, const StridedView& view, const Region& region, Stream& stream);
 
 /// target = combine(target, source) for `count` consecutive elements, which must not overlap.
 void combine_row(Combine combine, ElementType type, Index count, const void* source, void* target);
