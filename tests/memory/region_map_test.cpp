@@ -204,6 +204,18 @@ TEST(RegionMap, entries_that_interlock_become_one) {
   EXPECT_EQ(map.entry_count(), 1u);
 }
 
+TEST(RegionMap, one_entry_speaks_for_all_boxes_that_it_has) {
+  RegionMap<int> map(Box{{0, 0}, {4, 6}}, 1);
+  const std::vector<Box> two{{{0, 0}, {1, 1}}, {{2, 2}, {4, 6}}};
+  EXPECT_EQ(*map.only(two), 1);
+  map.update(Box{{1, 0}, {3, 6}}, [](const Box&, int& value) { value = 2; });
+  const Box upper{{0, 1}, {1, 5}}, middle{{1, 0}, {3, 6}}, both{{0, 0}, {2, 6}};
+  EXPECT_EQ(*map.only({&upper, 1}), 1);
+  EXPECT_EQ(*map.only({&middle, 1}), 2);
+  EXPECT_EQ(map.only({&both, 1}), nullptr);
+  EXPECT_EQ(map.only(two), nullptr);
+}
+
 TEST(RegionMap, a_scalar_has_one_cell_and_an_empty_box_none) {
   RegionMap<int> scalar(Box{}, 7);
   int seen = 0;

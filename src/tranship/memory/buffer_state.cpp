@@ -329,7 +329,8 @@ std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, st
           std::find(events.begin(), events.end(), use.event) == events.end())
         events.push_back(use.event);
   };
-  for (const Box& box : boxes) cells.for_each(box, add);
+  if (const CellState* const only = cells.only(boxes); !only || !only->uses.empty())
+    for (const Box& box : boxes) cells.for_each(box, add);
   if (writes(intent) && copies[memory] && copies[memory]->was_shared.load(std::memory_order_relaxed))
     for (const Event& event : copies[memory]->uses())
       if (!is_at_rest(event)) events.push_back(event);
@@ -562,8 +563,11 @@ void BufferState::carry_out(const Request& request, std::optional<Cause> asked) 
   const std::int64_t begin_ns = now_ns();
   std::size_t done = 0;
   try {
-    const Watch::OwnWork own(watch.get());
-    if (watch) watch->forget(memory);
+    std::optional<Watch::OwnWork> own;
+    if (watch) {
+      own.emplace(watch.get());
+      watch->forget(memory);
+    }
     for (; done < steps.size(); ++done) carry_out(steps[done], request);
   } catch (...) {
     Few<CopyRecord> records;
@@ -618,13 +622,13 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     if (watch) watch->before_use(request.memory, request.intent, request.where);
     const Region& region = region_of(request);
     const std::shared_ptr<Storage>& copy_here = copies[request.memory];
-    const CellState* only = cells.only(region);
+    const CellState* only = cells.only(region.boxes());
     if (!copy_here || (writes(request.intent) && copy_here.use_count() > 1) ||
         !all_of(only, region, [&](const CellState& cell) {
           return is_ready(cell, request.intent, request.combine, request.memory);
         })) {
       carry_out(request, std::nullopt);
-      only = cells.only(region);
+      only = cells.only(region.boxes());
     }
     const bool claims = request.intent == Intent::accumulate &&
                         !all_of(only, region, [&](const CellState& cell) { return is_claimed(cell, request.memory); });

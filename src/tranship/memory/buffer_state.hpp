@@ -89,7 +89,7 @@ struct BufferState final : private Resident {
     CallSite where{"", 0};
     std::shared_ptr<Storage> storage;  // what it reads, when the buffer has another copy since
   };
-  /// Whether `is_so(state)` for all cells of a region; `only` is cells.only(region).
+  /// Whether `is_so(state)` for all cells of a region; `only` is cells.only() of it.
   template <class F>
   bool all_of(const CellState* only, const Region& region, F&& is_so) const {
     if (only) return is_so(*only);

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <tranship/memory/region.hpp>
@@ -29,11 +30,12 @@ class RegionMap {
 
   std::size_t entry_count() const noexcept { return entries_.size(); }
 
-  /// The value of all cells of a region, when one entry has them; else null. Cells beyond the map's are left out.
-  const Value* only(const Region& region) const noexcept {
+  /// The value of all cells of a region's boxes, when one entry has them; else null. Cells beyond the map's are left
+  /// out.
+  const Value* only(std::span<const Box> boxes) const noexcept {
     if (entries_.size() == 1) return &entries_.begin()->second.value;
-    if (region.boxes().size() != 1) return nullptr;
-    const Box& box = region.boxes()[0];
+    if (boxes.size() != 1) return nullptr;
+    const Box& box = boxes[0];
     for (auto at = first_near(box); is_near(at, box); ++at)
       if (detail::within(box, at->second.box)) return &at->second.value;
     return nullptr;
@@ -151,9 +153,10 @@ class RegionMap {
 
   /// The entry that is the region; the end when there is none.
   At entry_of(const Box& region) {
-    At at = first_near(region);
-    while (is_near(at, region) && at->second.box != region) ++at;
-    return is_near(at, region) ? at : entries_.end();
+    const Index key = key_of(region);
+    for (At at = entries_.lower_bound(key); at != entries_.end() && at->first == key; ++at)
+      if (at->second.box == region) return at;
+    return entries_.end();
   }
 
   /// Cuts entries so that none reaches out of the region. Returns a box of it and all that were cut.
