@@ -62,6 +62,20 @@ INSTANTIATE_TEST_SUITE_P(timings, LeaseCost,
                          testing::Values(Leases{FakeTiming::eager, 1'000'000}, Leases{FakeTiming::deferred, 16'000},
                                          Leases{FakeTiming::threaded, 16'000}));
 
+TEST(Lease, a_copy_of_one_region_allocates_nothing_once_the_ledger_is_full) {
+  Devices devices({.fake = {.count = 1}});
+  Buffer buffer(ElementType::f64, {40, 50}, {.checks = Checks::none, .devices = &devices});
+  const auto refresh = [&] {
+    { const Lease lease = buffer.write(); }
+    const Lease lease = buffer.read({.device = Device::fake(0)});
+  };
+  for (std::size_t i = 0; i < CopyLedger::records_max; ++i) refresh();
+  const long long before = allocations_of_thread();
+  for (int i = 0; i < 1000; ++i) refresh();
+  EXPECT_EQ(allocations_of_thread() - before, 0);
+  EXPECT_EQ(devices.ledger().sums().copies, Index(CopyLedger::records_max) + 1000);
+}
+
 TEST(Lease, keeps_the_buffer_that_its_handles_have_left) {
   Devices devices({.fake = {.count = 1}});
   Lease first, second;
