@@ -141,6 +141,25 @@ class Run {
     return "";
   }
 
+  /// Ghosts that are stale are valid nowhere, so that no way around the array reads them.
+  std::string check_stale() {
+    Coherence& coherence = *array_.ref().coherence;
+    for (Index depth = 1; depth <= ranks_[0].depth_max(); ++depth) {
+      Region cells = coherence.stale(coherence.scope_of({}, depth));
+      for (const Coherence::Pending& one : coherence.pending(ranks_[0].whole(), depth - 1)) cells = cells - one.cells;
+      if (cells.empty()) continue;
+      const auto ghosts = [&](Index to) {
+        return array_.local_region({.cells = Cells::ghosts, .depth = to, .region = cells});
+      };
+      const Region stale = ghosts(depth) - ghosts(depth - 1);
+      for (const Device device : {Device::host(), Device::fake(0), Device::fake(1)})
+        if (const Region valid = array_.buffer().valid(device) & stale; !valid.empty())
+          return fmt::format("rank {} stale ghosts {} are valid on {}", world_.rank(), tranship::to_string(valid),
+                             tranship::to_string(device));
+    }
+    return "";
+  }
+
   std::string check_all() {
     return check({.cells = Cells::stored, .device = Device::host()}, array_.local_region({.cells = Cells::stored}));
   }
@@ -267,6 +286,7 @@ std::string run(World& world, const Distribution& distribution, Devices& devices
     Run run(world, distribution, devices);
     for (const Operation& o : sequence)
       if (fault.empty()) fault = run.apply(o);
+    if (fault.empty() && state) fault = run.check_stale();
     if (fault.empty() && state) *state = run.state();
     if (fault.empty()) fault = run.check_all();
   } catch (const Error& error) {
