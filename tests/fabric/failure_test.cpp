@@ -63,8 +63,9 @@ TEST(Timeout, names_who_waits_on_what_and_what_all_others_do) {
   EXPECT_EQ(error.rank, 0);
   EXPECT_EQ(error.peer, 1);
   EXPECT_TRUE(says(error, {"rank 0 waited ", " s for step 7 (rank 1, flag 2 >= 7, sees 6; rank 1 should raise it)",
-                           "; rank 1 waiting for a signal of rank 0 (rank 0, flag 0 >= 1, sees 0) for ",
-                           "; rank 2 waiting for a signal of rank 0 (rank 0, flag 0 >= 2, sees 0) for ",
+                           "; in a circle: 0 waits on 1 waits on 0",
+                           "; rank 1 waiting for a signal of rank 0 (rank 0, flag 0 >= 1, sees 0; rank 0 should raise it) for ",
+                           "; rank 2 waiting for a signal of rank 0 (rank 0, flag 0 >= 2, sees 0; rank 0 should raise it) for ",
                            "; rank 3 finished", "failure_test.cpp:" + std::to_string(line)}));
   // Who waited for rank 0 learns why it will not come.
   for (Rank r : {1, 2}) {
@@ -169,7 +170,8 @@ TEST_P(FailingWorlds, say_on_every_rank_which_sizes_differ) {
   for (Rank r = 0; r < n; ++r) {
     ASSERT_TRUE(failures.of_rank[r]) << r;
     EXPECT_EQ(failures.of_rank[r]->code(), ErrorCode::mismatch);
-    EXPECT_TRUE(says(*failures.of_rank[r], {"rank 0 gives 16 bytes, rank 1 gives 12"}));
+    EXPECT_TRUE(says(*failures.of_rank[r], {"collective call 1 differs: rank 0 makes all_gather of 16 bytes (failure_test.cpp:",
+                                            "rank 1 all_gather of 12 bytes (failure_test.cpp:"}));
   }
 }
 
@@ -177,9 +179,9 @@ TEST(Failing, words_name_both_counts) {
   const Failures failures({.ranks = 3}, [](World& world) { world.words(world.rank() == 2 ? 5 : 4, "flags"); });
   for (Rank r : {0, 1}) {
     EXPECT_EQ(failures.of_rank[r].value().code(), ErrorCode::mismatch);
-    EXPECT_TRUE(says(*failures.of_rank[r], {"'flags'", "asks for 4 per rank, rank 2 for 5"}));
+    EXPECT_TRUE(says(*failures.of_rank[r], {"rank 0 makes words, 4 per rank (failure_test.cpp:", "rank 2 words, 5 per rank"}));
   }
-  EXPECT_TRUE(says(failures.of_rank[2].value(), {"rank 2 asks for 5 per rank, rank 0 for 4"}));
+  EXPECT_TRUE(says(failures.of_rank[2].value(), {"rank 0 makes words, 4 per rank (failure_test.cpp:", "rank 2 words, 5 per rank"}));
 }
 
 TEST(Failing, collective_calls_out_of_step_do_not_hang) {
@@ -247,8 +249,8 @@ TEST(Failing, a_rank_that_catches_a_failure_and_returns_is_not_the_first_failure
 TEST(TheBoard, keeps_the_first_failure_and_cuts_long_text) {
   Board board(3);
   EXPECT_EQ(board.first_failed(), -1);
-  board.post_failed(2, std::string(5000, 'x'));
-  board.post_failed(1, "later");
+  board.post_failed(2, ErrorCode::internal, std::string(5000, 'x'));
+  board.post_failed(1, ErrorCode::internal, "later");
   EXPECT_EQ(board.first_failed(), 2);
   EXPECT_EQ(board.failure_of(2), std::string(1007, 'x'));
   EXPECT_EQ(board.line(1), "failed: later");

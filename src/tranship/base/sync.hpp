@@ -78,4 +78,22 @@ struct RealSync {
 };
 static_assert(SyncSeam<RealSync>);
 
+// Between plain stores and loads, where there is no word to be released or acquired.
+
+/// Stores before it are seen before stores after it.
+inline void release_fence() noexcept {
+#if !defined(__SANITIZE_THREAD__)  // which knows no fences
+  std::atomic_thread_fence(std::memory_order_release);
+#endif
+}
+/// Stores before it are seen by all before any load or store after it is made.
+inline void full_fence() noexcept {
+#if defined(__SANITIZE_THREAD__)
+  static std::atomic<int> all = 0;
+  all.fetch_add(0, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 }  // namespace tranship

@@ -3,8 +3,11 @@
 // that waits always knows for whom.
 //
 // One phase: between two cores this costs one cache line each way, where a counter with a release flag costs two trips.
+// Beside the count, a word carries 16 bits that all ranks must bring alike: what call they think they make. A rank that
+// is one barrier ahead has compared ours with its own, so its new ones need not be compared.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <tranship/base/index.hpp>
@@ -17,30 +20,48 @@ class FlagBarrier {
  public:
   using Word = typename Sync::Word;
 
-  /// `arrivals` points at one word per rank, all 0, shared by all ranks; each rank has a FlagBarrier of its own.
-  FlagBarrier(Word* arrivals, int ranks, Rank me) : arrivals_(arrivals), ranks_(ranks), me_(me) {}
+  /// The word of rank r is `arrivals[r * stride]`; all are 0 and shared by all ranks. Each rank has a FlagBarrier of its
+  /// own.
+  FlagBarrier(Word* arrivals, int ranks, Rank me, std::ptrdiff_t stride = 1)
+      : arrivals_(arrivals), stride_(stride), ranks_(ranks), me_(me) {}
+
+  /// Goes on where another FlagBarrier over these words has stopped. Before the first arrival.
+  void begin_at(std::uint64_t epoch) { epoch_ = epoch; }
 
   /// Release: what this rank wrote before is seen by all that pass.
-  void arrive() {
-    arrivals_[me_].store_release(++epoch_);
+  void arrive(std::uint16_t fingerprint = 0) {
+    fingerprint_ = fingerprint;
+    word(me_).store_release(++epoch_ << 16 | fingerprint);
     seen_count_ = 1;
+    differs_ = false;
   }
   /// Acquire. Goes on where the last call stopped, so a barrier reads each word of a rank that has arrived once.
   bool passed() {
-    while (seen_count_ < ranks_ && arrivals_[missing()].load_acquire() >= epoch_) ++seen_count_;
-    return seen_count_ == ranks_;
+    for (; seen_count_ < ranks_; ++seen_count_) {
+      const std::uint64_t seen = word(missing()).load_acquire();
+      if (seen >> 16 < epoch_) return false;
+      if (seen >> 16 == epoch_ && static_cast<std::uint16_t>(seen) != fingerprint_) differs_ = true;
+    }
+    return true;
   }
+  /// After passed(): some rank has arrived with another fingerprint.
+  bool differs() const { return differs_; }
   /// The rank that passed() waits for. Each rank begins at its right neighbour, which spreads the readers of a word.
   Rank missing() const { return (me_ + seen_count_) % ranks_; }
 
   std::uint64_t epoch() const { return epoch_; }
-  std::uint64_t arrivals_of(Rank rank) const { return arrivals_[rank].load_relaxed(); }
+  std::uint64_t arrivals_of(Rank rank) const { return word(rank).load_relaxed() >> 16; }
 
  private:
+  Word& word(Rank rank) const { return arrivals_[rank * stride_]; }
+
   Word* arrivals_;
+  std::ptrdiff_t stride_;
   int ranks_;
   Rank me_;
   int seen_count_ = 1;
+  std::uint16_t fingerprint_ = 0;
+  bool differs_ = false;
   std::uint64_t epoch_ = 0;
 };
 

@@ -5,49 +5,69 @@
 // Invariant: the first failure is set once, after its text is written, and never changes.
 #pragma once
 
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
+#include <tranship/base/error.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/fabric/call.hpp>
 #include <tranship/fabric/wait_note.hpp>
 
 namespace tranship {
 
 class Board {
  public:
+  /// Memory of its own.
   explicit Board(int ranks);
+  /// Memory of size_bytes(ranks), aligned to a cache line, that holds zeros or a board; it outlives this object.
+  Board(int ranks, void* memory) noexcept;
   ~Board();
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
 
+  static std::size_t size_bytes(int ranks) noexcept;
   int ranks() const noexcept { return ranks_; }
 
-  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next three.
+  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next five.
   void post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept;
   void post_running(Rank rank) noexcept;
+  /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
+  void post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept;
+  void post_return(Rank rank) noexcept;
   /// The rank's function has returned: it will raise nothing more. Release: what it raised before is seen by whoever
   /// sees that it has finished.
   void post_finished(Rank rank) noexcept;
-  /// The rank's function has thrown. Keeps the first 1007 bytes of `message`.
-  void post_failed(Rank rank, std::string_view message) noexcept;
+
+  /// The rank has failed: it has thrown (the rank itself says so), or has died (whoever started it does). Keeps the
+  /// first 1007 bytes of `message`.
+  void post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept;
 
   /// Acquire.
   bool finished(Rank rank) const noexcept;
+  bool ended(Rank rank) const noexcept;  ///< finished or failed
   /// The rank that failed first, or -1. Acquire.
-  Rank first_failed() const noexcept { return first_failed_.load(std::memory_order_acquire); }
+  Rank first_failed() const noexcept;
+  ErrorCode failure_code_of(Rank rank) const noexcept;
   std::string failure_of(Rank rank) const;
 
-  /// What a rank does now: "running", "finished", "failed: ...", "waiting for barrier (rank 1, flag 0 >= 3, sees 2) for
-  /// 0.05 s".
+  /// What a rank does now: "running", "running in allocate (collective call 7)", "finished", "failed: ...", "waiting
+  /// for barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it) from halo.cpp:12 for 0.05 s".
   std::string line(Rank rank) const;
+  /// The rank that should end the wait of this one, or -1.
+  Rank awaited_by(Rank rank) const noexcept;
+  /// "0 waits on 1 waits on 0": the ranks that wait for each other in a circle that `rank` leads into, or "".
+  std::string circle_from(Rank rank) const;
 
  private:
+  struct Head;
   struct Slot;
+  Slot& slot(Rank rank) const noexcept;
 
   int ranks_;
-  std::unique_ptr<Slot[]> slots_;
-  std::atomic<Rank> first_failed_ = -1;
+  Head* head_;
+  bool owned_ = false;
 };
 
 }  // namespace tranship

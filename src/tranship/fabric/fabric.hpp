@@ -1,13 +1,18 @@
 // Fabric: the seam between World and a back-end. One object per rank; it says what differs between threads, processes,
-// a simulator and clusters. What is on the fast path (words, direct loads and stores) does not go through it.
+// a simulator and clusters. What is on the fast path (words, loads and stores of memory that is reachable) does not go
+// through it.
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/base/result.hpp>
 #include <tranship/fabric/board.hpp>
-#include <tranship/fabric/words.hpp>
+#include <tranship/fabric/call.hpp>
+#include <tranship/fabric/members.hpp>
+#include <tranship/fabric/transport.hpp>
 
 namespace tranship {
 
@@ -16,8 +21,36 @@ class World;
 /// What a rank can do with a peer: load and store its memory, or only send it messages.
 enum class PeerKind { reachable, messaged };
 
+/// How the ranks of one team meet. One object per rank and team.
+class Meeting {
+ public:
+  virtual ~Meeting() = default;
+  /// Returns when all members have called it. What any of them wrote before is seen by all after it. Throws `mismatch`
+  /// on every member when their calls differ.
+  virtual void meet(World& world, const Call& call, CallSite where) = 0;
+  /// The same, with `size_bytes` from each member, in their order, to `all` of each.
+  virtual void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
+                      CallSite where) = 0;
+  /// Calls that this rank has made in this slot; it may have served other teams before. All members must begin with the
+  /// same number, which is not less than any of theirs, and meet in a larger team before they meet here.
+  virtual std::uint64_t calls() const noexcept = 0;
+  virtual void begin_at(std::uint64_t calls) = 0;
+};
+
+/// Where the symmetric heaps of all ranks lie in this rank's addresses: that of rank r at first + r * stride_bytes.
+struct HeapPlace {
+  std::byte* first = nullptr;
+  std::size_t stride_bytes = 0;
+  std::size_t size_bytes = 0;  ///< reserved for each rank
+  /// Whether all of them can be loaded and stored there. If not, only this rank's own.
+  bool direct = false;
+};
+
 class Fabric {
  public:
+  /// Teams that can exist at a time, the world included.
+  static constexpr int teams_max = 64;
+
   Fabric(Rank rank, int size, Board& board) : rank_(rank), size_(size), board_(&board) {}
   virtual ~Fabric() = default;
   Fabric(const Fabric&) = delete;
@@ -27,13 +60,25 @@ class Fabric {
   int size() const noexcept { return size_; }
   Board& board() const noexcept { return *board_; }
 
-  /// The documentation of these is World's, which forwards to them; `peer` has been checked. They wait through `world`,
-  /// so that every wait has a deadline and a note.
   virtual PeerKind peer_kind(Rank peer) const noexcept = 0;
+  /// The ranks that this one shares memory with, itself included; those of its machine.
+  virtual Members sharing() const noexcept { return {.count = size_}; }
+  virtual Members on_this_machine() const noexcept { return {.count = size_}; }
+  /// World::reach; `peer` has been checked.
   virtual void* reach(Rank peer, const void* address) const noexcept = 0;
-  virtual void barrier(World& world, CallSite where) = 0;
-  virtual void all_gather(World& world, const void* mine, std::size_t size_bytes, void* all, CallSite where) = 0;
-  virtual Words words(World& world, int count, const char* label, CallSite where) = 0;
+  /// Of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than teams_max.
+  virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot) = 0;
+
+  virtual HeapPlace heap() const noexcept = 0;
+  /// Obtains the memory of a part of this rank's own heap; fails with `no_memory`.
+  virtual Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) = 0;
+  virtual void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept = 0;
+  /// What World::local_memory says.
+  virtual std::shared_ptr<void> local_memory(std::size_t size_bytes) = 0;
+  /// Keeps the heaps mapped for as long as it is held, even after this object is gone.
+  virtual std::shared_ptr<void> keeper() const = 0;
+  /// Carries the transfers of one context where heap() is not direct; nullptr where it is.
+  virtual std::unique_ptr<Transport> transport() = 0;
 
   /// How often a wait looks before it calls idle().
   virtual int spin_rounds() const noexcept = 0;

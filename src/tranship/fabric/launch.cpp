@@ -1,3 +1,5 @@
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <system_error>
 #include <thread>
@@ -5,66 +7,107 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/processes/process_group.hpp>
+#include <tranship/fabric/processes/processes_fabric.hpp>
+#include <tranship/fabric/run_rank.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 
 namespace tranship::detail {
 namespace {
 
-/// Runs one rank to its end and posts how it ended; what it threw, if it did.
-std::exception_ptr run_rank(ThreadsShared& shared, Rank rank, int size, Pinning pinning, std::int64_t timeout_ns,
-                            FunctionRef<void(World&)> body) noexcept {
-  Board& board = shared.board();
-  try {
-    pin_rank(pinning, rank, size);
-    ThreadsFabric fabric(shared, rank);
-    World world(fabric, timeout_ns);
-    body(world);
-    board.post_finished(rank);
-    return nullptr;
-  } catch (const std::exception& error) {
-    board.post_failed(rank, error.what());
-    return std::current_exception();
-  } catch (...) {
-    board.post_failed(rank, "an exception that is no std::exception");
-    return std::current_exception();
-  }
+void check_ranks(const LaunchOptions& options) {
+  if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs at least 1 rank, got {}", options.ranks);
+}
+std::int64_t timeout_of(const LaunchOptions& options) {
+  return options.timeout_ns ? *options.timeout_ns : default_timeout_ns();
+}
+std::size_t heap_of(const LaunchOptions& options) {
+  return options.heap_bytes ? *options.heap_bytes : default_heap_bytes(options.ranks);
 }
 
 }  // namespace
 
 void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) {
-  if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs at least 1 rank, got {}", options.ranks);
-  const std::int64_t timeout_ns = options.timeout_ns ? *options.timeout_ns : default_timeout_ns();
-
+  check_ranks(options);
+  const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
+  const auto shared = std::make_shared<SharedWorld>(
+      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = heap_of(options)}, SharedWorld::Kind::threads);
+  Board& board = shared->board();
 
-  ThreadsShared shared(options.ranks);
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(options.ranks));
   std::vector<std::thread> threads;
   threads.reserve(thrown.size());
   for (Rank rank = 0; rank < options.ranks; ++rank) {
     try {
-      threads.emplace_back(
-          [&, rank] { thrown[rank] = run_rank(shared, rank, options.ranks, pinning, timeout_ns, body); });
+      threads.emplace_back([&, rank] {
+        pin_rank(pinning, rank, options.ranks);
+        const auto make = [&] { return std::make_unique<ThreadsFabric>(shared, rank); };
+        thrown[static_cast<std::size_t>(rank)] = run_rank(board, rank, timeout_ns, make, body);
+      });
     } catch (const std::system_error& error) {
       // The ranks that run wait for this one: it fails in their eyes, with its name.
       const Error refused = make_error(ErrorCode::no_memory, "cannot start the thread of rank {} of {}: {}", rank,
                                        options.ranks, error.what());
-      shared.board().post_failed(rank, refused.what());
-      thrown[rank] = std::make_exception_ptr(refused);
+      board.post_failed(rank, refused.code(), refused.what());
+      thrown[static_cast<std::size_t>(rank)] = std::make_exception_ptr(refused);
       break;
     }
   }
   for (std::thread& thread : threads) thread.join();
 
-  const Rank first = shared.board().first_failed();
+  const Rank first = board.first_failed();
   if (first < 0) return;
   try {
-    std::rethrow_exception(thrown[first]);
+    std::rethrow_exception(thrown[static_cast<std::size_t>(first)]);
   } catch (Error& error) {
     error.rank = first;
     throw;
   }
+}
+
+void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> body) {
+  check_ranks(options);
+  const std::int64_t timeout_ns = timeout_of(options);
+  const Pinning pinning = resolved(options.pinning);
+  const std::size_t heap_bytes = heap_of(options);
+  const auto shared = std::make_shared<SharedWorld>(
+      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = heap_bytes, .local_bytes = heap_bytes},
+      SharedWorld::Kind::processes);
+  {
+    ProcessGroup group(shared);
+    for (Rank r = 0; r < options.ranks; ++r)
+      group.start([&](Rank rank) {
+        pin_rank(pinning, rank, options.ranks);
+        const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
+        return run_rank(shared->board(), rank, timeout_ns, make, body) ? 1 : 0;
+      });
+    constexpr std::int64_t grace_ns = 10'000'000'000;
+    group.wait(grace_ns);
+  }
+  const Rank first = shared->board().first_failed();
+  if (first < 0) return;
+  Error error(shared->board().failure_code_of(first), shared->board().failure_of(first));
+  error.rank = first;
+  throw error;
+}
+
+void launch_this(FunctionRef<void(World&)> body) {
+  const char* text = std::getenv(launch_variable);
+  if (text == nullptr) return launch_ranks({.ranks = 1, .pinning = Pinning::none}, body);
+  int descriptor = -1;
+  Rank rank = -1;
+  if (std::sscanf(text, "%d %d", &descriptor, &rank) != 2)
+    throw_error(ErrorCode::bad_text, "{} is '{}': needs a descriptor and a rank", launch_variable, text);
+  // Programs that this one starts are no ranks, nor is a second world in this process.
+  unsetenv(launch_variable);
+  const auto shared = std::make_shared<SharedWorld>(descriptor);
+  if (rank < 0 || rank >= shared->shape().ranks)
+    throw_error(ErrorCode::invalid_use, "{} says rank {} of a world of {}", launch_variable, rank,
+                shared->shape().ranks);
+  const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
+  if (const std::exception_ptr thrown = run_rank(shared->board(), rank, default_timeout_ns(), make, body))
+    std::rethrow_exception(thrown);
 }
 
 }  // namespace tranship::detail

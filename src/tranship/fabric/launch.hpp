@@ -1,6 +1,7 @@
-// launch: runs a function as n ranks, which are threads of this process.
+// launch: runs a function as n ranks: threads of this process, or processes of this machine.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -15,11 +16,15 @@ struct LaunchOptions {
   /// The ranks' timeout at the start; default_timeout_ns() where there is none.
   std::optional<std::int64_t> timeout_ns = std::nullopt;
   Pinning pinning = Pinning::automatic;
+  /// What each rank's symmetric heap may grow to; default_heap_bytes() where there is none.
+  std::optional<std::size_t> heap_bytes = std::nullopt;
 };
 
 namespace detail {
 void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body);
-}
+void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> body);
+void launch_this(FunctionRef<void(World&)> body);
+}  // namespace detail
 
 /// Runs `f(World&)` on `options.ranks` new threads and returns when all have ended. If ranks threw, rethrows what the
 /// first of them threw (with Error::rank set), after all threads have ended. Throws `invalid_use` for less than 1 rank.
@@ -32,5 +37,28 @@ template <class F>
 void launch(int ranks, F&& f) {
   launch(LaunchOptions{.ranks = ranks}, f);
 }
+
+/// Runs `f(World&)` as the rank that `tranship launch` has started this process as; in a process that was started in
+/// another way, as the one rank of a world. What it throws passes through, and has told the other ranks.
+template <class F>
+void launch(F&& f) {
+  detail::launch_this([&f](World& world) { f(world); });
+}
+
+/// Like launch(), in processes that are forked from this one: each begins with a copy of all that this one has, and
+/// what it changes there is its own. Ranks reach each other's symmetric heaps and the memory of arrays that tranship
+/// allocates. A rank that dies makes the others fail with its name. Throws an Error with code, rank and message of the
+/// first rank that failed. Call it while this process has one thread: forking others' locks is how forks hang.
+template <class F>
+void launch_processes(const LaunchOptions& options, F&& f) {
+  detail::launch_processes(options, [&f](World& world) { f(world); });
+}
+template <class F>
+void launch_processes(int ranks, F&& f) {
+  launch_processes(LaunchOptions{.ranks = ranks}, f);
+}
+
+/// The variable of the environment by which a process learns that it is a rank: "descriptor rank".
+inline constexpr const char* launch_variable = "TRANSHIP_WORLD";
 
 }  // namespace tranship

@@ -2,11 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
 
 namespace tranship {
+
+/// How a wait compares what it sees with what it wants: seen <comparison> wanted. Numbered as NVSHMEM does.
+enum class Comparison : std::uint8_t { equal, not_equal, greater, less_equal, less, greater_equal };
+
+/// "==", ">=" ...
+const char* symbol_of(Comparison comparison) noexcept;
 
 /// Passed to every wait. The predicate of a wait may update the note that its caller holds, as what it waits for moves
 /// on.
@@ -23,11 +30,20 @@ struct WaitNote {
   Rank raised_by;
   CallSite where;
 
-  /// The flag that is awaited, if it is one: index -1 where there is none.
+  /// The flag that is awaited, if it is one: index -1 where there is none. Of flags in the symmetric heap the index is
+  /// the offset in bytes from the start of the heap.
   Rank flag_rank = -1;
-  int flag_index = -1;
+  std::int64_t flag_index = -1;
+  Comparison comparison = Comparison::greater_equal;
+  /// Whether `wanted` and `seen` are signed.
+  bool is_signed = false;
   std::uint64_t wanted = 0;
   std::uint64_t seen = 0;
 };
+
+/// "barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it)".
+std::string to_string(const WaitNote& note);
+/// "halo.cpp:12".
+std::string short_name(CallSite where);
 
 }  // namespace tranship

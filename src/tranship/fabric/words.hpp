@@ -2,6 +2,7 @@
 // What they count (epochs, claims, credits) is their user's business. World::words makes them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,38 +13,20 @@
 
 namespace tranship {
 
-/// The memory behind Words: count x ranks words, rank by rank, all 0.
-class WordBlock {
- public:
-  WordBlock(int ranks, int count, std::string label)
-      : words_(new RealSync::Word[static_cast<std::size_t>(ranks) * static_cast<std::size_t>(count)]),
-        ranks_(ranks),
-        count_(count),
-        label_(std::move(label)) {}
-
-  RealSync::Word* words() noexcept { return words_.get(); }
-  int ranks() const noexcept { return ranks_; }
-  int count() const noexcept { return count_; }
-  const std::string& label() const noexcept { return label_; }
-
- private:
-  std::unique_ptr<RealSync::Word[]> words_;
-  int ranks_;
-  int count_;
-  std::string label_;
-};
-
 /// One rank's handle. Copies share the words; they are freed when the last handle of the last rank is gone, in any
 /// order and without a meeting. Any thread may use any word.
 class Words {
  public:
   Words() = default;
-  explicit Words(std::shared_ptr<WordBlock> block) : block_(std::move(block)), first_(block_->words()) {}
+  /// Those of rank r begin at first + r * stride; `memory` keeps them.
+  Words(std::shared_ptr<void> memory, RealSync::Word* first, std::ptrdiff_t stride, int ranks, int count,
+        std::string label)
+      : memory_(std::move(memory)), first_(first), stride_(stride), ranks_(ranks), count_(count), label_(std::move(label)) {}
 
   /// Words per rank.
-  int count() const noexcept { return block_ ? block_->count() : 0; }
-  int ranks() const noexcept { return block_ ? block_->ranks() : 0; }
-  const char* label() const noexcept { return block_ ? block_->label().c_str() : ""; }
+  int count() const noexcept { return count_; }
+  int ranks() const noexcept { return ranks_; }
+  const char* label() const noexcept { return label_.c_str(); }
 
   /// Acquire.
   std::uint64_t load(Rank rank, int index) const { return at(rank, index).load_acquire(); }
@@ -59,13 +42,16 @@ class Words {
   /// The word itself, for protocols (claim.hpp). Valid while a handle lives.
   RealSync::Word& at(Rank rank, int index) const {
     TRANSHIP_ASSERT_COSTLY(rank >= 0 && rank < ranks() && index >= 0 && index < count());
-    return first_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(block_->count()) +
-                  static_cast<std::size_t>(index)];
+    return first_[rank * stride_ + index];
   }
 
  private:
-  std::shared_ptr<WordBlock> block_;
+  std::shared_ptr<void> memory_;
   RealSync::Word* first_ = nullptr;
+  std::ptrdiff_t stride_ = 0;
+  int ranks_ = 0;
+  int count_ = 0;
+  std::string label_;
 };
 
 }  // namespace tranship

@@ -3,27 +3,11 @@
 #include <string>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
 namespace {
-
-/// "barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it)"
-std::string described(const WaitNote& note) {
-  std::string text = note.label;
-  if (note.flag_index < 0 && note.raised_by < 0) return text;
-  text += " (";
-  if (note.flag_index >= 0)
-    text += fmt::format("rank {}, flag {} >= {}, sees {}", note.flag_rank, note.flag_index, note.wanted, note.seen);
-  if (note.flag_index >= 0 && note.raised_by >= 0) text += "; ";
-  if (note.raised_by >= 0) text += fmt::format("rank {} should raise it", note.raised_by);
-  return text + ")";
-}
-
-std::string_view file_name(const WaitNote& note) {
-  const std::string_view path = note.where.file;
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: a path without folders is all name
-}
 
 /// Posts a wait for as long as it lasts, also when the predicate throws.
 class Posted {
@@ -64,6 +48,23 @@ std::int64_t default_timeout_ns() {
   return seconds < 9e9 ? static_cast<std::int64_t>(seconds * 1e9) : INT64_MAX;
 }
 
+World::World(Fabric& fabric, std::int64_t timeout_ns)
+    : fabric_(&fabric),
+      timeout_ns_(timeout_ns),
+      team_(*this, fabric, {.first = 0, .stride = 1, .count = fabric.size()}, 0),
+      heap_(*this, fabric),
+      context_(std::make_unique<Context>(*this)) {}
+World::~World() = default;
+
+Team& World::shared_team() {
+  if (!shared_team_) shared_team_.emplace(*this, *fabric_, fabric_->sharing(), 1);
+  return *shared_team_;
+}
+Team& World::node_team() {
+  if (!node_team_) node_team_.emplace(*this, *fabric_, fabric_->on_this_machine(), 2);
+  return *node_team_;
+}
+
 void World::check_peer(Rank peer) const {
   if (peer < 0 || peer >= size())
     throw_error(ErrorCode::invalid_use, "no rank {} in a world of {} (rank {})", peer, size(), rank());
@@ -88,7 +89,20 @@ Words World::words(int count, const char* label, CallSite where) {
   if (count < 1)
     throw_error(ErrorCode::invalid_use, "words '{}': needs at least 1 word per rank, got {} (rank {})", label, count,
                 rank());
-  return fabric_->words(*this, count, label, where);
+  const std::size_t bytes = std::size_t(count) * sizeof(RealSync::Word);
+  std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::words}, where);
+  const HeapPlace& place = heap_.place();
+  auto* first = static_cast<std::byte*>(memory.get()) - std::size_t(rank()) * place.stride_bytes;
+  return Words(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
+               std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label);
+}
+
+std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment,
+                                            std::uint8_t type, CallSite where) {
+  Index bytes = 0;
+  if (count < 0 || __builtin_mul_overflow(count, Index(element_bytes), &bytes))
+    throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes (rank {})", count, element_bytes, rank());
+  return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
 }
 
 void World::check_failed() const {
@@ -125,11 +139,13 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
     if (failed >= 0) check_failed();
     if (left && note.raised_by == raiser)
       raise(ErrorCode::peer_lost, rank(), raiser,
-            fmt::format("rank {} has finished, but rank {} waits for {} (from {}:{})", raiser, rank(), described(note),
-                        file_name(note), note.where.line));
+            fmt::format("rank {} has finished, but rank {} waits for {} (from {})", raiser, rank(), to_string(note),
+                        short_name(note.where)));
     if (late) {
-      std::string message = fmt::format("rank {} waited {:.3g} s for {} (from {}:{})", rank(), posted.waited_seconds(),
-                                        described(note), file_name(note), note.where.line);
+      posted.update(note);
+      std::string message = fmt::format("rank {} waited {:.3g} s for {} (from {})", rank(), posted.waited_seconds(),
+                                        to_string(note), short_name(note.where));
+      if (const std::string circle = board.circle_from(rank()); !circle.empty()) message += "; in a circle: " + circle;
       for (Rank peer = 0; peer < size(); ++peer)
         if (peer != rank()) message += fmt::format("; rank {} {}", peer, board.line(peer));
       raise(ErrorCode::timeout, rank(), note.raised_by, std::move(message));

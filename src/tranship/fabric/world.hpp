@@ -7,15 +7,19 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/deadline.hpp>
+#include <tranship/base/element_type.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/symmetric.hpp>
+#include <tranship/fabric/symmetric_heap.hpp>
+#include <tranship/fabric/team.hpp>
 #include <tranship/fabric/wait_note.hpp>
 #include <tranship/fabric/words.hpp>
 
@@ -25,14 +29,13 @@ namespace tranship {
 /// seconds, or "off" for never (INT64_MAX). Throws `bad_text` for anything else.
 std::int64_t default_timeout_ns();
 
-/// One value per rank, as bytes. Not bool, of which std::vector makes bits.
-template <class T>
-concept Gatherable = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
+class Context;
 
 /// Used by the thread of its rank only. Calls marked collective must be made by all ranks, in the same order.
 class World {
  public:
-  World(Fabric& fabric, std::int64_t timeout_ns) : fabric_(&fabric), timeout_ns_(timeout_ns) {}
+  World(Fabric& fabric, std::int64_t timeout_ns);
+  ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -49,20 +52,56 @@ class World {
   /// wait shows once it has lasted longer than a short spin. Throws `invalid_use` for a rank that is not in this world.
   std::string activity_of(Rank peer) const;
 
-  /// Collective. What any rank wrote before it is seen by every rank after it.
-  void barrier(CallSite where = CallSite::here()) { fabric_->barrier(*this, where); }
+  /// All ranks; those that can load and store each other's memory; those of this machine. These are collective as every
+  /// team is, each by itself.
+  Team& team() noexcept { return team_; }
+  Team& shared_team();
+  Team& node_team();
 
-  /// Collective: `size_bytes` from every rank, in rank order, to `all` of every rank, which has room for all of them.
-  /// For small data of set-ups. Throws `mismatch` on every rank when sizes differ.
+  /// Collective, as Team says.
+  void barrier(CallSite where = CallSite::here()) { team_.barrier(where); }
+  void sync(CallSite where = CallSite::here()) { team_.sync(where); }
   void all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where = CallSite::here()) {
-    fabric_->all_gather(*this, mine, size_bytes, all, where);
+    team_.all_gather(mine, size_bytes, all, where);
   }
   template <Gatherable T>
   std::vector<T> all_gather(const T& mine, CallSite where = CallSite::here()) {
-    std::vector<T> all(static_cast<std::size_t>(size()));
-    all_gather(&mine, sizeof(T), all.data(), where);
-    return all;
+    return team_.all_gather(mine, where);
   }
+  void broadcast(void* data, std::size_t size_bytes, Rank root, CallSite where = CallSite::here()) {
+    team_.broadcast(data, size_bytes, root, where);
+  }
+
+  struct Alignment {
+    std::size_t bytes = 64;
+  };
+  /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, aligned to 64 bytes or more. None
+  /// for a count of 0. Throws `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has
+  /// none; `invalid_use` for a negative count.
+  template <Transferable T>
+  SymmetricArray<T> allocate(Index count, Alignment alignment, CallSite where = CallSite::here()) {
+    std::shared_ptr<void> memory = allocate_bytes(count, sizeof(T), alignment.bytes, std::uint8_t(element_type_of<T>), where);
+    T* local = static_cast<T*>(memory.get());
+    return {Symmetric<T>::at(local, local ? count : 0), std::move(memory)};
+  }
+  template <Transferable T>
+  SymmetricArray<T> allocate(Index count, CallSite where = CallSite::here()) {
+    return allocate<T>(count, Alignment{}, where);
+  }
+  /// Collective: frees at once, after all ranks have come here. Throws `mismatch` when they free different ones.
+  template <class T>
+  void free(SymmetricArray<T> array, CallSite where = CallSite::here()) {
+    heap_.free(team_, std::move(array).take_memory(), where);
+  }
+  HeapUsage heap_usage() const noexcept { return heap_.usage(); }
+  const SymmetricHeap& heap() const noexcept { return heap_; }
+
+  /// The default context, in which put, get, signals and atomics are found (context.hpp).
+  Context& context() noexcept { return *context_; }
+
+  /// Memory of this rank that its peers reach where they reach any; nullptr when there is none. Aligned to 64 bytes, of
+  /// any content, freed when the last copy goes, be it after the world has ended. Not collective.
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) { return fabric_->local_memory(size_bytes); }
 
   /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
   /// when `count` is less than 1. Letting go of them is not collective.
@@ -99,6 +138,19 @@ class World {
   }
 
  private:
+  friend class Context;
+  friend class SharedMeeting;
+  friend class Team;
+
+  std::shared_ptr<void> allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment, std::uint8_t type,
+                                       CallSite where);
+  void idle(int round) noexcept { fabric_->idle(round); }
+  void take_team_slot(int slot) noexcept { team_slots_ |= std::uint64_t(1) << slot; }
+  void release_team_slot(int slot) noexcept { team_slots_ &= ~(std::uint64_t(1) << slot); }
+  std::uint64_t team_slots_taken() const noexcept { return team_slots_ | predefined_slots; }
+  /// Of the world, the ranks that share memory, those of the machine.
+  static constexpr std::uint64_t predefined_slots = 7;
+
   void wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);
   void wait_for_word(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
                      Deadline deadline);
@@ -106,6 +158,12 @@ class World {
 
   Fabric* fabric_;
   std::int64_t timeout_ns_;
+  std::uint64_t team_slots_ = 0;
+  Team team_;
+  std::optional<Team> shared_team_;
+  std::optional<Team> node_team_;
+  SymmetricHeap heap_;
+  std::unique_ptr<Context> context_;
 };
 
 }  // namespace tranship

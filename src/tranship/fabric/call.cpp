@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <tranship/base/element_type.hpp>
+#include <tranship/base/sync.hpp>
+#include <tranship/fabric/call.hpp>
+
+namespace tranship {
+
+const char* name_of(CallKind kind) noexcept {
+  switch (kind) {
+    case CallKind::none:
+      return "none";
+    case CallKind::barrier:
+      return "barrier";
+    case CallKind::sync:
+      return "sync";
+    case CallKind::all_gather:
+      return "all_gather";
+    case CallKind::broadcast:
+      return "broadcast";
+    case CallKind::allocate:
+      return "allocate";
+    case CallKind::release:
+      return "free";
+    case CallKind::words:
+      return "words";
+    case CallKind::split:
+      break;
+  }
+  return "split";
+}
+
+std::uint16_t fingerprint_of(const Call& call) noexcept {
+  // Steps of splitmix64.
+  const auto mix = [](std::uint64_t x) {
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+  };
+  const std::uint64_t kind = static_cast<std::uint64_t>(call.kind) + 256u * call.type + 1;
+  return static_cast<std::uint16_t>(mix(kind + mix(call.size_bytes + mix(call.detail))));
+}
+
+std::string to_string(const Call& call) {
+  std::string text = name_of(call.kind);
+  switch (call.kind) {
+    case CallKind::none:
+    case CallKind::barrier:
+    case CallKind::sync:
+      return text;
+    case CallKind::release:
+      return text + fmt::format(" of block {}", call.detail);
+    case CallKind::split:
+      return text + fmt::format(" {} ({:x})", call.size_bytes, call.detail);
+    case CallKind::all_gather:
+      return text + fmt::format(" of {} bytes", call.size_bytes);
+    case CallKind::broadcast:
+      return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);
+    case CallKind::words:
+      return text + fmt::format(", {} per rank", call.size_bytes / sizeof(RealSync::Word));
+    case CallKind::allocate:
+      break;
+  }
+  return text + fmt::format(" of {} bytes of {}, aligned to {}", call.size_bytes,
+                            name_of(static_cast<ElementType>(call.type)), call.detail);
+}
+
+}  // namespace tranship

@@ -1,0 +1,27 @@
+// Call: what a rank says of a collective call, so that ranks that make different ones learn it instead of hanging.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tranship {
+
+enum class CallKind : std::uint8_t { none, barrier, sync, all_gather, broadcast, allocate, release, words, split };
+
+const char* name_of(CallKind kind) noexcept;
+
+/// What all ranks must say alike. What else they must agree on (an alignment, a root, a label) goes into `detail`.
+struct Call {
+  CallKind kind = CallKind::none;
+  std::uint8_t type = 0;  ///< an ElementType, where it matters
+  std::uint64_t size_bytes = 0;
+  std::uint64_t detail = 0;
+  friend bool operator==(const Call&, const Call&) = default;
+};
+
+/// 16 bits that differ where calls differ, but for one in 65,536.
+std::uint16_t fingerprint_of(const Call& call) noexcept;
+/// "all_gather of 16 bytes".
+std::string to_string(const Call& call);
+
+}  // namespace tranship

@@ -1,0 +1,281 @@
+#include <cstdlib>
+#include <string_view>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/kernels/host_move.hpp>
+
+namespace tranship {
+namespace {
+
+HeapChecks default_checks(HeapChecks wanted) {
+  const char* text = std::getenv("TRANSHIP_HEAP_CHECKS");
+  if (text == nullptr || *text == '\0' || std::string_view(text) == "bounds") return wanted;
+  if (std::string_view(text) == "blocks") return HeapChecks::blocks;
+  throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP_CHECKS is '{}'; it must be bounds or blocks", text);
+}
+
+CopyBlock contiguous(std::size_t count, std::size_t width) {
+  CopyBlock block;
+  block.dims = 1;
+  block.extents[0] = static_cast<long long>(count);
+  block.source_strides[0] = block.target_strides[0] = static_cast<long long>(width);
+  return block;
+}
+
+/// The bytes that one side of a block touches: [first, end) from its base.
+struct Reach {
+  std::int64_t first = 0;
+  std::int64_t end = 0;
+};
+Reach reach_of(const CopyBlock& block, const long long* strides, int width) {
+  Reach reach{.end = width};
+  for (int d = 0; d < block.dims; ++d) {
+    if (block.extents[d] == 0) return {};
+    const std::int64_t span = strides[d] * (block.extents[d] - 1);
+    (span < 0 ? reach.first : reach.end) += span;
+  }
+  return reach;
+}
+
+/// One block between two views of equal elements and extents. Split complex numbers go as two, part by part.
+CopyBlock block_of(const StridedView& target, const StridedView& source, int width, Rank rank, CallSite where) {
+  if (target.type != source.type)
+    throw_error(ErrorCode::mismatch, "elements {} to elements {} (rank {}, {})", name_of(source.type),
+                name_of(target.type), rank, short_name(where));
+  if (!(target.extents == source.extents) || target.strides.size() != target.extents.size() ||
+      source.strides.size() != source.extents.size())
+    throw_error(ErrorCode::mismatch, "extents [{}] with {} strides to extents [{}] with {} (rank {}, {})",
+                to_string(source.extents), source.strides.size(), to_string(target.extents), target.strides.size(),
+                rank, short_name(where));
+  if (target.imaginary || source.imaginary)
+    throw_error(ErrorCode::unsupported, "complex numbers in two planes are put plane by plane (rank {}, {})", rank,
+                short_name(where));
+  CopyBlock block;
+  block.dims = target.dims();
+  for (int d = 0; d < block.dims; ++d) {
+    block.extents[d] = target.extents[d];
+    block.source_strides[d] = checked_multiply(source.strides[d], width);
+    block.target_strides[d] = checked_multiply(target.strides[d], width);
+  }
+  checked_product(target.extents);
+  return block;
+}
+
+/// c256 moves as two elements of 16 bytes side by side.
+CopyBlock split_wide(CopyBlock block, int& width) {
+  if (width != 32) return block;
+  width = 16;
+  const int d = block.dims++;
+  block.extents[d] = 2;
+  block.source_strides[d] = block.target_strides[d] = 16;
+  return block;
+}
+
+void move_block(const CopyBlock& given, int width, const void* source, void* target) {
+  CopyBlock block = given;
+  canonicalise(block, width);
+  move_on_host(block, Move::copy, Arithmetic::none, width, host_way(element_count(block) * width), source, target);
+}
+
+template <class Word>
+Word apply_word(std::byte* at, AtomicOp op, const void* operand, const void* expected) {
+  auto* word = reinterpret_cast<Word*>(at);
+  Word by, before;
+  std::memcpy(&by, operand, sizeof by);
+  std::memcpy(&before, expected, sizeof before);
+  switch (op) {
+    case AtomicOp::set:
+      __atomic_store_n(word, by, __ATOMIC_RELEASE);
+      return by;
+    case AtomicOp::fetch:
+      return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    case AtomicOp::swap:
+      return __atomic_exchange_n(word, by, __ATOMIC_ACQ_REL);
+    case AtomicOp::compare_swap:
+      __atomic_compare_exchange_n(word, &before, by, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+      return before;
+    case AtomicOp::add:
+      return __atomic_fetch_add(word, by, __ATOMIC_ACQ_REL);
+    case AtomicOp::bit_and:
+      return __atomic_fetch_and(word, by, __ATOMIC_ACQ_REL);
+    case AtomicOp::bit_or:
+      return __atomic_fetch_or(word, by, __ATOMIC_ACQ_REL);
+    case AtomicOp::bit_xor:
+      break;
+  }
+  return __atomic_fetch_xor(word, by, __ATOMIC_ACQ_REL);
+}
+
+}  // namespace
+
+void apply_atomic(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before) {
+  auto* to = static_cast<std::byte*>(at);
+  if (width == 4) {
+    const auto was = apply_word<std::uint32_t>(to, op, operand, expected);
+    if (before) std::memcpy(before, &was, 4);
+  } else {
+    const auto was = apply_word<std::uint64_t>(to, op, operand, expected);
+    if (before) std::memcpy(before, &was, 8);
+  }
+}
+
+Context::Context(World& world, const ContextOptions& options)
+    : world_(&world),
+      first_(world.heap().place().first),
+      stride_(world.heap().place().stride_bytes),
+      own_(reinterpret_cast<std::uintptr_t>(at_peer(0, world.rank()))),
+      direct_bytes_(0),
+      size_(world.size()),
+      rank_(world.rank()),
+      spin_rounds_(world.fabric_->spin_rounds()),
+      sizes_(options.sizes),
+      checks_(default_checks(options.checks)),
+      heap_bytes_(world.heap().place().size_bytes),
+      transport_(world.fabric_->transport()) {
+  if (world.heap().place().direct && checks_ == HeapChecks::bounds) direct_bytes_ = heap_bytes_;
+}
+
+Context::~Context() {
+  try {
+    quiet();
+  } catch (...) {  // its ranks have failed, and say so themselves
+  }
+}
+
+void Context::copy_many(void* to, const void* from, std::size_t bytes) noexcept {
+  // From here on the kernels' own rows are faster than the C library's copy (docs/copying.md).
+  constexpr std::size_t rows_from = 2048;
+  if (bytes < rows_from) return void(std::memcpy(to, from, bytes));
+  const HostWay way = host_way(static_cast<long long>(bytes));
+  row_copy(static_cast<long long>(bytes), way)(Rows{.row_bytes = static_cast<long long>(bytes)}, from, to);
+  order_stores(way);
+}
+
+void Context::check_peer(Rank peer, CallSite where) const {
+  if (peer < 0 || peer >= size_)
+    throw_error(ErrorCode::invalid_use, "no rank {} in a world of {} (rank {}, {})", peer, size_, rank_,
+                short_name(where));
+}
+
+std::size_t Context::checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
+                                    CallSite where) const {
+  if (first == end) return 0;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(local) + std::uintptr_t(first) - own_;
+  const auto bytes = static_cast<std::size_t>(end - first);
+  if (bytes > heap_bytes_ || begin > heap_bytes_ - bytes) {
+    for (Rank other = 0; other < size_; ++other)
+      if (other != rank_ && reinterpret_cast<std::uintptr_t>(local) -
+                                    reinterpret_cast<std::uintptr_t>(at_peer(0, other)) < heap_bytes_)
+        throw_error(ErrorCode::invalid_use,
+                    "{} lies in the heap of rank {}: a symmetric object is named by this rank's own address (rank {}, {})",
+                    what, other, rank_, short_name(where));
+    throw_error(ErrorCode::invalid_use, "{} of {} bytes does not lie in the symmetric heap of {} bytes (rank {}, {})",
+                what, bytes, heap_bytes_, rank_, short_name(where));
+  }
+  if (checks_ == HeapChecks::blocks && !world_->heap().is_allocated(begin, bytes))
+    throw_error(ErrorCode::invalid_use,
+                "{}: bytes [{}, {}) of the symmetric heap do not lie in one block that is allocated (rank {}, {})", what,
+                begin, begin + bytes, rank_, short_name(where));
+  return begin - std::uintptr_t(first);
+}
+
+void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,
+                          Rank peer, CallSite where) {
+  int width = static_cast<int>(run.width);
+  // Elements that the kernels have no width for go as bytes.
+  if (!std::has_single_bit(run.width) || run.width > 16) {
+    run.count *= run.width;
+    width = 1;
+  }
+  put_block(target, contiguous(run.count, std::size_t(width)), width, source, signal, completion, peer, where);
+}
+
+void Context::put_view(const StridedView& target, const StridedView& source, const SignalAt* signal,
+                       Completion completion, Rank peer, CallSite where) {
+  int width = size_bytes(target.type);
+  const CopyBlock block = split_wide(block_of(target, source, width, rank_, where), width);
+  put_block(target.data, block, width, source.data, signal, completion, peer, where);
+}
+
+void Context::put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
+                        Completion completion, Rank peer, CallSite where) {
+  check_peer(peer, where);
+  const Reach reach = reach_of(block, block.target_strides, width);
+  const std::size_t offset = checked_offset("the target of a put", target, reach.first, reach.end, where);
+  const std::size_t signal_offset =
+      signal ? checked_offset("a signal", signal->local, 0, sizeof(std::uint64_t), where) : 0;
+  if (transport_) {
+    const Transport::Signal sent =
+        signal ? Transport::Signal{signal_offset, signal->value, signal->op} : Transport::Signal{};
+    return transport_->put({peer, offset}, block, width, source, signal ? &sent : nullptr, completion, where);
+  }
+  if (reach.first != reach.end) move_block(block, width, source, at_peer(offset, peer));
+  if (signal) raise(at_peer(signal_offset, peer), signal->value, signal->op);
+}
+
+void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer,
+                          CallSite where) {
+  check_peer(peer, where);
+  const std::size_t offset = checked_offset("the source of a get", source, 0, std::int64_t(run.bytes), where);
+  if (transport_)
+    transport_->get(target, contiguous(run.bytes, 1), 1, {peer, offset}, completion, where);
+  else if (run.bytes > 0)
+    copy(target, at_peer(offset, peer), run.bytes);
+}
+
+void Context::get_view(const StridedView& target, const StridedView& source, Completion completion, Rank peer,
+                       CallSite where) {
+  int width = size_bytes(target.type);
+  const CopyBlock block = split_wide(block_of(target, source, width, rank_, where), width);
+  check_peer(peer, where);
+  const Reach reach = reach_of(block, block.source_strides, width);
+  const std::size_t offset = checked_offset("the source of a get", source.data, reach.first, reach.end, where);
+  if (transport_)
+    transport_->get(target.data, block, width, {peer, offset}, completion, where);
+  else if (reach.first != reach.end)
+    move_block(block, width, at_peer(offset, peer), target.data);
+}
+
+void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {
+  put_block(nullptr, contiguous(0, 1), 1, nullptr, &signal, Completion::blocking, peer, where);
+}
+
+void Context::atomic_checked(void* at, std::size_t width, AtomicOp op, const void* operand, const void* expected,
+                             void* before, Completion completion, Rank peer, CallSite where) {
+  check_peer(peer, where);
+  const std::size_t offset = checked_offset("an atomic variable", at, 0, std::int64_t(width), where);
+  if (!transport_)
+    return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
+  std::uint64_t by = 0, compare = 0;
+  std::memcpy(&by, operand, width);
+  std::memcpy(&compare, expected, width);
+  transport_->atomic({peer, offset}, static_cast<int>(width), op, by, compare, before, completion, where);
+}
+
+void* Context::peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const {
+  check_peer(peer, where);
+  const std::size_t offset = checked_offset("a peer's array", local, 0, std::int64_t(bytes), where);
+  if (peer != rank_ && (!world_->heap().place().direct || world_->peer_kind(peer) != PeerKind::reachable))
+    throw_error(ErrorCode::unsupported, "rank {} cannot load and store the memory of rank {}: it is {} ({})", rank_,
+                peer, world_->peer_kind(peer) == PeerKind::messaged ? "messaged" : "simulated", short_name(where));
+  return bytes > 0 ? at_peer(offset, peer) : nullptr;
+}
+
+void Context::refuse_sizes(Index target, Index source, CallSite where) const {
+  throw_error(ErrorCode::invalid_use, "{} elements to {}, where sizes must be equal (rank {}, {})", source, target,
+              rank_, short_name(where));
+}
+void Context::refuse_room(std::size_t room, Index needed, CallSite where) const {
+  throw_error(ErrorCode::invalid_use, "room for {} places of {} variables (rank {}, {})", room, needed, rank_,
+              short_name(where));
+}
+
+void Context::fence_transport(CallSite where) {
+  transport_->fence(where);
+}
+void Context::quiet_transport(CallSite where) {
+  transport_->quiet(where);
+}
+
+}  // namespace tranship

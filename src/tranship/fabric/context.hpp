@@ -1,0 +1,586 @@
+// Context: one-sided transfers. A rank puts into, gets from and updates the symmetric heaps of its peers, who need not
+// do anything; signals, waits and barriers tell them what has come.
+//
+// What completes when (as OpenSHMEM and NVSHMEM define it):
+// - put, p and put_signal return when the source may be used again. At the peer the data is there only after a quiet
+//   or a barrier, or when a signal that was put with it has been seen.
+// - get, g and atomics that fetch return with the value.
+// - Forms with _nbi ("non-blocking, implicit") may return before; until the next quiet the source of a put must not be
+//   written, and the target of a get or a fetched value not be used.
+// - fence() orders: what was put, or updated without fetching, to one peer before it is there before what is put or
+//   updated there after it. It does not order gets, and completes nothing.
+// - quiet() completes all of this context: puts are at their peers, for all to see; gets and values are here.
+// - put_signal orders its own data before its own signal and nothing else. A transfer of nothing still signals.
+// Where peers are reachable, all calls complete when they return, _nbi or not; a program that relies on that is wrong
+// and fails on the simulated fabric.
+//
+// When target and source differ in size, the smaller size is moved, as NVSHMEM does it; SizeRule::equal refuses that.
+// Misuse (a rank outside the world, memory outside the symmetric heap) throws `invalid_use` before anything happens.
+// Contexts are used by the thread of their rank. Atomics and signals of one variable are atomic with each other only.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/base/strided_view.hpp>
+#include <tranship/base/sync.hpp>
+#include <tranship/fabric/symmetric.hpp>
+#include <tranship/fabric/team.hpp>
+#include <tranship/fabric/transport.hpp>
+#include <tranship/fabric/wait_note.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+enum class SizeRule : std::uint8_t {
+  smaller_wins,  ///< target and source may differ in size
+  equal,         ///< they may not
+};
+
+enum class HeapChecks : std::uint8_t {
+  bounds,  ///< that what is moved lies in the symmetric heap: always
+  blocks,  ///< that it lies in one block that has not been freed; some 50 ns a call
+};
+
+struct ContextOptions {
+  SizeRule sizes = SizeRule::smaller_wins;
+  /// `blocks` also where the environment variable TRANSHIP_CHECKS has the word "symmetric".
+  HeapChecks checks = HeapChecks::bounds;
+};
+
+template <class T>
+concept SignalWord = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, std::int64_t>;
+/// What is fetched, set and swapped: 4 or 8 bytes.
+template <class T>
+concept AtomicElement = std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+template <class T>
+concept AtomicInteger = std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+/// What one can wait for.
+template <class T>
+concept Waitable = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+template <class T>
+constexpr bool holds(T seen, Comparison comparison, T wanted) noexcept {
+  switch (comparison) {
+    case Comparison::equal:
+      return seen == wanted;
+    case Comparison::not_equal:
+      return seen != wanted;
+    case Comparison::greater:
+      return seen > wanted;
+    case Comparison::less_equal:
+      return seen <= wanted;
+    case Comparison::less:
+      return seen < wanted;
+    case Comparison::greater_equal:
+      break;
+  }
+  return seen >= wanted;
+}
+
+class Context {
+ public:
+  explicit Context(World& world, const ContextOptions& options = {});
+  ~Context();  ///< completes what is under way, as quiet() does; not collective
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  World& world() const noexcept { return *world_; }
+
+  // One element.
+
+  /// Puts `value` into the first element of `target` at `peer`.
+  template <Transferable T>
+  void p(Symmetric<T> target, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
+    if (std::byte* to = direct(target.local(), sizeof(T), peer)) [[likely]]
+      store(to, value);
+    else
+      put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1}, nullptr, Completion::blocking, peer, where);
+  }
+  /// The first element of `source` at `peer`.
+  template <Transferable T>
+  std::remove_const_t<T> g(Symmetric<T> source, Rank peer, CallSite where = CallSite::here()) {
+    std::remove_const_t<T> value;
+    if (const std::byte* from = direct(source.local(), sizeof(T), peer)) [[likely]]
+      load(from, value);
+    else
+      get_checked(&value, source.local(), {sizeof(T), sizeof(T), 1}, Completion::blocking, peer, where);
+    return value;
+  }
+
+  // Contiguous elements.
+
+  template <Transferable T>
+  void put(Symmetric<T> target, std::span<const std::type_identity_t<T>> source, Rank peer,
+           CallSite where = CallSite::here()) {
+    put_span(target, source, Completion::blocking, peer, where);
+  }
+  template <Transferable T>
+  void put_nbi(Symmetric<T> target, std::span<const std::type_identity_t<T>> source, Rank peer,
+               CallSite where = CallSite::here()) {
+    put_span(target, source, Completion::nonblocking, peer, where);
+  }
+  template <Transferable T>
+  void get(std::span<std::remove_const_t<T>> target, Symmetric<T> source, Rank peer,
+           CallSite where = CallSite::here()) {
+    get_span(target, source, Completion::blocking, peer, where);
+  }
+  template <Transferable T>
+  void get_nbi(std::span<std::remove_const_t<T>> target, Symmetric<T> source, Rank peer,
+               CallSite where = CallSite::here()) {
+    get_span(target, source, Completion::nonblocking, peer, where);
+  }
+
+  // Boxes. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. One of them is in
+  // the symmetric heap, given by its local address. Throws `mismatch` when element types or extents differ.
+
+  void put(const StridedView& target, const StridedView& source, Rank peer, CallSite where = CallSite::here()) {
+    put_view(target, source, nullptr, Completion::blocking, peer, where);
+  }
+  void put_nbi(const StridedView& target, const StridedView& source, Rank peer, CallSite where = CallSite::here()) {
+    put_view(target, source, nullptr, Completion::nonblocking, peer, where);
+  }
+  void get(const StridedView& target, const StridedView& source, Rank peer, CallSite where = CallSite::here()) {
+    get_view(target, source, Completion::blocking, peer, where);
+  }
+  void get_nbi(const StridedView& target, const StridedView& source, Rank peer, CallSite where = CallSite::here()) {
+    get_view(target, source, Completion::nonblocking, peer, where);
+  }
+
+  // Signals: 64 bits at the peer, set or added to atomically, after the data that was put with them.
+
+  template <Transferable T, SignalWord S>
+  void put_signal(Symmetric<T> target, std::span<const std::type_identity_t<T>> source, Symmetric<S> signal,
+                  std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
+    put_signal_span(target, source, signal, value, op, Completion::blocking, peer, where);
+  }
+  template <Transferable T, SignalWord S>
+  void put_signal_nbi(Symmetric<T> target, std::span<const std::type_identity_t<T>> source, Symmetric<S> signal,
+                      std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
+    put_signal_span(target, source, signal, value, op, Completion::nonblocking, peer, where);
+  }
+  template <SignalWord S>
+  void put_signal(const StridedView& target, const StridedView& source, Symmetric<S> signal,
+                  std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
+    const SignalAt at{signal.local(), std::uint64_t(value), op};
+    put_view(target, source, &at, Completion::blocking, peer, where);
+  }
+  /// The signal alone. Ordered after nothing: a fence before it orders it.
+  template <SignalWord S>
+  void signal(Symmetric<S> signal, std::type_identity_t<S> value, SignalOp op, Rank peer,
+              CallSite where = CallSite::here()) {
+    if (std::byte* to = direct(signal.local(), sizeof(S), peer)) [[likely]]
+      raise(to, std::uint64_t(value), op);
+    else
+      signal_checked({signal.local(), std::uint64_t(value), op}, peer, where);
+  }
+  /// This rank's signal. Acquire: what was put with what is seen is there.
+  template <SignalWord S>
+  S signal_fetch(Symmetric<S> signal) const {
+    return load_here(signal.local());
+  }
+  /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
+  /// be said: if that rank ends before, the wait fails at once. Throws as World::wait_until.
+  template <SignalWord S>
+  S signal_wait(Symmetric<S> signal, Comparison comparison, std::type_identity_t<S> value,
+                Rank raised_by = WaitNote::anyone, CallSite where = CallSite::here()) {
+    return wait(signal.local(), comparison, value, "signal_wait", raised_by, where);
+  }
+
+  // Waits for what is put here. Acquire, as signal_wait.
+
+  template <Waitable T>
+  T wait_until(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value,
+               Rank raised_by = WaitNote::anyone, CallSite where = CallSite::here()) {
+    return wait(variable.local(), comparison, value, "wait_until", raised_by, where);
+  }
+  template <Waitable T>
+  bool test(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value) const {
+    return holds<T>(load_here(variable.local()), comparison, value);
+  }
+  /// Of several: `skip[i]`, where there is one, leaves variable i out. All of none have come; any of none is -1.
+  template <Waitable T>
+  void wait_until_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
+                      std::span<const int> skip = {}, CallSite where = CallSite::here()) {
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i)) wait(variables.local() + i, comparison, value, "wait_until_all", WaitNote::anyone, where);
+  }
+  template <Waitable T>
+  Index wait_until_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
+                       std::span<const int> skip = {}, CallSite where = CallSite::here()) {
+    if (!any_left(variables.size(), skip)) return -1;
+    Index found = -1;
+    WaitNote note = note_of(variables.local(), comparison, value, "wait_until_any", WaitNote::anyone, where);
+    world_->wait_until([&] { return (found = test_any(variables, comparison, value, skip)) >= 0; }, note);
+    return found;
+  }
+  /// Waits for at least one and puts the places of all that have come into `found`, which has room for all. Returns how
+  /// many; 0 only of none.
+  template <Waitable T>
+  Index wait_until_some(Symmetric<T> variables, std::span<Index> found, Comparison comparison,
+                        std::type_identity_t<T> value, std::span<const int> skip = {},
+                        CallSite where = CallSite::here()) {
+    if (wait_until_any(variables, comparison, value, skip, where) < 0) return 0;
+    return test_some(variables, found, comparison, value, skip, where);
+  }
+  template <Waitable T>
+  bool test_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
+                std::span<const int> skip = {}) const {
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i) && !holds<T>(load_here(variables.local() + i), comparison, value)) return false;
+    return true;
+  }
+  template <Waitable T>
+  Index test_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
+                 std::span<const int> skip = {}) const {
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value)) return i;
+    return -1;
+  }
+  template <Waitable T>
+  Index test_some(Symmetric<T> variables, std::span<Index> found, Comparison comparison, std::type_identity_t<T> value,
+                  std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
+    if (Index(found.size()) < variables.size()) refuse_room(found.size(), variables.size(), where);
+    Index count = 0;
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value))
+        found[std::size_t(count++)] = i;
+    return count;
+  }
+
+  // Atomics on the first element of `at` at `peer`. Those that return a value fetch: they return what was there before.
+
+  template <AtomicElement T>
+  T fetch(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
+    return atomic<AtomicOp::fetch>(at, T{}, T{}, peer, where);
+  }
+  template <AtomicElement T>
+  void set(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
+    update<AtomicOp::set>(at, value, peer, where);
+  }
+  template <AtomicElement T>
+  T swap(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
+    return atomic<AtomicOp::swap>(at, value, T{}, peer, where);
+  }
+  /// Becomes `desired` where it was `expected`.
+  template <AtomicInteger T>
+  T compare_swap(Symmetric<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired, Rank peer,
+                 CallSite where = CallSite::here()) {
+    return atomic<AtomicOp::compare_swap>(at, desired, expected, peer, where);
+  }
+  template <AtomicInteger T>
+  T fetch_inc(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
+    return atomic<AtomicOp::add>(at, T{1}, T{}, peer, where);
+  }
+  template <AtomicInteger T>
+  void inc(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
+    update<AtomicOp::add>(at, T{1}, peer, where);
+  }
+#define TRANSHIP_ATOMIC(name, op)                                                                                   \
+  template <AtomicInteger T>                                                                                        \
+  T fetch_##name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {    \
+    return atomic<AtomicOp::op>(at, value, T{}, peer, where);                                                       \
+  }                                                                                                                 \
+  template <AtomicInteger T>                                                                                        \
+  void name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {         \
+    update<AtomicOp::op>(at, value, peer, where);                                                                   \
+  }                                                                                                                 \
+  template <AtomicInteger T>                                                                                        \
+  void fetch_##name##_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> value, Rank peer,                     \
+                          CallSite where = CallSite::here()) {                                                      \
+    atomic_nbi<AtomicOp::op>(before, at, value, T{}, peer, where);                                                  \
+  }
+  TRANSHIP_ATOMIC(add, add)
+  TRANSHIP_ATOMIC(bit_and, bit_and)
+  TRANSHIP_ATOMIC(bit_or, bit_or)
+  TRANSHIP_ATOMIC(bit_xor, bit_xor)
+#undef TRANSHIP_ATOMIC
+  template <AtomicElement T>
+  void fetch_nbi(T& before, Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
+    atomic_nbi<AtomicOp::fetch>(before, at, T{}, T{}, peer, where);
+  }
+  template <AtomicElement T>
+  void swap_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> value, Rank peer,
+                CallSite where = CallSite::here()) {
+    atomic_nbi<AtomicOp::swap>(before, at, value, T{}, peer, where);
+  }
+  template <AtomicInteger T>
+  void compare_swap_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> expected, std::type_identity_t<T> desired,
+                        Rank peer, CallSite where = CallSite::here()) {
+    atomic_nbi<AtomicOp::compare_swap>(before, at, desired, expected, peer, where);
+  }
+  template <AtomicInteger T>
+  void fetch_inc_nbi(T& before, Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
+    atomic_nbi<AtomicOp::add>(before, at, T{1}, T{}, peer, where);
+  }
+
+  // Order.
+
+  void fence(CallSite where = CallSite::here()) {
+    if (transport_) [[unlikely]]
+      return fence_transport(where);
+    release_fence();
+  }
+  void quiet(CallSite where = CallSite::here()) {
+    if (transport_) [[unlikely]]
+      return quiet_transport(where);
+    full_fence();
+  }
+
+  // Memory of peers, to load and store.
+
+  /// The elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
+  template <Transferable T>
+  std::span<T> peer_array(Symmetric<T> array, Rank peer, CallSite where = CallSite::here()) const {
+    return {static_cast<T*>(peer_address(array.local(), std::size_t(array.size_bytes()), peer, where)),
+            std::size_t(array.size())};
+  }
+
+ private:
+  /// `rows` rows of elements of `width` bytes: what a span is.
+  struct Run {
+    std::size_t bytes = 0;
+    std::size_t width = 1;
+    std::size_t count = 0;
+  };
+  struct SignalAt {
+    void* local = nullptr;
+    std::uint64_t value = 0;
+    SignalOp op = SignalOp::set;
+  };
+  template <std::size_t bytes>
+  using Bits = std::conditional_t<
+      bytes == 1, std::uint8_t,
+      std::conditional_t<bytes == 2, std::uint16_t, std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
+  template <class T>
+  static constexpr bool is_word = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8;
+
+  /// Where `local` is at `peer` in this rank's addresses; nullptr unless a direct transfer of so many bytes is allowed.
+  std::byte* direct(const void* local, std::size_t bytes, Rank peer) const noexcept {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(local) - own_;
+    if (bytes > direct_bytes_ || offset > direct_bytes_ - bytes || unsigned(peer) >= unsigned(size_)) [[unlikely]]
+      return nullptr;
+    return first_ + std::size_t(peer) * stride_ + offset;
+  }
+
+  // Release and acquire, which cost nothing here on x86, so that whoever waits for an element sees what came before it.
+  template <class T>
+  static void store(std::byte* to, const T& value) noexcept {
+    if constexpr (is_word<T>)
+      if (is_aligned<T>(to))
+        return __atomic_store_n(reinterpret_cast<Bits<sizeof(T)>*>(to), std::bit_cast<Bits<sizeof(T)>>(value),
+                                __ATOMIC_RELEASE);
+    std::memcpy(to, &value, sizeof value);
+  }
+  template <class T>
+  static void load(const std::byte* from, T& value) noexcept {
+    if constexpr (is_word<T>)
+      if (is_aligned<T>(from)) {
+        value = std::bit_cast<T>(__atomic_load_n(reinterpret_cast<const Bits<sizeof(T)>*>(from), __ATOMIC_ACQUIRE));
+        return;
+      }
+    std::memcpy(&value, from, sizeof value);
+  }
+  template <class T>
+  static bool is_aligned(const std::byte* at) noexcept {
+    return alignof(T) == sizeof(T) || reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
+  }
+  template <class T>
+  static T load_here(const T* at) noexcept {
+    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+  }
+  static void raise(std::byte* at, std::uint64_t value, SignalOp op) noexcept {
+    auto* word = reinterpret_cast<std::uint64_t*>(at);
+    if (op == SignalOp::set)
+      __atomic_store_n(word, value, __ATOMIC_RELEASE);
+    else
+      __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
+  }
+
+  /// Few bytes in few instructions; the rest by copy_many.
+  static void copy(void* to, const void* from, std::size_t bytes) noexcept {
+    const auto some = [&]<class Word>(Word) {  // the first and the last of them, which may overlap
+      Word first, last;
+      std::memcpy(&first, from, sizeof first);
+      std::memcpy(&last, static_cast<const std::byte*>(from) + bytes - sizeof last, sizeof last);
+      std::memcpy(to, &first, sizeof first);
+      std::memcpy(static_cast<std::byte*>(to) + bytes - sizeof last, &last, sizeof last);
+    };
+    struct Pair {
+      std::uint64_t words[2];
+    };
+    struct Four {
+      std::uint64_t words[4];
+    };
+    if (bytes == 8) return void(std::memcpy(to, from, 8));
+    if (bytes > 64) return copy_many(to, from, bytes);
+    if (bytes >= 32) return some(Four{});
+    if (bytes >= 16) return some(Pair{});
+    if (bytes > 8) return some(std::uint64_t{});
+    if (bytes >= 4) return some(std::uint32_t{});
+    if (bytes >= 2) return some(std::uint16_t{});
+    if (bytes == 1) std::memcpy(to, from, 1);
+  }
+  static void copy_many(void* to, const void* from, std::size_t bytes) noexcept;
+
+  template <class T>
+  Run smaller(Index target, std::size_t source, CallSite where) const {
+    if (target != Index(source) && sizes_ == SizeRule::equal) [[unlikely]]
+      refuse_sizes(target, Index(source), where);
+    const std::size_t count = std::min(std::size_t(target), source);
+    return {count * sizeof(T), sizeof(T), count};
+  }
+  template <class T>
+  void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
+    const Run run = smaller<T>(target.size(), source.size(), where);
+    if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
+      copy(to, source.data(), run.bytes);
+    else
+      put_checked(target.local(), source.data(), run, nullptr, completion, peer, where);
+  }
+  template <class T>
+  void get_span(std::span<std::remove_const_t<T>> target, Symmetric<T> source, Completion completion, Rank peer,
+                CallSite where) {
+    const Run run = smaller<T>(Index(target.size()), std::size_t(source.size()), where);
+    if (const std::byte* from = direct(source.local(), run.bytes, peer)) [[likely]]
+      copy(target.data(), from, run.bytes);
+    else
+      get_checked(target.data(), source.local(), run, completion, peer, where);
+  }
+  template <class T, class S>
+  void put_signal_span(Symmetric<T> target, std::span<const T> source, Symmetric<S> signal, S value, SignalOp op,
+                       Completion completion, Rank peer, CallSite where) {
+    const Run run = smaller<T>(target.size(), source.size(), where);
+    std::byte* to = direct(target.local(), run.bytes, peer);
+    std::byte* word = direct(signal.local(), sizeof(S), peer);
+    if (to && word && signal.size() > 0) [[likely]] {
+      copy(to, source.data(), run.bytes);
+      raise(word, std::uint64_t(value), op);
+    } else {
+      const SignalAt at{signal.local(), std::uint64_t(value), op};
+      put_checked(target.local(), source.data(), run, &at, completion, peer, where);
+    }
+  }
+
+  template <AtomicOp op, class T>
+  static T apply(std::byte* at, T operand, T expected) noexcept {
+    using Word = Bits<sizeof(T)>;
+    auto* word = reinterpret_cast<Word*>(at);
+    const Word by = std::bit_cast<Word>(operand);
+    Word before = std::bit_cast<Word>(expected);
+    if constexpr (op == AtomicOp::fetch) before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
+    if constexpr (op == AtomicOp::set) __atomic_store_n(word, by, __ATOMIC_RELEASE);
+    if constexpr (op == AtomicOp::swap) before = __atomic_exchange_n(word, by, __ATOMIC_ACQ_REL);
+    if constexpr (op == AtomicOp::compare_swap)
+      __atomic_compare_exchange_n(word, &before, by, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    if constexpr (op == AtomicOp::add) before = __atomic_fetch_add(word, by, __ATOMIC_ACQ_REL);
+    if constexpr (op == AtomicOp::bit_and) before = __atomic_fetch_and(word, by, __ATOMIC_ACQ_REL);
+    if constexpr (op == AtomicOp::bit_or) before = __atomic_fetch_or(word, by, __ATOMIC_ACQ_REL);
+    if constexpr (op == AtomicOp::bit_xor) before = __atomic_fetch_xor(word, by, __ATOMIC_ACQ_REL);
+    return std::bit_cast<T>(before);
+  }
+  template <AtomicOp op, class T>
+  T atomic(Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
+    if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
+      return apply<op>(word, operand, expected);
+    T before{};
+    atomic_checked(at.local(), sizeof(T), op, &operand, &expected, &before, Completion::blocking, peer, where);
+    return before;
+  }
+  template <AtomicOp op, class T>
+  void update(Symmetric<T> at, T operand, Rank peer, CallSite where) {
+    if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
+      apply<op>(word, operand, T{});
+    else
+      atomic_checked(at.local(), sizeof(T), op, &operand, &operand, nullptr, Completion::blocking, peer, where);
+  }
+  template <AtomicOp op, class T>
+  void atomic_nbi(T& before, Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
+    if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
+      before = apply<op>(word, operand, expected);
+    else
+      atomic_checked(at.local(), sizeof(T), op, &operand, &expected, &before, Completion::nonblocking, peer, where);
+  }
+
+  template <class T>
+  WaitNote note_of(const T* variable, Comparison comparison, T wanted, const char* label, Rank raised_by,
+                   CallSite where) const {
+    WaitNote note(label, raised_by, where);
+    note.flag_rank = rank_;
+    note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(variable) - own_);
+    note.comparison = comparison;
+    note.is_signed = std::is_signed_v<T>;
+    note.wanted = static_cast<std::uint64_t>(std::int64_t(wanted));
+    return note;
+  }
+  template <class T>
+  T wait(const T* variable, Comparison comparison, T wanted, const char* label, Rank raised_by, CallSite where) {
+    T seen = load_here(variable);
+    // In a loop of its own: the signal of a rank that runs on another core comes within it.
+    for (int round = 0; round < spin_rounds_ && !holds(seen, comparison, wanted); ++round) seen = load_here(variable);
+    if (holds(seen, comparison, wanted)) [[likely]]
+      return seen;
+    WaitNote note = note_of(variable, comparison, wanted, label, raised_by, where);
+    world_->wait_until(
+        [&] {
+          seen = load_here(variable);
+          note.seen = static_cast<std::uint64_t>(std::int64_t(seen));
+          return holds(seen, comparison, wanted);
+        },
+        note);
+    return seen;
+  }
+  static bool skipped(std::span<const int> skip, Index i) noexcept {
+    return std::size_t(i) < skip.size() && skip[std::size_t(i)] != 0;
+  }
+  static bool any_left(Index count, std::span<const int> skip) noexcept {
+    for (Index i = 0; i < count; ++i)
+      if (!skipped(skip, i)) return true;
+    return false;
+  }
+
+  void put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion, Rank peer,
+                   CallSite where);
+  void get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where);
+  void put_view(const StridedView& target, const StridedView& source, const SignalAt* signal, Completion completion,
+                Rank peer, CallSite where);
+  void get_view(const StridedView& target, const StridedView& source, Completion completion, Rank peer, CallSite where);
+  void put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
+                 Completion completion, Rank peer, CallSite where);
+  void signal_checked(const SignalAt& signal, Rank peer, CallSite where);
+  void atomic_checked(void* at, std::size_t width, AtomicOp op, const void* operand, const void* expected, void* before,
+                      Completion completion, Rank peer, CallSite where);
+  void* peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const;
+  /// The offset in the heap of [local + first, local + end). Throws `invalid_use` where that is not allowed.
+  std::size_t checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
+                             CallSite where) const;
+  void check_peer(Rank peer, CallSite where) const;
+  std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
+    return first_ + std::size_t(peer) * stride_ + offset;
+  }
+  [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
+  [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
+  void fence_transport(CallSite where);
+  void quiet_transport(CallSite where);
+
+  World* world_;
+  std::byte* first_;  // the heap of rank 0
+  std::size_t stride_;
+  std::uintptr_t own_;
+  std::size_t direct_bytes_;  // of a heap; 0 where each call is to be looked at
+  int size_;
+  Rank rank_;
+  int spin_rounds_;
+  SizeRule sizes_;
+  HeapChecks checks_;
+  std::size_t heap_bytes_;
+  std::unique_ptr<Transport> transport_;
+};
+
+}  // namespace tranship

@@ -1,0 +1,24 @@
+// Members: which ranks of the world make a team. Teams are split by steps, so their members are an arithmetic sequence.
+#pragma once
+
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// Member i is rank first + i * stride of the world.
+struct Members {
+  Rank first = 0;
+  int stride = 1;
+  int count = 1;
+
+  Rank rank_of(int member) const noexcept { return first + member * stride; }
+  /// -1 for a rank that is not in the team.
+  int member_of(Rank rank) const noexcept {
+    const int distance = rank - first;
+    const int member = distance / stride;
+    return distance % stride == 0 && member >= 0 && member < count ? member : -1;
+  }
+  friend bool operator==(const Members&, const Members&) = default;
+};
+
+}  // namespace tranship

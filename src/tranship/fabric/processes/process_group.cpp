@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/processes/process_group.hpp>
+
+namespace tranship {
+
+ProcessGroup::ProcessGroup(std::shared_ptr<SharedWorld> shared) : shared_(std::move(shared)) {}
+
+ProcessGroup::~ProcessGroup() {
+  kill_all();
+  for (Process& process : processes_)
+    if (process.descriptor >= 0) {
+      waitpid(process.pid, nullptr, 0);
+      close(process.descriptor);
+    }
+}
+
+void ProcessGroup::start(FunctionRef<int(Rank)> body) {
+  const auto rank = static_cast<Rank>(processes_.size());
+  // What is buffered would be written by both.
+  std::fflush(nullptr);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(1);
+    const int code = body(rank);
+    std::fflush(nullptr);
+    _exit(code);
+  }
+  const int descriptor = pid > 0 ? static_cast<int>(syscall(SYS_pidfd_open, pid, 0)) : -1;
+  if (descriptor < 0) {
+    const int refused = errno;
+    if (pid > 0) {
+      kill(pid, SIGKILL);
+      waitpid(pid, nullptr, 0);
+    }
+    Error error = make_error(ErrorCode::no_memory, "cannot start the process of rank {} of {}: {}", rank,
+                             shared_->shape().ranks, std::strerror(refused));
+    shared_->board().post_failed(rank, error.code(), error.message());
+    throw error;
+  }
+  processes_.push_back({.pid = pid, .descriptor = descriptor});
+}
+
+std::vector<int> ProcessGroup::wait(std::int64_t grace_ns) {
+  Deadline deadline = Deadline::never();
+  bool failed = false;
+  for (;;) {
+    std::vector<pollfd> polled;
+    std::vector<Rank> ranks;
+    for (std::size_t i = 0; i < processes_.size(); ++i)
+      if (processes_[i].descriptor >= 0) {
+        polled.push_back({.fd = processes_[i].descriptor, .events = POLLIN});
+        ranks.push_back(static_cast<Rank>(i));
+      }
+    if (polled.empty()) break;
+    const std::int64_t left_ms = deadline.remaining_ns() / 1'000'000 + 1;
+    const int timeout_ms = failed ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
+    if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR)
+      throw_error(ErrorCode::io, "cannot wait for {} processes: {}", polled.size(), std::strerror(errno));
+    for (std::size_t i = 0; i < polled.size(); ++i)
+      if (polled[i].revents != 0) end(ranks[i]);
+    if (!failed && shared_->board().first_failed() >= 0) {
+      failed = true;
+      deadline = Deadline::after_ns(grace_ns);
+    }
+    if (failed && deadline.passed()) {
+      kill_all();
+      deadline = Deadline::never();
+    }
+  }
+  std::vector<int> codes;
+  for (const Process& process : processes_) codes.push_back(process.exit_code);
+  return codes;
+}
+
+void ProcessGroup::end(Rank rank) {
+  Process& process = processes_[static_cast<std::size_t>(rank)];
+  int status = 0;
+  if (waitpid(process.pid, &status, 0) != process.pid) status = 255 << 8;
+  close(process.descriptor);
+  process.descriptor = -1;
+
+  Board& board = shared_->board();
+  const bool killed = WIFSIGNALED(status);
+  process.exit_code = killed ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  if (board.ended(rank)) return;
+  const std::string how = killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+                                 : fmt::format("ended with exit code {} and without a word", WEXITSTATUS(status));
+  board.post_failed(rank, ErrorCode::peer_lost, fmt::format("process {} {}", process.pid, how));
+}
+
+void ProcessGroup::kill_all() noexcept {
+  for (const Process& process : processes_)
+    if (process.descriptor >= 0) kill(process.pid, SIGKILL);  // it has not been waited for, so the number is still its own
+}
+
+}  // namespace tranship

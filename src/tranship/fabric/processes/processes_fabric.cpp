@@ -1,0 +1,39 @@
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/processes/processes_fabric.hpp>
+
+namespace tranship {
+
+ProcessesFabric::ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank)
+    : SharedFabric(world, rank), local_(std::make_shared<Local>(std::move(world), rank)) {
+  shared().post_base(rank);
+}
+
+void* ProcessesFabric::reach(Rank peer, const void* address) const noexcept {
+  if (peer == rank()) return const_cast<void*>(address);
+  return shared().translate(peer, address);
+}
+
+std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
+  // Whole pages, so that they can be given back.
+  const std::size_t pages = (size_bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  Local& local = *local_;
+  const SharedWorld::Shape& shape = local.shared->shape();
+  std::optional<std::size_t> offset;
+  {
+    const std::lock_guard lock(local.mutex);
+    offset = local.ranges.allocate(pages, pages >= (std::size_t(4) << 20) ? std::size_t(2) << 20 : page_bytes());
+  }
+  if (!offset) return nullptr;
+  const auto release = [local = local_, offset = *offset](void*) {
+    const std::lock_guard lock(local->mutex);
+    const std::size_t bytes = local->ranges.release(offset);
+    local->shared->give_back(local->rank, local->shared->shape().heap_bytes + offset, bytes);
+  };
+  const HeapPlace heap = local.shared->heap();
+  std::byte* data = heap.first + std::size_t(rank()) * heap.stride_bytes + shape.heap_bytes + *offset;
+  std::shared_ptr<void> memory(data, release);
+  if (!local.shared->obtain(local.rank, shape.heap_bytes + *offset, pages).ok()) return nullptr;
+  return memory;
+}
+
+}  // namespace tranship

@@ -1,0 +1,34 @@
+// The processes back-end: ranks are processes of one machine, which reach each other's symmetric heaps and local memory,
+// and nothing else.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include <tranship/fabric/range_allocator.hpp>
+#include <tranship/fabric/shared/shared_fabric.hpp>
+
+namespace tranship {
+
+class ProcessesFabric final : public SharedFabric {
+ public:
+  ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank);
+
+  void* reach(Rank peer, const void* address) const noexcept override;
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
+
+ private:
+  /// This rank's local memory. Kept by what is allocated from it.
+  struct Local {
+    Local(std::shared_ptr<SharedWorld> world, Rank r)
+        : shared(std::move(world)), rank(r), ranges(shared->shape().local_bytes) {}
+
+    std::shared_ptr<SharedWorld> shared;
+    Rank rank;
+    std::mutex mutex;
+    RangeAllocator ranges;
+  };
+  std::shared_ptr<Local> local_;
+};
+
+}  // namespace tranship

@@ -1,0 +1,19 @@
+// Private: how one rank is run to its end, whatever it runs on.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+#include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+/// Runs `body` with a world of the fabric that `make` returns, and posts on the board how it ended. What it threw, if
+/// it did.
+std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
+                            FunctionRef<std::unique_ptr<Fabric>()> make, FunctionRef<void(World&)> body) noexcept;
+
+}  // namespace tranship

@@ -1,0 +1,33 @@
+#include <algorithm>
+#include <thread>
+
+#include <time.h>
+
+#include <tranship/fabric/shared/shared_fabric.hpp>
+#include <tranship/fabric/shared/shared_meeting.hpp>
+
+namespace tranship {
+
+SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
+    : Fabric(rank, shared->shape().ranks, shared->board()),
+      shared_(std::move(shared)),
+      // A rank that has its core to itself may spin for some tens of microseconds, longer than a message takes. With
+      // more ranks than cores, whoever spins keeps the one it waits for from running.
+      spin_rounds_(static_cast<unsigned>(size()) <= std::thread::hardware_concurrency() ? 1000 : 10) {}
+
+std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot) {
+  return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);
+}
+
+void SharedFabric::idle(int round) noexcept {
+  // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
+  // for long: then somebody computes, and yielding would take half his core.
+  constexpr int yields = 200;
+  constexpr std::int64_t sleep_ns_min = 20'000, sleep_ns_max = 1'000'000;
+  if (round < yields) return RealSync::yield();
+  const int doublings = std::min((round - yields) / 4, 6);
+  const timespec nap = {0, static_cast<long>(std::min(sleep_ns_min << doublings, sleep_ns_max))};
+  nanosleep(&nap, nullptr);
+}
+
+}  // namespace tranship

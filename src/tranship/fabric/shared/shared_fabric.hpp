@@ -1,0 +1,38 @@
+// SharedFabric: what all back-ends on one machine have in common: they meet in a SharedWorld, and its memory is reached
+// by loads and stores.
+#pragma once
+
+#include <memory>
+
+#include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/shared/shared_world.hpp>
+
+namespace tranship {
+
+class SharedFabric : public Fabric {
+ public:
+  SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank);
+
+  PeerKind peer_kind(Rank) const noexcept override { return PeerKind::reachable; }
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
+  HeapPlace heap() const noexcept override { return shared_->heap(); }
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
+    return shared_->obtain(rank(), offset_bytes, size_bytes);
+  }
+  void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
+    shared_->give_back(rank(), offset_bytes, size_bytes);
+  }
+  std::shared_ptr<void> keeper() const override { return shared_; }
+  std::unique_ptr<Transport> transport() override { return nullptr; }
+  int spin_rounds() const noexcept override { return spin_rounds_; }
+  void idle(int round) noexcept override;
+
+ protected:
+  SharedWorld& shared() const noexcept { return *shared_; }
+
+ private:
+  std::shared_ptr<SharedWorld> shared_;
+  int spin_rounds_;
+};
+
+}  // namespace tranship

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cstring>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/shared/shared_meeting.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+namespace {
+
+// Words and places are whole lines, so a step from one rank's arrivals to the next one's is a number of words.
+constexpr std::ptrdiff_t words_per_rank =
+    SharedWorld::meeting_place_stride * std::ptrdiff_t(sizeof(MeetingPlace) / sizeof(RealSync::Word));
+static_assert(sizeof(MeetingPlace) % sizeof(RealSync::Word) == 0);
+
+}  // namespace
+
+SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot)
+    : shared_(shared),
+      members_(members),
+      slot_(slot),
+      me_(members.member_of(rank)),
+      barrier_(&shared.meeting_place(members.first, slot).arrivals, members.count, me_,
+               words_per_rank * members.stride) {
+  barrier_.begin_at(place(me_).arrivals.load_relaxed() >> 16);
+}
+
+void SharedMeeting::begin_at(std::uint64_t calls) {
+  barrier_.begin_at(calls);
+  place(me_).arrivals.store_release(calls << 16);
+}
+
+MeetingPlace& SharedMeeting::place(int member) const noexcept {
+  return shared_.meeting_place(members_.rank_of(member), slot_);
+}
+MeetingPlace::Offer& SharedMeeting::offer(int member) const noexcept {
+  return place(member).offers[barrier_.epoch() % 2];
+}
+MeetingPlace::Offer& SharedMeeting::next_offer() const noexcept {
+  return place(me_).offers[(barrier_.epoch() + 1) % 2];
+}
+
+void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
+  Board& board = shared_.board();
+  board.post_call(world.rank(), call.kind, barrier_.epoch() + 1);
+  next_offer().call = call;
+  barrier_.arrive(fingerprint_of(call));
+  if (!barrier_.passed()) {
+    WaitNote note(name_of(call.kind), WaitNote::anyone, where);
+    note.flag_index = slot_;
+    note.wanted = barrier_.epoch();
+    world.wait_until(
+        [&] {
+          if (barrier_.passed()) return true;
+          note.raised_by = note.flag_rank = members_.rank_of(barrier_.missing());
+          note.seen = barrier_.arrivals_of(barrier_.missing());
+          return false;
+        },
+        note);
+  }
+  if (barrier_.differs()) disagree(world, call, where);
+  board.post_return(world.rank());
+}
+
+void SharedMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
+                           CallSite where) {
+  std::size_t done = 0;
+  do {  // what fits into an offer at a time; of nothing, the meeting alone
+    const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
+    if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
+    meet(world, call, where);
+    for (int member = 0; member < members_.count; ++member) {
+      const MeetingPlace::Offer& from = offer(member);
+      if (!(from.call == call)) disagree(world, call, where);
+      std::byte* to = static_cast<std::byte*>(all) + static_cast<std::size_t>(member) * size_bytes + done;
+      if (some > 0) std::memcpy(to, from.bytes, some);
+    }
+    done += some;
+  } while (done < size_bytes);
+}
+
+void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
+  const std::uint64_t meeting = barrier_.epoch();
+  const auto state = [&](int member) -> MeetingPlace::Statement& { return place(member).statement; };
+  MeetingPlace::Statement& mine = state(me_);
+  const std::string text = fmt::format("{} ({})", to_string(call), short_name(where));
+  std::memset(mine.text, 0, sizeof mine.text);
+  std::memcpy(mine.text, text.data(), std::min(text.size(), sizeof mine.text - 1));
+  mine.meeting.store_release(meeting);
+
+  // All have arrived, so all find out. One that dies first leaves its call, without the place.
+  const Deadline deadline = Deadline::after_ns(1'000'000'000);
+  const auto said = [&](int member) { return state(member).meeting.load_acquire() == meeting; };
+  for (int member = 0; member < members_.count; ++member)
+    for (int round = 0; !said(member) && !deadline.passed() && !shared_.board().ended(members_.rank_of(member)); ++round)
+      world.idle(round);
+
+  const auto words_of = [&](int member) {
+    return said(member) ? std::string(state(member).text) : to_string(offer(member).call);
+  };
+  int other = 1;
+  while (other < members_.count && offer(other).call == offer(0).call) ++other;
+  Error error = make_error(ErrorCode::mismatch, "collective call {} differs: rank {} makes {}, rank {} {} (rank {})",
+                           meeting, members_.rank_of(0), words_of(0), members_.rank_of(other), words_of(other),
+                           world.rank());
+  error.rank = world.rank();
+  error.peer = members_.rank_of(other);
+  throw error;
+}
+
+}  // namespace tranship

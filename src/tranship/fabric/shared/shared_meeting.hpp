@@ -1,0 +1,33 @@
+// Private: how the members of a team on one machine meet: a FlagBarrier over their meeting places.
+#pragma once
+
+#include <tranship/fabric/barrier.hpp>
+#include <tranship/fabric/shared/shared_world.hpp>
+
+namespace tranship {
+
+class SharedMeeting final : public Meeting {
+ public:
+  SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot);
+
+  void meet(World& world, const Call& call, CallSite where) override;
+  void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
+              CallSite where) override;
+  void begin_at(std::uint64_t calls) override;
+  std::uint64_t calls() const noexcept override { return barrier_.epoch(); }
+
+ private:
+  MeetingPlace& place(int member) const noexcept;
+  MeetingPlace::Offer& offer(int member) const noexcept;
+  /// Of the meeting that comes next.
+  MeetingPlace::Offer& next_offer() const noexcept;
+  void disagree(World& world, const Call& call, CallSite where);
+
+  SharedWorld& shared_;
+  Members members_;
+  int slot_;
+  int me_;
+  FlagBarrier<RealSync> barrier_;
+};
+
+}  // namespace tranship

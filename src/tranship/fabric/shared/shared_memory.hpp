@@ -1,0 +1,48 @@
+// SharedMemory: one range of addresses that all ranks of a machine map. The range is reserved at once; memory is
+// obtained piece by piece. It has no name, so nothing is left of it when its processes are gone, however they go.
+#pragma once
+
+#include <cstddef>
+
+#include <tranship/base/result.hpp>
+
+namespace tranship {
+
+class SharedMemory {
+ public:
+  /// For ranks of this process. Throws `no_memory`; so do the next two.
+  static SharedMemory within_process(std::size_t size_bytes);
+  /// For processes to come: forked ones have it mapped at the same address. Other programs inherit descriptor() when
+  /// their parent clears FD_CLOEXEC.
+  static SharedMemory for_processes(std::size_t size_bytes);
+  /// What a parent process has made. Throws `invalid_use` when the descriptor is none of shared memory.
+  static SharedMemory inherited(int descriptor);
+
+  SharedMemory(SharedMemory&& other) noexcept;
+  SharedMemory& operator=(SharedMemory&&) = delete;
+  ~SharedMemory();
+
+  std::byte* data() const noexcept { return data_; }
+  std::size_t size_bytes() const noexcept { return size_bytes_; }
+  /// -1 within a process.
+  int descriptor() const noexcept { return descriptor_; }
+
+  /// Obtains the memory of a part: zeros where it had none. Fails with `no_memory`; touching a part that was never
+  /// obtained may end the process.
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) const;
+  /// Gives the whole pages of a part back. They hold zeros when they are obtained again.
+  void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
+
+ private:
+  SharedMemory(std::byte* data, std::size_t size_bytes, int descriptor)
+      : data_(data), size_bytes_(size_bytes), descriptor_(descriptor) {}
+
+  std::byte* data_;
+  std::size_t size_bytes_;
+  int descriptor_;
+};
+
+/// Of this machine: 4 KiB, 16 KiB or 64 KiB.
+std::size_t page_bytes() noexcept;
+
+}  // namespace tranship

@@ -1,0 +1,165 @@
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/shared/shared_world.hpp>
+
+namespace tranship {
+
+/// At the start of the memory. Zeros until the one who made it has filled it in.
+struct SharedWorld::Header {
+  static constexpr std::uint64_t magic_here = 0x7472616e73686970;  // "tranship"
+  static constexpr char layout_here[32] = "tranship 0.1.0 layout 1";
+
+  std::uint64_t magic;
+  char layout[32];
+  /// Sizes of what lies behind it: builds of one version may differ in them.
+  std::uint64_t board_bytes;
+  std::uint64_t place_bytes;
+
+  std::uint64_t ranks;
+  std::uint64_t heap_bytes;
+  std::uint64_t local_bytes;
+};
+
+namespace {
+
+using Base = std::atomic<std::uintptr_t>;
+static_assert(Base::is_always_lock_free);
+
+std::size_t whole(std::size_t bytes, std::size_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+struct Offsets {
+  std::size_t board, bases, places, segments, total;
+
+  explicit Offsets(const SharedWorld::Shape& shape) {
+    const auto ranks = static_cast<std::size_t>(shape.ranks);
+    board = 256;
+    bases = board + whole(Board::size_bytes(shape.ranks), 64);
+    places = bases + whole(ranks * sizeof(Base), 64);
+    segments = whole(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), page_bytes());
+    std::size_t each = 0, all = 0;
+    if (__builtin_add_overflow(shape.heap_bytes, shape.local_bytes, &each) ||
+        __builtin_mul_overflow(each, ranks, &all) || __builtin_add_overflow(segments, all, &total) ||
+        total > std::size_t(INT64_MAX))
+      throw_error(ErrorCode::overflow, "{} ranks with {} + {} bytes each do not fit in 63 bits", shape.ranks,
+                  shape.heap_bytes, shape.local_bytes);
+  }
+};
+
+SharedMemory made(const SharedWorld::Shape& shape, SharedWorld::Kind kind) {
+  const std::size_t bytes = Offsets(shape).total;
+  return kind == SharedWorld::Kind::threads ? SharedMemory::within_process(bytes) : SharedMemory::for_processes(bytes);
+}
+
+SharedWorld::Shape in_pages(SharedWorld::Shape shape) {
+  shape.heap_bytes = whole(shape.heap_bytes, page_bytes());
+  shape.local_bytes = whole(shape.local_bytes, page_bytes());
+  return shape;
+}
+
+}  // namespace
+
+SharedWorld::SharedWorld(const Shape& shape, Kind kind) : memory_(made(in_pages(shape), kind)), shape_(in_pages(shape)) {
+  const Offsets at(shape_);
+  memory_.obtain(0, at.segments).value();
+  auto& header = *reinterpret_cast<Header*>(memory_.data());
+  header.magic = Header::magic_here;
+  std::memcpy(header.layout, Header::layout_here, sizeof header.layout);
+  header.board_bytes = Board::size_bytes(shape_.ranks);
+  header.place_bytes = sizeof(MeetingPlace);
+  header.ranks = static_cast<std::uint64_t>(shape_.ranks);
+  header.heap_bytes = shape_.heap_bytes;
+  header.local_bytes = shape_.local_bytes;
+  lay_out();
+}
+
+SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descriptor)) {
+  if (memory_.size_bytes() < sizeof(Header))
+    throw_error(ErrorCode::mismatch, "descriptor {} has {} bytes; a world has at least {}", descriptor,
+                memory_.size_bytes(), sizeof(Header));
+  const auto& header = *reinterpret_cast<const Header*>(memory_.data());
+  if (header.magic != Header::magic_here)
+    throw_error(ErrorCode::mismatch, "descriptor {} is not the memory of a world: it begins with {:016x}, not {:016x}",
+                descriptor, header.magic, Header::magic_here);
+  const std::string_view theirs(header.layout, strnlen(header.layout, sizeof header.layout));
+  if (theirs != Header::layout_here)
+    throw_error(ErrorCode::mismatch, "this program was built with \"{}\", the one that has started it with \"{}\"",
+                Header::layout_here, theirs);
+  shape_ = {.ranks = static_cast<int>(header.ranks), .heap_bytes = header.heap_bytes, .local_bytes = header.local_bytes};
+  if (shape_.ranks < 1 || header.board_bytes != Board::size_bytes(shape_.ranks) ||
+      header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
+    throw_error(ErrorCode::mismatch,
+                "this program shares boards of {} and meeting places of {} bytes, the one that has started it {} and {}: "
+                "they were built differently",
+                Board::size_bytes(shape_.ranks), sizeof(MeetingPlace), header.board_bytes, header.place_bytes);
+  lay_out();
+}
+
+void SharedWorld::lay_out() noexcept {
+  static_assert(sizeof(Header) <= 256);
+  const Offsets at(shape_);
+  board_.emplace(shape_.ranks, memory_.data() + at.board);
+  bases_ = memory_.data() + at.bases;
+  places_ = reinterpret_cast<MeetingPlace*>(memory_.data() + at.places);
+  segments_ = memory_.data() + at.segments;
+}
+
+MeetingPlace& SharedWorld::meeting_place(Rank rank, int slot) const noexcept {
+  return places_[rank * meeting_place_stride + slot];
+}
+
+HeapPlace SharedWorld::heap() const noexcept {
+  return {.first = segments_,
+          .stride_bytes = shape_.heap_bytes + shape_.local_bytes,
+          .size_bytes = shape_.heap_bytes,
+          .direct = true};
+}
+
+Result<void> SharedWorld::obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const {
+  return memory_.obtain(place_of(rank, offset_bytes), size_bytes);
+}
+void SharedWorld::give_back(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
+  memory_.give_back(place_of(rank, offset_bytes), size_bytes);
+}
+std::size_t SharedWorld::place_of(Rank rank, std::size_t offset_bytes) const noexcept {
+  const auto first = static_cast<std::size_t>(segments_ - memory_.data());
+  return first + static_cast<std::size_t>(rank) * heap().stride_bytes + offset_bytes;
+}
+
+void SharedWorld::post_base(Rank rank) noexcept {
+  reinterpret_cast<Base*>(bases_)[rank].store(reinterpret_cast<std::uintptr_t>(memory_.data()),
+                                              std::memory_order_release);
+}
+void* SharedWorld::translate(Rank rank, const void* address) const noexcept {
+  const std::uintptr_t base = reinterpret_cast<const Base*>(bases_)[rank].load(std::memory_order_acquire);
+  const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - base;
+  return base != 0 && offset < memory_.size_bytes() ? memory_.data() + offset : nullptr;
+}
+
+std::size_t default_heap_bytes(int ranks) {
+  const char* text = std::getenv("TRANSHIP_HEAP");
+  if (text != nullptr && *text != '\0') {
+    char* end = nullptr;
+    const double number = std::strtod(text, &end);
+    const std::string_view unit = end;
+    const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : 0;
+    const double bytes = number * static_cast<double>(std::size_t(1) << shift);
+    if ((shift == 0 && !unit.empty()) || !(bytes >= 1) || bytes > 9e18)
+      throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP is '{}': needs bytes, at least 1, perhaps with K, M, G or T",
+                  text);
+    return static_cast<std::size_t>(bytes);
+  }
+  const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  constexpr std::size_t all_max = std::size_t(1) << 40;
+  return std::min(memory, all_max / static_cast<std::size_t>(ranks));
+}
+
+}  // namespace tranship

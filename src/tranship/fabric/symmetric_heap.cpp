@@ -1,0 +1,142 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/symmetric.hpp>
+#include <tranship/fabric/symmetric_heap.hpp>
+#include <tranship/fabric/team.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+namespace detail {
+void refuse_slice(Index first, Index count, Index size) {
+  throw_error(ErrorCode::invalid_use, "elements [{}, {}) of a symmetric object of {}", first, first + count, size);
+}
+}  // namespace detail
+
+/// Blocks that this rank has let go of and has not told the others. Any thread may let go.
+struct SymmetricHeap::Released {
+  std::mutex mutex;
+  std::vector<std::uint64_t> serials;
+};
+
+SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
+    : world_(world),
+      fabric_(fabric),
+      place_(fabric.heap()),
+      ranges_(place_.size_bytes),
+      released_(std::make_shared<Released>()) {}
+
+std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
+  return place_.first + std::size_t(fabric_.rank()) * place_.stride_bytes + offset;
+}
+
+std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& request, CallSite where) {
+  if (!std::has_single_bit(request.alignment))
+    throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {})", request.alignment,
+                world_.rank());
+  const Call call{.kind = request.kind,
+                  .type = request.type,
+                  .size_bytes = request.size_bytes,
+                  .detail = request.alignment};
+  free_released(everyone, call, where);
+  if (request.size_bytes == 0) return nullptr;
+
+  // Whole lines, so that what ranks write for different blocks does not share one.
+  const std::size_t bytes = (request.size_bytes + 63) / 64 * 64;
+  const std::size_t alignment = std::max<std::size_t>(request.alignment, 64);
+  const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
+  if (!offset)  // on every rank, for all keep the same books
+    throw_error(ErrorCode::no_memory,
+                "the symmetric heap of {} bytes a rank has no room for {}: {} are in use, {} are free in one piece; "
+                "TRANSHIP_HEAP makes it larger (rank {})",
+                place_.size_bytes, request.size_bytes, ranges_.used_bytes(), ranges_.largest_free_bytes(),
+                world_.rank());
+
+  const Result<void> obtained = fabric_.obtain(*offset, bytes);
+  if (obtained.ok() && *offset < touched_bytes_)
+    std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
+  touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
+  std::vector<std::uint8_t> got(std::size_t(world_.size()));
+  const std::uint8_t mine = obtained.ok();
+  everyone.gather(call, &mine, 1, got.data(), where);
+  if (const auto without = std::find(got.begin(), got.end(), 0); without != got.end()) {
+    ranges_.release(*offset);
+    fabric_.give_back(*offset, bytes);
+    obtained.value();
+    throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its symmetric heap (rank {})",
+                without - got.begin(), bytes, world_.rank());
+  }
+
+  const std::uint64_t serial = next_serial_++;
+  blocks_[serial] = {.offset = *offset};
+  const auto release = [serial, released = released_, keeper = fabric_.keeper()](void*) {
+    const std::lock_guard lock(released->mutex);
+    released->serials.push_back(serial);
+  };
+  return {own(*offset), release};
+}
+
+void SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite where) {
+  struct Some {
+    std::uint64_t count = 0;
+    std::uint64_t serials[31] = {};
+  };
+  Some mine;
+  {
+    const std::lock_guard lock(released_->mutex);
+    auto& serials = released_->serials;
+    mine.count = std::min(serials.size(), std::size(mine.serials));
+    std::copy_n(serials.begin(), mine.count, mine.serials);
+    serials.erase(serials.begin(), serials.begin() + std::ptrdiff_t(mine.count));
+  }
+  std::vector<Some> all(std::size_t(world_.size()));
+  everyone.gather(call, &mine, sizeof mine, all.data(), where);
+  for (const Some& some : all)
+    for (std::uint64_t i = 0; i < some.count; ++i) {
+      const auto block = blocks_.find(some.serials[i]);
+      if (block != blocks_.end() && ++block->second.released_by == world_.size()) forget(block);
+    }
+}
+
+void SymmetricHeap::forget(std::map<std::uint64_t, Block>::iterator block) {
+  const std::size_t bytes = ranges_.release(block->second.offset);
+  fabric_.give_back(block->second.offset, bytes);
+  blocks_.erase(block);
+}
+
+void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite where) {
+  if (block.use_count() > 1)
+    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} others hold (rank {})",
+                block.use_count() - 1, world_.rank());
+  const std::size_t offset = block ? std::size_t(static_cast<std::byte*>(block.get()) - own(0)) : 0;
+  const auto at = std::find_if(blocks_.begin(), blocks_.end(),
+                               [&](const auto& entry) { return block && entry.second.offset == offset; });
+  if (block && at == blocks_.end())
+    throw_error(ErrorCode::invalid_use, "{} is no block of the symmetric heap (rank {})", block.get(), world_.rank());
+  const std::uint64_t serial = block ? at->first : 0;
+  everyone.meet({.kind = CallKind::release, .detail = serial}, where);
+  if (!block) return;
+  forget(at);
+  block.reset();  // queues it, for nobody knows it any more
+  const std::lock_guard lock(released_->mutex);
+  std::erase(released_->serials, serial);
+}
+
+HeapUsage SymmetricHeap::usage() const noexcept {
+  return {.blocks = blocks_.size(),
+          .used_bytes = ranges_.used_bytes(),
+          .used_bytes_max = ranges_.used_bytes_max(),
+          .reserved_bytes = place_.size_bytes};
+}
+
+bool SymmetricHeap::is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const {
+  const auto found = ranges_.find(offset_bytes);
+  return found && offset_bytes - found->offset <= found->size_bytes &&
+         size_bytes <= found->size_bytes - (offset_bytes - found->offset);
+}
+
+}  // namespace tranship

@@ -1,0 +1,131 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/team.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+struct Team::State {
+  World& world;
+  Fabric& fabric;
+  Members members;
+  int slot;
+  std::unique_ptr<Meeting> meeting;
+
+  State(World& w, Fabric& f, const Members& m, int s)
+      : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s)) {
+    world.take_team_slot(slot);
+  }
+  ~State() { world.release_team_slot(slot); }
+};
+
+Team::Team(World& world, Fabric& fabric, const Members& members, int slot)
+    : state_(std::make_shared<State>(world, fabric, members, slot)) {}
+
+int Team::rank() const noexcept {
+  return state_->members.member_of(state_->world.rank());
+}
+int Team::size() const noexcept {
+  return state_->members.count;
+}
+const Members& Team::members() const noexcept {
+  return state_->members;
+}
+World& Team::world() const noexcept {
+  return state_->world;
+}
+
+Rank Team::world_rank(int member) const {
+  if (member < 0 || member >= size())
+    throw_error(ErrorCode::invalid_use, "no member {} in a team of {} (rank {})", member, size(), world().rank());
+  return members().rank_of(member);
+}
+int Team::translate(int member, const Team& other) const {
+  return other.members().member_of(world_rank(member));
+}
+
+void Team::meet(const Call& call, CallSite where) {
+  state_->meeting->meet(world(), call, where);
+}
+void Team::gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where) {
+  state_->meeting->gather(world(), call, mine, size_bytes, all, where);
+}
+
+void Team::barrier(CallSite where) {
+  world().context().quiet(where);
+  meet({.kind = CallKind::barrier}, where);
+}
+void Team::sync(CallSite where) {
+  meet({.kind = CallKind::sync}, where);
+}
+void Team::all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where) {
+  gather({.kind = CallKind::all_gather, .size_bytes = size_bytes}, mine, size_bytes, all, where);
+}
+
+void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite where) {
+  if (root < 0 || root >= size())
+    throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {})", root, size(), world().rank());
+  const Call call{.kind = CallKind::broadcast, .size_bytes = size_bytes, .detail = std::uint64_t(root)};
+  std::vector<std::byte> all(size_bytes * std::size_t(size()));
+  gather(call, data, size_bytes, all.data(), where);
+  if (rank() != root && size_bytes > 0)
+    std::memcpy(data, all.data() + std::size_t(root) * size_bytes, size_bytes);
+}
+
+std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
+  const auto& [first, stride, count] = which;
+  const std::int64_t last = first + std::int64_t(stride) * (count - 1);
+  if (count < 1 || first < 0 || first >= size() || last < 0 || last >= size() || (stride == 0 && count > 1))
+    throw_error(ErrorCode::invalid_use, "members {}, {} apart, {} in all, of a team of {} (rank {})", first, stride,
+                count, size(), world().rank());
+  const Call call{.kind = CallKind::split,
+                  .size_bytes = std::uint64_t(count),
+                  .detail = std::uint64_t(first) << 32 | std::uint32_t(stride)};
+  const Members inner{.first = members().rank_of(first), .stride = members().stride * (stride ? stride : 1), .count = count};
+  return split(inner.member_of(world().rank()) < 0 ? std::nullopt : std::optional(inner), call, where);
+}
+
+Team::Split2d Team::split_2d(int x_size, CallSite where) {
+  if (x_size < 1)
+    throw_error(ErrorCode::invalid_use, "rows of {} members; at least 1 is needed (rank {})", x_size, world().rank());
+  const int x = rank() % x_size, y = rank() / x_size;
+  const int stride = members().stride;
+  const Members row{.first = members().rank_of(y * x_size),
+                    .stride = stride,
+                    .count = std::min(x_size, size() - y * x_size)};
+  const Members column{.first = members().rank_of(x), .stride = stride * x_size, .count = (size() - x + x_size - 1) / x_size};
+  const auto call = [&](int axis) {
+    return Call{.kind = CallKind::split, .size_bytes = std::uint64_t(x_size), .detail = std::uint64_t(1 + axis) << 60};
+  };
+  std::optional<Team> in_row = split(row, call(0), where);
+  return {.x = *in_row, .y = *split(column, call(1), where)};
+}
+
+std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& call, CallSite where) {
+  // The lowest slot that is free on all of them. Teams without a common member may have the same one.
+  static_assert(Fabric::teams_max == 64);
+  std::vector<std::uint64_t> taken(static_cast<std::size_t>(size()));
+  const std::uint64_t here = world().team_slots_taken();
+  gather(call, &here, sizeof here, taken.data(), where);
+  std::uint64_t any = 0;
+  for (const std::uint64_t slots : taken) any |= slots;
+  const int slot = std::countr_one(any);
+  if (slot == Fabric::teams_max)
+    throw_error(ErrorCode::unsupported, "there are {} teams, {} at most (rank {})", slot, Fabric::teams_max,
+                world().rank());
+
+  std::optional<Team> team;
+  if (mine) team = Team(world(), state_->fabric, *mine, slot);
+  std::vector<std::uint64_t> calls(static_cast<std::size_t>(size()));
+  const std::uint64_t before = team ? team->state_->meeting->calls() : 0;
+  gather(call, &before, sizeof before, calls.data(), where);
+  if (team) team->state_->meeting->begin_at(*std::max_element(calls.begin(), calls.end()));
+  meet(call, where);
+  return team;
+}
+
+}  // namespace tranship

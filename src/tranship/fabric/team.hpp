@@ -1,0 +1,84 @@
+// Team: some ranks of a world that meet by themselves. Calls marked collective must be made by all members, in the same
+// order; when they are not, all of them throw `mismatch`, which names both calls.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/base/index.hpp>
+#include <tranship/fabric/fabric.hpp>
+
+namespace tranship {
+
+/// One value per rank, as bytes. Not bool, of which std::vector makes bits.
+template <class T>
+concept Gatherable = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
+
+/// One member's handle; copies are the same team. Letting go of it is not collective. Outlives no World.
+class Team {
+ public:
+  Team(World& world, Fabric& fabric, const Members& members, int slot);
+
+  /// This rank's place in the team, from 0.
+  int rank() const noexcept;
+  int size() const noexcept;
+  const Members& members() const noexcept;
+  World& world() const noexcept;
+
+  /// The rank in the world of a member. Throws `invalid_use` for none.
+  Rank world_rank(int member) const;
+  /// The member of `other` that is member `member` of this, or -1 when it is not in there.
+  int translate(int member, const Team& other) const;
+
+  /// Collective. Completes this rank's transfers of the default context, and waits for all members. What any of them
+  /// wrote or put before is seen by all after it.
+  void barrier(CallSite where = CallSite::here());
+  /// Collective. Waits for all members. What any of them stored before is seen by all; puts may still be on their way.
+  void sync(CallSite where = CallSite::here());
+
+  /// Collective: `size_bytes` from every member, in their order, to `all` of every member, which has room for all of
+  /// them. For small data of set-ups.
+  void all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where = CallSite::here());
+  template <Gatherable T>
+  std::vector<T> all_gather(const T& mine, CallSite where = CallSite::here()) {
+    std::vector<T> all(static_cast<std::size_t>(size()));
+    all_gather(&mine, sizeof(T), all.data(), where);
+    return all;
+  }
+  /// Collective: `size_bytes` of member `root` to `data` of all others. For small data of set-ups.
+  void broadcast(void* data, std::size_t size_bytes, int root, CallSite where = CallSite::here());
+
+  struct Strided {
+    int first = 0;
+    int stride = 1;
+    int count = 1;
+  };
+  /// Collective over this team: members first, first + stride, ... of it. Nothing for those who are not among them.
+  /// Throws `invalid_use` when they do not lie in this team, `unsupported` when there are Fabric::teams_max teams.
+  std::optional<Team> split_strided(const Strided& which, CallSite where = CallSite::here());
+  struct Split2d;
+  /// Collective over this team, whose members are taken for rows of `x_size` (the last one may be shorter): the team of
+  /// this member's row, and that of its column.
+  Split2d split_2d(int x_size, CallSite where = CallSite::here());
+
+  /// For collective calls that are built of these: all must bring the same `call`.
+  void meet(const Call& call, CallSite where);
+  void gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
+
+ private:
+  struct State;
+  std::optional<Team> split(const std::optional<Members>& members, const Call& call, CallSite where);
+
+  std::shared_ptr<State> state_;
+};
+
+struct Team::Split2d {
+  Team x;
+  Team y;
+};
+
+}  // namespace tranship

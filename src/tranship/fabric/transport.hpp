@@ -1,0 +1,52 @@
+// Transport: carries the transfers of one context to peers whose memory cannot simply be loaded and stored. What each
+// call promises is written in context.hpp, which checks all arguments before it calls this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/base/index.hpp>
+#include <tranship/kernels/block.hpp>
+
+namespace tranship {
+
+enum class AtomicOp : std::uint8_t { set, fetch, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+enum class SignalOp : std::uint8_t { set, add };
+
+/// Whether a call returns when its buffers may be used again, or only a quiet says so.
+enum class Completion : std::uint8_t { blocking, nonblocking };
+
+/// On an element of `width` bytes (4 or 8) that is reachable. What it held before goes to `before`, unless nullptr.
+void apply_atomic(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// A place in the heap of a peer.
+  struct Remote {
+    Rank peer = 0;
+    std::size_t offset_bytes = 0;
+  };
+  struct Signal {
+    std::size_t offset_bytes = 0;
+    std::uint64_t value = 0;
+    SignalOp op = SignalOp::set;
+  };
+
+  /// Element by element as `block` says, from `source` here to `target` there, and then, if there is one, the signal.
+  virtual void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
+                   Completion completion, CallSite where) = 0;
+  /// From `source` there to `target` here.
+  virtual void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
+                   CallSite where) = 0;
+  /// On an element of `width` bytes, 4 or 8, of which operands have their first ones. What it held before goes to
+  /// `before`, unless that is nullptr.
+  virtual void atomic(Remote at, int width, AtomicOp op, std::uint64_t operand, std::uint64_t compare, void* before,
+                      Completion completion, CallSite where) = 0;
+  virtual void fence(CallSite where) = 0;
+  virtual void quiet(CallSite where) = 0;
+};
+
+}  // namespace tranship

@@ -1,0 +1,32 @@
+#include <fmt/format.h>
+
+#include <tranship/fabric/wait_note.hpp>
+
+namespace tranship {
+
+const char* symbol_of(Comparison comparison) noexcept {
+  constexpr const char* symbols[] = {"==", "!=", ">", "<=", "<", ">="};
+  return symbols[static_cast<int>(comparison)];
+}
+
+std::string to_string(const WaitNote& note) {
+  std::string text = note.label;
+  if (note.flag_index < 0 && note.raised_by < 0) return text;
+  text += " (";
+  if (note.flag_index >= 0) {
+    text += fmt::format("rank {}, flag {} {} ", note.flag_rank, note.flag_index, symbol_of(note.comparison));
+    text += note.is_signed ? fmt::format("{}, sees {}", std::int64_t(note.wanted), std::int64_t(note.seen))
+                           : fmt::format("{}, sees {}", note.wanted, note.seen);
+  }
+  if (note.flag_index >= 0 && note.raised_by >= 0) text += "; ";
+  if (note.raised_by >= 0) text += fmt::format("rank {} should raise it", note.raised_by);
+  return text + ")";
+}
+
+std::string short_name(CallSite where) {
+  const std::string_view path = where.file;
+  // npos + 1 is 0: a path without folders is all name.
+  return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), where.line);
+}
+
+}  // namespace tranship
