@@ -62,11 +62,12 @@ TEST(Timeout, names_who_waits_on_what_and_what_all_others_do) {
   EXPECT_EQ(error.code(), ErrorCode::timeout);
   EXPECT_EQ(error.rank, 0);
   EXPECT_EQ(error.peer, 1);
-  EXPECT_TRUE(says(error, {"rank 0 waited ", " s for step 7 (rank 1, flag 2 >= 7, sees 6; rank 1 should raise it)",
-                           "; in a circle: 0 waits on 1 waits on 0",
-                           "; rank 1 waiting for a signal of rank 0 (rank 0, flag 0 >= 1, sees 0; rank 0 should raise it) for ",
-                           "; rank 2 waiting for a signal of rank 0 (rank 0, flag 0 >= 2, sees 0; rank 0 should raise it) for ",
-                           "; rank 3 finished", "failure_test.cpp:" + std::to_string(line)}));
+  EXPECT_TRUE(
+      says(error, {"rank 0 waited ", " s for step 7 (rank 1, flag 2 >= 7, sees 6; rank 1 should raise it)",
+                   "; in a circle: 0 waits on 1 waits on 0",
+                   "; rank 1 waiting for a signal of rank 0 (rank 0, flag 0 >= 1, sees 0; rank 0 should raise it) for ",
+                   "; rank 2 waiting for a signal of rank 0 (rank 0, flag 0 >= 2, sees 0; rank 0 should raise it) for ",
+                   "; rank 3 finished", "failure_test.cpp:" + std::to_string(line)}));
   // Who waited for rank 0 learns why it will not come.
   for (Rank r : {1, 2}) {
     ASSERT_TRUE(failures.of_rank[r]);
@@ -170,8 +171,9 @@ TEST_P(FailingWorlds, say_on_every_rank_which_sizes_differ) {
   for (Rank r = 0; r < n; ++r) {
     ASSERT_TRUE(failures.of_rank[r]) << r;
     EXPECT_EQ(failures.of_rank[r]->code(), ErrorCode::mismatch);
-    EXPECT_TRUE(says(*failures.of_rank[r], {"collective call 1 differs: rank 0 makes all_gather of 16 bytes (failure_test.cpp:",
-                                            "rank 1 all_gather of 12 bytes (failure_test.cpp:"}));
+    EXPECT_TRUE(
+        says(*failures.of_rank[r], {"collective call 1 differs: rank 0 makes all_gather of 16 bytes (failure_test.cpp:",
+                                    "rank 1 all_gather of 12 bytes (failure_test.cpp:"}));
   }
 }
 
@@ -179,9 +181,11 @@ TEST(Failing, words_name_both_counts) {
   const Failures failures({.ranks = 3}, [](World& world) { world.words(world.rank() == 2 ? 5 : 4, "flags"); });
   for (Rank r : {0, 1}) {
     EXPECT_EQ(failures.of_rank[r].value().code(), ErrorCode::mismatch);
-    EXPECT_TRUE(says(*failures.of_rank[r], {"rank 0 makes words, 4 per rank (failure_test.cpp:", "rank 2 words, 5 per rank"}));
+    EXPECT_TRUE(
+        says(*failures.of_rank[r], {"rank 0 makes words, 4 per rank (failure_test.cpp:", "rank 2 words, 5 per rank"}));
   }
-  EXPECT_TRUE(says(failures.of_rank[2].value(), {"rank 0 makes words, 4 per rank (failure_test.cpp:", "rank 2 words, 5 per rank"}));
+  EXPECT_TRUE(says(failures.of_rank[2].value(),
+                   {"rank 0 makes words, 4 per rank (failure_test.cpp:", "rank 2 words, 5 per rank"}));
 }
 
 TEST(Failing, collective_calls_out_of_step_do_not_hang) {

@@ -3,7 +3,6 @@
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -67,11 +66,10 @@ ArrayRef allocate_array(World& world, ArraySpec spec, const BufferOptions& optio
   const Index bytes = checked_multiply(storage.elements, size_bytes(spec.type));
   std::shared_ptr<void> memory;
   if (bytes > 0) {
-    void* data = allocate_on_host(std::size_t(bytes));
-    if (!data)
+    memory = world.local_memory(std::size_t(bytes));
+    if (!memory)
       throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its part of an array", world.rank(), bytes);
-    memory = std::shared_ptr<void>(data, free_on_host);
-    std::memset(data, 0, std::size_t(bytes));
+    std::memset(memory.get(), 0, std::size_t(bytes));
   }
   // Split complex: the plane of imaginary parts is the second half.
   std::byte* base = static_cast<std::byte*>(memory.get());

@@ -12,5 +12,11 @@ void add_plan(CLI::App& app);
 void add_halo(CLI::App& app);
 void add_reshard(CLI::App& app);
 void add_demo(CLI::App& app);
+void add_launch(CLI::App& app);
+
+/// Thrown when a program that was launched has ended so: the command ends with its exit code.
+struct ProgramFailed {
+  int exit_code = 1;
+};
 
 }  // namespace tranship::cli

@@ -68,6 +68,7 @@ int run(int argc, char** argv) {
   add_layout(app);
   add_plan(app);
   add_halo(app);
+  add_launch(app);
   add_info(app);
   add_demo(app);
   return parse_and_run(app, argc, argv);
@@ -84,6 +85,8 @@ int main(int argc, char** argv) {
     return cli::run(argc, argv);
   } catch (const cli::OutputClosed&) {
     return cli::succeeded;
+  } catch (const cli::ProgramFailed& program) {
+    return program.exit_code;
   } catch (const Error& error) {
     cli::print_error(error.what());
   } catch (const std::bad_alloc&) {

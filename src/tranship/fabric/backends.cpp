@@ -5,7 +5,7 @@ namespace {
 
 constexpr Backend backends[] = {
     {"threads", Backend::State::present, "ranks are threads of one process"},
-    {"processes", Backend::State::absent, "not in this build"},
+    {"processes", Backend::State::present, "ranks are processes of one machine: launch_processes(), tranship launch"},
     {"sim", Backend::State::absent, "not in this build"},
     {"mpi", Backend::State::absent, "not in this build"},
     {"cuda", Backend::State::absent, "not in this build"},

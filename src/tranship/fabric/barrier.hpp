@@ -20,8 +20,8 @@ class FlagBarrier {
  public:
   using Word = typename Sync::Word;
 
-  /// The word of rank r is `arrivals[r * stride]`; all are 0 and shared by all ranks. Each rank has a FlagBarrier of its
-  /// own.
+  /// The word of rank r is `arrivals[r * stride]`; all are 0 and shared by all ranks. Each rank has a FlagBarrier of
+  /// its own.
   FlagBarrier(Word* arrivals, int ranks, Rank me, std::ptrdiff_t stride = 1)
       : arrivals_(arrivals), stride_(stride), ranks_(ranks), me_(me) {}
 

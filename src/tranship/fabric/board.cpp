@@ -12,7 +12,7 @@
 namespace tranship {
 namespace {
 
-enum class Doing : int { running, waiting, finished, failed };  // memory of zeros is a rank that runs
+enum class Doing : int { starting, running, waiting, finished, failed };  // memory of zeros is a rank that starts
 
 /// Text in atomic words: a reader that overtakes a writer sees mixed text, never an invalid access. Release and acquire
 /// on each word, for the seqlock around it.
@@ -64,7 +64,7 @@ struct alignas(64) Board::Slot {
   // Odd while the wait below is being written. Each field is stored with release and loaded with acquire: a reader that
   // has seen a new field therefore also sees the odd version, and reads again. No fence is needed.
   std::atomic<std::uint64_t> version = 0;
-  std::atomic<Doing> doing = Doing::running;
+  std::atomic<Doing> doing = Doing::starting;
   std::atomic<Rank> flag_rank = -1;
   std::atomic<std::int64_t> since_ns = 0;
   std::atomic<std::int64_t> flag_index = -1;
@@ -115,6 +115,9 @@ void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) no
   to.version.store(version + 2, std::memory_order_release);
 }
 
+void Board::post_joined(Rank rank) noexcept {
+  post_running(rank);
+}
 void Board::post_running(Rank rank) noexcept {
   slot(rank).doing.store(Doing::running, std::memory_order_release);
 }
@@ -144,6 +147,9 @@ void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noe
 bool Board::finished(Rank rank) const noexcept {
   return slot(rank).doing.load(std::memory_order_acquire) == Doing::finished;
 }
+bool Board::joined(Rank rank) const noexcept {
+  return slot(rank).doing.load(std::memory_order_acquire) != Doing::starting;
+}
 bool Board::ended(Rank rank) const noexcept {
   const Doing doing = slot(rank).doing.load(std::memory_order_acquire);
   return doing == Doing::finished || doing == Doing::failed;
@@ -163,6 +169,7 @@ std::string Board::line(Rank rank) const {
   for (int attempt = 0; attempt < 1000; ++attempt) {
     const std::uint64_t version = from.version.load(std::memory_order_acquire);
     const Doing doing = from.doing.load(std::memory_order_acquire);
+    if (doing == Doing::starting) return "starting";
     if (doing == Doing::running) return running_line(from.call.load(std::memory_order_relaxed));
     if (doing == Doing::finished) return "finished";
     if (doing == Doing::failed) return "failed: " + failure_of(rank);

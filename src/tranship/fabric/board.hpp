@@ -30,7 +30,10 @@ class Board {
   static std::size_t size_bytes(int ranks) noexcept;
   int ranks() const noexcept { return ranks_; }
 
-  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next five.
+  /// The rank runs.
+  void post_joined(Rank rank) noexcept;
+  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next five and the
+  /// former.
   void post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept;
   void post_running(Rank rank) noexcept;
   /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
@@ -46,6 +49,7 @@ class Board {
 
   /// Acquire.
   bool finished(Rank rank) const noexcept;
+  bool joined(Rank rank) const noexcept;
   bool ended(Rank rank) const noexcept;  ///< finished or failed
   /// The rank that failed first, or -1. Acquire.
   Rank first_failed() const noexcept;

@@ -165,18 +165,19 @@ std::size_t Context::checked_offset(const char* what, const void* local, std::in
   const auto bytes = static_cast<std::size_t>(end - first);
   if (bytes > heap_bytes_ || begin > heap_bytes_ - bytes) {
     for (Rank other = 0; other < size_; ++other)
-      if (other != rank_ && reinterpret_cast<std::uintptr_t>(local) -
-                                    reinterpret_cast<std::uintptr_t>(at_peer(0, other)) < heap_bytes_)
-        throw_error(ErrorCode::invalid_use,
-                    "{} lies in the heap of rank {}: a symmetric object is named by this rank's own address (rank {}, {})",
-                    what, other, rank_, short_name(where));
+      if (other != rank_ &&
+          reinterpret_cast<std::uintptr_t>(local) - reinterpret_cast<std::uintptr_t>(at_peer(0, other)) < heap_bytes_)
+        throw_error(
+            ErrorCode::invalid_use,
+            "{} lies in the heap of rank {}: a symmetric object is named by this rank's own address (rank {}, {})",
+            what, other, rank_, short_name(where));
     throw_error(ErrorCode::invalid_use, "{} of {} bytes does not lie in the symmetric heap of {} bytes (rank {}, {})",
                 what, bytes, heap_bytes_, rank_, short_name(where));
   }
   if (checks_ == HeapChecks::blocks && !world_->heap().is_allocated(begin, bytes))
     throw_error(ErrorCode::invalid_use,
-                "{}: bytes [{}, {}) of the symmetric heap do not lie in one block that is allocated (rank {}, {})", what,
-                begin, begin + bytes, rank_, short_name(where));
+                "{}: bytes [{}, {}) of the symmetric heap do not lie in one block that is allocated (rank {}, {})",
+                what, begin, begin + bytes, rank_, short_name(where));
   return begin - std::uintptr_t(first);
 }
 
@@ -214,8 +215,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
   if (signal) raise(at_peer(signal_offset, peer), signal->value, signal->op);
 }
 
-void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer,
-                          CallSite where) {
+void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where) {
   check_peer(peer, where);
   const std::size_t offset = checked_offset("the source of a get", source, 0, std::int64_t(run.bytes), where);
   if (transport_)
@@ -245,8 +245,7 @@ void Context::atomic_checked(void* at, std::size_t width, AtomicOp op, const voi
                              void* before, Completion completion, Rank peer, CallSite where) {
   check_peer(peer, where);
   const std::size_t offset = checked_offset("an atomic variable", at, 0, std::int64_t(width), where);
-  if (!transport_)
-    return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
+  if (!transport_) return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
   std::uint64_t by = 0, compare = 0;
   std::memcpy(&by, operand, width);
   std::memcpy(&compare, expected, width);

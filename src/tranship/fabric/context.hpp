@@ -58,9 +58,9 @@ template <class T>
 concept SignalWord = std::is_same_v<T, std::uint64_t> || std::is_same_v<T, std::int64_t>;
 /// What is fetched, set and swapped: 4 or 8 bytes.
 template <class T>
-concept AtomicElement = std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept AtomicElement = std::is_arithmetic_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 template <class T>
-concept AtomicInteger = std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept AtomicInteger = std::is_integral_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 /// What one can wait for.
 template <class T>
 concept Waitable = std::is_integral_v<T> && !std::is_same_v<T, bool>;
@@ -137,8 +137,8 @@ class Context {
     get_span(target, source, Completion::nonblocking, peer, where);
   }
 
-  // Boxes. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. One of them is in
-  // the symmetric heap, given by its local address. Throws `mismatch` when element types or extents differ.
+  // Boxes. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. One of them is
+  // in the symmetric heap, given by its local address. Throws `mismatch` when element types or extents differ.
 
   void put(const StridedView& target, const StridedView& source, Rank peer, CallSite where = CallSite::here()) {
     put_view(target, source, nullptr, Completion::blocking, peer, where);
@@ -282,19 +282,19 @@ class Context {
   void inc(Symmetric<T> at, Rank peer, CallSite where = CallSite::here()) {
     update<AtomicOp::add>(at, T{1}, peer, where);
   }
-#define TRANSHIP_ATOMIC(name, op)                                                                                   \
-  template <AtomicInteger T>                                                                                        \
-  T fetch_##name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {    \
-    return atomic<AtomicOp::op>(at, value, T{}, peer, where);                                                       \
-  }                                                                                                                 \
-  template <AtomicInteger T>                                                                                        \
-  void name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {         \
-    update<AtomicOp::op>(at, value, peer, where);                                                                   \
-  }                                                                                                                 \
-  template <AtomicInteger T>                                                                                        \
-  void fetch_##name##_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> value, Rank peer,                     \
-                          CallSite where = CallSite::here()) {                                                      \
-    atomic_nbi<AtomicOp::op>(before, at, value, T{}, peer, where);                                                  \
+#define TRANSHIP_ATOMIC(name, op)                                                                                \
+  template <AtomicInteger T>                                                                                     \
+  T fetch_##name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) { \
+    return atomic<AtomicOp::op>(at, value, T{}, peer, where);                                                    \
+  }                                                                                                              \
+  template <AtomicInteger T>                                                                                     \
+  void name(Symmetric<T> at, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {      \
+    update<AtomicOp::op>(at, value, peer, where);                                                                \
+  }                                                                                                              \
+  template <AtomicInteger T>                                                                                     \
+  void fetch_##name##_nbi(T& before, Symmetric<T> at, std::type_identity_t<T> value, Rank peer,                  \
+                          CallSite where = CallSite::here()) {                                                   \
+    atomic_nbi<AtomicOp::op>(before, at, value, T{}, peer, where);                                               \
   }
   TRANSHIP_ATOMIC(add, add)
   TRANSHIP_ATOMIC(bit_and, bit_and)

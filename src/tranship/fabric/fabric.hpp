@@ -66,6 +66,8 @@ class Fabric {
   virtual Members on_this_machine() const noexcept { return {.count = size_}; }
   /// World::reach; `peer` has been checked.
   virtual void* reach(Rank peer, const void* address) const noexcept = 0;
+  /// Whether peers that are reachable can reach what this rank has at `address`.
+  virtual bool offers(const void* address) const noexcept = 0;
   /// Of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than teams_max.
   virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot) = 0;
 

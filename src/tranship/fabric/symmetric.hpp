@@ -1,5 +1,5 @@
-// Symmetric<T>: memory that every rank has at the same place of its symmetric heap. It names what lies at the caller and
-// at all its peers alike; no address of a peer can be mistaken for it.
+// Symmetric<T>: memory that every rank has at the same place of its symmetric heap. It names what lies at the caller
+// and at all its peers alike; no address of a peer can be mistaken for it.
 #pragma once
 
 #include <cstddef>

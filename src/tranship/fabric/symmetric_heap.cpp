@@ -38,10 +38,8 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (!std::has_single_bit(request.alignment))
     throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {})", request.alignment,
                 world_.rank());
-  const Call call{.kind = request.kind,
-                  .type = request.type,
-                  .size_bytes = request.size_bytes,
-                  .detail = request.alignment};
+  const Call call{
+      .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
   free_released(everyone, call, where);
   if (request.size_bytes == 0) return nullptr;
 

@@ -72,8 +72,7 @@ void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite wher
   const Call call{.kind = CallKind::broadcast, .size_bytes = size_bytes, .detail = std::uint64_t(root)};
   std::vector<std::byte> all(size_bytes * std::size_t(size()));
   gather(call, data, size_bytes, all.data(), where);
-  if (rank() != root && size_bytes > 0)
-    std::memcpy(data, all.data() + std::size_t(root) * size_bytes, size_bytes);
+  if (rank() != root && size_bytes > 0) std::memcpy(data, all.data() + std::size_t(root) * size_bytes, size_bytes);
 }
 
 std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
@@ -85,7 +84,8 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
   const Call call{.kind = CallKind::split,
                   .size_bytes = std::uint64_t(count),
                   .detail = std::uint64_t(first) << 32 | std::uint32_t(stride)};
-  const Members inner{.first = members().rank_of(first), .stride = members().stride * (stride ? stride : 1), .count = count};
+  const Members inner{
+      .first = members().rank_of(first), .stride = members().stride * (stride ? stride : 1), .count = count};
   return split(inner.member_of(world().rank()) < 0 ? std::nullopt : std::optional(inner), call, where);
 }
 
@@ -94,10 +94,10 @@ Team::Split2d Team::split_2d(int x_size, CallSite where) {
     throw_error(ErrorCode::invalid_use, "rows of {} members; at least 1 is needed (rank {})", x_size, world().rank());
   const int x = rank() % x_size, y = rank() / x_size;
   const int stride = members().stride;
-  const Members row{.first = members().rank_of(y * x_size),
-                    .stride = stride,
-                    .count = std::min(x_size, size() - y * x_size)};
-  const Members column{.first = members().rank_of(x), .stride = stride * x_size, .count = (size() - x + x_size - 1) / x_size};
+  const Members row{
+      .first = members().rank_of(y * x_size), .stride = stride, .count = std::min(x_size, size() - y * x_size)};
+  const Members column{
+      .first = members().rank_of(x), .stride = stride * x_size, .count = (size() - x + x_size - 1) / x_size};
   const auto call = [&](int axis) {
     return Call{.kind = CallKind::split, .size_bytes = std::uint64_t(x_size), .detail = std::uint64_t(1 + axis) << 60};
   };

@@ -21,7 +21,12 @@ class Words {
   /// Those of rank r begin at first + r * stride; `memory` keeps them.
   Words(std::shared_ptr<void> memory, RealSync::Word* first, std::ptrdiff_t stride, int ranks, int count,
         std::string label)
-      : memory_(std::move(memory)), first_(first), stride_(stride), ranks_(ranks), count_(count), label_(std::move(label)) {}
+      : memory_(std::move(memory)),
+        first_(first),
+        stride_(stride),
+        ranks_(ranks),
+        count_(count),
+        label_(std::move(label)) {}
 
   /// Words per rank.
   int count() const noexcept { return count_; }

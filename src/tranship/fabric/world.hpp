@@ -47,6 +47,9 @@ class World {
   /// The address under which this rank can load and store what lies at `address` in the memory of `peer`, or nullptr
   /// when that peer is only messaged. Throws `invalid_use` for a rank that is not in this world.
   void* reach(Rank peer, const void* address) const;
+  /// Whether peers that are reachable can reach what this rank has at `address`: anything where ranks are threads; in
+  /// processes the symmetric heap and what local_memory() gives.
+  bool offers(const void* address) const noexcept { return fabric_->offers(address); }
 
   /// What a rank does now, as failures report it: "running", "finished", "failed: ...", "waiting for ... for 0.2 s". A
   /// wait shows once it has lasted longer than a short spin. Throws `invalid_use` for a rank that is not in this world.
@@ -80,7 +83,8 @@ class World {
   /// none; `invalid_use` for a negative count.
   template <Transferable T>
   SymmetricArray<T> allocate(Index count, Alignment alignment, CallSite where = CallSite::here()) {
-    std::shared_ptr<void> memory = allocate_bytes(count, sizeof(T), alignment.bytes, std::uint8_t(element_type_of<T>), where);
+    std::shared_ptr<void> memory =
+        allocate_bytes(count, sizeof(T), alignment.bytes, std::uint8_t(element_type_of<T>), where);
     T* local = static_cast<T*>(memory.get());
     return {Symmetric<T>::at(local, local ? count : 0), std::move(memory)};
   }

@@ -2,6 +2,7 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <span>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
@@ -18,6 +19,7 @@ namespace {
 struct SlotCard {
   SlotAddress address;
   std::uint64_t fingerprint = 0;
+  bool is_offered = false;  // to peers that can reach it
 };
 
 /// A message that a rank expects: how much, and where the sender puts it, which is nowhere when it goes straight to the
@@ -149,11 +151,11 @@ struct Exchange::State {
   const std::vector<StridedView> slots;
   const Schedule schedule;
 
-  std::vector<SlotCard> cards;    // by rank, then slot
-  std::vector<Arrival> arrivals;  // of receives
-  std::unique_ptr<Line[]> inbox;
-  std::vector<std::byte*> outbox;  // of each staged send: where the bytes that are lowered next go
-  Words words;                     // per rank: the epoch that it has entered, then one word for every arrival
+  std::vector<SlotCard> cards;                   // by rank, then slot
+  std::shared_ptr<void> arrivals_memory, inbox;  // that peers reach
+  std::span<Arrival> arrivals;                   // of receives
+  std::vector<std::byte*> outbox;                // of each staged send: where the bytes that are lowered next go
+  Words words;  // per rank: the epoch that it has entered, then one word for every arrival
   MoveList fills_before;
   MoveList fills_after;
   MoveList own;                   // from this rank to itself
@@ -293,15 +295,25 @@ struct Exchange::State {
     for_each_send([&](const auto& t, int source_slot, int) {
       out[t.peer] = checked_add(out[t.peer], staged_bytes(t, type_of(source_slot)));
     });
+    arrivals_memory = local_memory(in.size() * sizeof(Arrival));
+    arrivals = {static_cast<Arrival*>(arrivals_memory.get()), in.size()};
     for (const auto& [peer, bytes] : in) {
+      arrivals[receives.size()] = {.source = peer, .bytes = bytes};
       receives.push_back({.source = peer, .target = rank(), .peer = peer, .bytes = bytes});
-      arrivals.push_back({.source = peer, .bytes = bytes});
     }
     for (const auto& [peer, bytes] : out)
       sends.push_back({.source = rank(), .target = peer, .peer = peer, .bytes = bytes});
     cards.resize(slots.size() * std::size_t(world.size()));
     for (std::size_t i = 0; i < slots.size(); ++i)
-      cards[std::size_t(rank()) * slots.size() + i] = {address_of(slots[i]), plan.slots[i].fingerprint};
+      cards[std::size_t(rank()) * slots.size() + i] = {address_of(slots[i]), plan.slots[i].fingerprint,
+                                                       !slots[i].data || world.offers(slots[i].data)};
+  }
+  std::shared_ptr<void> local_memory(std::size_t bytes) const {
+    if (bytes == 0) return nullptr;
+    std::shared_ptr<void> memory = world.local_memory(bytes);
+    if (!memory)
+      throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes of memory that its peers reach", rank(), bytes);
+    return memory;
   }
 
   void check_layouts() {
@@ -343,10 +355,15 @@ struct Exchange::State {
                   peer);
     return here;
   }
+  /// Of memory that is not reached the shape is right, and there is no data.
   SlotAddress address(Rank r, int slot) const {
     SlotAddress out = cards[std::size_t(r) * slots.size() + std::size_t(slot)].address;
-    if (r != rank()) out.data = static_cast<std::byte*>(reached(r, out.data));
+    if (r != rank()) out.data = is_offered(r) ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
     return out;
+  }
+  bool is_offered(Rank r) const {
+    const auto first = cards.begin() + std::ptrdiff_t(std::size_t(r) * slots.size());
+    return std::all_of(first, first + std::ptrdiff_t(slots.size()), [](const SlotCard& c) { return c.is_offered; });
   }
 
   using Moves = std::vector<LoweredMove>;
@@ -372,7 +389,7 @@ struct Exchange::State {
     set_moves(receives, std::move(received));
     set_moves(sends, std::move(sent));
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = is_staged(m.moves);
+      for (Message& m : *messages) m.staged = !is_offered(rank()) || !is_offered(m.peer) || is_staged(m.moves);
     own = {std::move(own_moves), order(), way};
     // A fill may copy what an earlier one has filled.
     fills_before = {std::move(before), MoveOrder::given, way};
@@ -392,8 +409,8 @@ struct Exchange::State {
     Index lines = 0;
     for (const Message& m : receives)
       if (m.staged) lines = checked_add(lines, lines_of(m.bytes));
-    inbox = std::make_unique_for_overwrite<Line[]>(std::size_t(lines));
-    Line* next = inbox.get();
+    inbox = local_memory(std::size_t(lines) * sizeof(Line));
+    Line* next = static_cast<Line*>(inbox.get());
     for (std::size_t i = 0; i < receives.size(); ++i)
       if (receives[i].staged) {
         arrivals[i].staging = next->bytes;

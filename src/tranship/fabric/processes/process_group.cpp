@@ -97,15 +97,17 @@ void ProcessGroup::end(Rank rank) {
   Board& board = shared_->board();
   const bool killed = WIFSIGNALED(status);
   process.exit_code = killed ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  if (board.ended(rank)) return;
-  const std::string how = killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
-                                 : fmt::format("ended with exit code {} and without a word", WEXITSTATUS(status));
+  if (board.ended(rank) || (process.exit_code == 0 && !board.joined(rank))) return;
+  const std::string how =
+      killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
+             : fmt::format("ended with exit code {} and without a word", WEXITSTATUS(status));
   board.post_failed(rank, ErrorCode::peer_lost, fmt::format("process {} {}", process.pid, how));
 }
 
 void ProcessGroup::kill_all() noexcept {
   for (const Process& process : processes_)
-    if (process.descriptor >= 0) kill(process.pid, SIGKILL);  // it has not been waited for, so the number is still its own
+    if (process.descriptor >= 0)
+      kill(process.pid, SIGKILL);  // it has not been waited for, so the number is still its own
 }
 
 }  // namespace tranship

@@ -1,5 +1,5 @@
-// Private: the processes that are the ranks of one world, seen by the one that has started them. It posts on their board
-// how they ended, so that the others learn at once of one that has died.
+// Private: the processes that are the ranks of one world, seen by the one that has started them. It posts on their
+// board how they ended, so that the others learn at once of one that has died.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The processes back-end: ranks are processes of one machine, which reach each other's symmetric heaps and local memory,
-// and nothing else.
+// The processes back-end: ranks are processes of one machine, which reach each other's symmetric heaps and local
+// memory, and nothing else.
 #pragma once
 
 #include <memory>
@@ -15,6 +15,7 @@ class ProcessesFabric final : public SharedFabric {
   ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank);
 
   void* reach(Rank peer, const void* address) const noexcept override;
+  bool offers(const void* address) const noexcept override { return shared().translate(rank(), address) != nullptr; }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
 
  private:

@@ -92,7 +92,8 @@ void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
   const Deadline deadline = Deadline::after_ns(1'000'000'000);
   const auto said = [&](int member) { return state(member).meeting.load_acquire() == meeting; };
   for (int member = 0; member < members_.count; ++member)
-    for (int round = 0; !said(member) && !deadline.passed() && !shared_.board().ended(members_.rank_of(member)); ++round)
+    for (int round = 0; !said(member) && !deadline.passed() && !shared_.board().ended(members_.rank_of(member));
+         ++round)
       world.idle(round);
 
   const auto words_of = [&](int member) {
@@ -100,9 +101,9 @@ void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
   };
   int other = 1;
   while (other < members_.count && offer(other).call == offer(0).call) ++other;
-  Error error = make_error(ErrorCode::mismatch, "collective call {} differs: rank {} makes {}, rank {} {} (rank {})",
-                           meeting, members_.rank_of(0), words_of(0), members_.rank_of(other), words_of(other),
-                           world.rank());
+  Error error =
+      make_error(ErrorCode::mismatch, "collective call {} differs: rank {} makes {}, rank {} {} (rank {})", meeting,
+                 members_.rank_of(0), words_of(0), members_.rank_of(other), words_of(other), world.rank());
   error.rank = world.rank();
   error.peer = members_.rank_of(other);
   throw error;

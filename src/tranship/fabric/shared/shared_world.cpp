@@ -67,7 +67,8 @@ SharedWorld::Shape in_pages(SharedWorld::Shape shape) {
 
 }  // namespace
 
-SharedWorld::SharedWorld(const Shape& shape, Kind kind) : memory_(made(in_pages(shape), kind)), shape_(in_pages(shape)) {
+SharedWorld::SharedWorld(const Shape& shape, Kind kind)
+    : memory_(made(in_pages(shape), kind)), shape_(in_pages(shape)) {
   const Offsets at(shape_);
   memory_.obtain(0, at.segments).value();
   auto& header = *reinterpret_cast<Header*>(memory_.data());
@@ -93,13 +94,15 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
   if (theirs != Header::layout_here)
     throw_error(ErrorCode::mismatch, "this program was built with \"{}\", the one that has started it with \"{}\"",
                 Header::layout_here, theirs);
-  shape_ = {.ranks = static_cast<int>(header.ranks), .heap_bytes = header.heap_bytes, .local_bytes = header.local_bytes};
+  shape_ = {
+      .ranks = static_cast<int>(header.ranks), .heap_bytes = header.heap_bytes, .local_bytes = header.local_bytes};
   if (shape_.ranks < 1 || header.board_bytes != Board::size_bytes(shape_.ranks) ||
       header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
-    throw_error(ErrorCode::mismatch,
-                "this program shares boards of {} and meeting places of {} bytes, the one that has started it {} and {}: "
-                "they were built differently",
-                Board::size_bytes(shape_.ranks), sizeof(MeetingPlace), header.board_bytes, header.place_bytes);
+    throw_error(
+        ErrorCode::mismatch,
+        "this program shares boards of {} and meeting places of {} bytes, the one that has started it {} and {}: "
+        "they were built differently",
+        Board::size_bytes(shape_.ranks), sizeof(MeetingPlace), header.board_bytes, header.place_bytes);
   lay_out();
 }
 

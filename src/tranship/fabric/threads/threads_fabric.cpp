@@ -4,7 +4,9 @@
 namespace tranship {
 
 std::shared_ptr<void> ThreadsFabric::local_memory(std::size_t size_bytes) {
-  return {allocate_on_host(size_bytes), free_on_host};
+  void* memory = allocate_on_host(size_bytes);
+  if (!memory) return nullptr;
+  return {memory, free_on_host};
 }
 
 }  // namespace tranship

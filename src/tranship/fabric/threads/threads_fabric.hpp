@@ -10,6 +10,7 @@ class ThreadsFabric final : public SharedFabric {
   using SharedFabric::SharedFabric;
 
   void* reach(Rank, const void* address) const noexcept override { return const_cast<void*>(address); }
+  bool offers(const void*) const noexcept override { return true; }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
 };
 

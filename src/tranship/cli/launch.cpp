@@ -1,0 +1,60 @@
+#include <cstdlib>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/fabric/processes/launch_program.hpp>
+
+namespace tranship::cli {
+namespace {
+
+struct Options {
+  int ranks = 0;
+  std::string heap;
+  std::string timeout;
+};
+
+constexpr const char* footer = R"(Examples:
+  tranship launch -n 4 ./solver input.nml
+  TRANSHIP_TIMEOUT=5 tranship launch -n 2 --heap 1G ./solver
+
+The ranks are processes of this machine; each becomes one when it calls tranship::launch(f). They share memory that has
+no name, and die with this command. When one dies, the others fail with its name within a second, and are killed after
+10 s. Exit code: 0 when all ended with 0, else that of the first rank that failed (128 and the signal when it was killed).)";
+
+int run(const Options& options, const std::vector<std::string>& program) {
+  if (program.empty()) throw UsageError{"launch needs a program; see 'tranship launch --help'"};
+  // The ranks read them from the environment, as any program does.
+  if (!options.heap.empty()) setenv("TRANSHIP_HEAP", options.heap.c_str(), 1);
+  if (!options.timeout.empty()) setenv("TRANSHIP_TIMEOUT", options.timeout.c_str(), 1);
+  const ProgramResult result = launch_program({.ranks = options.ranks}, program);
+  if (result.failed >= 0) {
+    print_error(fmt::format("rank {} failed: {}", result.failed, result.reason));
+    const int code = result.exit_codes[static_cast<std::size_t>(result.failed)];
+    return code != 0 ? code : 1;
+  }
+  for (const int code : result.exit_codes)
+    if (code != 0) return code;
+  return 0;
+}
+
+}  // namespace
+
+void add_launch(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("launch", "Start a program as the ranks of one world");
+  command->add_option("-n,--ranks", options->ranks, "How many ranks")->required()->check(CLI::Range(1, 4096));
+  command->add_option("--heap", options->heap, "What each symmetric heap may grow to: bytes, or with K, M, G, T");
+  command->add_option("--timeout", options->timeout, "Seconds that a wait may last, or off");
+  command->prefix_command();
+  command->footer(footer);
+  command->callback([options, command] {
+    if (const int code = run(*options, command->remaining()); code != 0) throw ProgramFailed{code};
+  });
+}
+
+}  // namespace tranship::cli

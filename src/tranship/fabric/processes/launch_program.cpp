@@ -1,0 +1,45 @@
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/processes/launch_program.hpp>
+#include <tranship/fabric/processes/process_group.hpp>
+
+namespace tranship {
+
+ProgramResult launch_program(const ProgramOptions& options, const std::vector<std::string>& program) {
+  if (options.ranks < 1 || program.empty())
+    throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {} ranks",
+                program.size(), options.ranks);
+  const std::size_t heap_bytes = options.heap_bytes ? *options.heap_bytes : default_heap_bytes(options.ranks);
+  const auto shared = std::make_shared<SharedWorld>(
+      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = heap_bytes, .local_bytes = heap_bytes},
+      SharedWorld::Kind::processes);
+  std::vector<char*> words;
+  for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+
+  ProcessGroup group(shared);
+  for (int i = 0; i < options.ranks; ++i)
+    group.start([&](Rank rank) {
+      fcntl(shared->descriptor(), F_SETFD, 0);
+      setenv(launch_variable, fmt::format("{} {}", shared->descriptor(), rank).c_str(), 1);
+      execvp(words[0], words.data());
+      shared->board().post_failed(rank, ErrorCode::io,
+                                  fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
+      return 127;
+    });
+  constexpr std::int64_t grace_ns = 10'000'000'000;
+  ProgramResult result{.exit_codes = group.wait(grace_ns)};
+  // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
+  result.failed = shared->board().first_failed();
+  if (result.failed >= 0) result.reason = shared->board().failure_of(result.failed);
+  return result;
+}
+
+}  // namespace tranship

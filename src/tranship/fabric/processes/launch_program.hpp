@@ -1,0 +1,33 @@
+// Starts a program as the ranks of one world: what `tranship launch` does.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+struct ProgramOptions {
+  int ranks = 1;
+  /// What each rank's symmetric heap may grow to; default_heap_bytes() where there is none.
+  std::optional<std::size_t> heap_bytes = std::nullopt;
+};
+
+struct ProgramResult {
+  /// By rank; of one that was killed 128 and the number of the signal, of one that could not be run 127.
+  std::vector<int> exit_codes;
+  /// The rank that failed first, and why; -1 when none has.
+  Rank failed = -1;
+  std::string reason;
+};
+
+/// Runs `program`, a path or a name to be found in PATH, and its arguments as `ranks` processes; each becomes a rank
+/// when it calls launch(f). Returns when all have ended. Nothing is left of them, however they end: they die with the
+/// caller, and the memory that they share has no name. Once one has failed, the others have 10 s to end. Call it while
+/// this process has one thread. Throws `invalid_use` for less than 1 rank or no program, `no_memory`.
+ProgramResult launch_program(const ProgramOptions& options, const std::vector<std::string>& program);
+
+}  // namespace tranship

@@ -1,0 +1,613 @@
+// What every back-end promises of symmetric memory, one-sided transfers, signals, atomics, waits and teams: the same
+// programs on each of them, at many numbers of ranks, most of them larger than the machine.
+#include <algorithm>
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <numeric>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tranship/fabric/context.hpp>
+
+#include "fabric/ranks.hpp"
+
+namespace tranship::test {
+namespace {
+
+using ::testing::Combine;
+using ::testing::Values;
+
+class Contract : public OnRanks {};
+INSTANTIATE_TEST_SUITE_P(On, Contract, Combine(Values(On::threads, On::processes), Values(1, 2, 3, 4, 8, 16)),
+                         OnRanks::name);
+
+Rank next_of(const World& world) {
+  return (world.rank() + 1) % world.size();
+}
+Rank before(const World& world) {
+  return (world.rank() + world.size() - 1) % world.size();
+}
+
+// The heap.
+
+TEST_P(Contract, allocations_are_zeroed_aligned_and_at_one_place) {
+  run([](World& world) {
+    const auto a = world.allocate<double>(100);
+    const auto b = world.allocate<std::uint8_t>(3);
+    const auto c = world.allocate<float>(5, {.bytes = 4096});
+    require(a.size() == 100 && b.size() == 3 && c.size() == 5, "sizes");
+    require(std::all_of(a.local(), a.local() + 100, [](double x) { return x == 0; }), "zeros");
+    require(reinterpret_cast<std::uintptr_t>(a.local()) % 64 == 0, "alignment");
+    require(reinterpret_cast<std::uintptr_t>(b.local()) % 64 == 0, "alignment");
+    require(reinterpret_cast<std::uintptr_t>(c.local()) % 4096 == 0, "alignment of 4096");
+    const HeapPlace& heap = world.heap().place();
+    const auto own = heap.first + std::size_t(world.rank()) * heap.stride_bytes;
+    const std::ptrdiff_t offset = reinterpret_cast<std::byte*>(c.local()) - own;
+    for (const std::ptrdiff_t theirs : world.all_gather(offset)) require(theirs == offset, "{} {}", theirs, offset);
+  });
+}
+
+TEST_P(Contract, memory_that_all_let_go_of_is_used_again_and_zeroed) {
+  run([](World& world) {
+    const HeapUsage empty = world.heap_usage();
+    double* first = nullptr;
+    {
+      auto a = world.allocate<double>(1000);
+      first = a.local();
+      std::fill_n(a.local(), 1000, 7.0);
+      // Rank 0 keeps it longer than the others.
+      if (world.rank() != 0) a = {};
+      const auto b = world.allocate<double>(1000);
+      require(b.local() != first, "it is still held by rank 0");
+    }
+    const auto c = world.allocate<double>(1000);
+    require(c.local() == first, "not used again");
+    require(std::all_of(c.local(), c.local() + 1000, [](double x) { return x == 0; }), "not zeroed");
+    require(world.heap_usage().blocks == empty.blocks + 1, "blocks {}", world.heap_usage().blocks);
+    require(world.heap_usage().used_bytes == empty.used_bytes + 8000, "bytes {}", world.heap_usage().used_bytes);
+  });
+}
+
+TEST_P(Contract, freeing_is_collective_and_at_once) {
+  run([](World& world) {
+    auto a = world.allocate<int>(16);
+    const int* const at = a.local();
+    const std::size_t used = world.heap_usage().used_bytes;
+    world.free(std::move(a));
+    require(world.heap_usage().used_bytes == used - 64, "used {}", world.heap_usage().used_bytes);
+    auto b = world.allocate<int>(16);
+    require(b.local() == at, "not used again");
+    world.free(std::move(b));
+    world.free(SymmetricArray<int>());  // of nothing
+  });
+}
+
+TEST_P(Contract, nothing_can_be_allocated) {
+  run([](World& world) {
+    auto none = world.allocate<double>(0);
+    require(none.size() == 0 && none.local() == nullptr && !none, "nothing");
+    Context& rma = world.context();
+    rma.put(none, {}, next_of(world));
+    std::vector<double> empty;
+    rma.get(empty, none, next_of(world));
+  });
+}
+
+TEST_P(Contract, a_full_heap_fails_alike_on_every_rank_and_can_be_used_on) {
+  run([](World& world) {
+    const Error full = error_of_rank([&] { world.allocate<double>(Index(1) << 30); });
+    require_says(full, ErrorCode::no_memory, {"symmetric heap of 67108864 bytes", "8589934592", "TRANSHIP_HEAP"});
+    std::vector<SymmetricArray<char>> many;
+    for (int i = 0; i < 3; ++i) many.push_back(world.allocate<char>(Index(20) << 20));
+    require_says(error_of_rank([&] { world.allocate<char>(Index(20) << 20); }), ErrorCode::no_memory, {"in one piece"});
+    many.erase(many.begin() + 1);
+    const auto again = world.allocate<char>(Index(20) << 20);
+    require(bool(again), "there is room again");
+  });
+}
+
+TEST_P(Contract, allocations_that_differ_fail_on_every_rank) {
+  if (ranks() < 2) GTEST_SKIP() << "one rank agrees with itself";
+  const int n = ranks();
+  for (const int kind : {0, 1, 2, 3}) {
+    try {
+      run([&](World& world) {
+        const bool odd = world.rank() == n - 1;
+        try {
+          if (kind == 0) world.allocate<double>(odd ? 11 : 10);
+          if (kind == 1) odd ? void(world.allocate<double>(8)) : void(world.allocate<std::int64_t>(8));
+          if (kind == 2) world.allocate<double>(8, {.bytes = odd ? 256u : 128u});
+          if (kind == 3) odd ? world.barrier() : void(world.allocate<double>(8));
+        } catch (const Error& error) {
+          require_says(error, ErrorCode::mismatch,
+                       {"collective call 1 differs: rank 0 makes allocate of ", "contract_test.cpp:"});
+          throw;
+        }
+      });
+      ADD_FAILURE() << kind;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::mismatch) << error.message();
+    }
+  }
+}
+
+// One element, many elements.
+
+template <class T>
+void check_type(World& world) {
+  Context& rma = world.context();
+  const auto one = world.allocate<T>(4);
+  const auto value = [](int i) {
+    if constexpr (std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>)
+      return T{std::uint16_t(i + 3)};
+    else
+      return T(i + 3);
+  };
+  const Rank next = next_of(world), from = before(world);
+  rma.p(one, value(world.rank()), next);
+  const std::array<T, 3> three = {value(10), value(world.rank() + 20), value(30)};
+  rma.put(one.from(1), three, next);
+  world.barrier();
+  require(one[0] == value(from) && one[1] == value(10) && one[2] == value(from + 20) && one[3] == value(30), "put");
+  require(rma.g(one.from(2), next) == value(world.rank() + 20), "g");
+  std::array<T, 4> all{};
+  rma.get(all, one, from);
+  require(all[0] == value((from + world.size() - 1) % world.size()) && all[3] == value(30), "get");
+  world.barrier();
+}
+
+TEST_P(Contract, moves_elements_of_every_type) {
+  run([](World& world) {
+    check_type<bool>(world);
+    check_type<std::int8_t>(world);
+    check_type<std::uint8_t>(world);
+    check_type<std::int16_t>(world);
+    check_type<std::uint16_t>(world);
+    check_type<float16>(world);
+    check_type<bfloat16>(world);
+    check_type<std::int32_t>(world);
+    check_type<std::uint32_t>(world);
+    check_type<float>(world);
+    check_type<std::int64_t>(world);
+    check_type<std::uint64_t>(world);
+    check_type<double>(world);
+    check_type<long double>(world);
+    check_type<std::complex<float>>(world);
+    check_type<std::complex<double>>(world);
+  });
+}
+
+TEST_P(Contract, moves_every_size_exactly) {
+  run([](World& world) {
+    Context& rma = world.context();
+    constexpr int room = 5000;
+    const auto target = world.allocate<std::uint8_t>(room + 32);
+    std::vector<std::uint8_t> source(room), back(room + 32);
+    std::iota(source.begin(), source.end(), std::uint8_t(world.rank()));
+    for (int bytes :
+         {0, 1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 48, 63, 64, 65, 100, 1000, 2047, 2048, 4999}) {
+      std::fill_n(target.local(), target.size(), std::uint8_t(0xee));
+      world.barrier();
+      rma.put(target.slice(16, bytes), source, next_of(world));
+      world.barrier();
+      for (int i = 0; i < target.size(); ++i) {
+        const bool inside = i >= 16 && i < 16 + bytes;
+        const auto wanted = inside ? std::uint8_t(before(world) + i - 16) : std::uint8_t(0xee);
+        require(target[i] == wanted, "byte {} of {}: {} for {}", i, bytes, target[i], wanted);
+      }
+      std::fill(back.begin(), back.end(), std::uint8_t(0xdd));
+      rma.get(std::span(back).subspan(16, std::size_t(bytes)), target.from(16), next_of(world));
+      for (std::size_t i = 0; i < back.size(); ++i) {
+        const bool inside = i >= 16 && i < 16 + std::size_t(bytes);
+        require(back[i] == (inside ? std::uint8_t(std::size_t(world.rank()) + i - 16) : std::uint8_t(0xdd)),
+                "get of {}", bytes);
+      }
+      world.barrier();
+    }
+  });
+}
+
+TEST_P(Contract, the_smaller_size_wins_or_is_refused) {
+  run([](World& world) {
+    const auto target = world.allocate<int>(4);
+    const std::vector<int> two = {1, 2}, six = {1, 2, 3, 4, 5, 6};
+    std::vector<int> back(6, -1);
+    Context& rma = world.context();
+    rma.put(target, two, next_of(world));
+    world.barrier();
+    require(target[1] == 2 && target[2] == 0, "two of four");
+    world.barrier();
+    rma.put(target, six, next_of(world));
+    world.barrier();
+    require(target[3] == 4, "four of six");
+    rma.get(back, target, next_of(world));
+    require(back[3] == 4 && back[4] == -1, "four into six");
+
+    Context strict(world, {.sizes = SizeRule::equal});
+    require_says(error_of_rank([&] { strict.put(target, six, 0); }), ErrorCode::invalid_use, {"6 elements to 4"});
+    require_says(error_of_rank([&] { strict.get(back, target, 0); }), ErrorCode::invalid_use, {"4 elements to 6"});
+    strict.put(target, std::span(six).first(4), next_of(world));
+    world.barrier();
+  });
+}
+
+TEST_P(Contract, nonblocking_transfers_are_done_after_quiet) {
+  run([](World& world) {
+    Context rma(world);
+    const auto target = world.allocate<std::int64_t>(64);
+    const auto here = world.allocate<std::int64_t>(64);
+    for (int i = 0; i < 64; ++i) here[i] = world.rank() * 100 + i;
+    world.barrier();
+    for (int i = 0; i < 32; ++i) rma.put_nbi(target.slice(i, 1), here.slice(i, 1), next_of(world));
+    std::vector<std::int64_t> got(32, -1);
+    rma.get_nbi(got, here.from(32), next_of(world));
+    std::int64_t fetched = -1;
+    rma.fetch_nbi(fetched, here.from(5), next_of(world));
+    rma.quiet();
+    require(got[31] == next_of(world) * 100 + 63, "get_nbi");
+    require(fetched == next_of(world) * 100 + 5, "fetch_nbi");
+    world.barrier();
+    for (int i = 0; i < 32; ++i) require(target[i] == before(world) * 100 + i, "put_nbi {}", i);
+  });
+}
+
+// Boxes.
+
+TEST_P(Contract, boxes_keep_their_shape_whatever_their_strides) {
+  run([](World& world) {
+    Context& rma = world.context();
+    constexpr Index rows = 5, columns = 7;
+    const auto grid = world.allocate<int>(200);
+    std::vector<int> source(200);
+    std::iota(source.begin(), source.end(), 1000 * world.rank());
+    struct Case {
+      Indices target_strides, source_strides;
+      Index target_first, source_first;
+    };
+    const Case cases[] = {{{10, 1}, {columns, 1}, 3, 0},    // rows with gaps
+                          {{1, rows}, {columns, 1}, 0, 0},  // transposed
+                          {{-10, 1}, {columns, 1}, 60, 0},  // upside down
+                          {{20, 2}, {14, -2}, 0, 12},       // every other, backwards
+                          {{10, 1}, {0, 1}, 0, 3}};         // one row, repeated
+    for (const Case& c : cases) {
+      std::fill_n(grid.local(), 200, -1);
+      world.barrier();
+      const StridedView to{grid.local() + c.target_first, ElementType::i32, {rows, columns}, c.target_strides};
+      const StridedView from{source.data() + c.source_first, ElementType::i32, {rows, columns}, c.source_strides};
+      rma.put(to, from, next_of(world));
+      world.barrier();
+      std::vector<int> wanted(200, -1);
+      for (Index i = 0; i < rows; ++i)
+        for (Index j = 0; j < columns; ++j)
+          wanted[std::size_t(c.target_first + i * c.target_strides[0] + j * c.target_strides[1])] =
+              1000 * before(world) + int(c.source_first + i * c.source_strides[0] + j * c.source_strides[1]);
+      for (int i = 0; i < 200; ++i)
+        require(grid[i] == wanted[std::size_t(i)], "cell {}: {} for {}", i, grid[i], wanted[std::size_t(i)]);
+
+      std::vector<int> back(std::size_t(rows * columns), -1);
+      rma.get({back.data(), ElementType::i32, {rows, columns}, {columns, 1}}, to, next_of(world));
+      for (Index i = 0; i < rows; ++i)
+        for (Index j = 0; j < columns; ++j)
+          require(back[std::size_t(i * columns + j)] ==
+                      1000 * world.rank() + int(c.source_first + i * c.source_strides[0] + j * c.source_strides[1]),
+                  "got {} {}", i, j);
+      world.barrier();
+    }
+  });
+}
+
+TEST_P(Contract, boxes_that_do_not_fit_are_refused) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto grid = world.allocate<double>(12);
+    std::vector<double> source(12);
+    const StridedView to{grid.local(), ElementType::f64, {3, 4}, {4, 1}};
+    const auto refused = [&](const StridedView& target, const StridedView& from, ErrorCode code,
+                             std::initializer_list<const char*> parts) {
+      require_says(error_of_rank([&] { rma.put(target, from, 0); }), code, parts);
+    };
+    refused(to, {source.data(), ElementType::f64, {4, 3}, {3, 1}}, ErrorCode::mismatch, {"[4, 3]", "[3, 4]"});
+    refused(to, {source.data(), ElementType::i64, {3, 4}, {4, 1}}, ErrorCode::mismatch, {"i64", "f64"});
+    refused({source.data(), ElementType::f64, {3, 4}, {4, 1}}, to, ErrorCode::invalid_use,
+            {"does not lie in the symmetric heap"});
+    refused({grid.local(), ElementType::f64, {3, 4}, {-4000000, 1}}, {source.data(), ElementType::f64, {3, 4}, {4, 1}},
+            ErrorCode::invalid_use, {"does not lie in the symmetric heap"});
+  });
+}
+
+// Signals and waits.
+
+TEST_P(Contract, a_signal_says_that_its_data_is_there) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto data = world.allocate<int>(300);
+    const auto signals = world.allocate<std::uint64_t>(2);
+    std::vector<int> source(300);
+    for (int round = 1; round <= 20; ++round) {
+      std::fill(source.begin(), source.end(), 100 * world.rank() + round);
+      const int count = round % 3 == 0 ? 0 : round % 3 == 1 ? 6 : 300;  // nothing signals, too
+      rma.put_signal(data.slice(0, count), source, signals, std::uint64_t(round), SignalOp::set, next_of(world));
+      const std::uint64_t seen =
+          rma.signal_wait(signals, Comparison::greater_equal, std::uint64_t(round), before(world));
+      require(seen == std::uint64_t(round), "signal {} of {}", seen, round);
+      for (int i = 0; i < count; ++i) require(data[i] == 100 * before(world) + round, "data {} in round {}", i, round);
+      // The one before may put again when this is seen.
+      rma.signal(signals.from(1), 1, SignalOp::add, before(world));
+      rma.signal_wait(signals.from(1), Comparison::equal, std::uint64_t(round), next_of(world));
+    }
+    require(rma.signal_fetch(signals) == 20, "fetch");
+  });
+}
+
+TEST_P(Contract, signals_add_up_from_all_ranks_signed_and_unsigned) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto up = world.allocate<std::uint64_t>(1);
+    const auto down = world.allocate<std::int64_t>(1);
+    const auto data = world.allocate<int>(world.size());
+    for (Rank peer = 0; peer < world.size(); ++peer) {
+      const int mine = world.rank() + 1;
+      rma.put_signal_nbi(data.slice(world.rank(), 1), {&mine, 1}, up, 1, SignalOp::add, peer);
+      rma.quiet();
+      rma.signal(down, -2, SignalOp::add, peer);
+    }
+    rma.signal_wait(up, Comparison::equal, std::uint64_t(world.size()));
+    for (int i = 0; i < world.size(); ++i) require(data[i] == i + 1, "data {}", i);
+    require(rma.signal_wait(down, Comparison::less_equal, -2 * world.size()) == -2 * world.size(), "down");
+  });
+}
+
+TEST_P(Contract, waits_compare_in_all_six_ways) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto words = world.allocate<std::int32_t>(6);
+    const auto set = [&](int i, int value) { rma.set(words.from(i), value, next_of(world)); };
+    set(0, 5), set(1, -1), set(2, 9), set(3, -7), set(4, -4), set(5, 3);
+    const auto wait = [&](int i, Comparison c, int value) {
+      return rma.wait_until(words.from(i), c, value, before(world));
+    };
+    require(wait(0, Comparison::equal, 5) == 5, "equal");
+    require(wait(1, Comparison::not_equal, 0) == -1, "not equal");
+    require(wait(2, Comparison::greater, 8) == 9, "greater");
+    require(wait(3, Comparison::less_equal, -7) == -7, "less or equal");
+    require(wait(4, Comparison::less, -3) == -4, "less");
+    require(wait(5, Comparison::greater_equal, 3) == 3, "greater or equal");
+    require(rma.test(words.from(3), Comparison::less, 0) && !rma.test(words.from(3), Comparison::greater, 0), "test");
+  });
+}
+
+TEST_P(Contract, waits_for_all_any_and_some_of_many) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const int n = world.size();
+    const auto flags = world.allocate<std::uint64_t>(n);
+    for (Rank peer = 0; peer < n; ++peer) rma.p(flags.from(world.rank()), 7, peer);
+    std::vector<int> done(std::size_t(n), 0);
+    int left = n;
+    while (left > 0) {
+      std::vector<Index> found(static_cast<std::size_t>(n));
+      const Index count = rma.wait_until_some(flags, found, Comparison::equal, 7, done);
+      require(count >= 1, "some");
+      for (Index i = 0; i < count; ++i) {
+        require(done[std::size_t(found[std::size_t(i)])] == 0, "found twice");
+        done[std::size_t(found[std::size_t(i)])] = 1;
+      }
+      left -= int(count);
+    }
+    rma.wait_until_all(flags, Comparison::equal, 7);
+    require(rma.test_all(flags, Comparison::equal, 7), "all");
+    require(rma.wait_until_any(flags, Comparison::equal, 7) >= 0, "any");
+    // Of none: all have come, none is found.
+    std::vector<Index> room(static_cast<std::size_t>(n));
+    require(rma.wait_until_any(flags, Comparison::equal, 9, done) == -1, "any of none");
+    require(rma.wait_until_some(flags, room, Comparison::equal, 9, done) == 0, "some of none");
+    require(rma.test_all(flags, Comparison::equal, 9, done) && rma.test_all(flags.slice(0, 0), Comparison::equal, 9),
+            "all of none");
+    require_says(error_of_rank([&] { rma.test_some(flags, {}, Comparison::equal, 7); }), ErrorCode::invalid_use,
+                 {"room for 0"});
+    world.barrier();
+  });
+}
+
+// Atomics.
+
+template <class T>
+void check_atomics(World& world) {
+  Context& rma = world.context();
+  const int n = world.size();
+  const auto words = world.allocate<T>(8);
+  const Rank root = n - 1;
+  T sum_of_tickets = 0;
+  for (int i = 0; i < 20; ++i) sum_of_tickets = T(sum_of_tickets + rma.fetch_add(words, T(1), root));
+  rma.add(words.from(1), T(3), root);
+  rma.inc(words.from(2), root);
+  rma.fetch_inc(words.from(2), root);
+  rma.bit_or(words.from(3), T(T(1) << world.rank()), root);
+  rma.bit_xor(words.from(4), T(T(1) << world.rank()), root);
+  T ticket{};
+  rma.fetch_add_nbi(ticket, words.from(6), T(2), root);
+  rma.quiet();
+  require(ticket % 2 == 0 && ticket >= 0 && ticket < T(2 * n), "ticket");
+  world.barrier();
+  const auto tickets = world.all_gather(sum_of_tickets);
+  const T expected = T(20 * n) * T(20 * n - 1) / 2;
+  require(std::accumulate(tickets.begin(), tickets.end(), T(0)) == expected, "each ticket once");
+  require(rma.fetch(words, root) == T(20 * n), "fetch");
+  require(rma.g(words.from(1), root) == T(3 * n) && rma.g(words.from(2), root) == T(2 * n), "add and inc");
+  const T ones = T((std::uint64_t(1) << n) - 1);
+  require(rma.fetch(words.from(3), root) == ones && rma.fetch(words.from(4), root) == ones, "or and xor");
+  world.barrier();
+  rma.bit_and(words.from(3), T(~(T(1) << world.rank())), root);
+  // One of them wins.
+  const T before_swap = rma.compare_swap(words.from(5), T(0), T(world.rank() + 1), root);
+  const auto winners = world.all_gather(before_swap);
+  require(std::count(winners.begin(), winners.end(), T(0)) == 1, "one winner");
+  world.barrier();
+  require(rma.fetch(words.from(3), root) == 0, "and");
+  require(winners[std::size_t(rma.fetch(words.from(5), root) - 1)] == 0, "the winner's value");
+  world.barrier();
+  // A baton: what each swaps out is what another swapped in.
+  const auto out = world.all_gather(rma.swap(words.from(7), T(world.rank() + 1), root));
+  world.barrier();
+  std::vector<T> all = out;
+  all.push_back(rma.fetch(words.from(7), root));
+  std::sort(all.begin(), all.end());
+  for (int i = 0; i <= n; ++i) require(all[std::size_t(i)] == T(i), "swapped {}", i);
+  world.barrier();
+}
+
+TEST_P(Contract, atomics_lose_nothing) {
+  run([](World& world) {
+    check_atomics<std::int32_t>(world);
+    check_atomics<std::uint32_t>(world);
+    check_atomics<std::int64_t>(world);
+    check_atomics<std::uint64_t>(world);
+    Context& rma = world.context();
+    const auto real = world.allocate<double>(2);
+    rma.set(real, 0.5 + world.rank(), next_of(world));
+    world.barrier();
+    require(rma.fetch(real, next_of(world)) == 0.5 + world.rank(), "set");
+    require(rma.swap(real, 9.25, next_of(world)) == 0.5 + world.rank(), "swap");
+    world.barrier();
+    require(real[0] == 9.25, "swapped");
+  });
+}
+
+// Misuse.
+
+TEST_P(Contract, misuse_is_refused_before_anything_happens) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto a = world.allocate<int>(4);
+    int outside = 3;
+    const std::vector<int> four(4, 1);
+    const auto refused = [](auto&& f, std::initializer_list<const char*> parts) {
+      require_says(error_of_rank(f), ErrorCode::invalid_use, parts);
+    };
+    refused([&] { rma.put(a, four, world.size()); }, {"no rank", "contract_test.cpp:"});
+    refused([&] { rma.p(a, 1, -1); }, {"no rank -1 in a world of"});
+    refused([&] { rma.put(Symmetric<int>::at(&outside, 1), four, 0); },
+            {"the target of a put of 4 bytes does not lie"});
+    refused([&] { (void)rma.g(Symmetric<int>::at(&outside, 1), 0); }, {"the source of a get"});
+    refused([&] { rma.inc(Symmetric<int>::at(&outside, 1), 0); }, {"an atomic variable"});
+    refused([&] { a.slice(2, 3); }, {"elements [2, 5) of a symmetric object of 4"});
+    refused([&] { a.slice(-1, 1); }, {"elements [-1, 0)"});
+    refused([&] { world.allocate<int>(-1); }, {"-1 symmetric elements"});
+    refused([&] { world.allocate<int>(1, {.bytes = 48}); }, {"48 bytes is no power of two"});
+    // The address of a peer is not the name of a symmetric object.
+    if (world.size() > 1) {
+      const auto theirs = rma.peer_array(a, next_of(world));
+      refused([&] { rma.put(Symmetric<int>::at(theirs.data(), 4), four, 0); },
+              {"lies in the heap of rank", "this rank's own address"});
+    }
+    require(a[0] == 0, "something was written");
+    world.barrier();
+  });
+}
+
+TEST_P(Contract, checked_contexts_find_what_was_freed_and_what_runs_over) {
+  run([](World& world) {
+    Context rma(world, {.checks = HeapChecks::blocks});
+    auto a = world.allocate<int>(16);
+    const auto b = world.allocate<int>(16);
+    const std::vector<int> many(64, 1);
+    rma.put(a, many, next_of(world));
+    const auto over = Symmetric<int>::at(a.local() + 8, 16);
+    require_says(error_of_rank([&] { rma.put(over, many, 0); }), ErrorCode::invalid_use, {"do not lie in one block"});
+    const Symmetric<int> gone = a;
+    world.free(std::move(a));
+    require_says(error_of_rank([&] { rma.put(gone, many, 0); }), ErrorCode::invalid_use, {"do not lie in one block"});
+    require_says(error_of_rank([&] { rma.inc(gone, 0); }), ErrorCode::invalid_use, {"an atomic variable"});
+    rma.inc(b, next_of(world));
+    world.barrier();
+    require(b[0] == 1, "checked atomics work");
+  });
+}
+
+TEST_P(Contract, arrays_of_peers_can_be_loaded_and_stored) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto a = world.allocate<double>(10);
+    const std::span<double> theirs = rma.peer_array(a, next_of(world));
+    theirs[3] = world.rank() + 0.5;
+    world.barrier();
+    require(a[3] == before(world) + 0.5, "stored");
+    require(theirs[3] == world.rank() + 0.5, "loaded");
+    world.barrier();
+  });
+}
+
+// Teams.
+
+TEST_P(Contract, teams_are_split_by_steps) {
+  run([](World& world) {
+    const int n = world.size();
+    std::optional<Team> even = world.team().split_strided({.first = 0, .stride = 2, .count = (n + 1) / 2});
+    require(bool(even) == (world.rank() % 2 == 0), "who is in");
+    if (even) {
+      require(even->size() == (n + 1) / 2 && even->rank() == world.rank() / 2, "places");
+      require(even->world_rank(even->rank()) == world.rank(), "world rank");
+      const auto ranks = even->all_gather(world.rank());
+      for (int i = 0; i < even->size(); ++i) require(ranks[std::size_t(i)] == 2 * i, "gathered {}", i);
+      std::optional<Team> reversed =
+          even->split_strided({.first = even->size() - 1, .stride = -1, .count = even->size()});
+      require(reversed && reversed->rank() == even->size() - 1 - even->rank(), "reversed");
+      require(reversed->translate(0, *even) == even->size() - 1, "translate");
+      require(even->translate(0, world.team()) == 0, "translate to the world");
+      require(world.team().translate(n > 1 ? 1 : 0, *even) == (n > 1 ? -1 : 0), "translate to none");
+      int word = reversed->rank() == 0 ? 42 : 0;
+      reversed->broadcast(&word, sizeof word, 0);
+      require(word == 42, "broadcast");
+      reversed->barrier();
+    }
+    world.barrier();
+    require_says(error_of_rank([&] { world.team().split_strided({.first = 0, .stride = 1, .count = n + 1}); }),
+                 ErrorCode::invalid_use, {"of a team of"});
+    require(world.shared_team().size() == n && world.node_team().size() == n, "predefined");
+    world.shared_team().barrier();
+    world.node_team().sync();
+  });
+}
+
+TEST_P(Contract, teams_are_split_in_rows_and_columns) {
+  run([](World& world) {
+    const int n = world.size();
+    for (int width : {1, 2, 3, n, n + 1}) {
+      auto [x, y] = world.team().split_2d(width);
+      const int row = world.rank() / width, column = world.rank() % width;
+      require(x.rank() == column && y.rank() == row, "places");
+      require(x.size() == std::min(width, n - row * width), "row of {}", x.size());
+      for (const int r : x.all_gather(row)) require(r == row, "row");
+      for (const int c : y.all_gather(column)) require(c == column, "column");
+    }
+  });
+}
+
+TEST_P(Contract, many_teams_come_and_go) {
+  run([](World& world) {
+    for (int i = 0; i < 200; ++i) {
+      const int stride = 1 + i % 3;
+      const auto team =
+          world.team().split_strided({.first = 0, .stride = stride, .count = (world.size() - 1) / stride + 1});
+      if (team) {
+        Team copy = *team;
+        for (int k = 0; k < i % 4; ++k) copy.barrier();
+      }
+    }
+    std::vector<Team> kept;
+    Error full(ErrorCode::internal, "");
+    try {
+      for (;;) kept.push_back(*world.team().split_strided({.count = world.size()}));
+    } catch (const Error& error) {
+      full = error;
+    }
+    require_says(full, ErrorCode::unsupported, {"64 teams, 64 at most"});
+    require(kept.size() == 61, "{} teams", kept.size());
+    for (Team& team : kept) team.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace tranship::test
