@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
-#include <tranship/fabric/threads/threads_fabric.hpp>
 #include <tranship/tranship.hpp>
 
 #include "support/random_layouts.hpp"
@@ -319,41 +318,17 @@ std::vector<Layout> layouts() {
   return out;
 }
 
-/// Ranks that take turns on one core. They do little before they wait for each other, and then give the core to the
-/// other at once. On cores of their own they would mostly spin, or sleep where others have those cores.
-class OneCore final : public Fabric {
- public:
-  OneCore(ThreadsShared& shared, Rank rank, int size) : Fabric(rank, size, shared.board()), fabric_(shared, rank) {}
-
-  PeerKind peer_kind(Rank peer) const noexcept override { return fabric_.peer_kind(peer); }
-  void* reach(Rank peer, const void* address) const noexcept override { return fabric_.reach(peer, address); }
-  void barrier(World& world, CallSite where) override { fabric_.barrier(world, where); }
-  void all_gather(World& world, const void* mine, std::size_t size_bytes, void* all, CallSite where) override {
-    fabric_.all_gather(world, mine, size_bytes, all, where);
-  }
-  Words words(World& world, int count, const char* label, CallSite where) override {
-    return fabric_.words(world, count, label, where);
-  }
-  int spin_rounds() const noexcept override { return 0; }
-  void idle(int) noexcept override { RealSync::yield(); }
-
- private:
-  ThreadsFabric fabric_;
-};
-
+/// The ranks take turns on one core: they meet so often that waiting for each other would be most of the work.
 template <class F>
 void launch_on_one_core(int ranks, F&& f) {
-  cpu_set_t core;
-  CPU_ZERO(&core);
-  CPU_SET(sched_getcpu(), &core);
-  ThreadsShared shared(ranks);
-  launch({.ranks = ranks, .pinning = Pinning::none}, [&](World& launched) {
-    sched_setaffinity(0, sizeof core, &core);
-    OneCore fabric(shared, launched.rank(), ranks);
-    World world(fabric, launched.timeout_ns());
-    f(world);
-    shared.board().post_finished(world.rank());
-  });
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const auto outcome = attempt([&] { launch({.ranks = ranks, .pinning = Pinning::none}, f); });
+  sched_setaffinity(0, sizeof all, &all);
+  outcome.value();
 }
 
 using States = std::set<std::uint64_t>;

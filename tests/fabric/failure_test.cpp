@@ -258,7 +258,7 @@ TEST(TheBoard, keeps_the_first_failure_and_cuts_long_text) {
   EXPECT_EQ(board.first_failed(), 2);
   EXPECT_EQ(board.failure_of(2), std::string(1007, 'x'));
   EXPECT_EQ(board.line(1), "failed: later");
-  EXPECT_EQ(board.line(0), "running");
+  EXPECT_EQ(board.line(0), "starting");
   board.post_finished(0);
   EXPECT_TRUE(board.finished(0));
   EXPECT_FALSE(board.finished(1));

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <thread>
 
 #include <time.h>
 
@@ -13,7 +12,7 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
       shared_(std::move(shared)),
       // A rank that has its core to itself may spin for some tens of microseconds, longer than a message takes. With
       // more ranks than cores, whoever spins keeps the one it waits for from running.
-      spin_rounds_(static_cast<unsigned>(size()) <= std::thread::hardware_concurrency() ? 1000 : 10) {}
+      spin_rounds_(size() <= shared_->shape().cores ? 1000 : 10) {}
 
 std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot) {
   return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <string_view>
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
@@ -25,6 +26,7 @@ struct SharedWorld::Header {
   std::uint64_t ranks;
   std::uint64_t heap_bytes;
   std::uint64_t local_bytes;
+  std::uint64_t cores;
 };
 
 namespace {
@@ -59,7 +61,15 @@ SharedMemory made(const SharedWorld::Shape& shape, SharedWorld::Kind kind) {
   return kind == SharedWorld::Kind::threads ? SharedMemory::within_process(bytes) : SharedMemory::for_processes(bytes);
 }
 
-SharedWorld::Shape in_pages(SharedWorld::Shape shape) {
+int cores_here() {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+/// In whole pages, with the cores of this thread.
+SharedWorld::Shape completed(SharedWorld::Shape shape) {
+  if (shape.cores == 0) shape.cores = cores_here();
   shape.heap_bytes = whole(shape.heap_bytes, page_bytes());
   shape.local_bytes = whole(shape.local_bytes, page_bytes());
   return shape;
@@ -68,7 +78,7 @@ SharedWorld::Shape in_pages(SharedWorld::Shape shape) {
 }  // namespace
 
 SharedWorld::SharedWorld(const Shape& shape, Kind kind)
-    : memory_(made(in_pages(shape), kind)), shape_(in_pages(shape)) {
+    : memory_(made(completed(shape), kind)), shape_(completed(shape)) {
   const Offsets at(shape_);
   memory_.obtain(0, at.segments).value();
   auto& header = *reinterpret_cast<Header*>(memory_.data());
@@ -79,6 +89,7 @@ SharedWorld::SharedWorld(const Shape& shape, Kind kind)
   header.ranks = static_cast<std::uint64_t>(shape_.ranks);
   header.heap_bytes = shape_.heap_bytes;
   header.local_bytes = shape_.local_bytes;
+  header.cores = static_cast<std::uint64_t>(shape_.cores);
   lay_out();
 }
 
@@ -95,7 +106,7 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
     throw_error(ErrorCode::mismatch, "this program was built with \"{}\", the one that has started it with \"{}\"",
                 Header::layout_here, theirs);
   shape_ = {
-      .ranks = static_cast<int>(header.ranks), .heap_bytes = header.heap_bytes, .local_bytes = header.local_bytes};
+      .ranks = static_cast<int>(header.ranks), .heap_bytes = header.heap_bytes, .local_bytes = header.local_bytes, .cores = static_cast<int>(header.cores)};
   if (shape_.ranks < 1 || header.board_bytes != Board::size_bytes(shape_.ranks) ||
       header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
     throw_error(

@@ -46,6 +46,8 @@ class SharedWorld {
     /// Reserved for each rank's symmetric heap, and for memory of its own that others reach.
     std::size_t heap_bytes = 0;
     std::size_t local_bytes = 0;
+    /// That the one who makes it may run on, and so its ranks; 0 asks the system.
+    int cores = 0;
   };
   enum class Kind { threads, processes };
 
