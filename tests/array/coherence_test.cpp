@@ -108,6 +108,19 @@ TEST_P(CoherenceOn, owned_cells_are_read_without_an_exchange) {
   });
 }
 
+TEST_P(CoherenceOn, ghosts_that_a_halo_by_hand_has_filled_are_not_readable_after_the_next_write) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    write(u, gpu, [](const Indices& cell) { return double(cell[0]); });
+    HaloExchange halo(std::vector<ArrayRef>{u});
+    halo();
+    const Region ghosts = u.local_region({.cells = Cells::ghosts});
+    EXPECT_NO_THROW((void)u.buffer().read({.device = Device::host(), .region = ghosts}));
+    write(u, gpu, [](const Indices& cell) { return -double(cell[0]); });
+    EXPECT_NE(error_of([&] { (void)u.buffer().read({.device = Device::host(), .region = ghosts}); }), "");
+  });
+}
+
 TEST_P(CoherenceOn, an_exchange_of_some_ghosts_cleans_these_alone) {
   launch(2, [&](World& world) {
     const Layout u = array(world, ring);

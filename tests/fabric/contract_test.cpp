@@ -11,7 +11,7 @@
 
 #include <tranship/fabric/context.hpp>
 
-#include "fabric/ranks.hpp"
+#include "support/ranks.hpp"
 
 namespace tranship::test {
 namespace {

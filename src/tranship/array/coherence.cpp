@@ -23,9 +23,15 @@ Index kept_depth(const GhostState& state) {
   return std::max(state.fresh, state.pending);
 }
 
+/// Ghosts deeper than this are valid in no memory.
+Index valid_depth(const GhostState& state) {
+  return std::max(kept_depth(state), state.by_hand);
+}
+
 /// What an access that changes cells leaves behind.
 GhostState after(const GhostState& before, Intent intent, Combine combine, Cells which, Index depth) {
   GhostState out = before;
+  out.by_hand = 0;
   if (intent == Intent::accumulate && has_ghosts(which)) return {0, std::max(before.pending, depth), combine};
   if (intent != Intent::accumulate && (which == Cells::owned || which == Cells::stored)) out.pending = 0;
   switch (which) {
@@ -145,7 +151,8 @@ void Coherence::before_exchange(PlanKind kind, int slot, CallSite where) {
       drop_ghosts(whole, cells_.depth_max(), where);
       note_stale(whole);
       break;
-    case PlanKind::halo:
+    case PlanKind::halo:  // which of the ghosts depends on its stencil
+      update(whole, [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
       break;
     case PlanKind::halo_adjoint:
       note_stale(whole);
@@ -192,7 +199,7 @@ void Coherence::change(Intent intent, Combine combine, Cells which, const Scope&
   // By how deep the ghosts are that are kept.
   std::vector<std::vector<Box>> lost(std::size_t(cells_.depth_max()) + 1);
   ghosts_.for_each(scope.cells, [&](const Box& box, const GhostState& state) {
-    if (const Index kept = kept_depth(next(state)); kept < kept_depth(state)) lost[std::size_t(kept)].push_back(box);
+    if (const Index kept = kept_depth(next(state)); kept < valid_depth(state)) lost[std::size_t(kept)].push_back(box);
   });
   for (Index kept = 0; kept < cells_.depth_max(); ++kept) {
     const Region cells = Region::boxes(lost[std::size_t(kept)]);

@@ -27,6 +27,7 @@ struct GhostState {
   Index fresh = 0;                 ///< ghosts as deep as this hold what the owner holds
   Index pending = 0;               ///< ghosts as deep as this hold something that the owner has yet to get
   Combine combine = Combine::sum;  ///< how
+  Index by_hand = 0;               ///< ghosts as deep as this may have been filled by a halo that is not ours
   friend bool operator==(const GhostState&, const GhostState&) = default;
 };
 

@@ -72,6 +72,8 @@ class Fabric {
   virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot) = 0;
 
   virtual HeapPlace heap() const noexcept = 0;
+  /// What the ranks of this machine together can still obtain, as far as is known; never more than INT64_MAX.
+  virtual Index available_bytes() const { return INT64_MAX; }
   /// Obtains the memory of a part of this rank's own heap; fails with `no_memory`.
   virtual Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) = 0;
   virtual void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept = 0;

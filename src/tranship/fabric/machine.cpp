@@ -55,6 +55,21 @@ const Machine& this_machine() {
   return machine;
 }
 
+Index available_memory_bytes() {
+  Index available = INT64_MAX;
+  std::ifstream memory("/proc/meminfo");
+  for (std::string word; memory >> word;)
+    if (Index kib = 0; word == "MemAvailable:" && memory >> kib) {
+      available = kib * 1024;
+      break;
+    }
+  // A group of processes may have less than the machine.
+  std::ifstream limit("/sys/fs/cgroup/memory.max"), used("/sys/fs/cgroup/memory.current");
+  if (Index most = 0, now = 0; limit >> most && used >> now)
+    available = std::min(available, std::max<Index>(0, most - now));
+  return available;
+}
+
 Pinning resolved(Pinning pinning) {
   if (pinning != Pinning::automatic) return pinning;
   if (const char* wanted = std::getenv("TRANSHIP_PIN")) {

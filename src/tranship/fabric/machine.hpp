@@ -33,6 +33,9 @@ struct Machine {
 /// Looked at once.
 const Machine& this_machine();
 
+/// What the system can give now without taking from others, as far as it says; INT64_MAX where it does not.
+Index available_memory_bytes();
+
 /// What `automatic` comes to here. Throws `invalid_use` for a TRANSHIP_PIN that names no pinning.
 Pinning resolved(Pinning pinning);
 /// Binds the calling thread as rank `rank` of `size`. A system that refuses leaves it where it is: pinning is never

@@ -40,7 +40,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 world_.rank());
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
-  free_released(everyone, call, where);
+  const Index available = free_released(everyone, call, where);
   if (request.size_bytes == 0) return nullptr;
 
   // Whole lines, so that what ranks write for different blocks does not share one.
@@ -54,6 +54,12 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 place_.size_bytes, request.size_bytes, ranges_.used_bytes(), ranges_.largest_free_bytes(),
                 world_.rank());
 
+  if (const double all = double(bytes) * fabric_.on_this_machine().count; all > double(available)) {
+    ranges_.release(*offset);  // on every rank, too: systems would rather end processes than refuse
+    throw_error(ErrorCode::no_memory,
+                "{} ranks need {} bytes each for their symmetric heaps, {} are available (rank {})",
+                fabric_.on_this_machine().count, bytes, available, world_.rank());
+  }
   const Result<void> obtained = fabric_.obtain(*offset, bytes);
   if (obtained.ok() && *offset < touched_bytes_)
     std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
@@ -78,12 +84,14 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   return {own(*offset), release};
 }
 
-void SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite where) {
+Index SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite where) {
   struct Some {
+    Index available = INT64_MAX;
     std::uint64_t count = 0;
-    std::uint64_t serials[31] = {};
+    std::uint64_t serials[30] = {};
   };
-  Some mine;
+  constexpr std::size_t worth_asking = std::size_t(1) << 20;
+  Some mine{.available = call.size_bytes < worth_asking ? INT64_MAX : fabric_.available_bytes()};
   {
     const std::lock_guard lock(released_->mutex);
     auto& serials = released_->serials;
@@ -93,11 +101,15 @@ void SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite whe
   }
   std::vector<Some> all(std::size_t(world_.size()));
   everyone.gather(call, &mine, sizeof mine, all.data(), where);
-  for (const Some& some : all)
+  Index available = INT64_MAX;
+  for (const Some& some : all) {
+    available = std::min(available, some.available);
     for (std::uint64_t i = 0; i < some.count; ++i) {
       const auto block = blocks_.find(some.serials[i]);
       if (block != blocks_.end() && ++block->second.released_by == world_.size()) forget(block);
     }
+  }
+  return available;
 }
 
 void SymmetricHeap::forget(std::map<std::uint64_t, Block>::iterator block) {

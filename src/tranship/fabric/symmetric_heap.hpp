@@ -56,7 +56,8 @@ class SymmetricHeap {
     int released_by = 0;  ///< ranks that have let go of it
   };
   std::byte* own(std::size_t offset) const noexcept;
-  void free_released(Team& everyone, const Call& call, CallSite where);
+  /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them.
+  Index free_released(Team& everyone, const Call& call, CallSite where);
   void forget(std::map<std::uint64_t, Block>::iterator block);
 
   World& world_;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/range_allocator.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 
@@ -16,6 +17,7 @@ class ProcessesFabric final : public SharedFabric {
 
   void* reach(Rank peer, const void* address) const noexcept override;
   bool offers(const void* address) const noexcept override { return shared().translate(rank(), address) != nullptr; }
+  Index available_bytes() const override { return available_memory_bytes(); }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
 
  private:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/shared/shared_memory.hpp>
 
 namespace tranship {
@@ -76,6 +77,12 @@ Result<void> SharedMemory::obtain(std::size_t offset_bytes, std::size_t size_byt
     }
     return {};
   }
+  // The system would rather end processes than refuse.
+  constexpr std::size_t worth_asking = std::size_t(1) << 20;
+  if (const Index available = size_bytes < worth_asking ? INT64_MAX : available_memory_bytes();
+      size_bytes > static_cast<std::size_t>(available))
+    return make_error(ErrorCode::no_memory, "{} bytes of shared memory are needed, {} are available", size_bytes,
+                      available);
   int refused;
   do {
     refused = posix_fallocate(descriptor_, static_cast<off_t>(offset_bytes), static_cast<off_t>(size_bytes));

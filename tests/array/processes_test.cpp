@@ -1,0 +1,89 @@
+// Arrays of ranks that are processes: what tranship has allocated is reached as it is, foreign memory by way of
+// buffers.
+#include <tranship/tranship.hpp>
+
+#include "support/ranks.hpp"
+
+namespace tranship::test {
+namespace {
+
+class Everywhere : public OnRanks {};
+INSTANTIATE_TEST_SUITE_P(On, Everywhere,
+                         ::testing::Combine(::testing::Values(On::threads, On::processes),
+                                            ::testing::Values(1, 2, 4, 6)),
+                         OnRanks::name);
+
+double value_of(const Indices& cell) {
+  double out = 1;
+  for (const Index i : cell) out = out * 1009 + double(i);
+  return out;
+}
+
+TEST_P(Everywhere, arrays_are_redistributed_in_every_schedule) {
+  run([](World& world) {
+    const int n = world.size();
+    const auto rows = distribution({37, 23}, grid(n, 1), {block(), whole()});
+    const auto tiles =
+        distribution({37, 23}, grid(1, n), {whole(), cyclic(3).with_overlap(1, 2, EdgePolicy::toroidal)});
+    Array<double> a(world, rows), b(world, tiles), c(world, rows);
+    a.fill_owned(value_of);
+    for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged, Schedule::measured}) {
+      Redistribution there(a, b, {.schedule = schedule}), back(b, c, {.schedule = schedule});
+      for (int repeat = 0; repeat < 3; ++repeat) {
+        there();
+        require(b.count_wrong(value_of) == 0, "there");
+        back();
+        require(c.count_wrong(value_of) == 0, "back");
+      }
+    }
+  });
+}
+
+TEST_P(Everywhere, foreign_memory_takes_part) {
+  const On on = this->on();
+  run([on](World& world) {
+    const int n = world.size();
+    const auto rows = distribution({40, 30}, grid(n, 1), {block(), whole()});
+    const auto columns =
+        distribution({40, 30}, grid(1, n), {whole(), block().with_overlap(1, 1, EdgePolicy::toroidal)});
+    std::vector<double> memory(std::size_t(columns.storage(world.rank()).elements), -1);
+    Array<double> a(world, rows);
+    const Array<double> b = Array<double>::wrap(world, columns, memory.data());
+    a.fill_owned(value_of);
+    Redistribution turn(a, b);
+    HaloExchange halo({b});
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      turn();
+      halo();
+    }
+    require(b.count_wrong(value_of) == 0, "turned");
+    const bool staged = on == On::processes && n > 1;
+    require(!staged || turn.explain().find("schedule: staged") == 0, "{}", turn.explain());
+  });
+}
+
+TEST_P(Everywhere, ghosts_of_arrays_on_devices_are_coherent) {
+  run([](World& world) {
+    Devices devices({.fake = {.count = 1, .timing = FakeTiming::eager}});
+    const auto ring = distribution({24}, grid(world.size()), {block().with_overlap(2, 2, EdgePolicy::toroidal)});
+    Array<double> u(world, ring, BufferOptions{.devices = &devices});
+    for (int step = 1; step <= 3; ++step) {
+      {
+        const Lease lease = u.write({.device = Device::host()});
+        for_each_owned(u.distribution(), world.rank(), [&](const Indices& local, const Indices& cell) {
+          lease.data<double>()[local[0]] = step * value_of(cell);
+        });
+      }
+      const Lease lease = u.read({.cells = Cells::stored, .device = Device::fake(0)});
+      finish(lease.stream().event(), Deadline::after_seconds(10));
+      for_each_stored(u.distribution(), world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
+        const Index at = (cell.at[0] + 24) % 24;
+        require(lease.data<const double>()[local[0]] == step * value_of({at}), "cell {} in step {}", at, step);
+      });
+      world.barrier();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tranship::test
