@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-build_packages=(g++ cmake ninja-build libfmt-dev libhwloc-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev)
+build_packages=(g++ cmake ninja-build libfmt-dev libhwloc-dev libboost-context-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev)
 demo_packages=(unzip python-matplotlib-data)
 test_packages=(git libgtest-dev python3 python3-numpy)
 fuzz_packages=(clang libclang-rt-dev)

@@ -48,10 +48,10 @@ TEST_P(Everywhere, foreign_memory_takes_part) {
         distribution({40, 30}, grid(1, n), {whole(), block().with_overlap(1, 1, EdgePolicy::toroidal)});
     std::vector<double> memory(std::size_t(columns.storage(world.rank()).elements), -1);
     Array<double> a(world, rows);
-    const Array<double> b = Array<double>::wrap(world, columns, memory.data());
+    const Array<double> b(world, columns, memory.data());
     a.fill_owned(value_of);
     Redistribution turn(a, b);
-    HaloExchange halo({b});
+    HaloExchange halo(std::vector<ArrayRef>{b});
     for (int repeat = 0; repeat < 3; ++repeat) {
       turn();
       halo();
@@ -66,7 +66,7 @@ TEST_P(Everywhere, ghosts_of_arrays_on_devices_are_coherent) {
   run([](World& world) {
     Devices devices({.fake = {.count = 1, .timing = FakeTiming::eager}});
     const auto ring = distribution({24}, grid(world.size()), {block().with_overlap(2, 2, EdgePolicy::toroidal)});
-    Array<double> u(world, ring, BufferOptions{.devices = &devices});
+    Array<double> u(world, ring, BufferOptions{.name = "u", .devices = &devices});
     for (int step = 1; step <= 3; ++step) {
       {
         const Lease lease = u.write({.device = Device::host()});
