@@ -9,26 +9,42 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
 
 namespace tranship::test {
 
-enum class On { threads, processes };
+enum class On { threads, processes, sim, messaged };
 
 inline const char* name_of(On on) {
-  return on == On::threads ? "threads" : "processes";
+  constexpr const char* names[] = {"threads", "processes", "sim", "messaged"};
+  return names[int(on)];
 }
 inline void PrintTo(On on, std::ostream* out) {
   *out << name_of(on);
 }
 
+/// Of a test that runs simulated, each with its own order of everything.
+constexpr std::uint64_t seeds_per_test = 20;
+
 /// Runs `f(World&)` as ranks; throws what launch throws. In a rank of its own process what f changes is its own.
 template <class F>
 void run_on(On on, LaunchOptions options, F&& f) {
   if (!options.heap_bytes) options.heap_bytes = std::size_t(64) << 20;
-  if (on == On::threads)
-    launch(options, f);
-  else
-    launch_processes(options, f);
+  switch (on) {
+    case On::threads:
+      return launch(options, f);
+    case On::processes:
+      return launch_processes(options, f);
+    case On::sim:
+    case On::messaged:
+      break;
+  }
+  for (std::uint64_t seed = 1; seed <= seeds_per_test; ++seed)
+    simulate({.ranks = options.ranks,
+              .seed = seed,
+              .peers = on == On::sim ? PeerKind::reachable : PeerKind::messaged,
+              .heap_bytes = *options.heap_bytes},
+             f);
 }
 template <class F>
 void run_on(On on, int ranks, F&& f) {

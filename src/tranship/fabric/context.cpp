@@ -1,4 +1,5 @@
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include <tranship/base/fail.hpp>
@@ -78,47 +79,7 @@ void move_block(const CopyBlock& given, int width, const void* source, void* tar
   move_on_host(block, Move::copy, Arithmetic::none, width, host_way(element_count(block) * width), source, target);
 }
 
-template <class Word>
-Word apply_word(std::byte* at, AtomicOp op, const void* operand, const void* expected) {
-  auto* word = reinterpret_cast<Word*>(at);
-  Word by, before;
-  std::memcpy(&by, operand, sizeof by);
-  std::memcpy(&before, expected, sizeof before);
-  switch (op) {
-    case AtomicOp::set:
-      __atomic_store_n(word, by, __ATOMIC_RELEASE);
-      return by;
-    case AtomicOp::fetch:
-      return __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    case AtomicOp::swap:
-      return __atomic_exchange_n(word, by, __ATOMIC_ACQ_REL);
-    case AtomicOp::compare_swap:
-      __atomic_compare_exchange_n(word, &before, by, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-      return before;
-    case AtomicOp::add:
-      return __atomic_fetch_add(word, by, __ATOMIC_ACQ_REL);
-    case AtomicOp::bit_and:
-      return __atomic_fetch_and(word, by, __ATOMIC_ACQ_REL);
-    case AtomicOp::bit_or:
-      return __atomic_fetch_or(word, by, __ATOMIC_ACQ_REL);
-    case AtomicOp::bit_xor:
-      break;
-  }
-  return __atomic_fetch_xor(word, by, __ATOMIC_ACQ_REL);
-}
-
 }  // namespace
-
-void apply_atomic(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before) {
-  auto* to = static_cast<std::byte*>(at);
-  if (width == 4) {
-    const auto was = apply_word<std::uint32_t>(to, op, operand, expected);
-    if (before) std::memcpy(before, &was, 4);
-  } else {
-    const auto was = apply_word<std::uint64_t>(to, op, operand, expected);
-    if (before) std::memcpy(before, &was, 8);
-  }
-}
 
 Context::Context(World& world, const ContextOptions& options)
     : world_(&world),
@@ -132,13 +93,17 @@ Context::Context(World& world, const ContextOptions& options)
       sizes_(options.sizes),
       checks_(default_checks(options.checks)),
       heap_bytes_(world.heap().place().size_bytes),
+      exceptions_before_(std::uncaught_exceptions()),
       transport_(world.fabric_->transport()) {
   if (world.heap().place().direct && checks_ == HeapChecks::bounds) direct_bytes_ = heap_bytes_;
 }
 
 Context::~Context() {
   try {
-    quiet();
+    if (transport_ && std::uncaught_exceptions() > exceptions_before_)
+      transport_->abandon();
+    else
+      quiet();
   } catch (...) {  // its ranks have failed, and say so themselves
   }
 }
@@ -272,6 +237,9 @@ void Context::refuse_room(std::size_t room, Index needed, CallSite where) const 
 
 void Context::fence_transport(CallSite where) {
   transport_->fence(where);
+}
+void Context::poll_transport() const {
+  transport_->poll();
 }
 void Context::quiet_transport(CallSite where) {
   transport_->quiet(where);

@@ -183,6 +183,7 @@ class Context {
   /// This rank's signal. Acquire: what was put with what is seen is there.
   template <SignalWord S>
   S signal_fetch(Symmetric<S> signal) const {
+    poll();
     return load_here(signal.local());
   }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
@@ -202,6 +203,7 @@ class Context {
   }
   template <Waitable T>
   bool test(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value) const {
+    poll();
     return holds<T>(load_here(variable.local()), comparison, value);
   }
   /// Of several: `skip[i]`, where there is one, leaves variable i out. All of none have come; any of none is -1.
@@ -217,7 +219,7 @@ class Context {
     if (!any_left(variables.size(), skip)) return -1;
     Index found = -1;
     WaitNote note = note_of(variables.local(), comparison, value, "wait_until_any", WaitNote::anyone, where);
-    world_->wait_until([&] { return (found = test_any(variables, comparison, value, skip)) >= 0; }, note);
+    world_->wait_until([&] { return (found = find_any<T>(variables, comparison, value, skip)) >= 0; }, note);
     return found;
   }
   /// Waits for at least one and puts the places of all that have come into `found`, which has room for all. Returns how
@@ -232,6 +234,7 @@ class Context {
   template <Waitable T>
   bool test_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                 std::span<const int> skip = {}) const {
+    poll();
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i) && !holds<T>(load_here(variables.local() + i), comparison, value)) return false;
     return true;
@@ -239,6 +242,7 @@ class Context {
   template <Waitable T>
   Index test_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                  std::span<const int> skip = {}) const {
+    poll();
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value)) return i;
     return -1;
@@ -247,6 +251,7 @@ class Context {
   Index test_some(Symmetric<T> variables, std::span<Index> found, Comparison comparison, std::type_identity_t<T> value,
                   std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
     if (Index(found.size()) < variables.size()) refuse_room(found.size(), variables.size(), where);
+    poll();
     Index count = 0;
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value))
@@ -472,17 +477,7 @@ class Context {
   static T apply(std::byte* at, T operand, T expected) noexcept {
     using Word = Bits<sizeof(T)>;
     auto* word = reinterpret_cast<Word*>(at);
-    const Word by = std::bit_cast<Word>(operand);
-    Word before = std::bit_cast<Word>(expected);
-    if constexpr (op == AtomicOp::fetch) before = __atomic_load_n(word, __ATOMIC_ACQUIRE);
-    if constexpr (op == AtomicOp::set) __atomic_store_n(word, by, __ATOMIC_RELEASE);
-    if constexpr (op == AtomicOp::swap) before = __atomic_exchange_n(word, by, __ATOMIC_ACQ_REL);
-    if constexpr (op == AtomicOp::compare_swap)
-      __atomic_compare_exchange_n(word, &before, by, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-    if constexpr (op == AtomicOp::add) before = __atomic_fetch_add(word, by, __ATOMIC_ACQ_REL);
-    if constexpr (op == AtomicOp::bit_and) before = __atomic_fetch_and(word, by, __ATOMIC_ACQ_REL);
-    if constexpr (op == AtomicOp::bit_or) before = __atomic_fetch_or(word, by, __ATOMIC_ACQ_REL);
-    if constexpr (op == AtomicOp::bit_xor) before = __atomic_fetch_xor(word, by, __ATOMIC_ACQ_REL);
+    const Word before = apply_atomic<op>(word, std::bit_cast<Word>(operand), std::bit_cast<Word>(expected));
     return std::bit_cast<T>(before);
   }
   template <AtomicOp op, class T>
@@ -536,6 +531,12 @@ class Context {
         note);
     return seen;
   }
+  template <class T>
+  static Index find_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip) {
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value)) return i;
+    return -1;
+  }
   static bool skipped(std::span<const int> skip, Index i) noexcept {
     return std::size_t(i) < skip.size() && skip[std::size_t(i)] != 0;
   }
@@ -568,6 +569,12 @@ class Context {
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
   void fence_transport(CallSite where);
   void quiet_transport(CallSite where);
+  void poll_transport() const;
+  /// Before a look at what has come here that does not wait for it.
+  void poll() const {
+    if (transport_) [[unlikely]]
+      poll_transport();
+  }
 
   World* world_;
   std::byte* first_;  // the heap of rank 0
@@ -580,6 +587,7 @@ class Context {
   SizeRule sizes_;
   HeapChecks checks_;
   std::size_t heap_bytes_;
+  int exceptions_before_;
   std::unique_ptr<Transport> transport_;
 };
 

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include <tranship/base/call_site.hpp>
+#include <tranship/base/deadline.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/result.hpp>
 #include <tranship/fabric/board.hpp>
@@ -87,7 +88,9 @@ class Fabric {
   /// How often a wait looks before it calls idle().
   virtual int spin_rounds() const noexcept = 0;
   /// Gives the core away; `round` counts from 0 within one wait. Returns within a millisecond or so.
-  virtual void idle(int round) noexcept = 0;
+  virtual void idle(int round) = 0;
+  /// Whether a wait until then is over, on the clock of this back-end.
+  virtual bool passed(Deadline deadline) const { return deadline.passed(); }
 
  private:
   Rank rank_;

@@ -7,18 +7,15 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/fabric/atomic.hpp>
 #include <tranship/kernels/block.hpp>
 
 namespace tranship {
 
-enum class AtomicOp : std::uint8_t { set, fetch, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 enum class SignalOp : std::uint8_t { set, add };
 
 /// Whether a call returns when its buffers may be used again, or only a quiet says so.
 enum class Completion : std::uint8_t { blocking, nonblocking };
-
-/// On an element of `width` bytes (4 or 8) that is reachable. What it held before goes to `before`, unless nullptr.
-void apply_atomic(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
 
 class Transport {
  public:
@@ -47,6 +44,10 @@ class Transport {
                       Completion completion, CallSite where) = 0;
   virtual void fence(CallSite where) = 0;
   virtual void quiet(CallSite where) = 0;
+  /// This rank looks whether something has come; others may go on first.
+  virtual void poll() = 0;
+  /// The rank fails: nothing of its memory is read or written any more.
+  virtual void abandon() noexcept = 0;
 };
 
 }  // namespace tranship

@@ -133,7 +133,7 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
     const Rank failed = board.first_failed();
     const Rank raiser = note.raised_by;
     const bool left = raiser >= 0 && raiser != rank() && board.finished(raiser);
-    const bool late = deadline.passed();
+    const bool late = fabric_->passed(deadline);
     if (ready()) return;
 
     if (failed >= 0) check_failed();

@@ -148,7 +148,7 @@ class World {
 
   std::shared_ptr<void> allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment, std::uint8_t type,
                                        CallSite where);
-  void idle(int round) noexcept { fabric_->idle(round); }
+  void idle(int round) { fabric_->idle(round); }
   void take_team_slot(int slot) noexcept { team_slots_ |= std::uint64_t(1) << slot; }
   void release_team_slot(int slot) noexcept { team_slots_ &= ~(std::uint64_t(1) << slot); }
   std::uint64_t team_slots_taken() const noexcept { return team_slots_ | predefined_slots; }

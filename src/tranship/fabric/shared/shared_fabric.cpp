@@ -18,7 +18,7 @@ std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot)
   return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);
 }
 
-void SharedFabric::idle(int round) noexcept {
+void SharedFabric::idle(int round) {
   // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
   // for long: then somebody computes, and yielding would take half his core.
   constexpr int yields = 200;

@@ -25,7 +25,7 @@ class SharedFabric : public Fabric {
   std::shared_ptr<void> keeper() const override { return shared_; }
   std::unique_ptr<Transport> transport() override { return nullptr; }
   int spin_rounds() const noexcept override { return spin_rounds_; }
-  void idle(int round) noexcept override;
+  void idle(int round) override;
 
  protected:
   SharedWorld& shared() const noexcept { return *shared_; }

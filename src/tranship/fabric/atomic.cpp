@@ -1,0 +1,34 @@
+#include <cstring>
+
+#include <tranship/fabric/atomic.hpp>
+
+namespace tranship {
+namespace {
+
+template <AtomicOp op, class Word>
+void apply(void* at, const void* operand, const void* expected, void* before) {
+  Word by, wanted;
+  std::memcpy(&by, operand, sizeof by);
+  std::memcpy(&wanted, expected, sizeof wanted);
+  const Word was = apply_atomic<op>(static_cast<Word*>(at), by, wanted);
+  if (before) std::memcpy(before, &was, sizeof was);
+}
+
+// One function for each operation: g++ 12 at -O1 loses the operand of an or, an and or a xor that stands in a switch
+// beside a compare_swap.
+using Apply = void (*)(void*, const void*, const void*, void*);
+template <class Word>
+constexpr Apply functions[] = {
+    apply<AtomicOp::set, Word>,          apply<AtomicOp::fetch, Word>,   apply<AtomicOp::swap, Word>,
+    apply<AtomicOp::compare_swap, Word>, apply<AtomicOp::add, Word>,     apply<AtomicOp::bit_and, Word>,
+    apply<AtomicOp::bit_or, Word>,       apply<AtomicOp::bit_xor, Word>,
+};
+
+}  // namespace
+
+void apply_atomic(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before) {
+  const auto index = static_cast<int>(op);
+  (width == 4 ? functions<std::uint32_t>[index] : functions<std::uint64_t>[index])(at, operand, expected, before);
+}
+
+}  // namespace tranship

@@ -1,0 +1,40 @@
+// Private: one simulated rank. Memory is shared as that of threads is; transfers go through the log of the simulation.
+#pragma once
+
+#include <tranship/fabric/shared/shared_fabric.hpp>
+#include <tranship/fabric/sim/simulation.hpp>
+
+namespace tranship {
+
+class SimFabric final : public SharedFabric {
+ public:
+  SimFabric(Simulation& simulation, std::shared_ptr<SharedWorld> shared, Rank rank)
+      : SharedFabric(std::move(shared), rank), simulation_(simulation) {}
+
+  PeerKind peer_kind(Rank peer) const noexcept override {
+    return peer == rank() ? PeerKind::reachable : simulation_.options().peers;
+  }
+  Members sharing() const noexcept override {
+    if (simulation_.options().peers == PeerKind::messaged) return {.first = rank()};
+    return SharedFabric::sharing();
+  }
+  void* reach(Rank peer, const void* address) const noexcept override {
+    return peer_kind(peer) == PeerKind::reachable ? const_cast<void*>(address) : nullptr;
+  }
+  bool offers(const void*) const noexcept override { return simulation_.options().peers == PeerKind::reachable; }
+  HeapPlace heap() const noexcept override {
+    HeapPlace place = SharedFabric::heap();
+    place.direct = false;
+    return place;
+  }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
+  std::unique_ptr<Transport> transport() override;
+  int spin_rounds() const noexcept override { return 0; }
+  void idle(int round) override { simulation_.wait(rank(), round); }
+  bool passed(Deadline deadline) const override { return simulation_.passed(rank(), deadline); }
+
+ private:
+  Simulation& simulation_;
+};
+
+}  // namespace tranship

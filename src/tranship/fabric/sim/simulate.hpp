@@ -1,0 +1,58 @@
+// simulate: runs a function as n ranks in one thread, under a scheduler that is as unhelpful as the rules allow.
+//
+// Puts, updates and signals arrive late, in pieces and in any order that no fence, quiet or signal forbids; sources of
+// non-blocking puts are read late; ranks run in any order. All of it follows from a seed, so a failure can be replayed.
+// What machines never do in a test, but may in use, is done here on purpose: programs in which a fence, a quiet or a
+// wait is missing fail under some seeds, and under most of them already because the order of all accesses is checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+/// Whether accesses to the symmetric heap that no order holds apart end the simulation: transfers, atomics and signals,
+/// and what ranks declare of their own (Context::reads, Context::writes).
+enum class OrderChecks : std::uint8_t { on, off };
+
+struct SimulationOptions {
+  int ranks = 2;
+  std::uint64_t seed = 1;
+  /// Of all peers: reachable ones let Words and reach() load and store; transfers are late all the same.
+  PeerKind peers = PeerKind::reachable;
+  OrderChecks order = OrderChecks::on;
+  /// A rank that dies at its so-manieth step (a transfer, or a look at what it waits for).
+  struct Death {
+    Rank rank = 0;
+    std::int64_t step = 0;
+  };
+  std::optional<Death> death = std::nullopt;
+  /// For waits, on a clock that stands still until nothing can happen any more: then the earliest deadline passes.
+  std::int64_t timeout_ns = 60'000'000'000;
+  std::size_t heap_bytes = std::size_t(64) << 20;
+  /// Of all ranks together; more is a failure.
+  std::int64_t steps_max = 10'000'000;
+};
+
+/// What a simulation did.
+struct SimulationReport {
+  std::int64_t steps = 0;
+  std::int64_t deliveries = 0;
+};
+
+namespace detail {
+SimulationReport simulate(const SimulationOptions& options, FunctionRef<void(World&)> body);
+}
+
+/// Throws what the first rank that failed has thrown, as an Error whose message ends with the seed. The ranks share the
+/// calling thread; they may wait for each other only through their World.
+template <class F>
+SimulationReport simulate(const SimulationOptions& options, F&& f) {
+  return detail::simulate(options, [&f](World& world) { f(world); });
+}
+
+}  // namespace tranship

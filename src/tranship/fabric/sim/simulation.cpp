@@ -1,0 +1,222 @@
+#include <algorithm>
+#include <cstring>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/sim/sim_fabric.hpp>
+#include <tranship/fabric/sim/simulation.hpp>
+#include <tranship/kernels/host_move.hpp>
+
+namespace tranship {
+
+Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
+    : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
+  // Some seeds deliver at once, some only when nobody can do anything else.
+  constexpr int chances[] = {0, 1, 4, 8, 14};
+  delivery_chance_ = chances[random_.below(std::size(chances))];
+  switch_chance_ = chances[random_.below(std::size(chances))];
+}
+
+std::byte* Simulation::heap_of(Rank rank) const noexcept {
+  const HeapPlace heap = shared_->heap();
+  return heap.first + std::size_t(rank) * heap.stride_bytes;
+}
+
+SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
+  Board& board = shared_->board();
+  for (Rank r = 0; r < options_.ranks; ++r)
+    ranks_[std::size_t(r)].fiber = std::make_unique<Fiber>([this, r, body, &board] {
+      const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
+      run_rank(board, r, options_.timeout_ns, make, body);
+      something_happened();
+    });
+
+  const auto can_run = [](const RankState& rank) {
+    return !rank.fiber->ended() && ((!rank.waits && !rank.polls) || rank.expired);
+  };
+  for (;;) {
+    if (random_.below(16) < std::uint64_t(delivery_chance_) && deliver_any()) continue;
+    std::vector<RankState*> ready;
+    for (RankState& rank : ranks_)
+      if (can_run(rank)) ready.push_back(&rank);
+    if (!ready.empty())
+      ready[random_.below(ready.size())]->fiber->resume();
+    else if (!deliver_any() && !resume_polls() && !expire_one())
+      break;
+  }
+  return report_;
+}
+
+void Simulation::something_happened() {
+  for (RankState& rank : ranks_) rank.waits = rank.polls = false;
+}
+
+bool Simulation::resume_polls() {
+  bool any = false;
+  for (RankState& rank : ranks_) any |= std::exchange(rank.polls, false);
+  return any;
+}
+
+bool Simulation::expire_one() {
+  RankState* first = nullptr;
+  for (RankState& rank : ranks_)
+    if (!rank.fiber->ended() && (!first || rank.deadline.at_ns() < first->deadline.at_ns())) first = &rank;
+  if (first) first->expired = true;
+  return first != nullptr;
+}
+
+void Simulation::count_step(Rank rank) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  ++mine.steps;
+  if (options_.death && options_.death->rank == rank && mine.steps >= options_.death->step) {
+    mine.dying = true;
+    shared_->board().post_failed(rank, ErrorCode::peer_lost, "the simulation has ended it");
+    something_happened();
+    throw RankDies();
+  }
+  if (++report_.steps > options_.steps_max)
+    throw_error(ErrorCode::timeout, "the simulation takes more than {} steps (rank {})", options_.steps_max, rank);
+}
+
+void Simulation::step(Rank rank) {
+  if (ranks_[std::size_t(rank)].dying) return;
+  count_step(rank);
+  ranks_[std::size_t(rank)].acted = true;
+  something_happened();
+  if (random_.below(16) < std::uint64_t(switch_chance_)) Fiber::suspend();
+}
+
+void Simulation::wait(Rank rank, int round) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  if (mine.dying) return;
+  count_step(rank);
+  // What it has stored before it began to wait may be what others wait for.
+  if (round == 0) something_happened();
+  mine.waits = true;
+  Fiber::suspend();
+}
+
+void Simulation::poll(Rank rank) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  if (mine.dying) return;
+  count_step(rank);
+  if (std::exchange(mine.acted, false)) something_happened();
+  // Sometimes nothing new has come. Not always, or those who poll for it would keep it from coming.
+  mine.polls = random_.below(2) == 0;
+  Fiber::suspend();
+}
+
+bool Simulation::passed(Rank rank, Deadline deadline) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  mine.deadline = deadline;
+  return std::exchange(mine.expired, false) || mine.dying;
+}
+
+void Simulation::send(Rank source, InFlight what) {
+  RankState& mine = ranks_[std::size_t(source)];
+  if (mine.dying) return;
+  mine.log.push_back(std::move(what));
+  // What is never waited for does not pile up.
+  constexpr std::size_t log_max = 256;
+  while (mine.log.size() > log_max) deliver(source, 0);
+}
+
+bool Simulation::may_be_delivered(const RankState& from, std::size_t index) const {
+  const InFlight& what = from.log[index];
+  for (std::size_t i = 0; i < index; ++i) {
+    const InFlight& earlier = from.log[i];
+    if (earlier.serial >= what.after_first && earlier.serial < what.after_end) return false;
+    if (earlier.context == what.context && earlier.target == what.target && earlier.fences < what.fences &&
+        what.kind != InFlight::Kind::get && earlier.kind != InFlight::Kind::get)
+      return false;
+  }
+  return true;
+}
+
+bool Simulation::deliver_any() {
+  std::vector<std::pair<Rank, std::size_t>> possible;
+  for (Rank r = 0; r < options_.ranks; ++r)
+    for (std::size_t i = 0; i < ranks_[std::size_t(r)].log.size(); ++i)
+      if (may_be_delivered(ranks_[std::size_t(r)], i)) possible.emplace_back(r, i);
+  if (possible.empty()) return false;
+  const auto [rank, index] = possible[random_.below(possible.size())];
+  deliver(rank, index);
+  return true;
+}
+
+bool Simulation::deliver_one_of(Rank source, int context) {
+  RankState& mine = ranks_[std::size_t(source)];
+  std::vector<std::size_t> possible;
+  for (std::size_t i = 0; i < mine.log.size(); ++i)
+    if (mine.log[i].context == context && may_be_delivered(mine, i)) possible.push_back(i);
+  if (possible.empty()) return false;
+  deliver(source, possible[random_.below(possible.size())]);
+  return true;
+}
+
+void Simulation::forget(Rank source, int context) noexcept {
+  std::erase_if(ranks_[std::size_t(source)].log, [&](const InFlight& what) {
+    return what.context == context && (what.local_target || what.before || (what.source && what.payload.empty()));
+  });
+}
+
+void Simulation::deliver_fenced(Rank source, int context, Rank target, std::uint64_t fences) {
+  RankState& mine = ranks_[std::size_t(source)];
+  for (std::size_t i = 0; i < mine.log.size();) {
+    const InFlight& what = mine.log[i];
+    const bool fenced =
+        what.context == context && what.target == target && what.fences < fences && what.kind != InFlight::Kind::get;
+    // In the order in which they were sent, which is always allowed.
+    if (fenced)
+      deliver(source, i);
+    else
+      ++i;
+  }
+}
+
+void Simulation::deliver(Rank source, std::size_t index) {
+  RankState& from = ranks_[std::size_t(source)];
+  const InFlight what = std::move(from.log[index]);
+  from.log.erase(from.log.begin() + std::ptrdiff_t(index));
+  ++report_.deliveries;
+  something_happened();
+
+  std::byte* const there = heap_of(what.target) + what.offset_bytes;
+  const auto move = [&](const CopyBlock& given, const void* source_base, void* target_base) {
+    CopyBlock block = given;
+    canonicalise(block, what.width);
+    move_on_host(block, Move::copy, Arithmetic::none, what.width, {}, source_base, target_base);
+  };
+  switch (what.kind) {
+    case InFlight::Kind::put:
+      if (what.payload.empty())
+        move(what.block, what.source, there);
+      else
+        move(with_dense_source(what.block, what.width), what.payload.data(), there);
+      break;
+    case InFlight::Kind::get:
+      move(what.block, there, what.local_target);
+      break;
+    case InFlight::Kind::update:
+    case InFlight::Kind::signal:
+      apply_atomic(there, what.width, what.op, &what.operand, &what.compare, what.before);
+      break;
+  }
+}
+
+SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<void(World&)> body) {
+  if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "simulate needs at least 1 rank, got {}", options.ranks);
+  const auto shared = std::make_shared<SharedWorld>(
+      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = options.heap_bytes, .cores = 1},
+      SharedWorld::Kind::threads);
+  Simulation simulation(options, shared);
+  const SimulationReport report = simulation.run(body);
+  const Rank first = shared->board().first_failed();
+  if (first < 0) return report;
+  Error error = make_error(shared->board().failure_code_of(first), "{}; simulated with seed {}",
+                           shared->board().failure_of(first), options.seed);
+  error.rank = first;
+  throw error;
+}
+
+}  // namespace tranship

@@ -1,0 +1,103 @@
+// Private: the scheduler of simulated ranks, and the log of what is on its way between them.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include <tranship/fabric/fiber.hpp>
+#include <tranship/fabric/shared/shared_world.hpp>
+#include <tranship/fabric/sim/random.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/transport.hpp>
+
+namespace tranship {
+
+/// Thrown in a rank that dies. No std::exception, so that programs do not take it for a failure of theirs.
+struct RankDies {};
+
+/// What is on its way: one piece of a transfer, an update or a signal.
+struct InFlight {
+  enum class Kind : std::uint8_t { put, get, update, signal } kind{};
+  int context = 0;
+  Rank target = 0;
+  std::uint64_t serial = 0;
+  std::uint64_t fences = 0;  ///< of its context before it
+  /// The pieces [serial, ...) that a signal comes after.
+  std::uint64_t after_first = 0, after_end = 0;
+
+  CopyBlock block;
+  int width = 1;
+  std::vector<std::byte> payload;  ///< dense; empty where it is read from `source` when it is delivered
+  const void* source = nullptr;
+  void* local_target = nullptr;
+  std::size_t offset_bytes = 0;
+
+  AtomicOp op{};
+  std::uint64_t operand = 0, compare = 0;
+  void* before = nullptr;
+};
+
+class Simulation {
+ public:
+  Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared);
+
+  SimulationReport run(FunctionRef<void(World&)> body);
+
+  // For the rank that runs.
+  /// Others may go on first. Throws RankDies; so does wait().
+  void step(Rank rank);
+  /// Goes on when something has happened. `round` counts from 0 within one wait.
+  void wait(Rank rank, int round);
+  /// Goes on when something has happened, or nothing can.
+  void poll(Rank rank);
+  bool passed(Rank rank, Deadline deadline);
+
+  void send(Rank source, InFlight what);
+  /// Of what this rank has sent in a context: delivers one piece that may be delivered, false when there is none; of
+  /// one target, all that fences hold before what comes now; forgets what has not been read from its source.
+  bool deliver_one_of(Rank source, int context);
+  void deliver_fenced(Rank source, int context, Rank target, std::uint64_t fences);
+  void forget(Rank source, int context) noexcept;
+  std::uint64_t next_serial() noexcept { return ++serials_; }
+  int next_context() noexcept { return ++contexts_; }
+
+  std::byte* heap_of(Rank rank) const noexcept;
+  const SimulationOptions& options() const noexcept { return options_; }
+  Random& random() noexcept { return random_; }
+
+ private:
+  struct RankState {
+    std::unique_ptr<Fiber> fiber;
+    std::deque<InFlight> log;
+    std::int64_t steps = 0;
+    Deadline deadline = Deadline::never();
+    bool waits = false;
+    bool polls = false;
+    bool acted = false;  ///< since it has polled
+    bool expired = false;
+    bool dying = false;
+  };
+
+  void count_step(Rank rank);
+  bool may_be_delivered(const RankState& from, std::size_t index) const;
+  void deliver(Rank source, std::size_t index);
+  /// One that may be delivered now, of all ranks; false when nothing is on its way.
+  bool deliver_any();
+  void something_happened();
+  bool resume_polls();
+  bool expire_one();
+
+  SimulationOptions options_;
+  std::shared_ptr<SharedWorld> shared_;
+  Random random_;
+  std::vector<RankState> ranks_;
+  int delivery_chance_;  // of 16: what is on its way moves before a rank does
+  int switch_chance_;    // of 16: a step lets others go on
+  std::uint64_t serials_ = 0;
+  int contexts_ = 0;
+  SimulationReport report_;
+};
+
+}  // namespace tranship
