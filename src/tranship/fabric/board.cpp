@@ -99,6 +99,7 @@ Board::Slot& Board::slot(Rank rank) const noexcept {
 
 void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept {
   Slot& to = slot(rank);
+  if (ended(rank)) return;
   const std::uint64_t version = to.version.load(std::memory_order_relaxed);
   to.version.store(version + 1, std::memory_order_relaxed);
   to.since_ns.store(since_ns, std::memory_order_release);
@@ -119,6 +120,7 @@ void Board::post_joined(Rank rank) noexcept {
   post_running(rank);
 }
 void Board::post_running(Rank rank) noexcept {
+  if (ended(rank)) return;  // it unwinds what it waited for
   slot(rank).doing.store(Doing::running, std::memory_order_release);
 }
 
@@ -137,6 +139,7 @@ void Board::post_finished(Rank rank) noexcept {
 
 void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept {
   Slot& to = slot(rank);
+  if (to.doing.load(std::memory_order_relaxed) == Doing::failed) return;  // what was said first stands
   to.failure.store(message);
   to.failure_code.store(static_cast<int>(code), std::memory_order_release);
   to.doing.store(Doing::failed, std::memory_order_release);

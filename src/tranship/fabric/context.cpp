@@ -238,6 +238,13 @@ void Context::refuse_room(std::size_t room, Index needed, CallSite where) const 
 void Context::fence_transport(CallSite where) {
   transport_->fence(where);
 }
+void Context::seen_in_transport(const void* local) const {
+  transport_->seen(reinterpret_cast<std::uintptr_t>(local) - own_);
+}
+void Context::touch(const void* local, std::size_t bytes, bool stores, CallSite where) const {
+  const std::size_t offset = checked_offset("what a rank touches", local, 0, std::int64_t(bytes), where);
+  transport_->touches(offset, bytes, stores, where);
+}
 void Context::poll_transport() const {
   transport_->poll();
 }

@@ -184,6 +184,7 @@ class Context {
   template <SignalWord S>
   S signal_fetch(Symmetric<S> signal) const {
     poll();
+    saw(signal.local());
     return load_here(signal.local());
   }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
@@ -204,7 +205,7 @@ class Context {
   template <Waitable T>
   bool test(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value) const {
     poll();
-    return holds<T>(load_here(variable.local()), comparison, value);
+    return found(variable.local(), comparison, value);
   }
   /// Of several: `skip[i]`, where there is one, leaves variable i out. All of none have come; any of none is -1.
   template <Waitable T>
@@ -217,26 +218,26 @@ class Context {
   Index wait_until_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                        std::span<const int> skip = {}, CallSite where = CallSite::here()) {
     if (!any_left(variables.size(), skip)) return -1;
-    Index found = -1;
+    Index place = -1;
     WaitNote note = note_of(variables.local(), comparison, value, "wait_until_any", WaitNote::anyone, where);
-    world_->wait_until([&] { return (found = find_any<T>(variables, comparison, value, skip)) >= 0; }, note);
-    return found;
+    world_->wait_until([&] { return (place = find_any<T>(variables, comparison, value, skip)) >= 0; }, note);
+    return place;
   }
-  /// Waits for at least one and puts the places of all that have come into `found`, which has room for all. Returns how
-  /// many; 0 only of none.
+  /// Waits for at least one and puts the places of all that have come into `places`, which has room for all. Returns
+  /// how many; 0 only of none.
   template <Waitable T>
-  Index wait_until_some(Symmetric<T> variables, std::span<Index> found, Comparison comparison,
+  Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
                         CallSite where = CallSite::here()) {
     if (wait_until_any(variables, comparison, value, skip, where) < 0) return 0;
-    return test_some(variables, found, comparison, value, skip, where);
+    return test_some(variables, places, comparison, value, skip, where);
   }
   template <Waitable T>
   bool test_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                 std::span<const int> skip = {}) const {
     poll();
     for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && !holds<T>(load_here(variables.local() + i), comparison, value)) return false;
+      if (!skipped(skip, i) && !found<T>(variables.local() + i, comparison, value)) return false;
     return true;
   }
   template <Waitable T>
@@ -244,18 +245,17 @@ class Context {
                  std::span<const int> skip = {}) const {
     poll();
     for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value)) return i;
+      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) return i;
     return -1;
   }
   template <Waitable T>
-  Index test_some(Symmetric<T> variables, std::span<Index> found, Comparison comparison, std::type_identity_t<T> value,
+  Index test_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison, std::type_identity_t<T> value,
                   std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
-    if (Index(found.size()) < variables.size()) refuse_room(found.size(), variables.size(), where);
+    if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
     poll();
     Index count = 0;
     for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value))
-        found[std::size_t(count++)] = i;
+      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) places[std::size_t(count++)] = i;
     return count;
   }
 
@@ -326,6 +326,19 @@ class Context {
   }
 
   // Order.
+
+  /// What this rank loads, or stores, of its own symmetric memory, from the last wait or barrier to the next: said
+  /// where programs are simulated, which then find what is not held apart from it. Elsewhere it costs nothing.
+  template <Transferable T>
+  void reads(Symmetric<T> array, CallSite where = CallSite::here()) const {
+    if (transport_) [[unlikely]]
+      touch(array.local(), std::size_t(array.size_bytes()), false, where);
+  }
+  template <Transferable T>
+  void writes(Symmetric<T> array, CallSite where = CallSite::here()) const {
+    if (transport_) [[unlikely]]
+      touch(array.local(), std::size_t(array.size_bytes()), true, where);
+  }
 
   void fence(CallSite where = CallSite::here()) {
     if (transport_) [[unlikely]]
@@ -519,22 +532,29 @@ class Context {
     T seen = load_here(variable);
     // In a loop of its own: the signal of a rank that runs on another core comes within it.
     for (int round = 0; round < spin_rounds_ && !holds(seen, comparison, wanted); ++round) seen = load_here(variable);
-    if (holds(seen, comparison, wanted)) [[likely]]
-      return seen;
-    WaitNote note = note_of(variable, comparison, wanted, label, raised_by, where);
-    world_->wait_until(
-        [&] {
-          seen = load_here(variable);
-          note.seen = static_cast<std::uint64_t>(std::int64_t(seen));
-          return holds(seen, comparison, wanted);
-        },
-        note);
+    if (!holds(seen, comparison, wanted)) [[unlikely]] {
+      WaitNote note = note_of(variable, comparison, wanted, label, raised_by, where);
+      world_->wait_until(
+          [&] {
+            seen = load_here(variable);
+            note.seen = static_cast<std::uint64_t>(std::int64_t(seen));
+            return holds(seen, comparison, wanted);
+          },
+          note);
+    }
+    saw(variable);
     return seen;
   }
   template <class T>
-  static Index find_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip) {
+  bool found(const T* variable, Comparison comparison, T value) const {
+    const bool holds_here = holds<T>(load_here(variable), comparison, value);
+    if (holds_here) saw(variable);
+    return holds_here;
+  }
+  template <class T>
+  Index find_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip) const {
     for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && holds<T>(load_here(variables.local() + i), comparison, value)) return i;
+      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) return i;
     return -1;
   }
   static bool skipped(std::span<const int> skip, Index i) noexcept {
@@ -570,6 +590,13 @@ class Context {
   void fence_transport(CallSite where);
   void quiet_transport(CallSite where);
   void poll_transport() const;
+  void seen_in_transport(const void* local) const;
+  void touch(const void* local, std::size_t bytes, bool stores, CallSite where) const;
+  /// After a look that has found what it looked for.
+  void saw(const void* local) const {
+    if (transport_) [[unlikely]]
+      seen_in_transport(local);
+  }
   /// Before a look at what has come here that does not wait for it.
   void poll() const {
     if (transport_) [[unlikely]]

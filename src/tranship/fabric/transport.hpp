@@ -44,6 +44,10 @@ class Transport {
                       Completion completion, CallSite where) = 0;
   virtual void fence(CallSite where) = 0;
   virtual void quiet(CallSite where) = 0;
+  /// A look at `size_bytes` of this rank's own heap has seen what it waited for.
+  virtual void seen(std::size_t offset_bytes) = 0;
+  /// This rank loads or stores these bytes of its own heap.
+  virtual void touches(std::size_t offset_bytes, std::size_t size_bytes, bool stores, CallSite where) = 0;
   /// This rank looks whether something has come; others may go on first.
   virtual void poll() = 0;
   /// The rank fails: nothing of its memory is read or written any more.

@@ -27,6 +27,8 @@ class SimFabric final : public SharedFabric {
     place.direct = false;
     return place;
   }
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override;
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
   std::unique_ptr<Transport> transport() override;
   int spin_rounds() const noexcept override { return 0; }

@@ -20,9 +20,14 @@ class SimTransport final : public Transport {
   void fence(CallSite where) override;
   void quiet(CallSite where) override;
   void poll() override;
+  void seen(std::size_t offset_bytes) override;
+  void touches(std::size_t offset_bytes, std::size_t size_bytes, bool stores, CallSite where) override;
   void abandon() noexcept override;
 
  private:
+  /// What whoever sees that the transfer is over will know; nullptr where order is not checked.
+  std::shared_ptr<Order::Knowledge> note(Rank target, Order::What what, const char* name,
+                                         const std::vector<Order::Bytes>& bytes, CallSite where);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
 
   Simulation& simulation_;

@@ -11,6 +11,7 @@ namespace tranship {
 
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
     : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
+  if (options.order == OrderChecks::on) order_.emplace(options.ranks);
   // Some seeds deliver at once, some only when nobody can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
@@ -63,6 +64,22 @@ bool Simulation::expire_one() {
     if (!rank.fiber->ended() && (!first || rank.deadline.at_ns() < first->deadline.at_ns())) first = &rank;
   if (first) first->expired = true;
   return first != nullptr;
+}
+
+void Simulation::come(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
+  if (!order_) return;
+  const auto [state, is_first] = meetings_.try_emplace({slot, members.first, meeting});
+  if (is_first)
+    state->second.known = order_->known(rank);
+  else
+    state->second.known.join(order_->known(rank));
+}
+
+void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
+  if (!order_) return;
+  const auto state = meetings_.find({slot, members.first, meeting});
+  order_->learn(rank, state->second.known);
+  if (++state->second.gone == members.count) meetings_.erase(state);
 }
 
 void Simulation::count_step(Rank rank) {
@@ -181,6 +198,14 @@ void Simulation::deliver(Rank source, std::size_t index) {
   ++report_.deliveries;
   something_happened();
 
+  if (order_ && what.tells) {
+    // Elements of a word that are put may be waited for, too.
+    const bool is_put = what.kind == InFlight::Kind::put;
+    const long long words = is_put ? what.block.extents[0] : 1, stride = is_put ? what.block.target_strides[0] : 0;
+    for (long long i = 0; i < words; ++i)
+      order_->release(what.target, what.offset_bytes + std::size_t(i * stride), *what.tells,
+                      !is_put && what.op != AtomicOp::set);
+  }
   std::byte* const there = heap_of(what.target) + what.offset_bytes;
   const auto move = [&](const CopyBlock& given, const void* source_base, void* target_base) {
     CopyBlock block = given;

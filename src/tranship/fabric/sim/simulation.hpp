@@ -3,11 +3,15 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include <tranship/fabric/fiber.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
+#include <tranship/fabric/sim/order.hpp>
 #include <tranship/fabric/sim/random.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/transport.hpp>
@@ -37,6 +41,9 @@ struct InFlight {
   AtomicOp op{};
   std::uint64_t operand = 0, compare = 0;
   void* before = nullptr;
+
+  /// What whoever waits for one of its words then knows.
+  std::shared_ptr<const Order::Knowledge> tells;
 };
 
 class Simulation {
@@ -66,6 +73,11 @@ class Simulation {
   std::byte* heap_of(Rank rank) const noexcept;
   const SimulationOptions& options() const noexcept { return options_; }
   Random& random() noexcept { return random_; }
+  /// nullptr where order is not checked.
+  Order* order() noexcept { return order_ ? &*order_ : nullptr; }
+  /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
+  void come(Rank rank, int slot, const Members& members, std::uint64_t meeting);
+  void go(Rank rank, int slot, const Members& members, std::uint64_t meeting);
 
  private:
   struct RankState {
@@ -93,6 +105,12 @@ class Simulation {
   std::shared_ptr<SharedWorld> shared_;
   Random random_;
   std::vector<RankState> ranks_;
+  std::optional<Order> order_;
+  struct MeetingState {
+    Order::Knowledge known;
+    int gone = 0;
+  };
+  std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;
   int delivery_chance_;  // of 16: what is on its way moves before a rank does
   int switch_chance_;    // of 16: a step lets others go on
   std::uint64_t serials_ = 0;
