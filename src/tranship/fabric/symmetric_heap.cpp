@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/symmetric_heap.hpp>
 #include <tranship/fabric/team.hpp>
@@ -40,6 +41,8 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
                 world_.rank());
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
+  // What this rank has put must not come to what is allocated next.
+  world_.context().quiet(where);
   const Index available = free_released(everyone, call, where);
   if (request.size_bytes == 0) return nullptr;
 
@@ -128,6 +131,7 @@ void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite w
   if (block && at == blocks_.end())
     throw_error(ErrorCode::invalid_use, "{} is no block of the symmetric heap (rank {})", block.get(), world_.rank());
   const std::uint64_t serial = block ? at->first : 0;
+  world_.context().quiet(where);
   everyone.meet({.kind = CallKind::release, .detail = serial}, where);
   if (!block) return;
   forget(at);

@@ -78,7 +78,9 @@ class World {
   struct Alignment {
     std::size_t bytes = 64;
   };
-  /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, aligned to 64 bytes or more. None
+  /// Collective, and completes this rank's transfers of the default context; those of others must be complete before
+  /// memory that they go to is let go of.
+  /// `count` elements in the symmetric heap of every rank, all zero bits, aligned to 64 bytes or more. None
   /// for a count of 0. Throws `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has
   /// none; `invalid_use` for a negative count.
   template <Transferable T>
@@ -92,7 +94,8 @@ class World {
   SymmetricArray<T> allocate(Index count, CallSite where = CallSite::here()) {
     return allocate<T>(count, Alignment{}, where);
   }
-  /// Collective: frees at once, after all ranks have come here. Throws `mismatch` when they free different ones.
+  /// Collective, as allocate: frees at once, after all ranks have come here. Throws `mismatch` when they free different
+  /// ones.
   template <class T>
   void free(SymmetricArray<T> array, CallSite where = CallSite::here()) {
     heap_.free(team_, std::move(array).take_memory(), where);

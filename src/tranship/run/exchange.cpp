@@ -2,11 +2,14 @@
 #include <exception>
 #include <map>
 #include <new>
+#include <optional>
 #include <span>
+#include <tuple>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/claim.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/mailbox.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/run/exchange.hpp>
@@ -41,6 +44,8 @@ struct Vote {
   Index sends = 0;
   Index bytes = 0;  // that reach this rank, its own included
   const Arrival* arrivals = nullptr;
+  bool has_messaged_peers = false;
+  Index inbox_lines = 0;  // if all that it receives were staged
 };
 
 const char* name_of(Schedule schedule) {
@@ -70,6 +75,12 @@ struct Message {
   Index bytes = 0;
   RealSync::Word* word = nullptr;  // none until the ranks have agreed
   bool staged = false;
+  /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
+  /// the source's outbox.
+  Index signal_here = 0;
+  Index signal_there = 0;
+  Index inbox_line = 0;
+  Index outbox_line = 0;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveList moves;
   bool done = false;
@@ -88,6 +99,40 @@ struct alignas(64) Line {
 Index lines_of(Index bytes) {
   return ceil_divide(bytes, sizeof(Line));
 }
+
+/// How messages go to peers that are only messaged: packed here, put into the inbox of the target with a signal,
+/// unpacked there, and the place in the inbox is given back by a signal. Signals count epochs; whoever leaves adds a
+/// bit. The memory is symmetric, so a put that comes late does no harm.
+struct Posts {
+  struct Card {
+    Rank peer = -1;
+    Index bytes = 0;
+    Index inbox_line = 0;
+  };
+  static constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
+  static constexpr std::uint64_t failing_bit = std::uint64_t(1) << 62;
+  static constexpr std::uint64_t epochs = failing_bit - 1;
+  static constexpr Index words_per_signal = 8;  // a line of its own
+
+  Index receives_max = 0;
+  SymmetricArray<Line> inbox;
+  SymmetricArray<Card> incoming, outgoing;  // by message, as the rank itself lists them
+  SymmetricArray<std::uint64_t> signals;    // of what it receives, then of what it sends
+
+  Symmetric<std::uint64_t> signal(Index message) const { return signals.slice(message * words_per_signal, 1); }
+
+  /// What one side of a message has seen of the other.
+  class Seen {
+   public:
+    explicit Seen(std::uint64_t word) : word_(word) {}
+    std::uint64_t epoch() const { return word_ & epochs; }
+    bool has_left() const { return (word_ & left_bit) != 0; }
+    bool left_failing() const { return (word_ & failing_bit) != 0; }
+
+   private:
+    std::uint64_t word_;
+  };
+};
 
 bool accumulates(PlanKind kind) {
   return kind == PlanKind::redistribution_adjoint || kind == PlanKind::halo_adjoint;
@@ -155,6 +200,8 @@ struct Exchange::State {
   std::shared_ptr<void> arrivals_memory, inbox;  // that peers reach
   std::span<Arrival> arrivals;                   // of receives
   std::vector<std::byte*> outbox;                // of each staged send: where the bytes that are lowered next go
+  std::optional<Posts> posts;                    // where some ranks only message each other: then all do
+  std::vector<Line> outbox_lines;                // of what is posted
   Words words;  // per rank: the epoch that it has entered, then one word for every arrival
   MoveList fills_before;
   MoveList fills_after;
@@ -182,7 +229,9 @@ struct Exchange::State {
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages)
-        if (m.word == nullptr)
+        if (posts)
+          leave_post(m, why);
+        else if (m.word == nullptr)
           continue;
         else if (m.staged)
           Mailbox<RealSync>(*m.word).leave(why);
@@ -244,13 +293,18 @@ struct Exchange::State {
     way = host_way(traffic);
     words = world.words(int(words_per_rank), "exchange");
     world.all_gather(&cards[std::size_t(rank()) * slots.size()], slots.size() * sizeof(SlotCard), cards.data());
+    const auto messaged = [](const Vote& vote) { return vote.has_messaged_peers; };
+    if (std::any_of(votes.begin(), votes.end(), messaged)) make_posts(votes);
     agree(tried([&] {
       check_layouts();
       lower();
       open_inbox();
     }));
     agree(tried([&] {
-      open_messages(votes);
+      if (posts)
+        open_posts();
+      else
+        open_messages(votes);
       lower_staged();
     }));
     // Every send has found its arrival, so equal numbers say that every arrival has its send.
@@ -267,7 +321,9 @@ struct Exchange::State {
                                                     .receives = Index(receives.size()),
                                                     .sends = Index(sends.size()),
                                                     .bytes = bytes_in,
-                                                    .arrivals = arrivals.data()});
+                                                    .arrivals = arrivals.data(),
+                                                    .has_messaged_peers = has_messaged_peers(),
+                                                    .inbox_lines = inbox_lines()});
     mine.value();
     for (Rank r = 0; r < world.size(); ++r) {
       const Vote& vote = votes[r];
@@ -282,6 +338,17 @@ struct Exchange::State {
                     vote.slots);
     }
     return votes;
+  }
+
+  bool has_messaged_peers() const {
+    for (Rank peer = 0; peer < world.size(); ++peer)
+      if (world.peer_kind(peer) == PeerKind::messaged) return true;
+    return false;
+  }
+  Index inbox_lines() const {
+    Index lines = 0;
+    for (const Message& m : receives) lines = checked_add(lines, lines_of(m.bytes));
+    return lines;
   }
 
   /// The messages with their sizes, the arrivals that others may look up, and this rank's own cards.
@@ -323,6 +390,59 @@ struct Exchange::State {
             card.fingerprint != plan.slots[i].fingerprint)
           throw_error(ErrorCode::mismatch, "array {} has layout {:016x} on rank {} and {:016x} on rank {}", i,
                       plan.slots[i].fingerprint, rank(), card.fingerprint, r);
+  }
+
+  /// Collective.
+  void make_posts(const std::vector<Vote>& votes) {
+    Index lines = 0, sends_max = 0;
+    posts.emplace();
+    for (const Vote& vote : votes) {
+      posts->receives_max = std::max(posts->receives_max, vote.receives);
+      sends_max = std::max(sends_max, vote.sends);
+      lines = std::max(lines, vote.inbox_lines);
+    }
+    posts->inbox = world.allocate<Line>(lines);
+    posts->incoming = world.allocate<Posts::Card>(posts->receives_max);
+    posts->outgoing = world.allocate<Posts::Card>(sends_max);
+    posts->signals = world.allocate<std::uint64_t>((posts->receives_max + sends_max) * Posts::words_per_signal);
+    Index line = 0;
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      posts->incoming[Index(i)] = {receives[i].peer, receives[i].bytes, line};
+      line += lines_of(receives[i].bytes);
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) posts->outgoing[Index(i)] = {sends[i].peer, sends[i].bytes, 0};
+    world.barrier();
+  }
+
+  /// Finds every message in the list of its peer.
+  void open_posts() {
+    const auto find = [&](const Message& m, const SymmetricArray<Posts::Card>& list) {
+      std::vector<Posts::Card> theirs(std::size_t(list.size()));
+      world.context().get(theirs, Symmetric<Posts::Card>(list), m.peer);
+      const auto mine = [&](const Posts::Card& card) { return card.peer == rank(); };
+      const auto card = std::find_if(theirs.begin(), theirs.end(), mine);
+      if (const Index bytes = card == theirs.end() ? 0 : card->bytes; bytes != m.bytes)
+        throw_error(ErrorCode::mismatch,
+                    "message {} -> {} has {} bytes on rank {} and {} on rank {}: their plans differ", m.source,
+                    m.target, m.bytes, rank(), bytes, m.peer);
+      return std::pair(Index(card - theirs.begin()), card->inbox_line);
+    };
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      Message& m = receives[i];
+      m.signal_here = Index(i);
+      m.signal_there = posts->receives_max + find(m, posts->outgoing).first;
+      m.inbox_line = posts->incoming[Index(i)].inbox_line;
+    }
+    Index lines = 0;
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      Message& m = sends[i];
+      m.signal_here = posts->receives_max + Index(i);
+      std::tie(m.signal_there, m.inbox_line) = find(m, posts->incoming);
+      m.outbox_line = lines;
+      lines += lines_of(m.bytes);
+    }
+    outbox_lines.resize(std::size_t(lines));
+    for (const Message& m : sends) outbox.push_back(outbox_lines[std::size_t(m.outbox_line)].bytes);
   }
 
   /// Finds every message's word and, where it is sent and staged, its buffer at the receiver.
@@ -389,7 +509,7 @@ struct Exchange::State {
     set_moves(receives, std::move(received));
     set_moves(sends, std::move(sent));
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = !is_offered(rank()) || !is_offered(m.peer) || is_staged(m.moves);
+      for (Message& m : *messages) m.staged = posts || !is_offered(rank()) || !is_offered(m.peer) || is_staged(m.moves);
     own = {std::move(own_moves), order(), way};
     // A fill may copy what an earlier one has filled.
     fills_before = {std::move(before), MoveOrder::given, way};
@@ -409,8 +529,8 @@ struct Exchange::State {
     Index lines = 0;
     for (const Message& m : receives)
       if (m.staged) lines = checked_add(lines, lines_of(m.bytes));
-    inbox = local_memory(std::size_t(lines) * sizeof(Line));
-    Line* next = static_cast<Line*>(inbox.get());
+    if (!posts) inbox = local_memory(std::size_t(lines) * sizeof(Line));
+    Line* next = posts ? posts->inbox.local() : static_cast<Line*>(inbox.get());
     for (std::size_t i = 0; i < receives.size(); ++i)
       if (receives[i].staged) {
         arrivals[i].staging = next->bytes;
@@ -472,7 +592,7 @@ struct Exchange::State {
   bool progress() {
     bool all = true;
     for (Message& m : sends)
-      if (m.staged) all &= m.done || pack(m);
+      if (m.staged) all &= m.done || (posts ? post(m) : pack(m));
     // In the order of the sources, this rank in its place among them: sums are made in one order, whoever comes first.
     const bool in_order = accumulates(plan.kind);
     for (Message& m : receives) {
@@ -495,7 +615,10 @@ struct Exchange::State {
 
   /// Only the target adds, in its order.
   bool give_direct(Message& m) { return accumulates(plan.kind) ? is_done(m) : copy_direct(m); }
-  bool take(Message& m) { return m.staged ? unpack(m) : copy_direct(m); }
+  bool take(Message& m) {
+    if (posts) return take_post(m);
+    return m.staged ? unpack(m) : copy_direct(m);
+  }
 
   Claim<RealSync> claim(const Message& m) const {
     return {words.at(m.source, entered_word), words.at(m.target, entered_word), *m.word, m.moves.parts()};
@@ -538,6 +661,43 @@ struct Exchange::State {
     m.moves.run();
     mailbox.emptied();
     return m.done = true;
+  }
+
+  Symmetric<Line> inbox_of(const Message& m) const { return posts->inbox.slice(m.inbox_line, lines_of(m.bytes)); }
+
+  bool post(Message& m) {
+    Context& rma = world.context();
+    // What the receiver has read; it may be one epoch behind.
+    const Posts::Seen read(rma.signal_fetch(posts->signal(m.signal_here)));
+    if (read.has_left()) lose(m, read);
+    if (read.has_left() || read.epoch() + 1 < epoch) return false;
+    m.moves.run();
+    const std::span packed(outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
+    rma.put_signal(inbox_of(m), packed, posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+    return m.done = true;
+  }
+
+  bool take_post(Message& m) {
+    Context& rma = world.context();
+    const Posts::Seen sent(rma.signal_fetch(posts->signal(m.signal_here)));
+    if (sent.epoch() < epoch) {
+      if (sent.has_left()) lose(m, sent);
+      return false;
+    }
+    rma.reads(inbox_of(m));
+    m.moves.run();
+    rma.signal(posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+    return m.done = true;
+  }
+
+  /// After what it has posted. Nobody is there to hear of an error.
+  void leave_post(const Message& m, Leaving why) noexcept {
+    try {
+      const std::uint64_t bits = why == Leaving::failing ? Posts::left_bit | Posts::failing_bit : Posts::left_bit;
+      world.context().fence();
+      world.context().signal(posts->signal(m.signal_there), bits, SignalOp::add, m.peer);
+    } catch (...) {
+    }
   }
 
   /// A peer has left before this message was done. One that fails leaves while it unwinds, and its reason is known a
@@ -597,7 +757,8 @@ struct Exchange::State {
           note.raised_by = note.flag_rank = m.peer;
           note.flag_index = entered_word;
           note.wanted = epoch;
-          note.seen = words.load(m.peer, entered_word);
+          // Of a peer that is only messaged it is known how much it has sent or read.
+          note.seen = posts ? posts->signal(m.signal_here)[0] & Posts::epochs : words.load(m.peer, entered_word);
           return;
         }
   }

@@ -1,5 +1,4 @@
-// Arrays of ranks that are processes: what tranship has allocated is reached as it is, foreign memory by way of
-// buffers.
+// Arrays on every back-end: what is reachable is copied straight, all else by way of buffers or of puts with signals.
 #include <tranship/tranship.hpp>
 
 #include "support/ranks.hpp"
@@ -9,7 +8,7 @@ namespace {
 
 class Everywhere : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Everywhere,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes),
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged),
                                             ::testing::Values(1, 2, 4, 6)),
                          OnRanks::name);
 
@@ -57,7 +56,7 @@ TEST_P(Everywhere, foreign_memory_takes_part) {
       halo();
     }
     require(b.count_wrong(value_of) == 0, "turned");
-    const bool staged = on == On::processes && n > 1;
+    const bool staged = (on == On::processes || on == On::messaged) && n > 1;
     require(!staged || turn.explain().find("schedule: staged") == 0, "{}", turn.explain());
   });
 }
