@@ -14,12 +14,11 @@ namespace contest {
 struct Freed {
   void operator()(double* memory) const { std::free(memory); }
 };
-/// Memory as anybody gets it, aligned to a cache line and touched by the calling thread.
+/// Memory as anybody gets it, aligned to a cache line, or more, and touched by the calling thread.
 using Memory = std::unique_ptr<double[], Freed>;
-inline Memory memory(std::int64_t elements) {
-  constexpr std::size_t line = 64;
-  const std::size_t bytes = (std::size_t(elements) * sizeof(double) + line - 1) / line * line;
-  auto* start = static_cast<double*>(std::aligned_alloc(line, bytes > 0 ? bytes : line));
+inline Memory memory(std::int64_t elements, std::size_t alignment = 64) {
+  const std::size_t bytes = (std::size_t(elements) * sizeof(double) + alignment - 1) / alignment * alignment;
+  auto* start = static_cast<double*>(std::aligned_alloc(alignment, bytes > 0 ? bytes : alignment));
   if (!start) throw std::bad_alloc();
   for (std::int64_t i = 0; i < elements; ++i) start[i] = 0;
   return Memory(start);

@@ -15,6 +15,7 @@ enum class Task : std::int32_t {
   halo,            ///< every field's ghost cells, 26 neighbours, periodic
   stencil,         ///< halo of one field and a 7-point stencil over it
   coherence,       ///< one array of the first axis's extent, a multiple of 16, used in two memories by turns
+  one_sided,       ///< what rank 0 does in the memory of rank 1, and how ranks tell each other
 };
 
 /// Of a coherence: what one operation does. Cells that are written are all written, with new values.
@@ -25,6 +26,19 @@ enum class Sequence : std::int32_t {
   read_by_turns,
   add_on_both,   ///< the host writes, both add to all cells, the host reads
   write_halves,  ///< each writes a half, both read
+};
+
+/// Of a one-sided work: what one operation does `repeats` times.
+enum class Transfer : std::int32_t {
+  put,        ///< always to one place; one quiet at the end
+  put_quiet,  ///< a quiet after each
+  put_along,  ///< each to the place after the one before; one quiet at the end
+  get,        ///< always from one place
+  add,        ///< one quiet at the end
+  fetch_add,
+  message,  ///< there and back: the sender rewrites the bytes before, the receiver reads them after
+  signal,   ///< there and back, without data
+  barrier,
 };
 
 /// How the target's local memory lies: row-major, or with the two dimensions of a matrix exchanged.
@@ -53,6 +67,9 @@ struct Work {
   std::int32_t fields = 1;  ///< of a halo
   std::int32_t width = 0;   ///< of a halo
   Sequence sequence = Sequence::write_and_read;
+  Transfer transfer = Transfer::put;  ///< of a one-sided work
+  std::int64_t bytes = 8;             ///< of each transfer, a multiple of 8
+  std::int64_t repeats = 1;
 };
 
 enum class Side { from, to };

@@ -19,6 +19,8 @@ bool is_among(Rivals rivals, const Score& score) {
   switch (rivals) {
     case Rivals::limit:
       return score.contender == us && score.method == limit_method;
+    case Rivals::our_copy:
+      return score.contender == us && score.method == "our copy by hand";
     case Rivals::mpi_calls:
       return is_mpi(score) && score.method != "window";
     case Rivals::packed_alltoallv:
@@ -31,6 +33,8 @@ bool is_among(Rivals rivals, const Score& score) {
       return score.contender == "FFTW-MPI";
     case Rivals::scalapack:
       return score.contender == "ScaLAPACK";
+    case Rivals::by_call:
+      return score.contender != us && score.method != "window";
     case Rivals::everybody:
       return score.contender != us;
   }
@@ -41,6 +45,8 @@ const char* name_of(Rivals rivals) {
   switch (rivals) {
     case Rivals::limit:
       return "limit";
+    case Rivals::our_copy:
+      return "our copy by hand";
     case Rivals::mpi_calls:
       return "best MPI call";
     case Rivals::packed_alltoallv:
@@ -53,6 +59,8 @@ const char* name_of(Rivals rivals) {
       return "FFTW-MPI";
     case Rivals::scalapack:
       return "ScaLAPACK";
+    case Rivals::by_call:
+      return "every peer's calls";
     case Rivals::everybody:
       return "every peer";
   }
@@ -74,9 +82,13 @@ const char* name_of(contest::Freshness freshness) {
 }
 
 Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vector<Absence>& absences) {
-  const auto in_unit = [&](double ns) { return rule.bytes > 0 ? rule.bytes / ns : ns * 1e-6; };
+  const auto in_unit = [&](double ns) {
+    return rule.bytes > 0 ? rule.bytes / ns : rule.steps > 0 ? ns / rule.steps : ns * 1e-6;
+  };
   Row row{.name = rule.name,
-          .unit = rule.bytes > 0 ? "GB/s" : "ms",
+          .unit = rule.bytes > 0   ? "GB/s"
+                  : rule.steps > 0 ? "ns"
+                                   : "ms",
           .better = rule.bytes > 0 ? Better::higher : Better::lower,
           .data = name_of(rule.freshness)};
   bool found = false;

@@ -12,12 +12,14 @@ namespace tranship::bench {
 /// Whom a goal of the table is set against; of several the best counts.
 enum class Rivals : std::uint8_t {
   limit,
+  our_copy,   ///< our copy, by hand in the same memory
   mpi_calls,  ///< every method of Open MPI and MPICH but loops over a shared window
   packed_alltoallv,
   alltoallw,
   windows,  ///< loops over a shared window
   fftw,
   scalapack,
+  by_call,  ///< every method of every peer but loops over a shared window
   everybody,
 };
 
@@ -29,8 +31,10 @@ struct GoalRule {
 struct RowRule {
   std::string name;
   contest::Freshness freshness = contest::Freshness::fresh;
-  /// Bytes of one operation: the unit is GB/s; 0: it is ms.
+  /// Bytes of one operation: the unit is GB/s.
   double bytes = 0;
+  /// Of how many steps an operation consists: the unit is ns, of one step; where neither is said, it is ms.
+  double steps = 0;
   std::vector<GoalRule> goals = {};
 };
 

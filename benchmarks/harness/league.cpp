@@ -15,7 +15,8 @@ struct Program {
 };
 
 /// Plays every game.
-constexpr Program ours = {"tranship", "contestant_tranship", Launcher::none, {}};
+constexpr Program ours = {ours_in_threads, "contestant_tranship", Launcher::none, {}};
+constexpr Program more_of_ours[] = {{ours_in_processes, "contestant_tranship", Launcher::tranship, Game::one_sided}};
 constexpr Program all_peers[] = {
     {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::distributed},
     {"MPICH", "contestant_mpich", Launcher::mpich, Game::distributed},
@@ -25,6 +26,9 @@ constexpr Program all_peers[] = {
     {"Global Arrays", "contestant_ga", Launcher::open_mpi, Game::distributed},
     {"Kokkos DualView", "contestant_kokkos", Launcher::none, Game::coherent},
     {"StarPU", "contestant_starpu", Launcher::none, Game::coherent},
+    {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::one_sided},
+    {"MPICH", "contestant_mpich", Launcher::mpich, Game::one_sided},
+    {"OpenSHMEM", "contestant_oshmem", Launcher::open_mpi, Game::one_sided},
 };
 
 }  // namespace
@@ -34,9 +38,10 @@ std::vector<std::shared_ptr<Contender>>& League::with_ranks(int ranks, Game game
   ranks_ = ranks;
   game_ = game;
   std::vector<Program> programs = {ours};
+  const auto plays = [&](const Program& program) { return program.game == game; };
+  std::copy_if(std::begin(more_of_ours), std::end(more_of_ours), std::back_inserter(programs), plays);
   if (peers_ == Peers::invited)
-    std::copy_if(std::begin(all_peers), std::end(all_peers), std::back_inserter(programs),
-                 [&](const Program& program) { return program.game == game; });
+    std::copy_if(std::begin(all_peers), std::end(all_peers), std::back_inserter(programs), plays);
   running_.resize(programs.size());
   const auto folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
   for (std::size_t i = 0; i < programs.size(); ++i) {

@@ -11,11 +11,15 @@ namespace tranship::bench {
 
 enum class Peers : std::uint8_t { left_out, invited };
 
-/// What is contested. A peer plays one of them.
+/// What is contested.
 enum class Game : std::uint8_t {
   distributed,  ///< arrays over ranks
   coherent,     ///< one array in several memories of one process
+  one_sided,    ///< transfers to the memory of another rank; ours twice, in threads and in processes
 };
+
+constexpr const char* ours_in_threads = "tranship";
+constexpr const char* ours_in_processes = "tranship in processes";
 
 class League {
  public:

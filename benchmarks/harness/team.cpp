@@ -35,6 +35,8 @@ std::vector<std::string> command_line(const TeamOptions& options, const std::str
     if (options.ranks > contest::core_count()) line.insert(line.end(), {"--mca", "mpi_yield_when_idle", "1"});
   } else if (options.launcher == Launcher::mpich) {
     line = {"mpiexec.mpich", "-launcher", "fork"};
+  } else if (options.launcher == Launcher::tranship) {
+    line = {std::filesystem::path(options.program).replace_filename("tranship").string(), "launch"};
   }
   if (options.launcher != Launcher::none) line.insert(line.end(), {"-n", std::to_string(options.ranks)});
   line.insert(line.end(), {options.program, stage_path});

@@ -35,6 +35,7 @@ enum class Launcher : std::uint8_t {
   none,      ///< its ranks are threads
   open_mpi,  ///< mpirun of Open MPI
   mpich,     ///< mpiexec of MPICH
+  tranship,  ///< the command that lies beside the program
 };
 
 struct TeamOptions {

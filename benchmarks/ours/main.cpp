@@ -1,5 +1,7 @@
-// The contestant tranship: ranks are threads of this process, each pinned to a core. Started by tranship-bench alone.
+// The contestant tranship: ranks are threads of this process, or, where `tranship launch` has started it, processes;
+// each is pinned to a core. Started by tranship-bench alone.
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
 #include "our_methods.hpp"
@@ -18,6 +20,8 @@ Methods methods_for(tranship::World& world, const Work& work) {
       return stencil_methods(world, work);
     case Task::coherence:
       return coherence_methods(work);
+    case Task::one_sided:
+      return one_sided_methods(world, work);
   }
   return {};
 }
@@ -31,10 +35,14 @@ int main(int argc, char** argv) {
   }
   try {
     const StageMemory stage = StageMemory::open(argv[1]);
-    tranship::launch(stage->ranks, [&](tranship::World& world) {
+    const auto play = [&](tranship::World& world) {
       pin(world.rank(), world.size());
       act(*stage, world.rank(), [&](const Work& work) { return methods_for(world, work); });
-    });
+    };
+    if (std::getenv(tranship::launch_variable))
+      tranship::launch(play);
+    else
+      tranship::launch(stage->ranks, play);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

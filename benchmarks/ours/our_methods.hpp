@@ -13,6 +13,8 @@ Methods halo_methods(tranship::World& world, const Work& work);
 Methods stencil_methods(tranship::World& world, const Work& work);
 /// A buffer on the host and a fake device.
 Methods coherence_methods(const Work& work);
+/// Contexts and barriers, and beside them the same by hand (the limit).
+Methods one_sided_methods(tranship::World& world, const Work& work);
 
 /// The distribution of one side of a work; of a halo with its overlap.
 tranship::Distribution distribution_of(const Work& work, Side side);

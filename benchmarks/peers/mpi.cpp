@@ -1,5 +1,5 @@
 // The contestants of plain MPI, built once with Open MPI and once with MPICH: derived types, packing by hand,
-// collectives, and loops over a shared window.
+// collectives, one-sided calls, and loops over a shared window.
 #include <cstdio>
 #include <exception>
 
@@ -12,6 +12,7 @@ using namespace contest;
 Methods methods_for(const Work& work, int rank) {
   return work.task == Task::halo             ? mpi_halo_methods(work, rank)
          : work.task == Task::redistribution ? mpi_redistribution_methods(work, rank)
+         : work.task == Task::one_sided      ? mpi_one_sided_methods(work, rank)
                                              : Methods();
 }
 

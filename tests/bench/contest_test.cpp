@@ -149,6 +149,16 @@ TEST(ContestRow, BytesMakeItARate) {
   EXPECT_EQ(row.ours, 2);
 }
 
+TEST(ContestRow, StepsMakeItATimeOfEach) {
+  const std::vector<Score> scores = {{"tranship", "tranship", 4000}, {"MPICH", "window", 3000}, {"MPICH", "RMA", 9000}};
+  const Row row = row_of({.name = "turn", .steps = 1000, .goals = {{Rivals::by_call, 2}}}, scores, {});
+  EXPECT_EQ(row.unit, "ns");
+  EXPECT_EQ(row.better, Better::lower);
+  EXPECT_EQ(row.ours, 4);
+  ASSERT_EQ(row.goals.size(), 1u);
+  EXPECT_EQ(row.goals[0].value, 9);
+}
+
 TEST(ContestRow, OursMustBeThereAndRight) {
   EXPECT_THROW(row_of({.name = "turn"}, {{"MPICH", "window", 1}}, {}), Error);
   EXPECT_THROW(row_of({.name = "turn"}, {{"tranship", "tranship", 1}}, {{"tranship", "limit", "wrong in 1 cells"}}),

@@ -253,6 +253,10 @@ TEST(Team, LaunchersAreTheirMpis) {
   };
   const TeamOptions ours{.name = "ours", .program = "/bin/ours", .ranks = 2};
   EXPECT_EQ(command_line(ours, "/stage"), (std::vector<std::string>{"/bin/ours", "/stage"}));
+  TeamOptions processes = ours;
+  processes.launcher = Launcher::tranship;
+  EXPECT_EQ(command_line(processes, "/stage"),
+            (std::vector<std::string>{"/bin/tranship", "launch", "-n", "2", "/bin/ours", "/stage"}));
   TeamOptions peer{.name = "peer", .program = "/bin/peer", .launcher = Launcher::open_mpi, .ranks = 2};
   EXPECT_EQ(command_line(peer, "/stage").front(), "mpirun.openmpi");
   EXPECT_EQ(command_line(peer, "/stage").back(), "/stage");

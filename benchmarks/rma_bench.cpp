@@ -1,0 +1,176 @@
+// rma: what it costs to put into, get from and update the memory of another rank, to tell it so, and to meet; beside
+// the same by hand in the same memory (the limit), MPI and OpenSHMEM. Ours twice: ranks that are threads of a process,
+// and ranks that are processes, as those of all peers are.
+//
+// "message": the sender rewrites its bytes, puts them with a signal, the receiver waits for it and reads them; half of
+// there and back. Large transfers are followed by a quiet; their limit is one memcpy.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <harness/contest_row.hpp>
+#include <harness/registry.hpp>
+
+namespace {
+
+using namespace tranship;
+using bench::GoalRule;
+using bench::Rivals;
+using contest::Freshness;
+using contest::Transfer;
+
+struct Case {
+  std::string name;
+  Transfer transfer;
+  std::int64_t bytes = 8;
+  std::int64_t repeats = 1;
+  std::vector<GoalRule> goals = {};
+  std::optional<double> target_ns = std::nullopt;
+  int ranks = 2;
+  std::vector<Freshness> states = {Freshness::warm};
+};
+
+/// Of two contenders that are ours, `ours` is the one that a row is about; the other one is left out of it.
+template <class Entry>
+std::vector<Entry> as_ours(std::vector<Entry> entries, const char* ours) {
+  const char* other = ours == bench::ours_in_threads ? bench::ours_in_processes : bench::ours_in_threads;
+  std::erase_if(entries, [&](const Entry& entry) { return entry.contender == other; });
+  for (Entry& entry : entries)
+    if (entry.contender == ours) entry.contender = bench::ours_in_threads;
+  return entries;
+}
+
+std::string row_name(const Case& c, const char* ours) {
+  return c.name + (ours == bench::ours_in_threads ? ", threads" : ", processes");
+}
+
+/// Where two cores are to each other may change while they are measured, on a machine that is a part of another one:
+/// turns are short and many, so that all contestants see the same of it.
+bench::ContestOptions options_of(const bench::Report& report, const Case& c) {
+  bench::ContestOptions options = report.contest_options();
+  if (c.bytes <= 1 << 20 && c.ranks == 2) {
+    options.rounds = report.is_quick() ? 27 : 61;
+    options.turn_ns /= 8;
+  }
+  return options;
+}
+
+void measure(bench::Report& report, const Case& c) {
+  const char* both[] = {bench::ours_in_processes, bench::ours_in_threads};
+  const auto wanted = [&](const char* ours, Freshness freshness) {
+    return report.wants(row_name(c, ours) + ", " + bench::name_of(freshness));
+  };
+  bool any = false;
+  for (const char* ours : both)
+    for (const Freshness freshness : c.states) any = any || wanted(ours, freshness);
+  if (!any) return;
+  report.announce(c.name);
+
+  contest::Work work;
+  work.task = contest::Task::one_sided;
+  work.ranks = c.ranks;
+  work.transfer = c.transfer;
+  work.bytes = c.bytes;
+  work.repeats = c.repeats;
+  // A message or signal goes there and back.
+  const bool is_half = c.transfer == Transfer::message || c.transfer == Transfer::signal;
+  const bool is_large = c.repeats == 1;
+  bench::Contest contest(report.league().with_ranks(c.ranks, bench::Game::one_sided), work, options_of(report, c));
+  for (const Freshness freshness : c.states) {
+    const auto scores = contest.scores(freshness);
+    for (const char* ours : both) {
+      bench::Row row = bench::row_of({.name = row_name(c, ours),
+                                      .freshness = freshness,
+                                      .bytes = is_large ? double(c.bytes) : 0,
+                                      .steps = double(is_half ? 2 * c.repeats : c.repeats),
+                                      .goals = c.goals},
+                                     as_ours(scores, ours), as_ours(contest.absences(), ours));
+      row.target = c.target_ns;
+      report.add(std::move(row));
+    }
+  }
+}
+
+std::string text_of(std::int64_t bytes) {
+  return bytes >= 1 << 20 ? fmt::format("{} MiB", bytes >> 20)
+         : bytes >= 1024  ? fmt::format("{} KiB", bytes >> 10)
+                          : fmt::format("{} B", bytes);
+}
+
+// Goals: at most a tenth slower than by hand in the same memory, or than others who do it by hand; ahead of every call.
+constexpr double at_most_a_tenth_more = 0.91;
+constexpr GoalRule beside_limit = {Rivals::limit, at_most_a_tenth_more};
+constexpr GoalRule beside_windows = {Rivals::windows, at_most_a_tenth_more};
+constexpr GoalRule ahead_of_calls = {Rivals::by_call, 1};
+
+/// Each so often that the clock and the meeting before it do not count.
+constexpr std::int64_t many = 20'000;
+
+/// By hand these are one instruction or one memcpy; a call may cost some nanoseconds more.
+void measure_small(bench::Report& report) {
+  measure(report, {"put of 8 B", Transfer::put, 8, many, {ahead_of_calls}, 5});
+  measure(report, {"put and quiet, 8 B", Transfer::put_quiet, 8, many, {ahead_of_calls}, 12});
+  measure(report, {"get of 8 B", Transfer::get, 8, many, {ahead_of_calls}});
+  measure(report, {"atomic fetch_add", Transfer::fetch_add, 8, many, {ahead_of_calls}, 20});
+  measure(report, {"put and quiet, 4 KiB", Transfer::put_quiet, 4096, 1000, {beside_limit, ahead_of_calls}});
+  if (report.is_quick()) return;
+  measure(report, {"get of 4 KiB", Transfer::get, 4096, 1000, {beside_limit, ahead_of_calls}});
+  measure(report, {"atomic add", Transfer::add, 8, many, {ahead_of_calls}, 20});
+  measure(report, {"puts of 8 B one after the other", Transfer::put_along, 8, many, {ahead_of_calls}});
+}
+
+void measure_messages(bench::Report& report) {
+  measure(report, {"signal", Transfer::signal, 8, 1000, {beside_limit, ahead_of_calls, beside_windows}});
+  for (const std::int64_t bytes : {8, 48, 1 << 10, 4 << 10, 64 << 10, 1 << 20}) {
+    if (report.is_quick() && bytes != 48 && bytes != 4 << 10) continue;
+    std::vector<GoalRule> goals = {beside_limit, ahead_of_calls, beside_windows};
+    if (bytes <= 48) goals.push_back({Rivals::mpi_calls, 2.2});
+    measure(report, {.name = "message of " + text_of(bytes),
+                     .transfer = Transfer::message,
+                     .bytes = bytes,
+                     .repeats = std::clamp<std::int64_t>((2 << 20) / bytes, 2, 500),
+                     .goals = goals,
+                     .states = {Freshness::fresh}});
+  }
+}
+
+void measure_barriers(bench::Report& report) {
+  measure(report, {"barrier of 2 ranks", Transfer::barrier, 8, 1000, {beside_limit, ahead_of_calls, beside_windows}});
+}
+
+/// MPICH without a core for each rank takes milliseconds.
+void measure_crowded_barrier(bench::Report& report) {
+  const int cores = contest::core_count();
+  if (2 * cores > contest::ranks_max) return;
+  measure(report, {.name = fmt::format("barrier of {} ranks on {} cores", 2 * cores, cores),
+                   .transfer = Transfer::barrier,
+                   .repeats = 100,
+                   .goals = {beside_limit, ahead_of_calls},
+                   .target_ns = 1500,
+                   .ranks = 2 * cores});
+}
+
+void measure_large(bench::Report& report) {
+  for (const std::int64_t mebibytes : {1, 16, 64}) {
+    if (report.is_quick() && mebibytes > 1) continue;
+    for (const auto& [verb, transfer] : {std::pair("put", Transfer::put), std::pair("get", Transfer::get)})
+      measure(report, {.name = fmt::format("{} of {}", verb, text_of(mebibytes << 20)),
+                       .transfer = transfer,
+                       .bytes = mebibytes << 20,
+                       .goals = {{Rivals::limit, 1}, {Rivals::our_copy, 0.95}, ahead_of_calls, beside_windows},
+                       .states = {Freshness::fresh, Freshness::warm}});
+  }
+}
+
+}  // namespace
+
+TRANSHIP_BENCH(rma, "puts, gets, atomics, signals and barriers, against MPI and OpenSHMEM") {
+  measure_small(report);
+  measure_messages(report);
+  measure_barriers(report);
+  measure_large(report);
+  if (!report.is_quick()) measure_crowded_barrier(report);
+}
