@@ -1,11 +1,9 @@
 // Atomic operations on a word of 4 or 8 bytes that is reachable.
 #pragma once
 
-#include <cstdint>
+#include <tranship/kernels/word.hpp>
 
 namespace tranship {
-
-enum class AtomicOp : std::uint8_t { set, fetch, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 
 /// What the word held before; of `set`, `operand`. Acquire and release.
 template <AtomicOp op, class Word>

@@ -65,25 +65,6 @@ concept AtomicInteger = std::is_integral_v<T> &&(sizeof(T) == 4 || sizeof(T) == 
 template <class T>
 concept Waitable = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
-template <class T>
-constexpr bool holds(T seen, Comparison comparison, T wanted) noexcept {
-  switch (comparison) {
-    case Comparison::equal:
-      return seen == wanted;
-    case Comparison::not_equal:
-      return seen != wanted;
-    case Comparison::greater:
-      return seen > wanted;
-    case Comparison::less_equal:
-      return seen <= wanted;
-    case Comparison::less:
-      return seen < wanted;
-    case Comparison::greater_equal:
-      break;
-  }
-  return seen >= wanted;
-}
-
 class Context {
  public:
   explicit Context(World& world, const ContextOptions& options = {});

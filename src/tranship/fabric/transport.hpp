@@ -9,10 +9,9 @@
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/atomic.hpp>
 #include <tranship/kernels/block.hpp>
+#include <tranship/kernels/word.hpp>
 
 namespace tranship {
-
-enum class SignalOp : std::uint8_t { set, add };
 
 /// Whether a call returns when its buffers may be used again, or only a quiet says so.
 enum class Completion : std::uint8_t { blocking, nonblocking };

@@ -6,11 +6,9 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/kernels/word.hpp>
 
 namespace tranship {
-
-/// How a wait compares what it sees with what it wants: seen <comparison> wanted. Numbered as NVSHMEM does.
-enum class Comparison : std::uint8_t { equal, not_equal, greater, less_equal, less, greater_equal };
 
 /// "==", ">=" ...
 const char* symbol_of(Comparison comparison) noexcept;

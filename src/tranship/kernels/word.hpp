@@ -1,0 +1,111 @@
+// Words that ranks raise, update and wait for: 1, 2, 4 or 8 bytes in their natural place, one value to every thread of
+// every device of the machine. On the host loads acquire and stores release, which costs nothing on x86; on a device
+// they order nothing, and system_fence() orders them.
+#pragma once
+
+#include <tranship/kernels/shared.hpp>
+
+namespace tranship {
+
+enum class AtomicOp : unsigned char { set, fetch, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+enum class SignalOp : unsigned char { set, add };
+
+/// How a wait compares what it sees with what it wants: seen <comparison> wanted. Numbered as NVSHMEM does.
+enum class Comparison : unsigned char { equal, not_equal, greater, less_equal, less, greater_equal };
+
+template <class T>
+TRANSHIP_SHARED constexpr bool holds(T seen, Comparison comparison, T wanted) noexcept {
+  switch (comparison) {
+    case Comparison::equal:
+      return seen == wanted;
+    case Comparison::not_equal:
+      return seen != wanted;
+    case Comparison::greater:
+      return seen > wanted;
+    case Comparison::less_equal:
+      return seen <= wanted;
+    case Comparison::less:
+      return seen < wanted;
+    case Comparison::greater_equal:
+      break;
+  }
+  return seen >= wanted;
+}
+
+namespace detail {
+
+template <int bytes>
+struct WordOf {};
+template <>
+struct WordOf<1> {
+  using Type = unsigned char;
+};
+template <>
+struct WordOf<2> {
+  using Type = unsigned short;
+};
+template <>
+struct WordOf<4> {
+  using Type = unsigned;
+};
+template <>
+struct WordOf<8> {
+  using Type = unsigned long long;
+};
+/// The unsigned integer of the size of T.
+template <class T>
+using Word = typename WordOf<sizeof(T)>::Type;
+
+/// What was written before is seen by all before anything that is written after.
+TRANSHIP_SHARED inline void system_fence() {
+#if defined(__CUDA_ARCH__)
+  __threadfence_system();
+#elif !defined(__SANITIZE_THREAD__)  // which knows no fences
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+template <class W>
+TRANSHIP_SHARED inline W load_word(const W* at) {
+#if defined(__CUDA_ARCH__)
+  return *static_cast<const volatile W*>(at);
+#else
+  return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+template <class W>
+TRANSHIP_SHARED inline void store_word(W* at, W value) {
+#if defined(__CUDA_ARCH__)
+  *static_cast<volatile W*>(at) = value;
+#else
+  __atomic_store_n(at, value, __ATOMIC_RELEASE);
+#endif
+}
+
+/// Returns what was there before. `expected` matters to compare_swap only. Words of 4 or 8 bytes.
+template <AtomicOp op, class W>
+TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
+  static_assert(sizeof(W) == 4 || sizeof(W) == 8);
+  if constexpr (op == AtomicOp::fetch) return load_word(at);
+#if defined(__CUDA_ARCH__)
+  if constexpr (op == AtomicOp::set || op == AtomicOp::swap) return atomicExch_system(at, operand);
+  if constexpr (op == AtomicOp::compare_swap) return atomicCAS_system(at, expected, operand);
+  if constexpr (op == AtomicOp::add) return atomicAdd_system(at, operand);
+  if constexpr (op == AtomicOp::bit_and) return atomicAnd_system(at, operand);
+  if constexpr (op == AtomicOp::bit_or) return atomicOr_system(at, operand);
+  if constexpr (op == AtomicOp::bit_xor) return atomicXor_system(at, operand);
+#else
+  if constexpr (op == AtomicOp::set || op == AtomicOp::swap) return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
+  if constexpr (op == AtomicOp::compare_swap) {
+    __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+    return expected;
+  }
+  if constexpr (op == AtomicOp::add) return __atomic_fetch_add(at, operand, __ATOMIC_ACQ_REL);
+  if constexpr (op == AtomicOp::bit_and) return __atomic_fetch_and(at, operand, __ATOMIC_ACQ_REL);
+  if constexpr (op == AtomicOp::bit_or) return __atomic_fetch_or(at, operand, __ATOMIC_ACQ_REL);
+  if constexpr (op == AtomicOp::bit_xor) return __atomic_fetch_xor(at, operand, __ATOMIC_ACQ_REL);
+#endif
+}
+
+}  // namespace detail
+}  // namespace tranship
