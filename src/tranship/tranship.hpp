@@ -6,7 +6,9 @@
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/base/error.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/tiling.hpp>
 #include <tranship/memory/buffer.hpp>

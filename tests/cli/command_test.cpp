@@ -2,6 +2,8 @@
 #include "cli/command.hpp"
 
 #include <csignal>
+#include <set>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -13,7 +15,7 @@ namespace {
 using testing::Outcome;
 using testing::Workplace;
 
-const std::vector<std::string> commands = {"reshard", "layout", "plan", "halo", "info", "demo"};
+const std::vector<std::string> commands = {"reshard", "layout", "plan", "halo", "launch", "info", "demo"};
 
 // One line that begins as all errors do; `lines` more when there is a picture.
 void expect_error(const Outcome& outcome, int code, int lines = 1) {
@@ -125,6 +127,35 @@ TEST(Command, OutputThatCannotBeWrittenIsAFailure) {
   const Outcome outcome = Workplace().run({"info"}, full);
   ::close(full);
   expect_error(outcome, 1);
+}
+
+TEST(Launch, RunsAProgramAsRanks) {
+  const Outcome ranks = Workplace().run({"launch", "-n", "3", "sh", "-c", "echo $TRANSHIP_WORLD $TRANSHIP_HEAP -n"});
+  EXPECT_EQ(ranks.code, 0) << ranks.errors;
+  // Three lines, each with a descriptor, a rank, and what is the program's own.
+  std::set<std::string> seen;
+  std::istringstream lines(ranks.output);
+  for (std::string descriptor, rank, option; lines >> descriptor >> rank >> option;) {
+    EXPECT_EQ(option, "-n");
+    seen.insert(rank);
+  }
+  EXPECT_EQ(seen, (std::set<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(Workplace().run({"launch", "-n", "2", "--heap", "64M", "sh", "-c", "test $TRANSHIP_HEAP = 64M"}).code, 0);
+}
+
+TEST(Launch, EndsWithTheCodeOfTheRankThatFailed) {
+  const Outcome failed = Workplace().run({"launch", "-n", "2", "sh", "-c", "exit 5"});
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_NE(failed.errors.find("ended with exit code 5"), std::string::npos) << failed.errors;
+  const Outcome killed = Workplace().run({"launch", "-n", "1", "sh", "-c", "kill -9 $$"});
+  EXPECT_EQ(killed.code, 128 + 9);
+  EXPECT_NE(killed.errors.find("rank 0 failed: process "), std::string::npos) << killed.errors;
+  const Outcome missing = Workplace().run({"launch", "-n", "1", "/no/such/program"});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_NE(missing.errors.find("cannot run '/no/such/program'"), std::string::npos) << missing.errors;
+  EXPECT_EQ(Workplace().run({"launch", "-n", "2"}).code, 2);
+  EXPECT_EQ(Workplace().run({"launch", "-n", "0", "true"}).code, 2);
+  EXPECT_EQ(Workplace().run({"launch", "true"}).code, 2);
 }
 
 TEST(Info, ListsBackends) {

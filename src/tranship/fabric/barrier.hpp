@@ -47,7 +47,10 @@ class FlagBarrier {
   /// After passed(): some rank has arrived with another fingerprint.
   bool differs() const { return differs_; }
   /// The rank that passed() waits for. Each rank begins at its right neighbour, which spreads the readers of a word.
-  Rank missing() const { return (me_ + seen_count_) % ranks_; }
+  Rank missing() const {
+    const Rank neighbour = me_ + seen_count_;
+    return neighbour < ranks_ ? neighbour : neighbour - ranks_;
+  }
 
   std::uint64_t epoch() const { return epoch_; }
   std::uint64_t arrivals_of(Rank rank) const { return word(rank).load_relaxed() >> 16; }

@@ -30,17 +30,6 @@ const char* name_of(CallKind kind) noexcept {
   return "split";
 }
 
-std::uint16_t fingerprint_of(const Call& call) noexcept {
-  // Steps of splitmix64.
-  const auto mix = [](std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  };
-  const std::uint64_t kind = static_cast<std::uint64_t>(call.kind) + 256u * call.type + 1;
-  return static_cast<std::uint16_t>(mix(kind + mix(call.size_bytes + mix(call.detail))));
-}
-
 std::string to_string(const Call& call) {
   std::string text = name_of(call.kind);
   switch (call.kind) {

@@ -73,6 +73,8 @@ class Context {
   Context& operator=(const Context&) = delete;
 
   World& world() const noexcept { return *world_; }
+  /// Whether all transfers of this context are complete when their calls return.
+  bool completes_at_once() const noexcept { return !transport_; }
 
   // One element.
 

@@ -85,8 +85,10 @@ class Fabric {
   /// Carries the transfers of one context where heap() is not direct; nullptr where it is.
   virtual std::unique_ptr<Transport> transport() = 0;
 
-  /// How often a wait looks before it calls idle().
+  /// How often a wait looks, one look after the other, before it does anything else; then, for how long it looks with
+  /// pauses before it calls idle().
   virtual int spin_rounds() const noexcept = 0;
+  virtual std::int64_t spin_ns() const noexcept = 0;
   /// Gives the core away; `round` counts from 0 within one wait. Returns within a millisecond or so.
   virtual void idle(int round) = 0;
   /// Whether a wait until then is over, on the clock of this back-end.

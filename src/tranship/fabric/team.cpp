@@ -56,7 +56,8 @@ void Team::gather(const Call& call, const void* mine, std::size_t size_bytes, vo
 }
 
 void Team::barrier(CallSite where) {
-  world().context().quiet(where);
+  // Where all peers are reachable, what has been put is ordered by the meeting itself.
+  if (Context& context = world().context(); !context.completes_at_once()) context.quiet(where);
   meet({.kind = CallKind::barrier}, where);
 }
 void Team::sync(CallSite where) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -121,9 +122,14 @@ void World::wait_for_word(const Words& words, Rank rank, int index, std::uint64_
 }
 
 void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
-  for (int round = 0; round < fabric_->spin_rounds(); ++round) {
-    if (ready()) return;
-    RealSync::pause();
+  if (fabric_->spin_ns() > 0) {
+    const Deadline spun = Deadline::after_ns(std::min(fabric_->spin_ns(), deadline.remaining_ns()));
+    do {
+      for (int round = 0; round < 100; ++round) {
+        if (ready()) return;
+        RealSync::pause();
+      }
+    } while (!spun.passed());
   }
   Board& board = fabric_->board();
   Posted posted(board, rank(), note);

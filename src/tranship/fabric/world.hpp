@@ -152,6 +152,7 @@ class World {
   std::shared_ptr<void> allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment, std::uint8_t type,
                                        CallSite where);
   void idle(int round) { fabric_->idle(round); }
+  int spin_rounds() const noexcept { return fabric_->spin_rounds(); }
   void take_team_slot(int slot) noexcept { team_slots_ |= std::uint64_t(1) << slot; }
   void release_team_slot(int slot) noexcept { team_slots_ &= ~(std::uint64_t(1) << slot); }
   std::uint64_t team_slots_taken() const noexcept { return team_slots_ | predefined_slots; }

@@ -10,9 +10,9 @@ namespace tranship {
 SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
     : Fabric(rank, shared->shape().ranks, shared->board()),
       shared_(std::move(shared)),
-      // A rank that has its core to itself may spin for some tens of microseconds, longer than a message takes. With
-      // more ranks than cores, whoever spins keeps the one it waits for from running.
-      spin_rounds_(size() <= shared_->shape().cores ? 1000 : 10) {}
+      // A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores,
+      // whoever spins keeps the one it waits for from running.
+      has_cores_(size() <= shared_->shape().cores) {}
 
 std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot) {
   return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);

@@ -24,7 +24,8 @@ class SharedFabric : public Fabric {
   }
   std::shared_ptr<void> keeper() const override { return shared_; }
   std::unique_ptr<Transport> transport() override { return nullptr; }
-  int spin_rounds() const noexcept override { return spin_rounds_; }
+  int spin_rounds() const noexcept override { return has_cores_ ? 1000 : 10; }
+  std::int64_t spin_ns() const noexcept override { return has_cores_ ? 200'000 : 0; }
   void idle(int round) override;
 
  protected:
@@ -32,7 +33,7 @@ class SharedFabric : public Fabric {
 
  private:
   std::shared_ptr<SharedWorld> shared_;
-  int spin_rounds_;
+  bool has_cores_;  // each rank one of its own
 };
 
 }  // namespace tranship

@@ -45,7 +45,10 @@ void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
   board.post_call(world.rank(), call.kind, barrier_.epoch() + 1);
   next_offer().call = call;
   barrier_.arrive(fingerprint_of(call));
-  if (!barrier_.passed()) {
+  bool passed = barrier_.passed();
+  // In a loop of its own, without a pause: a rank that has its core comes within it.
+  for (int round = world.spin_rounds(); !passed && round > 0; --round) passed = barrier_.passed();
+  if (!passed) {
     WaitNote note(name_of(call.kind), WaitNote::anyone, where);
     note.flag_index = slot_;
     note.wanted = barrier_.epoch();
