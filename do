@@ -173,9 +173,9 @@ do_ci() {
   step "release: rules of the house, install, headers, examples, and the long tests"
   configure release -DTRANSHIP_TESTS=ON
   # The layers whose tests grow, and those whose code an optimizer may break.
-  cmake --build --preset release --target tranship_cli test_kernels test_plan test_memory test_run test_array test_bench $(example_targets)
+  cmake --build --preset release --target tranship_cli test_kernels test_plan test_memory test_fabric test_run test_array test_bench $(example_targets)
   TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=30000 ctest --preset release --parallel "$(nproc)" \
-    --label-regex '^(house|example|kernels|plan|memory|run|array|bench)$'
+    --label-regex '^(house|example|kernels|plan|memory|fabric|run|array|bench)$'
   # These are the tests of ./do test, all of them, and every assertion is on here as well as there.
   step "all tests, with the sanitizers of addresses and undefined behaviour"
   do_build asan

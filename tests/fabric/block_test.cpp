@@ -351,14 +351,14 @@ TEST_P(BlockOnRanks, misuse_is_found_before_anything_happens) {
 // What the executor sees, on one rank.
 
 template <class Kernel>
-void run_alone(const BlockShape& shape, Kernel&& kernel, std::int64_t timeout_ns = 30'000'000'000) {
+void run_alone(const LaneBlock& shape, Kernel&& kernel, std::int64_t timeout_ns = 30'000'000'000) {
   test::run_on(On::threads, {.ranks = 1, .timeout_ns = timeout_ns}, [&](World& world) {
     const auto data = world.allocate<int>(1000);
     run_block(world, shape, [&](const CpuLane& lane) { kernel(lane, heap_view(world), data.local()); });
   });
 }
 template <class Kernel>
-void expect_error(ErrorCode code, std::initializer_list<const char*> parts, const BlockShape& shape, Kernel&& kernel,
+void expect_error(ErrorCode code, std::initializer_list<const char*> parts, const LaneBlock& shape, Kernel&& kernel,
                   std::int64_t timeout_ns = 30'000'000'000) {
   require_says(error_of_rank([&] { run_alone(shape, kernel, timeout_ns); }), code, parts);
 }

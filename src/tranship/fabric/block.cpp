@@ -125,7 +125,7 @@ class Lane final : public LaneExecutor {
 
 class Block {
  public:
-  Block(Grid& grid, int index, const BlockShape& shape);
+  Block(Grid& grid, int index, const LaneBlock& shape);
 
   Grid& grid() const noexcept { return grid_; }
   int index() const noexcept { return index_; }
@@ -188,11 +188,11 @@ struct Worker {
 
 class Grid {
  public:
-  Grid(World& world, const GridShape& shape, FunctionRef<void(const CpuLane&)> kernel)
+  Grid(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel)
       : world_(world), shape_(shape), kernel_(kernel) {}
 
   World& world() const noexcept { return world_; }
-  const GridShape& shape() const noexcept { return shape_; }
+  const LaneGrid& shape() const noexcept { return shape_; }
   void call_kernel(const CpuLane& lane) const { kernel_(lane); }
 
   bool failed() const noexcept { return failure_ != nullptr; }
@@ -216,7 +216,7 @@ class Grid {
   void unwind();
 
   World& world_;
-  const GridShape& shape_;
+  const LaneGrid& shape_;
   FunctionRef<void(const CpuLane&)> kernel_;
   int begun_ = 0;
   std::list<Block> blocks_;  // that have begun and not ended
@@ -278,7 +278,7 @@ Error Lane::refusal(const GroupCall& call, const char* problem) const {
 
 // Blocks.
 
-Block::Block(Grid& grid, int index, const BlockShape& shape)
+Block::Block(Grid& grid, int index, const LaneBlock& shape)
     : grid_(grid), index_(index), warp_(shape.warp), whole_{.first = 0, .count = shape.lanes} {
   for (int i = 0; i < shape.lanes; ++i) lanes_.emplace_back(*this, i);
   for (int first = 0; first < shape.lanes; first += warp_)
@@ -424,11 +424,11 @@ void Grid::run() {
 
 }  // namespace
 
-void run_lanes(World& world, const GridShape& shape, FunctionRef<void(const CpuLane&)> kernel) {
-  if (shape.blocks < 1 || shape.block.lanes < 1 || shape.block.lanes > BlockShape::lanes_max || shape.block.warp < 1)
+void run_lanes(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel) {
+  if (shape.blocks < 1 || shape.block.lanes < 1 || shape.block.lanes > LaneBlock::lanes_max || shape.block.warp < 1)
     throw_error(ErrorCode::invalid_use,
                 "{} blocks of {} lanes in warps of {}: needs at least one of each, and at most {} lanes (rank {})",
-                shape.blocks, shape.block.lanes, shape.block.warp, BlockShape::lanes_max, world.rank());
+                shape.blocks, shape.block.lanes, shape.block.warp, LaneBlock::lanes_max, world.rank());
   Grid(world, shape, kernel).run();
 }
 

@@ -26,15 +26,15 @@
 
 namespace tranship {
 
-struct BlockShape {
+struct LaneBlock {
   static constexpr int lanes_max = 1024;
 
   int lanes = 1;
   int warp = 32;  ///< lanes of a warp; the last one of a block may have fewer
 };
-struct GridShape {
+struct LaneGrid {
   int blocks = 1;
-  BlockShape block = {};
+  LaneBlock block = {};
 };
 
 /// The symmetric heaps of this world, for kernels.
@@ -222,7 +222,7 @@ class CpuGroup {
 /// A lane on the CPU, as kernels/lane.hpp says.
 class CpuLane {
  public:
-  CpuLane(detail::LaneExecutor& executor, const GridShape& shape, int block, int index)
+  CpuLane(detail::LaneExecutor& executor, const LaneGrid& shape, int block, int index)
       : executor_(&executor), shape_(shape), block_(block), index_(index) {}
 
   int index() const noexcept { return index_; }
@@ -239,23 +239,23 @@ class CpuLane {
 
  private:
   detail::LaneExecutor* executor_;
-  GridShape shape_;
+  LaneGrid shape_;
   int block_;
   int index_;
 };
 
 namespace detail {
-void run_lanes(World& world, const GridShape& shape, FunctionRef<void(const CpuLane&)> kernel);
+void run_lanes(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel);
 }
 
 /// Runs `kernel(const CpuLane&)` on every lane of every block. A block begins when those before it have ended or can
 /// only wait, so that blocks may wait for each other. Throws `invalid_use` for a shape that cannot be.
 template <class Kernel>
-void run_grid(World& world, const GridShape& shape, Kernel&& kernel) {
+void run_grid(World& world, const LaneGrid& shape, Kernel&& kernel) {
   detail::run_lanes(world, shape, [&](const CpuLane& lane) { kernel(lane); });
 }
 template <class Kernel>
-void run_block(World& world, const BlockShape& shape, Kernel&& kernel) {
+void run_block(World& world, const LaneBlock& shape, Kernel&& kernel) {
   run_grid(world, {.blocks = 1, .block = shape}, kernel);
 }
 

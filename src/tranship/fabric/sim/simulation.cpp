@@ -25,12 +25,15 @@ std::byte* Simulation::heap_of(Rank rank) const noexcept {
 
 SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
   Board& board = shared_->board();
-  for (Rank r = 0; r < options_.ranks; ++r)
-    ranks_[std::size_t(r)].fiber = std::make_unique<Fiber>([this, r, body, &board] {
+  constexpr std::size_t stack_bytes = std::size_t(1) << 20;  // what is not used costs addresses only
+  for (Rank r = 0; r < options_.ranks; ++r) {
+    const auto run = [this, r, body, &board] {
       const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
       run_rank(board, r, options_.timeout_ns, make, body);
       something_happened();
-    });
+    };
+    ranks_[std::size_t(r)].fiber = std::make_unique<Fiber>(run, stack_bytes);
+  }
 
   const auto can_run = [](const RankState& rank) {
     return !rank.fiber->ended() && ((!rank.waits && !rank.polls) || rank.expired);
