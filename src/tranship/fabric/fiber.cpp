@@ -24,6 +24,7 @@
 #if defined(TRANSHIP_FIBERS_OF_TSAN)
 #include <sanitizer/tsan_interface.h>
 #elif defined(TRANSHIP_FIBERS_OF_ASAN)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -50,6 +51,18 @@ class Exceptions {
 
  private:
   unsigned char kept_[bytes] = {};
+};
+
+struct Stacks : context::protected_fixedsize_stack {
+  using Base = context::protected_fixedsize_stack;
+  using Base::Base;
+#if defined(TRANSHIP_FIBERS_OF_ASAN)
+  /// Frames that never return leave marks on memory that others will get.
+  void deallocate(context::stack_context& stack) noexcept {
+    __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
+    Base::deallocate(stack);
+  }
+#endif
 };
 
 }  // namespace
@@ -108,7 +121,7 @@ struct Fiber::State {
 Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes) : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.body = std::move(body);
-  context::protected_fixedsize_stack stacks(stack_bytes);
+  Stacks stacks(stack_bytes);
   const context::stack_context stack = stacks.allocate();
 #if defined(TRANSHIP_FIBERS_OF_ASAN)
   state.stack = stack;
