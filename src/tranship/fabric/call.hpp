@@ -27,7 +27,7 @@ constexpr std::uint16_t fingerprint_of(const Call& call) noexcept {
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
     return x ^ (x >> 31);
   };
-  const std::uint64_t kind = static_cast<std::uint64_t>(call.kind) + 256u * call.type + 1;
+  const std::uint64_t kind = static_cast<std::uint64_t>(call.kind) + std::uint64_t{256} * call.type + 1;
   if (call.size_bytes == 0 && call.detail == 0) return static_cast<std::uint16_t>(kind * 0x9e37u);  // barriers, at once
   return static_cast<std::uint16_t>(mix(kind + mix(call.size_bytes + mix(call.detail))));
 }
