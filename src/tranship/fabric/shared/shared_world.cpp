@@ -105,8 +105,10 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
   if (theirs != Header::layout_here)
     throw_error(ErrorCode::mismatch, "this program was built with \"{}\", the one that has started it with \"{}\"",
                 Header::layout_here, theirs);
-  shape_ = {
-      .ranks = static_cast<int>(header.ranks), .heap_bytes = header.heap_bytes, .local_bytes = header.local_bytes, .cores = static_cast<int>(header.cores)};
+  shape_ = {.ranks = static_cast<int>(header.ranks),
+            .heap_bytes = header.heap_bytes,
+            .local_bytes = header.local_bytes,
+            .cores = static_cast<int>(header.cores)};
   if (shape_.ranks < 1 || header.board_bytes != Board::size_bytes(shape_.ranks) ||
       header.place_bytes != sizeof(MeetingPlace) || Offsets(shape_).total != memory_.size_bytes())
     throw_error(
