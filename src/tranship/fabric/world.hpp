@@ -78,11 +78,10 @@ class World {
   struct Alignment {
     std::size_t bytes = 64;
   };
-  /// Collective, and completes this rank's transfers of the default context; those of others must be complete before
-  /// memory that they go to is let go of.
-  /// `count` elements in the symmetric heap of every rank, all zero bits, aligned to 64 bytes or more. None
-  /// for a count of 0. Throws `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has
-  /// none; `invalid_use` for a negative count.
+  /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, aligned to 64 bytes or more; none
+  /// for a count of 0. Completes the transfers of the default context, so that none comes to memory that was let go of;
+  /// those of other contexts must be complete before. Throws `mismatch` on every rank when the calls differ;
+  /// `no_memory` on every rank when any has none; `invalid_use` for a negative count.
   template <Transferable T>
   SymmetricArray<T> allocate(Index count, Alignment alignment, CallSite where = CallSite::here()) {
     std::shared_ptr<void> memory =
