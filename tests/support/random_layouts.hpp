@@ -7,21 +7,17 @@
 
 #include <fmt/format.h>
 
+#include <tranship/base/random.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship::test {
 
-/// SplitMix64: small, and specified to the bit (the distributions of <random> are not).
+/// Specified to the bit, which the distributions of <random> are not.
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  explicit Random(std::uint64_t seed) : numbers_(seed) {}
 
-  std::uint64_t bits() {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-  }
+  std::uint64_t bits() { return numbers_.next(); }
   /// 0 <= result < count.
   Index below(Index count) { return Index(bits() % std::uint64_t(count)); }
   /// Both ends included.
@@ -37,7 +33,7 @@ class Random {
   }
 
  private:
-  std::uint64_t state_;
+  SplitMix64 numbers_;
 };
 
 inline Index environment_number(const char* name, Index otherwise) {

@@ -11,7 +11,7 @@ void apply(void* at, const void* operand, const void* expected, void* before) {
   Word by, wanted;
   std::memcpy(&by, operand, sizeof by);
   std::memcpy(&wanted, expected, sizeof wanted);
-  const Word was = apply_atomic<op>(static_cast<Word*>(at), by, wanted);
+  const Word was = detail::update_word<op>(static_cast<Word*>(at), by, wanted);
   if (before) std::memcpy(before, &was, sizeof was);
 }
 

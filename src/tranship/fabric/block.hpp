@@ -195,13 +195,11 @@ class CpuGroup {
     T seen = detail::load_word(word);
     if (holds(seen, comparison, value)) return seen;
     WaitNote note = executor_->note(call(), word);
-    note.comparison = comparison;
-    note.is_signed = std::is_signed_v<T>;
-    note.wanted = static_cast<std::uint64_t>(std::int64_t(value));
+    note.wants(comparison, value);
     executor_->wait(
         [&] {
           seen = detail::load_word(word);
-          note.seen = static_cast<std::uint64_t>(std::int64_t(seen));
+          note.sees(seen);
           return holds(seen, comparison, value);
         },
         note);

@@ -42,11 +42,6 @@ class AtomicText {
   std::array<std::atomic<std::uint64_t>, bytes / 8> words_{};
 };
 
-std::string_view file_name(CallSite where) {
-  const std::string_view path = where.file;
-  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: a path without folders is all name
-}
-
 /// `call` as post_call and post_return leave it.
 std::string running_line(std::uint64_t call) {
   if (call == 0) return "running";
@@ -116,9 +111,6 @@ void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) no
   to.version.store(version + 2, std::memory_order_release);
 }
 
-void Board::post_joined(Rank rank) noexcept {
-  post_running(rank);
-}
 void Board::post_running(Rank rank) noexcept {
   if (ended(rank)) return;  // it unwinds what it waited for
   slot(rank).doing.store(Doing::running, std::memory_order_release);

@@ -30,11 +30,9 @@ class Board {
   static std::size_t size_bytes(int ranks) noexcept;
   int ranks() const noexcept { return ranks_; }
 
-  /// The rank runs.
-  void post_joined(Rank rank) noexcept;
-  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next five and the
-  /// former.
+  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next five.
   void post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept;
+  /// It has begun, or waits no longer.
   void post_running(Rank rank) noexcept;
   /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
   void post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept;

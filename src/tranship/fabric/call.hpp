@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include <tranship/base/random.hpp>
+
 namespace tranship {
 
 enum class CallKind : std::uint8_t { none, barrier, sync, all_gather, broadcast, allocate, release, words, split };
@@ -21,15 +23,9 @@ struct Call {
 
 /// 16 bits that differ where calls differ, but for one in 65,536.
 constexpr std::uint16_t fingerprint_of(const Call& call) noexcept {
-  // Steps of splitmix64.
-  const auto mix = [](std::uint64_t x) {
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-  };
   const std::uint64_t kind = static_cast<std::uint64_t>(call.kind) + std::uint64_t{256} * call.type + 1;
   if (call.size_bytes == 0 && call.detail == 0) return static_cast<std::uint16_t>(kind * 0x9e37u);  // barriers, at once
-  return static_cast<std::uint16_t>(mix(kind + mix(call.size_bytes + mix(call.detail))));
+  return static_cast<std::uint16_t>(splitmix64(kind + splitmix64(call.size_bytes + splitmix64(call.detail))));
 }
 /// "all_gather of 16 bytes".
 std::string to_string(const Call& call);

@@ -25,6 +25,15 @@ enum class Leaving : std::uint8_t {
   failing,  ///< an exception is on its way out; its reason will be known when it has arrived
 };
 
+/// What leaving adds to a word that counts in the bits below.
+struct LeavingBits {
+  static constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
+  static constexpr std::uint64_t failing_bit = std::uint64_t(1) << 62;
+  static constexpr std::uint64_t bits_of(Leaving why) {
+    return why == Leaving::failing ? left_bit | failing_bit : left_bit;
+  }
+};
+
 /// Raises a rank's `entered` word. Release: all that the rank wrote before is seen by whoever claims a message of
 /// `epoch`.
 template <class Word>
@@ -38,7 +47,7 @@ inline constexpr int claim_parts_max = (1 << 12) - 1;
 /// One message: two `entered` words and the word that it owns. Epochs count from 1; all words start at 0. Costs three
 /// pointers; either side may hold its own copy, made with the same number of parts.
 template <class Sync>
-class Claim {
+class Claim : protected LeavingBits {
  public:
   using Word = typename Sync::Word;
 
@@ -87,8 +96,6 @@ class Claim {
   bool left_failing() const { return (state_->load_acquire() & failing_bit) != 0; }
 
  protected:
-  static constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
-  static constexpr std::uint64_t failing_bit = std::uint64_t(1) << 62;
   static constexpr std::uint64_t one_done = 1;
   static constexpr std::uint64_t one_claimed = std::uint64_t(1) << 12;
   static constexpr std::uint64_t one_epoch = std::uint64_t(1) << 24;
@@ -97,9 +104,6 @@ class Claim {
   static constexpr std::uint64_t claimed_of(std::uint64_t seen) { return seen % one_epoch / one_claimed; }
   static constexpr std::uint64_t epoch_of(std::uint64_t seen) { return seen % failing_bit / one_epoch; }
   static constexpr bool is_being_copied(std::uint64_t seen) { return claimed_of(seen) != done_of(seen); }
-  static constexpr std::uint64_t bits_of(Leaving why) {
-    return why == Leaving::failing ? left_bit | failing_bit : left_bit;
-  }
   bool is_done(std::uint64_t seen, std::uint64_t epoch) const {
     return epoch_of(seen) > epoch || (epoch_of(seen) == epoch && done_of(seen) == static_cast<std::uint64_t>(parts_));
   }

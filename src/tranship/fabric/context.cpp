@@ -5,6 +5,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/kernels/host_move.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -71,12 +72,6 @@ CopyBlock split_wide(CopyBlock block, int& width) {
   block.extents[d] = 2;
   block.source_strides[d] = block.target_strides[d] = 16;
   return block;
-}
-
-void move_block(const CopyBlock& given, int width, const void* source, void* target) {
-  CopyBlock block = given;
-  canonicalise(block, width);
-  move_on_host(block, Move::copy, Arithmetic::none, width, host_way(element_count(block) * width), source, target);
 }
 
 }  // namespace
@@ -179,7 +174,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
         signal ? Transport::Signal{signal_offset, signal->value, signal->op} : Transport::Signal{};
     return transport_->put({peer, offset}, block, width, source, signal ? &sent : nullptr, completion, where);
   }
-  if (reach.first != reach.end) move_block(block, width, source, at_peer(offset, peer));
+  if (reach.first != reach.end) copy_on_host(block, width, source, at_peer(offset, peer));
   if (signal) raise(at_peer(signal_offset, peer), signal->value, signal->op);
 }
 
@@ -202,7 +197,7 @@ void Context::get_view(const StridedView& target, const StridedView& source, Com
   if (transport_)
     transport_->get(target.data, block, width, {peer, offset}, completion, where);
   else if (reach.first != reach.end)
-    move_block(block, width, at_peer(offset, peer), target.data);
+    copy_on_host(block, width, at_peer(offset, peer), target.data);
 }
 
 void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {

@@ -168,7 +168,7 @@ class Context {
   S signal_fetch(Symmetric<S> signal) const {
     poll();
     saw(signal.local());
-    return load_here(signal.local());
+    return detail::load_word(signal.local());
   }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
   /// be said: if that rank ends before, the wait fails at once. Throws as World::wait_until.
@@ -344,7 +344,7 @@ class Context {
   }
 
  private:
-  /// `rows` rows of elements of `width` bytes: what a span is.
+  /// `count` elements of `width` bytes side by side.
   struct Run {
     std::size_t bytes = 0;
     std::size_t width = 1;
@@ -355,10 +355,6 @@ class Context {
     std::uint64_t value = 0;
     SignalOp op = SignalOp::set;
   };
-  template <std::size_t bytes>
-  using Bits = std::conditional_t<
-      bytes == 1, std::uint8_t,
-      std::conditional_t<bytes == 2, std::uint16_t, std::conditional_t<bytes == 4, std::uint32_t, std::uint64_t>>>;
   template <class T>
   static constexpr bool is_word = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8;
 
@@ -375,15 +371,14 @@ class Context {
   static void store(std::byte* to, const T& value) noexcept {
     if constexpr (is_word<T>)
       if (is_aligned<T>(to))
-        return __atomic_store_n(reinterpret_cast<Bits<sizeof(T)>*>(to), std::bit_cast<Bits<sizeof(T)>>(value),
-                                __ATOMIC_RELEASE);
+        return detail::store_word(reinterpret_cast<detail::Word<T>*>(to), std::bit_cast<detail::Word<T>>(value));
     std::memcpy(to, &value, sizeof value);
   }
   template <class T>
   static void load(const std::byte* from, T& value) noexcept {
     if constexpr (is_word<T>)
       if (is_aligned<T>(from)) {
-        value = std::bit_cast<T>(__atomic_load_n(reinterpret_cast<const Bits<sizeof(T)>*>(from), __ATOMIC_ACQUIRE));
+        value = std::bit_cast<T>(detail::load_word(reinterpret_cast<const detail::Word<T>*>(from)));
         return;
       }
     std::memcpy(&value, from, sizeof value);
@@ -392,16 +387,8 @@ class Context {
   static bool is_aligned(const std::byte* at) noexcept {
     return alignof(T) == sizeof(T) || reinterpret_cast<std::uintptr_t>(at) % sizeof(T) == 0;
   }
-  template <class T>
-  static T load_here(const T* at) noexcept {
-    return __atomic_load_n(at, __ATOMIC_ACQUIRE);
-  }
   static void raise(std::byte* at, std::uint64_t value, SignalOp op) noexcept {
-    auto* word = reinterpret_cast<std::uint64_t*>(at);
-    if (op == SignalOp::set)
-      __atomic_store_n(word, value, __ATOMIC_RELEASE);
-    else
-      __atomic_fetch_add(word, value, __ATOMIC_ACQ_REL);
+    detail::raise_word(reinterpret_cast<std::uint64_t*>(at), value, op);
   }
 
   /// Few bytes in few instructions; the rest by copy_many.
@@ -471,10 +458,9 @@ class Context {
 
   template <AtomicOp op, class T>
   static T apply(std::byte* at, T operand, T expected) noexcept {
-    using Word = Bits<sizeof(T)>;
+    using Word = detail::Word<T>;
     auto* word = reinterpret_cast<Word*>(at);
-    const Word before = apply_atomic<op>(word, std::bit_cast<Word>(operand), std::bit_cast<Word>(expected));
-    return std::bit_cast<T>(before);
+    return std::bit_cast<T>(detail::update_word<op>(word, std::bit_cast<Word>(operand), std::bit_cast<Word>(expected)));
   }
   template <AtomicOp op, class T>
   T atomic(Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
@@ -505,22 +491,21 @@ class Context {
     WaitNote note(label, raised_by, where);
     note.flag_rank = rank_;
     note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(variable) - own_);
-    note.comparison = comparison;
-    note.is_signed = std::is_signed_v<T>;
-    note.wanted = static_cast<std::uint64_t>(std::int64_t(wanted));
+    note.wants(comparison, wanted);
     return note;
   }
   template <class T>
   T wait(const T* variable, Comparison comparison, T wanted, const char* label, Rank raised_by, CallSite where) {
-    T seen = load_here(variable);
+    T seen = detail::load_word(variable);
     // In a loop of its own: the signal of a rank that runs on another core comes within it.
-    for (int round = 0; round < spin_rounds_ && !holds(seen, comparison, wanted); ++round) seen = load_here(variable);
+    for (int round = 0; round < spin_rounds_ && !holds(seen, comparison, wanted); ++round)
+      seen = detail::load_word(variable);
     if (!holds(seen, comparison, wanted)) [[unlikely]] {
       WaitNote note = note_of(variable, comparison, wanted, label, raised_by, where);
       world_->wait_until(
           [&] {
-            seen = load_here(variable);
-            note.seen = static_cast<std::uint64_t>(std::int64_t(seen));
+            seen = detail::load_word(variable);
+            note.sees(seen);
             return holds(seen, comparison, wanted);
           },
           note);
@@ -530,7 +515,7 @@ class Context {
   }
   template <class T>
   bool found(const T* variable, Comparison comparison, T value) const {
-    const bool holds_here = holds<T>(load_here(variable), comparison, value);
+    const bool holds_here = holds<T>(detail::load_word(variable), comparison, value);
     if (holds_here) saw(variable);
     return holds_here;
   }

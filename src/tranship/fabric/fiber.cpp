@@ -7,26 +7,7 @@
 
 #include <tranship/base/error.hpp>
 #include <tranship/fabric/fiber.hpp>
-
-// Both sanitizers want to be told when a thread changes its stack. g++ and clang say differently that one is on.
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define TRANSHIP_FIBERS_OF_TSAN
-#elif __has_feature(address_sanitizer)
-#define TRANSHIP_FIBERS_OF_ASAN
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define TRANSHIP_FIBERS_OF_TSAN
-#elif defined(__SANITIZE_ADDRESS__)
-#define TRANSHIP_FIBERS_OF_ASAN
-#endif
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
-#include <sanitizer/tsan_interface.h>
-#elif defined(TRANSHIP_FIBERS_OF_ASAN)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
+#include <tranship/fabric/fiber_sanitizers.hpp>
 
 namespace tranship {
 namespace {
@@ -72,7 +53,6 @@ struct Fiber::State {
   context::fiber inside;
   context::fiber outside;
   Exceptions exceptions;
-  bool begun = false;
   bool ended = false;
 #if defined(TRANSHIP_FIBERS_OF_TSAN)
   void* tsan_inside = __tsan_create_fiber(0);
@@ -143,7 +123,6 @@ Fiber::Fiber(Fiber&&) noexcept = default;
 void Fiber::resume() {
   TRANSHIP_ASSERT(!state_->ended && current_fiber != this);
   Fiber* const before = std::exchange(current_fiber, this);
-  state_->begun = true;
   state_->enter();
   current_fiber = before;
 }

@@ -82,8 +82,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
         const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
         return run_rank(shared->board(), rank, timeout_ns, make, body) ? 1 : 0;
       });
-    constexpr std::int64_t grace_ns = 10'000'000'000;
-    group.wait(grace_ns);
+    group.wait();
   }
   const Rank first = shared->board().first_failed();
   if (first < 0) return;

@@ -17,7 +17,7 @@ namespace tranship {
 
 /// One message in one direction; epochs count from 1, the word starts at 0. Either side may hold its own copy.
 template <class Sync>
-class Mailbox {
+class Mailbox : LeavingBits {
  public:
   using Word = typename Sync::Word;
 
@@ -57,12 +57,6 @@ class Mailbox {
   bool left_failing() const { return (state_->load_acquire() & failing_bit) != 0; }
 
  private:
-  static constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
-  static constexpr std::uint64_t failing_bit = std::uint64_t(1) << 62;
-  static constexpr std::uint64_t bits_of(Leaving why) {
-    return why == Leaving::failing ? left_bit | failing_bit : left_bit;
-  }
-
   Word* state_;
 };
 

@@ -5,7 +5,7 @@ namespace tranship {
 std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
                             FunctionRef<std::unique_ptr<Fabric>()> make, FunctionRef<void(World&)> body) noexcept {
   try {
-    board.post_joined(rank);
+    board.post_running(rank);
     const std::unique_ptr<Fabric> fabric = make();
     {
       World world(*fabric, timeout_ns);

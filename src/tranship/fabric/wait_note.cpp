@@ -23,10 +23,12 @@ std::string to_string(const WaitNote& note) {
   return text + ")";
 }
 
-std::string short_name(CallSite where) {
+std::string_view file_name(CallSite where) {
   const std::string_view path = where.file;
-  // npos + 1 is 0: a path without folders is all name.
-  return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), where.line);
+  return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: a path without folders is all name
+}
+std::string short_name(CallSite where) {
+  return fmt::format("{}:{}", file_name(where), where.line);
 }
 
 }  // namespace tranship

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
@@ -37,10 +39,23 @@ struct WaitNote {
   bool is_signed = false;
   std::uint64_t wanted = 0;
   std::uint64_t seen = 0;
+
+  template <class T>
+  void wants(Comparison how, T value) noexcept {
+    comparison = how;
+    is_signed = std::is_signed_v<T>;
+    wanted = static_cast<std::uint64_t>(std::int64_t(value));
+  }
+  template <class T>
+  void sees(T value) noexcept {
+    seen = static_cast<std::uint64_t>(std::int64_t(value));
+  }
 };
 
 /// "barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it)".
 std::string to_string(const WaitNote& note);
+/// "halo.cpp", without folders.
+std::string_view file_name(CallSite where);
 /// "halo.cpp:12".
 std::string short_name(CallSite where);
 

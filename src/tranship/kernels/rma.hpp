@@ -390,11 +390,7 @@ struct HeapView {
   template <class S>
   TRANSHIP_SHARED static void raise(unsigned char* at, S value, SignalOp op) {
     static_assert(sizeof(S) == 8);
-    auto* word = reinterpret_cast<unsigned long long*>(at);
-    if (op == SignalOp::set)
-      detail::store_word(word, bits(value));
-    else
-      detail::update_word<AtomicOp::add>(word, bits(value), 0ull);
+    detail::raise_word(reinterpret_cast<unsigned long long*>(at), bits(value), op);
   }
   template <class Group, class T, class S, class F>
   TRANSHIP_SHARED void put_signal_as(const char* name, const Group& group, Span<T> target, Span<const T> source,

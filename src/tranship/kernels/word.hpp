@@ -82,7 +82,7 @@ TRANSHIP_SHARED inline void store_word(W* at, W value) {
 #endif
 }
 
-/// Returns what was there before. `expected` matters to compare_swap only. Words of 4 or 8 bytes.
+/// Returns what was there before, but for `set`. `expected` matters to compare_swap only. Words of 4 or 8 bytes.
 template <AtomicOp op, class W>
 TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
   static_assert(sizeof(W) == 4 || sizeof(W) == 8);
@@ -95,7 +95,11 @@ TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
   if constexpr (op == AtomicOp::bit_or) return atomicOr_system(at, operand);
   if constexpr (op == AtomicOp::bit_xor) return atomicXor_system(at, operand);
 #else
-  if constexpr (op == AtomicOp::set || op == AtomicOp::swap) return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
+  if constexpr (op == AtomicOp::set) {
+    store_word(at, operand);
+    return operand;
+  }
+  if constexpr (op == AtomicOp::swap) return __atomic_exchange_n(at, operand, __ATOMIC_ACQ_REL);
   if constexpr (op == AtomicOp::compare_swap) {
     __atomic_compare_exchange_n(at, &expected, operand, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     return expected;
@@ -105,6 +109,15 @@ TRANSHIP_SHARED inline W update_word(W* at, W operand, W expected) {
   if constexpr (op == AtomicOp::bit_or) return __atomic_fetch_or(at, operand, __ATOMIC_ACQ_REL);
   if constexpr (op == AtomicOp::bit_xor) return __atomic_fetch_xor(at, operand, __ATOMIC_ACQ_REL);
 #endif
+}
+
+/// What a signal does to its word.
+template <class W>
+TRANSHIP_SHARED inline void raise_word(W* at, W value, SignalOp op) {
+  if (op == SignalOp::set)
+    store_word(at, value);
+  else
+    update_word<AtomicOp::add>(at, value, W{});
 }
 
 }  // namespace detail

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/random.hpp>
 #include <tranship/memory/fake_device.hpp>
 #include <tranship/memory/host_device.hpp>
 
@@ -86,21 +87,6 @@ struct Loss {
   std::atomic<bool> has_happened = false;
 };
 
-/// Steele, Lea and Flood's SplitMix64: small, and the same everywhere.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-  std::size_t below(std::size_t bound) {
-    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return std::size_t((z ^ (z >> 31)) % bound);
-  }
-
- private:
-  std::uint64_t state_;
-};
-
 /// The memories of all fake devices: who has how much, and whose an address is.
 class Memories {
  public:
@@ -164,7 +150,7 @@ class DeferredOrder {
  private:
   bool has(const Stream* stream) const;
   std::mutex mutex_;
-  Random random_;
+  SplitMix64 random_;
   std::vector<DeferredStream*> streams_;
 };
 

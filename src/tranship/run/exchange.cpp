@@ -109,9 +109,7 @@ struct Posts {
     Index bytes = 0;
     Index inbox_line = 0;
   };
-  static constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
-  static constexpr std::uint64_t failing_bit = std::uint64_t(1) << 62;
-  static constexpr std::uint64_t epochs = failing_bit - 1;
+  static constexpr std::uint64_t epochs = LeavingBits::failing_bit - 1;
   static constexpr Index words_per_signal = 8;  // a line of its own
 
   Index receives_max = 0;
@@ -126,8 +124,8 @@ struct Posts {
    public:
     explicit Seen(std::uint64_t word) : word_(word) {}
     std::uint64_t epoch() const { return word_ & epochs; }
-    bool has_left() const { return (word_ & left_bit) != 0; }
-    bool left_failing() const { return (word_ & failing_bit) != 0; }
+    bool has_left() const { return (word_ & LeavingBits::left_bit) != 0; }
+    bool left_failing() const { return (word_ & LeavingBits::failing_bit) != 0; }
 
    private:
     std::uint64_t word_;
@@ -693,9 +691,8 @@ struct Exchange::State {
   /// After what it has posted. Nobody is there to hear of an error.
   void leave_post(const Message& m, Leaving why) noexcept {
     try {
-      const std::uint64_t bits = why == Leaving::failing ? Posts::left_bit | Posts::failing_bit : Posts::left_bit;
       world.context().fence();
-      world.context().signal(posts->signal(m.signal_there), bits, SignalOp::add, m.peer);
+      world.context().signal(posts->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
     } catch (...) {
     }
   }

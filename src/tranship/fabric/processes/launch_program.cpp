@@ -34,8 +34,7 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<st
                                   fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
       return 127;
     });
-  constexpr std::int64_t grace_ns = 10'000'000'000;
-  ProgramResult result{.exit_codes = group.wait(grace_ns)};
+  ProgramResult result{.exit_codes = group.wait()};
   // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
   result.failed = shared->board().first_failed();
   if (result.failed >= 0) result.reason = shared->board().failure_of(result.failed);

@@ -55,7 +55,8 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   processes_.push_back({.pid = pid, .descriptor = descriptor});
 }
 
-std::vector<int> ProcessGroup::wait(std::int64_t grace_ns) {
+std::vector<int> ProcessGroup::wait() {
+  constexpr std::int64_t grace_ns = 10'000'000'000;
   Deadline deadline = Deadline::never();
   bool failed = false;
   for (;;) {

@@ -24,9 +24,9 @@ class ProcessGroup {
   /// calls this. Throws `no_memory`.
   void start(FunctionRef<int(Rank)> body);
 
-  /// Waits until all have ended. Once one has failed, the others have `grace_ns` to end by themselves; then they are
-  /// killed. Returns the exit codes by rank; of a process that was killed, 128 and the number of the signal.
-  std::vector<int> wait(std::int64_t grace_ns);
+  /// Waits until all have ended. Once one has failed, the others have 10 s to end by themselves; then they are killed.
+  /// Returns the exit codes by rank; of a process that was killed, 128 and the number of the signal.
+  std::vector<int> wait();
 
  private:
   struct Process {

@@ -4,6 +4,7 @@
 
 #include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/shared/shared_meeting.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 
@@ -16,6 +17,12 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
 
 std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot) {
   return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);
+}
+
+std::shared_ptr<void> SharedFabric::local_memory(std::size_t size_bytes) {
+  void* memory = allocate_on_host(size_bytes);
+  if (!memory) return nullptr;
+  return {memory, free_on_host};
 }
 
 void SharedFabric::idle(int round) {

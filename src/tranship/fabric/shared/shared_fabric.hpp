@@ -22,6 +22,8 @@ class SharedFabric : public Fabric {
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
     shared_->give_back(rank(), offset_bytes, size_bytes);
   }
+  /// Of this process: where ranks are processes they have others.
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
   std::shared_ptr<void> keeper() const override { return shared_; }
   std::unique_ptr<Transport> transport() override { return nullptr; }
   int spin_rounds() const noexcept override { return has_cores_ ? 1000 : 10; }

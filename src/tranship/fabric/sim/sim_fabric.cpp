@@ -4,7 +4,6 @@
 
 #include <tranship/fabric/sim/sim_fabric.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
-#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 
@@ -17,22 +16,24 @@ class SimMeeting final : public Meeting {
       : simulation_(simulation), rank_(rank), members_(members), slot_(slot), inner_(std::move(inner)) {}
 
   void meet(World& world, const Call& call, CallSite where) override {
-    const std::uint64_t meeting = calls();
-    simulation_.come(rank_, slot_, members_, meeting);
-    inner_->meet(world, call, where);
-    simulation_.go(rank_, slot_, members_, meeting);
+    learning([&] { inner_->meet(world, call, where); });
   }
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
               CallSite where) override {
-    const std::uint64_t meeting = calls();
-    simulation_.come(rank_, slot_, members_, meeting);
-    inner_->gather(world, call, mine, size_bytes, all, where);
-    simulation_.go(rank_, slot_, members_, meeting);
+    learning([&] { inner_->gather(world, call, mine, size_bytes, all, where); });
   }
   std::uint64_t calls() const noexcept override { return inner_->calls(); }
   void begin_at(std::uint64_t calls) override { inner_->begin_at(calls); }
 
  private:
+  template <class F>
+  void learning(F&& meet_all) {
+    const std::uint64_t meeting = calls();
+    simulation_.come(rank_, slot_, members_, meeting);
+    meet_all();
+    simulation_.go(rank_, slot_, members_, meeting);
+  }
+
   Simulation& simulation_;
   Rank rank_;
   Members members_;
@@ -49,12 +50,6 @@ std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot) {
 Result<void> SimFabric::obtain(std::size_t offset_bytes, std::size_t size_bytes) {
   if (Order* order = simulation_.order()) order->forget({rank(), offset_bytes, offset_bytes + size_bytes});
   return SharedFabric::obtain(offset_bytes, size_bytes);
-}
-
-std::shared_ptr<void> SimFabric::local_memory(std::size_t size_bytes) {
-  void* memory = allocate_on_host(size_bytes);
-  if (!memory) return nullptr;
-  return {memory, free_on_host};
 }
 
 std::unique_ptr<Transport> SimFabric::transport() {

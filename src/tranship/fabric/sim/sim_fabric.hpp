@@ -29,7 +29,6 @@ class SimFabric final : public SharedFabric {
   }
   std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override;
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
   std::unique_ptr<Transport> transport() override;
   int spin_rounds() const noexcept override { return 0; }
   std::int64_t spin_ns() const noexcept override { return 0; }

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include <tranship/fabric/sim/sim_transport.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -15,7 +15,7 @@ struct Piece {
 };
 
 /// Nothing is one piece of nothing; anything larger than an element is cut once or twice, along its longest dimension.
-std::vector<Piece> pieces_of(const CopyBlock& block, Random& random) {
+std::vector<Piece> pieces_of(const CopyBlock& block, SplitMix64& random) {
   std::vector<Piece> out;
   if (element_count(block) == 0) return out;
   int longest = -1;
@@ -35,15 +35,9 @@ std::vector<Piece> pieces_of(const CopyBlock& block, Random& random) {
   return out;
 }
 
-void move_block(const CopyBlock& given, int width, const void* source, void* target) {
-  CopyBlock block = given;
-  canonicalise(block, width);
-  move_on_host(block, Move::copy, Arithmetic::none, width, {}, source, target);
-}
-
 std::vector<std::byte> packed(const CopyBlock& block, int width, const void* source) {
   std::vector<std::byte> out(std::size_t(element_count(block) * width));
-  move_block(with_dense_target(block, width), width, source, out.data());
+  copy_on_host(with_dense_target(block, width), width, source, out.data());
   return out;
 }
 
@@ -150,7 +144,7 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
     const std::size_t offset = source.offset_bytes + std::size_t(piece.source_offset);
     std::byte* to = static_cast<std::byte*>(target) + piece.target_offset;
     if (completion == Completion::blocking || simulation_.random().below(2) == 0) {
-      move_block(piece.block, width, simulation_.heap_of(source.peer) + offset, to);
+      copy_on_host(piece.block, width, simulation_.heap_of(source.peer) + offset, to);
       simulation_.step(rank_);
     } else {
       InFlight what = made(InFlight::Kind::get, source.peer, width);

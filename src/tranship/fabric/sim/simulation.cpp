@@ -5,7 +5,7 @@
 #include <tranship/fabric/run_rank.hpp>
 #include <tranship/fabric/sim/sim_fabric.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/memory/host_device.hpp>
 
 namespace tranship {
 
@@ -153,25 +153,26 @@ bool Simulation::may_be_delivered(const RankState& from, std::size_t index) cons
   return true;
 }
 
-bool Simulation::deliver_any() {
+template <class F>
+bool Simulation::deliver_one(F&& counts) {
   std::vector<std::pair<Rank, std::size_t>> possible;
-  for (Rank r = 0; r < options_.ranks; ++r)
-    for (std::size_t i = 0; i < ranks_[std::size_t(r)].log.size(); ++i)
-      if (may_be_delivered(ranks_[std::size_t(r)], i)) possible.emplace_back(r, i);
+  for (Rank r = 0; r < options_.ranks; ++r) {
+    const RankState& from = ranks_[std::size_t(r)];
+    for (std::size_t i = 0; i < from.log.size(); ++i)
+      if (counts(r, from.log[i]) && may_be_delivered(from, i)) possible.emplace_back(r, i);
+  }
   if (possible.empty()) return false;
   const auto [rank, index] = possible[random_.below(possible.size())];
   deliver(rank, index);
   return true;
 }
 
+bool Simulation::deliver_any() {
+  return deliver_one([](Rank, const InFlight&) { return true; });
+}
+
 bool Simulation::deliver_one_of(Rank source, int context) {
-  RankState& mine = ranks_[std::size_t(source)];
-  std::vector<std::size_t> possible;
-  for (std::size_t i = 0; i < mine.log.size(); ++i)
-    if (mine.log[i].context == context && may_be_delivered(mine, i)) possible.push_back(i);
-  if (possible.empty()) return false;
-  deliver(source, possible[random_.below(possible.size())]);
-  return true;
+  return deliver_one([&](Rank rank, const InFlight& what) { return rank == source && what.context == context; });
 }
 
 void Simulation::forget(Rank source, int context) noexcept {
@@ -210,20 +211,15 @@ void Simulation::deliver(Rank source, std::size_t index) {
                       !is_put && what.op != AtomicOp::set);
   }
   std::byte* const there = heap_of(what.target) + what.offset_bytes;
-  const auto move = [&](const CopyBlock& given, const void* source_base, void* target_base) {
-    CopyBlock block = given;
-    canonicalise(block, what.width);
-    move_on_host(block, Move::copy, Arithmetic::none, what.width, {}, source_base, target_base);
-  };
   switch (what.kind) {
     case InFlight::Kind::put:
       if (what.payload.empty())
-        move(what.block, what.source, there);
+        copy_on_host(what.block, what.width, what.source, there);
       else
-        move(with_dense_source(what.block, what.width), what.payload.data(), there);
+        copy_on_host(with_dense_source(what.block, what.width), what.width, what.payload.data(), there);
       break;
     case InFlight::Kind::get:
-      move(what.block, there, what.local_target);
+      copy_on_host(what.block, what.width, there, what.local_target);
       break;
     case InFlight::Kind::update:
     case InFlight::Kind::signal:

@@ -9,10 +9,10 @@
 #include <tuple>
 #include <vector>
 
+#include <tranship/base/random.hpp>
 #include <tranship/fabric/fiber.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 #include <tranship/fabric/sim/order.hpp>
-#include <tranship/fabric/sim/random.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/transport.hpp>
 
@@ -72,7 +72,7 @@ class Simulation {
 
   std::byte* heap_of(Rank rank) const noexcept;
   const SimulationOptions& options() const noexcept { return options_; }
-  Random& random() noexcept { return random_; }
+  SplitMix64& random() noexcept { return random_; }
   /// nullptr where order is not checked.
   Order* order() noexcept { return order_ ? &*order_ : nullptr; }
   /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
@@ -95,7 +95,9 @@ class Simulation {
   void count_step(Rank rank);
   bool may_be_delivered(const RankState& from, std::size_t index) const;
   void deliver(Rank source, std::size_t index);
-  /// One that may be delivered now, of all ranks; false when nothing is on its way.
+  /// One that may be delivered now and `counts(rank, what)`; false when there is none.
+  template <class F>
+  bool deliver_one(F&& counts);
   bool deliver_any();
   void something_happened();
   bool resume_polls();
@@ -103,7 +105,7 @@ class Simulation {
 
   SimulationOptions options_;
   std::shared_ptr<SharedWorld> shared_;
-  Random random_;
+  SplitMix64 random_;
   std::vector<RankState> ranks_;
   std::optional<Order> order_;
   struct MeetingState {
