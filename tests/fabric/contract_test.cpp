@@ -4,11 +4,15 @@
 #include <array>
 #include <complex>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
 
 #include "support/ranks.hpp"
@@ -106,6 +110,74 @@ TEST_P(Contract, a_full_heap_fails_alike_on_every_rank_and_can_be_used_on) {
     many.erase(many.begin() + 1);
     const auto again = world.allocate<char>(Index(20) << 20);
     require(bool(again), "there is room again");
+  });
+}
+
+/// Pages of the program's own.
+class Pages {
+ public:
+  explicit Pages(std::size_t count)
+      : count_(count * page_bytes() / sizeof(Index)),
+        data_(static_cast<Index*>(std::aligned_alloc(page_bytes(), count * page_bytes()))) {
+    std::fill_n(data_.get(), count_, 0);
+  }
+  std::span<Index> span() const { return {data_.get(), count_}; }
+
+ private:
+  struct Free {
+    void operator()(Index* data) const { std::free(data); }
+  };
+  std::size_t count_;
+  std::unique_ptr<Index, Free> data_;
+};
+
+TEST_P(Contract, memory_of_the_program_can_be_registered) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const Pages pages(3);
+    const std::span<Index> mine = pages.span();
+    std::iota(mine.begin(), mine.end(), 1000 * world.rank());
+    const std::size_t used = world.heap_usage().used_bytes;
+    {
+      const RegisteredMemory registered = world.register_memory(mine);
+      require(registered.size_bytes() == mine.size_bytes(), "{} bytes", registered.size_bytes());
+      require(mine[5] == 1000 * world.rank() + 5, "what it held: {}", mine[5]);
+      const Symmetric<Index> seven = registered.symmetric(&mine[7]);
+      const Symmetric<Index> last = registered.symmetric(&mine[mine.size() - 2], 2);
+      require(rma.g(seven, next_of(world)) == 1000 * next_of(world) + 7, "what a peer held");
+      world.barrier();
+      const std::array<Index, 2> values = {world.rank(), -world.rank()};
+      rma.put(last, values, next_of(world));
+      world.barrier();
+      require(mine[mine.size() - 2] == before(world) && mine.back() == -before(world), "{} was put", mine.back());
+      mine[7] = -7;
+      require(seven[0] == -7, "two addresses of one memory");
+      world.barrier();
+      require(error_of_rank([&] { registered.symmetric(&mine[mine.size() - 1], 2); }).code() == ErrorCode::invalid_use,
+              "behind its end");
+    }
+    require(mine[7] == -7 && mine.back() == -before(world), "its values stay");
+    const auto next = world.allocate<Index>(Index(mine.size()), {.bytes = page_bytes()});
+    require(std::all_of(next.local(), next.local() + next.size(), [](Index x) { return x == 0; }), "zeros");
+    std::fill_n(next.local(), next.size(), 1);
+    require(mine[7] == -7, "its pages are its own again");
+    require(world.heap_usage().used_bytes == used + mine.size_bytes(), "the place is used again");
+    require(world.register_memory(std::span<Index>()).size_bytes() == 0, "nothing");
+  });
+}
+
+TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
+  run([](World& world) {
+    const Pages pages(2);
+    const auto odd = world.rank() == world.size() - 1 ? pages.span().subspan(1) : pages.span().first(511);
+    const std::span<Index> first_half = odd.first(pages.span().size() / 4);
+    const Error error = error_of_rank([&] { world.register_memory(first_half); });
+    require_says(error, ErrorCode::invalid_use, {"no whole pages"});
+    if (world.size() > 1) {
+      const auto few = pages.span().first(page_bytes() / sizeof(Index));
+      require_says(error_of_rank([&] { world.register_memory(world.rank() == 0 ? few : pages.span()); }),
+                   ErrorCode::mismatch, {"register_memory of"});
+    }
   });
 }
 

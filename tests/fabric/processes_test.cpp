@@ -1,4 +1,5 @@
 // Ranks that are processes: how they die, what the others learn of it, and that nothing is left of them.
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -189,6 +190,36 @@ TEST(Processes, memory_that_the_system_has_not_is_an_error_on_every_rank) {
   const Error error = failure({.ranks = 2, .timeout_ns = 20'000'000'000, .heap_bytes = std::size_t(available)},
                               [&](World& world) { world.allocate<char>(available / 4 * 3); });
   expect_says(error, ErrorCode::no_memory, {"2 ranks need ", " bytes each for their symmetric heaps", "are available"});
+}
+
+int initialised = 5;
+std::array<double, 3> zeros;
+
+TEST(Processes, have_static_variables_that_can_be_made_symmetric) {
+  launch_processes(3, [](World& world) {
+    static Index within = 40;
+    initialised += world.rank();
+    Context& rma = world.context();
+    const Rank next = (world.rank() + 1) % 3, before = (world.rank() + 2) % 3;
+    {
+      const RegisteredMemory statics = world.register_statics();
+      require(initialised == 5 + world.rank(), "{}", initialised);
+      const std::array<double, 2> values = {1.5, double(world.rank())};
+      rma.put(statics.symmetric(zeros.data() + 1, 2), values, next);
+      rma.add(statics.symmetric(&within), world.rank(), 0);
+      require(rma.g(statics.symmetric(&initialised), next) == 5 + next, "what a peer had");
+      world.barrier();
+      require(zeros[0] == 0 && zeros[1] == 1.5 && zeros[2] == before, "{} {} {}", zeros[0], zeros[1], zeros[2]);
+      require(within == (world.rank() == 0 ? 43 : 40), "{}", within);
+      int automatic = 0;
+      require_says(error_of_rank([&] { statics.symmetric(&automatic); }), ErrorCode::invalid_use, {"1 elements of 4"});
+    }
+    world.barrier();
+    require(zeros[2] == before, "{}", zeros[2]);
+  });
+  EXPECT_EQ(initialised, 5) << "this process is no rank";
+  const Error error = error_of_rank([] { launch(2, [](World& world) { world.register_statics(); }); });
+  EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.message();
 }
 
 TEST(Processes, of_another_build_are_refused_by_both_names) {

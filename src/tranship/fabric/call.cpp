@@ -24,6 +24,8 @@ const char* name_of(CallKind kind) noexcept {
       return "free";
     case CallKind::words:
       return "words";
+    case CallKind::registration:
+      return "register_memory";
     case CallKind::split:
       break;
   }
@@ -42,6 +44,7 @@ std::string to_string(const Call& call) {
     case CallKind::split:
       return text + fmt::format(" {} ({:x})", call.size_bytes, call.detail);
     case CallKind::all_gather:
+    case CallKind::registration:
       return text + fmt::format(" of {} bytes", call.size_bytes);
     case CallKind::broadcast:
       return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);

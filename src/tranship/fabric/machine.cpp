@@ -5,8 +5,10 @@
 #include <string_view>
 
 #include <hwloc.h>
+#include <link.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/fabric/machine.hpp>
 
 namespace tranship {
@@ -116,6 +118,29 @@ const char* name_of(HugePages huge_pages) {
       return "always";
   }
   return "never";
+}
+
+std::span<std::byte> statics_of_executable() {
+  struct Range {
+    std::uintptr_t first = 0, end = 0, constant_end = 0;
+  } range;
+  // The executable itself comes first.
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* found) {
+        Range& range = *static_cast<Range*>(found);
+        for (int i = 0; i < info->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& header = info->dlpi_phdr[i];
+          const std::uintptr_t first = info->dlpi_addr + header.p_vaddr, end = first + header.p_memsz;
+          // What the loader has made constant again lies at the start of the last writable segment, or in one before.
+          if (header.p_type == PT_GNU_RELRO) range.constant_end = round_down(end, page_bytes());
+          if (header.p_type == PT_LOAD && (header.p_flags & PF_W) != 0)
+            range.first = round_down(first, page_bytes()), range.end = round_up(end, page_bytes());
+        }
+        return 1;
+      },
+      &range);
+  range.first = std::clamp(range.constant_end, range.first, range.end);
+  return {reinterpret_cast<std::byte*>(range.first), range.end - range.first};
 }
 
 }  // namespace tranship

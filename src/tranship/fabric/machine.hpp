@@ -1,7 +1,9 @@
 // The machine that this process runs on, as hwloc sees it, and where its ranks run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <tranship/base/index.hpp>
 
@@ -35,6 +37,9 @@ const Machine& this_machine();
 
 /// What the system can give now without taking from others, as far as it says; INT64_MAX where it does not.
 Index available_memory_bytes();
+
+/// The pages of this program, without its shared libraries, that hold variables which live as long as it does.
+std::span<std::byte> statics_of_executable();
 
 /// What `automatic` comes to here. Throws `invalid_use` for a TRANSHIP_PIN that names no pinning.
 Pinning resolved(Pinning pinning);

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/symmetric_heap.hpp>
@@ -47,7 +48,7 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (request.size_bytes == 0) return nullptr;
 
   // Whole lines, so that what ranks write for different blocks does not share one.
-  const std::size_t bytes = (request.size_bytes + 63) / 64 * 64;
+  const std::size_t bytes = round_up(request.size_bytes, 64);
   const std::size_t alignment = std::max<std::size_t>(request.alignment, 64);
   const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
   if (!offset)  // on every rank, for all keep the same books
@@ -67,15 +68,12 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (obtained.ok() && *offset < touched_bytes_)
     std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
   touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
-  std::vector<std::uint8_t> got(std::size_t(world_.size()));
-  const std::uint8_t mine = obtained.ok();
-  everyone.gather(call, &mine, 1, got.data(), where);
-  if (const auto without = std::find(got.begin(), got.end(), 0); without != got.end()) {
+  if (const auto without = first_without(obtained.ok(), everyone, call, where)) {
     ranges_.release(*offset);
     fabric_.give_back(*offset, bytes);
     obtained.value();
-    throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its symmetric heap (rank {})",
-                without - got.begin(), bytes, world_.rank());
+    throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its symmetric heap (rank {})", *without, bytes,
+                world_.rank());
   }
 
   const std::uint64_t serial = next_serial_++;
@@ -85,6 +83,34 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
     released->serials.push_back(serial);
   };
   return {own(*offset), release};
+}
+
+std::optional<Rank> SymmetricHeap::first_without(bool mine, Team& everyone, const Call& call, CallSite where) {
+  std::vector<std::uint8_t> all(std::size_t(world_.size()));
+  const std::uint8_t own = mine;
+  everyone.gather(call, &own, 1, all.data(), where);
+  const auto found = std::find(all.begin(), all.end(), 0);
+  return found == all.end() ? std::nullopt : std::optional(Rank(found - all.begin()));
+}
+
+RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where) {
+  const Request request{.size_bytes = size_bytes, .alignment = page_bytes(), .kind = CallKind::registration};
+  std::shared_ptr<void> block = allocate(everyone, request, where);
+  if (!block) return {};
+  auto* const in_heap = static_cast<std::byte*>(block.get());
+  // What is joined keeps the block, and parts before it lets go of it.
+  struct Joined {
+    std::shared_ptr<void> block, pages;
+  };
+  auto joined = std::make_shared<Joined>(Joined{.block = std::move(block)});
+  Result<std::shared_ptr<void>> pages = fabric_.join(std::size_t(in_heap - own(0)), size_bytes, memory);
+  if (pages) joined->pages = pages.value();
+  const Call call{.kind = CallKind::registration, .size_bytes = size_bytes};
+  if (const auto without = first_without(pages.ok(), everyone, call, where)) {
+    pages.value();
+    throw_error(ErrorCode::invalid_use, "rank {} cannot register its memory (rank {})", *without, world_.rank());
+  }
+  return {memory, size_bytes, in_heap, std::move(joined)};
 }
 
 Index SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite where) {

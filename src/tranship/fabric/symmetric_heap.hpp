@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/fabric/fabric.hpp>
 #include <tranship/fabric/range_allocator.hpp>
+#include <tranship/fabric/registered_memory.hpp>
 
 namespace tranship {
 
@@ -44,6 +46,9 @@ class SymmetricHeap {
   /// Collective: waits for all ranks, then frees at once. Throws `invalid_use` for what is no block, or still shared.
   void free(Team& everyone, std::shared_ptr<void> block, CallSite where);
 
+  /// Collective: what World::register_memory says, or nothing for 0 bytes.
+  RegisteredMemory join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where);
+
   HeapUsage usage() const noexcept;
   const HeapPlace& place() const noexcept { return place_; }
   /// Whether all these bytes lie in one block that has not been freed.
@@ -58,6 +63,8 @@ class SymmetricHeap {
   std::byte* own(std::size_t offset) const noexcept;
   /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them.
   Index free_released(Team& everyone, const Call& call, CallSite where);
+  /// Collective: the first rank whose `mine` is false.
+  std::optional<Rank> first_without(bool mine, Team& everyone, const Call& call, CallSite where);
   void forget(std::map<std::uint64_t, Block>::iterator block);
 
   World& world_;

@@ -5,6 +5,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
@@ -104,6 +105,13 @@ std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_byt
   if (count < 0 || __builtin_mul_overflow(count, Index(element_bytes), &bytes))
     throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes (rank {})", count, element_bytes, rank());
   return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
+}
+
+RegisteredMemory World::register_statics(CallSite where) {
+  if (!fabric_->has_own_statics())
+    throw_error(ErrorCode::unsupported, "ranks of one process share their static variables (rank {}, {})", rank(),
+                short_name(where));
+  return register_memory(statics_of_executable(), where);
 }
 
 void World::check_failed() const {

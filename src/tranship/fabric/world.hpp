@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,16 @@ class World {
   void free(SymmetricArray<T> array, CallSite where = CallSite::here()) {
     heap_.free(team_, std::move(array).take_memory(), where);
   }
+  /// Collective: makes memory of the program's own symmetric, where it lies, with what it holds: as many bytes on every
+  /// rank, in whole pages of base/pages.hpp. Nobody may write it meanwhile. Throws `invalid_use` on every rank when any
+  /// brings no whole pages, else as allocate; what children of a fork write there is written for this rank.
+  template <Transferable T>
+  RegisteredMemory register_memory(std::span<T> memory, CallSite where = CallSite::here()) {
+    return heap_.join(team_, memory.data(), memory.size_bytes(), where);
+  }
+  /// Collective: the same of all static variables of the executable. Those of shared libraries are not among them.
+  /// Throws `unsupported` where ranks are threads, which share theirs.
+  RegisteredMemory register_statics(CallSite where = CallSite::here());
   HeapUsage heap_usage() const noexcept { return heap_.usage(); }
   const SymmetricHeap& heap() const noexcept { return heap_; }
 

@@ -11,19 +11,15 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/base/sync.hpp>
 #include <tranship/memory/guard.hpp>
 
 namespace tranship::detail {
 namespace {
 
-std::size_t page_bytes() {
-  static const auto bytes = std::size_t(::sysconf(_SC_PAGESIZE));
-  return bytes;
-}
-
 std::size_t whole_pages(std::size_t size_bytes) {
-  return (size_bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  return round_up(size_bytes, page_bytes());
 }
 
 /// Text in fixed memory; what does not fit is left out.

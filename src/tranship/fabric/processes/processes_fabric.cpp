@@ -1,4 +1,5 @@
 #include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 
 namespace tranship {
@@ -15,7 +16,7 @@ void* ProcessesFabric::reach(Rank peer, const void* address) const noexcept {
 
 std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
   // Whole pages, so that they can be given back.
-  const std::size_t pages = (size_bytes + page_bytes() - 1) / page_bytes() * page_bytes();
+  const std::size_t pages = round_up(size_bytes, page_bytes());
   Local& local = *local_;
   const SharedWorld::Shape& shape = local.shared->shape();
   std::optional<std::size_t> offset;

@@ -25,6 +25,14 @@ std::shared_ptr<void> SharedFabric::local_memory(std::size_t size_bytes) {
   return {memory, free_on_host};
 }
 
+Result<std::shared_ptr<void>> SharedFabric::join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) {
+  if (Result<void> joined = shared_->join(rank(), offset_bytes, size_bytes, memory); !joined) return joined.error();
+  const auto part = [shared = shared_, rank = rank(), offset_bytes, size_bytes](void* joined) {
+    shared->part(rank, offset_bytes, size_bytes, joined);
+  };
+  return std::shared_ptr<void>(memory, part);
+}
+
 void SharedFabric::idle(int round) {
   // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
   // for long: then somebody computes, and yielding would take half his core.

@@ -33,6 +33,12 @@ class SharedMemory {
   /// Gives the whole pages of a part back. They hold zeros when they are obtained again.
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
 
+  /// Makes a part that has been obtained and `size_bytes` bytes at `memory` the same pages, which hold what `memory`
+  /// held. Nobody may write either meanwhile. Fails with `invalid_use` where these are no whole pages, or `no_memory`.
+  Result<void> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const;
+  /// Gives `memory` pages of its own again, with what they held together. The part holds anything then.
+  void part(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept;
+
  private:
   SharedMemory(std::byte* data, std::size_t size_bytes, int descriptor)
       : data_(data), size_bytes_(size_bytes), descriptor_(descriptor) {}
@@ -41,8 +47,5 @@ class SharedMemory {
   std::size_t size_bytes_;
   int descriptor_;
 };
-
-/// Of this machine: 4 KiB, 16 KiB or 64 KiB.
-std::size_t page_bytes() noexcept;
 
 }  // namespace tranship

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -34,19 +35,15 @@ namespace {
 using Base = std::atomic<std::uintptr_t>;
 static_assert(Base::is_always_lock_free);
 
-std::size_t whole(std::size_t bytes, std::size_t unit) {
-  return (bytes + unit - 1) / unit * unit;
-}
-
 struct Offsets {
   std::size_t board, bases, places, segments, total;
 
   explicit Offsets(const SharedWorld::Shape& shape) {
     const auto ranks = static_cast<std::size_t>(shape.ranks);
     board = 256;
-    bases = board + whole(Board::size_bytes(shape.ranks), 64);
-    places = bases + whole(ranks * sizeof(Base), 64);
-    segments = whole(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), page_bytes());
+    bases = board + round_up(Board::size_bytes(shape.ranks), 64);
+    places = bases + round_up(ranks * sizeof(Base), 64);
+    segments = round_up(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), page_bytes());
     std::size_t each = 0, all = 0;
     if (__builtin_add_overflow(shape.heap_bytes, shape.local_bytes, &each) ||
         __builtin_mul_overflow(each, ranks, &all) || __builtin_add_overflow(segments, all, &total) ||
@@ -70,8 +67,8 @@ int cores_here() {
 /// In whole pages, with the cores of this thread.
 SharedWorld::Shape completed(SharedWorld::Shape shape) {
   if (shape.cores == 0) shape.cores = cores_here();
-  shape.heap_bytes = whole(shape.heap_bytes, page_bytes());
-  shape.local_bytes = whole(shape.local_bytes, page_bytes());
+  shape.heap_bytes = round_up(shape.heap_bytes, page_bytes());
+  shape.local_bytes = round_up(shape.local_bytes, page_bytes());
   return shape;
 }
 
@@ -144,6 +141,12 @@ Result<void> SharedWorld::obtain(Rank rank, std::size_t offset_bytes, std::size_
 }
 void SharedWorld::give_back(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
   memory_.give_back(place_of(rank, offset_bytes), size_bytes);
+}
+Result<void> SharedWorld::join(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const {
+  return memory_.join(place_of(rank, offset_bytes), size_bytes, memory);
+}
+void SharedWorld::part(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept {
+  memory_.part(place_of(rank, offset_bytes), size_bytes, memory);
 }
 std::size_t SharedWorld::place_of(Rank rank, std::size_t offset_bytes) const noexcept {
   const auto first = static_cast<std::size_t>(segments_ - memory_.data());

@@ -67,6 +67,10 @@ class SharedWorld {
   Result<void> obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const;
   void give_back(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
 
+  /// SharedMemory::join and part, of a part of the symmetric heap of a rank.
+  Result<void> join(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const;
+  void part(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept;
+
   /// A rank tells others at which address it sees this world.
   void post_base(Rank rank) noexcept;
   /// What `address` of that rank is here; nullptr where it does not lie in this world.
