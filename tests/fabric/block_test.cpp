@@ -106,6 +106,45 @@ int previous(const World& world) {
   return (world.rank() + world.size() - 1) % world.size();
 }
 
+TEST_P(BlockOnRanks, a_block_stores_to_all_members_and_combines_them) {
+  run([](World& world, const HeapView& heap) {
+    const auto array = world.allocate<float>(1000), sums = world.allocate<float>(1000);
+    if (!heap.direct && world.size() > 1) {
+      const Error error = error_of_rank([&] {
+        run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
+          heap.multicast_array(lane.block(), Span(array.local(), 1000), 0, 1, world.size());
+        });
+      });
+      return require_says(error, ErrorCode::invalid_use, {"multicast_array", "not reachable"});
+    }
+    std::vector<float> values(1000);
+    std::iota(values.begin(), values.end(), float(world.rank()));
+    for (const int lanes : {1, 7, 64}) {
+      std::copy(values.begin(), values.end(), array.local());
+      world.barrier();
+      run_block(world, {.lanes = lanes}, [&](const CpuLane& lane) {
+        const auto block = lane.block();
+        const auto all = heap.multicast_array(block, Span(array.local(), 1000), 0, 1, world.size());
+        all.load_reduce(
+            Span(sums.local(), 1000), 0, [](float a, float b) { return a + b; }, block.lane(), block.lanes());
+      });
+      world.barrier();
+      for (Index i = 0; i < 1000; ++i)
+        require(sums[i] == float(i * world.size() + world.size() * (world.size() - 1) / 2), "{} at {}", sums[i], i);
+      if (world.rank() == world.size() - 1)
+        run_block(world, {.lanes = lanes}, [&](const CpuLane& lane) {
+          const auto block = lane.block();
+          const auto all = heap.multicast_array(block, Span(array.local(), 1000), 0, 1, world.size());
+          all.store(1, Span<const float>(values.data(), 999), block.lane(), block.lanes());
+        });
+      world.barrier();
+      for (Index i = 0; i < 1000; ++i)
+        require(array[i] == (i == 0 ? float(world.rank()) : float(i - 1 + world.size() - 1)), "{} at {}", array[i], i);
+      world.barrier();
+    }
+  });
+}
+
 TEST_P(BlockOnRanks, put_and_get_bytes_at_every_scope) {
   run([](World& world, const HeapView& heap) {
     constexpr Index slot = 1100, guard = 16;

@@ -627,6 +627,48 @@ TEST_P(Contract, arrays_of_peers_can_be_loaded_and_stored_where_they_are_reachab
 
 // Teams.
 
+TEST_P(Contract, arrays_of_all_members_are_stored_and_combined_as_one) {
+  run([this](World& world) {
+    Context& rma = world.context();
+    const auto array = world.allocate<Index>(3000);
+    std::optional<Team> odd =
+        world.team().split_strided({.first = world.size() > 1, .stride = 2, .count = std::max(1, world.size() / 2)});
+    if (on() == On::sim || on() == On::messaged) {
+      if (world.size() > 1)
+        require_says(error_of_rank([&] { rma.multicast_array(world.team(), array); }), ErrorCode::unsupported,
+                     {"cannot load and store the memory of rank"});
+      return;
+    }
+    std::vector<Index> all(3000);
+    std::iota(array.local(), array.local() + array.size(), 10'000 * world.rank());
+    world.barrier();
+    const auto sum = [](Index a, Index b) { return a + b; };
+    const auto last = [](Index, Index b) { return b; };
+    const auto everyone = rma.multicast_array(world.team(), array);
+    require(everyone.members == world.size() && everyone.size == 3000, "{} members", everyone.members);
+    const Index ranks_sum = Index(world.size()) * (world.size() - 1) / 2;
+    require(everyone.load_reduce(17, sum) == 17 * world.size() + 10'000 * ranks_sum, "a sum of one");
+    require(everyone.load_reduce(17, last) == 10'000 * (world.size() - 1) + 17, "the order of the members");
+    everyone.load_reduce(Span(all.data(), 2990), 10, sum);
+    for (Index i = 0; i < 2990; ++i)
+      require(all[std::size_t(i)] == (i + 10) * world.size() + 10'000 * ranks_sum, "{} at {}", all[std::size_t(i)], i);
+    world.barrier();
+    if (odd) {
+      const auto some = rma.multicast_array(*odd, array);
+      if (odd->rank() == 0) {
+        some.store(3, -1);
+        std::fill(all.begin(), all.end(), -2);
+        some.store(5, Span<const Index>(all.data(), 2500));
+      }
+      odd->barrier();
+    }
+    for (Index i = 0; i < array.size(); ++i) {
+      const Index wanted = !odd || i < 3 || i == 4 || i >= 2505 ? 10'000 * world.rank() + i : i == 3 ? -1 : -2;
+      require(array[i] == wanted, "{} for {} at {}", array[i], wanted, i);
+    }
+  });
+}
+
 TEST_P(Contract, teams_are_split_by_steps) {
   run([](World& world) {
     const int n = world.size();

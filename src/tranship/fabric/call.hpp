@@ -8,7 +8,18 @@
 
 namespace tranship {
 
-enum class CallKind : std::uint8_t { none, barrier, sync, all_gather, broadcast, allocate, release, words, registration, split };
+enum class CallKind : std::uint8_t {
+  none,
+  barrier,
+  sync,
+  all_gather,
+  broadcast,
+  allocate,
+  release,
+  words,
+  registration,
+  split
+};
 
 const char* name_of(CallKind kind) noexcept;
 

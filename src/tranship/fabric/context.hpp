@@ -35,6 +35,7 @@
 #include <tranship/fabric/transport.hpp>
 #include <tranship/fabric/wait_note.hpp>
 #include <tranship/fabric/world.hpp>
+#include <tranship/kernels/multicast.hpp>
 
 namespace tranship {
 
@@ -50,7 +51,7 @@ enum class HeapChecks : std::uint8_t {
 
 struct ContextOptions {
   SizeRule sizes = SizeRule::smaller_wins;
-  /// `blocks` also where the environment variable TRANSHIP_CHECKS has the word "symmetric".
+  /// `blocks` also where the environment variable TRANSHIP_HEAP_CHECKS says so.
   HeapChecks checks = HeapChecks::bounds;
 };
 
@@ -341,6 +342,16 @@ class Context {
   std::span<T> peer_array(Symmetric<T> array, Rank peer, CallSite where = CallSite::here()) const {
     return {static_cast<T*>(peer_address(array.local(), std::size_t(array.size_bytes()), peer, where)),
             std::size_t(array.size())};
+  }
+  /// The elements of `array` at all members of `team`, to store to all and to load combined. Throws `unsupported` when
+  /// the memory of any of them is not reachable.
+  template <Transferable T>
+  MulticastSpan<T> multicast_array(const Team& team, Symmetric<T> array, CallSite where = CallSite::here()) const {
+    const Members& members = team.members();
+    void* first = nullptr;
+    for (int member = members.count - 1; member >= 0; --member)
+      first = peer_address(array.local(), std::size_t(array.size_bytes()), members.rank_of(member), where);
+    return {static_cast<unsigned char*>(first), members.stride * Index(stride_), members.count, array.size()};
   }
 
  private:

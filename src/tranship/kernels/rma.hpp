@@ -13,6 +13,7 @@
 #pragma once
 
 #include <tranship/kernels/lane.hpp>
+#include <tranship/kernels/multicast.hpp>
 #include <tranship/kernels/word.hpp>
 
 namespace tranship {
@@ -302,6 +303,27 @@ struct HeapView {
     return {reinterpret_cast<T*>(
                 at(group, call, "the array lies outside the symmetric heap", array.data, array.size * sizeof(T), peer)),
             array.size};
+  }
+  /// The elements of `array` at ranks first, first + stride, ... of the world, `count` of them: the members of a team.
+  /// Refused where they are not to be loaded and stored.
+  template <class Group, class T>
+  TRANSHIP_SHARED MulticastSpan<T> multicast_array(const Group& group, Span<T> array, int first_rank, int stride,
+                                                   int count, KernelSite where = KernelSite::here()) const {
+    const auto call = [&] {
+      return GroupCall{"multicast_array",
+                       where,
+                       {{"array", array.data},
+                        {"elements", number(array.size)},
+                        {"first", number(first_rank)},
+                        {"stride", number(stride)},
+                        {"count", number(count)}}};
+    };
+    if (count < 1) group.refuse(call, "a team has one member at least");
+    if (!direct && (count > 1 || first_rank != rank)) group.refuse(call, "the memory of peers is not reachable");
+    constexpr const char* outside = "the array lies outside the symmetric heap";
+    at(group, call, outside, array.data, array.size * sizeof(T), first_rank + (count - 1) * stride);
+    return {at(group, call, outside, array.data, array.size * sizeof(T), first_rank),
+            stride * static_cast<long long>(stride_bytes), count, array.size};
   }
 
  private:

@@ -18,6 +18,10 @@ struct Arguments {
   int peer;
 };
 
+struct Sum {
+  TRANSHIP_SHARED short operator()(short x, short y) const { return static_cast<short>(x + y); }
+};
+
 template <class Group>
 TRANSHIP_SHARED void transfers(const Group& group, const Arguments& a) {
   a.heap.put(group, a.target, a.source, a.peer);
@@ -34,6 +38,10 @@ TRANSHIP_SHARED void transfers(const Group& group, const Arguments& a) {
   a.heap.wait_until(group, a.counter, Comparison::not_equal, 0);
   a.heap.fence(group);
   a.heap.peer_array(group, a.target, a.peer)[0] = 1;
+  const auto all = a.heap.multicast_array(group, a.target, 0, 1, a.peer + 1);
+  all.store(0, 1);
+  all.store(0, a.source, group.lane(), group.lanes());
+  all.load_reduce(a.target, 0, Sum{}, group.lane(), group.lanes());
   group.sync();
 }
 
