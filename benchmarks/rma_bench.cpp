@@ -3,7 +3,8 @@
 // and ranks that are processes, as those of all peers are.
 //
 // "message": the sender rewrites its bytes, puts them with a signal, the receiver waits for it and reads them; half of
-// there and back. Large transfers are followed by a quiet; their limit is one memcpy.
+// there and back. Large transfers are followed by a quiet; their limit is one memcpy, and that of a copy by both ranks
+// ("together") a memcpy of one half by each.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -162,6 +163,11 @@ void measure_large(bench::Report& report) {
                        .bytes = mebibytes << 20,
                        .goals = {{Rivals::limit, 1}, {Rivals::our_copy, 0.95}, ahead_of_calls, beside_windows},
                        .states = {Freshness::fresh, Freshness::warm}});
+    measure(report, {.name = text_of(mebibytes << 20) + " together",
+                     .transfer = Transfer::together,
+                     .bytes = mebibytes << 20,
+                     .goals = {{Rivals::limit, 0.95}, {Rivals::everybody, 1}},
+                     .states = {Freshness::fresh, Freshness::warm}});
   }
 }
 

@@ -73,6 +73,7 @@ bool can(const Work& work) {
   switch (work.transfer) {
     case Transfer::put:
     case Transfer::put_quiet:
+    case Transfer::together:
       return Puts<Link> || (Sends<Link> && work.repeats == 1);
     case Transfer::put_along:
     case Transfer::get:
@@ -154,9 +155,12 @@ class OneSidedMethod final : public Method {
     switch (work_.transfer) {
       case Transfer::put:
       case Transfer::put_quiet:
+      case Transfer::together:
         if constexpr (Puts<Link>) {
-          if (rank_ == 0 && work_.transfer == Transfer::put) put(repeats, [] {});
-          if (rank_ == 0 && work_.transfer == Transfer::put_quiet) put(repeats, [this] { link_.quiet(); });
+          if (rank_ == 0 && work_.transfer == Transfer::put_quiet)
+            put(repeats, [this] { link_.quiet(); });
+          else if (rank_ == 0)
+            put(repeats, [] {});
           finish();
         } else if constexpr (Sends<Link>) {
           ++turn_;
@@ -209,7 +213,7 @@ class OneSidedMethod final : public Method {
 
   bool is_put() const {
     return work_.transfer == Transfer::put || work_.transfer == Transfer::put_quiet ||
-           work_.transfer == Transfer::put_along;
+           work_.transfer == Transfer::put_along || work_.transfer == Transfer::together;
   }
   bool is_add() const { return work_.transfer == Transfer::add || work_.transfer == Transfer::fetch_add; }
   std::int64_t data_words() const {

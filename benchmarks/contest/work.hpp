@@ -34,6 +34,7 @@ enum class Transfer : std::int32_t {
   put_quiet,  ///< a quiet after each
   put_along,  ///< each to the place after the one before; one quiet at the end
   get,        ///< always from one place
+  together,   ///< a put in which the other rank may help
   add,        ///< one quiet at the end
   fetch_add,
   message,  ///< there and back: the sender rewrites the bytes before, the receiver reads them after

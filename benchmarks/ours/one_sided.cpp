@@ -1,6 +1,7 @@
 #include <contest/one_sided.hpp>
 
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/paired_copy.hpp>
 #include <tranship/kernels/host_move.hpp>
 
 #include "our_methods.hpp"
@@ -80,60 +81,76 @@ class OurCopy : public OurLimit {
   void get(Word* local) { copy(local, peer()); }
 
  private:
-  void copy(Word* to, const Word* from) const {
-    const HostWay way = host_way(bytes_);
-    row_copy(bytes_, way)(Rows{.row_bytes = bytes_}, from, to);
-    order_stores(way);
+  void copy(Word* to, const Word* from) const { copy_row(to, from, bytes_, host_way(bytes_)); }
+};
+
+/// From the memory of rank 0 to that of rank 1, by both.
+class Together : public Method {
+ public:
+  Together(World& world, const Work& work)
+      : rank_(world.rank()),
+        words_(work.bytes / 8),
+        source_(page_aligned(world, words_)),
+        target_(page_aligned(world, words_)) {}
+
+  void write(double salt) override {
+    if (rank_ == 0) fill(source_.local(), words_, Word(salt));
   }
+  void spoil() override {
+    if (rank_ == 1) fill(target_.local(), words_, 0);
+  }
+  double read() override { return rank_ == 1 ? double(sum(target_.local(), words_)) : 0; }
+  std::int64_t count_wrong(double salt) override {
+    return rank_ == 1 ? contest::count_wrong(target_.local(), words_, Word(salt)) : 0;
+  }
+
+ protected:
+  const int rank_;
+  const Index words_;
+  const SymmetricArray<Word> source_, target_;
 };
 
 /// As fast as the machine copies from one rank to the other: each core copies a half by memcpy.
-class BothCores final : public Method {
+class BothCores final : public Together {
  public:
   BothCores(World& world, const Work& work)
-      : words_(work.bytes / 8),
-        rank_(world.rank()),
-        source_rank_(work.transfer == Transfer::put ? 0 : 1),
-        source_array_(page_aligned(world, words_)),
-        target_array_(page_aligned(world, words_)),
-        source_(windows_of(world, source_array_)[std::size_t(source_rank_)]),
-        target_(windows_of(world, target_array_)[std::size_t(1 - source_rank_)]) {}
+      : Together(world, work), from_(windows_of(world, source_)[0]), to_(windows_of(world, target_)[1]) {}
 
-  std::string name() const override { return "memcpy by both"; }
-  void write(double salt) override {
-    if (rank_ == source_rank_) fill(source_, words_, Word(salt));
-  }
-  void spoil() override {
-    if (rank_ != source_rank_) fill(target_, words_, 0);
-  }
-  double read() override { return rank_ != source_rank_ ? double(sum(target_, words_)) : 0; }
-  std::int64_t count_wrong(double salt) override {
-    return rank_ != source_rank_ ? contest::count_wrong(target_, words_, Word(salt)) : 0;
-  }
+  std::string name() const override { return "limit"; }
   void run() override {
     const Index middle = words_ / 2, first = rank_ == 0 ? 0 : middle, end = rank_ == 0 ? middle : words_;
-    std::memcpy(target_ + first, source_ + first, std::size_t(end - first) * sizeof(Word));
+    std::memcpy(to_ + first, from_ + first, std::size_t(end - first) * sizeof(Word));
   }
 
  private:
-  const Index words_;
-  const int rank_, source_rank_;
-  const SymmetricArray<Word> source_array_, target_array_;
-  Word* const source_;
-  Word* const target_;
+  Word* const from_;
+  Word* const to_;
+};
+
+class Paired final : public Together {
+ public:
+  Paired(World& world, const Work& work) : Together(world, work), pairs_(world) {}
+
+  std::string name() const override { return "tranship"; }
+  void run() override { pairs_.copy<Word>(target_, source_, 0, 1); }
+
+ private:
+  PairedCopy pairs_;
 };
 
 }  // namespace
 
 Methods one_sided_methods(World& world, const Work& work) {
   Methods methods;
+  if (work.transfer == Transfer::together) {
+    methods.push_back(std::make_unique<Paired>(world, work));
+    methods.push_back(std::make_unique<BothCores>(world, work));
+    return methods;
+  }
   add_one_sided<OurLink>(methods, work, world.rank(), "tranship", world);
   add_one_sided<OurLimit>(methods, work, world.rank(), "limit", world);
   const bool is_large = work.repeats == 1 && (work.transfer == Transfer::put || work.transfer == Transfer::get);
-  if (is_large) {
-    add_one_sided<OurCopy>(methods, work, world.rank(), "our copy by hand", world);
-    methods.push_back(std::make_unique<BothCores>(world, work));
-  }
+  if (is_large) add_one_sided<OurCopy>(methods, work, world.rank(), "our copy by hand", world);
   return methods;
 }
 

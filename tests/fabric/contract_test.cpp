@@ -14,6 +14,7 @@
 
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/paired_copy.hpp>
 
 #include "support/ranks.hpp"
 
@@ -33,6 +34,10 @@ Rank next_of(const World& world) {
 }
 Rank before(const World& world) {
   return (world.rank() + world.size() - 1) % world.size();
+}
+
+bool rma_is_direct(World& world) {
+  return world.context().completes_at_once();
 }
 
 // The heap.
@@ -666,6 +671,46 @@ TEST_P(Contract, arrays_of_all_members_are_stored_and_combined_as_one) {
       const Index wanted = !odd || i < 3 || i == 4 || i >= 2505 ? 10'000 * world.rank() + i : i == 3 ? -1 : -2;
       require(array[i] == wanted, "{} for {} at {}", array[i], wanted, i);
     }
+  });
+}
+
+TEST_P(Contract, two_ranks_copy_together) {
+  run([](World& world) {
+    PairedCopy pairs(world);
+    const Index count = rma_is_direct(world) ? 60'000 : 1'500;
+    const auto source = world.allocate<Index>(count), target = world.allocate<Index>(count);
+    const Rank me = world.rank(), next = next_of(world), last = before(world);
+    // Around the ring: even ranks send first.
+    const auto around = [&](Index first, Index elements) {
+      const auto send = [&] { pairs.copy(target.slice(first, elements), source.from(first), me, next); };
+      const auto receive = [&] { pairs.copy(target.slice(first, elements), source.from(first), last, me); };
+      if (world.size() == 1) return send();
+      if (me % 2 == 0) send();
+      receive();
+      if (me % 2 == 1) send();
+    };
+    for (const Index elements : {Index(0), Index(1), Index(1000), count - 5, count / 2}) {
+      for (Index i = 0; i < count; ++i) source[i] = 1'000'000 * me + elements + i;
+      std::fill_n(target.local(), count, -1);
+      world.barrier();
+      around(3, elements);
+      for (Index i = 0; i < count; ++i) {
+        const Index wanted = i >= 3 && i < 3 + elements ? 1'000'000 * last + elements + i : -1;
+        require(target[i] == wanted, "{} elements: {} for {} at {}", elements, target[i], wanted, i);
+      }
+      std::fill_n(source.local(), count, -2);  // may be written again
+      world.barrier();
+    }
+    if (world.size() < 2) return;
+    if (me < 2) {
+      const Error error = error_of_rank([&] { pairs.copy(target.slice(0, 10 + me), source, 0, 1); });
+      require_says(error, ErrorCode::mismatch, {"80", "88", "both must name the same"});
+      pairs.copy(target.slice(0, 10), source, 0, 1);
+    } else {
+      require_says(error_of_rank([&] { pairs.copy(target, source, 0, 1); }), ErrorCode::invalid_use,
+                   {"from rank 0 to rank 1"});
+    }
+    world.barrier();
   });
 }
 

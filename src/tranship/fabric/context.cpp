@@ -110,9 +110,7 @@ void Context::copy_many(void* to, const void* from, std::size_t bytes) noexcept 
       static_cast<std::size_t>(static_cast<std::byte*>(to) - static_cast<const std::byte*>(from)) % 4096;
   static const auto cached_bytes = static_cast<std::size_t>(cached_bytes_max());
   if (bytes < 2048 || (bytes <= cached_bytes && (apart == 0 || apart >= 64))) return void(std::memcpy(to, from, bytes));
-  const HostWay way = host_way(static_cast<long long>(bytes));
-  row_copy(static_cast<long long>(bytes), way)(Rows{.row_bytes = static_cast<long long>(bytes)}, from, to);
-  order_stores(way);
+  copy_row(to, from, static_cast<long long>(bytes), host_way(static_cast<long long>(bytes)));
 }
 
 void Context::check_peer(Rank peer, CallSite where) const {

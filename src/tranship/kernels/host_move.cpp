@@ -674,6 +674,12 @@ RowCopy row_copy(long long row_bytes, HostWay way) {
   return way.stores == Stores::prefetched ? copy_medium_rows_prefetched : copy_medium_rows;
 }
 
+void copy_row(void* target, const void* source, long long bytes, HostWay way) {
+  if (bytes <= 0) return;
+  row_copy(bytes, way)(Rows{.row_bytes = bytes}, source, target);
+  order_stores(way);
+}
+
 void order_stores([[maybe_unused]] HostWay way) {
 #if defined(__x86_64__)
   if (way.stores == Stores::streaming) _mm_sfence();

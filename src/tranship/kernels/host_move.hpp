@@ -75,6 +75,8 @@ Rows take_rows(CopyBlock& block, int width);
 /// once, at the end.
 using RowCopy = void (*)(const Rows& rows, const void* source, void* target);
 RowCopy row_copy(long long row_bytes, HostWay way);
+/// One row of its own, its stores ordered.
+void copy_row(void* target, const void* source, long long bytes, HostWay way);
 /// Orders the stores of `way` before what the caller stores afterwards.
 void order_stores(HostWay way);
 

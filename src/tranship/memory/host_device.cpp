@@ -62,8 +62,7 @@ void copy_on_host(const CopyBlock& block, int width, const void* source, void* t
     const HostWay way = host_way(bytes);
     if (fused.dims != 1 || !has_contiguous_rows(fused, width) || bytes == 0)
       return move_on_host(fused, Move::copy, Arithmetic::none, width, way, source, target);
-    row_copy(bytes, way)({.row_bytes = bytes}, source, target);
-    order_stores(way);
+    copy_row(target, source, bytes, way);
   });
 }
 
