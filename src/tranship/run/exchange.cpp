@@ -44,7 +44,7 @@ struct Vote {
   Index sends = 0;
   Index bytes = 0;  // that reach this rank, its own included
   const Arrival* arrivals = nullptr;
-  bool has_messaged_peers = false;
+  bool needs_posts = false;
   Index inbox_lines = 0;  // if all that it receives were staged
 };
 
@@ -291,8 +291,8 @@ struct Exchange::State {
     way = host_way(traffic);
     words = world.words(int(words_per_rank), "exchange");
     world.all_gather(&cards[std::size_t(rank()) * slots.size()], slots.size() * sizeof(SlotCard), cards.data());
-    const auto messaged = [](const Vote& vote) { return vote.has_messaged_peers; };
-    if (std::any_of(votes.begin(), votes.end(), messaged)) make_posts(votes);
+    const auto posts_needed = [](const Vote& vote) { return vote.needs_posts; };
+    if (std::any_of(votes.begin(), votes.end(), posts_needed)) make_posts(votes);
     agree(tried([&] {
       check_layouts();
       lower();
@@ -320,7 +320,7 @@ struct Exchange::State {
                                                     .sends = Index(sends.size()),
                                                     .bytes = bytes_in,
                                                     .arrivals = arrivals.data(),
-                                                    .has_messaged_peers = has_messaged_peers(),
+                                                    .needs_posts = needs_posts(),
                                                     .inbox_lines = inbox_lines()});
     mine.value();
     for (Rank r = 0; r < world.size(); ++r) {
@@ -338,11 +338,8 @@ struct Exchange::State {
     return votes;
   }
 
-  bool has_messaged_peers() const {
-    for (Rank peer = 0; peer < world.size(); ++peer)
-      if (world.peer_kind(peer) == PeerKind::messaged) return true;
-    return false;
-  }
+  /// Where transfers take their time all of them must be transfers: peers are messaged, or simulated.
+  bool needs_posts() const { return !world.context().completes_at_once(); }
   Index inbox_lines() const {
     Index lines = 0;
     for (const Message& m : receives) lines = checked_add(lines, lines_of(m.bytes));
