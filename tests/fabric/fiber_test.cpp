@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/fabric/fiber.hpp>
+#include <tranship/memory/buffer.hpp>
 
 namespace tranship {
 namespace {
@@ -66,6 +67,23 @@ TEST(Fibers, have_exceptions_of_their_own) {
     for (Fiber& fiber : fibers) fiber.resume();
   EXPECT_EQ(caught, (std::vector<std::string>{"0", "10", "20", "1", "11", "21", "2", "12", "22"}));
   EXPECT_EQ(std::uncaught_exceptions(), 0);
+}
+
+TEST(Fibers, have_scopes_of_their_own) {
+  const Offload outside(Device::fake(7));
+  std::vector<Fiber> fibers;
+  for (int i = 0; i < 2; ++i)
+    fibers.emplace_back([i] {
+      EXPECT_EQ(current_device(), Device::fake(7));
+      const Offload within(Device::fake(i));
+      Fiber::suspend();
+      EXPECT_EQ(current_device(), Device::fake(i));
+    });
+  for (int round = 0; round < 2; ++round)
+    for (Fiber& fiber : fibers) {
+      fiber.resume();
+      EXPECT_EQ(current_device(), Device::fake(7));
+    }
 }
 
 TEST(Fibers, that_never_began_are_let_go) {

@@ -8,6 +8,7 @@
 #include <tranship/base/error.hpp>
 #include <tranship/fabric/fiber.hpp>
 #include <tranship/fabric/fiber_sanitizers.hpp>
+#include <tranship/memory/thread_scopes.hpp>
 
 namespace tranship {
 namespace {
@@ -53,6 +54,7 @@ struct Fiber::State {
   context::fiber inside;
   context::fiber outside;
   Exceptions exceptions;
+  detail::ThreadScopes scopes = detail::thread_scopes;
   bool ended = false;
 #if defined(TRANSHIP_FIBERS_OF_TSAN)
   void* tsan_inside = __tsan_create_fiber(0);
@@ -123,7 +125,9 @@ Fiber::Fiber(Fiber&&) noexcept = default;
 void Fiber::resume() {
   TRANSHIP_ASSERT(!state_->ended && current_fiber != this);
   Fiber* const before = std::exchange(current_fiber, this);
+  std::swap(state_->scopes, detail::thread_scopes);
   state_->enter();
+  std::swap(state_->scopes, detail::thread_scopes);
   current_fiber = before;
 }
 

@@ -3,14 +3,11 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/buffer_state.hpp>
+#include <tranship/memory/thread_scopes.hpp>
 
 namespace tranship {
 
-namespace {
-
-thread_local Offload* innermost = nullptr;
-
-}  // namespace
+using detail::thread_scopes;
 
 const char* name_of(Intent intent) {
   switch (intent) {
@@ -84,12 +81,12 @@ void* Lease::data_as(ElementType type, detail::Constness constness) const {
 
 // Offload.
 
-Offload::Offload(Device device) : outer_(innermost), device_(device) {
-  innermost = this;
+Offload::Offload(Device device) : outer_(thread_scopes.offload), device_(device) {
+  thread_scopes.offload = this;
 }
 
 Offload::~Offload() {
-  innermost = outer_;
+  thread_scopes.offload = outer_;
   for (const auto& weak : used_)
     if (const auto state = weak.lock()) try {
         state->evict(device_, CallSite::here());
@@ -99,7 +96,7 @@ Offload::~Offload() {
 }
 
 void Offload::note(const std::shared_ptr<detail::BufferState>& used, Device device) {
-  Offload* scope = innermost;
+  Offload* scope = thread_scopes.offload;
   while (scope && scope->device_ != device) scope = scope->outer_;
   if (!scope) return;
   for (const auto& weak : scope->used_)
@@ -108,7 +105,7 @@ void Offload::note(const std::shared_ptr<detail::BufferState>& used, Device devi
 }
 
 Device current_device() noexcept {
-  return innermost ? innermost->device_ : Device::host();
+  return thread_scopes.offload ? thread_scopes.offload->device_ : Device::host();
 }
 
 // Buffers.

@@ -12,6 +12,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/ledger.hpp>
 #include <tranship/memory/region_map.hpp>
+#include <tranship/memory/thread_scopes.hpp>
 
 namespace tranship {
 namespace {
@@ -174,10 +175,7 @@ Json name_event(const char* what, int track, const std::string& name) {
   return {{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", track}, {"args", {{"name", name}}}};
 }
 
-// --- Scopes ---------------------------------------------------------------------------------------------------------
-
-thread_local NoImplicitCopies* innermost_ban = nullptr;
-thread_local ByteBudget* innermost_budget = nullptr;
+using detail::thread_scopes;
 
 }  // namespace
 
@@ -360,40 +358,40 @@ void unlink(Scope*& innermost, Scope* scope, Scope* Scope::*outer) {
 
 }  // namespace
 
-NoImplicitCopies::NoImplicitCopies(CallSite where) : outer_(innermost_ban), where_(where) {
-  innermost_ban = this;
+NoImplicitCopies::NoImplicitCopies(CallSite where) : outer_(thread_scopes.ban), where_(where) {
+  thread_scopes.ban = this;
 }
 
 NoImplicitCopies::~NoImplicitCopies() {
-  unlink(innermost_ban, this, &NoImplicitCopies::outer_);
+  unlink(thread_scopes.ban, this, &NoImplicitCopies::outer_);
 }
 
 ByteBudget::ByteBudget(std::int64_t bytes_max, CallSite where)
-    : outer_(innermost_budget), where_(where), bytes_max_(bytes_max) {
+    : outer_(thread_scopes.budget), where_(where), bytes_max_(bytes_max) {
   if (bytes_max < 0)
     throw_error(ErrorCode::invalid_use, "a budget of {} bytes; at least 0 are needed (from {})", bytes_max,
                 to_string(where));
-  innermost_budget = this;
+  thread_scopes.budget = this;
 }
 
 ByteBudget::~ByteBudget() {
-  unlink(innermost_budget, this, &ByteBudget::outer_);
+  unlink(thread_scopes.budget, this, &ByteBudget::outer_);
 }
 
 void check_scopes(std::span<const CopyRecord> copies) {
-  if (innermost_ban != nullptr) {
+  if (thread_scopes.ban != nullptr) {
     const auto implicit = std::find_if(copies.begin(), copies.end(), is_implicit);
     if (implicit != copies.end()) {
       const auto others = std::count_if(implicit + 1, copies.end(), is_implicit);
       throw_error(ErrorCode::invalid_use, "implicit copy {}{}: forbidden by the scope opened at {}",
                   to_string(*implicit), others > 0 ? fmt::format(" (and {} more)", others) : "",
-                  to_string(innermost_ban->where_));
+                  to_string(thread_scopes.ban->where_));
     }
   }
-  if (copies.empty() || innermost_budget == nullptr) return;
+  if (copies.empty() || thread_scopes.budget == nullptr) return;
   std::int64_t bytes = 0;
   for (const CopyRecord& copy : copies) bytes = checked_add(bytes, copy.bytes);
-  for (const ByteBudget* budget = innermost_budget; budget != nullptr; budget = budget->outer_)
+  for (const ByteBudget* budget = thread_scopes.budget; budget != nullptr; budget = budget->outer_)
     if (bytes > budget->bytes_max_ - budget->spent_bytes_) {
       const auto largest = std::max_element(copies.begin(), copies.end(),
                                             [](const CopyRecord& a, const CopyRecord& b) { return a.bytes < b.bytes; });
@@ -405,7 +403,8 @@ void check_scopes(std::span<const CopyRecord> copies) {
 }
 
 void spend(std::int64_t bytes) noexcept {
-  for (ByteBudget* budget = innermost_budget; budget != nullptr; budget = budget->outer_) budget->spent_bytes_ += bytes;
+  for (ByteBudget* budget = thread_scopes.budget; budget != nullptr; budget = budget->outer_)
+    budget->spent_bytes_ += bytes;
 }
 
 }  // namespace tranship
