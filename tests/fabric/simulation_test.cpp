@@ -364,6 +364,27 @@ TEST(Simulation, finds_nothing_where_nothing_is_missing) {
     });
 }
 
+TEST(Simulation, who_looks_again_and_again_does_not_keep_others_from_coming) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed)
+    simulate({.ranks = 3, .seed = seed, .steps_max = 50'000}, [](World& world) {
+      const auto lock = world.allocate<std::uint64_t>(1);
+      const auto sum = world.allocate<std::uint64_t>(1);
+      const auto done = world.allocate<int>(1);
+      Context& rma = world.context();
+      while (rma.compare_swap(lock, 0, 1, 0) != 0) {
+      }
+      rma.p(sum, rma.g(sum, 0) + 1, 0);
+      rma.quiet();
+      rma.set(lock, 0, 0);
+      world.barrier();
+      require(rma.g(sum, 0) == 3, "the sum is {}", rma.g(sum, 0));
+      if (world.rank() == 0) rma.set(done, 1, 1);
+      if (world.rank() == 2)
+        while (rma.fetch(done, 1) == 0) {
+        }
+    });
+}
+
 // Failures.
 
 TEST(Simulation, a_wait_that_cannot_end_fails_at_once_with_a_circle) {

@@ -145,7 +145,7 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
     std::byte* to = static_cast<std::byte*>(target) + piece.target_offset;
     if (completion == Completion::blocking || simulation_.random().below(2) == 0) {
       copy_on_host(piece.block, width, simulation_.heap_of(source.peer) + offset, to);
-      simulation_.step(rank_);
+      simulation_.look(rank_);
     } else {
       InFlight what = made(InFlight::Kind::get, source.peer, width);
       what.block = piece.block;
@@ -168,7 +168,7 @@ void SimTransport::atomic(Remote at, int width, AtomicOp op, std::uint64_t opera
       if (op != AtomicOp::fetch) order->release(at.peer, at.offset_bytes, order->known(rank_), true);
     }
     apply_atomic(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare, before);
-    simulation_.step(rank_);
+    simulation_.look(rank_);
     return;
   }
   InFlight what = made(InFlight::Kind::update, at.peer, width);

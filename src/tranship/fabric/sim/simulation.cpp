@@ -8,6 +8,11 @@
 #include <tranship/memory/host_device.hpp>
 
 namespace tranship {
+namespace {
+
+constexpr int looks_max = 16;
+
+}  // namespace
 
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
     : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
@@ -39,6 +44,10 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
     return !rank.fiber->ended() && ((!rank.waits && !rank.polls) || rank.expired);
   };
   for (;;) {
+    if (looks_ >= looks_max) {
+      looks_ = 0;
+      deliver_any();
+    }
     if (random_.below(16) < std::uint64_t(delivery_chance_) && deliver_any()) continue;
     std::vector<RankState*> ready;
     for (RankState& rank : ranks_)
@@ -104,6 +113,11 @@ void Simulation::step(Rank rank) {
   ranks_[std::size_t(rank)].acted = true;
   something_happened();
   if (random_.below(16) < std::uint64_t(switch_chance_)) Fiber::suspend();
+}
+
+void Simulation::look(Rank rank) {
+  step(rank);
+  if (++looks_ >= looks_max && !ranks_[std::size_t(rank)].dying) Fiber::suspend();
 }
 
 void Simulation::wait(Rank rank, int round) {

@@ -55,6 +55,9 @@ class Simulation {
   // For the rank that runs.
   /// Others may go on first. Throws RankDies; so does wait().
   void step(Rank rank);
+  /// As step, after a value has come here. Ranks may look until they see what they wait for, so others go on sometimes
+  /// and what is on its way comes, whatever the chances of this seed.
+  void look(Rank rank);
   /// Goes on when something has happened. `round` counts from 0 within one wait.
   void wait(Rank rank, int round);
   /// Goes on when something has happened, or nothing can.
@@ -115,6 +118,7 @@ class Simulation {
   std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;
   int delivery_chance_;  // of 16: what is on its way moves before a rank does
   int switch_chance_;    // of 16: a step lets others go on
+  int looks_ = 0;        // since the last delivery that they have asked for
   std::uint64_t serials_ = 0;
   int contexts_ = 0;
   SimulationReport report_;
