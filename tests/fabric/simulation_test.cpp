@@ -385,6 +385,20 @@ TEST(Simulation, who_looks_again_and_again_does_not_keep_others_from_coming) {
     });
 }
 
+TEST(Simulation, who_polls_after_a_meeting_does_not_keep_others_in_it) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed)
+    simulate({.ranks = 3, .seed = seed, .steps_max = 50'000}, [](World& world) {
+      const auto flag = world.allocate<int>(1);
+      for (int round = 1; round <= 3; ++round) {
+        if (world.rank() > 0) world.context().p(flag, round, world.rank() - 1);
+        if (world.rank() < 2)
+          while (!world.context().test(flag, Comparison::equal, round)) {
+          }
+        world.sync();
+      }
+    });
+}
+
 // Failures.
 
 TEST(Simulation, a_wait_that_cannot_end_fails_at_once_with_a_circle) {

@@ -65,8 +65,9 @@ void Simulation::something_happened() {
 }
 
 bool Simulation::resume_polls() {
-  bool any = false;
-  for (RankState& rank : ranks_) any |= std::exchange(rank.polls, false);
+  const bool any = std::any_of(ranks_.begin(), ranks_.end(), [](const RankState& rank) { return rank.polls; });
+  // What they have stored meanwhile may be what others wait for.
+  if (any) something_happened();
   return any;
 }
 
