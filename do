@@ -138,6 +138,41 @@ do_fuzz() {
   ((found)) || fail "no fuzz targets: tests/fuzz/fuzz_*.cpp"
 }
 
+# Random programs of one-sided transfers in the simulator, one process a core, each with its range of seeds.
+do_explore() {
+  local programs=${1:-1000000} range=5000 explored=0 shown=0 count line seed
+  local binary=build/release/bin/test_fabric name='MixedPrograms.leave_what_plain_arrays_say' log=build/explore.log
+  [[ $programs =~ ^[1-9][0-9]*$ ]] || fail "explore takes a number of programs, not '$programs'"
+  need "${build_packages[@]}" "${test_packages[@]}"
+  configure release -DTRANSHIP_TESTS=ON
+  cmake --build --preset release --target test_fabric >&2
+  : >$log
+  ranges_of "$programs" "$range" \
+    | xargs -P "$(nproc)" -L 1 bash -c 'said=$(env -u TRANSHIP_TEST_SEED TRANSHIP_TEST_FIRST="$2" TRANSHIP_TEST_CASES="$3" \
+        "$0" --gtest_brief=1 --gtest_filter="$1" 2>&1) && echo "explored $3" || { echo "$said"; exit 255; }' \
+      $binary $name 2>>$log \
+    | while read -r line; do
+      count=${line#explored }
+      [[ $count =~ ^[0-9]+$ ]] || { echo "$line" >>$log; continue; }
+      explored=$((explored + count))
+      ((explored * 20 / programs > shown)) || continue
+      shown=$((explored * 20 / programs))
+      say "$explored of $programs programs"
+    done || {
+    seed=$(grep -o -m 1 'TRANSHIP_TEST_SEED=[0-9]*' $log) || { cat $log >&2; fail "exploring failed (all of it in $log)"; }
+    grep -m 1 "$seed:" $log >&2
+    fail "a program failed; again: $seed $binary --gtest_filter=$name"
+  }
+}
+
+# "first count" for each range of so many of 0, 1, ...
+ranges_of() { # TOTAL RANGE
+  local first
+  for ((first = 0; first < $1; first += $2)); do
+    echo "$first $(($1 - first < $2 ? $1 - first : $2))"
+  done
+}
+
 do_tidy() {
   need "${build_packages[@]}" "${test_packages[@]}" "${tidy_packages[@]}"
   configure dev
@@ -176,6 +211,8 @@ do_ci() {
   cmake --build --preset release --target tranship_cli test_kernels test_plan test_memory test_fabric test_run test_array test_bench $(example_targets)
   TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=30000 ctest --preset release --parallel "$(nproc)" \
     --label-regex '^(house|example|kernels|plan|memory|fabric|run|array|bench)$'
+  step "random programs in the simulator"
+  do_explore 100000
   # These are the tests of ./do test, all of them, and every assertion is on here as well as there.
   step "all tests, with the sanitizers of addresses and undefined behaviour"
   do_build asan
@@ -222,6 +259,7 @@ usage: ./do COMMAND [argument...]
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
   fuzz [SECONDS]      fuzz each parser in turn, 60 s by default
+  explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default
   tidy [FILE...]      clang-tidy over the sources
   ci                  all that CI runs
   help                this list
@@ -232,7 +270,7 @@ HELP
 
 command=${1:-help}
 case $command in
-  setup | build | demo | test | bench | fuzz | tidy | ci | help)
+  setup | build | demo | test | bench | fuzz | explore | tidy | ci | help)
     shift || true
     "do_$command" "$@"
     ;;

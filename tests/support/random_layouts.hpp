@@ -47,12 +47,13 @@ inline bool long_tests() {
 }
 
 /// Runs `fault_of(seed)` for many seeds, or for TRANSHIP_TEST_SEED alone. Returns the first fault with its seed.
-/// `share` says how much of TRANSHIP_TEST_CASES (default 3000) this test takes.
+/// `share` says how much of TRANSHIP_TEST_CASES (default 3000) this test takes, from TRANSHIP_TEST_FIRST (default 0) on.
 template <class F>
 std::string first_fault(double share, F&& fault_of) {
   const Index only = environment_number("TRANSHIP_TEST_SEED", -1);
   const Index cases = std::max<Index>(1, Index(double(environment_number("TRANSHIP_TEST_CASES", 3000)) * share));
-  const Index first = only >= 0 ? only : 0, last = only >= 0 ? only + 1 : cases;
+  const Index first = only >= 0 ? only : environment_number("TRANSHIP_TEST_FIRST", 0);
+  const Index last = only >= 0 ? only + 1 : first + cases;
   for (Index seed = first; seed < last; ++seed) {
     std::string fault;
     try {
