@@ -26,25 +26,27 @@ inline void PrintTo(On on, std::ostream* out) {
 /// Of a test that runs simulated, each with its own order of everything.
 constexpr std::uint64_t seeds_per_test = 20;
 
-/// Runs `f(World&)` as ranks; throws what launch throws. In a rank of its own process what f changes is its own.
+inline bool is_simulated(On on) {
+  return on == On::sim || on == On::messaged;
+}
+
+/// Runs `f(World&)` as ranks; throws what launch throws. In a rank of its own process what f changes is its own. The
+/// seed is for those that are simulated.
 template <class F>
-void run_on(On on, LaunchOptions options, F&& f) {
+void run_once(On on, LaunchOptions options, std::uint64_t seed, F&& f) {
   if (!options.heap_bytes) options.heap_bytes = std::size_t(64) << 20;
-  switch (on) {
-    case On::threads:
-      return launch(options, f);
-    case On::processes:
-      return launch_processes(options, f);
-    case On::sim:
-    case On::messaged:
-      break;
-  }
-  for (std::uint64_t seed = 1; seed <= seeds_per_test; ++seed)
-    simulate({.ranks = options.ranks,
-              .seed = seed,
-              .peers = on == On::sim ? PeerKind::reachable : PeerKind::messaged,
-              .heap_bytes = *options.heap_bytes},
-             f);
+  if (on == On::threads) return launch(options, f);
+  if (on == On::processes) return launch_processes(options, f);
+  simulate({.ranks = options.ranks,
+            .seed = seed,
+            .peers = on == On::sim ? PeerKind::reachable : PeerKind::messaged,
+            .heap_bytes = *options.heap_bytes},
+           f);
+}
+/// The same under every seed that a test is run with.
+template <class F>
+void run_on(On on, const LaunchOptions& options, F&& f) {
+  for (std::uint64_t seed = 1; seed <= (is_simulated(on) ? seeds_per_test : 1); ++seed) run_once(on, options, seed, f);
 }
 template <class F>
 void run_on(On on, int ranks, F&& f) {

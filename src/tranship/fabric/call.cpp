@@ -42,7 +42,9 @@ std::string to_string(const Call& call) {
     case CallKind::release:
       return text + fmt::format(" of block {}", call.detail);
     case CallKind::split:
-      return text + fmt::format(" {} ({:x})", call.size_bytes, call.detail);
+      if (call.detail >> 60 != 0) return text + fmt::format(" in rows of {}", call.size_bytes);
+      return text + fmt::format(" of {} members from {}, {} apart", call.size_bytes, call.detail >> 32,
+                                static_cast<std::int32_t>(call.detail));
     case CallKind::all_gather:
     case CallKind::registration:
       return text + fmt::format(" of {} bytes", call.size_bytes);

@@ -76,6 +76,7 @@ class Context {
   World& world() const noexcept { return *world_; }
   /// Whether all transfers of this context are complete when their calls return.
   bool completes_at_once() const noexcept { return !transport_; }
+  HeapChecks checks() const noexcept { return checks_; }
 
   // One element.
 
@@ -201,11 +202,7 @@ class Context {
   template <Waitable T>
   Index wait_until_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                        std::span<const int> skip = {}, CallSite where = CallSite::here()) {
-    if (!any_left(variables.size(), skip)) return -1;
-    Index place = -1;
-    WaitNote note = note_of(variables.local(), comparison, value, "wait_until_any", WaitNote::anyone, where);
-    world_->wait_until([&] { return (place = find_any<T>(variables, comparison, value, skip)) >= 0; }, note);
-    return place;
+    return wait_any<T>(variables, comparison, value, skip, "wait_until_any", where);
   }
   /// Waits for at least one and puts the places of all that have come into `places`, which has room for all. Returns
   /// how many; 0 only of none.
@@ -213,7 +210,7 @@ class Context {
   Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
                         CallSite where = CallSite::here()) {
-    if (wait_until_any(variables, comparison, value, skip, where) < 0) return 0;
+    if (wait_any<T>(variables, comparison, value, skip, "wait_until_some", where) < 0) return 0;
     return test_some(variables, places, comparison, value, skip, where);
   }
   template <Waitable T>
@@ -539,10 +536,22 @@ class Context {
   static bool skipped(std::span<const int> skip, Index i) noexcept {
     return std::size_t(i) < skip.size() && skip[std::size_t(i)] != 0;
   }
-  static bool any_left(Index count, std::span<const int> skip) noexcept {
-    for (Index i = 0; i < count; ++i)
-      if (!skipped(skip, i)) return true;
-    return false;
+  template <class T>
+  Index wait_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip, const char* label,
+                 CallSite where) {
+    Index first = 0;
+    while (first < variables.size() && skipped(skip, first)) ++first;
+    if (first == variables.size()) return -1;
+    const T* shown = variables.local() + first;  // in the note it stands for all of them
+    WaitNote note = note_of(shown, comparison, value, label, WaitNote::anyone, where);
+    Index place = -1;
+    world_->wait_until(
+        [&] {
+          note.sees(detail::load_word(shown));
+          return (place = find_any<T>(variables, comparison, value, skip)) >= 0;
+        },
+        note);
+    return place;
   }
 
   void put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion, Rank peer,
