@@ -37,8 +37,8 @@ class Board {
   /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
   void post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept;
   void post_return(Rank rank) noexcept;
-  /// The rank's function has returned: it will raise nothing more. Release: what it raised before is seen by whoever
-  /// sees that it has finished.
+  /// The rank's function has returned, or its process has ended well without ever joining (whoever started it says so):
+  /// it will raise nothing more. Release: what it raised before is seen by whoever sees that it has finished.
   void post_finished(Rank rank) noexcept;
 
   /// The rank has failed: it has thrown (the rank itself says so), or has died (whoever started it does). Keeps the

@@ -98,7 +98,8 @@ void ProcessGroup::end(Rank rank) {
   Board& board = shared_->board();
   const bool killed = WIFSIGNALED(status);
   process.exit_code = killed ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  if (board.ended(rank) || (process.exit_code == 0 && !board.joined(rank))) return;
+  if (board.ended(rank)) return;
+  if (process.exit_code == 0 && !board.joined(rank)) return board.post_finished(rank);
   const std::string how =
       killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
              : fmt::format("ended with exit code {} and without a word", WEXITSTATUS(status));
