@@ -21,9 +21,6 @@ void check_ranks(const LaunchOptions& options) {
 std::int64_t timeout_of(const LaunchOptions& options) {
   return options.timeout_ns ? *options.timeout_ns : default_timeout_ns();
 }
-std::size_t heap_of(const LaunchOptions& options) {
-  return options.heap_bytes ? *options.heap_bytes : default_heap_bytes(options.ranks);
-}
 
 }  // namespace
 
@@ -31,8 +28,7 @@ void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) 
   check_ranks(options);
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
-  const auto shared = std::make_shared<SharedWorld>(
-      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = heap_of(options)}, SharedWorld::Kind::threads);
+  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::threads);
   Board& board = shared->board();
 
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(options.ranks));
@@ -70,10 +66,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
   check_ranks(options);
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
-  const std::size_t heap_bytes = heap_of(options);
-  const auto shared = std::make_shared<SharedWorld>(
-      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = heap_bytes, .local_bytes = heap_bytes},
-      SharedWorld::Kind::processes);
+  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::processes);
   {
     ProcessGroup group(shared);
     for (Rank r = 0; r < options.ranks; ++r)

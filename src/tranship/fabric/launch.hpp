@@ -16,7 +16,9 @@ struct LaunchOptions {
   /// The ranks' timeout at the start; default_timeout_ns() where there is none.
   std::optional<std::int64_t> timeout_ns = std::nullopt;
   Pinning pinning = Pinning::automatic;
-  /// What each rank's symmetric heap may grow to; default_heap_bytes() where there is none.
+  /// What each rank's symmetric heap may grow to. Where there is none, what TRANSHIP_HEAP gives (bytes, or with K, M, G
+  /// or T), else the memory of this machine, or less where the system does not grant so many addresses. Addresses only:
+  /// memory is obtained when it is allocated.
   std::optional<std::size_t> heap_bytes = std::nullopt;
 };
 

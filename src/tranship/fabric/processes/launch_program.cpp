@@ -16,10 +16,7 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<st
   if (options.ranks < 1 || program.empty())
     throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {} ranks",
                 program.size(), options.ranks);
-  const std::size_t heap_bytes = options.heap_bytes ? *options.heap_bytes : default_heap_bytes(options.ranks);
-  const auto shared = std::make_shared<SharedWorld>(
-      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = heap_bytes, .local_bytes = heap_bytes},
-      SharedWorld::Kind::processes);
+  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::processes);
   std::vector<char*> words;
   for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);

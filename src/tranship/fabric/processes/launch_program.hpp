@@ -12,7 +12,7 @@ namespace tranship {
 
 struct ProgramOptions {
   int ranks = 1;
-  /// What each rank's symmetric heap may grow to; default_heap_bytes() where there is none.
+  /// What each rank's symmetric heap may grow to; as LaunchOptions say.
   std::optional<std::size_t> heap_bytes = std::nullopt;
 };
 

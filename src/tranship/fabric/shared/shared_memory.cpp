@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -38,6 +39,10 @@ SharedMemory SharedMemory::within_process(std::size_t size_bytes) {
 }
 
 SharedMemory SharedMemory::for_processes(std::size_t size_bytes) {
+  rlimit files{};  // above it the system would answer with a signal
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && size_bytes > files.rlim_cur)
+    throw_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: files are limited to {}", size_bytes,
+                files.rlim_cur);
   const int descriptor = memfd_create("tranship", MFD_CLOEXEC);
   if (descriptor < 0) throw_error(ErrorCode::no_memory, "cannot make shared memory: {}", std::strerror(errno));
   try {

@@ -72,7 +72,43 @@ SharedWorld::Shape completed(SharedWorld::Shape shape) {
   return shape;
 }
 
+std::optional<std::size_t> heap_bytes_of_environment() {
+  const char* text = std::getenv("TRANSHIP_HEAP");
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  char* end = nullptr;
+  const double number = std::strtod(text, &end);
+  const std::string_view unit = end;
+  const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : 0;
+  const double bytes = number * static_cast<double>(std::size_t(1) << shift);
+  if ((shift == 0 && !unit.empty()) || !(bytes >= 1) || bytes > 9e18)
+    throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP is '{}': needs bytes, at least 1, perhaps with K, M, G or T", text);
+  return static_cast<std::size_t>(bytes);
+}
+
 }  // namespace
+
+std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind) {
+  const auto with = [&](std::size_t bytes) {
+    const Shape shape{.ranks = ranks, .heap_bytes = bytes, .local_bytes = kind == Kind::processes ? bytes : 0};
+    return attempt([&] { return std::make_shared<SharedWorld>(shape, kind); });
+  };
+  if (!heap_bytes) heap_bytes = heap_bytes_of_environment();
+  const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  constexpr std::size_t all_max = std::size_t(1) << 40;
+  const std::size_t wanted = heap_bytes.value_or(std::min(memory, all_max / static_cast<std::size_t>(ranks)));
+  Result<std::shared_ptr<SharedWorld>> made = with(wanted);
+  if (made.ok() || made.error().code() != ErrorCode::no_memory) return std::move(made).value();
+
+  // Addresses are limited, or the system never grants more of them than it has memory.
+  std::size_t granted = wanted / 2;
+  while (granted > 0 && !with(granted).ok()) granted /= 2;
+  constexpr std::size_t enough = std::size_t(16) << 20;
+  if (heap_bytes || granted < enough)
+    throw_error(ErrorCode::no_memory, "symmetric heaps of {} bytes for each of {} ranks; the system grants {} each: {}",
+                wanted, ranks, granted, made.error().message());
+  // What the heaps take the program has not: half of it is left.
+  return with(granted / 2).value();
+}
 
 SharedWorld::SharedWorld(const Shape& shape, Kind kind)
     : memory_(made(completed(shape), kind)), shape_(completed(shape)) {
@@ -161,24 +197,6 @@ void* SharedWorld::translate(Rank rank, const void* address) const noexcept {
   const std::uintptr_t base = reinterpret_cast<const Base*>(bases_)[rank].load(std::memory_order_acquire);
   const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(address) - base;
   return base != 0 && offset < memory_.size_bytes() ? memory_.data() + offset : nullptr;
-}
-
-std::size_t default_heap_bytes(int ranks) {
-  const char* text = std::getenv("TRANSHIP_HEAP");
-  if (text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const double number = std::strtod(text, &end);
-    const std::string_view unit = end;
-    const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : 0;
-    const double bytes = number * static_cast<double>(std::size_t(1) << shift);
-    if ((shift == 0 && !unit.empty()) || !(bytes >= 1) || bytes > 9e18)
-      throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP is '{}': needs bytes, at least 1, perhaps with K, M, G or T",
-                  text);
-    return static_cast<std::size_t>(bytes);
-  }
-  const auto memory = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
-  constexpr std::size_t all_max = std::size_t(1) << 40;
-  return std::min(memory, all_max / static_cast<std::size_t>(ranks));
 }
 
 }  // namespace tranship

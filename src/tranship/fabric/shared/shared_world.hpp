@@ -52,6 +52,10 @@ class SharedWorld {
   enum class Kind { threads, processes };
 
   SharedWorld(const Shape& shape, Kind kind);
+  /// With heaps of `heap_bytes` for each rank, and for processes as much local memory. Where nothing is said: what
+  /// TRANSHIP_HEAP gives (bytes, or with K, M, G, T), else the memory of this machine, or less where the system does
+  /// not grant so many addresses. Throws `no_memory` when it grants less than was said.
+  static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
 
@@ -88,9 +92,5 @@ class SharedWorld {
   MeetingPlace* places_ = nullptr;
   std::byte* segments_ = nullptr;
 };
-
-/// What each rank's heap may grow to where nothing else is said: what TRANSHIP_HEAP gives (bytes, or with K, M, G, T),
-/// else the memory of this machine. Addresses only: memory is obtained when it is allocated.
-std::size_t default_heap_bytes(int ranks);
 
 }  // namespace tranship
