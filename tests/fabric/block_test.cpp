@@ -82,12 +82,15 @@ class BlockOnRanks : public ::testing::TestWithParam<std::tuple<On, int, Route>>
   /// Runs `f(world, heap)` as ranks.
   template <class F>
   void run(F&& f) const {
-    const Route route = std::get<2>(GetParam());
-    test::run_on(std::get<0>(GetParam()), std::get<1>(GetParam()), [&](World& world) {
+    const auto [on, ranks, route] = GetParam();
+    const auto body = [&, route = route](World& world) {
       HeapView heap = heap_view(world);
       if (route == Route::context) heap.direct = false;
       f(world, heap);
-    });
+    };
+    // Every lane is a fiber of a fiber there, so a few seeds have to do.
+    for (std::uint64_t seed = 1; seed <= (test::is_simulated(on) ? 3 : 1); ++seed)
+      test::run_once(on, {.ranks = ranks}, seed, body);
   }
   static std::string name(const ::testing::TestParamInfo<ParamType>& info) {
     return fmt::format("{}_{}_{}", test::name_of(std::get<0>(info.param)), std::get<1>(info.param),
@@ -97,6 +100,10 @@ class BlockOnRanks : public ::testing::TestWithParam<std::tuple<On, int, Route>>
 INSTANTIATE_TEST_SUITE_P(All, BlockOnRanks,
                          ::testing::Combine(::testing::Values(On::threads, On::processes), ::testing::Values(1, 2, 4),
                                             ::testing::Values(Route::memory, Route::context)),
+                         BlockOnRanks::name);
+INSTANTIATE_TEST_SUITE_P(Simulated, BlockOnRanks,
+                         ::testing::Combine(::testing::Values(On::sim, On::messaged), ::testing::Values(1, 3),
+                                            ::testing::Values(Route::context)),
                          BlockOnRanks::name);
 
 int next(const World& world) {
@@ -325,6 +332,7 @@ TEST_P(BlockOnRanks, atomics) {
       const auto block = lane.block();
       std::vector<std::int64_t> seen;
       heap.set(block, own.local(), 12, next(world));
+      heap.fence(block);
       seen.push_back(heap.swap(block, own.local(), 10, next(world)));
       seen.push_back(heap.compare_swap(block, own.local(), 11, 99, next(world)));
       seen.push_back(heap.compare_swap(block, own.local(), 10, 6, next(world)));
@@ -332,10 +340,12 @@ TEST_P(BlockOnRanks, atomics) {
       seen.push_back(heap.fetch_bit_or(block, own.local(), 4, next(world)));
       seen.push_back(heap.fetch_bit_xor(block, own.local(), 5, next(world)));
       heap.bit_and(block, own.local(), 1, next(world));
+      heap.fence(block);
       seen.push_back(heap.fetch(block, own.local(), next(world)));
       if (seen != std::vector<std::int64_t>{12, 10, 10, 6, 2, 6, 1})
         throw make_error(ErrorCode::internal, "{}", fmt::join(seen, " "));
       heap.set(block, real.local(), 1.5f, next(world));
+      heap.fence(block);
       if (heap.swap(block, real.local(), 2.5f, next(world)) != 1.5f) throw Error(ErrorCode::internal, "a float");
     });
     world.barrier();
@@ -624,6 +634,37 @@ TEST(BlockFailure, of_another_rank_ends_a_wait) {
     });
     EXPECT_EQ(error.message(), "rank 1 has gone");
   }
+}
+
+// What a rank checks, its kernels check.
+
+TEST(BlockChecks, find_what_was_freed_and_what_runs_over) {
+  setenv("TRANSHIP_HEAP_CHECKS", "blocks", 1);
+  for (const On on : {On::threads, On::processes, On::sim, On::messaged})
+    test::run_on(on, 3, [](World& world) {
+      const HeapView heap = heap_view(world);
+      auto gone = world.allocate<int>(16);
+      const auto data = world.allocate<int>(16);
+      const Span<int> freed = span_of(gone), over(data.local() + 8, 16);
+      world.free(std::move(gone));
+      const std::vector<int> many(16, 1);
+      const Span<const int> source(many.data(), 16);
+      const auto refused = [&](auto&& operation, const char* bytes) {
+        const Error error = error_of_rank(
+            [&] { run_block(world, {.lanes = 4}, [&](const CpuLane& lane) { operation(lane.warp()); }); });
+        require_says(error, ErrorCode::invalid_use,
+                     {bytes, "of the symmetric heap do not lie in one block that is allocated", "block_test.cpp:"});
+      };
+      refused([&](const auto& warp) { heap.put(warp, over, source, next(world)); }, "bytes [96, 160)");
+      refused([&](const auto& warp) { heap.put(warp, freed, source, next(world)); }, "bytes [0, 64)");
+      refused([&](const auto& warp) { heap.inc(warp, freed.data + 3, next(world)); }, "bytes [12, 16)");
+      refused([&](const auto& warp) { heap.wait_until(warp, freed.data, Comparison::equal, 0); }, "bytes [0, 4)");
+      run_block(world, {.lanes = 4},
+                [&](const CpuLane& lane) { heap.put(lane.block(), span_of(data), source, next(world)); });
+      world.barrier();
+      require(data[15] == 1, "checked puts work");
+    });
+  unsetenv("TRANSHIP_HEAP_CHECKS");
 }
 
 }  // namespace

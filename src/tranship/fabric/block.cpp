@@ -106,6 +106,7 @@ class Lane final : public LaneExecutor {
   }
   WaitNote note(const GroupCall& call, const void* word) const override;
   Error refusal(const GroupCall& call, const char* problem) const override;
+  void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
 
   Worker* worker = nullptr;  ///< while it has begun and not ended
 
@@ -189,9 +190,10 @@ struct Worker {
 class Grid {
  public:
   Grid(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel)
-      : world_(world), shape_(shape), kernel_(kernel) {}
+      : world_(world), shape_(shape), kernel_(kernel), checks_blocks_(world.context().checks() == HeapChecks::blocks) {}
 
   World& world() const noexcept { return world_; }
+  bool checks_blocks() const noexcept { return checks_blocks_; }
   const LaneGrid& shape() const noexcept { return shape_; }
   void call_kernel(const CpuLane& lane) const { kernel_(lane); }
 
@@ -218,6 +220,7 @@ class Grid {
   World& world_;
   const LaneGrid& shape_;
   FunctionRef<void(const CpuLane&)> kernel_;
+  bool checks_blocks_;
   int begun_ = 0;
   std::list<Block> blocks_;  // that have begun and not ended
   std::deque<Worker> workers_;
@@ -274,6 +277,15 @@ WaitNote Lane::note(const GroupCall& call, const void* word) const {
 Error Lane::refusal(const GroupCall& call, const char* problem) const {
   return block_.grid().error("{}: {} ({}, {})", to_string(call), problem,
                              short_name({call.where.file, call.where.line}), name());
+}
+
+void Lane::check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const {
+  const Grid& grid = block_.grid();
+  if (!grid.checks_blocks() || size_bytes == 0 || grid.world().heap().is_allocated(offset_bytes, size_bytes)) return;
+  const std::string problem =
+      fmt::format("bytes [{}, {}) of the symmetric heap do not lie in one block that is allocated", offset_bytes,
+                  offset_bytes + size_bytes);
+  throw refusal(call(), problem.c_str());
 }
 
 // Blocks.

@@ -61,6 +61,8 @@ class LaneExecutor {
   virtual WaitNote note(const GroupCall& call, const void* word) const = 0;
   /// What misuse throws.
   virtual Error refusal(const GroupCall& call, const char* problem) const = 0;
+  /// Throws that where the rank checks blocks and these bytes of its heap do not lie in one.
+  virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
 };
 
 /// Carries operations to peers whose memory is not reachable.
@@ -208,6 +210,10 @@ class CpuGroup {
   template <class Call>
   [[noreturn]] void refuse(const Call& call, const char* problem) const {
     throw executor_->refusal(call(), problem);
+  }
+  template <class Call>
+  void check_block(const Call& call, std::size_t offset_bytes, std::size_t size_bytes) const {
+    executor_->check_block(call, offset_bytes, size_bytes);
   }
   detail::LaneMessenger messenger() const noexcept { return detail::LaneMessenger(*executor_); }
 

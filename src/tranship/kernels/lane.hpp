@@ -21,6 +21,8 @@
 //   share(call, value)          leave(), and lane 0's value on all lanes; 8 bytes at most
 //   wait(call, word, comparison, value)   waits for a word of this rank; what it saw last. For one lane
 //   refuse(call, problem)       misuse: throws on the CPU, stops a GPU
+//   check_block(call, offset, bytes)      refuses what does not lie in one block of the symmetric heap, where the rank
+//                               checks blocks (fabric/context.hpp); a GPU has none
 //   messenger()                 carries operations that loads and stores cannot; a GPU has none
 //   runs_side_by_side           whether lanes run at the same time, or one after the other
 #pragma once

@@ -368,6 +368,7 @@ struct HeapView {
     const auto own = reinterpret_cast<unsigned long long>(first) + rank * stride_bytes;
     const auto offset = bytes == 0 ? 0 : reinterpret_cast<unsigned long long>(local) - own;
     if (bytes > size_bytes || offset > size_bytes - bytes) group.refuse(call, problem);
+    if constexpr (requires { group.check_block(call, offset, bytes); }) group.check_block(call, offset, bytes);
     return first + peer * stride_bytes + offset;
   }
 
