@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
