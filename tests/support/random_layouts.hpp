@@ -47,7 +47,8 @@ inline bool long_tests() {
 }
 
 /// Runs `fault_of(seed)` for many seeds, or for TRANSHIP_TEST_SEED alone. Returns the first fault with its seed.
-/// `share` says how much of TRANSHIP_TEST_CASES (default 3000) this test takes, from TRANSHIP_TEST_FIRST (default 0) on.
+/// `share` says how much of TRANSHIP_TEST_CASES (default 3000) this test takes, from TRANSHIP_TEST_FIRST (default 0)
+/// on.
 template <class F>
 std::string first_fault(double share, F&& fault_of) {
   const Index only = environment_number("TRANSHIP_TEST_SEED", -1);
