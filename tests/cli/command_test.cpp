@@ -2,10 +2,16 @@
 #include "cli/command.hpp"
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 
 #include <gtest/gtest.h>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/launch.hpp>
 
 #include "support/golden.hpp"
 
@@ -15,7 +21,7 @@ namespace {
 using testing::Outcome;
 using testing::Workplace;
 
-const std::vector<std::string> commands = {"reshard", "layout", "plan", "halo", "launch", "info", "demo"};
+const std::vector<std::string> commands = {"reshard", "layout", "plan", "halo", "launch", "simulate", "info", "demo"};
 
 // One line that begins as all errors do; `lines` more when there is a picture.
 void expect_error(const Outcome& outcome, int code, int lines = 1) {
@@ -156,6 +162,105 @@ TEST(Launch, EndsWithTheCodeOfTheRankThatFailed) {
   EXPECT_EQ(Workplace().run({"launch", "-n", "2"}).code, 2);
   EXPECT_EQ(Workplace().run({"launch", "-n", "0", "true"}).code, 2);
   EXPECT_EQ(Workplace().run({"launch", "true"}).code, 2);
+}
+
+// Programs to simulate. This one, with a filter that names one of these tests, is the program.
+
+std::vector<std::string> simulating(std::vector<std::string> options, const std::string& test) {
+  options.insert(options.begin(), {"simulate", "-n", "3"});
+  for (const std::string& word :
+       {std::filesystem::read_symlink("/proc/self/exe").string(), std::string("--gtest_also_run_disabled_tests"),
+        std::string("--gtest_brief=1"), "--gtest_filter=Simulated.DISABLED_" + test})
+    options.push_back(word);
+  return options;
+}
+void ring(World& world, bool completes) {
+  const auto data = world.allocate<int>(4);
+  const auto there = world.allocate<std::uint64_t>(1);
+  Context& rma = world.context();
+  rma.put(data, std::vector<int>(4, world.rank()), (world.rank() + 1) % world.size());
+  if (completes) rma.quiet();
+  rma.set(there, 1, (world.rank() + 1) % world.size());
+  rma.signal_wait(there, Comparison::equal, 1);
+  rma.reads(data);
+  world.barrier();
+}
+TEST(Simulated, DISABLED_ring) {
+  launch([](World& world) { ring(world, true); });
+}
+TEST(Simulated, DISABLED_ring_without_quiet) {
+  launch([](World& world) { ring(world, false); });
+}
+TEST(Simulated, DISABLED_ends_in_its_third_seed) {
+  static int begun = 0;
+  launch([](World& world) {
+    world.barrier();
+    if (++begun > 2 * world.size()) std::_Exit(0);
+  });
+}
+TEST(Simulated, DISABLED_fails_where_peers_are_messaged) {
+  launch([](World& world) {
+    if (world.peer_kind((world.rank() + 1) % world.size()) == PeerKind::messaged) throw std::runtime_error("far away");
+  });
+}
+TEST(Simulated, DISABLED_fails_after_its_ranks) {
+  launch([](World&) {});
+  std::_Exit(9);
+}
+
+TEST(Simulate, SaysHowManySeedsItHasSeen) {
+  const Outcome seen = Workplace().run(simulating({"--seeds", "40"}, "ring"));
+  EXPECT_EQ(seen.code, 0) << seen.errors;
+  EXPECT_NE(seen.output.find("40 seeds of 3 ranks: none failed\n"), std::string::npos) << seen.output;
+  EXPECT_EQ(Workplace().run(simulating({"--seeds", "40", "--messaged"}, "ring")).code, 0);
+}
+
+TEST(Simulate, NamesTheSeedTheErrorAndTheCommandThatReplaysIt) {
+  const Outcome failed = Workplace().run(simulating({"--seed", "5"}, "ring_without_quiet"));
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.errors.find("tranship: error: seed 5: "), std::string::npos) << failed.errors;
+  EXPECT_NE(failed.errors.find("a quiet, a fence or a signal that is put with it is missing"), std::string::npos);
+  EXPECT_NE(failed.errors.find("\nagain: tranship simulate -n 3 --seed 5 --seeds 1 /"), std::string::npos);
+  EXPECT_EQ(failed.errors.find(" --messaged"), std::string::npos);
+  // Again with that seed alone.
+  const Outcome again = Workplace().run(simulating({"--seed", "5", "--seeds", "1"}, "ring_without_quiet"));
+  const auto error_of = [](const Outcome& outcome) {
+    const std::size_t from = outcome.errors.find("tranship: error: ");
+    return outcome.errors.substr(from, outcome.errors.find('\n', from) - from);
+  };
+  EXPECT_EQ(error_of(again), error_of(failed));
+}
+
+TEST(Simulate, NamesTheSeedUnderWhichTheProgramEnded) {
+  const Outcome ended = Workplace().run(simulating({"--seed", "11"}, "ends_in_its_third_seed"));
+  EXPECT_EQ(ended.code, 1);
+  EXPECT_NE(ended.errors.find("seed 13: process "), std::string::npos) << ended.errors;
+}
+
+TEST(Simulate, PeersAreMessagedOnRequest) {
+  EXPECT_EQ(Workplace().run(simulating({"--seeds", "3"}, "fails_where_peers_are_messaged")).code, 0);
+  const Outcome failed = Workplace().run(simulating({"--messaged"}, "fails_where_peers_are_messaged"));
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.errors.find("seed 1: far away"), std::string::npos) << failed.errors;
+  EXPECT_NE(failed.errors.find("--seeds 1 --messaged /"), std::string::npos) << failed.errors;
+}
+
+TEST(Simulate, EndsAsTheProgramDoes) {
+  EXPECT_EQ(Workplace().run(simulating({"--seeds", "3"}, "fails_after_its_ranks")).code, 9);
+  const Outcome missing = Workplace().run({"simulate", "-n", "2", "/no/such/program"});
+  EXPECT_EQ(missing.code, 127);
+  EXPECT_NE(missing.errors.find("cannot run '/no/such/program'"), std::string::npos) << missing.errors;
+  const Outcome other = Workplace().run({"simulate", "-n", "2", "true"});
+  expect_error(other, 1);
+  EXPECT_NE(other.errors.find("'true' has not called tranship::launch(f)"), std::string::npos) << other.errors;
+  EXPECT_EQ(Workplace().run({"simulate", "-n", "2", "sh", "-c", "exit 5"}).code, 5);
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"simulate", "-n", "2"},
+                                             {"simulate", "true"},
+                                             {"simulate", "-n", "0", "true"},
+                                             {"simulate", "-n", "2", "--seeds", "0", "true"},
+                                             {"simulate", "-n", "2", "--seed", "-1", "true"}})
+    expect_error(Workplace().run(wrong), 2);
 }
 
 TEST(Info, ListsBackends) {

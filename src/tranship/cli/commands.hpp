@@ -13,8 +13,9 @@ void add_halo(CLI::App& app);
 void add_reshard(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_launch(CLI::App& app);
+void add_simulate(CLI::App& app);
 
-/// Thrown when a program that was launched has ended so: the command ends with its exit code.
+/// Thrown when a program that was launched or simulated has ended so: the command ends with its exit code.
 struct ProgramFailed {
   int exit_code = 1;
 };

@@ -69,6 +69,7 @@ int run(int argc, char** argv) {
   add_plan(app);
   add_halo(app);
   add_launch(app);
+  add_simulate(app);
   add_info(app);
   add_demo(app);
   return parse_and_run(app, argc, argv);

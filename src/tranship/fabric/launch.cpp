@@ -10,6 +10,7 @@
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 
 namespace tranship::detail {
@@ -85,6 +86,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
 }
 
 void launch_this(FunctionRef<void(World&)> body) {
+  if (std::getenv(simulation_variable) != nullptr) return simulate_seeds(body);
   const char* text = std::getenv(launch_variable);
   if (text == nullptr) return launch_ranks({.ranks = 1, .pinning = Pinning::none}, body);
   int descriptor = -1;

@@ -40,8 +40,10 @@ void launch(int ranks, F&& f) {
   launch(LaunchOptions{.ranks = ranks}, f);
 }
 
-/// Runs `f(World&)` as the rank that `tranship launch` has started this process as; in a process that was started in
-/// another way, as the one rank of a world. What it throws passes through, and has told the other ranks.
+/// Runs `f(World&)` as the rank that `tranship launch` has started this process as; where `tranship simulate` has
+/// started it, as all ranks of one simulated world after the other, which share what is static in this program; in a
+/// process that was started in another way, as the one rank of a world. What it throws passes through, and has told the
+/// others.
 template <class F>
 void launch(F&& f) {
   detail::launch_this([&f](World& world) { f(world); });

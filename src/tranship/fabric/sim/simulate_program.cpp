@@ -1,0 +1,87 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/processes/process_group.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sim/simulate_program.hpp>
+
+namespace tranship {
+namespace {
+
+/// In the heap of a shared world of one rank, the program, whose board says how it fails.
+struct Seeds {
+  SimulatedProgramOptions options;
+  std::int64_t seen;
+  std::int64_t begun;
+};
+
+Seeds& seeds_of(const SharedWorld& shared) {
+  return *reinterpret_cast<Seeds*>(shared.heap().first);
+}
+
+}  // namespace
+
+SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
+                                        const std::vector<std::string>& program) {
+  if (options.ranks < 1 || options.seeds < 1 || program.empty())
+    throw_error(ErrorCode::invalid_use,
+                "simulate needs a program, at least 1 rank and at least 1 seed, got {} words, {} ranks and {} seeds",
+                program.size(), options.ranks, options.seeds);
+  const auto shared = std::make_shared<SharedWorld>(SharedWorld::Shape{.ranks = 1, .heap_bytes = sizeof(Seeds)},
+                                                    SharedWorld::Kind::processes);
+  shared->obtain(0, 0, sizeof(Seeds)).value();
+  Seeds& seeds = seeds_of(*shared);
+  seeds.options = options;
+  std::vector<char*> words;
+  for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+
+  ProcessGroup group(shared);
+  group.start([&](Rank) {
+    fcntl(shared->descriptor(), F_SETFD, 0);
+    setenv(simulation_variable, std::to_string(shared->descriptor()).c_str(), 1);
+    execvp(words[0], words.data());
+    shared->board().post_failed(0, ErrorCode::io, fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
+    return 127;
+  });
+  SimulatedProgramResult result{.exit_code = group.wait()[0], .seen = seeds.seen};
+  if (shared->board().first_failed() < 0) return result;
+  result.reason = shared->board().failure_of(0);
+  if (seeds.begun > seeds.seen) result.failed_seed = options.first_seed + std::uint64_t(seeds.seen);
+  return result;
+}
+
+void detail::simulate_seeds(FunctionRef<void(World&)> body) {
+  const char* text = std::getenv(simulation_variable);
+  int descriptor = -1;
+  if (std::sscanf(text, "%d", &descriptor) != 1)
+    throw_error(ErrorCode::bad_text, "{} is '{}': needs a descriptor", simulation_variable, text);
+  // Programs that this one starts are not simulated, nor is a second world in this process.
+  unsetenv(simulation_variable);
+  SharedWorld shared(descriptor);
+  Seeds& seeds = seeds_of(shared);
+  SimulationOptions options{.ranks = seeds.options.ranks,
+                            .seed = seeds.options.first_seed,
+                            .peers = seeds.options.peers,
+                            .timeout_ns = default_timeout_ns(),
+                            .heap_bytes = default_heap_bytes(seeds.options.ranks)};
+  shared.board().post_running(0);
+  for (; seeds.seen < seeds.options.seeds; ++seeds.seen, ++options.seed) {
+    ++seeds.begun;
+    try {
+      simulate(options, body);
+    } catch (const Error& error) {
+      shared.board().post_failed(0, error.code(), error.what());
+      throw;
+    }
+  }
+  shared.board().post_finished(0);
+}
+
+}  // namespace tranship
