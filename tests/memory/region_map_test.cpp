@@ -18,16 +18,20 @@ class Twin {
 
   /// Writes f(old value), and says what is wrong with the boxes that it was given.
   template <class F>
-  std::string update(const Box& region, F f) {
+  std::string update(const Box& region, F f, bool is_new = false) {
     std::vector<int> visits(cells_.size(), 0);
     std::string fault;
-    map_.update(region, [&](const Box& box, int& value) {
+    const auto written = [&](const Box& box, int& value) {
       each_cell(box, [&](std::size_t at) {
         ++visits[at];
         if (cells_[at] != value) fault = fmt::format("update of {} shows {} for {}", to_string(box), value, cells_[at]);
       });
       value = f(value);
-    });
+    };
+    if (is_new)
+      map_.renew(region, written);
+    else
+      map_.update(region, written);
     each_cell(whole_, [&](std::size_t at) {
       if (visits[at] != int(is_in(at, region))) fault = fmt::format("update visits cell {} {} times", at, visits[at]);
     });
@@ -138,11 +142,15 @@ TEST(RegionMap, random_updates_agree_with_an_array) {
                           for (int d = 0; d < dims; ++d) extents.push_back(random.between(1, dims == 1 ? 40 : 7));
                           Twin twin(extents, 0);
                           for (int turn = 0; turn < 30; ++turn) {
-                            const Box region = random_box(random, twin.whole());
+                            Box region = random_box(random, twin.whole());
                             const int value = int(random.below(3));
                             const bool adds = random.one_in(3);
                             std::string fault =
                                 twin.update(region, [&](int old) { return adds ? (old + value) % 4 : value; });
+                            if (random.one_in(2)) region = random_box(random, twin.whole());
+                            if (fault.empty() && random.one_in(3))
+                              fault = twin.update(
+                                  region, [&](int) { return 100 + turn; }, true);
                             if (fault.empty()) fault = twin.look_at(random_box(random, twin.whole()));
                             if (!fault.empty()) return fmt::format("turn {}: {}", turn, fault);
                           }

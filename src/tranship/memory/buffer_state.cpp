@@ -692,10 +692,14 @@ void BufferState::close(const Lease& lease) noexcept {
     if (!entry.is_void) {  // else nobody has used it
       if (writes(entry.intent)) {
         ++version;
-        cells.update(region, [&](const Box&, CellState& cell) {
+        const auto written = [&](const Box&, CellState& cell) {
           commit(entry.intent, entry.memory, version, entry.where, cell);
           cell.cause = entry.cause;
-        });
+        };
+        if (region.boxes().size() == 1)
+          cells.renew(region.boxes()[0], written);
+        else
+          cells.update(region, written);
       }
       if (entry.storage)
         entry.storage->note(lease.stream_->event());

@@ -101,6 +101,14 @@ class RegionMap {
   void update(const Region& region, F&& f) {
     for (const Box& box : region.boxes()) update(box, f);
   }
+  /// The same where f gives a value that no other cells have: nobody is compared with an entry that is the region.
+  template <class F>
+  void renew(const Box& region, F&& f) {
+    if (const At same = entry_of(region); same != entries_.end())
+      f(region, same->second.value);
+    else
+      update(region, f);
+  }
 
  private:
   struct Entry {
