@@ -87,9 +87,10 @@ std::optional<std::size_t> heap_bytes_of_environment() {
 
 }  // namespace
 
-std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind) {
+std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores) {
   const auto with = [&](std::size_t bytes) {
-    const Shape shape{.ranks = ranks, .heap_bytes = bytes, .local_bytes = kind == Kind::processes ? bytes : 0};
+    const Shape shape{
+        .ranks = ranks, .heap_bytes = bytes, .local_bytes = kind == Kind::processes ? bytes : 0, .cores = cores};
     return attempt([&] { return std::make_shared<SharedWorld>(shape, kind); });
   };
   if (!heap_bytes) heap_bytes = heap_bytes_of_environment();

@@ -55,7 +55,7 @@ class SharedWorld {
   /// With heaps of `heap_bytes` for each rank, and for processes as much local memory. Where nothing is said: what
   /// TRANSHIP_HEAP gives (bytes, or with K, M, G, T), else the memory of this machine, or less where the system does
   /// not grant so many addresses. Throws `no_memory` when it grants less than was said.
-  static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind);
+  static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores = 0);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
 

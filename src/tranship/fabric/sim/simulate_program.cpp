@@ -70,7 +70,7 @@ void detail::simulate_seeds(FunctionRef<void(World&)> body) {
                             .seed = seeds.options.first_seed,
                             .peers = seeds.options.peers,
                             .timeout_ns = default_timeout_ns(),
-                            .heap_bytes = default_heap_bytes(seeds.options.ranks)};
+                            .heap_bytes = std::nullopt};
   shared.board().post_running(0);
   for (; seeds.seen < seeds.options.seeds; ++seeds.seen, ++options.seed) {
     ++seeds.begun;

@@ -245,9 +245,7 @@ void Simulation::deliver(Rank source, std::size_t index) {
 
 SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<void(World&)> body) {
   if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "simulate needs at least 1 rank, got {}", options.ranks);
-  const auto shared = std::make_shared<SharedWorld>(
-      SharedWorld::Shape{.ranks = options.ranks, .heap_bytes = options.heap_bytes, .cores = 1},
-      SharedWorld::Kind::threads);
+  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::threads, 1);
   Simulation simulation(options, shared);
   const SimulationReport report = simulation.run(body);
   const Rank first = shared->board().first_failed();
