@@ -1,6 +1,7 @@
 // Back-ends under test: one body, run as ranks of each.
 #pragma once
 
+#include <cstdlib>
 #include <ostream>
 #include <string>
 #include <tuple>
@@ -24,7 +25,9 @@ inline void PrintTo(On on, std::ostream* out) {
 }
 
 /// Of a test that runs simulated, each with its own order of everything.
-constexpr std::uint64_t seeds_per_test = 20;
+inline std::uint64_t seeds_per_test() {
+  return std::getenv("TRANSHIP_TEST_LONG") ? 20 : 6;
+}
 
 inline bool is_simulated(On on) {
   return on == On::sim || on == On::messaged;
@@ -46,7 +49,8 @@ void run_once(On on, LaunchOptions options, std::uint64_t seed, F&& f) {
 /// The same under every seed that a test is run with.
 template <class F>
 void run_on(On on, const LaunchOptions& options, F&& f) {
-  for (std::uint64_t seed = 1; seed <= (is_simulated(on) ? seeds_per_test : 1); ++seed) run_once(on, options, seed, f);
+  for (std::uint64_t seed = 1; seed <= (is_simulated(on) ? seeds_per_test() : 1); ++seed)
+    run_once(on, options, seed, f);
 }
 template <class F>
 void run_on(On on, int ranks, F&& f) {
