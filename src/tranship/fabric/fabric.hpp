@@ -94,6 +94,8 @@ class Fabric {
   /// pauses before it calls idle().
   virtual int spin_rounds() const noexcept = 0;
   virtual std::int64_t spin_ns() const noexcept = 0;
+  /// How often it calls idle() then before it shows on the board and looks for failures.
+  virtual int unseen_rounds() const noexcept = 0;
   /// Gives the core away; `round` counts from 0 within one wait. Returns within a millisecond or so.
   virtual void idle(int round) = 0;
   /// Whether a wait until then is over, on the clock of this back-end.

@@ -64,7 +64,7 @@ void PairedCopy::share(std::byte* target, const std::byte* source, std::size_t b
                        std::uint64_t epoch, CallSite where) {
   // Each rank begins with a half of its own, whose lines stay with its core, and then helps with the other one. Parts
   // take a thousand times as long as a claim, and let both end at nearly the same time.
-  constexpr std::size_t part_bytes_min = std::size_t(64) << 10;
+  constexpr std::size_t part_bytes_min = std::size_t(128) << 10;
   const std::size_t middle = std::min(bytes, round_up(bytes / 2, page_bytes()));
   const std::size_t part = std::max(part_bytes_min, round_up(bytes / claim_parts_max, page_bytes()));
   const HostWay way = host_way(Index(bytes));

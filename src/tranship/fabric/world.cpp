@@ -139,9 +139,14 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
       }
     } while (!spun.passed());
   }
+  int round = 0;
+  for (; round < fabric_->unseen_rounds(); ++round) {
+    if (ready()) return;
+    fabric_->idle(round);
+  }
   Board& board = fabric_->board();
   Posted posted(board, rank(), note);
-  for (int round = 0;; ++round) {
+  for (;; ++round) {
     // The reasons to give up are read first and `ready` after them. A rank that has failed or finished published
     // before that all it ever will (acquire), so if `ready` is still false then, it stays false.
     const Rank failed = board.first_failed();

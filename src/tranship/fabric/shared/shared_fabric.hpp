@@ -30,6 +30,7 @@ class SharedFabric : public Fabric {
   std::unique_ptr<Transport> transport() override { return nullptr; }
   int spin_rounds() const noexcept override { return has_cores_ ? 1000 : 10; }
   std::int64_t spin_ns() const noexcept override { return has_cores_ ? 200'000 : 0; }
+  int unseen_rounds() const noexcept override { return has_cores_ ? 0 : 20; }
   void idle(int round) override;
 
  protected:

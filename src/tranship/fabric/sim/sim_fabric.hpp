@@ -32,6 +32,7 @@ class SimFabric final : public SharedFabric {
   std::unique_ptr<Transport> transport() override;
   int spin_rounds() const noexcept override { return 0; }
   std::int64_t spin_ns() const noexcept override { return 0; }
+  int unseen_rounds() const noexcept override { return 0; }
   void idle(int round) override { simulation_.wait(rank(), round); }
   bool passed(Deadline deadline) const override { return simulation_.passed(rank(), deadline); }
 
