@@ -1,5 +1,6 @@
 // Kernels on the CPU: every operation at every scope, by few lanes and many, through memory and through a context.
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <stdexcept>
@@ -116,6 +117,14 @@ int previous(const World& world) {
 TEST_P(BlockOnRanks, a_block_stores_to_all_members_and_combines_them) {
   run([](World& world, const HeapView& heap) {
     const auto array = world.allocate<float>(1000), sums = world.allocate<float>(1000);
+    for (const auto& [first, stride, count] : {std::array{0, 1, 0}, {0, 0, 2}, {0, 65536, 65537}, {-1, 1, 1}}) {
+      const Error error = error_of_rank([&] {
+        run_block(world, {.lanes = 1}, [&](const CpuLane& lane) {
+          heap.multicast_array(lane.block(), Span(array.local(), 1000), first, stride, count);
+        });
+      });
+      require_says(error, ErrorCode::invalid_use, {"multicast_array", "no such"});
+    }
     if (!heap.direct && world.size() > 1) {
       const Error error = error_of_rank([&] {
         run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {

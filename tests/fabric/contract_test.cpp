@@ -178,6 +178,15 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
     const std::span<Index> first_half = odd.first(pages.span().size() / 4);
     const Error error = error_of_rank([&] { world.register_memory(first_half); });
     require_says(error, ErrorCode::invalid_use, {"no whole pages"});
+    require_says(error_of_rank([&] {
+                   const auto block =
+                       world.allocate<Index>(Index(page_bytes() / sizeof(Index)), {.bytes = page_bytes()});
+                   world.register_memory(block.span());
+                 }),
+                 ErrorCode::invalid_use, {"are registered: they lie in the"});
+    const RegisteredMemory registered = world.register_memory(pages.span());
+    require_says(error_of_rank([&] { world.register_memory(pages.span().subspan(page_bytes() / sizeof(Index))); }),
+                 ErrorCode::invalid_use, {"of which some are already"});
     if (world.size() > 1) {
       const auto few = pages.span().first(page_bytes() / sizeof(Index));
       require_says(error_of_rank([&] { world.register_memory(world.rank() == 0 ? few : pages.span()); }),
@@ -701,15 +710,43 @@ TEST_P(Contract, two_ranks_copy_together) {
       std::fill_n(source.local(), count, -2);  // may be written again
       world.barrier();
     }
+    require_says(error_of_rank([&] { pairs.copy(target, source, me, world.size()); }), ErrorCode::invalid_use,
+                 {"to rank"});
     if (world.size() < 2) return;
     if (me < 2) {
+      require_says(error_of_rank([&] { pairs.copy(target.slice(0, 10), source, me, 1 - me); }), ErrorCode::mismatch,
+                   {"from rank 0", "from rank 1"});
       const Error error = error_of_rank([&] { pairs.copy(target.slice(0, 10 + me), source, 0, 1); });
-      require_says(error, ErrorCode::mismatch, {"80", "88", "both must name the same"});
+      require_says(error, ErrorCode::mismatch, {"80", "88", "must name the same"});
       pairs.copy(target.slice(0, 10), source, 0, 1);
     } else {
       require_says(error_of_rank([&] { pairs.copy(target, source, 0, 1); }), ErrorCode::invalid_use,
                    {"from rank 0 to rank 1"});
     }
+    world.barrier();
+  });
+}
+
+TEST_P(Contract, a_copy_of_two_that_fails_is_their_last) {
+  if (ranks() < 2) GTEST_SKIP() << "one rank waits for nobody";
+  run([](World& world) {
+    PairedCopy pairs(world);
+    const auto array = world.allocate<Index>(1000), signal = world.allocate<Index>(1);
+    if (world.rank() == 0) {
+      const std::int64_t timeout_ns = world.timeout_ns();
+      world.set_timeout_ns(1'000'000);
+      require_says(error_of_rank([&] { pairs.copy(array, array, 0, 1); }), ErrorCode::timeout, {"rank 0 waited"});
+      world.set_timeout_ns(timeout_ns);
+      require_says(error_of_rank([&] { pairs.copy(array, array, 0, 1); }), ErrorCode::invalid_use, {"has failed"});
+      world.context().set(signal, 1, 1);
+      world.context().quiet();
+    } else if (world.rank() == 1) {
+      world.context().wait_until(signal, Comparison::equal, 1);
+      world.set_timeout_ns(1'000'000);
+      const Error error = error_of_rank([&] { pairs.copy(array, array, 0, 1); });
+      require(error.code() == ErrorCode::peer_lost || error.code() == ErrorCode::timeout, "{}", error.message());
+    }
+    world.set_timeout_ns(60'000'000'000);
     world.barrier();
   });
 }

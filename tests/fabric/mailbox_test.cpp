@@ -1,6 +1,8 @@
 // The mailbox under every schedule up to a bound, left at any moment by either side, with canaries.
 #include <gtest/gtest.h>
 
+#include <tranship/base/sync.hpp>
+#include <tranship/fabric/claim.hpp>
 #include <tranship/fabric/mailbox.hpp>
 
 #include "support/explored.hpp"
@@ -155,6 +157,28 @@ TEST(ExploredMailbox, canary_relaxed_loads) {
 TEST(ExploredMailbox, canary_leaving_a_filling_under_way) {
   expect_caught<Mail<ExploredSync, ImpatientMailbox, epochs, 1>>("race");
 }
+TEST(Mailbox, is_left_though_who_filled_it_has_ended) {
+  RealSync::Word word{};
+  Mailbox<RealSync> mailbox(word);
+  ASSERT_TRUE(mailbox.try_fill(1));
+  int looks = 0;
+  mailbox.leave(Leaving::done, [&] { return ++looks == 3; });
+  EXPECT_EQ(looks, 3);
+  EXPECT_TRUE(mailbox.left_before(1));
+}
+
+TEST(Claim, is_left_though_who_copied_has_ended) {
+  RealSync::Word entered{}, word{};
+  Claim<RealSync> claim(entered, entered, word, 2);
+  ASSERT_EQ(claim.try_claim(1), 0);
+  int looks = 0;
+  claim.leave(Leaving::failing, [&] { return ++looks == 3; });
+  EXPECT_EQ(looks, 3);
+  EXPECT_TRUE(claim.left_before(1));
+  EXPECT_TRUE(claim.left_failing());
+  EXPECT_EQ(claim.try_claim(1), -1);
+}
+
 TEST(ExploredMailbox, canary_leaving_without_exchange) {
   expect_caught<Mail<ExploredSync, CarelessMailbox, epochs, 1>>("race");
 }

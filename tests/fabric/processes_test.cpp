@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -433,6 +434,12 @@ TEST(Processes, have_static_variables_that_can_be_made_symmetric) {
     require(zeros[2] == before, "{}", zeros[2]);
   });
   EXPECT_EQ(initialised, 5) << "this process is no rank";
+  launch(1, [](World& world) {
+    const RegisteredMemory alone = world.register_statics();
+    world.context().add(alone.symmetric(&initialised), 1, 0);
+    require(initialised == 6, "{}", initialised);
+  });
+  EXPECT_EQ(std::exchange(initialised, 5), 6);
   const Error error = error_of_rank([] { launch(2, [](World& world) { world.register_statics(); }); });
   EXPECT_EQ(error.code(), ErrorCode::unsupported) << error.message();
 }

@@ -77,15 +77,19 @@ class Claim : protected LeavingBits {
   /// Acquire: the bytes are there and the source may be written again.
   bool done(std::uint64_t epoch) const { return is_done(state_->load_acquire(), epoch); }
 
-  /// After this nobody touches either side's memory for this message. Waits for copies that have begun; one that
-  /// copies may not call it before complete().
-  void leave(Leaving why = Leaving::done) {
+  /// After this nobody touches either side's memory for this message. Waits for copies that have begun, unless the
+  /// other side `has_ended()`, which then does not go on with them; one that copies may not call it before complete().
+  template <class Ended>
+  void leave(Leaving why, Ended&& has_ended) {
     for (;;) {
       const std::uint64_t seen = state_->load_acquire();
       if (seen & left_bit) return;
-      if (!is_being_copied(seen) && state_->compare_exchange(seen, seen | bits_of(why))) return;
+      if ((!is_being_copied(seen) || has_ended()) && state_->compare_exchange(seen, seen | bits_of(why))) return;
       Sync::pause();
     }
+  }
+  void leave(Leaving why = Leaving::done) {
+    leave(why, [] { return false; });
   }
   /// Somebody has left, and the message of `epoch` was not done before: it never will be.
   bool left_before(std::uint64_t epoch) const {

@@ -216,7 +216,7 @@ void Context::atomic_checked(void* at, std::size_t width, AtomicOp op, const voi
 void* Context::peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const {
   check_peer(peer, where);
   const std::size_t offset = checked_offset("a peer's array", local, 0, std::int64_t(bytes), where);
-  if (peer != rank_ && (!world_->heap().place().direct || world_->peer_kind(peer) != PeerKind::reachable))
+  if (!reaches(peer))
     throw_error(ErrorCode::unsupported, "rank {} cannot load and store the memory of rank {}: it is {} ({})", rank_,
                 peer, world_->peer_kind(peer) == PeerKind::messaged ? "messaged" : "simulated", short_name(where));
   return bytes > 0 ? at_peer(offset, peer) : nullptr;

@@ -334,6 +334,10 @@ class Context {
 
   // Memory of peers, to load and store.
 
+  /// Whether that can be done.
+  bool reaches(Rank peer) const {
+    return peer == rank_ || (world_->heap().place().direct && world_->peer_kind(peer) == PeerKind::reachable);
+  }
   /// The elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
   template <Transferable T>
   std::span<T> peer_array(Symmetric<T> array, Rank peer, CallSite where = CallSite::here()) const {

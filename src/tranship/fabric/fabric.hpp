@@ -79,8 +79,10 @@ class Fabric {
   virtual Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) = 0;
   virtual void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept = 0;
   /// Makes a part of this rank's own heap and as many bytes at `memory`, both of whole pages, one memory that holds
-  /// what `memory` holds. They part when what is returned goes. Fails with `invalid_use`, `no_memory` or `unsupported`.
-  virtual Result<std::shared_ptr<void>> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) = 0;
+  /// what `memory` holds. They part when what is returned goes, and with them the part's `block`, which it keeps; where
+  /// the system has no pages for `memory` then, never. Fails with `invalid_use`, `no_memory` or `unsupported`.
+  virtual Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes,
+                                             std::size_t size_bytes, void* memory) = 0;
   /// Whether ranks have static variables of their own.
   virtual bool has_own_statics() const noexcept = 0;
   /// What World::local_memory says.

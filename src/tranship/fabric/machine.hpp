@@ -38,7 +38,8 @@ const Machine& this_machine();
 /// What the system can give now without taking from others, as far as it says; INT64_MAX where it does not.
 Index available_memory_bytes();
 
-/// The pages of this program, without its shared libraries, that hold variables which live as long as it does.
+/// The pages of this program, without its shared libraries, that hold variables which live as long as it does. Large
+/// ones that a linker keeps in a segment of their own (-mcmodel=medium) are not among them.
 std::span<std::byte> statics_of_executable();
 
 /// What `automatic` comes to here. Throws `invalid_use` for a TRANSHIP_PIN that names no pinning.

@@ -37,16 +37,20 @@ class Mailbox : LeavingBits {
   void emptied() { state_->fetch_add(1); }
 
   // Both.
-  /// After this nobody fills the buffer. Called by the receiver, it waits for a filling that has begun; the sender may
-  /// not call it while it fills.
-  void leave(Leaving why = Leaving::done) {
+  /// After this nobody fills the buffer. Called by the receiver, it waits for a filling that has begun, unless the
+  /// sender `has_ended()`; the sender may not call it while it fills.
+  template <class Ended>
+  void leave(Leaving why, Ended&& has_ended) {
     for (;;) {
       const std::uint64_t seen = state_->load_acquire();
       if (seen & left_bit) return;
       const bool being_filled = seen % 3 == 1;
-      if (!being_filled && state_->compare_exchange(seen, seen | bits_of(why))) return;
+      if ((!being_filled || has_ended()) && state_->compare_exchange(seen, seen | bits_of(why))) return;
       Sync::pause();
     }
+  }
+  void leave(Leaving why = Leaving::done) {
+    leave(why, [] { return false; });
   }
   /// Somebody has left, and the buffer was not filled for `epoch` before: it never will be.
   bool left_before(std::uint64_t epoch) const {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <utility>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
@@ -8,56 +9,105 @@
 
 namespace tranship {
 
+namespace {
+
+/// A half of what ranks copy together.
+struct Half {
+  Claim<RealSync> claim;
+  std::size_t first, end;
+};
+Half half_of(RealSync::Word& state, std::size_t first, std::size_t end, std::size_t part_bytes) {
+  const int parts = int(std::max<std::size_t>(1, round_up(end - first, part_bytes) / part_bytes));
+  return {{state, state, state, parts}, first, end};  // that both have entered is known
+}
+
+}  // namespace
+
+/// Of a copy that has begun. One that does not come to its end is the last of its pair.
+class PairedCopy::Attempt {
+ public:
+  Attempt(PairedCopy& copies, Rank peer) : copies_(copies), peer_(peer) {}
+  Attempt(const Attempt&) = delete;
+  Attempt& operator=(const Attempt&) = delete;
+  ~Attempt() {
+    if (is_over_) return;
+    copies_.pairs_[std::size_t(peer_)].is_broken = true;
+    World& world = copies_.world_;
+    if (!world.context().reaches(peer_)) return;
+    const Rank me = world.rank();
+    for (const auto& [from, to] : {std::pair(me, peer_), std::pair(peer_, me)})
+      for (const int which : {0, 1})
+        half_of(copies_.states_.at(to, 2 * from + which), 0, 0, 1).claim.leave(Leaving::failing, [&] {
+          return world.has_ended(peer_);
+        });
+  }
+  void is_over() noexcept { is_over_ = true; }
+
+ private:
+  PairedCopy& copies_;
+  const Rank peer_;
+  bool is_over_ = false;
+};
+
 PairedCopy::PairedCopy(World& world, CallSite where)
     : world_(world),
-      slots_(world.allocate<Slot>(2 * world.size(), where)),
+      slots_(world.allocate<Slot>(world.size(), where)),
       states_(world.words(2 * world.size(), "paired copy", where)),
-      epochs_(std::size_t(2 * world.size())) {}
+      pairs_(std::size_t(world.size())) {}
 
 void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes, Rank from, Rank to, CallSite where) {
   const Rank me = world_.rank();
   Context& rma = world_.context();
-  if (me != from && me != to)
-    throw_error(ErrorCode::invalid_use, "rank {} takes part in a copy from rank {} to rank {} ({})", me, from, to,
-                short_name(where));
+  const Rank peer = me == from ? to : from;
+  if ((me != from && me != to) || peer < 0 || peer >= world_.size())
+    throw_error(ErrorCode::invalid_use, "rank {} of {} takes part in a copy from rank {} to rank {} ({})", me,
+                world_.size(), from, to, short_name(where));
   const auto target_bytes = Symmetric<std::byte>::at(static_cast<std::byte*>(target), Index(bytes));
   const auto source_bytes = Symmetric<const std::byte>::at(static_cast<const std::byte*>(source), Index(bytes));
+  // Both ranks look at both, before either says anything.
+  rma.peer_array(target_bytes, me, where);
+  rma.peer_array(source_bytes, me, where);
   if (from == to) {
     rma.put(target_bytes, source_bytes.span(), me, where);
     return rma.quiet(where);
   }
+  Pair& pair = pairs_[std::size_t(peer)];
+  if (pair.is_broken)
+    throw_error(ErrorCode::invalid_use, "copy {} of ranks {} and {} has failed: they make no more ({})", pair.epoch, me,
+                peer, short_name(where));
 
-  const bool sends = me == from;
-  const Rank peer = sends ? to : from;
-  const Index here = slot(peer, !sends), there = slot(me, sends);
-  const std::uint64_t epoch = ++epochs_[std::size_t(here)];
+  Attempt attempt(*this, peer);
+  const std::uint64_t epoch = ++pair.epoch;
   const auto word = [&](Index which, auto Slot::*member) {
     return Symmetric<std::uint64_t>::at(&(slots_[which].*member), 1);
   };
   const auto offset = [&](const void* at) {
-    return bytes == 0 ? 0 : reinterpret_cast<std::uintptr_t>(at) - reinterpret_cast<std::uintptr_t>(slots_.local());
+    return bytes == 0 ? 0 : static_cast<const std::byte*>(at) - reinterpret_cast<const std::byte*>(slots_.local());
   };
-  const Offer mine{offset(target), offset(source), bytes};
+  const Offer mine{from, offset(target), offset(source), Index(bytes)};
   // Else the peer could see this one before the offer that it waits for has come.
   rma.fence(where);
-  rma.put_signal(Symmetric<Offer>::at(&slots_[there].offers[epoch % 2], 1), std::span(&mine, 1),
-                 word(there, &Slot::entered), epoch, SignalOp::set, peer, where);
-  rma.signal_wait(word(here, &Slot::entered), Comparison::greater_equal, epoch, peer, where);
-  if (const Offer& theirs = slots_[here].offers[epoch % 2]; !(theirs == mine))
-    throw_error(ErrorCode::mismatch,
-                "a copy from rank {} to rank {} of {} bytes, at {:+} and {:+} from each other's slots, and one of {}, "
-                "at {:+} and {:+}: both must name the same (rank {}, {})",
-                from, to, mine.bytes, Index(mine.source), Index(mine.target), theirs.bytes, Index(theirs.source),
-                Index(theirs.target), me, short_name(where));
-
-  if (world_.heap().place().direct && world_.peer_kind(peer) == PeerKind::reachable) {
-    auto* const at_source = rma.peer_array(source_bytes, from, where).data();
-    return share(rma.peer_array(target_bytes, to, where).data(), at_source, bytes, from, to, epoch, where);
+  rma.put_signal(Symmetric<Offer>::at(&slots_[me].offers[epoch % 2], 1), std::span(&mine, 1), word(me, &Slot::entered),
+                 epoch, SignalOp::set, peer, where);
+  rma.signal_wait(word(peer, &Slot::entered), Comparison::greater_equal, epoch, peer, where);
+  if (const Offer& theirs = slots_[peer].offers[epoch % 2]; !(theirs == mine)) {
+    attempt.is_over();
+    throw_error(
+        ErrorCode::mismatch,
+        "a copy of {} bytes from rank {}, at {:+} and {:+} from each other's slots, and one of {} from rank {}, "
+        "at {:+} and {:+}: ranks {} and {} must name the same ({})",
+        mine.bytes, mine.from, mine.source, mine.target, theirs.bytes, theirs.from, theirs.source, theirs.target, me,
+        peer, short_name(where));
   }
-  if (sends)
-    rma.put_signal(target_bytes, source_bytes.span(), word(there, &Slot::arrived), epoch, SignalOp::set, peer, where);
-  else
-    rma.signal_wait(word(here, &Slot::arrived), Comparison::greater_equal, epoch, peer, where);
+  if (rma.reaches(peer)) {
+    const std::byte* at_source = rma.peer_array(source_bytes, from, where).data();
+    share(rma.peer_array(target_bytes, to, where).data(), at_source, bytes, from, to, epoch, where);
+  } else if (me == from) {
+    rma.put_signal(target_bytes, source_bytes.span(), word(me, &Slot::arrived), epoch, SignalOp::set, peer, where);
+  } else {
+    rma.signal_wait(word(peer, &Slot::arrived), Comparison::greater_equal, epoch, peer, where);
+  }
+  attempt.is_over();
 }
 
 void PairedCopy::share(std::byte* target, const std::byte* source, std::size_t bytes, Rank from, Rank to,
@@ -68,14 +118,8 @@ void PairedCopy::share(std::byte* target, const std::byte* source, std::size_t b
   const std::size_t middle = std::min(bytes, round_up(bytes / 2, page_bytes()));
   const std::size_t part = std::max(part_bytes_min, round_up(bytes / claim_parts_max, page_bytes()));
   const HostWay way = host_way(Index(bytes));
-  struct Half {
-    Claim<RealSync> claim;
-    std::size_t first, end;
-  };
   const auto half = [&](int which, std::size_t first, std::size_t end) {
-    RealSync::Word& state = states_.at(to, 2 * from + which);
-    const int parts = int(std::max<std::size_t>(1, round_up(end - first, part) / part));
-    return Half{{state, state, state, parts}, first, end};  // that both have entered is known
+    return half_of(states_.at(to, 2 * from + which), first, end, part);
   };
   Half halves[] = {half(0, 0, middle), half(1, middle, bytes)};
   const bool is_source = world_.rank() == from;
@@ -85,8 +129,14 @@ void PairedCopy::share(std::byte* target, const std::byte* source, std::size_t b
       copy_row(target + first, source + first, Index(std::min(part, mine->end - first)), way);
       mine->claim.complete();
     }
-  world_.wait_until([&] { return halves[0].claim.done(epoch) && halves[1].claim.done(epoch); },
-                    WaitNote("the other half of a copy", is_source ? to : from, where));
+  const Rank peer = is_source ? to : from;
+  const auto is_done = [&] { return halves[0].claim.done(epoch) && halves[1].claim.done(epoch); };
+  const auto is_left = [&] { return halves[0].claim.left_before(epoch) || halves[1].claim.left_before(epoch); };
+  world_.wait_until([&] { return is_done() || is_left(); }, WaitNote("the other half of a copy", peer, where));
+  if (is_done()) return;
+  world_.check_failed();
+  throw_error(ErrorCode::peer_lost, "rank {} has given up copy {} of ranks {} and {} (rank {}, {})", peer, epoch, from,
+              to, world_.rank(), short_name(where));
 }
 
 }  // namespace tranship

@@ -21,7 +21,8 @@ class PairedCopy {
   /// Called by the ranks `from` and `to`, and nobody else, with the same objects: what `source` holds at `from` is in
   /// `target` at `to` when it returns there. When it returns at `from`, the source may be written again. As many
   /// elements as the smaller one has. Where one rank cannot load the memory of the other, `from` puts it all. Throws
-  /// `mismatch` on both when their arguments differ, `invalid_use` on other ranks, else as a wait.
+  /// `mismatch` on both when their arguments differ, `invalid_use` on other ranks, else as a wait; then this rank makes
+  /// no more copies with that one, and neither touches the other's memory.
   template <Transferable T>
   void copy(Symmetric<T> target, std::type_identity_t<Symmetric<const T>> source, Rank from, Rank to,
             CallSite where = CallSite::here()) {
@@ -32,27 +33,31 @@ class PairedCopy {
  private:
   /// What both sides must say alike.
   struct Offer {
-    std::uint64_t target = 0, source = 0, bytes = 0;
+    Index from = 0, target = 0, source = 0, bytes = 0;
     friend bool operator==(const Offer&, const Offer&) = default;
   };
-  /// What a peer tells this rank, of copies in one direction. Offers are used in turn: a peer makes the next one but
-  /// one only after this rank has read this one.
+  /// What a peer tells this rank. Offers are used in turn: a peer makes the next one but one only after this rank has
+  /// read this one.
   struct Slot {
     std::uint64_t entered = 0;
     std::uint64_t arrived = 0;
     Offer offers[2] = {};
   };
 
+  /// Copies with one peer, which has as many.
+  struct Pair {
+    std::uint64_t epoch = 0;
+    bool is_broken = false;
+  };
+  class Attempt;
+
   void copy_bytes(void* target, const void* source, std::size_t bytes, Rank from, Rank to, CallSite where);
   void share(std::byte* target, const std::byte* source, std::size_t bytes, Rank from, Rank to, std::uint64_t epoch,
              CallSite where);
-  /// This rank's slot for copies with `peer`, from it or to it.
-  Index slot(Rank peer, bool from_peer) const noexcept { return 2 * peer + from_peer; }
-
   World& world_;
-  SymmetricArray<Slot> slots_;
-  Words states_;  ///< of both halves of copies to this rank, by who they are from
-  std::vector<std::uint64_t> epochs_;
+  SymmetricArray<Slot> slots_;  ///< by peer
+  Words states_;                ///< of both halves of copies to this rank, by who they are from
+  std::vector<Pair> pairs_;
 };
 
 }  // namespace tranship

@@ -11,8 +11,8 @@
 namespace tranship {
 
 /// Owns a registration of World::register_memory. Letting go of it is not collective, and must come before the memory
-/// itself is freed: the program then keeps its values, in pages of its own, and the place in the heap is free again
-/// after the last rank has let go.
+/// itself is freed: the program then keeps its values, in pages of its own. From then on no peer may touch this rank's
+/// part. The place in the heap is free again after the last rank has let go.
 class RegisteredMemory {
  public:
   RegisteredMemory() = default;

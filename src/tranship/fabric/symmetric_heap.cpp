@@ -68,11 +68,11 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (obtained.ok() && *offset < touched_bytes_)
     std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
   touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
-  if (const auto without = first_without(obtained.ok(), everyone, call, where)) {
+  if (const auto refusal = first_refusal(obtained, everyone, call, where)) {
     ranges_.release(*offset);
     fabric_.give_back(*offset, bytes);
     obtained.value();
-    throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes for its symmetric heap (rank {})", *without, bytes,
+    throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap (rank {})", refusal->rank, bytes,
                 world_.rank());
   }
 
@@ -85,12 +85,14 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   return {own(*offset), release};
 }
 
-std::optional<Rank> SymmetricHeap::first_without(bool mine, Team& everyone, const Call& call, CallSite where) {
+std::optional<SymmetricHeap::Refusal> SymmetricHeap::first_refusal(const Result<void>& mine, Team& everyone,
+                                                                   const Call& call, CallSite where) {
   std::vector<std::uint8_t> all(std::size_t(world_.size()));
-  const std::uint8_t own = mine;
+  const std::uint8_t own = mine.ok() ? 0 : static_cast<std::uint8_t>(mine.error().code());
   everyone.gather(call, &own, 1, all.data(), where);
-  const auto found = std::find(all.begin(), all.end(), 0);
-  return found == all.end() ? std::nullopt : std::optional(Rank(found - all.begin()));
+  const auto found = std::find_if(all.begin(), all.end(), [](std::uint8_t code) { return code != 0; });
+  if (found == all.end()) return std::nullopt;
+  return Refusal{.rank = Rank(found - all.begin()), .code = static_cast<ErrorCode>(*found)};
 }
 
 RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where) {
@@ -98,17 +100,17 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
   std::shared_ptr<void> block = allocate(everyone, request, where);
   if (!block) return {};
   auto* const in_heap = static_cast<std::byte*>(block.get());
-  // What is joined keeps the block, and parts before it lets go of it.
-  struct Joined {
-    std::shared_ptr<void> block, pages;
-  };
-  auto joined = std::make_shared<Joined>(Joined{.block = std::move(block)});
-  Result<std::shared_ptr<void>> pages = fabric_.join(std::size_t(in_heap - own(0)), size_bytes, memory);
-  if (pages) joined->pages = pages.value();
+  std::shared_ptr<void> joined;
+  Result<void> mine;
+  if (auto pages = fabric_.join(std::move(block), std::size_t(in_heap - own(0)), size_bytes, memory))
+    joined = std::move(pages).value();
+  else
+    mine = pages.error();
   const Call call{.kind = CallKind::registration, .size_bytes = size_bytes};
-  if (const auto without = first_without(pages.ok(), everyone, call, where)) {
-    pages.value();
-    throw_error(ErrorCode::invalid_use, "rank {} cannot register its memory (rank {})", *without, world_.rank());
+  if (const auto refusal = first_refusal(mine, everyone, call, where)) {
+    mine.value();
+    throw_error(refusal->code, "rank {} cannot register its {} bytes: {} (rank {})", refusal->rank, size_bytes,
+                text_of(refusal->code), world_.rank());
   }
   return {memory, size_bytes, in_heap, std::move(joined)};
 }

@@ -63,8 +63,12 @@ class SymmetricHeap {
   std::byte* own(std::size_t offset) const noexcept;
   /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them.
   Index free_released(Team& everyone, const Call& call, CallSite where);
-  /// Collective: the first rank whose `mine` is false.
-  std::optional<Rank> first_without(bool mine, Team& everyone, const Call& call, CallSite where);
+  struct Refusal {
+    Rank rank = 0;
+    ErrorCode code{};
+  };
+  /// Collective: the first rank whose `mine` is an error.
+  std::optional<Refusal> first_refusal(const Result<void>& mine, Team& everyone, const Call& call, CallSite where);
   void forget(std::map<std::uint64_t, Block>::iterator block);
 
   World& world_;

@@ -82,6 +82,11 @@ void* World::reach(Rank peer, const void* address) const {
   return fabric_->reach(peer, address);
 }
 
+bool World::has_ended(Rank peer) const {
+  check_peer(peer);
+  return fabric_->board().ended(peer);
+}
+
 std::string World::activity_of(Rank peer) const {
   check_peer(peer);
   return fabric_->board().line(peer);

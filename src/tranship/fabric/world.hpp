@@ -52,6 +52,8 @@ class World {
   /// processes the symmetric heap and what local_memory() gives.
   bool offers(const void* address) const noexcept { return fabric_->offers(address); }
 
+  /// Whether a rank has finished or failed. Acquire: what it wrote before is seen. Throws `invalid_use` for none.
+  bool has_ended(Rank peer) const;
   /// What a rank does now, as failures report it: "running", "finished", "failed: ...", "waiting for ... for 0.2 s". A
   /// wait shows once it has lasted longer than a short spin. Throws `invalid_use` for a rank that is not in this world.
   std::string activity_of(Rank peer) const;
@@ -102,7 +104,8 @@ class World {
   }
   /// Collective: makes memory of the program's own symmetric, where it lies, with what it holds: as many bytes on every
   /// rank, in whole pages of base/pages.hpp. Nobody may write it meanwhile. Throws `invalid_use` on every rank when any
-  /// brings no whole pages, else as allocate; what children of a fork write there is written for this rank.
+  /// brings no whole pages, or some that are registered already; else as allocate. What children of a fork write there
+  /// is written for this rank.
   template <Transferable T>
   RegisteredMemory register_memory(std::span<T> memory, CallSite where = CallSite::here()) {
     return heap_.join(team_, memory.data(), memory.size_bytes(), where);

@@ -1,8 +1,8 @@
 // MulticastSpan: what all members of a team have at one place of their heaps, as one array: a store goes to all of
 // them, a load combines them. What NVSHMEM calls a multicast view, where every copy is loaded and stored by itself.
 //
-// Stores are stores: members see them once something says so, a fence and a signal or a barrier. Copies that are
-// combined while somebody writes them give either value of an element that is one word.
+// Stores are stores: members see them once something says so, a fence and a signal or a barrier. Nobody may write copies
+// that are being combined.
 #pragma once
 
 #include <tranship/kernels/lane.hpp>
@@ -22,7 +22,7 @@ struct MulticastSpan {
   TRANSHIP_SHARED void store(long long i, T value) const {
     for (int m = 0; m < members; ++m) copy(m)[i] = value;
   }
-  /// combine(... combine(combine(copy 0, copy 1), copy 2) ..., the last copy).
+  /// combine(... combine(combine(copy 0, copy 1), copy 2) ..., the last copy), each as a T; below, as a Value.
   template <class Op>
   TRANSHIP_SHARED auto load_reduce(long long i, const Op& combine) const {
     auto value = copy(0)[i];

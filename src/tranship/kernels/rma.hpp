@@ -318,10 +318,11 @@ struct HeapView {
                         {"stride", number(stride)},
                         {"count", number(count)}}};
     };
-    if (count < 1) group.refuse(call, "a team has one member at least");
+    const long long last_rank = first_rank + (count - 1) * static_cast<long long>(stride);
+    if (count < 1 || (count > 1 && stride == 0) || last_rank < 0 || last_rank >= size)
+      group.refuse(call, "there is no such team");
     if (!direct && (count > 1 || first_rank != rank)) group.refuse(call, "the memory of peers is not reachable");
     constexpr const char* outside = "the array lies outside the symmetric heap";
-    at(group, call, outside, array.data, array.size * sizeof(T), first_rank + (count - 1) * stride);
     return {at(group, call, outside, array.data, array.size * sizeof(T), first_rank),
             stride * static_cast<long long>(stride_bytes), count, array.size};
   }

@@ -226,15 +226,17 @@ struct Exchange::State {
   ~State() {
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages)
+      for (Message& m : *messages) {
+        const auto has_ended = [&] { return world.has_ended(m.peer); };
         if (posts)
           leave_post(m, why);
         else if (m.word == nullptr)
           continue;
         else if (m.staged)
-          Mailbox<RealSync>(*m.word).leave(why);
+          Mailbox<RealSync>(*m.word).leave(why, has_ended);
         else
-          claim(m).leave(why);
+          claim(m).leave(why, has_ended);
+      }
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;

@@ -21,6 +21,7 @@
 
 namespace tranship {
 
+/// Where transfers take their time (peers that are only messaged, simulated ranks) all messages are posted instead.
 enum class Schedule : std::uint8_t {
   automatic,  ///< each message direct or staged, by the lengths of its contiguous runs
   direct,     ///< straight from the source's memory to the target's, by whichever side comes second

@@ -25,10 +25,12 @@ std::shared_ptr<void> SharedFabric::local_memory(std::size_t size_bytes) {
   return {memory, free_on_host};
 }
 
-Result<std::shared_ptr<void>> SharedFabric::join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) {
+Result<std::shared_ptr<void>> SharedFabric::join(std::shared_ptr<void> block, std::size_t offset_bytes,
+                                                 std::size_t size_bytes, void* memory) {
   if (Result<void> joined = shared_->join(rank(), offset_bytes, size_bytes, memory); !joined) return joined.error();
-  const auto part = [shared = shared_, rank = rank(), offset_bytes, size_bytes](void* joined) {
-    shared->part(rank, offset_bytes, size_bytes, joined);
+  const auto part = [block, shared = shared_, rank = rank(), offset_bytes, size_bytes](void* joined) {
+    // Pages that stay together are the program's: nobody else may have them.
+    if (!shared->part(rank, offset_bytes, size_bytes, joined)) new std::shared_ptr<void>(block);
   };
   return std::shared_ptr<void>(memory, part);
 }

@@ -22,8 +22,9 @@ class SharedFabric : public Fabric {
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
     shared_->give_back(rank(), offset_bytes, size_bytes);
   }
-  Result<std::shared_ptr<void>> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) override;
-  bool has_own_statics() const noexcept override { return false; }
+  Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
+                                     void* memory) override;
+  bool has_own_statics() const noexcept override { return size() == 1; }
   /// Of this process: where ranks are processes they have others.
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
   std::shared_ptr<void> keeper() const override { return shared_; }

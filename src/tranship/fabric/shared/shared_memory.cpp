@@ -1,7 +1,8 @@
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <utility>
 
 #include <fcntl.h>
@@ -26,10 +27,53 @@ std::byte* map(std::size_t size_bytes, int flags, int descriptor) {
   return static_cast<std::byte*>(data);
 }
 
-/// Nothing lies between the copy and the mapping, for what is mapped over may be all static variables of the program.
-bool replace(void* memory, std::byte* part, std::size_t size_bytes, int descriptor, off_t offset) {
-  std::memcpy(part, memory, size_bytes);
-  return mmap(memory, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, offset) != MAP_FAILED;
+/// A file without a name, of so many bytes.
+Result<int> memory_file(std::size_t size_bytes) {
+  rlimit files{};  // above it the system would answer with a signal
+  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && size_bytes > files.rlim_cur)
+    return make_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: files are limited to {}",
+                      size_bytes, files.rlim_cur);
+  const int descriptor = memfd_create("tranship", MFD_CLOEXEC);
+  if (descriptor >= 0 && ftruncate(descriptor, static_cast<off_t>(size_bytes)) == 0) return descriptor;
+  const int reason = errno;
+  if (descriptor >= 0) close(descriptor);
+  return make_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: {}", size_bytes,
+                    std::strerror(reason));
+}
+
+void* map_over(void* memory, std::size_t size_bytes, int flags, int descriptor, std::size_t offset_bytes) {
+  void* const mapped =
+      mmap(memory, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, static_cast<off_t>(offset_bytes));
+  return mapped == MAP_FAILED ? nullptr : mapped;
+}
+constexpr int own_pages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+/// What is joined in this process: no byte twice, for each would take the other's pages away.
+class JoinedRanges {
+ public:
+  Result<void> add(const void* memory, std::size_t size_bytes) {
+    const auto first = reinterpret_cast<std::uintptr_t>(memory);
+    const std::lock_guard lock(mutex_);
+    for (const auto& [other, bytes] : ranges_)
+      if (first < other + bytes && other < first + size_bytes)
+        return make_error(ErrorCode::invalid_use,
+                          "{} bytes at {} are registered, of which some are already: {} at {:#x}", size_bytes, memory,
+                          bytes, other);
+    ranges_.emplace(first, size_bytes);
+    return {};
+  }
+  void remove(const void* memory) noexcept {
+    const std::lock_guard lock(mutex_);
+    ranges_.erase(reinterpret_cast<std::uintptr_t>(memory));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::uintptr_t, std::size_t> ranges_;
+};
+JoinedRanges& joined_ranges() {
+  static JoinedRanges ranges;
+  return ranges;
 }
 
 }  // namespace
@@ -39,15 +83,8 @@ SharedMemory SharedMemory::within_process(std::size_t size_bytes) {
 }
 
 SharedMemory SharedMemory::for_processes(std::size_t size_bytes) {
-  rlimit files{};  // above it the system would answer with a signal
-  if (getrlimit(RLIMIT_FSIZE, &files) == 0 && size_bytes > files.rlim_cur)
-    throw_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: files are limited to {}", size_bytes,
-                files.rlim_cur);
-  const int descriptor = memfd_create("tranship", MFD_CLOEXEC);
-  if (descriptor < 0) throw_error(ErrorCode::no_memory, "cannot make shared memory: {}", std::strerror(errno));
+  const int descriptor = memory_file(size_bytes).value();
   try {
-    if (ftruncate(descriptor, static_cast<off_t>(size_bytes)) != 0)
-      throw_error(ErrorCode::no_memory, "cannot make shared memory of {} bytes: {}", size_bytes, std::strerror(errno));
     return {map(size_bytes, MAP_SHARED, descriptor), size_bytes, descriptor};
   } catch (...) {
     close(descriptor);
@@ -117,35 +154,53 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
   if ((reinterpret_cast<std::uintptr_t>(memory) | offset_bytes | size_bytes) % page_bytes() != 0)
     return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: these are no whole pages of {}",
                       size_bytes, memory, page_bytes());
-  const auto refused = [&] {
-    return make_error(ErrorCode::no_memory, "cannot register {} bytes at {}: {}", size_bytes, memory,
-                      std::strerror(errno));
-  };
+  const auto* const first = static_cast<const std::byte*>(memory);
+  if (first < data_ + size_bytes_ && data_ < first + size_bytes)
+    return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: they lie in the {} bytes shared at {}",
+                      size_bytes, memory, size_bytes_, static_cast<const void*>(data_));
+  if (Result<void> added = joined_ranges().add(memory, size_bytes); !added) return added;
+
   std::byte* const part = data_ + offset_bytes;
-  if (descriptor_ >= 0) {
-    if (!replace(memory, part, size_bytes, descriptor_, static_cast<off_t>(offset_bytes))) return refused();
-    return {};
+  int descriptor = descriptor_;
+  std::size_t file_offset = offset_bytes;
+  if (descriptor_ < 0) {  // memory that is private to a process has no second address: the part becomes shared first
+    Result<int> file = memory_file(size_bytes);
+    if (!file) {
+      joined_ranges().remove(memory);
+      return file.error();
+    }
+    descriptor = file.value();
+    file_offset = 0;
   }
-  // Memory that is private to a process has no second address: the part becomes shared memory first.
-  const int descriptor = memfd_create("tranship", MFD_CLOEXEC);
-  if (descriptor < 0) return refused();
-  const bool joined = ftruncate(descriptor, static_cast<off_t>(size_bytes)) == 0 &&
-                      mmap(part, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, descriptor, 0) == part &&
-                      replace(memory, part, size_bytes, descriptor, 0);
-  const Result<void> result = joined ? Result<void>() : refused();
-  close(descriptor);
-  return result;
+  bool joined = descriptor_ >= 0 || map_over(part, size_bytes, MAP_SHARED, descriptor, 0) != nullptr;
+  if (joined) {
+    // Nothing lies between the two, for what is mapped over may be all static variables of the program.
+    std::memcpy(part, memory, size_bytes);
+    joined = map_over(memory, size_bytes, MAP_SHARED, descriptor, file_offset) != nullptr;
+  }
+  const int reason = errno;
+  if (descriptor_ < 0) {
+    if (!joined) map_over(part, size_bytes, own_pages, -1, 0);
+    close(descriptor);
+  }
+  if (joined) return {};
+  joined_ranges().remove(memory);
+  return make_error(ErrorCode::no_memory, "cannot register {} bytes at {}: {}", size_bytes, memory,
+                    std::strerror(reason));
 }
 
-void SharedMemory::part(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept {
-  constexpr int own = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+bool SharedMemory::part(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept {
   std::byte* const part = data_ + offset_bytes;
-  void* const pages = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, own, -1, 0);
-  // Whoever is given the part next would write to the program's memory.
-  if (pages == MAP_FAILED) std::abort();
+  void* const pages = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, own_pages, -1, 0);
+  if (pages == MAP_FAILED) return false;
   std::memcpy(pages, part, size_bytes);
-  if (mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) != memory) std::abort();
-  if (descriptor_ < 0) mmap(part, size_bytes, PROT_READ | PROT_WRITE, own | MAP_FIXED, -1, 0);
+  if (mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) != memory) {
+    munmap(pages, size_bytes);
+    return false;
+  }
+  if (descriptor_ < 0) map_over(part, size_bytes, own_pages, -1, 0);
+  joined_ranges().remove(memory);
+  return true;
 }
 
 }  // namespace tranship

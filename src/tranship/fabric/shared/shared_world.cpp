@@ -182,8 +182,8 @@ void SharedWorld::give_back(Rank rank, std::size_t offset_bytes, std::size_t siz
 Result<void> SharedWorld::join(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const {
   return memory_.join(place_of(rank, offset_bytes), size_bytes, memory);
 }
-void SharedWorld::part(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept {
-  memory_.part(place_of(rank, offset_bytes), size_bytes, memory);
+bool SharedWorld::part(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept {
+  return memory_.part(place_of(rank, offset_bytes), size_bytes, memory);
 }
 std::size_t SharedWorld::place_of(Rank rank, std::size_t offset_bytes) const noexcept {
   const auto first = static_cast<std::size_t>(segments_ - memory_.data());

@@ -73,7 +73,7 @@ class SharedWorld {
 
   /// SharedMemory::join and part, of a part of the symmetric heap of a rank.
   Result<void> join(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const;
-  void part(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept;
+  bool part(Rank rank, std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept;
 
   /// A rank tells others at which address it sees this world.
   void post_base(Rank rank) noexcept;

@@ -33,6 +33,7 @@ struct SimulationOptions {
   std::optional<Death> death = std::nullopt;
   /// For waits, on a clock that stands still until nothing can happen any more: then the earliest deadline passes.
   std::int64_t timeout_ns = 60'000'000'000;
+  /// Of each rank; as LaunchOptions say where there is none.
   std::optional<std::size_t> heap_bytes = std::size_t(64) << 20;
   /// Of all ranks together; more is a failure.
   std::int64_t steps_max = 10'000'000;

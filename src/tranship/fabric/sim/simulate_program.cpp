@@ -16,6 +16,7 @@ namespace {
 
 /// In the heap of a shared world of one rank, the program, whose board says how it fails.
 struct Seeds {
+  std::uint64_t size_bytes;  // programs of another build may differ in what follows
   SimulatedProgramOptions options;
   std::int64_t seen;
   std::int64_t begun;
@@ -37,6 +38,7 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
                                                     SharedWorld::Kind::processes);
   shared->obtain(0, 0, sizeof(Seeds)).value();
   Seeds& seeds = seeds_of(*shared);
+  seeds.size_bytes = sizeof(Seeds);
   seeds.options = options;
   std::vector<char*> words;
   for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
@@ -66,6 +68,11 @@ void detail::simulate_seeds(FunctionRef<void(World&)> body) {
   unsetenv(simulation_variable);
   SharedWorld shared(descriptor);
   Seeds& seeds = seeds_of(shared);
+  if (seeds.size_bytes != sizeof(Seeds))
+    throw_error(ErrorCode::mismatch, "this program takes {} bytes for its seeds, the one that has started it {}",
+                sizeof(Seeds), seeds.size_bytes);
+  if (shared.board().joined(0))
+    throw_error(ErrorCode::invalid_use, "a program that is simulated has started another one that launches");
   SimulationOptions options{.ranks = seeds.options.ranks,
                             .seed = seeds.options.first_seed,
                             .peers = seeds.options.peers,
