@@ -140,7 +140,9 @@ std::span<std::byte> statics_of_executable() {
       },
       &range);
   range.first = std::clamp(range.constant_end, range.first, range.end);
-  return {reinterpret_cast<std::byte*>(range.first), range.end - range.first};
+  auto* const first =
+      reinterpret_cast<std::byte*>(range.first);  // NOLINT(performance-no-int-to-ptr): the loader says it so
+  return {first, range.end - range.first};
 }
 
 }  // namespace tranship
