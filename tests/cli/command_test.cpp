@@ -231,6 +231,18 @@ TEST(Simulate, NamesTheSeedTheErrorAndTheCommandThatReplaysIt) {
   EXPECT_EQ(error_of(again), error_of(failed));
 }
 
+TEST(Simulate, OneProgramOnly) {
+  std::vector<std::string> words = simulating({"--seeds", "2"}, "ring");
+  const std::string twice =
+      fmt::format("'{0}' {1} {2} {3} && '{0}' {1} {2} {3}", words[5], words[6], words[7], words[8]);
+  words.resize(5);
+  words.insert(words.end(), {"sh", "-c", twice});
+  const Outcome failed = Workplace().run(words);
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE((failed.output + failed.errors).find("has started another one that launches"), std::string::npos)
+      << failed.output << failed.errors;
+}
+
 TEST(Simulate, NamesTheSeedUnderWhichTheProgramEnded) {
   const Outcome ended = Workplace().run(simulating({"--seed", "11"}, "ends_in_its_third_seed"));
   EXPECT_EQ(ended.code, 1);
