@@ -1,6 +1,6 @@
 // Words: 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own cache line.
-// What they count (epochs, claims, credits) is their user's business. World::words makes them. In a simulated world they
-// are raised at once, and what they order is not known to its checks.
+// What they count (epochs, claims, credits) is their user's business. World::words makes them. In a simulated world
+// they are raised at once, and what they order is not known to its checks.
 #pragma once
 
 #include <cstddef>
