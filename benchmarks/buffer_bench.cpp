@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <harness/contest_row.hpp>
 #include <harness/registry.hpp>
 

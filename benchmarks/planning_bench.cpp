@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <harness/registry.hpp>
 
 #include <tranship/plan/halo.hpp>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <harness/contest_row.hpp>
 #include <harness/registry.hpp>
 

@@ -61,7 +61,7 @@ Benchmark benchmark_named(std::string_view name) {
     names.push_back(benchmark.name);
   }
   throw_error(ErrorCode::invalid_use, "no benchmark is called '{}'; there are {}: {}", name, names.size(),
-              fmt::join(names, ", "));
+              join_text(names, ", "));
 }
 
 Registration::Registration(const Benchmark& benchmark) {

@@ -2,7 +2,7 @@
 #include <array>
 #include <limits>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <harness/row.hpp>
 #include <nlohmann/json.hpp>
 

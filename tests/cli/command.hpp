@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "file/temporary_folder.hpp"
+#include "support/paths.hpp"
 
 namespace tranship::testing {
 
@@ -46,7 +47,7 @@ class Workplace {
       if (::dup2(output, STDOUT_FILENO) < 0 || ::dup2(errors, STDERR_FILENO) < 0 ||
           ::chdir(folder_.path().c_str()) != 0)
         ::_exit(126);
-      ::execv(TRANSHIP_COMMAND, words.data());
+      ::execv(test::command_path(), words.data());
       ::_exit(127);
     }
     int status = 0;

@@ -3,6 +3,7 @@
 
 #include "cli/command.hpp"
 #include "file/zip_builder.hpp"
+#include "support/paths.hpp"
 
 namespace tranship {
 namespace {
@@ -87,7 +88,7 @@ TEST(Reshard, QuietSaysNothing) {
 }
 
 TEST(Reshard, ReadsWhatNumPyWrote) {
-  const std::string fixtures = std::string(TRANSHIP_TEST_DIR) + "/file/fixtures/";
+  const std::string fixtures = test::test_path("file/fixtures/");
   const Workplace place;
   for (const char* name : {"version1_c", "version1_f", "version2_c", "version2_f", "big_f64", "bf16"}) {
     SCOPED_TRACE(name);

@@ -230,7 +230,7 @@ TEST_P(BlockOnRanks, the_smaller_size_wins) {
     });
     world.barrier();
     const short wanted[] = {1, 2, 3, 4, 0, 1, 2, 0, 0, 0};
-    require(std::equal(wanted, wanted + 10, b.local()), "{}", fmt::join(b.span(), " "));
+    require(std::equal(wanted, wanted + 10, b.local()), "{}", join_text(b.span(), " "));
   });
 }
 
@@ -352,7 +352,7 @@ TEST_P(BlockOnRanks, atomics) {
       heap.fence(block);
       seen.push_back(heap.fetch(block, own.local(), next(world)));
       if (seen != std::vector<std::int64_t>{12, 10, 10, 6, 2, 6, 1})
-        throw make_error(ErrorCode::internal, "{}", fmt::join(seen, " "));
+        throw make_error(ErrorCode::internal, "{}", join_text(seen, " "));
       heap.set(block, real.local(), 1.5f, next(world));
       heap.fence(block);
       if (heap.swap(block, real.local(), 2.5f, next(world)) != 1.5f) throw Error(ErrorCode::internal, "a float");
@@ -373,7 +373,7 @@ TEST_P(BlockOnRanks, blocks_wait_for_each_other) {
       if (lane.index() == 0) order.push_back(at);
       if (at > 0) heap.signal(lane.block(), &signals[at - 1], 1, SignalOp::set, world.rank());
     });
-    require(order == std::vector<int>{4, 3, 2, 1, 0}, "{}", fmt::join(order, " "));
+    require(order == std::vector<int>{4, 3, 2, 1, 0}, "{}", join_text(order, " "));
     world.barrier();
   });
 }

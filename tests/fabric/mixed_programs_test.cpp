@@ -514,7 +514,7 @@ TEST(MixedPrograms, are_found_to_be_wrong_without_a_step_that_they_need) {
   for (const Kind kind : {Kind::fence, Kind::quiet, Kind::wait, Kind::collect, Kind::barrier, Kind::sync}) {
     EXPECT_GT(mutants[kind], 5u) << int(kind);
     EXPECT_LE(missed[kind].size(), mutants[kind] / 4)
-        << fmt::format("kind {}, of {}: steps {}", int(kind), mutants[kind], fmt::join(missed[kind], ", "));
+        << fmt::format("kind {}, of {}: steps {}", int(kind), mutants[kind], join_text(missed[kind], ", "));
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include "file/temporary_folder.hpp"
 #include "fuzz/manifest_check.hpp"
+#include "support/paths.hpp"
 #include "support/random_layouts.hpp"
 
 namespace tranship {
@@ -236,7 +237,7 @@ Tally run_mutations(int count, testing::ManifestFormat format) {
 TEST(ManifestFuzz, SeedsAreValid) {
   for (const std::string& text : valid_manifests()) EXPECT_TRUE(parse_manifest(text).ok()) << text;
   int files = 0;
-  for (const auto& seed : std::filesystem::directory_iterator(TRANSHIP_TEST_DIR "/fuzz/seeds/fuzz_manifest")) {
+  for (const auto& seed : std::filesystem::directory_iterator(test::test_path("fuzz/seeds/fuzz_manifest"))) {
     const Result<Manifest> manifest = parse_manifest(testing::read_text(seed.path().string()));
     EXPECT_TRUE(manifest.ok()) << seed.path();
     ++files;

@@ -10,6 +10,7 @@
 #include <tranship/file/npy.hpp>
 
 #include "file/temporary_folder.hpp"
+#include "support/paths.hpp"
 
 namespace tranship {
 namespace {
@@ -17,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 std::string fixture(const std::string& name) {
-  return (std::filesystem::path(__FILE__).parent_path() / "fixtures" / name).string();
+  return test::test_path("file/fixtures/" + std::string(name));
 }
 
 const json& expected() {

@@ -15,6 +15,7 @@
 
 #include "file/temporary_folder.hpp"
 #include "support/oracle.hpp"
+#include "support/paths.hpp"
 #include "support/random_layouts.hpp"
 
 namespace tranship {
@@ -264,7 +265,7 @@ TEST(Reshard, FilesOfNumPyComeBackAsTheyWere) {
   // Every element type in both byte orders, C and Fortran order, an empty array and one of 8 dimensions. Only version 1
   // comes back as it was: it is what is written.
   int files = 0;
-  for (const auto& entry : fs::directory_iterator(TRANSHIP_TEST_DIR "/file/fixtures")) {
+  for (const auto& entry : fs::directory_iterator(test::test_path("file/fixtures"))) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".npy") || name.starts_with("version2") || name.starts_with("version3") ||
         name == "version1_zero_dims.npy")
@@ -292,9 +293,9 @@ TEST(Reshard, OtherVersionsAreRead) {
     SCOPED_TRACE(name);
     const std::string version_1 = std::string("version1") + (name + std::strlen("version1"));
     TemporaryFolder folder(FolderPlace::memory);
-    const std::string path = std::string(TRANSHIP_TEST_DIR "/file/fixtures/") + name + ".npy";
+    const std::string path = test::test_path("file/fixtures/") + name + ".npy";
     reshard({.source = path, .target = folder.path("a.npy"), .to = inspect(path).value().spec});
-    EXPECT_EQ(read_text(folder.path("a.npy")), read_text(TRANSHIP_TEST_DIR "/file/fixtures/" + version_1 + ".npy"));
+    EXPECT_EQ(read_text(folder.path("a.npy")), read_text(test::test_path("file/fixtures/") + version_1 + ".npy"));
   }
 }
 
@@ -887,7 +888,7 @@ TEST(Reshard, InspectSaysWhatAPathHolds) {
   const std::pair<std::string, ErrorCode> refused[] = {
       {folder.path("missing"), ErrorCode::io},
       {folder.path(), ErrorCode::io},
-      {TRANSHIP_TEST_DIR "/file/fixtures/version1_zero_dims.npy", ErrorCode::unsupported},
+      {test::test_path("file/fixtures/version1_zero_dims.npy"), ErrorCode::unsupported},
       {folder.path("parts/manifest.json"), ErrorCode::bad_file},
   };
   for (const auto& [path, code] : refused) {

@@ -10,6 +10,7 @@
 
 #include "file/temporary_folder.hpp"
 #include "fuzz/safetensors_check.hpp"
+#include "support/paths.hpp"
 #include "support/random_layouts.hpp"
 
 namespace tranship {
@@ -20,7 +21,7 @@ using testing::read_text;
 const auto front = testing::safetensors_front;
 
 std::string fixture(const std::string& name) {
-  return std::string(TRANSHIP_TEST_DIR) + "/file/fixtures/" + name;
+  return test::test_path("file/fixtures/" + name);
 }
 
 Result<SafetensorsHeader> parse(const std::string& json, Index data_bytes) {

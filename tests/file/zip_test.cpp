@@ -13,6 +13,7 @@
 #include "file/temporary_folder.hpp"
 #include "file/zip_builder.hpp"
 #include "fuzz/zip_check.hpp"
+#include "support/paths.hpp"
 
 namespace tranship {
 namespace {
@@ -23,7 +24,7 @@ using testing::little;
 using testing::read_text;
 
 std::string fixture(const std::string& name) {
-  return read_text(std::string(TRANSHIP_TEST_DIR) + "/file/fixtures/" + name);
+  return read_text(test::test_path("file/fixtures/" + name));
 }
 
 std::span<const std::byte> bytes_of(const std::string& text) {

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <tranship/kernels/arithmetic.hpp>
 #include <tranship/kernels/block.hpp>

@@ -1,5 +1,5 @@
 // Layouts as JSON: a full round trip, and errors that name the key.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <layout/random_layout.hpp>
 

@@ -15,6 +15,8 @@
 #include <tranship/layout/tile_ranks.hpp>
 #include <tranship/layout/uneven_blocks.hpp>
 
+#include "support/paths.hpp"
+
 namespace tranship {
 namespace {
 
@@ -22,7 +24,7 @@ using nlohmann::json;
 
 json ndsl_cases(const std::string& name) {
   const char* all = std::getenv("TRANSHIP_CONFORMANCE_DIR");
-  const std::string path = (all ? std::string(all) : std::string(TRANSHIP_TEST_DIR) + "/fixtures") + "/ndsl/" + name;
+  const std::string path = (all ? std::string(all) : test::test_path("fixtures")) + "/ndsl/" + name;
   std::ifstream in(path);
   if (!in) throw std::runtime_error("cannot open " + path);
   return json::parse(in);

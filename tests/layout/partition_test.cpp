@@ -4,10 +4,9 @@
 #include <numeric>
 #include <set>
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/layout/partition.hpp>
 
 namespace tranship {
@@ -87,7 +86,7 @@ std::vector<PartSlices> model_of(Index extent, Index parts, const Partition& p) 
 
 std::string show(const Partition& p) {
   return fmt::format("{}({}) bounds [{}] block {} min {} mod {} interfaces {} overlap {} {} / {} {}", name_of(p.kind),
-                     name_of(p.remainder), fmt::join(p.bounds, " "), p.block_size, p.minimum, p.modulo,
+                     name_of(p.remainder), join_text(p.bounds, " "), p.block_size, p.minimum, p.modulo,
                      p.points == Points::interfaces, p.overlap.left.width, name_of(p.overlap.left.edge),
                      p.overlap.right.width, name_of(p.overlap.right.edge));
 }

@@ -1,5 +1,5 @@
 // Layout texts: what they mean, that the canonical text reads back, and where errors point.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <fuzz/layout_text_check.hpp>
 #include <gtest/gtest.h>
 #include <layout/random_layout.hpp>

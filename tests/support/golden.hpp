@@ -9,10 +9,12 @@
 
 #include <gtest/gtest.h>
 
+#include "support/paths.hpp"
+
 namespace tranship::test {
 
 inline ::testing::AssertionResult matches_golden(const std::string& name, const std::string& text) {
-  const std::filesystem::path path = std::filesystem::path(TRANSHIP_TEST_DIR) / "golden" / name;
+  const std::filesystem::path path = std::filesystem::path(test_path("golden")) / name;
   const char* update = std::getenv("TRANSHIP_UPDATE_GOLDEN");
   if (update && std::string(update) == "1") {
     std::filesystem::create_directories(path.parent_path());

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <tranship/base/random.hpp>
 #include <tranship/layout/distribution.hpp>

@@ -25,6 +25,14 @@ const char* text_of(ErrorCode code) noexcept {
   return "unknown error code";
 }
 
+Error formatted_error(ErrorCode code, fmt::string_view format, fmt::format_args args) {
+  return Error(code, fmt::vformat(format, args));
+}
+
+void throw_formatted(ErrorCode code, fmt::string_view format, fmt::format_args args) {
+  throw formatted_error(code, format, args);
+}
+
 namespace detail {
 
 void assertion_failed(const char* expression, const char* file, int line) {

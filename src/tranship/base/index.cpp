@@ -50,7 +50,7 @@ Index checked_product(const Indices& extents) {
 }
 
 std::string to_string(const Indices& values) {
-  return fmt::format("{}", fmt::join(values.begin(), values.end(), ", "));
+  return fmt::format("{}", join_text(values, ", "));
 }
 
 }  // namespace tranship

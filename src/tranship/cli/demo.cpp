@@ -179,7 +179,7 @@ void run(const DemoOptions& options) {
   const Raster raster = read_raster(data);
   const auto [low, high] = std::minmax_element(raster.heights.begin(), raster.heights.end());
   print(fmt::format("{}: {}[{}], {}, values {} to {}\n", printable(source), name_of(data.header.type),
-                    fmt::join(data.header.extents, ","), human_bytes(data.header.data_bytes()), *low, *high));
+                    join_text(data.header.extents, ","), human_bytes(data.header.data_bytes()), *low, *high));
   if (!title.empty()) print(fmt::format("{}\n", printable(title)));
 
   const ArraySpec tiles = move_files(data, source, options.folder);

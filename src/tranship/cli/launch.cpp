@@ -2,7 +2,7 @@
 #include <memory>
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>

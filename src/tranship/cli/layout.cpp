@@ -95,7 +95,7 @@ std::string slices_text(const std::vector<SliceFamily>& families) {
 }
 
 std::string coordinates_text(const Grid& grid, const Place& place) {
-  std::string out = fmt::format("{}", fmt::join(place.coordinates, ","));
+  std::string out = fmt::format("{}", join_text(place.coordinates, ","));
   if (grid.replicas() > 1) out += fmt::format(" copy {}", place.replica);
   return out;
 }

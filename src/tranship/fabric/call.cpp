@@ -1,4 +1,4 @@
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/sync.hpp>

@@ -276,8 +276,7 @@ std::string text_of(const SafetensorsHeader& header) {
   }
   for (const SafetensorsEntry& tensor : header.tensors)
     out += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", out.size() > 1 ? "," : "",
-                       json_string(tensor.name), tensor.dtype,
-                       fmt::join(tensor.extents.begin(), tensor.extents.end(), ","), tensor.offset_bytes,
+                       json_string(tensor.name), tensor.dtype, join_text(tensor.extents, ","), tensor.offset_bytes,
                        tensor.offset_bytes + tensor.size_bytes);
   out += '}';
   out.append((alignment_bytes - out.size() % alignment_bytes) % alignment_bytes, ' ');

@@ -30,7 +30,7 @@ Grid::Grid(const Indices& extents, GridOptions options)
   for (int i = 0; permutation && i <= dims; ++i) permutation = sorted[i] == i;
   if (!permutation)
     throw_error(ErrorCode::invalid_use, "grid order [{}] is not a permutation of the axes 0 to {}",
-                fmt::join(order_, ", "), dims);
+                join_text(order_, ", "), dims);
 
   strides_ = Indices::filled(dims, 0);
   Index next = 1;

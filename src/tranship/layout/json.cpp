@@ -289,7 +289,7 @@ void JsonObject::finish() const {
   for (const auto& [key, value] : value_.items())
     if (!known_.contains(key))
       throw_error(ErrorCode::bad_text, "{} is unknown; the keys here are {}", path(Json(key).dump(-1, ' ', true)),
-                  fmt::join(known_, ", "));
+                  join_text(known_, ", "));
 }
 
 Index index_of(const Json& value, std::string_view where) {

@@ -122,7 +122,7 @@ Holders holders_of(const Distribution& d, const Place& place, Index count_max) {
 }
 
 std::string rank_names(const Holders& holders) {
-  return fmt::format("{}{}", fmt::join(holders.first, ", "),
+  return fmt::format("{}{}", join_text(holders.first, ", "),
                      holders.count > Index(holders.first.size()) ? ", ..." : "");
 }
 

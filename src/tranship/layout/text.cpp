@@ -469,7 +469,7 @@ std::string rank_list(const Grid& grid) {
 }
 
 std::string text_of(const Grid& grid) {
-  std::string out = fmt::format("{}", fmt::join(grid.extents().begin(), grid.extents().end(), "x"));
+  std::string out = fmt::format("{}", join_text(grid.extents(), "x"));
   if (grid.replicas() > 1) out += fmt::format("*{}", grid.replicas());
   const Grid row_major(grid.extents(), {.replicas = grid.replicas()});
   if (!(Grid(grid.extents(), {.replicas = grid.replicas(), .order = grid.order()}) == row_major)) {
@@ -511,7 +511,7 @@ std::string text_of(const Partition& partition) {
       if (partition.block_size != 1) out += fmt::format("({})", partition.block_size);
       break;
     case PartitionKind::irregular:
-      out += fmt::format("({})", fmt::join(partition.bounds, ","));
+      out += fmt::format("({})", join_text(partition.bounds, ","));
       break;
   }
   if (partition.minimum != 0) out += fmt::format("+min({})", partition.minimum);
@@ -524,7 +524,7 @@ std::string text_of(const Partition& partition) {
 std::string text_of(const MemoryLayout& memory) {
   std::string out;
   auto list = [&](const char* word, const Indices& values) {
-    if (!values.empty()) out += fmt::format(" {}({})", word, fmt::join(values.begin(), values.end(), ","));
+    if (!values.empty()) out += fmt::format(" {}({})", word, join_text(values, ","));
   };
   list("order", memory.order);
   list("strides", memory.strides);
@@ -555,8 +555,7 @@ ArraySpec parse_layout(std::string_view text) {
 
 std::string to_text(const ArraySpec& spec) {
   const Distribution& d = spec.distribution;
-  std::string out = fmt::format("{}[{}] @ {} : ", name_of(spec.type),
-                                fmt::join(d.extents().begin(), d.extents().end(), ","), text_of(d.grid()));
+  std::string out = fmt::format("{}[{}] @ {} : ", name_of(spec.type), join_text(d.extents(), ","), text_of(d.grid()));
   if (d.is_indexed()) {
     out += d.indexed_dims() == 1 ? "indexed" : fmt::format("indexed({})", d.indexed_dims());
     for (int i = d.indexed_dims(); i < d.dims(); ++i) out += ", whole";

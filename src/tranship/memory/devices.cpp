@@ -146,7 +146,7 @@ void Devices::State::refuse(Device device) const {
   std::vector<std::string> names;
   for (const Processor& processor : processors) names.push_back(to_string(processor.device));
   throw_error(ErrorCode::invalid_use, "there is no {}; the {} devices are {}", to_string(device), names.size(),
-              fmt::join(names, ", "));
+              join_text(names, ", "));
 }
 
 Stream& Devices::State::add_stream(Processor& processor) {

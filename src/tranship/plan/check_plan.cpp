@@ -189,7 +189,7 @@ class Checker {
     bool permutation = dims.size() == count;
     for (std::size_t i = 0; permutation && i < count; ++i) permutation = sorted[i] == int(i);
     if (!permutation)
-      refuse(where, "{} dimensions [{}] are not a permutation of 0 to {}", name_of(end), fmt::join(dims, ", "),
+      refuse(where, "{} dimensions [{}] are not a permutation of 0 to {}", name_of(end), join_text(dims, ", "),
              count - 1);
   }
 

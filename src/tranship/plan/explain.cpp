@@ -414,7 +414,7 @@ std::string explain_text(const PlanSummary& summary) {
   std::vector<std::string_view> words;
   for (const Combine combine : summary.combines) words.push_back(name_of(combine));
   std::string out = fmt::format("{}{}{}, rank {}: {} runs\n", name_in_text(summary.kind), words.empty() ? "" : " by ",
-                                fmt::join(words, " and "), summary.rank, summary.stored_runs);
+                                join_text(words, " and "), summary.rank, summary.stored_runs);
   out += line("receives", messages_text(summary.messages_received), summary.received);
   out += line("sends", messages_text(summary.messages_sent), summary.sent);
   out += line("keeps", "", summary.local);
