@@ -100,7 +100,10 @@ class ProgramRun {
       Context& rma = *contexts_[std::size_t(step.context)];
       switch (step.kind) {
         case Kind::store:
-          if (step.target.first.array != own_array) rma.writes(bytes_at(step.target.first, step.bytes));
+          if (step.target.first.array != own_array)
+            rma.writes(bytes_at(step.target.first, step.bytes));
+          else
+            rma.writes(std::span(at(step.target.first), std::size_t(step.bytes)));
           return fill_bytes(step.seed, at(step.target.first), step.bytes);
         case Kind::check:
           return check(step, step.target.first, 0, step.bytes);
@@ -380,8 +383,11 @@ class ProgramRun {
 
     void check(const Step& step, Place place, Index skipped, Index bytes) const {
       if (bytes == 0) return;
-      if (place.array != own_array) contexts_[0]->reads(bytes_at(place, bytes));
       const std::byte* const seen = at(place);
+      if (place.array != own_array)
+        contexts_[0]->reads(bytes_at(place, bytes));
+      else
+        contexts_[0]->reads(std::span(seen, std::size_t(bytes)));
       const std::byte* const expected = run_.program_.expected.data() + step.expected + skipped;
       if (std::memcmp(seen, expected, std::size_t(bytes)) == 0) return;
       const Index wrong = std::mismatch(seen, seen + bytes, expected).first - seen;

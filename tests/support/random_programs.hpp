@@ -398,6 +398,11 @@ class ProgramGenerator {
     return {own_array, offset};
   }
 
+  /// What a transfer moves to or from on its own rank: memory of its own, or symmetric as well.
+  Place take_side(Index bytes, Index alignment = 16) {
+    return random_.one_in(3) ? take(bytes, alignment) : take_own(bytes);
+  }
+
   // Steps.
 
   static Step step(Kind kind, Rank rank) {
@@ -488,7 +493,7 @@ class ProgramGenerator {
     out.heap_bytes = (heap.elements + (is_put ? target_slack : source_slack)) * made.width;
     out.own_bytes = (own.elements + (is_put ? source_slack : target_slack)) * made.width;
     out.heap = take(out.heap_bytes, made.width == 12 ? 4 : std::min(made.width, 16));
-    out.own = take_own(out.own_bytes);
+    out.own = take_side(out.own_bytes);
     const Side there{out.heap + heap.first * made.width, heap.strides};
     const Side here{out.own + own.first * made.width, own.strides};
     made.target = is_put ? there : here;
@@ -696,7 +701,7 @@ class ProgramGenerator {
       back.step.kind = Kind::get;
       back.step.context = any_context();
       back.step.completion = Completion::blocking;
-      back.own = take_own(data.own_bytes);
+      back.own = take_side(data.own_bytes);
       back.step.source = data.step.target;
       back.step.target = {back.own + (data.step.source.first.offset - data.own.offset), data.step.source.strides};
       back.step.slack = 0;
@@ -734,7 +739,7 @@ class ProgramGenerator {
     const std::uint64_t value = sums ? 1 : random_.bits();
     for (Index i = 0; i < senders; ++i) {
       const Rank from = any_rank();
-      const Place own = take_own(bytes);
+      const Place own = take_side(bytes);
       Step put = in_context(Kind::put, from, any_context());
       put.peer = to;
       put.completion = maybe() ? Completion::blocking : Completion::nonblocking;
@@ -770,6 +775,7 @@ class ProgramGenerator {
     const Place word = take(8);
     const WordType type = random_.pick<WordType>({WordType::u32, WordType::i32, WordType::u64, WordType::i64});
     std::uint64_t now = memory_.word(at, word, type);
+    bool is_open = false;  // the last one is held back by no more than a fence
     for (Index count = random_.between(2, 5); count > 0; --count) {
       Step made = in_context(Kind::atomic, from, context);
       made.peer = at;
@@ -782,7 +788,9 @@ class ProgramGenerator {
       made.value = random_.bits();
       if (made.atomic_op == AtomicOp::add && maybe()) made.value = 1;
       made.compare = maybe() ? now : random_.bits();
-      if (made.fetch != Step::Fetch::none) made.target.first = take_own(8);
+      // A fence does not order what only reads and does not wait for it.
+      if (is_open && made.atomic_op == AtomicOp::fetch) made.fetch = Step::Fetch::blocking;
+      if (made.fetch != Step::Fetch::none) made.target.first = take_side(8);
       now = updated(made.atomic_op, type, now, made.value, made.compare);
       out.push_back(made);
       if (made.fetch == Step::Fetch::nonblocking) {
@@ -791,6 +799,7 @@ class ProgramGenerator {
         out.push_back(in_context(maybe() ? Kind::fence : Kind::quiet, from, context));
         out.back().needed = made.atomic_op == AtomicOp::set;  // what others do may commute
       }
+      is_open = made.fetch == Step::Fetch::none && out.back().kind == Kind::fence;
       if (made.fetch != Step::Fetch::none) out.push_back(check(from, made.target.first, size_bytes_of(type)));
     }
     return out;
@@ -879,7 +888,7 @@ class ProgramGenerator {
     const auto size = Index(team.members.size());
     const int context = any_context();
     const Index elements = random_.between(1, 8);
-    const Place data = take(8 * elements), own = take_own(8 * elements);
+    const Place data = take(8 * elements), own = take_side(8 * elements);
     const Index distance = random_.below(size);
     for (Index m = 0; m < size; ++m) {
       const Rank rank = team.members[std::size_t(m)];
@@ -911,14 +920,70 @@ class ProgramGenerator {
     Step made = meeting(maybe() ? Kind::broadcast : Kind::all_gather, team);
     made.bytes = random_.below(40);
     made.root = int(random_.below(size));
-    made.source.first = take_own(made.bytes);
-    made.target.first = take_own(made.bytes * size);
+    made.source.first = take_side(made.bytes);
+    made.target.first = take_side(made.bytes * size);
     for (const Rank rank : team.members) out.push_back(store(rank, made.source.first, made.bytes));
     out.push_back(made);
     for (const Rank rank : team.members) {
       out.push_back(check(rank, made.source.first, made.bytes));
       out.push_back(check(rank, made.target.first, made.bytes * size));
     }
+    return out;
+  }
+
+  /// A source that is written again, and a target that is looked at, when the transfer is known to be over.
+  Steps reuse() {
+    Steps out;
+    const Rank rank = any_rank(), peer = any_rank();
+    const int context = any_context();
+    Transfer data = transfer(maybe() ? Kind::put : Kind::get, rank, peer, context);
+    if (data.step.form == Step::Form::element) data.step.form = Step::Form::span;
+    data.step.completion = Completion::nonblocking;
+    const bool any = !is_empty(data.step);
+    out.push_back(store(rank, data.own, data.own_bytes));
+    out.push_back(data.step);
+    if (maybe()) out.push_back(in_context(Kind::fence, rank, context));
+    out.push_back(in_context(Kind::quiet, rank, context));
+    out.back().needed = any;
+    if (data.step.kind == Kind::get) out.push_back(check(rank, data.own, data.own_bytes));
+    out.push_back(store(rank, data.own, data.own_bytes));
+    return out;
+  }
+
+  /// What has been got is put on, and comes with a signal.
+  Steps forward() {
+    Steps out;
+    const Rank owner = any_rank(), by = any_rank(), to = any_rank();
+    const int context = any_context();
+    const Index elements = random_.between(1, 8), bytes = 8 * elements;
+    Step get = in_context(Kind::get, by, context), put = in_context(Kind::put, by, context);
+    for (Step* one : {&get, &put}) {
+      one->completion = maybe() ? Completion::blocking : Completion::nonblocking;
+      one->width = 8;
+      one->extents = {elements};
+      one->target.strides = one->source.strides = {1};
+    }
+    const Place own = take_side(bytes);
+    get.peer = owner;
+    get.source.first = take(bytes);
+    get.target.first = put.source.first = own;
+    put.peer = to;
+    put.target.first = take(bytes);
+    Flag flag{.step = put};
+    signal(flag, to, take(8));
+    out.push_back(store(owner, get.source.first, bytes));
+    const Flag there = raise(out, owner, by, any_context());
+    out.push_back(there.step);
+    out.push_back(wait(by, there));
+    out.back().needed = owner != by;
+    out.push_back(get);
+    if (get.completion == Completion::nonblocking) out.push_back(needed(in_context(Kind::quiet, by, context)));
+    out.push_back(flag.step);
+    if (put.completion == Completion::nonblocking && maybe())
+      out.push_back(needed(in_context(Kind::quiet, by, context)));
+    if (out.back().kind == Kind::quiet || put.completion == Completion::blocking) out.push_back(store(by, own, bytes));
+    out.push_back(wait(to, flag));
+    out.push_back(check(to, put.target.first, bytes));
     return out;
   }
 
@@ -967,7 +1032,7 @@ class ProgramGenerator {
     for (const std::size_t s : order) add(all[s][next[s]++]);
   }
   Steps script() {
-    switch (random_.below(12)) {
+    switch (random_.below(14)) {
       case 0:
         return push_signal();
       case 1:
@@ -989,6 +1054,10 @@ class ProgramGenerator {
         return exchange();
       case 10:
         return collective();
+      case 11:
+        return reuse();
+      case 12:
+        return forward();
       default:
         return left_open();
     }

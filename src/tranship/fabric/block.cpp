@@ -104,6 +104,7 @@ class Lane final : public LaneExecutor {
     suspend(State::on_rank);
     if (thrown_on_rank_) std::rethrow_exception(std::exchange(thrown_on_rank_, nullptr));
   }
+  void saw(const void* word, std::size_t bytes) const override;
   WaitNote note(const GroupCall& call, const void* word) const override;
   Error refusal(const GroupCall& call, const char* problem) const override;
   void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
@@ -262,6 +263,11 @@ void Lane::meet(Scope scope, const GroupCall& call) {
 
 unsigned long long& Lane::slot(Scope scope) noexcept {
   return block_.slot(*this, scope);
+}
+
+void Lane::saw(const void* word, std::size_t bytes) const {
+  block_.grid().world().context().acquires(
+      Symmetric<const std::byte>::at(static_cast<const std::byte*>(word), Index(bytes)));
 }
 
 WaitNote Lane::note(const GroupCall& call, const void* word) const {

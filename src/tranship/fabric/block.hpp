@@ -55,6 +55,8 @@ class LaneExecutor {
   /// Of a group, for one value.
   virtual unsigned long long& slot(Scope scope) noexcept = 0;
   virtual void wait(FunctionRef<bool()> ready, const WaitNote& note) = 0;
+  /// A lane has seen what this rank has at `word`.
+  virtual void saw(const void* word, std::size_t bytes) const = 0;
   /// Runs `f` on the stack of the rank, which may wait and switch to other ranks.
   virtual void on_rank(FunctionRef<void(Context&)> f) = 0;
   /// The note of a wait for what this rank has at `word`.
@@ -195,16 +197,18 @@ class CpuGroup {
   template <class Call, class T>
   T wait(const Call& call, const T* word, Comparison comparison, T value) const {
     T seen = detail::load_word(word);
-    if (holds(seen, comparison, value)) return seen;
-    WaitNote note = executor_->note(call(), word);
-    note.wants(comparison, value);
-    executor_->wait(
-        [&] {
-          seen = detail::load_word(word);
-          note.sees(seen);
-          return holds(seen, comparison, value);
-        },
-        note);
+    if (!holds(seen, comparison, value)) {
+      WaitNote note = executor_->note(call(), word);
+      note.wants(comparison, value);
+      executor_->wait(
+          [&] {
+            seen = detail::load_word(word);
+            note.sees(seen);
+            return holds(seen, comparison, value);
+          },
+          note);
+    }
+    executor_->saw(word, sizeof(T));
     return seen;
   }
   template <class Call>

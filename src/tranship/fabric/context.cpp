@@ -202,15 +202,16 @@ void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) 
   put_block(nullptr, contiguous(0, 1), 1, nullptr, &signal, Completion::blocking, peer, where);
 }
 
-void Context::atomic_checked(void* at, std::size_t width, AtomicOp op, const void* operand, const void* expected,
+void Context::atomic_checked(const AtomicWord& word, AtomicOp op, const void* operand, const void* expected,
                              void* before, Completion completion, Rank peer, CallSite where) {
+  const auto [at, width, kind] = word;
   check_peer(peer, where);
   const std::size_t offset = checked_offset("an atomic variable", at, 0, std::int64_t(width), where);
   if (!transport_) return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
   std::uint64_t by = 0, compare = 0;
   std::memcpy(&by, operand, width);
   std::memcpy(&compare, expected, width);
-  transport_->atomic({peer, offset}, static_cast<int>(width), op, by, compare, before, completion, where);
+  transport_->atomic({peer, offset}, static_cast<int>(width), kind, op, by, compare, before, completion, where);
 }
 
 void* Context::peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const {
@@ -234,12 +235,15 @@ void Context::refuse_room(std::size_t room, Index needed, CallSite where) const 
 void Context::fence_transport(CallSite where) {
   transport_->fence(where);
 }
-void Context::seen_in_transport(const void* local) const {
-  transport_->seen(reinterpret_cast<std::uintptr_t>(local) - own_);
+void Context::seen_in_transport(const void* local, std::size_t bytes) const {
+  transport_->seen(local, bytes);
 }
-void Context::touch(const void* local, std::size_t bytes, bool stores, CallSite where) const {
-  const std::size_t offset = checked_offset("what a rank touches", local, 0, std::int64_t(bytes), where);
-  transport_->touches(offset, bytes, stores, where);
+void Context::touches_in_transport(const void* local, std::size_t bytes, Touch touch, const char* name,
+                                   CallSite where) const {
+  transport_->touches(local, bytes, touch, name, where);
+}
+void Context::check_touched(const void* local, std::size_t bytes, CallSite where) const {
+  checked_offset("what a rank touches", local, 0, std::int64_t(bytes), where);
 }
 void Context::poll_transport() const {
   transport_->poll();

@@ -8,7 +8,7 @@
 // - Forms with _nbi ("non-blocking, implicit") may return before; until the next quiet the source of a put must not be
 //   written, and the target of a get or a fetched value not be used.
 // - fence() orders: what was put, or updated without fetching, to one peer before it is there before what is put or
-//   updated there after it. It does not order gets, and completes nothing.
+//   updated there after it. It does not order gets or fetches that do not block, and completes nothing.
 // - quiet() completes all of this context: puts are at their peers, for all to see; gets and values are here.
 // - put_signal orders its own data before its own signal and nothing else. A transfer of nothing still signals.
 // Where peers are reachable, all calls complete when they return, _nbi or not; a program that relies on that is wrong
@@ -16,7 +16,8 @@
 //
 // When target and source differ in size, the smaller size is moved, as NVSHMEM does it; SizeRule::equal refuses that.
 // Misuse (a rank outside the world, memory outside the symmetric heap) throws `invalid_use` before anything happens.
-// Contexts are used by the thread of their rank. Atomics and signals of one variable are atomic with each other only.
+// Contexts are used by the thread of their rank. Atomics and signals of one variable are atomic with each other only,
+// where all of them take it for an integer, or for a floating-point number, of the same width.
 #pragma once
 
 #include <algorithm>
@@ -169,7 +170,7 @@ class Context {
   template <SignalWord S>
   S signal_fetch(Symmetric<S> signal) const {
     poll();
-    saw(signal.local());
+    acquires(signal);
     return detail::load_word(signal.local());
   }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
@@ -308,17 +309,33 @@ class Context {
 
   // Order.
 
-  /// What this rank loads, or stores, of its own symmetric memory, from the last wait or barrier to the next: said
-  /// where programs are simulated, which then find what is not held apart from it. Elsewhere it costs nothing.
+  // What this rank does to its memory by itself: said where programs are simulated, which then find what is not held
+  // apart from it. Elsewhere these cost nothing.
+
+  /// The rank loads, or stores, its elements, from the last wait or barrier to the next.
   template <Transferable T>
   void reads(Symmetric<T> array, CallSite where = CallSite::here()) const {
-    if (transport_) [[unlikely]]
-      touch(array.local(), std::size_t(array.size_bytes()), false, where);
+    touches(array, Touch::loads, "loads", where);
   }
   template <Transferable T>
   void writes(Symmetric<T> array, CallSite where = CallSite::here()) const {
+    touches(array, Touch::stores, "stores", where);
+  }
+  /// The same of memory that is not symmetric, which transfers of this rank may still read or write.
+  template <class T, std::size_t extent>
+  void reads(std::span<T, extent> memory, CallSite where = CallSite::here()) const {
+    touches(memory.data(), memory.size_bytes(), Touch::loads, "loads", where);
+  }
+  template <class T, std::size_t extent>
+  void writes(std::span<T, extent> memory, CallSite where = CallSite::here()) const {
+    touches(memory.data(), memory.size_bytes(), Touch::stores, "stores", where);
+  }
+  /// The rank has waited for its elements by other means than these: what it has seen there is ordered as by
+  /// wait_until.
+  template <Transferable T>
+  void acquires(Symmetric<T> array) const {
     if (transport_) [[unlikely]]
-      touch(array.local(), std::size_t(array.size_bytes()), true, where);
+      seen_in_transport(array.local(), std::size_t(array.size_bytes()));
   }
 
   void fence(CallSite where = CallSite::here()) {
@@ -356,6 +373,9 @@ class Context {
   }
 
  private:
+  friend class SymmetricHeap;
+  friend class Team;
+
   /// `count` elements of `width` bytes side by side.
   struct Run {
     std::size_t bytes = 0;
@@ -367,6 +387,8 @@ class Context {
     std::uint64_t value = 0;
     SignalOp op = SignalOp::set;
   };
+  template <class T>
+  static constexpr WordKind kind_of = std::is_floating_point_v<T> ? WordKind::floating : WordKind::integer;
   template <class T>
   static constexpr bool is_word = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8;
 
@@ -479,7 +501,8 @@ class Context {
     if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
       return apply<op>(word, operand, expected);
     T before{};
-    atomic_checked(at.local(), sizeof(T), op, &operand, &expected, &before, Completion::blocking, peer, where);
+    const AtomicWord word{at.local(), sizeof(T), kind_of<T>};
+    atomic_checked(word, op, &operand, &expected, &before, Completion::blocking, peer, where);
     return before;
   }
   template <AtomicOp op, class T>
@@ -487,14 +510,16 @@ class Context {
     if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
       apply<op>(word, operand, T{});
     else
-      atomic_checked(at.local(), sizeof(T), op, &operand, &operand, nullptr, Completion::blocking, peer, where);
+      atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &operand, nullptr, Completion::blocking, peer,
+                     where);
   }
   template <AtomicOp op, class T>
   void atomic_nbi(T& before, Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
     if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
       before = apply<op>(word, operand, expected);
     else
-      atomic_checked(at.local(), sizeof(T), op, &operand, &expected, &before, Completion::nonblocking, peer, where);
+      atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &expected, &before, Completion::nonblocking,
+                     peer, where);
   }
 
   template <class T>
@@ -522,14 +547,13 @@ class Context {
           },
           note);
     }
-    saw(variable);
+    acquires(Symmetric<const T>::at(variable, 1));
     return seen;
   }
   template <class T>
   bool found(const T* variable, Comparison comparison, T value) const {
-    const bool holds_here = holds<T>(detail::load_word(variable), comparison, value);
-    if (holds_here) saw(variable);
-    return holds_here;
+    acquires(Symmetric<const T>::at(variable, 1));
+    return holds<T>(detail::load_word(variable), comparison, value);
   }
   template <class T>
   Index find_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip) const {
@@ -567,7 +591,12 @@ class Context {
   void put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
                  Completion completion, Rank peer, CallSite where);
   void signal_checked(const SignalAt& signal, Rank peer, CallSite where);
-  void atomic_checked(void* at, std::size_t width, AtomicOp op, const void* operand, const void* expected, void* before,
+  struct AtomicWord {
+    void* local = nullptr;
+    std::size_t width = 0;
+    WordKind kind{};
+  };
+  void atomic_checked(const AtomicWord& word, AtomicOp op, const void* operand, const void* expected, void* before,
                       Completion completion, Rank peer, CallSite where);
   void* peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const;
   /// The offset in the heap of [local + first, local + end). Throws `invalid_use` where that is not allowed.
@@ -582,12 +611,19 @@ class Context {
   void fence_transport(CallSite where);
   void quiet_transport(CallSite where);
   void poll_transport() const;
-  void seen_in_transport(const void* local) const;
-  void touch(const void* local, std::size_t bytes, bool stores, CallSite where) const;
-  /// After a look that has found what it looked for.
-  void saw(const void* local) const {
+  void seen_in_transport(const void* local, std::size_t bytes) const;
+  void touches_in_transport(const void* local, std::size_t bytes, Touch touch, const char* name, CallSite where) const;
+  void check_touched(const void* local, std::size_t bytes, CallSite where) const;
+  void touches(const void* local, std::size_t bytes, Touch touch, const char* name, CallSite where) const {
     if (transport_) [[unlikely]]
-      seen_in_transport(local);
+      touches_in_transport(local, bytes, touch, name, where);
+  }
+  template <class T>
+  void touches(Symmetric<T> array, Touch touch, const char* name, CallSite where) const {
+    if (!transport_) [[likely]]
+      return;
+    check_touched(array.local(), std::size_t(array.size_bytes()), where);
+    touches_in_transport(array.local(), std::size_t(array.size_bytes()), touch, name, where);
   }
   /// Before a look at what has come here that does not wait for it.
   void poll() const {

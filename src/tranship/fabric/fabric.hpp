@@ -14,6 +14,7 @@
 #include <tranship/fabric/call.hpp>
 #include <tranship/fabric/members.hpp>
 #include <tranship/fabric/transport.hpp>
+#include <tranship/fabric/words.hpp>
 
 namespace tranship {
 
@@ -91,6 +92,8 @@ class Fabric {
   virtual std::shared_ptr<void> keeper() const = 0;
   /// Carries the transfers of one context where heap() is not direct; nullptr where it is.
   virtual std::unique_ptr<Transport> transport() = 0;
+  /// Sees what this rank does to words, where order is checked; nullptr elsewhere.
+  virtual std::shared_ptr<WordWatch> word_watch() { return nullptr; }
 
   /// How often a wait looks, one look after the other, before it does anything else; then, for how long it looks with
   /// pauses before it calls idle().

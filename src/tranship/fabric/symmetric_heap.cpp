@@ -137,13 +137,15 @@ Index SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite wh
     available = std::min(available, some.available);
     for (std::uint64_t i = 0; i < some.count; ++i) {
       const auto block = blocks_.find(some.serials[i]);
-      if (block != blocks_.end() && ++block->second.released_by == world_.size()) forget(block);
+      if (block != blocks_.end() && ++block->second.released_by == world_.size()) forget(block, where);
     }
   }
   return available;
 }
 
-void SymmetricHeap::forget(std::map<std::uint64_t, Block>::iterator block) {
+void SymmetricHeap::forget(std::map<std::uint64_t, Block>::iterator block, CallSite where) {
+  const std::size_t size_bytes = ranges_.find(block->second.offset)->size_bytes;
+  world_.context().touches(own(block->second.offset), size_bytes, Touch::frees, "free", where);
   const std::size_t bytes = ranges_.release(block->second.offset);
   fabric_.give_back(block->second.offset, bytes);
   blocks_.erase(block);
@@ -162,7 +164,7 @@ void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite w
   world_.context().quiet(where);
   everyone.meet({.kind = CallKind::release, .detail = serial}, where);
   if (!block) return;
-  forget(at);
+  forget(at, where);
   block.reset();  // queues it, for nobody knows it any more
   const std::lock_guard lock(released_->mutex);
   std::erase(released_->serials, serial);

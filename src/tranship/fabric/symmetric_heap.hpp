@@ -69,7 +69,7 @@ class SymmetricHeap {
   };
   /// Collective: the first rank whose `mine` is an error.
   std::optional<Refusal> first_refusal(const Result<void>& mine, Team& everyone, const Call& call, CallSite where);
-  void forget(std::map<std::uint64_t, Block>::iterator block);
+  void forget(std::map<std::uint64_t, Block>::iterator block, CallSite where);
 
   World& world_;
   Fabric& fabric_;

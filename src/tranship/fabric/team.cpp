@@ -64,7 +64,10 @@ void Team::sync(CallSite where) {
   meet({.kind = CallKind::sync}, where);
 }
 void Team::all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where) {
+  const Context& context = world().context();
+  context.touches(mine, size_bytes, Touch::loads, "all_gather", where);
   gather({.kind = CallKind::all_gather, .size_bytes = size_bytes}, mine, size_bytes, all, where);
+  context.touches(all, size_bytes * std::size_t(size()), Touch::stores, "all_gather", where);
 }
 
 void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite where) {
@@ -72,7 +75,10 @@ void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite wher
     throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {})", root, size(), world().rank());
   const Call call{.kind = CallKind::broadcast, .size_bytes = size_bytes, .detail = std::uint64_t(root)};
   std::vector<std::byte> all(size_bytes * std::size_t(size()));
+  const Context& context = world().context();
+  if (rank() == root) context.touches(data, size_bytes, Touch::loads, "broadcast", where);
   gather(call, data, size_bytes, all.data(), where);
+  if (rank() != root) context.touches(data, size_bytes, Touch::stores, "broadcast", where);
   if (rank() != root && size_bytes > 0) std::memcpy(data, all.data() + std::size_t(root) * size_bytes, size_bytes);
 }
 

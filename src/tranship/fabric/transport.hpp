@@ -15,6 +15,10 @@ namespace tranship {
 
 /// Whether a call returns when its buffers may be used again, or only a quiet says so.
 enum class Completion : std::uint8_t { blocking, nonblocking };
+/// What an atomic takes its word for. Atomics of one word that differ in it are not atomic with each other.
+enum class WordKind : std::uint8_t { integer, floating };
+/// What a rank does to memory of its own.
+enum class Touch : std::uint8_t { loads, stores, frees };
 
 class Transport {
  public:
@@ -39,14 +43,14 @@ class Transport {
                    CallSite where) = 0;
   /// On an element of `width` bytes, 4 or 8, of which operands have their first ones. What it held before goes to
   /// `before`, unless that is nullptr.
-  virtual void atomic(Remote at, int width, AtomicOp op, std::uint64_t operand, std::uint64_t compare, void* before,
-                      Completion completion, CallSite where) = 0;
+  virtual void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
+                      void* before, Completion completion, CallSite where) = 0;
   virtual void fence(CallSite where) = 0;
   virtual void quiet(CallSite where) = 0;
-  /// A look at `size_bytes` of this rank's own heap has seen what it waited for.
-  virtual void seen(std::size_t offset_bytes) = 0;
-  /// This rank loads or stores these bytes of its own heap.
-  virtual void touches(std::size_t offset_bytes, std::size_t size_bytes, bool stores, CallSite where) = 0;
+  /// This rank has looked at what peers write there, in its own heap.
+  virtual void seen(const void* first, std::size_t size_bytes) = 0;
+  /// This rank touches these bytes of its own, in its heap or elsewhere; `name` says by what.
+  virtual void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) = 0;
   /// This rank looks whether something has come; others may go on first.
   virtual void poll() = 0;
   /// The rank fails: nothing of its memory is read or written any more.

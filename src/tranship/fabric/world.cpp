@@ -101,7 +101,8 @@ Words World::words(int count, const char* label, CallSite where) {
   const HeapPlace& place = heap_.place();
   auto* first = static_cast<std::byte*>(memory.get()) - std::size_t(rank()) * place.stride_bytes;
   return Words(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
-               std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label);
+               std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
+               fabric_->word_watch());
 }
 
 std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment,

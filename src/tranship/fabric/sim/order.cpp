@@ -29,115 +29,199 @@ bool Order::knows(const Knowledge& who, const Access& what) {
   return who.transfers[std::size_t(what.rank)] >= what.number || who.single.contains({what.rank, what.number});
 }
 
-void Order::access(Rank rank, What what, const char* name, const Bytes& bytes, CallSite where) {
-  Knowledge& known = ranks_[std::size_t(rank)].known;
-  const std::uint64_t number = ++known.own[std::size_t(rank)];
-  note({.rank = rank, .what = what, .name = name, .number = number, .issued = number, .where = where}, known, bytes);
+bool Order::conflict(const Access& earlier, const Access& later) {
+  const auto reads = [](What what) { return what == What::read || what == What::fetch; };
+  const auto is_atomic = [](What what) { return what == What::fetch || what == What::update; };
+  const What a = earlier.use.what, b = later.use.what;
+  if (reads(a) && reads(b)) return false;
+  if (!is_atomic(a) || !is_atomic(b)) return true;
+  return earlier.word_first != later.word_first || earlier.word_end != later.word_end ||
+         earlier.use.kind != later.use.kind;
 }
 
-Order::Sent Order::send(Rank rank, int context, Rank target, std::uint64_t fences, What what, const char* name,
-                        const std::vector<Bytes>& all, CallSite where) {
-  RankState& mine = ranks_[std::size_t(rank)];
-  Sent sent{.number = ++mine.transfers, .before = mine.known};
+Order::Knowledge Order::before(Rank rank, const Channel& channel) const {
+  const RankState& mine = ranks_[std::size_t(rank)];
+  Knowledge out = mine.known;
   for (const Unfinished& one : mine.unfinished)
-    if (one.context == context && one.target == target && one.fences < fences)
-      sent.before.single.emplace(rank, one.number);
+    if (one.fencing == Fencing::ordered && one.channel.context == channel.context &&
+        one.channel.target == channel.target && one.channel.fences < channel.fences)
+      out.single.emplace(rank, one.number);
+  return out;
+}
+
+Order::Access Order::own_access(Rank rank, const Use& use) {
+  const std::uint64_t number = ++ranks_[std::size_t(rank)].known.own[std::size_t(rank)];
+  return {.use = use, .rank = rank, .number = number, .issued = number};
+}
+
+void Order::access(Rank rank, const Accesses& all) {
+  const Access access = own_access(rank, all.use);
+  note(access, known(rank), all.bytes);
+}
+
+Order::Knowledge Order::access(Rank rank, const Channel& channel, const Accesses& all) {
+  const Access access = own_access(rank, all.use);
+  Knowledge known = before(rank, channel);
+  note(access, known, all.bytes);
+  return known;
+}
+
+Order::Sent Order::send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote,
+                        const Accesses* local) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  Sent sent{.number = ++mine.transfers, .tells = fencing == Fencing::ordered ? before(rank, channel) : mine.known};
   const std::uint64_t issued = ++mine.known.own[std::size_t(rank)];
-  const Access access{.rank = rank,
-                      .what = what,
-                      .name = name,
-                      .is_transfer = true,
-                      .number = sent.number,
-                      .issued = issued,
-                      .where = where};
-  for (const Bytes& bytes : all) note(access, sent.before, bytes);
-  mine.unfinished.push_back({sent.number, context, target, fences});
+  Access access{.use = remote.use,
+                .rank = rank,
+                .is_transfer = true,
+                .fencing = fencing,
+                .number = sent.number,
+                .issued = issued};
+  mine.unfinished.push_back({sent.number, channel, fencing});
+  note(access, sent.tells, remote.bytes);
+  if (local) {
+    // A fence does not hold back when local memory is accessed.
+    access.use = local->use;
+    access.fencing = Fencing::unordered;
+    note(access, mine.known, local->bytes);
+  }
+  sent.tells.single.emplace(rank, sent.number);
   return sent;
 }
 
 void Order::quiet(Rank rank, int context) {
   RankState& mine = ranks_[std::size_t(rank)];
   std::erase_if(mine.unfinished, [&](const Unfinished& one) {
-    if (one.context != context) return false;
+    if (one.channel.context != context) return false;
     mine.known.single.emplace(rank, one.number);
     return true;
   });
   std::uint64_t& done = mine.known.transfers[std::size_t(rank)];
   done = mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1;
   mine.known.join(mine.known);  // drops what the number says now
+  if (const auto fetched = mine.fetched.extract(context)) mine.known.join(fetched.mapped());
+  mine.own.erase_if([&](const Cell& cell) {
+    return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
+  });
 }
 
-void Order::release(Rank owner, std::size_t offset_bytes, const Knowledge& what, bool is_added) {
-  auto [word, is_new] = words_[std::size_t(owner)].try_emplace(offset_bytes, what);
-  if (is_new) return;
-  if (is_added)
-    word->second.join(what);
-  else
-    word->second = what;
+bool Order::is_over(Rank rank, std::uint64_t transfer) const {
+  return knows(known(rank), {.rank = rank, .is_transfer = true, .number = transfer});
 }
 
-void Order::acquire(Rank rank, Rank owner, std::size_t offset_bytes) {
-  const auto& words = words_[std::size_t(owner)];
-  if (const auto word = words.find(offset_bytes); word != words.end()) learn(rank, word->second);
+bool Order::is_unwritten_since(Rank rank, std::uint64_t transfer, const std::vector<Bytes>& all) const {
+  for (const Bytes& bytes : all) {
+    if (bytes.memory == Bytes::Memory::own) continue;  // nobody else writes it
+    std::size_t seen = 0;
+    heaps_[std::size_t(bytes.owner)].look(
+        bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
+          const auto read = std::find_if(cell.begin(), cell.end(), [&](const Access& a) {
+            return a.is_transfer && a.rank == rank && a.number == transfer;
+          });
+          if (read != cell.end() && std::all_of(read, cell.end(), [](const Access& a) {
+                return a.use.what == What::read || a.use.what == What::fetch;
+              }))
+            seen += end - first;
+        });
+    if (seen != bytes.end - bytes.first) return false;
+  }
+  return true;
 }
 
-void Order::cut(Heap& heap, std::size_t at) {
-  auto cell = heap.lower_bound(at);
-  if (cell == heap.begin()) return;
-  --cell;
-  if (cell->second.end <= at) return;
-  Cell rest = cell->second;
-  cell->second.end = at;
-  heap.emplace(at, std::move(rest));
+void Order::release(const Bytes& bytes, const std::shared_ptr<const Knowledge>& what, Release how) {
+  Words& words = words_[std::size_t(bytes.owner)];
+  if (how == Release::replaces) return words.assign(bytes.first, bytes.end, what);
+  words.visit(bytes.first, bytes.end, [&](std::size_t, std::size_t, std::shared_ptr<const Knowledge>& told) {
+    if (!told) return void(told = what);
+    auto joined = std::make_shared<Knowledge>(*told);
+    joined->join(*what);
+    told = std::move(joined);
+  });
 }
 
-void Order::note(const Access& access, const Knowledge& known, const Bytes& bytes) {
-  if (bytes.first == bytes.end) return;
-  Heap& heap = heaps_[std::size_t(bytes.owner)];
-  cut(heap, bytes.first);
-  cut(heap, bytes.end);
-  std::size_t at = bytes.first;
-  while (at < bytes.end) {
-    auto cell = heap.lower_bound(at);
-    const std::size_t next = cell == heap.end() ? bytes.end : std::min(cell->first, bytes.end);
-    if (next > at) {  // nobody has been here
-      heap.emplace_hint(cell, at, Cell{next, {access}});
-      at = next;
+std::optional<Order::Knowledge> Order::told_by(const Bytes& bytes) const {
+  std::optional<Knowledge> out;
+  words_[std::size_t(bytes.owner)].look(bytes.first, bytes.end,
+                                        [&](std::size_t, std::size_t, const std::shared_ptr<const Knowledge>& told) {
+                                          if (!told) return;
+                                          if (out)
+                                            out->join(*told);
+                                          else
+                                            out = *told;
+                                        });
+  return out;
+}
+
+void Order::acquire(Rank rank, const Bytes& bytes) {
+  if (const auto told = told_by(bytes)) learn(rank, *told);
+}
+
+void Order::acquire_at_quiet(Rank rank, int context, const Bytes& bytes) {
+  auto told = told_by(bytes);
+  if (!told) return;
+  const auto [fetched, is_first] = ranks_[std::size_t(rank)].fetched.try_emplace(context, *told);
+  if (!is_first) fetched->second.join(*told);
+}
+
+void Order::compare(const Cell& cell, const Access& access, const Knowledge& known, const Bytes& bytes) const {
+  for (const Access& earlier : cell) {
+    const bool is_same =
+        earlier.is_transfer && access.is_transfer && earlier.rank == access.rank && earlier.number == access.number;
+    if (is_same || !conflict(earlier, access)) continue;
+    if (earlier.use.what == What::free || !knows(known, earlier)) refuse(earlier, access, known, bytes);
+  }
+}
+
+void Order::note(Access access, const Knowledge& known, const std::vector<Bytes>& all) {
+  for (const Bytes& bytes : all) {
+    if (bytes.first == bytes.end) continue;
+    access.word_first = bytes.first;
+    access.word_end = bytes.end;
+    const bool is_own = bytes.memory == Bytes::Memory::own;
+    auto& cells = is_own ? ranks_[std::size_t(bytes.owner)].own : heaps_[std::size_t(bytes.owner)];
+    const auto in = [&](std::size_t first, std::size_t end) { return Bytes{bytes.owner, first, end, bytes.memory}; };
+    if (is_own && !access.is_transfer) {  // its rank knows it, and it alone can
+      cells.look(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
+        compare(cell, access, known, in(first, end));
+      });
       continue;
     }
-    std::vector<Access>& accesses = cell->second.accesses;
-    for (const Access& earlier : accesses) {
-      const bool conflict = earlier.what == access.what ? access.what == What::write : true;
-      if (conflict && !knows(known, earlier)) refuse(earlier, access, known, {bytes.owner, at, cell->second.end});
-    }
-    if (access.what == What::write)
-      accesses.clear();
-    else  // of one rank the last one stands for all that it knows
-      std::erase_if(accesses, [&](const Access& earlier) {
-        return earlier.what == access.what && earlier.rank == access.rank &&
-               earlier.is_transfer == access.is_transfer && knows(known, earlier);
-      });
-    accesses.push_back(access);
-    at = cell->second.end;
+    cells.visit(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, Cell& cell) {
+      compare(cell, access, known, in(first, end));
+      if (access.use.what == What::write || access.use.what == What::free)
+        cell.clear();
+      else  // the last one of a rank stands for all that it knows
+        std::erase_if(cell, [&](const Access& earlier) {
+          return earlier.use.what == access.use.what && earlier.rank == access.rank &&
+                 earlier.is_transfer == access.is_transfer && !conflict(earlier, access) && knows(known, earlier);
+        });
+      cell.push_back(access);
+    });
   }
 }
 
 void Order::forget(const Bytes& bytes) {
-  Heap& heap = heaps_[std::size_t(bytes.owner)];
-  cut(heap, bytes.first);
-  cut(heap, bytes.end);
-  heap.erase(heap.lower_bound(bytes.first), heap.lower_bound(bytes.end));
-  auto& words = words_[std::size_t(bytes.owner)];
-  words.erase(words.lower_bound(bytes.first), words.lower_bound(bytes.end));
+  heaps_[std::size_t(bytes.owner)].erase(bytes.first, bytes.end);
+  words_[std::size_t(bytes.owner)].erase(bytes.first, bytes.end);
 }
 
-void Order::refuse(const Access& earlier, const Access& later, const Knowledge& known, const Bytes& bytes) {
+void Order::refuse(const Access& earlier, const Access& later, const Knowledge& known, const Bytes& bytes) const {
   const auto text = [](const Access& a) {
-    return fmt::format("{} by rank {} ({})", a.name, a.rank, short_name(a.where));
+    constexpr const char* sides[] = {"", "the source of ", "the target of ", "the value of "};
+    return fmt::format("{}{} by rank {} ({})", sides[int(a.use.side)], a.use.name, a.rank, short_name(a.use.where));
+  };
+  const auto is_atomic = [](const Access& a) { return a.use.what == What::fetch || a.use.what == What::update; };
+  const auto word = [](const Access& a) {
+    return fmt::format("{} of {} bytes", a.use.kind == WordKind::integer ? "an integer" : "a floating-point number",
+                       a.word_end - a.word_first);
   };
   std::string missing;
-  if (earlier.rank == later.rank)
-    missing = "a fence or a quiet is missing between them";
+  if (earlier.use.what == What::free)
+    missing = "the memory has been freed";
+  else if (earlier.rank == later.rank)
+    missing = earlier.fencing == Fencing::ordered && later.fencing == Fencing::ordered
+                  ? "a fence or a quiet is missing between them"
+                  : "a quiet is missing between them";
   else if (earlier.is_transfer && known.own[std::size_t(earlier.rank)] >= earlier.issued)
     missing = fmt::format(
         "rank {} knows of it, but not that it is complete: a quiet, a fence or a signal that is put "
@@ -145,9 +229,14 @@ void Order::refuse(const Access& earlier, const Access& later, const Knowledge& 
         later.rank, earlier.rank);
   else
     missing = fmt::format("rank {} has not waited for it", later.rank);
+  if (is_atomic(earlier) && is_atomic(later))
+    missing += fmt::format("; {} and {} are not atomic with each other", word(earlier), word(later));
+  const std::string place =
+      bytes.memory == Bytes::Memory::own
+          ? fmt::format("bytes [{:#x}, {:#x}) of memory of rank {}", bytes.first, bytes.end, bytes.owner)
+          : fmt::format("bytes [{}, {}) of the symmetric heap of rank {}", bytes.first, bytes.end, bytes.owner);
   Error error =
-      make_error(ErrorCode::race, "bytes [{}, {}) of the symmetric heap of rank {}: {} and {} are not ordered: {}",
-                 bytes.first, bytes.end, bytes.owner, text(earlier), text(later), missing);
+      make_error(ErrorCode::race, "{}: {} and {} are not ordered: {}", place, text(earlier), text(later), missing);
   error.rank = later.rank;
   error.peer = earlier.rank;
   throw error;

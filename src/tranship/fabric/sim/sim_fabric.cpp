@@ -41,6 +41,31 @@ class SimMeeting final : public Meeting {
   std::unique_ptr<Meeting> inner_;
 };
 
+/// What ranks tell each other by words. It may outlive the simulation.
+class SimWordWatch final : public WordWatch {
+ public:
+  SimWordWatch(std::shared_ptr<Order> order, Rank rank, const HeapPlace& heap)
+      : order_(std::move(order)), rank_(rank), heap_(heap) {}
+
+  void loaded(const void* word) override { order_->acquire(rank_, bytes_of(word)); }
+  void stored(const void* word) override { release(word, Order::Release::replaces); }
+  void updated(const void* word) override { release(word, Order::Release::joins); }
+
+ private:
+  Order::Bytes bytes_of(const void* word) const {
+    const auto offset = std::size_t(static_cast<const std::byte*>(word) - heap_.first);
+    const std::size_t first = offset % heap_.stride_bytes;
+    return {Rank(offset / heap_.stride_bytes), first, first + sizeof(std::uint64_t)};
+  }
+  void release(const void* word, Order::Release how) {
+    order_->release(bytes_of(word), std::make_shared<Order::Knowledge>(order_->known(rank_)), how);
+  }
+
+  std::shared_ptr<Order> order_;
+  Rank rank_;
+  HeapPlace heap_;
+};
+
 }  // namespace
 
 std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot) {
@@ -50,6 +75,22 @@ std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot) {
 Result<void> SimFabric::obtain(std::size_t offset_bytes, std::size_t size_bytes) {
   if (Order* order = simulation_.order()) order->forget({rank(), offset_bytes, offset_bytes + size_bytes});
   return SharedFabric::obtain(offset_bytes, size_bytes);
+}
+
+Result<std::shared_ptr<void>> SimFabric::join(std::shared_ptr<void> block, std::size_t offset_bytes,
+                                              std::size_t size_bytes, void* memory) {
+  auto joined = SharedFabric::join(std::move(block), offset_bytes, size_bytes, memory);
+  if (!joined.ok()) return joined;
+  // The simulation's weak reference must not keep what the joined memory keeps.
+  auto part = [pages = std::move(joined).value()](void*) mutable { pages.reset(); };
+  std::shared_ptr<void> held(memory, std::move(part));
+  simulation_.join(rank(), held, size_bytes, offset_bytes);
+  return held;
+}
+
+std::shared_ptr<WordWatch> SimFabric::word_watch() {
+  if (!simulation_.order()) return nullptr;
+  return std::make_shared<SimWordWatch>(simulation_.shared_order(), rank(), heap());
 }
 
 std::unique_ptr<Transport> SimFabric::transport() {

@@ -29,7 +29,10 @@ class SimFabric final : public SharedFabric {
   }
   std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override;
+  Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
+                                     void* memory) override;
   std::unique_ptr<Transport> transport() override;
+  std::shared_ptr<WordWatch> word_watch() override;
   int spin_rounds() const noexcept override { return 0; }
   std::int64_t spin_ns() const noexcept override { return 0; }
   int unseen_rounds() const noexcept override { return 0; }

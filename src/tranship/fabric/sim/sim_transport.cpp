@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <utility>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
+#include <tranship/fabric/wait_note.hpp>
 #include <tranship/memory/host_device.hpp>
 
 namespace tranship {
@@ -41,50 +43,71 @@ std::vector<std::byte> packed(const CopyBlock& block, int width, const void* sou
   return out;
 }
 
-/// The bytes that one side of a block touches in the heap of `owner`, from `offset` on, run by run.
-std::vector<Order::Bytes> bytes_of(const CopyBlock& given, bool is_target, int width, Rank owner, std::size_t offset) {
+/// The stretches that one side of a block touches, in bytes from its base, run by run.
+template <class F>
+void for_each_run(const CopyBlock& given, const long long* strides, int width, F&& f) {
   CopyBlock block = given;
-  for (int d = 0; d < block.dims; ++d)
-    (is_target ? block.source_strides : block.target_strides)[d] =
-        (is_target ? block.target_strides : block.source_strides)[d];
+  for (int d = 0; d < block.dims; ++d) block.source_strides[d] = block.target_strides[d] = strides[d];
   canonicalise(block, width);
-  std::vector<Order::Bytes> out;
-  if (element_count(block) == 0) return out;
+  if (element_count(block) == 0) return;
   const int last = block.dims - 1;
   const bool has_rows = last >= 0 && block.target_strides[last] == width;
-  const auto run = std::size_t(has_rows ? block.extents[last] * width : width);
+  const long long run = has_rows ? block.extents[last] * width : width;
   const int loops = has_rows ? last : block.dims;
   std::vector<long long> at(std::size_t(loops), 0);
   for (;;) {
     long long from = 0;
     for (int d = 0; d < loops; ++d) from += at[std::size_t(d)] * block.target_strides[d];
-    const std::size_t first = offset + std::size_t(from);
-    out.push_back({owner, first, first + run});
+    f(from, run);
     int d = loops - 1;
     while (d >= 0 && ++at[std::size_t(d)] == block.extents[d]) at[std::size_t(d--)] = 0;
-    if (d < 0) return out;
+    if (d < 0) return;
   }
 }
+std::vector<Order::Bytes> bytes_in_heap(const CopyBlock& block, const long long* strides, int width, Rank owner,
+                                        std::size_t offset) {
+  std::vector<Order::Bytes> out;
+  for_each_run(block, strides, width, [&](long long from, long long run) {
+    const std::size_t first = offset + std::size_t(from);
+    out.push_back({owner, first, first + std::size_t(run)});
+  });
+  return out;
+}
+std::vector<Order::Bytes> local_bytes(const Simulation& simulation, Rank rank, const CopyBlock& block,
+                                      const long long* strides, int width, const void* base) {
+  std::vector<Order::Bytes> out;
+  for_each_run(block, strides, width, [&](long long from, long long run) {
+    out.push_back(simulation.bytes_at(rank, static_cast<const std::byte*>(base) + from, std::size_t(run)));
+  });
+  return out;
+}
 
-const char* name_of(AtomicOp op) {
-  constexpr const char* names[] = {"set", "fetch", "swap", "compare_swap", "add", "bit_and", "bit_or", "bit_xor"};
-  return names[static_cast<int>(op)];
+struct AtomicNames {
+  const char* name;
+  const char* fetching;
+};
+const char* name_of(AtomicOp op, bool fetches) {
+  constexpr AtomicNames names[] = {
+      {"set", "set"},       {"fetch", "fetch"},           {"swap", "swap"},           {"compare_swap", "compare_swap"},
+      {"add", "fetch_add"}, {"bit_and", "fetch_bit_and"}, {"bit_or", "fetch_bit_or"}, {"bit_xor", "fetch_bit_xor"}};
+  const AtomicNames& both = names[static_cast<int>(op)];
+  return fetches ? both.fetching : both.name;
 }
 
 }  // namespace
 
-std::shared_ptr<Order::Knowledge> SimTransport::note(Rank target, Order::What what, const char* name,
-                                                     const std::vector<Order::Bytes>& bytes, CallSite where) {
+SimTransport::Noted SimTransport::note(Rank target, Order::Fencing fencing, const Order::Accesses& remote,
+                                       const Order::Accesses* local) {
   Order* order = simulation_.order();
-  if (!order) return nullptr;
-  Order::Sent sent = order->send(rank_, context_, target, fences_, what, name, bytes, where);
-  sent.before.single.emplace(rank_, sent.number);
-  return std::make_shared<Order::Knowledge>(std::move(sent.before));
+  if (!order) return {};
+  Order::Sent sent = order->send(rank_, channel(target), fencing, remote, local);
+  return {std::make_shared<Order::Knowledge>(std::move(sent.tells)), sent.number};
 }
 
 InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
   InFlight what;
   what.kind = kind;
+  what.rank = rank_;
   what.context = context_;
   what.target = target;
   what.serial = simulation_.next_serial();
@@ -96,10 +119,19 @@ InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
 void SimTransport::put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
                        Completion completion, CallSite where) {
   simulation_.step(rank_);
-  const std::shared_ptr<Order::Knowledge> tells =
-      element_count(block) == 0 ? nullptr
-                                : note(target.peer, Order::What::write, signal ? "put_signal" : "put",
-                                       bytes_of(block, true, width, target.peer, target.offset_bytes), where);
+  const bool blocks = completion == Completion::blocking;
+  const char* name = signal ? (blocks ? "put_signal" : "put_signal_nbi") : blocks ? "put" : "put_nbi";
+  Noted noted;
+  if (Order* order = simulation_.order(); order && element_count(block) > 0) {
+    const Order::Accesses remote{{Order::What::write, name, where},
+                                 bytes_in_heap(block, block.target_strides, width, target.peer, target.offset_bytes)};
+    const Order::Accesses local{{Order::What::read, name, where, Order::Side::source},
+                                local_bytes(simulation_, rank_, block, block.source_strides, width, source)};
+    if (blocks) order->access(rank_, local);
+    noted = note(target.peer, Order::Fencing::ordered, remote, blocks ? nullptr : &local);
+    if (!blocks)
+      open_sources_.push_back({noted.number, name, block, width, source, packed(block, width, source), where});
+  }
   std::uint64_t first = 0, last = 0;
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
     InFlight what = made(InFlight::Kind::put, target.peer, width);
@@ -107,12 +139,13 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
     what.offset_bytes = target.offset_bytes + std::size_t(piece.target_offset);
     const std::byte* from = static_cast<const std::byte*>(source) + piece.source_offset;
     // A blocking put has read its source when it returns; the other may read it at any time until the next quiet.
-    if (completion == Completion::blocking || simulation_.random().below(2) == 0)
+    if (blocks || simulation_.random().below(2) == 0)
       what.payload = packed(piece.block, width, from);
     else
       what.source = from;
-    constexpr long long words_max = 8;
-    if (piece.block.dims == 1 && width <= 8 && piece.block.extents[0] <= words_max) what.tells = tells;
+    if (noted.tells)
+      what.written = bytes_in_heap(piece.block, piece.block.target_strides, width, target.peer, what.offset_bytes);
+    what.tells = noted.tells;
     last = what.serial;
     if (first == 0) first = last;
     simulation_.send(rank_, std::move(what));
@@ -125,9 +158,11 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   what.op = signal->op == SignalOp::set ? AtomicOp::set : AtomicOp::add;
   what.operand = signal->value;
   const Order::Bytes word{target.peer, signal->offset_bytes, signal->offset_bytes + sizeof signal->value};
-  if (const auto told = note(target.peer, Order::What::update, "signal", {word}, where)) {
-    if (tells) told->join(*tells);
-    what.tells = told;
+  const Order::Use update{Order::What::update, "signal", where};
+  if (const Noted told = note(target.peer, Order::Fencing::ordered, {update, {word}}, nullptr); told.tells) {
+    if (noted.tells) told.tells->join(*noted.tells);
+    what.written = {word};
+    what.tells = told.tells;
   }
   simulation_.send(rank_, std::move(what));
 }
@@ -135,19 +170,30 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
 void SimTransport::get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
                        CallSite where) {
   simulation_.step(rank_);
-  const auto bytes = bytes_of(block, false, width, source.peer, source.offset_bytes);
-  if (completion == Completion::nonblocking)
-    note(source.peer, Order::What::read, "get_nbi", bytes, where);
-  else if (Order* order = simulation_.order())
-    for (const Order::Bytes& run : bytes) order->access(rank_, Order::What::read, "get", run, where);
+  const bool blocks = completion == Completion::blocking;
+  if (Order* order = simulation_.order(); order && element_count(block) > 0) {
+    const char* name = blocks ? "get" : "get_nbi";
+    const Order::Accesses remote{{Order::What::read, name, where},
+                                 bytes_in_heap(block, block.source_strides, width, source.peer, source.offset_bytes)};
+    const Order::Accesses local{{Order::What::write, name, where, Order::Side::target},
+                                local_bytes(simulation_, rank_, block, block.target_strides, width, target)};
+    if (blocks) {
+      order->access(rank_, remote);
+      order->access(rank_, local);
+    } else {
+      note(source.peer, Order::Fencing::unordered, remote, &local);
+    }
+  }
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
     const std::size_t offset = source.offset_bytes + std::size_t(piece.source_offset);
     std::byte* to = static_cast<std::byte*>(target) + piece.target_offset;
-    if (completion == Completion::blocking || simulation_.random().below(2) == 0) {
+    if (blocks || simulation_.random().below(2) == 0) {
       copy_on_host(piece.block, width, simulation_.heap_of(source.peer) + offset, to);
       simulation_.look(rank_);
     } else {
       InFlight what = made(InFlight::Kind::get, source.peer, width);
+      is_awaited_ = true;
+      what.is_fenced = false;
       what.block = piece.block;
       what.offset_bytes = offset;
       what.local_target = to;
@@ -156,28 +202,44 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
   }
 }
 
-void SimTransport::atomic(Remote at, int width, AtomicOp op, std::uint64_t operand, std::uint64_t compare, void* before,
-                          Completion completion, CallSite where) {
+void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand,
+                          std::uint64_t compare, void* before, Completion completion, CallSite where) {
   simulation_.step(rank_);
   const Order::Bytes word{at.peer, at.offset_bytes, at.offset_bytes + std::size_t(width)};
+  const char* name = name_of(op, before != nullptr);
+  const Order::What does = op == AtomicOp::fetch ? Order::What::fetch : Order::What::update;
+  const Order::Accesses remote{{does, name, where, Order::Side::peer, kind}, {word}};
   if (before && completion == Completion::blocking) {
     simulation_.deliver_fenced(rank_, context_, at.peer, fences_);
-    if (Order* order = simulation_.order()) {
-      order->access(rank_, Order::What::update, name_of(op), word, where);
-      order->acquire(rank_, at.peer, at.offset_bytes);
-      if (op != AtomicOp::fetch) order->release(at.peer, at.offset_bytes, order->known(rank_), true);
+    std::shared_ptr<Order::Knowledge> tells;
+    Order* const order = simulation_.order();
+    if (order) {
+      tells = std::make_shared<Order::Knowledge>(order->access(rank_, channel(at.peer), remote));
+      order->acquire(rank_, word);
+      tells->join(order->known(rank_));
     }
     apply_atomic(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare, before);
+    if (order && writes(op, width, compare, before)) order->release(word, tells, Order::Release::joins);
     simulation_.look(rank_);
     return;
   }
   InFlight what = made(InFlight::Kind::update, at.peer, width);
+  is_awaited_ = is_awaited_ || before;
+  // What only reads is a get for fences.
+  what.is_fenced = op != AtomicOp::fetch;
   what.offset_bytes = at.offset_bytes;
   what.op = op;
   what.operand = operand;
   what.compare = compare;
   what.before = before;
-  what.tells = note(at.peer, Order::What::update, name_of(op), {word}, where);
+  if (simulation_.order()) {
+    Order::Accesses local{{Order::What::write, name, where, Order::Side::value}, {}};
+    if (before) local.bytes = {simulation_.bytes_at(rank_, before, std::size_t(width))};
+    what.written = {word};
+    what.tells = note(at.peer, what.is_fenced ? Order::Fencing::ordered : Order::Fencing::unordered, remote,
+                      before ? &local : nullptr)
+                     .tells;
+  }
   simulation_.send(rank_, std::move(what));
 }
 
@@ -186,24 +248,46 @@ void SimTransport::fence(CallSite) {
   ++fences_;
 }
 
-void SimTransport::quiet(CallSite) {
+std::optional<Error> SimTransport::changed_source(CallSite where) {
+  const Order* order = simulation_.order();
+  for (const OpenSource& one : std::exchange(open_sources_, {})) {
+    if (order->is_over(rank_, one.transfer) || packed(one.block, one.width, one.source) == one.held) continue;
+    // What is known to have written it has been compared with the put by then.
+    const auto bytes = local_bytes(simulation_, rank_, one.block, one.block.source_strides, one.width, one.source);
+    if (!order->is_unwritten_since(rank_, one.transfer, bytes)) continue;
+    Error error = make_error(ErrorCode::race,
+                             "the source of {} by rank {} ({}) is no longer what it was when rank {} calls quiet "
+                             "({}): it may be written after that only",
+                             one.name, rank_, short_name(one.where), rank_, short_name(where));
+    error.rank = error.peer = rank_;
+    return error;
+  }
+  return std::nullopt;
+}
+
+void SimTransport::quiet(CallSite where) {
   simulation_.step(rank_);
+  Order* order = simulation_.order();
+  const std::optional<Error> race = order ? changed_source(where) : std::nullopt;
   while (simulation_.deliver_one_of(rank_, context_)) simulation_.step(rank_);
-  if (Order* order = simulation_.order()) order->quiet(rank_, context_);
+  if (std::exchange(is_awaited_, false)) simulation_.look(rank_);
+  if (order) order->quiet(rank_, context_);
+  if (race) throw Error(*race);
 }
 
 void SimTransport::poll() {
   simulation_.poll(rank_);
 }
 
-void SimTransport::seen(std::size_t offset_bytes) {
-  if (Order* order = simulation_.order()) order->acquire(rank_, rank_, offset_bytes);
+void SimTransport::seen(const void* first, std::size_t size_bytes) {
+  if (Order* order = simulation_.order()) order->acquire(rank_, simulation_.bytes_at(rank_, first, size_bytes));
 }
 
-void SimTransport::touches(std::size_t offset_bytes, std::size_t size_bytes, bool stores, CallSite where) {
-  if (Order* order = simulation_.order())
-    order->access(rank_, stores ? Order::What::write : Order::What::read, stores ? "stores" : "loads",
-                  {rank_, offset_bytes, offset_bytes + size_bytes}, where);
+void SimTransport::touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) {
+  Order* order = simulation_.order();
+  if (!order || size_bytes == 0) return;
+  constexpr Order::What whats[] = {Order::What::read, Order::What::write, Order::What::free};
+  order->access(rank_, {{whats[int(touch)], name, where}, {simulation_.bytes_at(rank_, first, size_bytes)}});
 }
 
 void SimTransport::abandon() noexcept {

@@ -1,6 +1,10 @@
 // Private: the transfers of one context of a simulated rank, cut in pieces and put into the log of the simulation.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include <tranship/base/error.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
 #include <tranship/fabric/transport.hpp>
 
@@ -15,25 +19,44 @@ class SimTransport final : public Transport {
            Completion completion, CallSite where) override;
   void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
            CallSite where) override;
-  void atomic(Remote at, int width, AtomicOp op, std::uint64_t operand, std::uint64_t compare, void* before,
-              Completion completion, CallSite where) override;
+  void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
+              void* before, Completion completion, CallSite where) override;
   void fence(CallSite where) override;
   void quiet(CallSite where) override;
   void poll() override;
-  void seen(std::size_t offset_bytes) override;
-  void touches(std::size_t offset_bytes, std::size_t size_bytes, bool stores, CallSite where) override;
+  void seen(const void* first, std::size_t size_bytes) override;
+  void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override;
   void abandon() noexcept override;
 
  private:
-  /// What whoever sees that the transfer is over will know; nullptr where order is not checked.
-  std::shared_ptr<Order::Knowledge> note(Rank target, Order::What what, const char* name,
-                                         const std::vector<Order::Bytes>& bytes, CallSite where);
+  /// What those who see that a transfer is over will know, and what it is among the transfers of this rank.
+  struct Noted {
+    std::shared_ptr<Order::Knowledge> tells;  ///< nullptr where order is not checked
+    std::uint64_t number = 0;
+  };
+  Noted note(Rank target, Order::Fencing fencing, const Order::Accesses& remote, const Order::Accesses* local);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
+  Order::Channel channel(Rank target) const { return {context_, target, fences_}; }
+  /// What a rank that calls quiet has done wrong with the sources of its puts.
+  std::optional<Error> changed_source(CallSite where);
 
   Simulation& simulation_;
   Rank rank_;
   int context_;
   std::uint64_t fences_ = 0;
+  bool is_awaited_ = false;  ///< a value, by the next quiet
+
+  /// The source of a put that does not block, and what it held then.
+  struct OpenSource {
+    std::uint64_t transfer;
+    const char* name;
+    CopyBlock block;
+    int width;
+    const void* source;
+    std::vector<std::byte> held;
+    CallSite where;
+  };
+  std::vector<OpenSource> open_sources_;
 };
 
 }  // namespace tranship

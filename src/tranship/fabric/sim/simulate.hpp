@@ -15,8 +15,8 @@
 
 namespace tranship {
 
-/// Whether accesses to the symmetric heap that no order holds apart end the simulation: transfers, atomics and signals,
-/// and what ranks declare of their own (Context::reads, Context::writes).
+/// Whether accesses that no order holds apart end the simulation: those of transfers to memory of both sides, atomics
+/// and signals, collective calls, frees, and what ranks declare of their own (Context::reads, Context::writes).
 enum class OrderChecks : std::uint8_t { on, off };
 
 struct SimulationOptions {

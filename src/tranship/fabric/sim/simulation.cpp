@@ -16,7 +16,7 @@ constexpr int looks_max = 16;
 
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
     : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
-  if (options.order == OrderChecks::on) order_.emplace(options.ranks);
+  if (options.order == OrderChecks::on) order_ = std::make_shared<Order>(options.ranks);
   // Some seeds deliver at once, some only when nobody can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
@@ -26,6 +26,22 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
 std::byte* Simulation::heap_of(Rank rank) const noexcept {
   const HeapPlace heap = shared_->heap();
   return heap.first + std::size_t(rank) * heap.stride_bytes;
+}
+
+Order::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size_bytes) const {
+  const HeapPlace heap = shared_->heap();
+  const auto at = reinterpret_cast<std::uintptr_t>(first);
+  const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(heap.first);
+  if (offset < heap.stride_bytes * std::size_t(options_.ranks)) {
+    const std::size_t in_heap = offset % heap.stride_bytes;
+    return {Rank(offset / heap.stride_bytes), in_heap, in_heap + size_bytes};
+  }
+  for (const Joined& one : joined_)
+    if (one.rank == rank && at - one.first < one.size_bytes && !one.memory.expired()) {
+      const std::size_t in_heap = one.offset_bytes + (at - one.first);
+      return {rank, in_heap, in_heap + size_bytes};
+    }
+  return {rank, at, at + size_bytes, Order::Bytes::Memory::own};
 }
 
 SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
@@ -162,7 +178,7 @@ bool Simulation::may_be_delivered(const RankState& from, std::size_t index) cons
     const InFlight& earlier = from.log[i];
     if (earlier.serial >= what.after_first && earlier.serial < what.after_end) return false;
     if (earlier.context == what.context && earlier.target == what.target && earlier.fences < what.fences &&
-        what.kind != InFlight::Kind::get && earlier.kind != InFlight::Kind::get)
+        what.is_fenced && earlier.is_fenced)
       return false;
   }
   return true;
@@ -200,8 +216,7 @@ void Simulation::deliver_fenced(Rank source, int context, Rank target, std::uint
   RankState& mine = ranks_[std::size_t(source)];
   for (std::size_t i = 0; i < mine.log.size();) {
     const InFlight& what = mine.log[i];
-    const bool fenced =
-        what.context == context && what.target == target && what.fences < fences && what.kind != InFlight::Kind::get;
+    const bool fenced = what.context == context && what.target == target && what.fences < fences && what.is_fenced;
     // In the order in which they were sent, which is always allowed.
     if (fenced)
       deliver(source, i);
@@ -217,15 +232,8 @@ void Simulation::deliver(Rank source, std::size_t index) {
   ++report_.deliveries;
   something_happened();
 
-  if (order_ && what.tells) {
-    // Elements of a word that are put may be waited for, too.
-    const bool is_put = what.kind == InFlight::Kind::put;
-    const long long words = is_put ? what.block.extents[0] : 1, stride = is_put ? what.block.target_strides[0] : 0;
-    for (long long i = 0; i < words; ++i)
-      order_->release(what.target, what.offset_bytes + std::size_t(i * stride), *what.tells,
-                      !is_put && what.op != AtomicOp::set);
-  }
   std::byte* const there = heap_of(what.target) + what.offset_bytes;
+  if (what.tells) tell(what, there);
   switch (what.kind) {
     case InFlight::Kind::put:
       if (what.payload.empty())
@@ -241,6 +249,21 @@ void Simulation::deliver(Rank source, std::size_t index) {
       apply_atomic(there, what.width, what.op, &what.operand, &what.compare, what.before);
       break;
   }
+}
+
+void Simulation::tell(const InFlight& what, const void* there) {
+  const bool is_put = what.kind == InFlight::Kind::put;
+  if (what.before)
+    for (const Order::Bytes& bytes : what.written) order_->acquire_at_quiet(what.rank, what.context, bytes);
+  if (!is_put && !writes(what.op, what.width, what.compare, there)) return;
+  const bool replaces = is_put || what.op == AtomicOp::set;
+  for (const Order::Bytes& bytes : what.written)
+    order_->release(bytes, what.tells, replaces ? Order::Release::replaces : Order::Release::joins);
+}
+
+bool writes(AtomicOp op, int width, std::uint64_t compare, const void* before) {
+  return op != AtomicOp::fetch &&
+         (op != AtomicOp::compare_swap || std::memcmp(before, &compare, std::size_t(width)) == 0);
 }
 
 SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<void(World&)> body) {

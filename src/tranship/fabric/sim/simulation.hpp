@@ -24,10 +24,12 @@ struct RankDies {};
 /// What is on its way: one piece of a transfer, an update or a signal.
 struct InFlight {
   enum class Kind : std::uint8_t { put, get, update, signal } kind{};
+  Rank rank = 0;  ///< that has sent it
   int context = 0;
   Rank target = 0;
   std::uint64_t serial = 0;
   std::uint64_t fences = 0;  ///< of its context before it
+  bool is_fenced = true;     ///< they hold it back; not what only reads
   /// The pieces [serial, ...) that a signal comes after.
   std::uint64_t after_first = 0, after_end = 0;
 
@@ -42,9 +44,13 @@ struct InFlight {
   std::uint64_t operand = 0, compare = 0;
   void* before = nullptr;
 
-  /// What whoever waits for one of its words then knows.
+  /// What those who see what it has written then know.
   std::shared_ptr<const Order::Knowledge> tells;
+  std::vector<Order::Bytes> written;
 };
+
+/// Whether an atomic on a word that held `before` writes it.
+bool writes(AtomicOp op, int width, std::uint64_t compare, const void* before);
 
 class Simulation {
  public:
@@ -74,10 +80,16 @@ class Simulation {
   int next_context() noexcept { return ++contexts_; }
 
   std::byte* heap_of(Rank rank) const noexcept;
+  /// What lies at an address of a rank: in a symmetric heap, also where its own memory has been joined to its heap.
+  Order::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
+  void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
+    joined_.push_back({rank, memory, reinterpret_cast<std::uintptr_t>(memory.get()), size_bytes, offset_bytes});
+  }
   const SimulationOptions& options() const noexcept { return options_; }
   SplitMix64& random() noexcept { return random_; }
   /// nullptr where order is not checked.
-  Order* order() noexcept { return order_ ? &*order_ : nullptr; }
+  Order* order() noexcept { return order_.get(); }
+  const std::shared_ptr<Order>& shared_order() const noexcept { return order_; }
   /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
   void come(Rank rank, int slot, const Members& members, std::uint64_t meeting);
   void go(Rank rank, int slot, const Members& members, std::uint64_t meeting);
@@ -98,6 +110,8 @@ class Simulation {
   void count_step(Rank rank);
   bool may_be_delivered(const RankState& from, std::size_t index) const;
   void deliver(Rank source, std::size_t index);
+  /// `there` is what it is about to write.
+  void tell(const InFlight& what, const void* there);
   /// One that may be delivered now and `counts(rank, what)`; false when there is none.
   template <class F>
   bool deliver_one(F&& counts);
@@ -110,7 +124,15 @@ class Simulation {
   std::shared_ptr<SharedWorld> shared_;
   SplitMix64 random_;
   std::vector<RankState> ranks_;
-  std::optional<Order> order_;
+  std::shared_ptr<Order> order_;
+  /// Memory of a rank that is also a part of its heap, for as long as it is held.
+  struct Joined {
+    Rank rank;
+    std::weak_ptr<void> memory;
+    std::uintptr_t first;
+    std::size_t size_bytes, offset_bytes;
+  };
+  std::vector<Joined> joined_;
   struct MeetingState {
     Order::Knowledge known;
     int gone = 0;
