@@ -1,15 +1,14 @@
 // halo: all 26 neighbours of a periodic cube of doubles, n x n x n cells a rank, beside MPI, PETSc and loops by hand.
 // "split slowest": ranks are neighbours along the slowest dimension, rows go over whole; "split stride-1": along the
-// fastest one, runs as long as the halo is wide go over. The limit is memcpy of as many bytes as there are ghosts.
-// "stencil": a 7-point stencil between start() and finish(), beside exchange and stencil in sequence; its limit is the
-// stencil without any exchange.
-#include <algorithm>
+// fastest one, runs as long as the halo is wide go over. The limit is memcpy of as many bytes as there are ghosts, from
+// the arrays of those who own them, after they were rewritten where data is fresh; "lines" is memcpy of as many lines
+// as the exchange touches. "stencil": a 7-point stencil between start() and finish(), beside exchange and stencil in
+// sequence; its limit is the stencil without any exchange.
 #include <string>
 #include <vector>
 
 #include <fmt/core.h>
-#include <harness/contest_row.hpp>
-#include <harness/registry.hpp>
+#include <harness/contest_case.hpp>
 
 namespace {
 
@@ -18,25 +17,6 @@ using bench::GoalRule;
 using bench::Rivals;
 using contest::Freshness;
 using contest::Work;
-
-struct Case {
-  std::string name;
-  Work work;
-  std::vector<GoalRule> goals;
-  std::vector<Freshness> states;
-};
-
-void measure(bench::Report& report, const Case& c) {
-  const auto wanted = [&](Freshness freshness) { return report.wants(c.name + ", " + bench::name_of(freshness)); };
-  if (std::none_of(c.states.begin(), c.states.end(), wanted)) return;
-  report.announce(c.name);
-  bench::Contest contest(report.league().with_ranks(c.work.ranks), c.work, report.contest_options());
-  for (const Freshness freshness : c.states) {
-    if (!wanted(freshness)) continue;
-    const auto scores = contest.scores(freshness);
-    report.add(bench::row_of({.name = c.name, .freshness = freshness, .goals = c.goals}, scores, contest.absences()));
-  }
-}
 
 enum class Split { slowest, stride_1, all };
 
@@ -82,7 +62,6 @@ void measure_stencils(bench::Report& report, std::int64_t n) {
     measure(report,
             {.name = fmt::format("stencil between start and finish, {0}x{0}x{0} a rank, {1}", n, name_of(split)),
              .work = work,
-             .goals = {},
              .states = {Freshness::fresh, Freshness::warm}});
   }
 }
@@ -102,13 +81,15 @@ TRANSHIP_BENCH(halo, "26 neighbours of periodic cubes, against MPI and PETSc; ov
     for (const Split split : {Split::slowest, Split::stride_1})
       for (const int width : widths)
         for (const int fields : {1, 8})
-          measure(report, {name_of(n, width, fields, split), cube(n, width, fields, split),
-                           goals_of(n, width, fields, split), states});
+          measure(report, {.name = name_of(n, width, fields, split),
+                           .work = cube(n, width, fields, split),
+                           .states = states,
+                           .goals = goals_of(n, width, fields, split)});
   measure_stencils(report, sizes.back());
   for (const std::int64_t n : sizes)
     for (const int fields : {1, 8})
-      measure(report, {name_of(n, 3, fields, Split::all),
-                       cube(n, 3, fields, Split::all),
-                       goals_of(n, 3, fields, Split::all),
-                       {Freshness::fresh, Freshness::warm}});
+      measure(report, {.name = name_of(n, 3, fields, Split::all),
+                       .work = cube(n, 3, fields, Split::all),
+                       .states = {Freshness::fresh, Freshness::warm},
+                       .goals = goals_of(n, 3, fields, Split::all)});
 }

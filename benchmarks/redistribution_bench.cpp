@@ -2,11 +2,11 @@
 // GB/s count the bytes of the array once. "transposed": from row blocks to column blocks, where the target's local
 // memory lies in the other order of dimensions, as FFTW leaves it.
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
-#include <harness/contest_row.hpp>
-#include <harness/registry.hpp>
+#include <harness/contest_case.hpp>
 
 namespace {
 
@@ -16,26 +16,12 @@ using bench::Rivals;
 using contest::Freshness;
 using contest::Work;
 
-struct Case {
-  std::string name;
-  Work work;
-  std::vector<GoalRule> goals;
-};
-
-void measure(bench::Report& report, const Case& c) {
-  const auto wanted = [&](Freshness freshness) { return report.wants(c.name + ", " + bench::name_of(freshness)); };
-  if (!wanted(Freshness::fresh) && !wanted(Freshness::warm)) return;
-  report.announce(c.name);
-  bench::Contest contest(report.league().with_ranks(c.work.ranks), c.work, report.contest_options());
-  for (const Freshness freshness : {Freshness::fresh, Freshness::warm}) {
-    if (!wanted(freshness)) continue;
-    const auto scores = contest.scores(freshness);
-    report.add(bench::row_of({.name = c.name,
-                              .freshness = freshness,
-                              .bytes = double(contest::cell_count(c.work)) * sizeof(double),
-                              .goals = c.goals},
-                             scores, contest.absences()));
-  }
+void measure(bench::Report& report, std::string name, const Work& work, std::vector<GoalRule> goals) {
+  measure(report, bench::ContestCase{.name = std::move(name),
+                                     .work = work,
+                                     .states = {Freshness::fresh, Freshness::warm},
+                                     .goals = std::move(goals),
+                                     .bytes = double(contest::cell_count(work)) * sizeof(double)});
 }
 
 /// n x n from p0 x p1 parts to q0 x q1, in blocks of `from` and of `to` cells (0: one block a part).
@@ -68,23 +54,19 @@ TRANSHIP_BENCH(redistribution, "matrices and pencils between distributions, agai
     for (const std::int64_t n : sizes) {
       const std::string suffix = fmt::format(", {0}x{0}, {1} ranks", n, ranks);
       Work turn = matrix(n, ranks, 1, 0, 1, ranks, 0);
-      measure(report, {"rows to columns, same order" + suffix,
-                       turn,
-                       {{Rivals::limit, 1.0}, {Rivals::mpi_calls, 1.6}, {Rivals::fftw, 6}, {Rivals::windows, 1}}});
+      measure(report, "rows to columns, same order" + suffix, turn,
+              {{Rivals::limit, 1.0}, {Rivals::mpi_calls, 1.6}, {Rivals::fftw, 6}, {Rivals::windows, 1}});
       turn.order = contest::Order::transposed;
-      measure(report,
-              {"rows to columns, transposed" + suffix,
-               turn,
-               {{Rivals::limit, 0.75}, {Rivals::packed_alltoallv, 3.4}, {Rivals::fftw, 3.9}, {Rivals::windows, 1}}});
+      measure(report, "rows to columns, transposed" + suffix, turn,
+              {{Rivals::limit, 0.75}, {Rivals::packed_alltoallv, 3.4}, {Rivals::fftw, 3.9}, {Rivals::windows, 1}});
       // On two ranks from rows of blocks to columns of blocks; on four both grids are 2x2.
       const int p1 = ranks / 2, q0 = ranks / 2;
-      measure(report, {fmt::format("cyclic 64 on 2x{} to cyclic 96 on {}x2", p1, q0) + suffix,
-                       matrix(n, 2, p1, 64, q0, 2, 96),
-                       {{Rivals::limit, 0.9}, {Rivals::alltoallw, 1.9}, {Rivals::scalapack, 8}, {Rivals::windows, 1}}});
+      measure(report, fmt::format("cyclic 64 on 2x{} to cyclic 96 on {}x2", p1, q0) + suffix,
+              matrix(n, 2, p1, 64, q0, 2, 96),
+              {{Rivals::limit, 0.9}, {Rivals::alltoallw, 1.9}, {Rivals::scalapack, 8}, {Rivals::windows, 1}});
     }
     const std::int64_t n = report.is_quick() ? 64 : 256;
-    measure(report, {fmt::format("pencils x to y, {0}x{0}x{0}, {1} ranks", n, ranks),
-                     pencils(n, ranks),
-                     {{Rivals::everybody, 1.0}}});
+    measure(report, fmt::format("pencils x to y, {0}x{0}x{0}, {1} ranks", n, ranks), pencils(n, ranks),
+            {{Rivals::everybody, 1.0}});
   }
 }

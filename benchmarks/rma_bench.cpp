@@ -12,8 +12,7 @@
 #include <vector>
 
 #include <fmt/core.h>
-#include <harness/contest_row.hpp>
-#include <harness/registry.hpp>
+#include <harness/contest_case.hpp>
 
 namespace {
 
@@ -34,20 +33,6 @@ struct Case {
   std::vector<Freshness> states = {Freshness::warm};
 };
 
-/// Of two contenders that are ours, `ours` is the one that a row is about; the other one is left out of it.
-template <class Entry>
-std::vector<Entry> as_ours(std::vector<Entry> entries, const char* ours) {
-  const char* other = ours == bench::ours_in_threads ? bench::ours_in_processes : bench::ours_in_threads;
-  std::erase_if(entries, [&](const Entry& entry) { return entry.contender == other; });
-  for (Entry& entry : entries)
-    if (entry.contender == ours) entry.contender = bench::ours_in_threads;
-  return entries;
-}
-
-std::string row_name(const Case& c, const char* ours) {
-  return c.name + (ours == bench::ours_in_threads ? ", threads" : ", processes");
-}
-
 /// Where two cores are to each other may change while they are measured, on a machine that is a part of another one:
 /// turns are short and many, so that all contestants see the same of it.
 bench::ContestOptions options_of(const bench::Report& report, const Case& c) {
@@ -60,16 +45,6 @@ bench::ContestOptions options_of(const bench::Report& report, const Case& c) {
 }
 
 void measure(bench::Report& report, const Case& c) {
-  const char* both[] = {bench::ours_in_processes, bench::ours_in_threads};
-  const auto wanted = [&](const char* ours, Freshness freshness) {
-    return report.wants(row_name(c, ours) + ", " + bench::name_of(freshness));
-  };
-  bool any = false;
-  for (const char* ours : both)
-    for (const Freshness freshness : c.states) any = any || wanted(ours, freshness);
-  if (!any) return;
-  report.announce(c.name);
-
   contest::Work work;
   work.task = contest::Task::one_sided;
   work.ranks = c.ranks;
@@ -79,20 +54,16 @@ void measure(bench::Report& report, const Case& c) {
   // A message or signal goes there and back.
   const bool is_half = c.transfer == Transfer::message || c.transfer == Transfer::signal;
   const bool is_large = c.repeats == 1;
-  bench::Contest contest(report.league().with_ranks(c.ranks, bench::Game::one_sided), work, options_of(report, c));
-  for (const Freshness freshness : c.states) {
-    const auto scores = contest.scores(freshness);
-    for (const char* ours : both) {
-      bench::Row row = bench::row_of({.name = row_name(c, ours),
-                                      .freshness = freshness,
-                                      .bytes = is_large ? double(c.bytes) : 0,
-                                      .steps = double(is_half ? 2 * c.repeats : c.repeats),
-                                      .goals = c.goals},
-                                     as_ours(scores, ours), as_ours(contest.absences(), ours));
-      row.target = c.target_ns;
-      report.add(std::move(row));
-    }
-  }
+  measure(report, bench::ContestCase{.name = c.name,
+                                     .work = work,
+                                     .states = c.states,
+                                     .goals = c.goals,
+                                     .game = bench::Game::one_sided,
+                                     .bytes = is_large ? double(c.bytes) : 0,
+                                     .steps = double(is_half ? 2 * c.repeats : c.repeats),
+                                     .target = c.target_ns,
+                                     .threads_suffix = ", threads",
+                                     .options = options_of(report, c)});
 }
 
 std::string text_of(std::int64_t bytes) {

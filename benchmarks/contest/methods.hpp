@@ -1,28 +1,13 @@
 // What methods have in common whose data lies in plain local arrays: writing, spoiling, reading, checking.
 #pragma once
 
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <utility>
 
 #include <contest/act.hpp>
+#include <contest/memory.hpp>
 #include <contest/work.hpp>
 
 namespace contest {
-
-struct Freed {
-  void operator()(double* memory) const { std::free(memory); }
-};
-/// Memory as anybody gets it, aligned to a cache line, or more, and touched by the calling thread.
-using Memory = std::unique_ptr<double[], Freed>;
-inline Memory memory(std::int64_t elements, std::size_t alignment = 64) {
-  const std::size_t bytes = (std::size_t(elements) * sizeof(double) + alignment - 1) / alignment * alignment;
-  auto* start = static_cast<double*>(std::aligned_alloc(alignment, bytes > 0 ? bytes : alignment));
-  if (!start) throw std::bad_alloc();
-  for (std::int64_t i = 0; i < elements; ++i) start[i] = 0;
-  return Memory(start);
-}
 
 class RedistributionMethod : public Method {
  public:

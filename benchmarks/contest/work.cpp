@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <contest/work.hpp>
 
 namespace contest {
@@ -181,6 +183,33 @@ std::int64_t payload_cells(const Work& work, int rank) {
   std::int64_t cells = 0;
   for (const Border& border : borders_of(work, rank)) cells += border.takes.cells();
   return cells * work.fields;
+}
+
+TouchedLines touched_lines(const Work& work, int rank) {
+  constexpr std::int64_t line = 8;  // elements
+  const Field field = field_of(work, rank);
+  using Lines = std::vector<bool>;
+  const Lines none(std::size_t((field.size + line - 1) / line), false);
+  const auto touch = [&](Lines& lines, const Box& box) {
+    for (std::int64_t i = box.low[0]; i < box.low[0] + box.extents[0]; ++i)
+      for (std::int64_t j = box.low[1]; j < box.low[1] + box.extents[1]; ++j) {
+        const std::int64_t first = (i * field.stored[1] + j) * field.stored[2] + box.low[2];
+        for (std::int64_t l = first / line; l <= (first + box.extents[2] - 1) / line; ++l) lines[std::size_t(l)] = true;
+      }
+  };
+  std::vector<Lines> reads(std::size_t(work.ranks), none);
+  Lines writes = none;
+  const std::vector<Border> borders = borders_of(work, rank);
+  for (std::size_t b = 0; b < borders.size(); ++b) {
+    const int owner = borders[b].neighbour;
+    touch(reads[std::size_t(owner)], borders_of(work, owner)[borders.size() - 1 - b].gives);
+    touch(writes, borders[b].takes);
+  }
+  const auto count = [&](const Lines& lines) { return std::count(lines.begin(), lines.end(), true) * work.fields; };
+  TouchedLines touched;
+  for (const Lines& lines : reads) touched.reads.push_back(count(lines));
+  touched.writes = count(writes);
+  return touched;
 }
 
 void write_owned(const Work& work, int rank, const Fields& fields, double salt) {

@@ -138,6 +138,14 @@ std::vector<Border> borders_of(const Work& work, int rank);
 /// Ghost cells of all fields of one rank.
 std::int64_t payload_cells(const Work& work, int rank);
 
+/// The cache lines that a rank's halo touches, each counted once, of all fields: those of each owner that it reads, and
+/// its own that it writes. A field begins with a line.
+struct TouchedLines {
+  std::vector<std::int64_t> reads;
+  std::int64_t writes = 0;
+};
+TouchedLines touched_lines(const Work& work, int rank);
+
 /// One pointer for each field, to its first stored element.
 using Fields = std::vector<double*>;
 void write_owned(const Work& work, int rank, const Fields& fields, double salt);

@@ -1,26 +1,32 @@
 #include <algorithm>
 
 #include <harness/contest_row.hpp>
+#include <harness/league.hpp>
 
 #include <tranship/base/fail.hpp>
 
 namespace tranship::bench {
 namespace {
 
-constexpr const char* us = "tranship";
 constexpr const char* our_method = "tranship";
 constexpr const char* limit_method = "limit";
+constexpr const char* lines_method = "lines";
+
+bool is_ours(const std::string& contender) {
+  return contender == ours_in_threads || contender == ours_in_processes;
+}
 
 bool is_mpi(const Score& score) {
   return score.contender == "Open MPI" || score.contender == "MPICH";
 }
 
+/// `score` is not one of the contender of ours that the row is not about.
 bool is_among(Rivals rivals, const Score& score) {
   switch (rivals) {
     case Rivals::limit:
-      return score.contender == us && score.method == limit_method;
+      return is_ours(score.contender) && score.method == limit_method;
     case Rivals::our_copy:
-      return score.contender == us && score.method == "our copy by hand";
+      return is_ours(score.contender) && score.method == "our copy by hand";
     case Rivals::mpi_calls:
       return is_mpi(score) && score.method != "window";
     case Rivals::packed_alltoallv:
@@ -34,9 +40,9 @@ bool is_among(Rivals rivals, const Score& score) {
     case Rivals::scalapack:
       return score.contender == "ScaLAPACK";
     case Rivals::by_call:
-      return score.contender != us && score.method != "window";
+      return !is_ours(score.contender) && score.method != "window";
     case Rivals::everybody:
-      return score.contender != us;
+      return !is_ours(score.contender);
   }
   return false;
 }
@@ -90,9 +96,13 @@ Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vec
                   : rule.steps > 0 ? "ns"
                                    : "ms",
           .better = rule.bytes > 0 ? Better::higher : Better::lower,
-          .data = name_of(rule.freshness)};
+          .data = name_of(rule.freshness),
+          .our_ranks = rule.our_ranks};
+  const char* us = rule.our_ranks == RanksAre::processes ? ours_in_processes : ours_in_threads;
+  const auto is_left_out = [&](const auto& entry) { return is_ours(entry.contender) && entry.contender != us; };
   bool found = false;
   for (const Score& score : scores) {
+    if (is_left_out(score)) continue;
     if (score.contender != us) {
       const bool only_one = score.method.empty();
       row.peers.emplace_back(only_one ? score.contender : score.contender + " " + score.method,
@@ -102,11 +112,14 @@ Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vec
       found = true;
     } else if (score.method == limit_method) {
       row.limit = in_unit(score.median_ns);
+    } else if (score.method == lines_method) {
+      row.line_bound = in_unit(score.median_ns);
     } else {
       row.peers.emplace_back(score.method, in_unit(score.median_ns));
     }
   }
   for (const Absence& absence : absences) {
+    if (is_left_out(absence)) continue;
     if (absence.contender == us)
       throw_error(ErrorCode::internal, "case '{}': {} {}", rule.name, absence.method, absence.reason);
     row.absent.emplace_back(absence.method.empty() ? absence.contender : absence.contender + " " + absence.method,
@@ -117,7 +130,8 @@ Row row_of(const RowRule& rule, const std::vector<Score>& scores, const std::vec
   for (const GoalRule& goal : rule.goals) {
     double best_ns = 0;
     for (const Score& score : scores)
-      if (is_among(goal.rivals, score) && (best_ns == 0 || score.median_ns < best_ns)) best_ns = score.median_ns;
+      if (!is_left_out(score) && is_among(goal.rivals, score) && (best_ns == 0 || score.median_ns < best_ns))
+        best_ns = score.median_ns;
     if (best_ns > 0) row.goals.push_back({name_of(goal.rivals), goal.ratio, in_unit(best_ns)});
   }
   return row;

@@ -36,6 +36,9 @@ struct RowRule {
   /// Of how many steps an operation consists: the unit is ns, of one step; where neither is said, it is ms.
   double steps = 0;
   std::vector<GoalRule> goals = {};
+  /// Whom the row is about, of two contenders that are ours; the other one is left out of it. Nothing where there is
+  /// one, whose work has no ranks.
+  std::optional<RanksAre> our_ranks = std::nullopt;
 };
 
 /// "fresh", "warm", "cold".

@@ -16,7 +16,8 @@ struct Program {
 
 /// Plays every game.
 constexpr Program ours = {ours_in_threads, "contestant_tranship", Launcher::none, {}};
-constexpr Program more_of_ours[] = {{ours_in_processes, "contestant_tranship", Launcher::tranship, Game::one_sided}};
+constexpr Program more_of_ours[] = {{ours_in_processes, "contestant_tranship", Launcher::tranship, Game::distributed},
+                                    {ours_in_processes, "contestant_tranship", Launcher::tranship, Game::one_sided}};
 constexpr Program all_peers[] = {
     {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::distributed},
     {"MPICH", "contestant_mpich", Launcher::mpich, Game::distributed},

@@ -13,7 +13,7 @@ enum class Peers : std::uint8_t { left_out, invited };
 
 /// What is contested.
 enum class Game : std::uint8_t {
-  distributed,  ///< arrays over ranks
+  distributed,  ///< arrays over ranks; ours twice, in threads and in processes
   coherent,     ///< one array in several memories of one process
   one_sided,    ///< transfers to the memory of another rank; ours twice, in threads and in processes
 };

@@ -32,7 +32,10 @@ void Report::announce(std::string_view name) const {
 }
 
 bool Report::wants(std::string_view name) const {
-  return name.find(options_.filter) != std::string_view::npos;
+  if (name.find(options_.filter) == std::string_view::npos) return false;
+  return !options_.only || std::any_of(options_.only->begin(), options_.only->end(), [&](const auto& row) {
+    return row.first == bench_ && std::string_view(row.second).starts_with(name);
+  });
 }
 
 void Report::add(Row row) {
@@ -44,8 +47,16 @@ void Report::add(Row row) {
     if (other.bench == row.bench && other.full_name() == row.full_name())
       throw_error(ErrorCode::invalid_use, "benchmark '{}' has the case '{}' already: {} then, {} now", bench_,
                   row.full_name(), other.ours, row.ours);
-  if (!wants(row.full_name())) return;
+  const bool is_asked_for = !options_.only || options_.only->contains({row.bench, row.full_name()});
+  if (!is_asked_for || !wants(row.full_name())) return;
   rows_.push_back(std::move(row));
+}
+
+std::set<std::pair<std::string, std::string>> lost_rows(const std::vector<Row>& rows) {
+  std::set<std::pair<std::string, std::string>> lost;
+  for (const Row& row : rows)
+    if (row.met() == false) lost.emplace(row.bench, row.full_name());
+  return lost;
 }
 
 std::vector<Benchmark> benchmarks() {

@@ -7,8 +7,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <harness/league.hpp>
@@ -27,6 +30,8 @@ struct ReportOptions {
   Peers peers = Peers::left_out;
   /// Only rows with this in their names; empty: all.
   std::string filter = {};
+  /// Only these, by benchmark and full name.
+  std::optional<std::set<std::pair<std::string, std::string>>> only = std::nullopt;
   /// For files of benchmarks, which remove what they make.
   std::filesystem::path scratch = "build/bench";
   Progress progress = Progress::silent;
@@ -67,6 +72,9 @@ struct Benchmark {
   std::string_view what;
   void (*run)(Report&);
 };
+
+/// Those of a former run that did not meet their target.
+std::set<std::pair<std::string, std::string>> lost_rows(const std::vector<Row>& rows);
 
 /// All benchmarks linked in, by name.
 std::vector<Benchmark> benchmarks();

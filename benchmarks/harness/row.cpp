@@ -6,6 +6,8 @@
 #include <harness/row.hpp>
 #include <nlohmann/json.hpp>
 
+#include <tranship/base/fail.hpp>
+
 namespace tranship::bench {
 namespace {
 
@@ -37,7 +39,40 @@ Json json_of(const Row& row) {
           {"target", or_null(row.strictest())},
           {"met", row.met() ? Json(*row.met()) : Json(nullptr)},
           {"goals", std::move(goals)},
-          {"absent", std::move(absent)}};
+          {"absent", std::move(absent)},
+          {"our_ranks", row.our_ranks ? Json(name_of(*row.our_ranks)) : Json(nullptr)},
+          {"line_bound", or_null(row.line_bound)}};
+}
+
+std::optional<double> number_or_nothing(const Json& json) {
+  return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+}
+
+Row row_of_json(const Json& json) {
+  Row row{.bench = json.at("bench"),
+          .name = json.at("case"),
+          .unit = json.at("unit"),
+          .better = json.at("better") == "lower" ? Better::lower : Better::higher,
+          .ours = json.at("ours"),
+          .limit = number_or_nothing(json.at("limit")),
+          .target = number_or_nothing(json.at("target"))};
+  if (!json.at("data").is_null()) {
+    row.data = json.at("data");
+    // "case" ends with ", " and the state of the data.
+    row.name.resize(row.name.size() - std::min(row.name.size(), row.data.size() + 2));
+  }
+  for (const auto& [name, value] : json.at("peers").items()) row.peers.emplace_back(name, value);
+  for (const Json& goal : json.at("goals")) {
+    const double reached = goal.at("reached");
+    row.goals.push_back(
+        {goal.at("against"), goal.at("ratio"), row.better == Better::lower ? row.ours * reached : row.ours / reached});
+  }
+  for (const auto& [name, reason] : json.at("absent").items()) row.absent.emplace_back(name, reason);
+  // Runs of older versions do not say these.
+  if (const Json ranks = json.value("our_ranks", Json(nullptr)); !ranks.is_null())
+    row.our_ranks = ranks == "processes" ? RanksAre::processes : RanksAre::threads;
+  row.line_bound = number_or_nothing(json.value("line_bound", Json(nullptr)));
+  return row;
 }
 
 std::string with_ratio(const Row& row, double other) {
@@ -60,6 +95,10 @@ std::size_t width_of(const std::string& cell) {
 }
 
 }  // namespace
+
+const char* name_of(RanksAre ranks) {
+  return ranks == RanksAre::threads ? "threads" : "processes";
+}
 
 std::optional<double> Row::strictest() const {
   std::optional<double> strictest = target;
@@ -93,18 +132,30 @@ std::string to_json(const std::vector<Row>& rows) {
   return all.dump(2) + "\n";
 }
 
+std::vector<Row> rows_of_json(const std::string& text) {
+  try {
+    std::vector<Row> rows;
+    for (const Json& row : Json::parse(text)) rows.push_back(row_of_json(row));
+    return rows;
+  } catch (const Json::exception& error) {
+    throw_error(ErrorCode::bad_text, "not the rows of a run, {} bytes of text: {}", text.size(), error.what());
+  }
+}
+
 std::string to_markdown(const std::vector<Row>& rows) {
-  constexpr int columns = 9;
+  constexpr int columns = 11;
   using Cells = std::array<std::string, columns>;
-  std::vector<Cells> lines = {{"bench", "case", "data", "unit", "ours", "limit", "peers", "target", "met"}};
+  std::vector<Cells> lines = {
+      {"bench", "case", "data", "ranks", "unit", "ours", "limit", "lines", "peers", "target", "met"}};
   for (const Row& row : rows) {
     std::string peers;
     for (const auto& [name, value] : row.peers)
       peers += fmt::format("{}{} {}", peers.empty() ? "" : ", ", name, with_ratio(row, value));
-    lines.push_back({row.bench, row.name, row.data.empty() ? "–" : row.data,
-                     fmt::format("{} {}", row.unit, row.better == Better::lower ? "↓" : "↑"),
-                     fmt::format("{:.4g}", row.ours), row.limit ? with_ratio(row, *row.limit) : "–",
-                     peers.empty() ? "–" : peers, target_text(row), row.met() ? (*row.met() ? "yes" : "NO") : "–"});
+    lines.push_back(
+        {row.bench, row.name, row.data.empty() ? "–" : row.data, row.our_ranks ? name_of(*row.our_ranks) : "–",
+         fmt::format("{} {}", row.unit, row.better == Better::lower ? "↓" : "↑"), fmt::format("{:.4g}", row.ours),
+         row.limit ? with_ratio(row, *row.limit) : "–", row.line_bound ? with_ratio(row, *row.line_bound) : "–",
+         peers.empty() ? "–" : peers, target_text(row), row.met() ? (*row.met() ? "yes" : "NO") : "–"});
   }
 
   std::array<std::size_t, columns> widths{};
@@ -120,7 +171,9 @@ std::string to_markdown(const std::vector<Row>& rows) {
     for (int c = 0; c < columns; ++c) table += fmt::format("|{:->{}}", "", widths[c] + 2);
     table += "|\n";
   }
-  table += "\n↓ lower is better, ↑ higher is better; (r×): ours is r times as good as that number.\n";
+  table +=
+      "\n↓ lower is better, ↑ higher is better; (r×): ours is r times as good as that number. ranks: what ours are; "
+      "those of peers are processes. lines: moving as many cache lines as the work touches.\n";
   for (const Row& row : rows)
     for (const auto& [name, reason] : row.absent)
       table += fmt::format("absent: {} from {} {}: {}\n", name, row.bench, row.full_name(), reason);

@@ -58,6 +58,9 @@ class Copy final : public RedistributionMethod {
     double* data = nullptr;
     NGA_Distribution(array, rank_, low, high);
     NGA_Access(array, low, high, &data, pitches);
+    std::size_t bytes = sizeof(double);
+    for (int d = 0; d < work_.dims; ++d) bytes *= std::size_t(high[d] - low[d] + 1);
+    ask_for_huge_pages(data, bytes);
     return data;
   }
 

@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 #include <Kokkos_DualView.hpp>
 #include <contest/coherence.hpp>
+#include <contest/memory.hpp>
 
 namespace {
 
@@ -28,7 +29,11 @@ void count_copy(Kokkos::Tools::SpaceHandle, const char*, const void*, Kokkos::To
 
 class Dual final : public TwoMemories {
  public:
-  explicit Dual(std::int64_t cells) : view_("array", std::size_t(cells)), cells_(cells) {}
+  explicit Dual(std::int64_t cells)
+      : device_(memory(cells)),
+        host_(memory(cells)),
+        view_(View::t_dev(device_.get(), std::size_t(cells)), View::t_host(host_.get(), std::size_t(cells))),
+        cells_(cells) {}
 
   double* begin(Place place, Use use, Cells cells) override {
     // What is overwritten as a whole need not be copied before; of parts it does not know.
@@ -50,7 +55,10 @@ class Dual final : public TwoMemories {
   std::int64_t moved_bytes() override { return copied_bytes; }
 
  private:
-  Kokkos::DualView<double*, Kokkos::Device<Execution, DeviceMemory>> view_;
+  using View = Kokkos::DualView<double*, Kokkos::Device<Execution, DeviceMemory>>;
+
+  const Memory device_, host_;
+  View view_;
   std::int64_t cells_;
 };
 

@@ -21,6 +21,7 @@ class OneSidedCalls {
   OneSidedCalls(const WindowLayout& layout, int rank) : layout_(layout), peer_(1 - rank) {
     MPI_Win_allocate(MPI_Aint(layout.size) * 8, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &window_, &handle_);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, handle_);
+    ask_for_huge_pages(window_, std::size_t(layout.size) * sizeof(Word));
     fill(window_, layout.size, 0);
     MPI_Win_sync(handle_);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -3,6 +3,7 @@
 
 #include <new>
 
+#include <contest/memory.hpp>
 #include <contest/stage.hpp>
 #include <mpi.h>
 
@@ -18,6 +19,7 @@ class SharedWindow {
     // A head of one page for the barrier of rank 0; the same for all keeps them alike.
     MPI_Win_allocate_shared(MPI_Aint(elements * 8 + head_bytes), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &mine_, &window_);
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
+    ask_for_huge_pages(of(rank), std::size_t(elements) * sizeof(double));
     for (std::int64_t i = 0; i < elements; ++i) of(rank)[i] = 0;
     barrier_ = reinterpret_cast<Barrier*>(base_of(0));
     if (rank == 0) new (barrier_) Barrier;

@@ -17,6 +17,7 @@ class Shmem {
         peer_(1 - rank),
         window_(static_cast<Word*>(shmem_align(page_bytes, std::size_t(layout.size) * 8))) {
     if (!window_) throw std::bad_alloc();
+    ask_for_huge_pages(window_, std::size_t(layout.size) * sizeof(Word));
     for (std::int64_t i = 0; i < layout.size; ++i) window_[i] = 0;
     shmem_barrier_all();
   }

@@ -26,12 +26,16 @@ class Grid final : public Method {
     DMSetUp(grid_);
     DMCreateGlobalVector(grid_, &global_);
     DMCreateLocalVector(grid_, &local_);
+    global_memory_ = place(global_);
+    local_memory_ = place(local_);
     for (int d = 0; d < 3; ++d) {
       all_.low[d] = 0, all_.extents[d] = field_.stored[d];
       owned_.low[d] = work.width, owned_.extents[d] = field_.interior[d];
     }
   }
   ~Grid() override {
+    VecResetArray(local_);
+    VecResetArray(global_);
     VecDestroy(&local_);
     VecDestroy(&global_);
     DMDestroy(&grid_);
@@ -74,6 +78,14 @@ class Grid final : public Method {
   }
 
  private:
+  /// The vector's cells lie in memory as all contestants have it.
+  static Memory place(Vec vector) {
+    PetscInt elements = 0;
+    VecGetLocalSize(vector, &elements);
+    Memory cells = memory(elements);
+    VecPlaceArray(vector, cells.get());
+    return cells;
+  }
   template <class F>
   void with(Vec vector, F&& f) {
     PetscScalar* data = nullptr;
@@ -111,6 +123,7 @@ class Grid final : public Method {
   Box all_ = {}, owned_ = {};
   DM grid_ = nullptr;
   Vec global_ = nullptr, local_ = nullptr;
+  Memory global_memory_, local_memory_;
 };
 
 Methods methods_for(const Work& work, int rank) {

@@ -25,7 +25,7 @@ starpu_disk_ops memory_ops() {
   ops.plug = [](void*, starpu_ssize_t) -> void* { return &copied_bytes; };
   ops.unplug = [](void*) {};
   ops.bandwidth = [](unsigned, void*) { return 1; };
-  ops.alloc = [](void*, std::size_t size) { return std::aligned_alloc(64, (size + 63) / 64 * 64); };
+  ops.alloc = [](void*, std::size_t size) { return allocate(size); };
   ops.free = [](void*, void* memory, std::size_t) { std::free(memory); };
   ops.open = [](void*, void* position, std::size_t) { return position; };
   ops.close = [](void*, void*, std::size_t) {};

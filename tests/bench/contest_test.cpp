@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 #include <harness/contest.hpp>
+#include <harness/contest_case.hpp>
 #include <harness/contest_row.hpp>
+#include <harness/league.hpp>
 
 #include <tranship/base/error.hpp>
 #include <tranship/base/fail.hpp>
@@ -157,6 +159,42 @@ TEST(ContestRow, StepsMakeItATimeOfEach) {
   EXPECT_EQ(row.ours, 4);
   ASSERT_EQ(row.goals.size(), 1u);
   EXPECT_EQ(row.goals[0].value, 9);
+}
+
+TEST(ContestRow, IsAboutOursInThreadsOrInProcesses) {
+  const std::vector<Score> scores = {{ours_in_threads, "tranship", 2e6},
+                                     {ours_in_threads, "limit", 1e6},
+                                     {ours_in_threads, "lines", 1.5e6},
+                                     {ours_in_processes, "tranship", 3e6},
+                                     {ours_in_processes, "limit", 1.25e6},
+                                     {ours_in_processes, "lines", 1.75e6},
+                                     {"MPICH", "window", 4e6}};
+  RowRule rule = {.name = "turn", .goals = {{Rivals::limit, 0.4}, {Rivals::everybody, 1}}};
+  rule.our_ranks = RanksAre::processes;
+  const Row processes = row_of(rule, scores, {{ours_in_threads, "limit", "wrong in 1 cells"}});
+  EXPECT_EQ(processes.our_ranks, RanksAre::processes);
+  EXPECT_EQ(processes.ours, 3);
+  EXPECT_EQ(processes.limit, 1.25);
+  EXPECT_EQ(processes.line_bound, 1.75);
+  ASSERT_EQ(processes.peers.size(), 1u);
+  ASSERT_EQ(processes.goals.size(), 2u);
+  EXPECT_EQ(processes.goals[0].value, 1.25);
+  EXPECT_EQ(processes.goals[1].value, 4);
+  EXPECT_TRUE(processes.absent.empty());
+  rule.our_ranks = RanksAre::threads;
+  const Row threads = row_of(rule, scores, {});
+  EXPECT_EQ(threads.ours, 2);
+  EXPECT_EQ(threads.line_bound, 1.5);
+  EXPECT_EQ(threads.goals[0].value, 1);
+  EXPECT_THROW(row_of(rule, scores, {{ours_in_threads, "limit", "wrong in 1 cells"}}), Error);
+}
+
+TEST(ContestCase, RowsAreCalledAfterWhatOurRanksAre) {
+  ContestCase c{.name = "turn"};
+  EXPECT_EQ(row_name(c, RanksAre::threads), "turn");
+  EXPECT_EQ(row_name(c, RanksAre::processes), "turn, processes");
+  c.threads_suffix = ", threads";
+  EXPECT_EQ(row_name(c, RanksAre::threads), "turn, threads");
 }
 
 TEST(ContestRow, OursMustBeThereAndRight) {

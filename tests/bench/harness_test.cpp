@@ -114,7 +114,7 @@ TEST(Row, JsonHasTheStableNames) {
   row.target = 130;
   const auto expected = nlohmann::json::parse(R"([{"bench": "put", "case": "8 bytes", "unit": "ns", "better": "lower",
     "ours": 120.0, "limit": 105.0, "peers": {"z": 240.0, "a": 60.0}, "target": 130.0, "met": true,
-    "data": null, "goals": [], "absent": {}}])");
+    "data": null, "goals": [], "absent": {}, "our_ranks": null, "line_bound": null}])");
   EXPECT_EQ(nlohmann::json::parse(to_json({row})), expected);
 }
 
@@ -129,18 +129,82 @@ TEST(Row, JsonSaysNullWhereNothingApplies) {
   EXPECT_EQ(json.at("better"), "higher");
 }
 
+TEST(Row, IsReadBackFromJson) {
+  Row full = latency(120);
+  full.bench = "put";
+  full.data = "fresh";
+  full.limit = 105;
+  full.line_bound = 110;
+  full.our_ranks = RanksAre::processes;
+  full.peers = {{"z", 240}, {"a", 60}};
+  full.goals = {{"z", 1.5, 240}, {"a", 1, 60}};
+  full.target = 130;
+  full.absent = {{"mpi", "wrong in 3 cells"}};
+  Row bare = latency(7);
+  bare.better = Better::higher;
+  const std::string text = to_json({full, bare});
+  const std::vector<Row> rows = rows_of_json(text);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(to_json(rows), text);
+  EXPECT_EQ(rows[0].name, "8 bytes");
+  EXPECT_EQ(rows[0].met(), false);
+  EXPECT_EQ(rows[1].met(), std::nullopt);
+}
+
+TEST(Row, OlderRunsAreReadToo) {
+  const auto rows = rows_of_json(R"([{"bench": "put", "case": "8 bytes, warm", "unit": "ns", "better": "lower",
+    "ours": 120, "limit": null, "peers": {}, "target": null, "met": null, "data": "warm", "goals": [], "absent": {}}])");
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "8 bytes");
+  EXPECT_EQ(rows[0].our_ranks, std::nullopt);
+}
+
+TEST(Row, OtherJsonIsRefused) {
+  for (const char* text : {"", "[{}]", "[1]", R"([{"bench": 3}])"})
+    EXPECT_EQ(code_thrown_by([&] { (void)rows_of_json(text); }), ErrorCode::bad_text) << text;
+}
+
+TEST(Report, MeasuresAgainWhatWasLost) {
+  Row lost = latency(120);
+  lost.bench = "put";
+  lost.data = "warm";
+  lost.target = 100;
+  Row met = lost;
+  met.data = "fresh";
+  met.target = 130;
+  Row without = lost;
+  without.name = "9 bytes";
+  without.target = std::nullopt;
+  Report report({.only = lost_rows({lost, met, without})});
+  report.begin("get");
+  EXPECT_FALSE(report.wants("8 bytes"));
+  report.begin("put");
+  EXPECT_TRUE(report.wants("8 bytes"));
+  EXPECT_TRUE(report.wants("8 bytes, warm"));
+  EXPECT_FALSE(report.wants("8 bytes, fresh"));
+  EXPECT_FALSE(report.wants("9 bytes"));
+  for (const Row& row : {lost, met, without}) report.add(row);
+  ASSERT_EQ(report.rows().size(), 1u);
+  EXPECT_EQ(report.rows()[0].full_name(), "8 bytes, warm");
+}
+
 TEST(Row, TableHasOneLineACaseWithRatios) {
   Row row = latency(120);
   row.bench = "put";
   row.limit = 60;
   row.peers = {{"mpi", 240}, {"window", 180}};
   row.target = 100;
+  row.our_ranks = RanksAre::processes;
+  row.line_bound = 80;
   const std::string table = to_markdown({row, latency(7)});
-  EXPECT_NE(table.find("| put   | 8 bytes | –    | ns ↓ | 120  | 60 (0.50×) | mpi 240 (2.00×), window 180 (1.50×) | "
-                       "100    | NO  |\n"),
+  EXPECT_NE(
+      table.find("| put   | 8 bytes | –    | processes | ns ↓ | 120  | 60 (0.50×) | 80 (0.67×) | mpi 240 (2.00×), "
+                 "window 180 (1.50×) | 100    | NO  |\n"),
+      std::string::npos)
+      << table;
+  EXPECT_NE(table.find("|       | 8 bytes | –    | –         | ns ↓ | 7    | –          | –          | –"),
             std::string::npos)
       << table;
-  EXPECT_NE(table.find("|       | 8 bytes | –    | ns ↓ | 7    | –          | –"), std::string::npos) << table;
 }
 
 TEST(Report, RowsBelongToTheBenchmarkThatRuns) {

@@ -1,6 +1,9 @@
 // Contestants are held against a plain loop over cells; the stage is run by threads as it is by processes.
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,6 +12,7 @@
 
 #include <contest/act.hpp>
 #include <contest/loops.hpp>
+#include <contest/memory.hpp>
 #include <contest/methods.hpp>
 #include <contest/stage.hpp>
 #include <contest/work.hpp>
@@ -112,6 +116,66 @@ TEST(Work, BordersFillEveryGhostCell) {
       EXPECT_EQ(count_wrong_ghosts(work, rank, fields[rank], 5), 1);
     }
   }
+}
+
+/// Cell by cell: the addresses of a box, in lines of 8 cells.
+void touch(std::set<std::int64_t>& lines, const Field& field, const Box& box) {
+  for (std::int64_t i = 0; i < box.extents[0]; ++i)
+    for (std::int64_t j = 0; j < box.extents[1]; ++j)
+      for (std::int64_t k = 0; k < box.extents[2]; ++k)
+        lines.insert((((box.low[0] + i) * field.stored[1] + box.low[1] + j) * field.stored[2] + box.low[2] + k) / 8);
+}
+
+TEST(Work, TouchedLinesAreCountedOnce) {
+  for (const Work& work : {cube(4, 2, 1, 1, 1, 2), cube(9, 1, 1, 2, 3, 1), cube(5, 2, 2, 2, 2, 8)})
+    for (int rank = 0; rank < work.ranks; ++rank) {
+      std::vector<std::set<std::int64_t>> reads(work.ranks);
+      std::set<std::int64_t> writes;
+      for (int owner = 0; owner < work.ranks; ++owner)
+        for (const Border& border : borders_of(work, owner))
+          if (border.neighbour == rank) touch(reads[owner], field_of(work, owner), border.gives);
+      for (const Border& border : borders_of(work, rank)) touch(writes, field_of(work, rank), border.takes);
+      const TouchedLines touched = touched_lines(work, rank);
+      for (int owner = 0; owner < work.ranks; ++owner)
+        EXPECT_EQ(touched.reads[owner], std::int64_t(reads[owner].size()) * work.fields) << owner;
+      EXPECT_EQ(touched.writes, std::int64_t(writes.size()) * work.fields);
+    }
+  // 4 x 4 x 4 cells stored, two rows a line: every line has ghosts, those of the two inner planes have owned cells.
+  const TouchedLines small = touched_lines(cube(2, 1, 1, 1, 1, 3), 0);
+  EXPECT_EQ(small.reads, std::vector<std::int64_t>{3 * 4});
+  EXPECT_EQ(small.writes, 3 * 8);
+}
+
+TEST(Memory, IsZeroAndBeginsWithALine) {
+  for (const std::int64_t elements : {0, 1, 9, 1000}) {
+    const Memory some = memory(elements), aligned = memory(elements, 4096);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(some.get()) % line_bytes, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(aligned.get()) % 4096, 0u);
+    EXPECT_EQ(std::count(some.get(), some.get() + elements, 0.0), elements);
+  }
+}
+
+/// Whether the system was asked for huge pages at an address: the flags of its mapping have "hg".
+bool asked_for_huge_pages(const void* address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_here = false;
+  for (std::string line; std::getline(maps, line);) {
+    std::uintptr_t first = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &end) == 2)
+      is_here = first <= std::uintptr_t(address) && std::uintptr_t(address) < end;
+    else if (is_here && line.starts_with("VmFlags:"))
+      return line.find(" hg") != std::string::npos;
+  }
+  return false;
+}
+
+TEST(Memory, LargeArraysAreAskedToLieInHugePages) {
+  if (!std::filesystem::exists("/sys/kernel/mm/transparent_hugepage")) GTEST_SKIP() << "this system has none";
+  constexpr std::int64_t least = huge_bytes_min / sizeof(double);
+  const Memory large = memory(least), small = memory(least - 1);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(large.get()) % huge_page_bytes, 0u);
+  EXPECT_TRUE(asked_for_huge_pages(large.get()));
+  EXPECT_FALSE(asked_for_huge_pages(small.get()));
 }
 
 TEST(Loops, PackedBoxesAreUnpackedWhereTheyWere) {
