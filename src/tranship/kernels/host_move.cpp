@@ -363,32 +363,50 @@ TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, cons
                             target + whole_b * tile.target_stride);
 }
 
-/// Whole tiles, in squares of some lines on either side, so that both are read and written some lines at a time; while
-/// one square is moved, the next one is fetched.
+/// Elements of a block that are moved one after the other, from a0 and b0 up to a1 and b1.
+struct Patch {
+  long long a0, a1, b0, b1;
+};
+
+/// Whole tiles of a patch; meanwhile the next one is fetched, as many lines a tile as a tile has.
+template <int Width, int Bytes, Stores Kind>
+TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, const Tile& tile, const Byte* source,
+                                     Byte* target) {
+  constexpr long long n = line_bytes / Width;
+  const long long fetched_bytes = (next.b1 - next.b0) * Width;
+  long long row = Kind == Stores::plain ? next.a1 : next.a0, at = 0;
+  for (long long b = patch.b0; b < patch.b1; b += n)
+    for (long long a = patch.a0; a < patch.a1; a += n) {
+      Byte* to = target + b * tile.target_stride + a * Width;
+      for (int i = 0; i < n && row < next.a1; ++i) {
+        __builtin_prefetch(source + row * tile.source_stride + next.b0 * Width + at);
+        at += line_bytes;
+        if (at >= fetched_bytes) at = 0, ++row;
+      }
+      if constexpr (Kind == Stores::prefetched)
+        for (int i = 0; i < n; ++i) prefetch_to_write(to + i * tile.target_stride + line_bytes);
+      transpose_tile<Width, Bytes, Kind == Stores::streaming>(tile, source + a * tile.source_stride + b * Width, to);
+    }
+}
+
+/// Whole tiles, in patches of some lines on either side, so that both are read and written some lines at a time. What
+/// is streamed goes along the rows of the source, for nothing has to be read of the target.
 template <int Width, int Bytes, Stores Kind>
 TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const Tile& tile, const Byte* source,
                                      Byte* target) {
-  constexpr long long n = line_bytes / Width;
-  constexpr long long lines = 4;
-  constexpr long long side = lines * n;
-  for (long long b0 = 0; b0 < count_b; b0 += side) {
-    const long long b1 = b0 + side < count_b ? b0 + side : count_b;
-    for (long long a0 = 0; a0 < count_a; a0 += side) {
-      const long long a1 = a0 + side < count_a ? a0 + side : count_a;
-      const long long a2 = a1 + side < count_a ? a1 + side : count_a;
-      const Byte* next = source + a1 * tile.source_stride + b0 * Width;
-      long long rows_to_fetch = Kind == Stores::plain ? 0 : a2 - a1;
-      for (long long b = b0; b < b1; b += n)
-        for (long long a = a0; a < a1; a += n) {
-          const Byte* from = source + a * tile.source_stride + b * Width;
-          Byte* to = target + b * tile.target_stride + a * Width;
-          for (int i = 0; i < n / lines && rows_to_fetch > 0; ++i, --rows_to_fetch, next += tile.source_stride)
-            for (long long at = 0; at < (b1 - b0) * Width; at += line_bytes) __builtin_prefetch(next + at);
-          if constexpr (Kind == Stores::prefetched)
-            for (int i = 0; i < n; ++i) prefetch_to_write(to + i * tile.target_stride + line_bytes);
-          transpose_tile<Width, Bytes, Kind == Stores::streaming>(tile, from, to);
-        }
-    }
+  constexpr bool along_source = Kind == Stores::streaming;
+  constexpr long long n = line_bytes / Width, side_a = 4 * n, side_b = (along_source ? 16 : 4) * n;
+  const auto patch_at = [&](long long a, long long b) {
+    return Patch{a, a + side_a < count_a ? a + side_a : count_a, b, b + side_b < count_b ? b + side_b : count_b};
+  };
+  for (Patch patch = patch_at(0, 0);;) {
+    Patch next = along_source ? patch_at(patch.a0, patch.b1) : patch_at(patch.a1, patch.b0);
+    if (along_source && patch.b1 == count_b) next = patch_at(patch.a1, 0);
+    if (!along_source && patch.a1 == count_a) next = patch_at(0, patch.b1);
+    const bool is_last = next.a0 >= count_a || next.b0 >= count_b;
+    transpose_patch<Width, Bytes, Kind>(patch, is_last ? Patch{} : next, tile, source, target);
+    if (is_last) return;
+    patch = next;
   }
 }
 
