@@ -574,7 +574,8 @@ TEST(Exchange, OneArrayTwiceIsRefused) {
     const std::string message = error_of([&] {
       Exchange(world, plan_halo(fields, world.rank()), {array.view, array.view});
     });
-    EXPECT_NE(message.find("arrays 0 and 1 are the same memory"), std::string::npos) << message;
+    EXPECT_NE(message.find("array 0 (0x"), std::string::npos) << message;
+    EXPECT_NE(message.find("share memory, and the exchange writes both"), std::string::npos) << message;
   });
 }
 
@@ -593,6 +594,7 @@ TEST(Exchange, ARankWithoutMemoryFailsOnEveryRank) {
     std::vector<StridedView> views(2, {.data = nullptr, .type = ElementType::f64, .extents = {0}, .strides = {0}});
     views[world.rank()].data = &number;
     views[world.rank()].extents = extents;
+    views[1].strides = {1};  // nobody gets as far as to write there
     const ArraySpec source{ElementType::f64, Distribution(extents, Grid({1}, {.first = 0}), {block()})};
     const ArraySpec target{ElementType::f64, Distribution(extents, Grid({1}, {.first = 1}), {block()})};
     const std::string message = error_of([&] {

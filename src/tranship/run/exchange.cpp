@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <map>
 #include <new>
@@ -11,19 +12,28 @@
 #include <tranship/fabric/claim.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/mailbox.hpp>
+#include <tranship/layout/text.hpp>
 #include <tranship/plan/check_plan.hpp>
+#include <tranship/plan/words.hpp>
 #include <tranship/run/exchange.hpp>
-#include <tranship/run/move_list.hpp>
+#include <tranship/run/move_bundle.hpp>
+#include <tranship/run/view_overlap.hpp>
 
 namespace tranship {
 namespace {
 
-/// What a rank tells all others of one of its slots.
-struct SlotCard {
+/// What a rank tells its peers of one of its arrays.
+struct ArrayCard {
   SlotAddress address;
-  std::uint64_t fingerprint = 0;
   bool is_offered = false;  // to peers that can reach it
 };
+
+/// Whether what is lowered for one of them serves the other, too.
+bool is_alike(const SlotAddress& a, const SlotAddress& b) {
+  return a.dims == b.dims && a.part_stride_bytes == b.part_stride_bytes && a.parts_together == b.parts_together &&
+         std::equal(a.strides_bytes, a.strides_bytes + a.dims, b.strides_bytes) &&
+         std::equal(a.local_extents, a.local_extents + a.dims, b.local_extents);
+}
 
 /// A message that a rank expects: how much, and where the sender puts it, which is nowhere when it goes straight to the
 /// array. Each rank keeps a list of them, by source, in which the senders look; the place in the list is also the place
@@ -39,13 +49,22 @@ struct Vote {
   int code = 0;  // of the error that stands in this rank's way, or 0
   PlanKind kind{};
   Schedule schedule{};
-  int slots = 0;
+  int arrays = 0;
+  std::uint64_t layouts = 0;  // of all slots, and how many arrays each has
   Index receives = 0;
   Index sends = 0;
   Index bytes = 0;  // that reach this rank, its own included
   const Arrival* arrivals = nullptr;
+  const ArrayCard* cards = nullptr;
   bool needs_posts = false;
   Index inbox_lines = 0;  // if all that it receives were staged
+};
+
+/// What a rank tells all others when they cannot go on.
+struct Remark {
+  char text[480] = {};
+
+  explicit Remark(const std::string& from = {}) { std::strncpy(text, from.c_str(), sizeof(text) - 1); }
 };
 
 const char* name_of(Schedule schedule) {
@@ -67,13 +86,27 @@ struct Measured {
   std::int64_t ns = 0;
 };
 
+/// What of a message goes from one slot to another: a list of moves of its own where several arrays share it.
+struct Strand {
+  int source_slot = -1;  // of slots that are one array each: none, for all of them together
+  int target_slot = -1;
+  int arrays = 1;
+  Index bytes = 0;  // of each array
+
+  friend bool operator<(const Strand& a, const Strand& b) {
+    return std::tie(a.source_slot, a.target_slot) < std::tie(b.source_slot, b.target_slot);
+  }
+};
+
 /// What goes from one rank to another in one exchange, as far as this rank is concerned.
 struct Message {
   Rank source = -1;
   Rank target = -1;
   Rank peer = -1;
   Index bytes = 0;
-  RealSync::Word* word = nullptr;  // none until the ranks have agreed
+  std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
+  const ArrayCard* cards = nullptr;  // the peer's
+  RealSync::Word* word = nullptr;    // none until the ranks have agreed
   bool staged = false;
   /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
   /// the source's outbox.
@@ -82,7 +115,7 @@ struct Message {
   Index inbox_line = 0;
   Index outbox_line = 0;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
-  MoveList moves;
+  MoveBundle moves;
   bool done = false;
 };
 
@@ -149,41 +182,107 @@ Result<void> tried(F&& f) {
   }
 }
 
-void check_slots(const TransferPlan& plan, const std::vector<StridedView>& slots, int world_size) {
+using Slots = std::vector<std::vector<ExchangeArray>>;
+
+/// Names for messages: as they stand in a plan.
+Slots slots_of(const std::vector<StridedView>& views) {
+  Slots out;
+  for (const StridedView& view : views)
+    out.push_back({{.view = view, .name = fmt::format("array {}", out.size()), .spec = {}}});
+  return out;
+}
+
+void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
+  const StridedView& view = array.view;
+  if (view.type != slot.type)
+    throw_error(ErrorCode::mismatch, "{} has elements {}, the plan {} (rank {})", array.name, name_of(view.type),
+                name_of(slot.type), rank);
+  if (!(view.extents == slot.local_extents))
+    throw_error(ErrorCode::mismatch, "{} has local extents [{}], the plan [{}] (rank {})", array.name,
+                to_string(view.extents), to_string(slot.local_extents), rank);
+  if (view.strides.size() != view.extents.size())
+    throw_error(ErrorCode::invalid_use, "{} has {} extents and {} strides (rank {})", array.name, view.extents.size(),
+                view.strides.size(), rank);
+  if (view.imaginary && !is_complex(view.type))
+    throw_error(ErrorCode::invalid_use, "{} of {} has an imaginary plane (rank {})", array.name, name_of(view.type),
+                rank);
+  if (const Index elements = checked_product(view.extents); elements > 0 && !view.data)
+    throw_error(ErrorCode::invalid_use, "{} of {} elements has no memory (rank {})", array.name, elements, rank);
+}
+
+/// Slots that this rank writes.
+std::vector<bool> written_slots(const TransferPlan& plan) {
+  std::vector<bool> out(plan.slots.size(), false);
+  for (const TransferGroup& group : plan.receives)
+    if (group.combinations() > 0) out[std::size_t(group.target_slot)] = true;
+  for (const IndexedTransfer& list : plan.indexed_receives) out[std::size_t(list.target_slot)] = true;
+  for (const auto* fills : {&plan.fills_before, &plan.fills_after})
+    for (const LocalFill& fill : *fills) out[std::size_t(fill.slot)] = true;
+  return out;
+}
+
+/// What is written lies in memory of its own: schedules move in whatever order they like.
+void check_memory(const TransferPlan& plan, const Slots& slots) {
+  struct Known {
+    const ExchangeArray* array;
+    ByteRange range;
+    bool is_written;
+  };
+  const std::vector<bool> written = written_slots(plan);
+  std::vector<Known> known;
+  for (std::size_t s = 0; s < slots.size(); ++s)
+    for (const ExchangeArray& array : slots[s]) {
+      const ByteRange range = range_of(array.view);
+      if (range.lower < range.upper) known.push_back({&array, range, written[s]});
+      if (written[s] && overlaps_itself(array.view))
+        throw_error(ErrorCode::invalid_use,
+                    "{} is written, and strides [{}] make elements of extents [{}] share memory ({}) (rank {})",
+                    array.name, to_string(array.view.strides), to_string(array.view.extents), to_string(range),
+                    plan.rank);
+    }
+  std::stable_sort(known.begin(), known.end(),
+                   [](const Known& a, const Known& b) { return a.range.lower < b.range.lower; });
+  for (std::size_t i = 0; i < known.size(); ++i)
+    for (std::size_t j = i + 1; j < known.size() && known[j].range.lower < known[i].range.upper; ++j) {
+      const Known& first =
+          std::min(known[i], known[j], [](const Known& a, const Known& b) { return a.array < b.array; });
+      const Known& second = &first == &known[i] ? known[j] : known[i];
+      if ((first.is_written || second.is_written) && share_bytes(first.array->view, second.array->view))
+        throw_error(ErrorCode::invalid_use, "{} ({}) and {} ({}) share memory, and the exchange writes {} (rank {})",
+                    first.array->name, to_string(first.range), second.array->name, to_string(second.range),
+                    first.is_written && second.is_written ? "both"
+                    : first.is_written                    ? first.array->name
+                                                          : second.array->name,
+                    plan.rank);
+    }
+}
+
+void check_slots(const TransferPlan& plan, const Slots& slots, int world_size) {
   if (slots.size() != plan.slots.size())
     throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} arrays are given (rank {})", plan.slots.size(),
                 slots.size(), plan.rank);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    const StridedView& view = slots[i];
-    const Slot& slot = plan.slots[i];
-    if (view.type != slot.type)
-      throw_error(ErrorCode::mismatch, "array {} has elements {}, the plan {} (rank {})", i, name_of(view.type),
-                  name_of(slot.type), plan.rank);
-    if (!(view.extents == slot.local_extents))
-      throw_error(ErrorCode::mismatch, "array {} has local extents [{}], the plan [{}] (rank {})", i,
-                  to_string(view.extents), to_string(slot.local_extents), plan.rank);
-    if (view.strides.size() != view.extents.size())
-      throw_error(ErrorCode::invalid_use, "array {} has {} extents and {} strides (rank {})", i, view.extents.size(),
-                  view.strides.size(), plan.rank);
-    if (view.imaginary && !is_complex(view.type))
-      throw_error(ErrorCode::invalid_use, "array {} of {} has an imaginary plane (rank {})", i, name_of(view.type),
-                  plan.rank);
-    const Index elements = checked_product(view.extents);
-    if (elements > 0 && !view.data)
-      throw_error(ErrorCode::invalid_use, "array {} of {} elements has no memory (rank {})", i, elements, plan.rank);
-    for (std::size_t j = 0; elements > 0 && j < i; ++j)
-      if (slots[j].data == view.data && checked_product(slots[j].extents) > 0)
-        throw_error(ErrorCode::invalid_use, "arrays {} and {} are the same memory (rank {})", j, i, plan.rank);
+    if (slots[i].empty())
+      throw_error(ErrorCode::invalid_use, "slot {} of the plan has 0 arrays (rank {})", i, plan.rank);
+    for (const ExchangeArray& array : slots[i]) check_view(array, plan.slots[i], plan.rank);
   }
-  auto check_peer = [&](Rank peer) {
+  const auto check_transfer = [&](Rank peer, int source_slot, int target_slot) {
     if (peer < 0 || peer >= world_size)
       throw_error(ErrorCode::invalid_use, "the plan needs rank {}, the world has {} (rank {})", peer, world_size,
                   plan.rank);
+    const std::size_t from = slots[std::size_t(source_slot)].size(), to = slots[std::size_t(target_slot)].size();
+    if (from != to)
+      throw_error(ErrorCode::invalid_use, "the plan moves slot {} of {} arrays to slot {} of {} (rank {})", source_slot,
+                  from, target_slot, to, plan.rank);
   };
-  plan.for_each_receive([&](const Transfer& t) { check_peer(t.peer); });
-  plan.for_each_send([&](const Transfer& t) { check_peer(t.peer); });
+  const auto check_group = [&](const Transfer& t) {
+    check_transfer(t.peer, t.group->source_slot, t.group->target_slot);
+  };
+  plan.for_each_receive(check_group);
+  plan.for_each_send(check_group);
   for (const auto* lists : {&plan.indexed_receives, &plan.indexed_sends})
-    for (const IndexedTransfer& list : *lists) check_peer(list.peer);
+    for (const IndexedTransfer& list : *lists) check_transfer(list.peer, list.source_slot, list.target_slot);
+  check_memory(plan, slots);
 }
 
 }  // namespace
@@ -191,19 +290,23 @@ void check_slots(const TransferPlan& plan, const std::vector<StridedView>& slots
 struct Exchange::State {
   World& world;
   const TransferPlan plan;
-  const std::vector<StridedView> slots;
+  const Slots slots;
   const Schedule schedule;
+  const CallSite where;
 
-  std::vector<SlotCard> cards;                   // by rank, then slot
-  std::shared_ptr<void> arrivals_memory, inbox;  // that peers reach
-  std::span<Arrival> arrivals;                   // of receives
-  std::vector<std::byte*> outbox;                // of each staged send: where the bytes that are lowered next go
-  std::optional<Posts> posts;                    // where some ranks only message each other: then all do
-  std::vector<Line> outbox_lines;                // of what is posted
+  std::vector<std::size_t> first_card;  // by slot: where those of its arrays begin
+  std::size_t cards_per_rank = 0;
+  std::shared_ptr<void> cards_memory, arrivals_memory, inbox;  // that peers reach
+  std::span<ArrayCard> cards;                                  // this rank's
+  std::vector<ArrayCard> all_cards;                            // by rank, where the peers' cannot be reached
+  std::span<Arrival> arrivals;                                 // of receives
+  std::vector<std::byte*> outbox;                              // of each staged send: where its bytes go
+  std::optional<Posts> posts;                                  // where some ranks only message each other: then all do
+  std::vector<Line> outbox_lines;                              // of what is posted
   Words words;  // per rank: the epoch that it has entered, then one word for every arrival
-  MoveList fills_before;
-  MoveList fills_after;
-  MoveList own;                   // from this rank to itself
+  MoveBundle fills_before;
+  MoveBundle fills_after;
+  Message own;                    // from this rank to itself
   std::vector<Message> receives;  // by source, ascending
   std::vector<Message> sends;     // by target, ascending
 
@@ -220,8 +323,13 @@ struct Exchange::State {
   Deadline reason_due = Deadline::never();  // when its peer should have said why
   int exceptions_before = std::uncaught_exceptions();
 
-  State(World& w, TransferPlan p, std::vector<StridedView> s, ExchangeOptions options)
-      : world(w), plan(std::move(p)), slots(std::move(s)), schedule(options.schedule) {}
+  State(World& w, TransferPlan p, Slots s, ExchangeOptions options, CallSite site)
+      : world(w), plan(std::move(p)), slots(std::move(s)), schedule(options.schedule), where(site) {
+    for (const auto& arrays : slots) {
+      first_card.push_back(cards_per_rank);
+      cards_per_rank += arrays.size();
+    }
+  }
   /// After this no peer touches this rank's memory any more, and none waits for it for ever.
   ~State() {
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
@@ -245,7 +353,8 @@ struct Exchange::State {
   static constexpr int first_message_word = 1;
 
   Rank rank() const { return world.rank(); }
-  ElementType type_of(int slot) const { return slots[slot].type; }
+  ElementType type_of(int slot) const { return plan.slots[std::size_t(slot)].type; }
+  int arrays_of(int slot) const { return int(slots[std::size_t(slot)].size()); }
 
   bool any_message(bool staged) const {
     const auto is = [&](const Message& m) { return m.staged == staged; };
@@ -283,6 +392,7 @@ struct Exchange::State {
       check_slots(plan, slots, world.size());
       list_messages();
     }));
+    check_layouts(votes);
     Index words_per_rank = first_message_word, received = 0, sent = 0;
     for (const Vote& vote : votes) {
       traffic = checked_add(traffic, vote.bytes);
@@ -291,12 +401,15 @@ struct Exchange::State {
       sent += vote.sends;
     }
     way = host_way(traffic);
-    words = world.words(int(words_per_rank), "exchange");
-    world.all_gather(&cards[std::size_t(rank()) * slots.size()], slots.size() * sizeof(SlotCard), cards.data());
+    words = world.words(int(words_per_rank), "exchange", where);
     const auto posts_needed = [](const Vote& vote) { return vote.needs_posts; };
-    if (std::any_of(votes.begin(), votes.end(), posts_needed)) make_posts(votes);
+    if (std::any_of(votes.begin(), votes.end(), posts_needed)) {
+      all_cards.resize(cards_per_rank * std::size_t(world.size()));
+      world.all_gather(cards.data(), cards.size_bytes(), all_cards.data(), where);
+      make_posts(votes);
+    }
     agree(tried([&] {
-      check_layouts();
+      find_cards(votes);
       lower();
       open_inbox();
     }));
@@ -317,27 +430,67 @@ struct Exchange::State {
     std::vector<Vote> votes = world.all_gather(Vote{.code = mine.ok() ? 0 : int(mine.error().code()),
                                                     .kind = plan.kind,
                                                     .schedule = schedule,
-                                                    .slots = int(slots.size()),
+                                                    .arrays = int(cards_per_rank),
+                                                    .layouts = layouts(),
                                                     .receives = Index(receives.size()),
                                                     .sends = Index(sends.size()),
                                                     .bytes = bytes_in,
                                                     .arrivals = arrivals.data(),
+                                                    .cards = cards.data(),
                                                     .needs_posts = needs_posts(),
-                                                    .inbox_lines = inbox_lines()});
-    mine.value();
+                                                    .inbox_lines = inbox_lines()},
+                                               where);
+    const auto failed = std::find_if(votes.begin(), votes.end(), [](const Vote& vote) { return vote.code != 0; });
+    if (failed != votes.end()) {
+      const std::vector<Remark> why = world.all_gather(Remark(mine.ok() ? "" : mine.error().message()), where);
+      mine.value();
+      const auto r = std::size_t(failed - votes.begin());
+      throw_error(static_cast<ErrorCode>(failed->code), "rank {} cannot take part in the exchange: {}", r, why[r].text);
+    }
     for (Rank r = 0; r < world.size(); ++r) {
-      const Vote& vote = votes[r];
-      if (vote.code != 0)
-        throw_error(static_cast<ErrorCode>(vote.code), "rank {} cannot take part in the exchange: {}", r,
-                    text_of(static_cast<ErrorCode>(vote.code)));
-      if (vote.kind != plan.kind || vote.schedule != schedule || vote.slots != int(slots.size()))
+      const Vote& vote = votes[std::size_t(r)];
+      if (vote.kind != plan.kind || vote.schedule != schedule || vote.arrays != int(cards_per_rank))
         throw_error(ErrorCode::mismatch,
                     "rank {} runs a plan of kind {} with schedule {} and {} arrays, rank {} one of kind {} with "
                     "schedule {} and {}",
-                    rank(), int(plan.kind), name_of(schedule), slots.size(), r, int(vote.kind), name_of(vote.schedule),
-                    vote.slots);
+                    rank(), name_of(plan.kind), name_of(schedule), cards_per_rank, r, name_of(vote.kind),
+                    name_of(vote.schedule), vote.arrays);
     }
     return votes;
+  }
+
+  std::uint64_t layouts() const {
+    std::uint64_t out = 0;
+    for (std::size_t i = 0; i < plan.slots.size() && i < slots.size(); ++i)
+      for (const std::uint64_t part : {plan.slots[i].fingerprint, std::uint64_t(slots[i].size())})
+        out = (out ^ part) * 0x9e3779b97f4a7c15 ^ out >> 29;
+    return out;
+  }
+  /// Collective where it fails, which all ranks see alike.
+  void check_layouts(const std::vector<Vote>& votes) {
+    const auto differs = [&](const Vote& vote) { return vote.layouts != votes[0].layouts; };
+    const auto other = std::find_if(votes.begin(), votes.end(), differs);
+    if (other == votes.end()) return;
+    // The first array that differs, in an order that does not depend on which arrays share a slot.
+    struct One {
+      std::uint64_t fingerprint;
+      Remark name, layout;
+    };
+    std::vector<One> mine;
+    for (std::size_t i = 0; i < slots.size(); ++i)
+      for (const ExchangeArray& array : slots[i])
+        mine.push_back({plan.slots[i].fingerprint, Remark(array.name),
+                        Remark(array.spec ? to_text(*array.spec) : fmt::format("{:016x}", plan.slots[i].fingerprint))});
+    std::sort(mine.begin(), mine.end(),
+              [](const One& a, const One& b) { return std::strcmp(a.name.text, b.name.text) < 0; });
+    const auto r = std::size_t(other - votes.begin());
+    for (const One& one : mine) {
+      const std::vector<One> all = world.all_gather(one, where);
+      if (all[r].fingerprint != all[0].fingerprint)
+        throw_error(ErrorCode::mismatch, "{} has layout {} on rank 0 and {} on rank {}", all[r].name.text,
+                    all[0].layout.text, all[r].layout.text, r);
+    }
+    throw_error(ErrorCode::mismatch, "the arrays of rank 0 and rank {} share slots differently", r);
   }
 
   /// Where transfers take their time all of them must be transfers: peers are messaged, or simulated.
@@ -350,27 +503,51 @@ struct Exchange::State {
 
   /// The messages with their sizes, the arrivals that others may look up, and this rank's own cards.
   void list_messages() {
-    std::map<Rank, Index> in, out;
-    for_each_receive([&](const auto& t, int, int target_slot) {
-      const Index bytes = staged_bytes(t, type_of(target_slot));
+    std::map<Rank, Message> in, out;
+    own = {.source = rank(), .target = rank(), .peer = rank()};
+    for_each_receive([&](const auto& t, int from, int to) {
+      const Index bytes = count(t, from, to, t.peer == rank() ? own : in[t.peer]);
       bytes_in = checked_add(bytes_in, bytes);
-      if (t.peer != rank()) in[t.peer] = checked_add(in[t.peer], bytes);
     });
-    for_each_send([&](const auto& t, int source_slot, int) {
-      out[t.peer] = checked_add(out[t.peer], staged_bytes(t, type_of(source_slot)));
-    });
+    for_each_send([&](const auto& t, int from, int to) { count(t, from, to, out[t.peer]); });
     arrivals_memory = local_memory(in.size() * sizeof(Arrival));
     arrivals = {static_cast<Arrival*>(arrivals_memory.get()), in.size()};
-    for (const auto& [peer, bytes] : in) {
-      arrivals[receives.size()] = {.source = peer, .bytes = bytes};
-      receives.push_back({.source = peer, .target = rank(), .peer = peer, .bytes = bytes});
+    for (auto& [peer, message] : in) {
+      arrivals[receives.size()] = {.source = peer, .bytes = message.bytes};
+      receives.push_back(std::move(message));
+      receives.back().source = receives.back().peer = peer;
+      receives.back().target = rank();
     }
-    for (const auto& [peer, bytes] : out)
-      sends.push_back({.source = rank(), .target = peer, .peer = peer, .bytes = bytes});
-    cards.resize(slots.size() * std::size_t(world.size()));
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      cards[std::size_t(rank()) * slots.size() + i] = {address_of(slots[i]), plan.slots[i].fingerprint,
-                                                       !slots[i].data || world.offers(slots[i].data)};
+    for (auto& [peer, message] : out) {
+      sends.push_back(std::move(message));
+      sends.back().target = sends.back().peer = peer;
+      sends.back().source = rank();
+    }
+    cards_memory = local_memory(cards_per_rank * sizeof(ArrayCard));
+    cards = {static_cast<ArrayCard*>(cards_memory.get()), cards_per_rank};
+    own.cards = cards.data();
+    std::size_t i = 0;
+    for (const auto& arrays : slots)
+      for (const ExchangeArray& array : arrays)
+        cards[i++] = {address_of(array.view), !array.view.data || world.offers(array.view.data)};
+  }
+  /// Adds a transfer to the message that it is part of; gives its bytes.
+  Index count(const auto& t, int from, int to, Message& message) const {
+    const Index each = staged_bytes(t, type_of(to)), bytes = checked_multiply(each, arrays_of(to));
+    Strand strand = strand_of(from, to);
+    const auto at = std::lower_bound(message.strands.begin(), message.strands.end(), strand);
+    if (at == message.strands.end() || strand < *at) {
+      strand.bytes = each;
+      message.strands.insert(at, strand);
+    } else {
+      at->bytes = checked_add(at->bytes, each);
+    }
+    message.bytes = checked_add(message.bytes, bytes);
+    return bytes;
+  }
+  Strand strand_of(int from, int to) const {
+    if (arrays_of(to) == 1) return {};
+    return {.source_slot = from, .target_slot = to, .arrays = arrays_of(to)};
   }
   std::shared_ptr<void> local_memory(std::size_t bytes) const {
     if (bytes == 0) return nullptr;
@@ -380,13 +557,12 @@ struct Exchange::State {
     return memory;
   }
 
-  void check_layouts() {
-    for (Rank r = 0; r < world.size(); ++r)
-      for (std::size_t i = 0; i < slots.size(); ++i)
-        if (const SlotCard& card = cards[std::size_t(r) * slots.size() + i];
-            card.fingerprint != plan.slots[i].fingerprint)
-          throw_error(ErrorCode::mismatch, "array {} has layout {:016x} on rank {} and {:016x} on rank {}", i,
-                      plan.slots[i].fingerprint, rank(), card.fingerprint, r);
+  /// What the peers' arrays look like, and where they lie.
+  void find_cards(const std::vector<Vote>& votes) {
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages)
+        m.cards = posts ? &all_cards[std::size_t(m.peer) * cards_per_rank]
+                        : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
   }
 
   /// Collective.
@@ -398,17 +574,17 @@ struct Exchange::State {
       sends_max = std::max(sends_max, vote.sends);
       lines = std::max(lines, vote.inbox_lines);
     }
-    posts->inbox = world.allocate<Line>(lines);
-    posts->incoming = world.allocate<Posts::Card>(posts->receives_max);
-    posts->outgoing = world.allocate<Posts::Card>(sends_max);
-    posts->signals = world.allocate<std::uint64_t>((posts->receives_max + sends_max) * Posts::words_per_signal);
+    posts->inbox = world.allocate<Line>(lines, where);
+    posts->incoming = world.allocate<Posts::Card>(posts->receives_max, where);
+    posts->outgoing = world.allocate<Posts::Card>(sends_max, where);
+    posts->signals = world.allocate<std::uint64_t>((posts->receives_max + sends_max) * Posts::words_per_signal, where);
     Index line = 0;
     for (std::size_t i = 0; i < receives.size(); ++i) {
       posts->incoming[Index(i)] = {receives[i].peer, receives[i].bytes, line};
       line += lines_of(receives[i].bytes);
     }
     for (std::size_t i = 0; i < sends.size(); ++i) posts->outgoing[Index(i)] = {sends[i].peer, sends[i].bytes, 0};
-    world.barrier();
+    world.barrier(where);
   }
 
   /// Finds every message in the list of its peer.
@@ -472,47 +648,121 @@ struct Exchange::State {
                   peer);
     return here;
   }
-  /// Of memory that is not reached the shape is right, and there is no data.
-  SlotAddress address(Rank r, int slot) const {
-    SlotAddress out = cards[std::size_t(r) * slots.size() + std::size_t(slot)].address;
-    if (r != rank()) out.data = is_offered(r) ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
+  /// This rank's arrays, or those of a message's peer; without data where they are not reached.
+  SlotAddress address(const Message& m, Rank r, int slot, int array) const {
+    const ArrayCard* all = r == rank() ? cards.data() : m.cards;
+    SlotAddress out = all[first_card[std::size_t(slot)] + std::size_t(array)].address;
+    if (r != rank()) out.data = is_offered(all) ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
     return out;
   }
-  bool is_offered(Rank r) const {
-    const auto first = cards.begin() + std::ptrdiff_t(std::size_t(r) * slots.size());
-    return std::all_of(first, first + std::ptrdiff_t(slots.size()), [](const SlotCard& c) { return c.is_offered; });
+  bool is_offered(const ArrayCard* all) const {
+    return std::all_of(all, all + cards_per_rank, [](const ArrayCard& card) { return card.is_offered; });
   }
 
   using Moves = std::vector<LoweredMove>;
 
+  /// The moves of one message, strand by strand.
+  struct Lowering {
+    struct One {
+      Moves moves;
+      std::vector<MoveShift> shifts;
+      std::byte* staging = nullptr;  // of the first array: where the bytes that are lowered next go
+    };
+    std::vector<One> strands;
+  };
+  static Lowering lowering_of(const Message& m, std::byte* staging = nullptr) {
+    Lowering out;
+    for (const Strand& strand : m.strands) {
+      out.strands.push_back({.moves = {}, .shifts = {}, .staging = staging});
+      if (staging) staging += strand.bytes * strand.arrays;
+    }
+    return out;
+  }
+
+  /// Appends the moves of a transfer: once for all arrays that lie alike on both sides, else for each of them.
+  void lower_one(const auto& t, int from, int to, const Message& m, Hop hop, Lowering& lowering) const {
+    const Strand key = strand_of(from, to);
+    const auto at = std::lower_bound(m.strands.begin(), m.strands.end(), key);
+    const Strand& strand = *at;
+    Lowering::One& out = lowering.strands[std::size_t(at - m.strands.begin())];
+    const SlotAddress source = address(m, m.source, from, 0), target = address(m, m.target, to, 0);
+    if (out.shifts.empty()) out.shifts = shifts_of(strand, m, hop, source, target);
+    const int each = int(out.shifts.size()) == strand.arrays ? 1 : strand.arrays;
+    std::byte* const begin = out.staging;
+    for (int k = 0; k < each; ++k) {
+      std::byte* staging = begin ? begin + k * strand.bytes : nullptr;
+      if (k == 0)
+        append_moves(t, type_of(to), source, target, hop, staging, out.moves);
+      else
+        append_moves(t, type_of(to), address(m, m.source, from, k), address(m, m.target, to, k), hop, staging,
+                     out.moves);
+      if (k == 0) out.staging = staging;
+    }
+  }
+  /// Of each array of a strand, from the first one; of those that do not lie alike, none.
+  std::vector<MoveShift> shifts_of(const Strand& strand, const Message& m, Hop hop, const SlotAddress& source,
+                                   const SlotAddress& target) const {
+    std::vector<MoveShift> out = {{}};
+    for (int k = 1; k < strand.arrays; ++k) {
+      const SlotAddress from = address(m, m.source, strand.source_slot, k);
+      const SlotAddress to = address(m, m.target, strand.target_slot, k);
+      if (!is_alike(from, source) || !is_alike(to, target)) return {{}};
+      const std::ptrdiff_t in_buffer = k * strand.bytes;
+      out.push_back({hop == Hop::unpack ? in_buffer : from.data - source.data,
+                     hop == Hop::pack ? in_buffer : to.data - target.data});
+    }
+    return out;
+  }
+  static void append_moves(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
+  static void append_moves(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
+
   /// All moves, and of each message whether it is staged. Both ends of a message see the same rows and decide alike.
   void lower() {
-    std::byte* none = nullptr;
-    Moves own_moves, before, after;
-    std::vector<Moves> received(receives.size()), sent(sends.size());
+    Lowering own_moves = lowering_of(own);
+    std::vector<Lowering> received, sent;
+    for (const Message& m : receives) received.push_back(lowering_of(m));
+    for (const Message& m : sends) sent.push_back(lowering_of(m));
     for_each_receive([&](const auto& t, int from, int to) {
-      Moves& moves = t.peer == rank() ? own_moves : received[index_of(receives, t.peer)];
-      lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), Hop::direct, none, moves);
+      if (t.peer == rank()) return lower_one(t, from, to, own, Hop::direct, own_moves);
+      const std::size_t i = index_of(receives, t.peer);
+      lower_one(t, from, to, receives[i], Hop::direct, received[i]);
     });
     for_each_send([&](const auto& t, int from, int to) {
-      lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), Hop::direct, none,
-                sent[index_of(sends, t.peer)]);
+      const std::size_t i = index_of(sends, t.peer);
+      lower_one(t, from, to, sends[i], Hop::direct, sent[i]);
     });
-    for (const LocalFill& fill : plan.fills_before)
-      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), before);
-    for (const LocalFill& fill : plan.fills_after)
-      lower_fill(fill, type_of(fill.slot), address(rank(), fill.slot), after);
-
-    set_moves(receives, std::move(received));
-    set_moves(sends, std::move(sent));
+    set_moves(own, std::move(own_moves));
+    for (std::size_t i = 0; i < receives.size(); ++i) set_moves(receives[i], std::move(received[i]));
+    for (std::size_t i = 0; i < sends.size(); ++i) set_moves(sends[i], std::move(sent[i]));
+    const bool offers = is_offered(cards.data());
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = posts || !is_offered(rank()) || !is_offered(m.peer) || is_staged(m.moves);
-    own = {std::move(own_moves), order(), way};
-    // A fill may copy what an earlier one has filled.
-    fills_before = {std::move(before), MoveOrder::given, way};
-    fills_after = {std::move(after), MoveOrder::given, way};
+      for (Message& m : *messages) m.staged = posts || !offers || !is_offered(m.cards) || is_staged(m.moves);
+    fills_before = lowered(plan.fills_before);
+    fills_after = lowered(plan.fills_after);
   }
-  bool is_staged(const MoveList& direct) const {
+  /// A fill may copy what an earlier one has filled.
+  MoveBundle lowered(const std::vector<LocalFill>& fills) const {
+    MoveBundle out(MoveOrder::given, way);
+    for (std::size_t i = 0; i < fills.size();) {
+      const int slot = fills[i].slot;
+      const bool is_zero = fills[i].kind == LocalFillKind::zero;
+      const auto array = [&](int k) { return address(own, rank(), slot, k); };
+      Moves moves;
+      std::vector<MoveShift> shifts = {{}};
+      bool alike = true;
+      for (int k = 1; k < arrays_of(slot); ++k) {
+        const std::ptrdiff_t shift = array(k).data - array(0).data;
+        alike &= is_alike(array(k), array(0));
+        shifts.push_back({is_zero ? 0 : shift, shift});
+      }
+      if (!alike) shifts = {{}};
+      for (; i < fills.size() && fills[i].slot == slot && (fills[i].kind == LocalFillKind::zero) == is_zero; ++i)
+        for (int k = 0; k < (alike ? 1 : arrays_of(slot)); ++k) lower_fill(fills[i], type_of(slot), array(k), moves);
+      out.add(std::move(moves), std::move(shifts));
+    }
+    return out;
+  }
+  bool is_staged(const MoveBundle& direct) const {
     if (schedule != Schedule::automatic) return schedule == Schedule::staged;
     if (direct.bytes() < staged_message_bytes_min) return false;
     const MoveList::Summary moves = direct.summary();
@@ -537,31 +787,28 @@ struct Exchange::State {
 
   /// Staged messages go by way of their buffers.
   void lower_staged() {
-    std::vector<std::byte*> from_inbox;
-    for (const Arrival& arrival : arrivals) from_inbox.push_back(arrival.staging);
-    std::vector<Moves> received(receives.size()), sent(sends.size());
+    std::vector<Lowering> received, sent;
+    for (std::size_t i = 0; i < receives.size(); ++i) received.push_back(lowering_of(receives[i], arrivals[i].staging));
+    for (std::size_t i = 0; i < sends.size(); ++i) sent.push_back(lowering_of(sends[i], outbox[i]));
     for_each_receive([&](const auto& t, int from, int to) {
       const std::size_t i = t.peer == rank() ? receives.size() : index_of(receives, t.peer);
-      if (i < receives.size() && receives[i].staged)
-        lower_one(t, type_of(to), address(t.peer, from), address(rank(), to), Hop::unpack, from_inbox[i], received[i]);
+      if (i < receives.size() && receives[i].staged) lower_one(t, from, to, receives[i], Hop::unpack, received[i]);
     });
     for_each_send([&](const auto& t, int from, int to) {
       const std::size_t i = index_of(sends, t.peer);
-      if (sends[i].staged)
-        lower_one(t, type_of(from), address(rank(), from), address(t.peer, to), Hop::pack, outbox[i], sent[i]);
+      if (sends[i].staged) lower_one(t, from, to, sends[i], Hop::pack, sent[i]);
     });
-    set_moves(receives, std::move(received));
-    set_moves(sends, std::move(sent));
+    for (std::size_t i = 0; i < receives.size(); ++i)
+      if (receives[i].staged) set_moves(receives[i], std::move(received[i]));
+    for (std::size_t i = 0; i < sends.size(); ++i)
+      if (sends[i].staged) set_moves(sends[i], std::move(sent[i]));
   }
 
   MoveOrder order() const { return accumulates(plan.kind) ? MoveOrder::given : MoveOrder::any; }
-  /// Messages that `lowered` says nothing of keep their moves.
-  void set_moves(std::vector<Message>& messages, std::vector<Moves> lowered) const {
-    for (std::size_t i = 0; i < messages.size(); ++i)
-      if (!lowered[i].empty()) messages[i].moves = {std::move(lowered[i]), order(), way};
+  void set_moves(Message& m, Lowering lowering) const {
+    m.moves = MoveBundle(order(), way);
+    for (Lowering::One& one : lowering.strands) m.moves.add(std::move(one.moves), std::move(one.shifts));
   }
-  static void lower_one(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
-  static void lower_one(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
   static std::size_t index_of(const std::vector<Message>& messages, Rank peer) {
     const auto at =
         std::lower_bound(messages.begin(), messages.end(), peer, [](const Message& m, Rank r) { return m.peer < r; });
@@ -607,7 +854,7 @@ struct Exchange::State {
   void move_own() {
     if (own_moved) return;
     own_moved = true;
-    own.run();
+    own.moves.run();
   }
 
   /// Only the target adds, in its order.
@@ -726,9 +973,9 @@ struct Exchange::State {
     return true;
   }
 
-  void finish() {
+  void finish(CallSite site) {
     if (!in_flight) return;
-    WaitNote note("exchange");
+    WaitNote note("exchange", WaitNote::anyone, site);
     world.wait_until(
         [&] {
           if (progress()) return true;
@@ -765,15 +1012,15 @@ namespace {
 constexpr Schedule schedules_to_measure[] = {Schedule::automatic, Schedule::direct, Schedule::staged};
 
 /// The median time of an exchange, of the slowest rank. Collective, with one answer on all ranks.
-std::int64_t time_ns(World& world, FunctionRef<void()> exchange) {
+std::int64_t time_ns(World& world, CallSite where, FunctionRef<void()> exchange) {
   constexpr int rounds = 7;
   std::vector<std::int64_t> times;
   for (int round = 0; round <= rounds; ++round) {
-    world.barrier();
+    world.barrier(where);
     const std::int64_t begin = now_ns();
     exchange();
     std::int64_t slowest = 0;
-    for (const std::int64_t ns : world.all_gather(now_ns() - begin)) slowest = std::max(slowest, ns);
+    for (const std::int64_t ns : world.all_gather(now_ns() - begin, where)) slowest = std::max(slowest, ns);
     if (round > 0) times.push_back(slowest);  // the first one finds its pages
   }
   std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
@@ -782,23 +1029,34 @@ std::int64_t time_ns(World& world, FunctionRef<void()> exchange) {
 
 }  // namespace
 
-Exchange::Exchange(World& world, TransferPlan plan, std::vector<StridedView> slots, ExchangeOptions options) {
+Exchange::Exchange(World& world, TransferPlan plan, const std::vector<StridedView>& slots, ExchangeOptions options,
+                   CallSite where)
+    : Exchange(world, std::move(plan), slots_of(slots), options, where) {}
+
+Exchange::Exchange(World& world, TransferPlan plan, std::vector<std::vector<ExchangeArray>> slots,
+                   ExchangeOptions options, CallSite where) {
+  int number = 0;
+  for (auto& arrays : slots)
+    for (ExchangeArray& array : arrays) {
+      if (array.name.empty()) array.name = fmt::format("array {}", number);
+      ++number;
+    }
   std::vector<Measured> measured;
   if (options.schedule == Schedule::measured) {
     options.schedule = Schedule::automatic;
     if (!accumulates(plan.kind))
       for (const Schedule schedule : schedules_to_measure) {
-        State candidate(world, plan, slots, {.schedule = schedule});
+        State candidate(world, plan, slots, {.schedule = schedule}, where);
         candidate.set_up();
-        measured.push_back({schedule, time_ns(world, [&] {
+        measured.push_back({schedule, time_ns(world, where, [&] {
                               candidate.start();
-                              candidate.finish();
+                              candidate.finish(where);
                             })});
       }
     const auto faster = [](const Measured& a, const Measured& b) { return a.ns < b.ns; };
     if (!measured.empty()) options.schedule = std::min_element(measured.begin(), measured.end(), faster)->schedule;
   }
-  state_ = std::make_unique<State>(world, std::move(plan), std::move(slots), options);
+  state_ = std::make_unique<State>(world, std::move(plan), std::move(slots), options, where);
   state_->set_up();
   state_->measured = std::move(measured);
 }
@@ -812,8 +1070,8 @@ void Exchange::start() {
 bool Exchange::test() {
   return state_->test();
 }
-void Exchange::finish() {
-  state_->finish();
+void Exchange::finish(CallSite where) {
+  state_->finish(where);
 }
 Schedule Exchange::schedule() const noexcept {
   if (!state_->any_message(true)) return Schedule::direct;
@@ -838,14 +1096,14 @@ std::string Exchange::explain() const {
         "fit in a core's own cache of {}\n",
         staged_message_bytes_min, direct_run_bytes_min, private_cache_bytes());
   const auto how = [](const Message& m) { return m.staged ? "staged" : "direct"; };
-  const auto describe = [&](const std::string& what, const MoveList& moves) {
+  const auto describe = [&](const std::string& what, const MoveBundle& moves) {
     const MoveList::Summary m = moves.summary();
     out += fmt::format("{}: {} bytes in {} moves, {} walks, contiguous runs of {} bytes and more, {} on average\n",
                        what, moves.bytes(), m.moves, m.walks, m.run_bytes_min, m.run_bytes_mean);
   };
   for (const Message& m : s.receives) describe(fmt::format("from rank {}, {}", m.peer, how(m)), m.moves);
   for (const Message& m : s.sends) describe(fmt::format("to rank {}, {}", m.peer, how(m)), m.moves);
-  describe("within this rank", s.own);
+  describe("within this rank", s.own.moves);
   out += fmt::format("stores: {} ({} bytes reach all ranks together, the caches hold {})\n", name_of(s.way.stores),
                      s.traffic, cached_bytes_max());
   out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";

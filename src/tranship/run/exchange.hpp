@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/call_site.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/plan/transfer_plan.hpp>
@@ -36,13 +37,28 @@ struct ExchangeOptions {
   Schedule schedule = Schedule::automatic;
 };
 
+/// This rank's part of an array that an exchange moves.
+struct ExchangeArray {
+  StridedView view;
+  /// For messages: what the array is called there (else "array" and its number), and how it is laid out.
+  std::string name = {};
+  std::shared_ptr<const ArraySpec> spec = {};
+};
+
 class Exchange {
  public:
   /// Collective over `world`; `plan` is this rank's, `slots` the local arrays of its slots (without data where the rank
-  /// holds nothing), no two in the same memory. The memory must outlive the Exchange. Throws, on every rank, `mismatch`
-  /// when the ranks' plans do not belong together or a view does not fit its slot; `invalid_use` when a view is wrong
-  /// in itself or elements cannot be added; `no_memory`.
-  Exchange(World& world, TransferPlan plan, std::vector<StridedView> slots, ExchangeOptions options = {});
+  /// holds nothing). An array that is written shares memory with no other one, nor its elements with each other. The
+  /// memory must outlive the Exchange. Throws, on every rank, `mismatch` when the ranks' plans do not belong together
+  /// or a view does not fit its slot; `invalid_use` when a view is wrong in itself or elements cannot be added;
+  /// `no_memory`.
+  Exchange(World& world, TransferPlan plan, const std::vector<StridedView>& slots, ExchangeOptions options = {},
+           CallSite where = CallSite::here());
+  /// The same with several arrays of one layout for a slot, on all ranks as many: the first array of a source slot goes
+  /// to the first one of the target slot, and so on. Slots between which something moves have as many arrays. Sets up
+  /// in about the time of one, where those arrays have the same strides on a rank.
+  Exchange(World& world, TransferPlan plan, std::vector<std::vector<ExchangeArray>> slots, ExchangeOptions options = {},
+           CallSite where = CallSite::here());
   /// Not collective. An exchange that is in flight is withdrawn: memory is no longer touched when the destructor
   /// returns. What is done stays done for the peers; what is not, or starts later, fails for them with `peer_lost`.
   ~Exchange();
@@ -55,10 +71,10 @@ class Exchange {
   /// True when nothing is in flight. Throws `peer_lost` when a peer has left or failed.
   bool test();
   /// Throws `timeout` or `peer_lost`, saying who waits on what. Returns at once when nothing is in flight.
-  void finish();
-  void operator()() {
+  void finish(CallSite where = CallSite::here());
+  void operator()(CallSite where = CallSite::here()) {
     start();
-    finish();
+    finish(where);
   }
 
   /// direct or staged when all messages of this rank are, automatic when it has both.

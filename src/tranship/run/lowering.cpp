@@ -172,20 +172,22 @@ long long LoweredMove::outermost() const {
   return block.dims > 0 ? block.extents[0] : 1;
 }
 
-void LoweredMove::run(long long lower, long long upper, HostWay way) const {
+void LoweredMove::run(long long lower, long long upper, HostWay way, MoveShift shift) const {
+  const std::byte* from = source + shift.source_bytes;
+  std::byte* to = target + shift.target_bytes;
   if (is_indexed) {
     IndexedBlock rows = indexed;
     rows.count = upper - lower;
     rows.source_rows = source_rows ? source_rows->data() + lower : nullptr;
     rows.target_rows = target_rows ? target_rows->data() + lower : nullptr;
-    move_indexed(rows, move, arithmetic, width, source + (source_rows ? 0 : lower * rows.source_row_stride),
-                 target + (target_rows ? 0 : lower * rows.target_row_stride));
+    move_indexed(rows, move, arithmetic, width, from + (source_rows ? 0 : lower * rows.source_row_stride),
+                 to + (target_rows ? 0 : lower * rows.target_row_stride));
     return;
   }
   CopyBlock part = block;
   if (block.dims > 0) part.extents[0] = upper - lower;
-  move_on_host(part, move, arithmetic, width, way, source + lower * part.source_strides[0],
-               target + lower * part.target_strides[0]);
+  move_on_host(part, move, arithmetic, width, way, from + lower * part.source_strides[0],
+               to + lower * part.target_strides[0]);
 }
 
 Index LoweredMove::bytes() const {

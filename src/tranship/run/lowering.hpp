@@ -4,6 +4,7 @@
 // sender's packing is block i of the receiver's unpacking.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <vector>
 
@@ -38,6 +39,12 @@ struct MovePlace {
   }
 };
 
+/// How far both ends of moves lie from where they were lowered: the same moves serve arrays that are laid out alike.
+struct MoveShift {
+  std::ptrdiff_t source_bytes = 0;
+  std::ptrdiff_t target_bytes = 0;
+};
+
 /// One strided or indexed move between two bases. In staged messages one of the bases is the staging buffer.
 struct LoweredMove {
   CopyBlock block;
@@ -57,7 +64,7 @@ struct LoweredMove {
   /// Makes the move; its stores are ordered before what the caller stores afterwards.
   void run(HostWay way) const { run(0, outermost(), way); }
   /// The same for [lower, upper) of the outermost loop only: of the block's first dimension, or of the list of rows.
-  void run(long long lower, long long upper, HostWay way) const;
+  void run(long long lower, long long upper, HostWay way, MoveShift shift = {}) const;
   long long outermost() const;
   Index bytes() const;
 };

@@ -145,7 +145,7 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, HostWay way)
     walks_.push_back(std::move(walk));
     entries.push_back(-Index(walks_.size()));
   }
-  cut_into_parts(entries, order == MoveOrder::any ? parts_max : 1);
+  cut_into_parts(entries, order == MoveOrder::any ? parts_of(bytes_) : 1);
 }
 
 long long MoveList::outermost(Index entry) const {
@@ -167,8 +167,11 @@ bool MoveList::is_cut_anywhere(Index entry) const {
   return move.block.dims > 1 && shape_of(move.block, move.width) != BlockShape::tiles;
 }
 
-void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) {
-  const Index parts = std::clamp<Index>(bytes_ / part_bytes_min, 1, parts_max);
+int MoveList::parts_of(Index bytes) noexcept {
+  return int(std::clamp<Index>(bytes / part_bytes_min, 1, parts_max));
+}
+
+void MoveList::cut_into_parts(const std::vector<Index>& entries, Index parts) {
   const Index each = ceil_divide(bytes_, parts);
   Index filled = 0;  // bytes of the part that is being made
   for (const Index entry : entries) {
@@ -193,27 +196,27 @@ void MoveList::cut_into_parts(const std::vector<Index>& entries, int parts_max) 
     first_stretches_.push_back(stretches_.size());
 }
 
-void MoveList::run() const {
+void MoveList::run(MoveShift shift) const {
   for (std::size_t i = 0; i < stretches_.size();) {
     Stretch whole = stretches_[i];
     while (++i < stretches_.size() && stretches_[i].entry == whole.entry) whole.upper = stretches_[i].upper;
-    run_stretch(whole);
+    run_stretch(whole, shift);
   }
   order_stores(way_);
 }
 
-void MoveList::run_part(int part) const {
-  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i]);
+void MoveList::run_part(int part, MoveShift shift) const {
+  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i], shift);
   order_stores(way_);
 }
 
-void MoveList::run_stretch(const Stretch& stretch) const {
+void MoveList::run_stretch(const Stretch& stretch, MoveShift shift) const {
   const auto& [entry, lower, upper] = stretch;
-  if (entry < 0) return run_walk(walks_[-1 - entry], lower, upper);
-  moves_[entry].run(lower, upper, way_);
+  if (entry < 0) return run_walk(walks_[-1 - entry], lower, upper, shift);
+  moves_[entry].run(lower, upper, way_, shift);
 }
 
-void MoveList::run_walk(const Walk& walk, long long lower, long long upper) const {
+void MoveList::run_walk(const Walk& walk, long long lower, long long upper, MoveShift shift) const {
   struct Cursor {
     const std::byte* source;
     std::byte* target;
@@ -223,7 +226,8 @@ void MoveList::run_walk(const Walk& walk, long long lower, long long upper) cons
   const std::size_t count = walk.pieces.size();
   for (std::size_t p = 0; p < count; ++p) {
     const Piece& piece = walk.pieces[p];
-    cursors[p] = {piece.source + lower * piece.source_stride, piece.target + lower * piece.target_stride, piece.rows};
+    cursors[p] = {piece.source + shift.source_bytes + lower * piece.source_stride,
+                  piece.target + shift.target_bytes + lower * piece.target_stride, piece.rows};
   }
   const Rows& shape = walk.pieces[0].rows;
   long long rows = shape.count, planes = shape.planes;

@@ -24,11 +24,13 @@ class MoveList {
   MoveList(std::vector<LoweredMove> moves, MoveOrder order, HostWay way);
 
   /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
-  void run() const;
+  void run(MoveShift shift = {}) const;
   /// Large lists come in parts of about the same size, which several ranks may make at once, each part once. Whoever
   /// has lowered the same transfers has the same parts. At least one; one for combinations.
   int parts() const noexcept { return int(first_stretches_.size()) - 1; }
-  void run_part(int part) const;
+  /// Into how many parts so many bytes are cut.
+  static int parts_of(Index bytes) noexcept;
+  void run_part(int part, MoveShift shift = {}) const;
   Index bytes() const noexcept { return bytes_; }
   bool empty() const noexcept { return bytes_ == 0; }
 
@@ -78,9 +80,9 @@ class MoveList {
   long long outermost(Index entry) const;
   Index bytes_of(Index entry) const;
   bool is_cut_anywhere(Index entry) const;
-  void cut_into_parts(const std::vector<Index>& entries, int parts_max);
-  void run_stretch(const Stretch& stretch) const;
-  void run_walk(const Walk& walk, long long lower, long long upper) const;
+  void cut_into_parts(const std::vector<Index>& entries, Index parts);
+  void run_stretch(const Stretch& stretch, MoveShift shift) const;
+  void run_walk(const Walk& walk, long long lower, long long upper, MoveShift shift) const;
 
   HostWay way_;
   std::vector<LoweredMove> moves_;  ///< those made alone
