@@ -4,6 +4,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/halo_interval.hpp>
+#include <tranship/plan/cut_pieces.hpp>
 #include <tranship/plan/fills.hpp>
 #include <tranship/plan/halo.hpp>
 
@@ -16,8 +17,10 @@ struct WantedBox {
   Box box;
 };
 
-Index depth_of(const Indices& depth, int d, Index stored) {
-  return depth.empty() ? stored : depth[d];
+/// How deep the halo goes on one side of dimension d, whose option is `depth`.
+Index depth_of(const HaloOptions& options, const Indices& depth, int d, Index stored) {
+  if (!depth.empty()) return depth[d];
+  return options.depth ? std::min(*options.depth, stored) : stored;
 }
 
 void check_options(const Distribution& array, const HaloOptions& options) {
@@ -27,6 +30,7 @@ void check_options(const Distribution& array, const HaloOptions& options) {
       throw_error(ErrorCode::invalid_use, "the halo reaches {} cells {} in dimension {}, the overlap stores {}", wanted,
                   side, d, stored);
   };
+  if (options.depth.value_or(0) < 0) throw_error(ErrorCode::invalid_use, "halo depth {} is negative", *options.depth);
   for (const Indices* depth : {&options.depth_low, &options.depth_high}) {
     if (!depth->empty() && depth->size() != dims)
       throw_error(ErrorCode::invalid_use, "halo depths for {} dimensions of an array of {}", depth->size(), dims);
@@ -36,8 +40,8 @@ void check_options(const Distribution& array, const HaloOptions& options) {
   }
   for (int d = 0; d < dims; ++d) {
     const Overlap& overlap = array.axis(d).partition().overlap;
-    check(depth_of(options.depth_low, d, overlap.left.width), overlap.left.width, d, "to the left");
-    check(depth_of(options.depth_high, d, overlap.right.width), overlap.right.width, d, "to the right");
+    check(depth_of(options, options.depth_low, d, overlap.left.width), overlap.left.width, d, "to the left");
+    check(depth_of(options, options.depth_high, d, overlap.right.width), overlap.right.width, d, "to the right");
     for (const Indices& offset : options.stencil.offsets) {
       if (offset.size() != dims)
         throw_error(ErrorCode::invalid_use, "a stencil offset of {} dimensions for an array of {}", offset.size(),
@@ -89,8 +93,8 @@ std::vector<WantedBox> wanted_boxes(const Distribution& array, const Indices& co
       wanted.families.push_back(f);
       owned.lower.push_back(0);
       owned.upper.push_back(f.length);
-      stored.lower.push_back(-std::min(f.left, depth_of(options.depth_low, d, f.left)));
-      stored.upper.push_back(f.length + std::min(f.right, depth_of(options.depth_high, d, f.right)));
+      stored.lower.push_back(-std::min(f.left, depth_of(options, options.depth_low, d, f.left)));
+      stored.upper.push_back(f.length + std::min(f.right, depth_of(options, options.depth_high, d, f.right)));
     }
     std::vector<Box> boxes;
     switch (options.stencil.kind) {
@@ -151,59 +155,6 @@ std::vector<Run> runs_from(const AxisParts& source, Index part, const std::vecto
   for (const AxisPiece& piece : pieces)
     if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, runs);
   return runs;
-}
-
-/// The slices of a family from number `first` on.
-SliceFamily part_of(const SliceFamily& family, Index first, Index count) {
-  SliceFamily out = family;
-  out.number += first;
-  out.start += first * family.period;
-  out.local += first * family.pitch;
-  out.count = count;
-  return out;
-}
-
-/// Appends what a piece has of an interval of cells: of the source's where they are given, else of those at the edge.
-void append_cut(const AxisPiece& piece, Index extent, Interval cells, std::vector<AxisPiece>& out) {
-  const AxisWant& want = piece.want;
-  const SliceFamily& f = want.family;
-  if (piece.kind != AxisPieceKind::given) {
-    const Index edge = piece.kind == AxisPieceKind::replicated ? piece.from_local - f.local - f.left + f.start
-                       : f.start + want.lower < 0              ? 0
-                                                               : extent - 1;
-    if (cells.contains(edge)) out.push_back(piece);
-    return;
-  }
-  const auto append = [&](Index first, Index count) {
-    AxisPiece cut = piece;
-    cut.want.family = part_of(f, first, count);
-    const Index start = cut.want.family.start + want.offset;
-    cut.want.lower = std::max(want.lower, cells.lower - start);
-    cut.want.upper = std::min(want.upper, cells.upper - start);
-    if (count > 1) cut.want.lower = want.lower, cut.want.upper = want.upper;
-    if (cut.want.lower < cut.want.upper) out.push_back(std::move(cut));
-  };
-  if (f.count == 1) return append(0, 1);
-  // Slices [begin, end) touch the interval, [inner, inner_end) lie in it.
-  const Index lower = f.start + want.lower + want.offset, upper = f.start + want.upper + want.offset;
-  const auto clamp = [&](Index slice) { return std::clamp<Index>(slice, 0, f.count); };
-  const Index begin = clamp(floor_divide(cells.lower - upper, f.period) + 1);
-  const Index end = clamp(ceil_divide(cells.upper - lower, f.period));
-  const Index inner = std::max(begin, clamp(ceil_divide(cells.lower - lower, f.period)));
-  const Index inner_end = std::min(end, clamp(floor_divide(cells.upper - upper, f.period) + 1));
-  if (inner >= inner_end) {
-    for (Index slice = begin; slice < end; ++slice) append(slice, 1);
-    return;
-  }
-  for (Index slice = begin; slice < inner; ++slice) append(slice, 1);
-  append(inner, inner_end - inner);
-  for (Index slice = inner_end; slice < end; ++slice) append(slice, 1);
-}
-
-std::vector<AxisPiece> cut_pieces(const std::vector<AxisPiece>& pieces, Index extent, Interval cells) {
-  std::vector<AxisPiece> out;
-  for (const AxisPiece& piece : pieces) append_cut(piece, extent, cells, out);
-  return out;
 }
 
 class HaloPlanner {

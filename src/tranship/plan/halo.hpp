@@ -4,6 +4,7 @@
 // joined by a Tiling, where rotation, component swaps and signs follow from the edge's index map; star forests.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,7 +27,9 @@ struct Stencil {
 
 struct HaloOptions {
   Stencil stencil = {};
-  /// Overlap cells to fill per dimension, at most what is stored; empty: all.
+  /// How many overlap cells are filled on each side, in all dimensions, of those that are stored there; nothing: all.
+  std::optional<Index> depth = {};
+  /// The same per dimension, which takes precedence; here at most what is stored. Empty: as `depth` says.
   Indices depth_low = {};
   Indices depth_high = {};
   /// Of each array, disjoint boxes: only ghosts of these global cells are filled (of an indexed array: of these ids, in

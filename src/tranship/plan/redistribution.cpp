@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/cut_pieces.hpp>
 #include <tranship/plan/fills.hpp>
 #include <tranship/plan/indexed_redistribution.hpp>
 #include <tranship/plan/redistribution.hpp>
@@ -34,13 +35,36 @@ std::vector<AxisEntry> entries_of_sources(const AxisParts& source, const std::ve
   return out;
 }
 
+/// What part q of the target wants along dimension d: all that it stores, or what it stores of a box, whose cells
+/// continue elsewhere in the source.
+std::vector<AxisPiece> wanted_pieces(const Distribution& target, int d, Index q, const std::optional<SubArray>& box) {
+  std::vector<AxisPiece> pieces = stored_pieces(target.axis(d), q);
+  if (!box) return pieces;
+  std::erase_if(pieces, [](const AxisPiece& piece) { return piece.kind != AxisPieceKind::given; });
+  const Index first = box->target[d];
+  pieces = cut_pieces(pieces, target.extents()[d], {first, first + box->extents[d]});
+  for (AxisPiece& piece : pieces) piece.want.offset += box->source[d] - first;
+  return pieces;
+}
+
 /// What one source coordinate gives to each target coordinate.
-std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, const AxisParts& target) {
+std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, const Distribution& target, int d,
+                                          const std::optional<SubArray>& box) {
   std::vector<AxisEntry> out;
-  for (Index q = 0; q < target.parts(); ++q)
-    if (std::vector<Run> runs = runs_between(source, part, stored_pieces(target, q)); !runs.empty())
+  for (Index q = 0; q < target.axis(d).parts(); ++q)
+    if (std::vector<Run> runs = runs_between(source, part, wanted_pieces(target, d, q, box)); !runs.empty())
       out.push_back({q, std::move(runs)});
   return out;
+}
+
+void check_box(const Distribution& array, const char* what, const Indices& first, const Indices& extents) {
+  if (first.size() != array.dims() || extents.size() != array.dims())
+    throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] of a {} of {} dimensions", to_string(first),
+                to_string(extents), what, array.dims());
+  for (int d = 0; d < array.dims(); ++d)
+    if (first[d] < 0 || extents[d] < 0 || extents[d] > array.extents()[d] || first[d] > array.extents()[d] - extents[d])
+      throw_error(ErrorCode::invalid_use, "a box from [{}] of extents [{}] leaves the {} of extents [{}]",
+                  to_string(first), to_string(extents), what, to_string(array.extents()));
 }
 
 std::vector<int> all_dims(int dims) {
@@ -87,7 +111,7 @@ void plan_structured(const Distribution& source, const Distribution& target, con
     TransferGroup group = empty;
     std::vector<std::vector<AxisPiece>> pieces;
     for (int d = 0; d < dims; ++d) {
-      pieces.push_back(stored_pieces(target.axis(d), place->coordinates[d]));
+      pieces.push_back(wanted_pieces(target, d, place->coordinates[d], options.part));
       group.axes.push_back(entries_of_sources(source.axis(d), pieces[d]));
     }
     append_fills(1, pieces, plan.fills_after);
@@ -113,7 +137,7 @@ void plan_structured(const Distribution& source, const Distribution& target, con
     Indices mine = place->coordinates;
     for (int d = 0; d < dims; ++d) {
       if (source.axis(d).replicated()) mine[d] = 0;
-      group.axes.push_back(entries_of_targets(source.axis(d), mine[d], target.axis(d)));
+      group.axes.push_back(entries_of_targets(source.axis(d), mine[d], target, d, options.part));
     }
     if (group.combinations() == 0) return;
     Indices counts;
@@ -142,7 +166,13 @@ void plan_structured(const Distribution& source, const Distribution& target, con
 TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& target, Rank rank,
                                  const RedistributionOptions& options) {
   const Distribution &from = source.distribution, &to = target.distribution;
-  if (!(from.extents() == to.extents()))
+  if (options.part) {
+    if (from.is_indexed() || to.is_indexed())
+      throw_error(ErrorCode::unsupported, "a box of extents [{}] of arrays of which one is indexed",
+                  to_string(options.part->extents));
+    check_box(from, "source", options.part->source, options.part->extents);
+    check_box(to, "target", options.part->target, options.part->extents);
+  } else if (!(from.extents() == to.extents()))
     throw_error(ErrorCode::mismatch, "the source has extents [{}], the target [{}]", to_string(from.extents()),
                 to_string(to.extents()));
   if (source.type != target.type)

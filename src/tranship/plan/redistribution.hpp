@@ -7,15 +7,26 @@
 
 namespace tranship {
 
+/// Boxes of the same extents in two arrays, by their first cells.
+struct SubArray {
+  Indices source;
+  Indices target;
+  Indices extents;
+};
+
 struct RedistributionOptions {
   /// Chooses among the owners of a replicated source: the nearest, ties shared out evenly. Without it a rank prefers
   /// its own copy. All ranks must pass the same function.
   std::optional<Distance> distance = {};
+  /// Moves this box of the source to that of the target, instead of all. The target's copies of these cells in overlap
+  /// are filled as well, across toroidal edges, too; no other cell is touched. Not for indexed distributions.
+  std::optional<SubArray> part = {};
 };
 
 /// The moves that touch `rank` when an array goes from `source` (slot 0) to `target` (slot 1). The rank sets may be
-/// equal, overlap or be disjoint. Extents and element types must agree, or Error(mismatch). Time and size depend on the
-/// number of parts and on block sizes, never on the extents (of indexed distributions: on the rank's ids).
+/// equal, overlap or be disjoint. Extents (without a part) and element types must agree, or Error(mismatch). Time and
+/// size depend on the number of parts and on block sizes, never on the extents (of indexed distributions: on the rank's
+/// ids).
 TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& target, Rank rank,
                                  const RedistributionOptions& options = {});
 
