@@ -4,6 +4,7 @@
 #include <tranship/array/array.hpp>
 #include <tranship/array/ghosts.hpp>
 #include <tranship/array/halo_exchange.hpp>
+#include <tranship/array/interface_exchange.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/base/error.hpp>
 #include <tranship/fabric/context.hpp>

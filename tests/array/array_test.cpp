@@ -138,7 +138,7 @@ TEST(Array, RefusesWhatDoesNotFit) {
     const Array<double> a(world, rows);
     const Array<float> f(world, rows);
     EXPECT_NE(error_of([&] { Redistribution(a, f); }).find("mismatch"), std::string::npos);
-    EXPECT_NE(error_of([&] { Redistribution(a, a); }).find("same memory"), std::string::npos);
+    EXPECT_NE(error_of([&] { Redistribution(a, a); }).find("share memory"), std::string::npos);
     EXPECT_NE(error_of([&] { HaloExchange(std::vector<ArrayRef>{}); }).find("0 arrays"), std::string::npos);
     EXPECT_NE(error_of([&] {
                 HaloExchange({a, ArrayRef{}});

@@ -6,6 +6,8 @@
 
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/local_array.hpp>
+#include <tranship/array/mdspan.hpp>
+#include <tranship/array/records.hpp>
 
 namespace tranship {
 
@@ -22,29 +24,76 @@ struct PartOf<std::complex<T>> {
 
 /// A rank's part of a distributed array. Copies share the memory. Local indices count stored elements, overlap
 /// included, as Distribution says.
+///
+/// T is one of NumPy's number types or bfloat16; or any other trivially copyable type, whose elements are moved as
+/// bytes (they can be neither added nor kept in planes, and leases and view() show them with one more dimension, the
+/// inside of an element). Of const T the memory is the program's own, and no exchange writes it.
 template <class T>
 class Array {
-  static_assert(has_element_type<T>, "tranship moves NumPy's number types and bfloat16");
+  using Value = std::remove_const_t<T>;
+  static constexpr bool is_const = std::is_const_v<T>;
+  static constexpr bool is_record = !has_element_type<Value>;
+  static constexpr RecordSize record_size{sizeof(Value), alignof(Value)};
+  static_assert(
+      std::is_trivially_copyable_v<Value> && !std::is_pointer_v<Value>,
+      "tranship moves NumPy's number types, bfloat16, and as bytes what is trivially copyable and no pointer");
 
  public:
   /// Allocates this rank's part, zeroed. Throws `invalid_use` when the grid needs more ranks than the world has. Not
   /// collective.
-  Array(World& world, Distribution distribution, const BufferOptions& options = {.name = "array"})
-      : ref_(allocate_array(world, {element_type_of<T>, std::move(distribution)}, options)) {}
+  Array(World& world, const Distribution& distribution,
+        const BufferOptions& options = {.name = "array"}) requires(!is_const)
+      : Array(allocate_array(world, spec_of(distribution), options), distribution) {}
   /// Foreign memory, laid out as `distribution.storage(world.rank())` says; it must outlive all exchanges.
-  Array(World& world, Distribution distribution, T* memory, const BufferOptions& options = {.name = "array"})
-      : ref_(wrap_array(world, {element_type_of<T>, std::move(distribution)}, memory, nullptr, options)) {}
+  Array(World& world, const Distribution& distribution, T* memory, const BufferOptions& options = {.name = "array"})
+      : Array(wrap_array(world, spec_of(distribution), const_cast<Value*>(memory), nullptr, options), distribution) {}
   /// Foreign memory in any layout; of split complex arrays the view has both planes.
-  Array(World& world, Distribution distribution, const StridedView& view,
+  Array(World& world, const Distribution& distribution, const StridedView& view,
         const BufferOptions& options = {.name = "array"})
-      : ref_(wrap_array(world, {element_type_of<T>, std::move(distribution)}, view, options)) {}
+      : Array(wrap_array(world, spec_of(distribution), view, options), distribution) {}
+  /// Foreign memory that a std::mdspan, or a view like it, shows.
+  template <MdspanLike M>
+  Array(World& world, const Distribution& distribution, const M& view, const BufferOptions& options = {.name = "array"})
+      : Array(wrap_array(world, spec_of(distribution), erased(world, distribution, view), options), distribution) {}
 
-  const Distribution& distribution() const noexcept { return ref_.spec->distribution; }
+  const Distribution& distribution() const noexcept {
+    if constexpr (is_record)
+      return *shape_.distribution;
+    else
+      return ref_.spec->distribution;
+  }
   World& world() const noexcept { return *ref_.world; }
-  const Indices& extents() const noexcept { return ref_.view.extents; }
+  const Indices& extents() const noexcept {
+    if constexpr (is_record)
+      return shape_.extents;
+    else
+      return ref_.view.extents;
+  }
+  /// In elements.
+  const Indices& strides() const noexcept {
+    if constexpr (is_record)
+      return shape_.strides;
+    else
+      return ref_.view.strides;
+  }
   const StridedView& view() const noexcept { return ref_.view; }
   const ArrayRef& ref() const noexcept { return ref_; }
   operator const ArrayRef&() const noexcept { return ref_; }
+
+  /// The local array as a view `M` like std::mdspan<T, std::dextents<Index, 2>, std::layout_stride>. Throws
+  /// `invalid_use` when M has other dimensions, or strides of its own that are not the array's. Not for split complex
+  /// arrays.
+  template <class M>
+  M as() const {
+    return detail::make_mdspan<M>(data(), extents(), strides());
+  }
+#if defined(__cpp_lib_mdspan)
+  /// The same as std::mdspan of `dims` dimensions.
+  template <std::size_t dims>
+  auto mdspan() const {
+    return as<std::mdspan<T, std::dextents<Index, dims>, std::layout_stride>>();
+  }
+#endif
 
   // Leases: the array on devices, and ghosts that fetch themselves. Collective: all ranks open the same leases, in the
   // same order, each on a device of its choice. What a lease needs is exchanged and copied, and nothing else: a read of
@@ -53,53 +102,67 @@ class Array {
   //
   // Lease::view() is of the local array. Throw as Buffer's, `invalid_use` for regions and depths that are not there,
   // and as exchanges do.
-  Lease read(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+  Lease read(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return ref_.coherence->open(Intent::read, Combine::sum, access, where);
   }
   /// Ghosts that are written are taken to hold what their owners hold; the others become stale.
-  Lease write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+  Lease write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return ref_.coherence->open(Intent::write, Combine::sum, access, where);
   }
-  Lease read_write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+  Lease read_write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return ref_.coherence->open(Intent::read_write, Combine::sum, access, where);
   }
   /// Of ghosts: what is combined there is for the owner, who gets it when somebody next needs the value: from all
   /// ranks, in their order, so that sums of floats are always the same. Ghosts begin with the element that changes
   /// nothing.
-  Lease accumulate(Combine combine, const ArrayAccess& access = {}, CallSite where = CallSite::here()) const {
+  Lease accumulate(Combine combine, const ArrayAccess& access = {}, CallSite where = CallSite::here()) const
+      requires(!is_const && !is_record) {
     return ref_.coherence->open(Intent::accumulate, combine, access, where);
   }
   /// Where the cells of such a lease lie in this rank's local array.
-  Region local_region(const ArrayAccess& access = {}) const { return ref_.coherence->local_region(access); }
+  Region local_region(const ArrayAccess& access = {}) const {
+    return ref_.coherence->local_region(access);
+  }
   /// What opening such a lease would exchange and copy, on this rank. Changes nothing.
   std::string explain(Intent intent = Intent::read, const ArrayAccess& access = {},
                       CallSite where = CallSite::here()) const {
     return ref_.coherence->explain(intent, access, where);
   }
   /// What leases of this array have exchanged on this rank.
-  GhostCounts ghost_counts() const noexcept { return ref_.coherence->counts(); }
+  GhostCounts ghost_counts() const noexcept {
+    return ref_.coherence->counts();
+  }
   /// This rank's part on all devices. Reading from it exchanges nothing, and refuses ghosts that are stale.
-  const Buffer& buffer() const { return ref_.coherence->buffer(); }
+  const Buffer& buffer() const {
+    return ref_.coherence->buffer();
+  }
 
   /// First element on the host; null when this rank holds nothing. Not for split complex arrays.
-  T* data() const noexcept { return static_cast<T*>(ref_.view.data); }
+  T* data() const noexcept {
+    return static_cast<T*>(ref_.view.data);
+  }
 
-  /// A local element by its local indices. Not for split complex arrays: use get and put.
+  /// A local element by its local indices, one for each dimension. Not for split complex arrays: use get and put. Like
+  /// these, it throws `invalid_use` for indices out of range where costly assertions are on, and does not look
+  /// elsewhere.
   template <class... I>
-  T& operator()(I... local) const noexcept {
+  T& operator()(I... local) const {
     const Index at[] = {static_cast<Index>(local)...};
+    TRANSHIP_ASSERT_COSTLY(detail::check_element(at, extents(), ref_.view.imaginary));
     Index offset = 0;
-    for (int d = 0; d < int(sizeof...(I)); ++d) offset += at[d] * ref_.view.strides[d];
+    for (int d = 0; d < int(sizeof...(I)); ++d) offset += at[d] * strides()[d];
     return data()[offset];
   }
 
-  T get(const Indices& local) const noexcept {
+  Value get(const Indices& local) const {
+    TRANSHIP_ASSERT_COSTLY(detail::check_element(local, extents()));
     if constexpr (is_split_capable)
       if (ref_.view.imaginary)
-        return T(plane(ref_.view.data)[offset_of(local)], plane(ref_.view.imaginary)[offset_of(local)]);
+        return Value(plane(ref_.view.data)[offset_of(local)], plane(ref_.view.imaginary)[offset_of(local)]);
     return data()[offset_of(local)];
   }
-  void put(const Indices& local, T value) const noexcept {
+  void put(const Indices& local, const Value& value) const requires(!is_const) {
+    TRANSHIP_ASSERT_COSTLY(detail::check_element(local, extents()));
     if constexpr (is_split_capable)
       if (ref_.view.imaginary) {
         plane(ref_.view.data)[offset_of(local)] = value.real();
@@ -111,7 +174,7 @@ class Array {
 
   /// Gives every element that this rank owns the value `f(cell)`.
   template <class F>
-  void fill_owned(F&& f) const {
+  void fill_owned(F&& f) const requires(!is_const) {
     for_each_owned(distribution(), world().rank(),
                    [&](const Indices& local, const Indices& cell) { put(local, f(cell)); });
   }
@@ -129,17 +192,45 @@ class Array {
   }
 
  private:
-  using Part = typename detail::PartOf<T>::type;
-  static constexpr bool is_split_capable = !std::is_same_v<Part, T>;
+  using Part = typename detail::PartOf<Value>::type;
+  static constexpr bool is_split_capable = !std::is_same_v<Part, Value>;
+  struct Plain {};
 
-  static Part* plane(void* data) noexcept { return static_cast<Part*>(data); }
+  Array(ArrayRef ref, [[maybe_unused]] const Distribution& distribution) : ref_(std::move(ref)) {
+    ref_.is_const = is_const;
+    if constexpr (is_record) {
+      ref_.inner_dims = 1;
+      shape_ = shape_of_records(distribution, ref_.view, record_size);
+    }
+  }
+
+  static ArraySpec spec_of(const Distribution& distribution) {
+    if constexpr (is_record)
+      return spec_of_records(distribution, record_size);
+    else
+      return {element_type_of<Value>, distribution};
+  }
+  template <class M>
+  static StridedView erased(const World& world, const Distribution& distribution, const M& view) {
+    auto* memory = const_cast<Value*>(view.data_handle());
+    const Indices extents = detail::extents_of_mdspan(view), strides = detail::strides_of_mdspan(view);
+    if constexpr (is_record)
+      return view_of_records(spec_of(distribution), world.rank(), memory, extents, strides);
+    else
+      return {.data = memory, .type = element_type_of<Value>, .extents = extents, .strides = strides};
+  }
+
+  static Part* plane(void* data) noexcept {
+    return static_cast<Part*>(data);
+  }
   Index offset_of(const Indices& local) const noexcept {
     Index offset = 0;
-    for (int d = 0; d < local.size(); ++d) offset += local[d] * ref_.view.strides[d];
+    for (int d = 0; d < local.size(); ++d) offset += local[d] * strides()[d];
     return offset;
   }
 
   ArrayRef ref_;
+  [[no_unique_address]] std::conditional_t<is_record, RecordShape, Plain> shape_;
 };
 
 }  // namespace tranship

@@ -137,24 +137,26 @@ void Coherence::drop_ghosts(const Region& cells, Index depth, CallSite where) {
   if (!cells.empty() && depth > 0) buffer().invalidate(cells_.parts(cells, depth).ghosts, where);
 }
 
-void Coherence::before_exchange(PlanKind kind, int slot, CallSite where) {
+void Coherence::before_exchange(const ArrayChange& change, CallSite where) {
   if (!is_tracked_) return;
   const Region whole = cells_.whole();
-  const bool is_overwritten = kind == PlanKind::redistribution && slot == 1;
-  if (!is_overwritten && kind != PlanKind::halo_adjoint) reduce(pending(whole), where);
-  switch (kind) {
-    case PlanKind::redistribution:
-      if (is_overwritten) update(whole, [&](GhostState& state) { state = {.fresh = cells_.depth_max()}; });
+  const bool loses_all = change.kind == ChangeKind::filled && !change.cells;
+  if (!loses_all && change.kind != ChangeKind::reduced) reduce(pending(whole), where);
+  switch (change.kind) {
+    case ChangeKind::read:
       break;
-    case PlanKind::redistribution_adjoint:
-      if (slot == 1) break;
+    case ChangeKind::filled:
+      update(change.cells ? Region(*change.cells) : whole,
+             [&](GhostState& state) { state = {.fresh = cells_.depth_max()}; });
+      break;
+    case ChangeKind::changed:
       drop_ghosts(whole, cells_.depth_max(), where);
       note_stale(whole);
       break;
-    case PlanKind::halo:  // which of the ghosts depends on its stencil
+    case ChangeKind::halo:  // which of the ghosts depends on its stencil
       update(whole, [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
       break;
-    case PlanKind::halo_adjoint:
+    case ChangeKind::reduced:
       note_stale(whole);
       break;
   }

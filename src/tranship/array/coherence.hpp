@@ -31,6 +31,20 @@ struct GhostState {
   friend bool operator==(const GhostState&, const GhostState&) = default;
 };
 
+/// What an exchange does to an array.
+enum class ChangeKind : std::uint8_t {
+  read,     ///< nothing
+  filled,   ///< owned cells and all their ghosts are overwritten
+  changed,  ///< some owned cells are not what they were
+  halo,     ///< some ghosts become what their owners hold
+  reduced,  ///< ghosts are combined into their owners
+};
+struct ArrayChange {
+  ChangeKind kind = ChangeKind::read;
+  /// Of filled: these global cells alone.
+  std::optional<Box> cells = {};
+};
+
 class Coherence {
  public:
   /// Costs next to nothing until a lease is opened. `owner` is kept with the memory.
@@ -41,7 +55,9 @@ class Coherence {
 
   World& world() const noexcept { return world_; }
   const ArraySpec& spec() const noexcept { return *spec_; }
+  const std::shared_ptr<const ArraySpec>& shared_spec() const noexcept { return spec_; }
   const StridedView& host_view() const noexcept { return view_; }
+  const std::string& name() const noexcept { return options_.name; }
   /// This rank's. Throws `unsupported` for split complex numbers.
   Buffer& buffer();
   /// Whether anybody here has asked for it. Until then what is on the host is all there is.
@@ -76,8 +92,8 @@ class Coherence {
   void note_stale(const Region& cells);
   /// What ghosts held has been given to the owners.
   void drop_ghosts(const Region& cells, Index depth, CallSite where);
-  /// An exchange by a plan is about to start in which this array has this slot.
-  void before_exchange(PlanKind kind, int slot, CallSite where);
+  /// An exchange is about to start that does this to the array.
+  void before_exchange(const ArrayChange& change, CallSite where);
 
  private:
   template <class F>

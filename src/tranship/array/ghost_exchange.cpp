@@ -3,34 +3,12 @@
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/ghost_exchange.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/joined.hpp>
 
 namespace tranship {
 namespace {
 
 constexpr std::size_t planned_max = 32;
-
-/// One plan for all; the slots of each follow those of the one before.
-TransferPlan joined(std::vector<TransferPlan> plans) {
-  TransferPlan out = std::move(plans[0]);
-  for (std::size_t i = 1; i < plans.size(); ++i) {
-    TransferPlan& plan = plans[i];
-    const int slots = int(out.slots.size());
-    const auto append = [&](auto& to, auto& from, auto... slot_members) {
-      for (auto& one : from) {
-        ((one.*slot_members += slots), ...);
-        to.push_back(std::move(one));
-      }
-    };
-    append(out.receives, plan.receives, &TransferGroup::source_slot, &TransferGroup::target_slot);
-    append(out.sends, plan.sends, &TransferGroup::source_slot, &TransferGroup::target_slot);
-    append(out.indexed_receives, plan.indexed_receives, &IndexedTransfer::source_slot, &IndexedTransfer::target_slot);
-    append(out.indexed_sends, plan.indexed_sends, &IndexedTransfer::source_slot, &IndexedTransfer::target_slot);
-    append(out.fills_before, plan.fills_before, &LocalFill::slot);
-    append(out.fills_after, plan.fills_after, &LocalFill::slot);
-    append(out.slots, plan.slots);
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -63,7 +41,9 @@ void GhostExchange::begin(std::optional<Combine> combine, std::vector<Part> part
   if (known == planned_.end()) {
     if (planned_.size() >= planned_max) planned_.pop_back();
     TransferPlan plan = plan_of(combine, parts);
-    planned_.push_front({combine, std::move(parts), LeasedExchange(world_, std::move(plan), arrays_, options_)});
+    std::vector<std::vector<LeasedArray>> slots;
+    for (Coherence* array : arrays_) slots.push_back({{array, fmt::format("array '{}'", array->name())}});
+    planned_.push_front({combine, std::move(parts), LeasedExchange(world_, std::move(plan), slots, options_, where)});
   } else {
     planned_.splice(planned_.begin(), planned_, known);
   }

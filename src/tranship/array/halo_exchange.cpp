@@ -1,45 +1,134 @@
+#include <algorithm>
+
+#include <tranship/array/adjoint.hpp>
 #include <tranship/array/halo_exchange.hpp>
+#include <tranship/array/located.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/plan/joined.hpp>
 
 namespace tranship {
 namespace {
-
-std::vector<ArrayRef> arrays_of(const std::vector<TiledArray>& fields) {
-  std::vector<ArrayRef> out;
-  for (const TiledArray& field : fields) out.insert(out.end(), field.tiles.begin(), field.tiles.end());
-  return out;
-}
 
 TransferPlan directed(TransferPlan plan, HaloDirection direction) {
   return direction == HaloDirection::update ? std::move(plan) : adjoint(plan);
 }
 
-TransferPlan plan_of(const std::vector<ArrayRef>& arrays, const HaloOptions& halo, HaloDirection direction) {
-  const Rank rank = common_world(arrays).rank();
-  std::vector<ArraySpec> specs;
-  for (const ArrayRef& array : arrays) specs.push_back(*array.spec);
-  return directed(plan_halo(specs, rank, halo), direction);
+ArrayChange change_of(HaloDirection direction) {
+  return {direction == HaloDirection::update ? ChangeKind::halo : ChangeKind::reduced};
 }
 
-TransferPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
-                     HaloDirection direction) {
-  const Rank rank = common_world(arrays_of(fields)).rank();
-  std::vector<TiledField> specs;
-  for (const TiledArray& field : fields) {
-    TiledField& spec = specs.emplace_back();
-    spec.tile_dims = field.tile_dims;
-    for (const ArrayRef& tile : field.tiles) spec.tiles.push_back(*tile.spec);
+bool has_overlap(const ArraySpec& spec) {
+  const Distribution& array = spec.distribution;
+  if (array.is_indexed()) return true;  // whose ghosts are lists
+  for (int d = 0; d < array.dims(); ++d)
+    if (const Overlap& overlap = array.axis(d).partition().overlap; overlap.left.width + overlap.right.width > 0)
+      return true;
+  return false;
+}
+
+void check_field(const NamedArray& field, HaloDirection direction) {
+  if (direction == HaloDirection::adjoint) check_can_add(field);
+  if (!has_overlap(*field.array.spec))
+    throw_error(ErrorCode::invalid_use, "{} stores 0 cells of overlap, so it has no halo: {}", field.name,
+                describe(field.array));
+}
+
+/// The options with nothing said of the inside of elements.
+HaloOptions options_of(const HaloField& field) {
+  HaloOptions out = field.halo;
+  for (int i = 0; i < field.array.inner_dims; ++i) {
+    if (!out.depth_low.empty()) out.depth_low.push_back(0);
+    if (!out.depth_high.empty()) out.depth_high.push_back(0);
+    for (Indices& offset : out.stencil.offsets) offset.push_back(0);
   }
-  return directed(plan_halo(tiling, specs, rank, halo), direction);
+  return out;
+}
+
+bool is_alike(const HaloOptions& a, const HaloOptions& b) {
+  return a.stencil.kind == b.stencil.kind && a.stencil.offsets == b.stencil.offsets && a.depth == b.depth &&
+         a.depth_low == b.depth_low && a.depth_high == b.depth_high && a.cells == b.cells;
+}
+
+/// One plan for all arrays of one layout.
+ArrayPlan plan_of(const std::vector<HaloField>& fields, HaloDirection direction) {
+  std::vector<ArrayRef> arrays;
+  for (const HaloField& field : fields) arrays.push_back(field.array);
+  const Rank rank = common_world(arrays).rank();
+  struct Kind {
+    const ArraySpec* spec;
+    HaloOptions halo;
+  };
+  std::vector<Kind> kinds;
+  ArrayPlan out;
+  std::vector<TransferPlan> plans;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    NamedArray field{fields[i].array, fmt::format("array {}", i)};
+    check_field(field, direction);
+    const ArraySpec& spec = *field.array.spec;
+    HaloOptions halo = options_of(fields[i]);
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const Kind& kind) {
+      return (kind.spec == &spec || *kind.spec == spec) && is_alike(kind.halo, halo);
+    });
+    if (known != kinds.end()) {
+      out.slots[std::size_t(known - kinds.begin())].arrays.push_back(std::move(field));
+      continue;
+    }
+    try {
+      plans.push_back(plan_halo({&spec, 1}, rank, halo));
+    } catch (const Error& error) {
+      throw Error(error.code(), fields.size() == 1 ? error.message() : field.name + ": " + error.message());
+    }
+    kinds.push_back({&spec, std::move(halo)});
+    out.slots.push_back({change_of(direction), {std::move(field)}});
+  }
+  out.plan = directed(joined(std::move(plans)), direction);
+  return out;
+}
+
+std::vector<HaloField> fields_of(const std::vector<ArrayRef>& arrays, const HaloOptions& halo) {
+  if (!halo.cells.empty() && halo.cells.size() != arrays.size())
+    throw_error(ErrorCode::invalid_use, "cells of {} arrays for the halo of {}", halo.cells.size(), arrays.size());
+  std::vector<HaloField> out;
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    out.push_back({arrays[i], halo});
+    if (!halo.cells.empty()) out.back().halo.cells = {halo.cells[i]};
+  }
+  return out;
+}
+
+ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
+                  HaloDirection direction) {
+  ArrayPlan out;
+  std::vector<TiledField> specs;
+  std::vector<ArrayRef> arrays;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    TiledField& spec = specs.emplace_back();
+    spec.tile_dims = fields[f].tile_dims;
+    for (std::size_t t = 0; t < fields[f].tiles.size(); ++t) {
+      NamedArray tile{fields[f].tiles[t], fmt::format("field {} on tile {}", f, t)};
+      arrays.push_back(tile.array);
+      common_world(arrays);  // refuses what is no array
+      check_field(tile, direction);
+      spec.tiles.push_back(*tile.array.spec);
+      out.slots.push_back({change_of(direction), {std::move(tile)}});
+    }
+  }
+  out.plan = directed(plan_halo(tiling, specs, common_world(arrays).rank(), halo), direction);
+  return out;
 }
 
 }  // namespace
 
 HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo, HaloDirection direction,
-                           ExchangeOptions options)
-    : ArrayExchange(arrays, plan_of(arrays, halo, direction), options) {}
+                           ExchangeOptions options, CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, halo), direction); }), options, where) {}
+
+HaloExchange::HaloExchange(const std::vector<HaloField>& fields, HaloDirection direction, ExchangeOptions options,
+                           CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(fields, direction); }), options, where) {}
 
 HaloExchange::HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
-                           HaloDirection direction, ExchangeOptions options)
-    : ArrayExchange(arrays_of(fields), plan_of(tiling, fields, halo, direction), options) {}
+                           HaloDirection direction, ExchangeOptions options, CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(tiling, fields, halo, direction); }), options, where) {}
 
 }  // namespace tranship

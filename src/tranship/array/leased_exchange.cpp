@@ -2,14 +2,19 @@
 
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/leased_exchange.hpp>
+#include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {
 namespace {
 
-std::vector<StridedView> views_of(const std::vector<Coherence*>& arrays) {
-  std::vector<StridedView> out;
-  for (const Coherence* array : arrays) out.push_back(array->host_view());
+std::vector<std::vector<ExchangeArray>> views_of(const std::vector<std::vector<LeasedArray>>& slots) {
+  std::vector<std::vector<ExchangeArray>> out;
+  for (const auto& arrays : slots) {
+    auto& views = out.emplace_back();
+    for (const LeasedArray& one : arrays)
+      views.push_back({.view = one.array->host_view(), .name = one.name, .spec = one.array->shared_spec()});
+  }
   return out;
 }
 
@@ -21,9 +26,13 @@ std::optional<Cause> cause_of(PlanKind kind) {
 
 }  // namespace
 
-LeasedExchange::LeasedExchange(World& world, TransferPlan plan, std::vector<Coherence*> arrays, ExchangeOptions options)
-    : arrays_(std::move(arrays)),
-      exchange_(std::make_unique<Exchange>(world, std::move(plan), views_of(arrays_), options)) {}
+LeasedExchange::LeasedExchange(World& world, TransferPlan plan, const std::vector<std::vector<LeasedArray>>& slots,
+                               ExchangeOptions options, CallSite where) {
+  for (std::size_t s = 0; s < slots.size(); ++s)
+    for (const LeasedArray& one : slots[s]) arrays_.push_back({one.array, s});
+  exchange_ = located(
+      where, [&] { return std::make_unique<Exchange>(world, std::move(plan), views_of(slots), options, where); });
+}
 
 LeasedExchange::LeasedExchange(LeasedExchange&&) noexcept = default;
 
@@ -31,12 +40,12 @@ LeasedExchange::~LeasedExchange() {
   exchange_.reset();
   if (leases_.empty()) return;
   leases_.clear();
-  for (std::size_t i = 0; i < arrays_.size(); ++i) invalidate(i, touched_[i].written | touched_[i].combined);
+  for (const Member& one : arrays_) invalidate(*one.array, touched_[one.slot].written | touched_[one.slot].combined);
 }
 
-void LeasedExchange::invalidate(std::size_t array, const Region& region) noexcept {
+void LeasedExchange::invalidate(Coherence& array, const Region& region) noexcept {
   try {
-    if (arrays_[array]->has_buffer()) arrays_[array]->buffer().invalidate(region);
+    if (array.has_buffer()) array.buffer().invalidate(region);
   } catch (const Error&) {
     // Somebody has taken a lease since: what it sees is what has arrived.
   }
@@ -54,22 +63,24 @@ void LeasedExchange::start(CallSite where) {
                   array.buffer().name(), to_string(where));
   };
   const bool any_buffer =
-      std::any_of(arrays_.begin(), arrays_.end(), [](Coherence* array) { return array->has_buffer(); });
+      std::any_of(arrays_.begin(), arrays_.end(), [](const Member& one) { return one.array->has_buffer(); });
   if (touched_.empty() && any_buffer) touched_ = touched_cells(plan());
   // What can fail without a trace comes first.
-  for (std::size_t i = 0; i < arrays_.size(); ++i)
-    if (arrays_[i]->has_buffer()) {
-      open(*arrays_[i], touched_[i].read, &Buffer::read);
-      open(*arrays_[i], touched_[i].combined, &Buffer::read_write);
+  for (const auto& [array, slot] : arrays_)
+    if (array->has_buffer()) {
+      open(*array, touched_[slot].read, &Buffer::read);
+      open(*array, touched_[slot].combined, &Buffer::read_write);
     }
   std::size_t opened = 0;
   try {
     for (; opened < arrays_.size(); ++opened)
-      if (arrays_[opened]->has_buffer()) open(*arrays_[opened], touched_[opened].written, &Buffer::write);
-    exchange_->start();
+      if (const auto& [array, slot] = arrays_[opened]; array->has_buffer())
+        open(*array, touched_[slot].written, &Buffer::write);
+    located(where, [&] { exchange_->start(); });
   } catch (...) {
     leases.clear();
-    while (!touched_.empty() && opened-- > 0) invalidate(opened, touched_[opened].written);
+    while (!touched_.empty() && opened-- > 0)
+      invalidate(*arrays_[opened].array, touched_[arrays_[opened].slot].written);
     throw;
   }
   leases_ = std::move(leases);
@@ -81,8 +92,8 @@ bool LeasedExchange::test() {
   return true;
 }
 
-void LeasedExchange::finish() {
-  exchange_->finish();
+void LeasedExchange::finish(CallSite where) {
+  located(where, [&] { exchange_->finish(where); });
   leases_.clear();
 }
 

@@ -13,11 +13,18 @@ namespace tranship {
 
 class Coherence;
 
+/// An array of a slot, and what messages call it.
+struct LeasedArray {
+  Coherence* array = nullptr;
+  std::string name = {};
+};
+
 /// Moves on the host. Arrays of which nobody has taken a lease yet live on the host alone and cost nothing more.
 class LeasedExchange {
  public:
-  /// As Exchange; `arrays` stand for the slots of the plan, and must outlive this.
-  LeasedExchange(World& world, TransferPlan plan, std::vector<Coherence*> arrays, ExchangeOptions options = {});
+  /// As Exchange; `slots` are the arrays of each slot of the plan, and must outlive this.
+  LeasedExchange(World& world, TransferPlan plan, const std::vector<std::vector<LeasedArray>>& slots,
+                 ExchangeOptions options = {}, CallSite where = CallSite::here());
   /// As Exchange's. What was in flight to arrays with leases is invalid there.
   ~LeasedExchange();
   LeasedExchange(LeasedExchange&&) noexcept;
@@ -27,10 +34,10 @@ class LeasedExchange {
   /// what it sends.
   void start(CallSite where = CallSite::here());
   bool test();
-  void finish();
+  void finish(CallSite where = CallSite::here());
   void operator()(CallSite where = CallSite::here()) {
     start(where);
-    finish();
+    finish(where);
   }
 
   Schedule schedule() const noexcept { return exchange_->schedule(); }
@@ -38,11 +45,15 @@ class LeasedExchange {
   std::string explain() const { return exchange_->explain(); }
 
  private:
+  struct Member {
+    Coherence* array;
+    std::size_t slot;
+  };
   /// Nobody may read what may be half there.
-  void invalidate(std::size_t array, const Region& region) noexcept;
+  static void invalidate(Coherence& array, const Region& region) noexcept;
 
-  std::vector<Coherence*> arrays_;
-  std::vector<TouchedCells> touched_;
+  std::vector<Member> arrays_;
+  std::vector<TouchedCells> touched_;  // of each slot, once any array has a buffer
   std::vector<Lease> leases_;
   std::unique_ptr<Exchange> exchange_;
 };

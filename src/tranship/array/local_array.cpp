@@ -3,6 +3,7 @@
 #include <tranship/array/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/text.hpp>
 
 namespace tranship {
 namespace {
@@ -41,7 +42,7 @@ ArrayRef array_of(World& world, ArraySpec spec, const StridedView& view, std::sh
 
 }  // namespace
 
-World& common_world(const std::vector<ArrayRef>& arrays) {
+World& common_world(std::span<const ArrayRef> arrays) {
   if (arrays.empty()) throw_error(ErrorCode::invalid_use, "an exchange of 0 arrays; at least 1 is needed");
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     if (!arrays[i].world || !arrays[i].spec)
@@ -52,6 +53,11 @@ World& common_world(const std::vector<ArrayRef>& arrays) {
                   arrays[0].world->size(), arrays[i].world->size());
   }
   return *arrays[0].world;
+}
+
+std::string describe(const ArrayRef& array) {
+  const std::string& name = array.coherence->name();
+  return fmt::format("array {}{}", name == "array" ? "" : fmt::format("'{}' ", name), to_text(*array.spec));
 }
 
 std::vector<Coherence*> coherence_of(const std::vector<ArrayRef>& arrays) {
@@ -143,6 +149,18 @@ void for_each_owned(const Distribution& distribution, Rank rank,
   for_each_stored(distribution, rank, [&](const Indices& local, const Distribution::Cell& cell) {
     if (cell.owned) f(local, cell.at);
   });
+}
+
+bool detail::check_element(std::span<const Index> local, const Indices& extents, const void* imaginary) {
+  const auto refuse = [&](const char* why) {
+    throw_error(ErrorCode::invalid_use, "indices ({}) of a local array of extents [{}]: {}", to_string(Indices(local)),
+                to_string(extents), why);
+  };
+  if (int(local.size()) != extents.size()) refuse("as many indices as dimensions are needed");
+  for (int d = 0; d < extents.size(); ++d)
+    if (local[std::size_t(d)] < 0 || local[std::size_t(d)] >= extents[d]) refuse("out of range");
+  if (imaginary) refuse("complex numbers in 2 planes have get and put only");
+  return true;
 }
 
 }  // namespace tranship

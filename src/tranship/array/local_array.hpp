@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include <tranship/base/function_ref.hpp>
@@ -21,10 +23,17 @@ struct ArrayRef {
   StridedView view;
   std::shared_ptr<void> memory;  ///< that allocate_array made
   std::shared_ptr<Coherence> coherence;
+  /// Last dimensions of `spec` and `view` that are the inside of one element, which is moved as bytes (records.hpp).
+  int inner_dims = 0;
+  /// What the program has given as const: no exchange writes it.
+  bool is_const = false;
 };
 
+/// "array 'u' f64[8,8] @ 2x1 : block, whole": what messages call it.
+std::string describe(const ArrayRef& array);
+
 /// The world that all these arrays belong to. Throws `invalid_use` when there is none, or more than one.
-World& common_world(const std::vector<ArrayRef>& arrays);
+World& common_world(std::span<const ArrayRef> arrays);
 std::vector<Coherence*> coherence_of(const std::vector<ArrayRef>& arrays);
 
 /// Memory for this rank's part, zeroed, aligned to 64 bytes, laid out as Distribution::storage says. Throws
@@ -45,5 +54,10 @@ void for_each_owned(const Distribution& distribution, Rank rank,
 /// The same for every stored element; `cell` may lie outside [0, extent).
 void for_each_stored(const Distribution& distribution, Rank rank,
                      FunctionRef<void(const Indices& local, const Distribution::Cell& cell)> f);
+
+namespace detail {
+/// True; throws `invalid_use` where these are no indices of an element, or its parts lie in two planes.
+bool check_element(std::span<const Index> local, const Indices& extents, const void* imaginary = nullptr);
+}  // namespace detail
 
 }  // namespace tranship

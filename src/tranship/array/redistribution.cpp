@@ -1,39 +1,125 @@
+#include <algorithm>
+
+#include <tranship/array/adjoint.hpp>
+#include <tranship/array/located.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/plan/joined.hpp>
+#include <tranship/plan/words.hpp>
 
 namespace tranship {
 namespace {
 
-TransferPlan plan_of(const ArrayRef& source, const ArrayRef& target, const RedistributionOptions& options) {
-  const Rank rank = common_world({source, target}).rank();
-  return plan_redistribution(*source.spec, *target.spec, rank, options);
+void check_elements(const ArrayPair& pair) {
+  if (pair.source.inner_dims != pair.target.inner_dims)
+    throw_error(ErrorCode::mismatch, "the source is {}, the target {}: one has elements that are moved as bytes",
+                describe(pair.source), describe(pair.target));
+}
+
+/// The options with all of the inside of elements.
+RedistributionOptions options_of(const RedistributionOptions& options, const ArrayPair& pair) {
+  RedistributionOptions out = options;
+  const Indices& extents = pair.source.spec->distribution.extents();
+  if (out.part)
+    for (int d = extents.size() - pair.source.inner_dims; d < extents.size(); ++d) {
+      out.part->source.push_back(0);
+      out.part->target.push_back(0);
+      out.part->extents.push_back(extents[d]);
+    }
+  return out;
+}
+
+/// The cells of the target that are written, where that is not all of them.
+std::optional<Box> target_box(const RedistributionOptions& options) {
+  if (!options.part) return std::nullopt;
+  return shifted(Box::of_extents(options.part->extents), options.part->target);
+}
+
+/// One plan for all pairs of the same two layouts.
+ArrayPlan plan_of(const std::vector<ArrayPair>& pairs, const RedistributionOptions& options) {
+  std::vector<ArrayRef> arrays;
+  for (const ArrayPair& pair : pairs) arrays.insert(arrays.end(), {pair.source, pair.target});
+  const Rank rank = common_world(arrays).rank();
+  ArrayPlan out;
+  std::vector<TransferPlan> plans;
+  std::vector<const ArrayPair*> kinds;
+  const auto same = [](const ArrayRef& a, const ArrayRef& b) { return a.spec == b.spec || *a.spec == *b.spec; };
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const ArrayPair& pair = pairs[i];
+    check_elements(pair);
+    const RedistributionOptions here = options_of(options, pair);
+    const std::string number = pairs.size() == 1 ? "" : fmt::format(" {}", i);
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const ArrayPair* kind) {
+      return same(kind->source, pair.source) && same(kind->target, pair.target);
+    });
+    const auto slot = 2 * std::size_t(known - kinds.begin());
+    if (known == kinds.end()) {
+      plans.push_back(plan_redistribution(*pair.source.spec, *pair.target.spec, rank, here));
+      kinds.push_back(&pair);
+      out.slots.push_back({{ChangeKind::read}, {}});
+      out.slots.push_back({{ChangeKind::filled, target_box(here)}, {}});
+    }
+    out.slots[slot].arrays.push_back({pair.source, "source" + number});
+    out.slots[slot + 1].arrays.push_back({pair.target, "target" + number});
+  }
+  out.plan = joined(std::move(plans));
+  return out;
 }
 
 /// A plan that was not made of these arrays just now may be one of other arrays whose local extents are the same.
-TransferPlan checked(TransferPlan plan, const std::vector<ArrayRef>& arrays) {
+ArrayPlan checked(TransferPlan plan, const ArrayPair& pair) {
+  const ArrayRef arrays[] = {pair.source, pair.target};
   const Rank rank = common_world(arrays).rank();
   if (plan.kind != PlanKind::redistribution)
-    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {}, a redistribution (rank {})", int(plan.kind),
-                int(PlanKind::redistribution), rank);
-  for (std::size_t i = 0; i < arrays.size() && i < plan.slots.size(); ++i)
-    if (const std::uint64_t mine = fingerprint_of(*arrays[i].spec); plan.slots[i].fingerprint != mine)
-      throw_error(ErrorCode::mismatch, "the plan is one of a {} with layout {:016x}, the array has {:016x} (rank {})",
-                  i == 0 ? "source" : "target", plan.slots[i].fingerprint, mine, rank);
-  return plan;
+    throw_error(ErrorCode::mismatch, "a plan of kind {}, not {} (rank {})", name_of(plan.kind),
+                name_of(PlanKind::redistribution), rank);
+  for (std::size_t i = 0; i < 2 && i < plan.slots.size(); ++i)
+    if (plan.slots[i].fingerprint != fingerprint_of(*arrays[i].spec))
+      throw_error(ErrorCode::mismatch,
+                  "the plan is one of a {} of another layout, with local extents [{}]; the array is {}, with local "
+                  "extents [{}] (rank {})",
+                  i == 0 ? "source" : "target", to_string(plan.slots[i].local_extents), describe(arrays[i]),
+                  to_string(arrays[i].view.extents), rank);
+  ArrayPlan out{std::move(plan), {}};
+  out.slots.push_back({{ChangeKind::read}, {{pair.source, "source"}}});
+  out.slots.push_back({{ChangeKind::filled}, {{pair.target, "target"}}});
+  return out;
+}
+
+ArrayPlan adjoint_of(const ArrayPair& pair, const RedistributionOptions& options) {
+  ArrayPlan out = plan_of({pair}, options);
+  for (const ArraySlot& slot : out.slots) check_can_add(slot.arrays[0]);
+  out.plan = adjoint(out.plan);
+  out.slots[0].change = {ChangeKind::changed};
+  out.slots[1].change = {ChangeKind::read};
+  return out;
 }
 
 }  // namespace
 
 Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
-                               const RedistributionOptions& plan)
-    : Redistribution(source, target, plan_of(source, target, plan), options) {}
+                               const RedistributionOptions& plan, CallSite where)
+    : Redistribution(std::vector<ArrayPair>{{source, target}}, options, plan, where) {}
+
+Redistribution::Redistribution(const std::vector<ArrayPair>& pairs, ExchangeOptions options,
+                               const RedistributionOptions& plan, CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(pairs, plan); }), options, where) {}
 
 Redistribution::Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan,
-                               ExchangeOptions options)
-    : ArrayExchange({source, target}, checked(std::move(plan), {source, target}), options) {}
+                               ExchangeOptions options, CallSite where)
+    : ArrayExchange(located(where,
+                            [&] {
+                              return checked(std::move(plan), {source, target});
+                            }),
+                    options, where) {}
 
 RedistributionAdjoint::RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options,
-                                             const RedistributionOptions& plan)
-    : ArrayExchange({source, target}, adjoint(plan_of(source, target, plan)), options) {}
+                                             const RedistributionOptions& plan, CallSite where)
+    : ArrayExchange(located(where,
+                            [&] {
+                              return adjoint_of({source, target}, plan);
+                            }),
+                    options, where) {}
 
 }  // namespace tranship

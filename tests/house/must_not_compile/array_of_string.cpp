@@ -1,4 +1,4 @@
-// expect: tranship moves NumPy's number types
+// expect: tranship moves NumPy's number types, bfloat16, and as bytes
 #include <string>
 
 #include <tranship/array/array.hpp>
