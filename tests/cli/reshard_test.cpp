@@ -58,6 +58,98 @@ TEST(Reshard, ReportsAsJson) {
   EXPECT_EQ(place.run({"reshard", "array.npy", "tiles", "--to", tiles, "--json"}).json().at("verified"), false);
 }
 
+TEST(Reshard, RefusesTargetsThatLookLikeFilesOfAnotherKind) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  for (const std::string name : {"out.h5", "out.NPY", "out.safetensors", "out.zarr", "a/b.nc"}) {
+    const Outcome outcome = place.run({"reshard", "array.npy", name, "--to", rows});
+    EXPECT_EQ(outcome.code, 1);
+    const std::string ending = name.substr(name.find('.'));
+    EXPECT_EQ(outcome.errors, "tranship: error: '" + name + "' is no target: '" + ending +
+                                  "' files are not written here; files that are end in .npy, .bin or .raw, and a "
+                                  "directory of this name is '" +
+                                  name + "/'\n");
+  }
+  EXPECT_EQ(place.names(), std::set<std::string>{"array.npy"});
+  EXPECT_EQ(place.run({"reshard", "array.npy", "tiles.2", "--to", rows}).code, 0);
+  EXPECT_EQ(place.run({"reshard", "array.npy", "rows.v2/", "--to", rows}).code, 0);
+  EXPECT_EQ(place.run({"reshard", "array.npy", "rows.v2", "--to", rows}).code, 0) << "which is there";
+}
+
+TEST(Reshard, ADryRunSaysWhatARunDoes) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  const auto go = [&](const std::string& target, const std::string& to) {
+    const auto before = place.names();
+    const Outcome dry = place.run({"reshard", "array.npy", target, "--to", to, "--dry-run", "--json"});
+    EXPECT_EQ(dry.code, 0) << dry.errors;
+    EXPECT_EQ(place.names(), before);
+    const auto said = dry.json();
+    const Outcome outcome = place.run({"reshard", "array.npy", target, "--to", to, "--json"});
+    const auto done = outcome.json();
+    for (const char* key : {"source", "target", "from", "to", "bytes_read", "bytes_written", "memory_bytes", "threads"})
+      EXPECT_EQ(said.at(key), done.at(key)) << key;
+    EXPECT_EQ(said.at("parts"), done.at("parts_written"));
+    EXPECT_EQ(said.at("files"), done.at("checksums").size());
+    EXPECT_EQ(said.at("dry_run"), true);
+    EXPECT_GT(said.at("disk_free_bytes").get<std::int64_t>(), 0);
+    std::uintmax_t bytes = 0;
+    if (!std::filesystem::is_directory(place.path(target)))
+      bytes = std::filesystem::file_size(place.path(target));
+    else
+      for (const auto& [file, checksum] : done.at("checksums").items())
+        bytes += std::filesystem::file_size(place.path(target + "/" + file));
+    EXPECT_EQ(said.at("disk_bytes"), bytes);
+    return said;
+  };
+  EXPECT_EQ(go("rows", rows).at("messages"), 4);
+  EXPECT_EQ(go("tiles", tiles).at("messages"), 4);
+  EXPECT_EQ(go("one.npy", one).at("messages"), 1);
+  EXPECT_EQ(go("one.bin", one).at("disk_bytes"), 1200);
+
+  const Outcome text = place.run({"reshard", "array.npy", "new", "--to", rows, "--dry-run"});
+  EXPECT_TRUE(text.output.starts_with("new: 4 parts, nothing is written\n\n")) << text.output;
+  EXPECT_NE(text.output.find("messages, from part to part"), std::string::npos) << text.output;
+  for (const std::vector<std::string> wrong :
+       {std::vector<std::string>{"reshard", "array.npy", "array.npy", "--to", one, "--dry-run"},
+        std::vector<std::string>{"reshard", "array.npy", "out.h5", "--to", one, "--dry-run"},
+        std::vector<std::string>{"reshard", "array.npy", "x", "--to", "i32[30,20] @ 1x1 : whole, whole", "--dry-run"}})
+    EXPECT_EQ(place.run(wrong).code, 1);
+
+  // The same of a plan, without a target.
+  const auto plan = place.run({"plan", "array.npy", "--to", "@ 4x1 : block, whole", "--json"}).json();
+  EXPECT_EQ(plan.at("source"), "array.npy");
+  EXPECT_EQ(plan.at("files").at("messages"), 4);
+  EXPECT_EQ(plan.at("files").at("bytes_read"), 1200);
+  EXPECT_EQ(plan.at("to").at("grid").at("extents"), nlohmann::json({4, 1}));
+  EXPECT_EQ(plan.at("summary").at("ranks"), 4);
+  EXPECT_FALSE(plan.at("files").contains("disk_free_bytes"));
+  EXPECT_EQ(place.run({"plan", "--to", rows}).code, 2) << "of what?";
+}
+
+TEST(Reshard, SaysWhatItLacksOfASource) {
+  const Workplace place;
+  std::filesystem::create_directory(place.path("model"));
+  place.write("model/pytorch_model.bin", "x");
+  place.write("array.npy", numbered_npy(30, 20));
+  const Outcome none = place.run({"reshard", "model/", "tp2", "--to", "** = replicated"});
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.errors,
+            "tranship: error: directory 'model/' holds no 'manifest.json' and no *.safetensors file; of a directory of "
+            "parts, part-00000.npy, ..., --from must say the layout\n");
+  const Outcome array = place.run({"reshard", "array.npy", "x", "--to", "** = replicated"});
+  EXPECT_EQ(array.code, 2);
+  EXPECT_EQ(
+      array.errors,
+      "tranship: error: --to: rules are for tensors, 'array.npy' holds one array; a LAYOUT or a placement, '@ 4x1 "
+      ": block, whole', is for that\n");
+  const Outcome plan = place.run({"plan", "--from", rows, "--to", "@ 2x1 : block, whole"});
+  EXPECT_EQ(plan.code, 2);
+  EXPECT_EQ(plan.errors,
+            "tranship: error: --to: type and extents must stand before the '@', as in f64[100,100] @ 4x1 : block, "
+            "whole\n");
+}
+
 TEST(Reshard, TakesMemoryAndThreads) {
   const Workplace place;
   place.write("array.npy", numbered_npy(30, 20));
@@ -243,7 +335,16 @@ TEST(Reshard, TakesTensorsByRules) {
       << there.output;
   EXPECT_TRUE(place.names().contains("tp2/rank-00001-of-00002.safetensors"));
   place.write("rules.txt", "# everything\n** = replicated\n");
+  const auto dry =
+      place.run({"reshard", "tp2", "back.safetensors", "--to", "@rules.txt", "--dry-run", "--json"}).json();
+  const auto plan = place.run({"plan", "tp2", "--to", "@rules.txt", "--json"}).json();
+  EXPECT_EQ(plan.at("files").at("messages"), dry.at("messages"));
+  EXPECT_EQ(plan.at("tensors"), dry.at("tensors"));
+  EXPECT_FALSE(place.names().contains("back.safetensors"));
   const Outcome back = place.run({"reshard", "tp2", "back.safetensors", "--to", "@rules.txt", "--json"});
+  for (const char* key : {"tensors", "ranks", "bytes_read", "bytes_written"})
+    EXPECT_EQ(dry.at(key), back.json().at(key)) << key;
+  EXPECT_EQ(dry.at("disk_bytes"), std::filesystem::file_size(place.path("back.safetensors")));
   EXPECT_EQ(back.code, 0) << back.errors;
   EXPECT_EQ(back.json().at("tensors"), 2);
   EXPECT_EQ(back.json().at("ranks"), 1);

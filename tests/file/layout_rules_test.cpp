@@ -247,6 +247,13 @@ TEST(LayoutRules, SpacesSignsAndBackslashesInPatterns) {
   EXPECT_EQ(rules.rule_of("#x"), 1u);
 }
 
+TEST(LayoutRules, ABackslashThatOneStandsBeforeLeavesTheSpaceOutside) {
+  for (const char* text : {"a\\\\ = replicated(2)", "a\\\\= replicated(2)", "a\\\\\t = replicated(2)"})
+    EXPECT_EQ(LayoutRules::parse(text).value().rule_of("a\\"), 0u) << text;
+  EXPECT_EQ(LayoutRules::parse("a\\\\\\  = replicated(2)").value().rule_of("a\\ "), 0u);
+  EXPECT_EQ(LayoutRules::parse("a\\\\\\\\  = replicated(2)").value().rule_of("a\\\\"), 0u);
+}
+
 TEST(LayoutRulesFuzz, MutatedRulesAreRefusedOrKeepTheirPromises) {
   static constexpr std::string_view meaning = "*?{},.;=@:x|()\\# \n0123456789abrw+-";
   test::Random random(20240607);

@@ -134,7 +134,7 @@ TEST(Safetensors, EveryDtypeIsReadAndWrittenAsItIsSpelled) {
         std::pair("I32", ElementType::i32), std::pair("U32", ElementType::u32), std::pair("F32", ElementType::f32),
         std::pair("C64", ElementType::c64), std::pair("F64", ElementType::f64), std::pair("I64", ElementType::i64),
         std::pair("U64", ElementType::u64)}) {
-    EXPECT_EQ(element_type_of_dtype(dtype).value(), type);
+    EXPECT_EQ(tensor_form(dtype, {}).value().type, type);
     const SafetensorsTensor tensor{.name = "a", .dtype = dtype, .extents = {3}};
     const SafetensorsHeader header = make_safetensors_header({&tensor, 1});
     EXPECT_EQ(header.tensors[0].type, type);
@@ -142,16 +142,46 @@ TEST(Safetensors, EveryDtypeIsReadAndWrittenAsItIsSpelled) {
     if (type != ElementType::u8) EXPECT_EQ(dtype_of(type).value(), dtype);
   }
   EXPECT_EQ(dtype_of(ElementType::u8).value(), "U8");
-  EXPECT_EQ(refusal_of(dtype_of(ElementType::f128)), "unsupported: safetensors files have no elements f128");
+  EXPECT_EQ(refusal_of(dtype_of(ElementType::f128)),
+            "unsupported: safetensors files have no elements f128: they have bool8, u8, i8, i16, u16, f16, bf16, i32, "
+            "u32, f32, c64, f64, i64, u64");
+}
+
+TEST(Safetensors, WhatCannotBeCutCountsAsBytes) {
+  struct Case {
+    const char* dtype;
+    std::vector<Index> shape;
+    Index bytes;
+  };
+  for (const Case& c : {Case{"F4", {16}, 8}, Case{"F4", {3, 2, 0}, 0}, Case{"F6_E2M3", {4, 3}, 9},
+                        Case{"F6_E3M2", {4}, 3}, Case{"BF16", {1, 1, 1, 1, 2, 1, 3, 1, 1}, 12}}) {
+    const SafetensorsTensor tensor{.name = "a", .dtype = c.dtype, .extents = {c.bytes}, .opaque_shape = c.shape};
+    const SafetensorsHeader header = make_safetensors_header({&tensor, 1});
+    const std::string text = format_safetensors_header(header);
+    const SafetensorsEntry again =
+        parse_safetensors_header(std::as_bytes(std::span(text)), static_cast<Index>(text.size()) + c.bytes)
+            .value()
+            .tensors.at(0);
+    EXPECT_EQ(again, header.tensors[0]) << c.dtype;
+    EXPECT_EQ(again.type, ElementType::u8);
+    EXPECT_EQ(again.extents, Indices{c.bytes});
+    EXPECT_EQ(again.opaque_shape, c.shape);
+    EXPECT_EQ(again.size_bytes, c.bytes);
+  }
 }
 
 // --- refused
 
 TEST(SafetensorsRefuse, TensorsThatAreWrong) {
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]")), "accepted");
-  EXPECT_EQ(refusal(tensor("\"F4\"", "[16]")),
-            "unsupported: tensor 'a': dtype 'F4' has elements of less than a byte, which cannot be moved one by one");
-  EXPECT_EQ(refusal(tensor("\"f64\"", "[1]")), "unsupported: tensor 'a': dtype 'f64' is not known");
+  EXPECT_EQ(refusal(tensor("\"F4\"", "[16]")), "accepted");
+  EXPECT_EQ(refusal(tensor("\"F4\"", "[15]")),
+            "bad_file: tensor 'a': 15 elements F4 of 4 bits do not fill the last of 8 bytes");
+  EXPECT_EQ(refusal(tensor("\"F4\"", "[]")),
+            "bad_file: tensor 'a': 1 elements F4 of 4 bits do not fill the last of 1 bytes");
+  EXPECT_EQ(refusal(tensor("\"f64\"", "[1]")),
+            "unsupported: tensor 'a': dtype 'f64' is not known: supported are BOOL, U8, I8, F8_E5M2, F8_E4M3, F8_E8M0, "
+            "F8_E4M3FNUZ, F8_E5M2FNUZ, I16, U16, F16, BF16, I32, U32, F32, C64, F64, I64, U64, F4, F6_E2M3, F6_E3M2");
   EXPECT_EQ(refusal(tensor("7", "[1]")), "bad_file: tensor 'a': dtype: expected a string, found 7");
   EXPECT_EQ(refusal(tensor("[7]", "[1]")), "bad_file: tensor 'a': dtype: expected a string, found an array");
   EXPECT_EQ(refusal(tensor("\"F64\"", "1")), "bad_file: tensor 'a': shape: expected an array, found 1");
@@ -168,8 +198,11 @@ TEST(SafetensorsRefuse, TensorsThatAreWrong) {
   EXPECT_EQ(refusal(tensor("\"F64\"", "[4294967296,4294967296]")).substr(0, 22), "overflow: tensor 'a': ");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[4294967296,0,4294967296]", "[0,0]"), 0).substr(0, 22),
             "overflow: tensor 'a': ");
-  EXPECT_EQ(refusal(tensor("\"F64\"", "[1,1,1,1,1,1,1,1,1]")),
-            "unsupported: tensor 'a': shape: more than 8 dimensions");
+  EXPECT_EQ(refusal(tensor("\"F64\"", "[1,1,1,1,1,1,1,1,1]")), "accepted");
+  std::string many = "[1";
+  for (int i = 1; i < 64; ++i) many += ",1";
+  EXPECT_EQ(refusal(tensor("\"F64\"", many + "]")), "accepted");
+  EXPECT_EQ(refusal(tensor("\"F64\"", many + ",1]")), "unsupported: tensor 'a': shape: more than 64 dimensions");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[0,8,8]")), "bad_file: tensor 'a': data_offsets: more than 2 numbers");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[8]")), "bad_file: tensor 'a': data_offsets has 1 numbers, 2 are needed");
   EXPECT_EQ(refusal(tensor("\"F64\"", "[1]", "[8,0]")),
@@ -285,7 +318,7 @@ TEST(SafetensorsMake, RefusesWhatNoFileCanHold) {
   EXPECT_EQ(make({{"__metadata__", "U8", {1}}}), "invalid_use: __metadata__ is no name of a tensor");
   EXPECT_EQ(make({{"\xff", "U8", {1}}}), "invalid_use: '\\xff' is not UTF-8, which JSON needs");
   EXPECT_EQ(make({}, {{"a", ""}, {"a", ""}}), "invalid_use: metadata 'a' is given twice");
-  EXPECT_EQ(make({{"a", "u8", {1}}}), "unsupported: dtype 'u8' is not known");
+  EXPECT_EQ(make({{"a", "u8", {1}}}).substr(0, 60), "unsupported: dtype 'u8' is not known: supported are BOOL, U8");
   constexpr Index most = std::numeric_limits<Index>::max();
   EXPECT_EQ(make({{"a", "U8", {most}}}).substr(0, 9), "overflow:");
   EXPECT_EQ(make({{"a", "U8", {most / 2}}, {"b", "U8", {most / 2}}}).substr(0, 9), "overflow:");

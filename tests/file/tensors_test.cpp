@@ -34,6 +34,7 @@ std::map<std::string, std::string> tensors_of(const std::string& path) {
   for (const SafetensorsEntry& tensor : file.header.tensors) {
     const auto bytes = file.bytes_of(tensor);
     out[tensor.name] = tensor.dtype + "[" + to_string(tensor.extents) + "]" +
+                       std::string(tensor.opaque_shape.size(), '*') +
                        std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   }
   return out;
@@ -72,7 +73,7 @@ LayoutRules tensor_parallel(int ranks) {
 }
 const LayoutRules all = rules("** = replicated");
 
-/// A checkpoint of 23 tensors in three shards, and the same in one file.
+/// A checkpoint of 25 tensors in three shards, and the same in one file.
 class Checkpoint : public ::testing::Test {
  protected:
   Checkpoint() {
@@ -90,6 +91,8 @@ class Checkpoint : public ::testing::Test {
     tensors.push_back({"ids", "I64", {2, 3, 4}});
     tensors.push_back({"mask", "BOOL", {7, 1}});
     tensors.push_back({"caf\xc3\xa9 \"x\"", "U8", {5}});
+    tensors.push_back({"blocks", "F4", {24}, {6, 8}});
+    tensors.push_back({"deep", "F32", {24}, {1, 2, 1, 1, 1, 3, 1, 1, 1}});
     write_text(path("whole.safetensors"), file_of(tensors));
     fs::create_directory(path("model"));
     SafetensorsIndex index;
@@ -126,7 +129,7 @@ class Checkpoint : public ::testing::Test {
 
 TEST_F(Checkpoint, GoesFromShardsToFourRanksToTwoToOneFile) {
   const TensorReshardReport report = go("model", "tp4", tensor_parallel(4));
-  EXPECT_EQ(report.tensors, 23);
+  EXPECT_EQ(report.tensors, 25);
   ASSERT_EQ(report.checksums.size(), 4u);
   const TensorManifest manifest = parse_tensor_manifest(read_text(path("tp4/manifest.json"))).value();
   for (std::size_t rank = 0; rank < 4; ++rank) {
@@ -136,7 +139,7 @@ TEST_F(Checkpoint, GoesFromShardsToFourRanksToTwoToOneFile) {
   }
   const auto whole = tensors_of(path("whole.safetensors"));
   const auto third = tensors_of(path("tp4/rank-00002-of-00004.safetensors"));
-  EXPECT_EQ(third.size(), 23u);
+  EXPECT_EQ(third.size(), 25u);
   for (const char* name : {"scale", "none", "ids", "norm"}) EXPECT_EQ(third.at(name), whole.at(name)) << name;
   const std::size_t q_bytes = 8 * 24 * 4;
   EXPECT_EQ(third.at("layers.1.q_proj.weight"),
@@ -178,7 +181,7 @@ TEST_F(Checkpoint, AScalarMayBeOnOneRankOnly) {
 TEST_F(Checkpoint, IsListed) {
   go("model", "tp4", tensor_parallel(4));
   const auto tensors = inspect_tensors(path("tp4")).value();
-  EXPECT_EQ(tensors.size(), 23u);
+  EXPECT_EQ(tensors.size(), 25u);
   for (const TensorDescription& tensor : tensors)
     if (tensor.name == "layers.3.o_proj.weight") {
       EXPECT_EQ(tensor.dtype, "F16");
@@ -186,7 +189,7 @@ TEST_F(Checkpoint, IsListed) {
     }
   EXPECT_TRUE(names_tensors(path("tp4")) && names_tensors(path("model")) && names_tensors(path("whole.safetensors")));
   EXPECT_TRUE(names_tensors(path("model/model.safetensors.index.json")));
-  EXPECT_FALSE(names_tensors(folder.path()));
+  EXPECT_TRUE(names_tensors(folder.path()));
 }
 
 // The child that is killed writes so often before.
@@ -225,12 +228,12 @@ TEST_F(Checkpoint, AKilledRunIsGoneOnWith) {
 }
 
 TEST_F(Checkpoint, ADefaultThatNothingIsLeftForIsGood) {
-  EXPECT_EQ(go("model", "x.safetensors", rules("{layers.,}** = replicated; ** = replicated")).tensors, 23);
+  EXPECT_EQ(go("model", "x.safetensors", rules("{layers.,}** = replicated; ** = replicated")).tensors, 25);
 }
 
 TEST_F(Checkpoint, RefusesByName) {
   EXPECT_EQ(refusal("model", "x", rules("**.gate_proj.weight = replicated; ** = replicated")),
-            "mismatch: rule 1, '**.gate_proj.weight', matches none of 23 tensors");
+            "mismatch: rule 1, '**.gate_proj.weight', matches none of 25 tensors");
   EXPECT_EQ(refusal("model", "x", rules("layers.** = replicated; wte.* = replicated")).substr(0, 61),
             "mismatch: tensor 'scale' matches none of 2 rules; a last rule");
   EXPECT_EQ(refusal("model", "x.safetensors", tensor_parallel(4)),
@@ -259,7 +262,9 @@ TEST_F(Checkpoint, FindsWhatItsFilesDoNotHold) {
       with("\"weight_map\": {", "\"weight_map\": {\n    \"more\": \"" + first + "\","),
       "mismatch: 'model/model.safetensors.index.json' names tensor 'more', which 'model/" + first + "' does not hold");
   write_text(path("model/other.safetensors.index.json"), good);
-  EXPECT_EQ(refusal("model", "x", all), "bad_file: directory 'model' holds 2 files *.safetensors.index.json: name one");
+  EXPECT_EQ(refusal("model", "x", all),
+            "bad_file: directory 'model' holds 2 files *.safetensors.index.json: name one of "
+            "model.safetensors.index.json, other.safetensors.index.json");
 
   go("whole.safetensors", "tp2", tensor_parallel(2));
   const std::string second = "tp2/rank-00001-of-00002.safetensors", bytes = read_text(path(second));
@@ -276,6 +281,53 @@ TEST_F(Checkpoint, FindsWhatItsFilesDoNotHold) {
   write_text(path(second), file_of({{"nose", "F16", {24}}}));
   EXPECT_EQ(refusal("tp2", "x", all),
             "mismatch: '" + second + "' holds tensor 'nose', which 'tp2/manifest.json' does not give rank 1");
+}
+
+TEST_F(Checkpoint, WhatCannotBeCutIsReplicated) {
+  EXPECT_EQ(
+      refusal("whole.safetensors", "x", rules("blocks = @ 4 : block; ** = replicated")),
+      "unsupported: tensor 'blocks' is F4[6, 8]: elements of less than a byte and more than 8 dimensions move only "
+      "as a whole, and rule 1, 'blocks', cuts it; make it 'replicated'");
+  EXPECT_TRUE(refusal("whole.safetensors", "x", rules("deep = @ 1x2 : whole, block; ** = replicated"))
+                  .starts_with("unsupported: tensor 'deep' is F32[1, 2, 1, 1, 1, 3, 1, 1, 1]: "));
+}
+
+TEST_F(Checkpoint, DirectoriesAsOthersWriteThem) {
+  const auto bytes = [&] { return read_text(path("back.safetensors")); };
+  go("whole.safetensors", "back.safetensors", all);
+  const std::string whole = bytes();
+  fs::create_directory(path("plain"));
+  fs::copy_file(path("whole.safetensors"), path("plain/model.safetensors"));
+  write_text(path("plain/config.json"), "{}");
+  EXPECT_TRUE(names_tensors(path("plain")));
+  go("plain", "back.safetensors", all);
+  EXPECT_EQ(bytes(), whole);
+
+  // All shards, and nothing that names them.
+  fs::remove(path("model/model.safetensors.index.json"));
+  EXPECT_EQ(go("model", "shards.safetensors", all).tensors, 25);
+  EXPECT_EQ(tensors_of(path("shards.safetensors")), tensors_of(path("whole.safetensors")));
+  fs::rename(path("model/" + safetensors_shard_name(1, 3)), path("second.safetensors"));
+  EXPECT_EQ(refusal("model", "x", all),
+            "bad_file: directory 'model' holds 2 of 3 shards, and no *.safetensors.index.json: "
+            "model-00001-of-00003.safetensors, model-00003-of-00003.safetensors");
+  fs::rename(path("second.safetensors"), path("model/second.safetensors"));
+  EXPECT_EQ(refusal("model", "x", all),
+            "bad_file: directory 'model' holds 3 files *.safetensors and no *.safetensors.index.json: name one of "
+            "model-00001-of-00003.safetensors, model-00003-of-00003.safetensors, second.safetensors");
+  fs::remove(path("model/second.safetensors"));
+  fs::copy_file(path("model/" + safetensors_shard_name(0, 3)), path("model/" + safetensors_shard_name(1, 3)));
+  EXPECT_EQ(refusal("model", "x", all),
+            "mismatch: tensor 'wte.weight' is in 'model/model-00001-of-00003.safetensors' and in "
+            "'model/model-00002-of-00003.safetensors'");
+}
+
+TEST_F(Checkpoint, ANameOfAnotherKindOfFileIsNoDirectory) {
+  for (const char* name : {"out.npz", "out.h5", "out.NPY", "out.npy", "out.Safetensors"})
+    EXPECT_TRUE(refusal("model", name, all).starts_with("invalid_use: '" + std::string(name) + "' is no target: '."))
+        << name;
+  EXPECT_EQ(go("model", "out.v2/", all).tensors, 25);
+  EXPECT_EQ(go("model", "out.v2", all).tensors, 25) << "which is there now";
 }
 
 TEST_F(Checkpoint, ReplacesOnlyWhatIsItsOwn) {

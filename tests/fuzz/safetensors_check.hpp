@@ -37,8 +37,12 @@ inline std::string violation_of(const SafetensorsHeader& header, Index file_size
   Index bytes = 0;
   std::set<std::string> names;
   for (const SafetensorsEntry& tensor : header.tensors) {
-    const Result<ElementType> type = element_type_of_dtype(tensor.dtype);
-    if (!type || type.value() != tensor.type) return "a dtype of another type";
+    std::vector<Index> shape = tensor.opaque_shape;
+    if (shape.empty()) shape.assign(tensor.extents.begin(), tensor.extents.end());
+    const Result<TensorForm> form = tensor_form(tensor.dtype, shape);
+    if (!form || form.value().type != tensor.type || !(form.value().extents == tensor.extents))
+      return "a dtype of another type";
+    if (form.value().opaque == tensor.opaque_shape.empty()) return "a shape in the wrong place";
     if (checked_product(tensor.extents) * size_bytes(tensor.type) != tensor.size_bytes) return "the size does not fit";
     if (tensor.offset_bytes < 0 || tensor.offset_bytes + tensor.size_bytes > file_size_bytes - header.header_bytes)
       return "a tensor out of the file";

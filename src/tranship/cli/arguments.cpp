@@ -23,6 +23,9 @@ ArraySpec layout_in_file(const std::string& name, const std::string& path) {
 }  // namespace
 
 ArraySpec layout_argument(const std::string& name, const std::string& argument) {
+  if (is_placement(argument))
+    throw UsageError{
+        fmt::format("{}: type and extents must stand before the '@', as in f64[100,100] @ 4x1 : block, whole", name)};
   if (argument.starts_with('@')) return layout_in_file(name, argument.substr(1));
   const Result<ArraySpec> spec = try_parse_layout(argument);
   if (!spec)
@@ -44,6 +47,19 @@ ArraySpec placed_argument(const std::string& name, const std::string& argument, 
   if (!spec)
     throw UsageError{fmt::format("{}: {}", name, spec.error().message()), caret(argument, spec.error().column)};
   return spec.value();
+}
+
+LayoutRules rules_argument(const std::string& name, const std::string& argument) {
+  std::string text = argument;
+  if (argument.starts_with('@')) {
+    const Result<MappedFile> file = MappedFile::open(argument.substr(1));
+    if (!file) throw UsageError{fmt::format("{}: {}", name, file.error().message())};
+    const auto bytes = file.value().bytes();
+    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  const Result<LayoutRules> rules = LayoutRules::parse(text);
+  if (!rules) throw UsageError{fmt::format("{}: {}", name, rules.error().message()), caret(text, rules.error().column)};
+  return rules.value();
 }
 
 Indices numbers_argument(const std::string& name, const std::string& argument, int dims) {

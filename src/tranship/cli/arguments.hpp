@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include <tranship/file/layout_rules.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship::cli {
@@ -20,6 +21,8 @@ ArraySpec layout_argument(const std::string& name, const std::string& argument);
 bool is_placement(const std::string& argument);
 /// The layout that an argument gives as layout_argument does, or as a placement of an array whose layout is `array`.
 ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array);
+/// The rules for tensors that an argument gives as text, or as @FILE.
+LayoutRules rules_argument(const std::string& name, const std::string& argument);
 /// "2" or "2,1": one number for each dimension; a single number stands for all of them.
 Indices numbers_argument(const std::string& name, const std::string& argument, int dims);
 /// Throws UsageError unless the grid of one of the layouts has the rank.

@@ -203,15 +203,15 @@ void print_tensors(const LayoutOptions& options) {
     for (const TensorDescription& tensor : tensors)
       out["tensors"].push_back({{"name", tensor.name},
                                 {"dtype", tensor.dtype},
-                                {"shape", json_of(tensor.extents)},
+                                {"shape", tensor.shape},
                                 {"layout", json_of(tensor.spec)},
                                 {"text", to_text(tensor.spec)}});
     return print_document(out);
   }
   TextTable table({{"tensor"}, {"dtype"}, {"shape"}, {"layout"}});
   for (const TensorDescription& tensor : tensors)
-    table.add(
-        {printable(tensor.name), tensor.dtype, fmt::format("[{}]", to_string(tensor.extents)), to_text(tensor.spec)});
+    table.add({printable(tensor.name), tensor.dtype, fmt::format("[{}]", join_text(tensor.shape, ", ")),
+               to_text(tensor.spec)});
   print(fmt::format("{}: {}\n\n{}", printable(options.what), counted(static_cast<Index>(tensors.size()), "tensor"),
                     table.text()));
 }

@@ -6,6 +6,8 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/cli/forecast_text.hpp>
+#include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/plan/relabel.hpp>
@@ -14,7 +16,8 @@ namespace tranship::cli {
 namespace {
 
 struct PlanOptions {
-  std::string from;
+  std::string source;
+  std::optional<std::string> from;
   std::string to;
   std::optional<Rank> rank;
   bool relabel = false;
@@ -39,20 +42,63 @@ Json relabelled_json(const Relabelled& best, ElementType type) {
           {"to", json_of(ArraySpec{type, best.target})}};
 }
 
+void plan_tensors(const PlanOptions& options) {
+  if (options.from || options.rank || options.relabel)
+    throw UsageError{"--from, --rank and --relabel are of one array, tensors are many"};
+  const TensorForecast forecast =
+      forecast_tensors({.source = options.source, .target = "", .to = rules_argument("--to", options.to)});
+  if (!options.json)
+    return print(fmt::format("{}: {}, to {}\n\n{}", printable(options.source), counted(forecast.tensors, "tensor"),
+                             counted(forecast.ranks, "rank"), forecast_text(forecast.work)));
+  print_document({{"source", options.source},
+                  {"tensors", forecast.tensors},
+                  {"ranks", forecast.ranks},
+                  {"files", forecast_json(forecast.work)}});
+}
+
+/// The layouts, and of files what it would take.
+struct Subject {
+  ArraySpec from;
+  ArraySpec to;
+  std::optional<ReshardForecast> work = {};
+};
+
+Subject subject_of(const PlanOptions& options) {
+  if (options.source.empty()) {
+    if (!options.from) throw UsageError{"plan needs a SOURCE or --from"};
+    return {layout_argument("--from", *options.from), layout_argument("--to", options.to)};
+  }
+  const auto stored = [&] { return inspect(options.source).value().spec; };
+  std::optional<ArraySpec> from;
+  if (options.from)
+    from = is_placement(*options.from) ? placed_argument("--from", *options.from, stored())
+                                       : layout_argument("--from", *options.from);
+  const ArraySpec to = is_placement(options.to) ? placed_argument("--to", options.to, from ? *from : stored())
+                                                : layout_argument("--to", options.to);
+  const ArrayForecast forecast = forecast_reshard({.source = options.source, .target = "", .from = from, .to = to});
+  return {forecast.from, to, forecast.work};
+}
+
 void run(const PlanOptions& options) {
-  const ArraySpec from = layout_argument("--from", options.from);
-  const ArraySpec to = layout_argument("--to", options.to);
+  if (!options.source.empty() && names_tensors(options.source)) return plan_tensors(options);
+  const Subject subject = subject_of(options);
+  const ArraySpec &from = subject.from, &to = subject.to;
   std::optional<Relabelled> best;
   if (options.rank) require_rank(*options.rank, from.distribution, to.distribution);
   if (options.relabel) best = relabel(from.distribution, to.distribution);
 
   const auto explained = [&](auto&& summary) {
     if (!options.json) {
-      print(fmt::format("from  {}\nto    {}\n\n{}{}", to_text(from), to_text(to), explain_text(summary),
-                        best ? relabelled_text(*best, to.type) : ""));
+      print(fmt::format("from  {}\nto    {}\n\n{}{}{}", to_text(from), to_text(to), explain_text(summary),
+                        best ? relabelled_text(*best, to.type) : "",
+                        subject.work ? "\n" + forecast_text(*subject.work) : ""));
       return;
     }
     Json out = {{"from", json_of(from)}, {"to", json_of(to)}, {"summary", parse_json(explain_json(summary))}};
+    if (subject.work) {
+      out["source"] = options.source;
+      out["files"] = forecast_json(*subject.work);
+    }
     if (best) out["relabelled"] = relabelled_json(*best, to.type);
     print_document(out);
   };
@@ -69,11 +115,17 @@ void add_plan(CLI::App& app) {
   command->footer(R"help(Examples:
   tranship plan --from "f64[8192,8192] @ 4x1 : block, whole" --to "f64[8192,8192] @ 2x2 : cyclic(64), cyclic(64)"
   tranship plan --from "f32[1000000000000] @ 16 : cyclic(64)" --to "f32[1000000000000] @ 24 : cyclic(100)" --rank 5
+  tranship plan elevation.npy --to "@ 4x1 : block, whole"
+  tranship plan model/ --to "**_proj.weight = @ 4x1 : block, whole; ** = replicated" --json
   tranship plan --from "f64[4000,4] @ 8x2 : block, block" \
                 --to "f64[4000,4] @ 8x2 order(1,0) : block, block" --relabel)help");
   auto options = std::make_shared<PlanOptions>();
-  command->add_option("--from", options->from, "The layout that the array has")->required()->type_name("LAYOUT");
-  command->add_option("--to", options->to, "The layout that it shall have")->required()->type_name("LAYOUT");
+  command->add_option("SOURCE", options->source,
+                      "An array or tensors in files: says also what a reshard takes; instead of --from");
+  command->add_option("--from", options->from, "The layout that the array has")->type_name("LAYOUT");
+  command->add_option("--to", options->to, "The layout that it shall have; of tensors, rules")
+      ->required()
+      ->type_name("LAYOUT");
   command->add_option("--rank", options->rank, "The plan of this rank only; without it, of all ranks together")
       ->type_name("R");
   command->add_flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");

@@ -2,14 +2,17 @@
 
 #include <charconv>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/cli/forecast_text.hpp>
 #include <tranship/cli/progress_line.hpp>
 #include <tranship/cli/report_text.hpp>
+#include <tranship/file/manifest.hpp>
 #include <tranship/file/mapped_file.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
@@ -27,6 +30,7 @@ struct Arguments {
   std::string memory = "256MiB";
   int threads = 0;
   bool verify = false;
+  bool dry_run = false;
   bool quiet = false;
   bool json = false;
 };
@@ -84,8 +88,26 @@ struct Layouts {
   ArraySpec to;
 };
 
+/// Rules, and a directory of nothing, are told apart from a layout that is wrong.
+void check_kind(const Arguments& arguments) {
+  if (arguments.raw) return;
+  std::error_code ignored;  // what cannot be looked at is found when it is opened
+  const bool is_directory = std::filesystem::is_directory(arguments.source, ignored);
+  if (is_directory && !arguments.from && !std::filesystem::exists(arguments.source + "/" + manifest_name, ignored))
+    throw_error(ErrorCode::bad_file,
+                "directory '{}' holds no '{}' and no *.safetensors file; of a directory of parts, part-00000.npy, ..., "
+                "--from must say the layout",
+                arguments.source, manifest_name);
+  if (arguments.to.find('=') != std::string::npos && LayoutRules::parse(arguments.to))
+    throw UsageError{
+        fmt::format("--to: rules are for tensors, '{}' holds one array; a LAYOUT or a placement, '@ 4x1 : "
+                    "block, whole', is for that",
+                    arguments.source)};
+}
+
 /// A placement is of the array that --from describes, or the source.
 Layouts layouts_of(const Arguments& arguments) {
+  check_kind(arguments);
   const bool from_placed = arguments.from && is_placement(*arguments.from);
   // What a layout text gets wrong is found before any file is looked at.
   std::optional<ArraySpec> to, from;
@@ -98,20 +120,6 @@ Layouts layouts_of(const Arguments& arguments) {
   }
   if (!to) to = placed_argument("--to", arguments.to, from ? *from : inspect(arguments.source).value().spec);
   return {std::move(from), std::move(*to)};
-}
-
-/// The rules that an argument gives as text, or as @FILE.
-LayoutRules rules_argument(const std::string& argument) {
-  std::string text = argument;
-  if (argument.starts_with('@')) {
-    const Result<MappedFile> file = MappedFile::open(argument.substr(1));
-    if (!file) throw UsageError{fmt::format("--to: {}", file.error().message())};
-    const auto bytes = file.value().bytes();
-    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  const Result<LayoutRules> rules = LayoutRules::parse(text);
-  if (!rules) throw UsageError{fmt::format("--to: {}", rules.error().message()), caret(text, rules.error().column)};
-  return rules.value();
 }
 
 Json report_json(const Arguments& arguments, const TensorReshardReport& report) {
@@ -138,6 +146,22 @@ std::string report_text(const std::string& target, const TensorReshardReport& re
                      report.verified == Verify::yes ? "verified, " : "", human_duration(report.duration_ns));
 }
 
+/// What a dry run prints; a run for which the disk is too full has failed.
+void show_forecast(const Arguments& arguments, const Json& head, const std::string& what,
+                   const ReshardForecast& forecast) {
+  if (arguments.json) {
+    Json out = head;
+    out.update(forecast_json(forecast));
+    out["dry_run"] = true;
+    print_document(out);
+  } else if (!arguments.quiet) {
+    print(fmt::format("{}: {}, nothing is written\n\n{}", printable(arguments.target), what, forecast_text(forecast)));
+  }
+  if (forecast.disk_free_bytes && *forecast.disk_free_bytes < forecast.disk_bytes)
+    throw_error(ErrorCode::io, "the disk is too full for '{}': {} bytes are needed, {} are free", arguments.target,
+                forecast.disk_bytes, *forecast.disk_free_bytes);
+}
+
 /// Runs with a bar and prints the report: the same for an array and for tensors.
 template <class Options, class Reshard>
 void run_and_report(const Arguments& arguments, Options options, Reshard&& reshard_all) {
@@ -159,34 +183,47 @@ void run_and_report(const Arguments& arguments, Options options, Reshard&& resha
 void run_tensors(const Arguments& arguments) {
   if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
   const Index memory_bytes = size_argument("--memory", arguments.memory);
-  run_and_report(arguments,
-                 TensorReshardOptions{.source = arguments.source,
-                                      .target = arguments.target,
-                                      .to = rules_argument(arguments.to),
-                                      .verify = arguments.verify ? Verify::yes : Verify::no,
-                                      .memory_bytes = memory_bytes,
-                                      .threads = arguments.threads},
-                 reshard_tensors);
+  const TensorReshardOptions options{.source = arguments.source,
+                                     .target = arguments.target,
+                                     .to = rules_argument("--to", arguments.to),
+                                     .verify = arguments.verify ? Verify::yes : Verify::no,
+                                     .memory_bytes = memory_bytes,
+                                     .threads = arguments.threads};
+  if (!arguments.dry_run) return run_and_report(arguments, options, reshard_tensors);
+  const TensorForecast forecast = forecast_tensors(options);
+  show_forecast(arguments,
+                {{"source", arguments.source},
+                 {"target", arguments.target},
+                 {"tensors", forecast.tensors},
+                 {"ranks", forecast.ranks}},
+                fmt::format("{} on {}", counted(forecast.tensors, "tensor"), counted(forecast.ranks, "rank")),
+                forecast.work);
 }
 
 void run(const Arguments& arguments) {
-  if (arguments.raw && !arguments.from) throw UsageError{"--raw: needs --from, which says what the elements are"};
-  if (arguments.skip && !arguments.raw) throw UsageError{"--skip: is for --raw"};
+  if (arguments.skip && !arguments.raw) throw UsageError{"--skip: only bare elements are skipped in; add --raw"};
+  if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
   if (!arguments.raw && names_tensors(arguments.source)) return run_tensors(arguments);
   const Index memory_bytes = size_argument("--memory", arguments.memory);
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
   const Layouts layouts = layouts_of(arguments);
-  run_and_report(arguments,
-                 ReshardOptions{.source = arguments.source,
-                                .target = arguments.target,
-                                .from = layouts.from,
-                                .to = layouts.to,
-                                .raw = raw,
-                                .verify = arguments.verify ? Verify::yes : Verify::no,
-                                .memory_bytes = memory_bytes,
-                                .threads = arguments.threads},
-                 reshard);
+  const ReshardOptions options{.source = arguments.source,
+                               .target = arguments.target,
+                               .from = layouts.from,
+                               .to = layouts.to,
+                               .raw = raw,
+                               .verify = arguments.verify ? Verify::yes : Verify::no,
+                               .memory_bytes = memory_bytes,
+                               .threads = arguments.threads};
+  if (!arguments.dry_run) return run_and_report(arguments, options, reshard);
+  const ArrayForecast forecast = forecast_reshard(options);
+  show_forecast(arguments,
+                {{"source", arguments.source},
+                 {"target", arguments.target},
+                 {"from", json_of(forecast.from)},
+                 {"to", json_of(forecast.to)}},
+                counted(forecast.work.parts, "part"), forecast.work);
 }
 
 }  // namespace
@@ -214,6 +251,7 @@ Examples:
   tranship reshard run.npz:pressure parts/ --to "@ 4x1 : block, whole"
   tranship reshard x.bin x.npy --raw --from "f32[100,200] @ 1x1 : whole, whole" --skip 512 --to "@ 1x1 : whole, whole"
   tranship reshard model/ tp4/ --to "**_proj.weight = @ 4x1 : block, whole; ** = replicated"
+  tranship reshard big.npy rows/ --to "@ 64x1 : block, whole" --dry-run
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
   auto arguments = std::make_shared<Arguments>();
   command->add_option("SOURCE", arguments->source, "A .npy file, FILE.npz:MEMBER, a directory of parts, or safetensors")
@@ -229,6 +267,7 @@ Examples:
       ->type_name("LAYOUT");
   command->add_flag("--raw", arguments->raw, "SOURCE is bare elements, as --from says");
   command->add_option("--skip", arguments->skip, "Bytes in front of bare elements")->type_name("SIZE");
+  command->add_flag("--dry-run", arguments->dry_run, "Check all, say what it would do and need, and write nothing");
   command->add_flag("--verify", arguments->verify, "Read the target back and compare it before it takes its place");
   command->add_option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
       ->type_name("SIZE")

@@ -12,6 +12,7 @@
 #include <tranship/file/block_grid.hpp>
 #include <tranship/file/block_run.hpp>
 #include <tranship/file/box_reader.hpp>
+#include <tranship/file/byte_order.hpp>
 #include <tranship/file/part_plan.hpp>
 
 namespace tranship {
@@ -197,6 +198,7 @@ class Team {
         const std::span<std::byte> elements(buffer.get(), static_cast<std::size_t>(bytes));
         const Index given = reader.read(*job.source, *next.plan, next.box,
                                         view_of(in_memory, job.wanted->spec.type, buffer.get()), elements);
+        reverse_each(elements, swapped_bytes(job.source->descr, job.wanted->descr));
         options_.sink({next.at, next.box, elements, given});
         changed_.notify_one();
       }

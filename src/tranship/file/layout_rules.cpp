@@ -63,15 +63,20 @@ class LayoutRules::Reader {
     return find(begin, ";\n");
   }
 
+  /// Whether a backslash belongs to the character at `at`: one that none belongs to itself.
+  bool is_escaped(std::size_t begin, std::size_t at) const {
+    std::size_t first = at;
+    while (first > begin && text_[first - 1] == '\\') --first;
+    return (at - first) % 2 == 1;
+  }
+
   void rule(std::size_t begin, std::size_t end) {
     begin = skip_space(begin, end);
     if (begin == end || text_[begin] == '#') return;
     const std::size_t equals = find(begin, "=;\n");
     if (equals >= end) fail_at(end, ErrorCode::bad_text, "found the end of a rule; expected '=' and a layout");
     std::size_t pattern_end = equals;
-    // A space after a backslash belongs to the pattern.
-    while (pattern_end > begin && is_space(text_[pattern_end - 1]) &&
-           !(pattern_end - begin >= 2 && text_[pattern_end - 2] == '\\'))
+    while (pattern_end > begin && is_space(text_[pattern_end - 1]) && !is_escaped(begin, pattern_end - 1))
       --pattern_end;
     Rule out;
     out.pattern_text = text_.substr(begin, pattern_end - begin);

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/file/byte_order.hpp>
 #include <tranship/file/new_arrays.hpp>
 #include <tranship/file/printable.hpp>
 #include <tranship/file/raw.hpp>
@@ -16,6 +18,24 @@ std::string last_name(const std::string& target) {
   return std::filesystem::path(resolved_target(target)).filename().string();
 }
 
+/// Refuses a directory whose name looks like that of a file, which is then a mistyped one; `written` are the endings
+/// that a target of this kind may have.
+void check_directory_name(const std::string& target, std::string_view written) {
+  const std::filesystem::path path(target);
+  std::error_code ignored;  // what cannot be looked at is found when it is made
+  if (std::filesystem::is_directory(path, ignored)) return;
+  if (target == "-")
+    throw_error(ErrorCode::invalid_use, "standard output holds one .npy file, of one part; './-' is a directory");
+  const std::string ending = path.extension().string();
+  constexpr std::size_t ending_chars_max = 16;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  if (ending.size() > ending_chars_max || std::none_of(ending.begin(), ending.end(), is_letter)) return;
+  throw_error(ErrorCode::invalid_use,
+              "'{}' is no target: '{}' files are not written here; files that are end in {}, and a directory of this "
+              "name is '{}/'",
+              target, printable(ending), written, target);
+}
+
 NpyHeader npy_header(const ArraySpec& spec, const std::string& descr, Rank rank) {
   const NpyElement element = parse_npy_descr(descr).value();
   NpyHeader out{.type = element.type,
@@ -29,15 +49,20 @@ NpyHeader npy_header(const ArraySpec& spec, const std::string& descr, Rank rank)
 
 }  // namespace
 
-Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& descr) {
+Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& source_descr) {
   return attempt([&] {
-    const Manifest manifest = make_manifest(spec, descr);
     const bool bare = names_raw_file(target), single = bare || target.ends_with(".npy");
+    // Bare elements do not say in which byte order they are.
+    const std::string descr = bare ? native_descr(source_descr) : source_descr;
+    const Manifest manifest = make_manifest(spec, descr);
     const Grid& grid = spec.distribution.grid();
     if (single && grid.size() != 1)
       throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 part, the layout has {}: name a directory", target,
                   grid.size());
-    if (bare)
+    if (!single) check_directory_name(target, ".npy, .bin or .raw");
+    if (target.empty()) {
+      // A directory that nobody has named yet.
+    } else if (bare)
       check_replaceable_raw(target);
     else if (single)
       check_replaceable_npy(target);
@@ -63,7 +88,8 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
     if (single && manifest.files.size() != 1)
       throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 rank, the rules need {}: name a directory", target,
                   manifest.files.size());
-    single ? check_replaceable_safetensors(target) : check_replaceable_directory(target);
+    if (!single) check_directory_name(target, ".safetensors");
+    if (!target.empty()) single ? check_replaceable_safetensors(target) : check_replaceable_directory(target);
 
     NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory, .files = {}, .arrays = {}};
     // By rank: the tensors of its file, and which of all they are.
@@ -80,7 +106,8 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
       for (Index i = 0; i < grid.size(); ++i) {
         const Rank rank = grid.rank_at(i);
         array.parts[i] = {rank, 0, NpyOrder::c, spec.distribution.local_extents(rank)};
-        tensors[rank].push_back({shape.name, shape.dtype, stored_extents(shape.extents, array.parts[i].extents)});
+        tensors[rank].push_back(
+            {shape.name, shape.dtype, stored_extents(shape.extents, array.parts[i].extents), shape.opaque_shape});
         numbers[rank].push_back(n);
       }
     }

@@ -1,4 +1,7 @@
 // NewArrays: what the files of a target are to be, for each format that is written. Values: nothing is made here.
+// A target that would be a directory by a name like that of a file, "out.h5", is a mistyped file and refused with
+// `invalid_use`; "out.h5/", and a directory that is there, are taken. An empty name stands for a directory that has
+// none yet.
 #pragma once
 
 #include <string>
@@ -26,8 +29,9 @@ struct NewArrays {
 };
 
 /// One array whose elements are spelled as `descr`: a .npy file where the target's name ends in ".npy", bare elements
-/// where it ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with `invalid_use` where the target
-/// must not be replaced (replaceable.hpp), or is one file and the layout has several parts, and as stored_order does.
+/// in this machine's byte order where it ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with
+/// `invalid_use` where the target must not be replaced (replaceable.hpp), or is one file and the layout has several
+/// parts, and as stored_order does.
 Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& descr);
 
 /// The tensors of a manifest, whose files it names by rank: one safetensors file where the target's name ends in

@@ -16,12 +16,17 @@ constexpr char native_order = std::endian::native == std::endian::little ? '<' :
 
 [[noreturn]] void refuse_element(std::string_view descr, std::string_view reason) {
   throw_error(ErrorCode::unsupported,
-              "unsupported element type '{}': {}, and elements are numbers of 1, 2, 4, 8, 16 or 32 bytes",
+              "unsupported element type '{}': {}; supported are b1, i1 to i8, u1 to u8, f2 to f16, c8 to c32 and V2 "
+              "(bfloat16)",
               printable(descr), reason);
 }
 
+NpyElement number(ElementType type, char byte_order) {
+  return {type, byte_order, size_bytes(part_of(type))};
+}
+
 NpyElement parse_descr(std::string_view descr) {
-  if (descr == "bfloat16") return {ElementType::bf16, native_order};
+  if (descr == "bfloat16") return number(ElementType::bf16, native_order);
   const bool has_order = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
   const std::string_view kind = descr.substr(has_order ? 1 : 0);
   const Result<ElementType> type = element_type_of_numpy(kind);
@@ -43,10 +48,10 @@ NpyElement parse_descr(std::string_view descr) {
     }
   }
   const char order = has_order ? descr[0] : '=';
-  if (size_bytes(type.value()) == 1) return {type.value(), '|'};
-  if (order == '<' || order == '>') return {type.value(), order};
-  if (type.value() == ElementType::bf16) return {ElementType::bf16, '|'};
-  return {type.value(), native_order};  // '=' and, as NumPy reads it, '|'
+  if (size_bytes(type.value()) == 1) return number(type.value(), '|');
+  if (order == '<' || order == '>') return number(type.value(), order);
+  if (type.value() == ElementType::bf16) return number(ElementType::bf16, '|');
+  return number(type.value(), native_order);  // '=' and, as NumPy reads it, '|'
 }
 
 /// Reads the Python literal of a header. Every function throws Error.

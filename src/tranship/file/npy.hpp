@@ -45,6 +45,8 @@ struct NpyHeader {
 struct NpyElement {
   ElementType type = ElementType::u8;
   char byte_order = '|';  ///< as in NpyHeader
+  /// The width of the numbers that a byte order is of: of complex elements that of a part.
+  Index swap_bytes = 1;
   friend bool operator==(const NpyElement&, const NpyElement&) = default;
 };
 

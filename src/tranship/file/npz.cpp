@@ -134,6 +134,13 @@ Result<NpyHeader> read_npz_header(const NpzName& name) {
   return attempt([&] { return header_of(open_member(name)); });
 }
 
+Result<Index> npz_inflated_bytes(const NpzName& name) {
+  return attempt([&]() -> Index {
+    const ZipMember member = open_member(name).member;
+    return member.method == ZipMethod::stored ? 0 : member.size_bytes;
+  });
+}
+
 Result<StoredParts> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout, const std::string& folder) {
   return attempt([&] {
     if (layout) stored_order(*layout);

@@ -22,6 +22,9 @@ std::optional<NpzName> npz_name_of(const std::string& path);
 /// The header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (which member?), naming both.
 Result<NpyHeader> read_npz_header(const NpzName& name);
 
+/// What a member takes in the folder that open_npz inflates it in: 0 where it is read where it lies. Fails likewise.
+Result<Index> npz_inflated_bytes(const NpzName& name);
+
 /// Opens a member. What is inflated takes room in `folder`, and is gone with the FileSet. `layout` is as of open_parts.
 /// Fails likewise.
 Result<StoredParts> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout, const std::string& folder);

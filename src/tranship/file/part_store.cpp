@@ -22,8 +22,9 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-NpyElement element_of(const NpyHeader& header) {
-  return {header.type, header.byte_order};
+/// Whether elements that are spelled so are the same, bit by bit.
+bool same_element(const std::string& a, const std::string& b) {
+  return a == b || parse_npy_descr(a).value() == parse_npy_descr(b).value();
 }
 
 /// Without a manifest only the number of files says whether the layout means all of them.
@@ -99,7 +100,7 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
   for (Index i = 0; i < grid.size(); ++i) {
     const NpyHeader header = add_part(out, path + "/" + manifest.files[i], manifest.spec, grid.rank_at(i));
     if (out.descr.empty()) out.descr = header.descr;
-    if (!(element_of(header) == parse_npy_descr(out.descr).value()))
+    if (!same_element(header.descr, out.descr))
       throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i), header.descr,
                   out.descr);
   }

@@ -2,6 +2,7 @@
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/file/forecast.hpp>
 #include <tranship/file/npz.hpp>
 #include <tranship/file/raw.hpp>
 #include <tranship/file/reshard.hpp>
@@ -32,6 +33,27 @@ StoredParts open_source(const ReshardOptions& options) {
   // Before anything is inflated.
   check_fits(options.from ? *options.from : inspect(options.source).value().spec, options.to);
   return open_npz(*member, options.from, folder_of(resolved_target(options.target))).value();
+}
+
+/// The source as open_source opens it, but that a member of an archive is not inflated and has no files: so many bytes
+/// it has when it is.
+StoredParts look_at_source(const ReshardOptions& options, Index& inflated_bytes) {
+  const std::optional<NpzName> member = options.raw ? std::nullopt : npz_name_of(options.source);
+  if (!member) {
+    if (options.target.empty())
+      return (options.raw ? open_raw(options.source, options.from.value(), *options.raw)
+                          : open_parts(options.source, options.from))
+          .value();
+    return open_source(options);
+  }
+  if (!options.target.empty()) {
+    check_apart(member->archive, options.target);
+    FileSet archive(FileAccess::read_only);
+    archive.add(member->archive).value();
+    check_links(archive, options.target);
+  }
+  inflated_bytes = npz_inflated_bytes(*member).value();
+  return whole_array(options.source, read_npz_header(*member).value(), options.from);
 }
 
 void check_source(const ReshardOptions& options, const StoredParts& source) {
@@ -84,6 +106,17 @@ ReshardReport reshard(const ReshardOptions& given) {
     report.checksums.push_back({target.files()[i].name, outcome.checksums[i]});
   report.duration_ns = now_ns() - start_ns;
   return report;
+}
+
+ArrayForecast forecast_reshard(const ReshardOptions& given) {
+  stored_order(given.to);
+  Index inflated_bytes = 0;
+  const StoredParts source = look_at_source(given, inflated_bytes);
+  check_fits(source.spec, given.to);
+  if (source.files && !given.target.empty()) check_links(*source.files, given.target);
+  const NewArrays made = new_array(given.target, given.to, source.descr).value();
+  return {source.spec, given.to,
+          forecast_of({&source, 1}, made, given.target, inflated_bytes, given.memory_bytes, given.threads)};
 }
 
 Result<StoredArray> inspect(const std::string& path) {

@@ -89,6 +89,32 @@ struct ReshardReport {
 /// same call goes on with it.
 ReshardReport reshard(const ReshardOptions& options);
 
+/// What a reshard would do and need.
+struct ReshardForecast {
+  /// Pairs of a part of the source and one of the target between which elements go; of tensors, pairs of files.
+  Index messages = 0;
+  Index bytes_read = 0;     ///< as of ReshardReport
+  Index bytes_written = 0;  ///< likewise
+  Index parts = 0;          ///< of the target; of tensors, what each rank has of each
+  Index files = 0;          ///< of the target, without its manifest
+  Index memory_bytes = 0;
+  int threads = 0;
+  /// What is taken from the disk that holds the target, beside an old target, which is there until the new one is
+  /// complete. Without the manifest.
+  Index disk_bytes = 0;
+  std::optional<Index> disk_free_bytes = {};  ///< there; not without a target
+};
+
+struct ArrayForecast {
+  ArraySpec from;
+  ArraySpec to;
+  ReshardForecast work;
+};
+
+/// Checks all that `reshard` checks before it writes, but for the checksums of the source, and that no other run is
+/// writing the target; writes nothing. An empty target stands for a new directory. Throws as `reshard` does.
+ArrayForecast forecast_reshard(const ReshardOptions& options);
+
 /// What a path holds.
 struct StoredArray {
   /// Of a plain .npy file: one part, whole in every dimension, its memory order reversed for Fortran order.

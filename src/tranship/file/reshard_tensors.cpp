@@ -1,5 +1,6 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/file/forecast.hpp>
 #include <tranship/file/printable.hpp>
 #include <tranship/file/reshard_run.hpp>
 #include <tranship/file/reshard_tensors.hpp>
@@ -8,12 +9,27 @@
 namespace tranship {
 namespace {
 
+/// The layout that the rules give a tensor that cannot be cut.
+ArraySpec opaque_layout(const TensorShape& shape, const LayoutRules& rules) {
+  Result<ArraySpec> out = rules.layout_of(shape.name, ElementType::u8, shape.extents);
+  const std::optional<std::size_t> rule = rules.rule_of(shape.name);
+  if (!rule || (out && keeps_whole(out.value()))) return std::move(out).value();
+  throw_error(
+      ErrorCode::unsupported,
+      "tensor '{}' is {}[{}]: elements of less than a byte and more than {} dimensions move only as a whole, and "
+      "rule {}, '{}', cuts it; make it 'replicated'",
+      printable(shape.name, name_chars_max), shape.dtype, shape_text(shape), dims_max, *rule + 1,
+      printable(rules.pattern_text(*rule), name_chars_max));
+}
+
 TensorManifest manifest_of(const StoredTensors& source, const LayoutRules& rules) {
   TensorManifest out{.metadata = source.metadata, .files = {}, .tensors = {}};
   std::vector<bool> used(rules.size());
   for (std::size_t i = 0; i < source.shapes.size(); ++i) {
     const TensorShape& shape = source.shapes[i];
-    out.tensors.push_back({shape, rules.layout_of(shape.name, source.arrays[i].spec.type, shape.extents).value()});
+    out.tensors.push_back({shape, shape.opaque_shape.empty()
+                                      ? rules.layout_of(shape.name, source.arrays[i].spec.type, shape.extents).value()
+                                      : opaque_layout(shape, rules)});
     used[*rules.rule_of(shape.name)] = true;
   }
   // A rule that others have left nothing for is good: it may be the default.
@@ -78,12 +94,27 @@ TensorReshardReport reshard_tensors(const TensorReshardOptions& given) {
   return report;
 }
 
+TensorForecast forecast_tensors(const TensorReshardOptions& given) {
+  if (!given.target.empty()) check_apart(given.source, given.target);
+  const StoredTensors source = open_tensors(given.source).value();
+  check_not_empty(source, given.source);
+  const TensorManifest manifest = manifest_of(source, given.to);
+  if (!given.target.empty()) check_links(*source.files, given.target);
+  const NewArrays made = new_tensors(given.target, manifest).value();
+  return {static_cast<Index>(source.shapes.size()), given.to.rank_count(),
+          forecast_of(source.arrays, made, given.target, 0, given.memory_bytes, given.threads)};
+}
+
 Result<std::vector<TensorDescription>> inspect_tensors(const std::string& path) {
   return attempt([&] {
     const StoredTensors source = open_tensors(path).value();
     std::vector<TensorDescription> out;
-    for (std::size_t i = 0; i < source.shapes.size(); ++i)
-      out.push_back({source.shapes[i].name, source.shapes[i].dtype, source.shapes[i].extents, source.arrays[i].spec});
+    for (std::size_t i = 0; i < source.shapes.size(); ++i) {
+      const TensorShape& shape = source.shapes[i];
+      std::vector<Index> spelled = shape.opaque_shape;
+      if (spelled.empty()) spelled.assign(shape.extents.begin(), shape.extents.end());
+      out.push_back({shape.name, shape.dtype, std::move(spelled), source.arrays[i].spec});
+    }
     return out;
   });
 }

@@ -11,8 +11,8 @@
 namespace tranship {
 
 struct TensorReshardOptions {
-  /// A .safetensors file; an index, "*.safetensors.index.json"; a directory with one of those; or a directory that
-  /// reshard_tensors has made.
+  /// A .safetensors file; an index, "*.safetensors.index.json"; a directory with one index, one .safetensors file, or
+  /// all shards of one checkpoint; or a directory that reshard_tensors has made.
   std::string source;
   /// A .safetensors file, for layouts of one rank; or a directory: "rank-00000-of-00004.safetensors", ..., each with
   /// the local arrays of one rank under the tensors' names, and "manifest.json" (tensor_manifest.hpp).
@@ -46,12 +46,21 @@ bool names_tensors(const std::string& source);
 /// Throws as reshard does, and `mismatch` for a rule or a tensor that nothing matches, naming it.
 TensorReshardReport reshard_tensors(const TensorReshardOptions& options);
 
+struct TensorForecast {
+  Index tensors = 0;
+  Rank ranks = 0;
+  ReshardForecast work;
+};
+
+/// As forecast_reshard.
+TensorForecast forecast_tensors(const TensorReshardOptions& options);
+
 /// What a path holds of one tensor.
 struct TensorDescription {
   std::string name;
   std::string dtype;
-  Indices extents;  ///< empty for a scalar
-  ArraySpec spec;   ///< of a scalar: of one element
+  std::vector<Index> shape;  ///< empty for a scalar
+  ArraySpec spec;            ///< of a scalar: of one element; of what cannot be cut (TensorForm): of its bytes
 };
 
 /// All tensors of a source. Reads the headers of its files.

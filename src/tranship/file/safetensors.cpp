@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/json_events.hpp>
@@ -27,19 +28,60 @@ constexpr Dtype dtypes[] = {
     {"U64", ElementType::u64},
 };
 
-ElementType type_of(std::string_view dtype) {
-  for (const Dtype& row : dtypes)
-    if (row.name == dtype) return row.type;
-  const bool narrow = dtype == "F4" || dtype.starts_with("F6_");
-  throw_error(ErrorCode::unsupported, "dtype '{}' {}", printable(dtype),
-              narrow ? "has elements of less than a byte, which cannot be moved one by one" : "is not known");
+/// Elements of less than a byte.
+struct NarrowDtype {
+  std::string_view name;
+  Index bits;
+};
+constexpr NarrowDtype narrow_dtypes[] = {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}};
+
+[[noreturn]] void refuse_dtype(std::string_view dtype) {
+  std::string known;
+  for (const Dtype& row : dtypes) known += fmt::format("{}, ", row.name);
+  for (const NarrowDtype& row : narrow_dtypes)
+    known += fmt::format("{}{}", row.name == narrow_dtypes[0].name ? "" : ", ", row.name);
+  throw_error(ErrorCode::unsupported, "dtype '{}' is not known: supported are {}", printable(dtype), known);
 }
 
-/// The bytes of a tensor. An extent of 0 counts as 1 in the check: the strides of an empty tensor must fit too.
-Index size_of(ElementType type, const Indices& extents) {
-  Index dense = size_bytes(type);
-  for (const Index extent : extents) dense = checked_multiply(dense, std::max<Index>(extent, 1));
-  return checked_multiply(checked_product(extents), size_bytes(type));
+Index narrow_bits(std::string_view dtype) {
+  for (const NarrowDtype& row : narrow_dtypes)
+    if (row.name == dtype) return row.bits;
+  refuse_dtype(dtype);
+}
+
+std::optional<ElementType> whole_type(std::string_view dtype) {
+  for (const Dtype& row : dtypes)
+    if (row.name == dtype) return row.type;
+  return std::nullopt;
+}
+
+TensorForm form_of(std::string_view dtype, std::span<const Index> shape) {
+  const std::optional<ElementType> type = whole_type(dtype);
+  const Index bits = type ? 8 * size_bytes(*type) : narrow_bits(dtype);
+  if (shape.size() > safetensors_dims_max)
+    throw_error(ErrorCode::unsupported, "{} dimensions: at most {} are supported", shape.size(), safetensors_dims_max);
+  // An extent of 0 counts as 1 in the check: the strides of an empty tensor must fit too.
+  Index cells = 1, dense = bits;
+  for (const Index extent : shape) {
+    dense = checked_multiply(dense, std::max<Index>(extent, 1));
+    if (extent == 0) cells = 0;
+  }
+  if (cells > 0) cells = dense / bits;
+  if (cells * bits % 8 != 0)
+    throw_error(ErrorCode::bad_file, "{} elements {} of {} bits do not fill the last of {} bytes", cells, dtype, bits,
+                ceil_divide(cells * bits, 8));
+  TensorForm out{.size_bytes = cells * bits / 8, .opaque = !type || shape.size() > dims_max};
+  out.type = type && !out.opaque ? *type : ElementType::u8;
+  if (out.opaque)
+    out.extents = Indices{out.size_bytes};
+  else
+    for (const Index extent : shape) out.extents.push_back(extent);
+  return out;
+}
+
+std::span<const Index> shape_of(const Indices& extents, const std::vector<Index>& opaque_shape) {
+  if (!opaque_shape.empty()) return opaque_shape;
+  return {extents.begin(), extents.end()};
 }
 
 std::string named(const SafetensorsEntry& tensor) {
@@ -83,9 +125,9 @@ class HeaderEvents final : public JsonEvents {
     if (place_ != Place::numbers) return JsonEvents::number_unsigned(value);
     const Index number = index_in_json(value, where());
     if (key_ == "shape") {
-      if (tensor().extents.size() == dims_max)
-        throw_error(ErrorCode::unsupported, "{}: more than {} dimensions", where(), dims_max);
-      tensor().extents.push_back(number);
+      if (shape_.size() == safetensors_dims_max)
+        throw_error(ErrorCode::unsupported, "{}: more than {} dimensions", where(), safetensors_dims_max);
+      shape_.push_back(number);
     } else if (offsets_.size() == 2) {
       throw_error(ErrorCode::bad_file, "{}: more than 2 numbers", where());
     } else {
@@ -167,6 +209,7 @@ class HeaderEvents final : public JsonEvents {
       throw_error(ErrorCode::unsupported, "more than {} tensors in a file", safetensors_tensors_max);
     header_.tensors.push_back({.name = key_});
     offsets_ = Indices();
+    shape_.clear();
     dtype_seen_ = shape_seen_ = offsets_seen_ = 0;
   }
 
@@ -191,25 +234,23 @@ class HeaderEvents final : public JsonEvents {
     require(offsets_seen_, "data_offsets");
     if (offsets_.size() != 2)
       throw_error(ErrorCode::bad_file, "{}: data_offsets has {} numbers, 2 are needed", named(out), offsets_.size());
-    const auto located = [&](auto&& f) {
-      try {
-        return f();
-      } catch (const Error& error) {
-        throw make_error(error.code(), "{}: {}", named(out), error.message());
-      }
-    };
-    out.type = located([&] { return type_of(out.dtype); });
-    out.size_bytes = located([&] { return size_of(out.type, out.extents); });
+    Result<TensorForm> form = attempt([&] { return form_of(out.dtype, shape_); });
+    if (!form) throw make_error(form.error().code(), "{}: {}", named(out), form.error().message());
+    out.type = form.value().type;
+    out.extents = form.value().extents;
+    out.size_bytes = form.value().size_bytes;
+    if (form.value().opaque) out.opaque_shape = shape_;
     out.offset_bytes = offsets_[0];
     if (offsets_[1] < offsets_[0] || offsets_[1] - offsets_[0] != out.size_bytes)
       throw_error(ErrorCode::bad_file, "{}: data_offsets [{}] do not hold {} elements [{}] of {} bytes", named(out),
-                  to_string(offsets_), out.dtype, to_string(out.extents), out.size_bytes);
+                  to_string(offsets_), out.dtype, join_text(shape_, ", "), out.size_bytes);
   }
 
   SafetensorsHeader header_;
   Place place_ = Place::document;
   std::string key_;
   Indices offsets_;
+  std::vector<Index> shape_;
   int metadata_seen_ = 0, dtype_seen_ = 0, shape_seen_ = 0, offsets_seen_ = 0;
 };
 
@@ -276,7 +317,8 @@ std::string text_of(const SafetensorsHeader& header) {
   }
   for (const SafetensorsEntry& tensor : header.tensors)
     out += fmt::format("{}{}:{{\"dtype\":\"{}\",\"shape\":[{}],\"data_offsets\":[{},{}]}}", out.size() > 1 ? "," : "",
-                       json_string(tensor.name), tensor.dtype, join_text(tensor.extents, ","), tensor.offset_bytes,
+                       json_string(tensor.name), tensor.dtype,
+                       join_text(shape_of(tensor.extents, tensor.opaque_shape), ","), tensor.offset_bytes,
                        tensor.offset_bytes + tensor.size_bytes);
   out += '}';
   out.append((alignment_bytes - out.size() % alignment_bytes) % alignment_bytes, ' ');
@@ -288,12 +330,13 @@ void check(const SafetensorsHeader& header) {
   std::vector<std::string_view> names;
   for (const SafetensorsEntry& tensor : header.tensors) {
     if (tensor.name == metadata_key) throw_error(ErrorCode::bad_file, "{} is no name of a tensor", metadata_key);
-    if (tensor.type != type_of(tensor.dtype))
+    const TensorForm form = form_of(tensor.dtype, shape_of(tensor.extents, tensor.opaque_shape));
+    if (tensor.type != form.type || form.opaque == tensor.opaque_shape.empty())
       throw_error(ErrorCode::bad_file, "{}: dtype '{}' does not spell elements {}", named(tensor), tensor.dtype,
                   name_of(tensor.type));
-    if (const Index bytes = size_of(tensor.type, tensor.extents); tensor.size_bytes != bytes)
+    if (tensor.size_bytes != form.size_bytes || !(tensor.extents == form.extents))
       throw_error(ErrorCode::bad_file, "{}: {} bytes, its extents [{}] have {}", named(tensor), tensor.size_bytes,
-                  to_string(tensor.extents), bytes);
+                  to_string(tensor.extents), form.size_bytes);
     names.push_back(tensor.name);
   }
   refuse_equal(std::move(names), "tensor");
@@ -311,14 +354,19 @@ Index SafetensorsHeader::data_bytes() const {
   return out;
 }
 
-Result<ElementType> element_type_of_dtype(std::string_view dtype) {
-  return attempt([&] { return type_of(dtype); });
+Result<TensorForm> tensor_form(std::string_view dtype, std::span<const Index> shape) {
+  return attempt([&] { return form_of(dtype, shape); });
 }
 
 Result<std::string> dtype_of(ElementType type) {
   for (const Dtype& row : dtypes)
     if (row.type == type) return std::string(row.name);
-  return make_error(ErrorCode::unsupported, "safetensors files have no elements {}", name_of(type));
+  std::string known;
+  for (const Dtype& row : dtypes)
+    if (row.name[0] != 'F' || row.type != ElementType::u8)
+      known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row.type));
+  return make_error(ErrorCode::unsupported, "safetensors files have no elements {}: they have {}", name_of(type),
+                    known);
 }
 
 Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> head, Index file_size_bytes) {
@@ -329,12 +377,13 @@ SafetensorsHeader make_safetensors_header(std::span<const SafetensorsTensor> ten
                                           std::vector<std::pair<std::string, std::string>> metadata) {
   SafetensorsHeader out{.metadata = std::move(metadata)};
   for (const SafetensorsTensor& tensor : tensors) {
-    const ElementType type = type_of(tensor.dtype);
+    const TensorForm form = form_of(tensor.dtype, shape_of(tensor.extents, tensor.opaque_shape));
     out.tensors.push_back({.name = tensor.name,
                            .dtype = tensor.dtype,
-                           .type = type,
-                           .extents = tensor.extents,
-                           .size_bytes = size_of(type, tensor.extents)});
+                           .type = form.type,
+                           .extents = form.extents,
+                           .opaque_shape = tensor.opaque_shape,
+                           .size_bytes = form.size_bytes});
   }
   std::vector<SafetensorsEntry*> by_size;
   for (SafetensorsEntry& tensor : out.tensors) by_size.push_back(&tensor);

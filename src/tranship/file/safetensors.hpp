@@ -21,6 +21,24 @@ namespace tranship {
 inline constexpr Index safetensors_header_bytes_max = 100'000'000;
 /// Tensors that one file has at most.
 inline constexpr Index safetensors_tensors_max = 1'000'000;
+/// Dimensions that a tensor has at most.
+inline constexpr std::size_t safetensors_dims_max = 64;
+
+/// What moves of a tensor.
+struct TensorForm {
+  /// Of the floats of one byte, and of a tensor that is opaque, u8.
+  ElementType type = ElementType::u8;
+  /// Empty for a scalar; of a tensor that is opaque, the number of its bytes.
+  Indices extents;
+  Index size_bytes = 0;
+  /// It cannot be cut, and moves only as a whole: its elements have less than a byte (F4, F6), or it has more
+  /// dimensions than layouts have.
+  bool opaque = false;
+};
+
+/// Fails with `unsupported` for an unknown dtype and too many dimensions, with `overflow`, and with `bad_file` where
+/// elements of less than a byte do not fill the last byte.
+Result<TensorForm> tensor_form(std::string_view dtype, std::span<const Index> shape);
 
 /// One tensor of a file.
 struct SafetensorsEntry {
@@ -28,10 +46,11 @@ struct SafetensorsEntry {
   std::string name;
   /// The element type as the file spells it ("BF16", "F8_E4M3"); writing keeps it.
   std::string dtype;
-  /// What moves: of the floats of one byte, u8.
+  /// As of TensorForm.
   ElementType type = ElementType::u8;
-  /// Empty for a scalar.
   Indices extents;
+  /// The shape as the file spells it, of a tensor that is opaque; empty for all others.
+  std::vector<Index> opaque_shape = {};
   /// From the front of the elements of the file.
   Index offset_bytes = 0;
   Index size_bytes = 0;
@@ -52,15 +71,13 @@ struct SafetensorsHeader {
   friend bool operator==(const SafetensorsHeader&, const SafetensorsHeader&) = default;
 };
 
-/// The element type of a dtype. Fails with `unsupported` for elements of less than a byte (F4, F6) and unknown ones.
-Result<ElementType> element_type_of_dtype(std::string_view dtype);
 /// The dtype of an element type; fails with `unsupported` where the format has none.
 Result<std::string> dtype_of(ElementType type);
 
 /// Reads a header. `head` is the front of a file of `file_size_bytes`: all of it, or at least as much as its header
 /// says, which is at most `safetensors_header_bytes_max` + 8.
 /// Fails with `bad_file` (not the format, a name given twice, elements that do not fill the file), `unsupported`
-/// (element types, more than 8 dimensions) and `overflow`, each with a message of one printable line.
+/// (unknown dtypes, too many dimensions) and `overflow`, each with a message of one printable line.
 Result<SafetensorsHeader> parse_safetensors_header(std::span<const std::byte> head, Index file_size_bytes);
 
 /// A tensor to be written.
@@ -68,6 +85,7 @@ struct SafetensorsTensor {
   std::string name;
   std::string dtype;
   Indices extents;
+  std::vector<Index> opaque_shape = {};  ///< as of SafetensorsEntry
 };
 
 /// The header of a file of these tensors, in their order. Their elements lie by falling size, so that each tensor is

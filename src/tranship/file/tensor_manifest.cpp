@@ -37,23 +37,38 @@ void read_files(const Json& files, TensorManifest& out) {
   }
 }
 
+std::vector<Index> shape_of(const Json& values, const std::string& where) {
+  if (!values.is_array()) throw_error(ErrorCode::bad_file, "{}: expected an array", where);
+  std::vector<Index> out;
+  for (const Json& value : values) {
+    out.push_back(index_of(value, where));
+    if (out.back() < 0) throw_error(ErrorCode::bad_file, "{}: extent {} is negative", where, out.back());
+  }
+  return out;
+}
+
 void read_tensors(const Json& tensors, TensorManifest& out) {
   if (!tensors.is_array()) throw_error(ErrorCode::bad_file, "tensors: expected an array");
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     JsonObject tensor(tensors[i], fmt::format("tensors[{}]", i));
-    TensorShape shape{word_of(tensor.at("name"), tensor.path("name")),
-                      word_of(tensor.at("dtype"), tensor.path("dtype")),
-                      indices_of(tensor.at("shape"), tensor.path("shape"))};
+    TensorShape shape{
+        word_of(tensor.at("name"), tensor.path("name")), word_of(tensor.at("dtype"), tensor.path("dtype")), {}};
+    std::vector<Index> spelled = shape_of(tensor.at("shape"), tensor.path("shape"));
     const Result<ArraySpec> layout = try_parse_layout(word_of(tensor.at("layout"), tensor.path("layout")));
     if (!layout) throw_error(ErrorCode::bad_file, "{}: {}", tensor.path("layout"), layout.error().message());
     tensor.finish();
     const ArraySpec& spec = layout.value();
-    const Result<ElementType> type = element_type_of_dtype(shape.dtype);
-    if (!type) throw_error(ErrorCode::bad_file, "{}: {}", tensor.path("dtype"), type.error().message());
-    if (spec.type != type.value() || !(spec.distribution.extents() == layout_extents(shape.extents)))
+    const Result<TensorForm> form = tensor_form(shape.dtype, spelled);
+    if (!form) throw_error(ErrorCode::bad_file, "{}: {}", tensor.path("dtype"), form.error().message());
+    shape.extents = form.value().extents;
+    if (form.value().opaque) shape.opaque_shape = std::move(spelled);
+    if (spec.type != form.value().type || !(spec.distribution.extents() == layout_extents(shape.extents)))
       throw_error(ErrorCode::bad_file, "{}: the layout is of {}[{}], the tensor is {}[{}]", tensor.path("layout"),
-                  name_of(spec.type), to_string(spec.distribution.extents()), name_of(type.value()),
+                  name_of(spec.type), to_string(spec.distribution.extents()), name_of(form.value().type),
                   to_string(shape.extents));
+    if (form.value().opaque && !keeps_whole(spec))
+      throw_error(ErrorCode::bad_file, "{}: {}[{}] moves only as a whole", tensor.path("layout"), shape.dtype,
+                  shape_text(shape));
     if (stored_order(spec) != NpyOrder::c)
       throw_error(ErrorCode::bad_file, "{}: safetensors files are row-major", tensor.path("layout"));
     if (const Index ranks = spec.distribution.grid().world_size_min(); ranks > static_cast<Index>(out.files.size()))
@@ -99,6 +114,17 @@ Indices stored_extents(const Indices& tensor, const Indices& local) {
   return tensor.empty() && local == Indices{1} ? Indices{} : local;
 }
 
+std::string shape_text(const TensorShape& tensor) {
+  return tensor.opaque_shape.empty() ? to_string(tensor.extents) : join_text(tensor.opaque_shape, ", ");
+}
+
+bool keeps_whole(const ArraySpec& spec) {
+  const Grid& grid = spec.distribution.grid();
+  for (Index i = 0; i < grid.size(); ++i)
+    if (!(spec.distribution.local_extents(grid.rank_at(i)) == spec.distribution.extents())) return false;
+  return true;
+}
+
 bool is_tensor_manifest(std::string_view text) {
   // No name of a file in the other kind can have these bytes: its quotes would have backslashes.
   return text.find("\"tranship_tensors\"") != std::string_view::npos;
@@ -117,7 +143,7 @@ std::string format_tensor_manifest(const TensorManifest& manifest) {
   for (const auto& [shape, spec] : manifest.tensors)
     tensors += fmt::format("{}\n    {{\"name\": {}, \"dtype\": {}, \"shape\": [{}], \"layout\": {}}}",
                            tensors.empty() ? "" : ",", json_string(shape.name), json_string(shape.dtype),
-                           to_string(shape.extents), json_string(to_text(spec)));
+                           shape_text(shape), json_string(to_text(spec)));
   return fmt::format(
       "{{\n  \"tranship_tensors\": {},\n  \"metadata\": {{{}}},\n  \"files\": [{}\n  ],\n  \"tensors\": [{}\n  ]\n}}\n",
       version, metadata, files, tensors);

@@ -26,6 +26,7 @@ struct TensorShape {
   std::string name;
   std::string dtype;
   Indices extents;
+  std::vector<Index> opaque_shape = {};  ///< as of SafetensorsEntry: its extents are then those of its bytes
   friend bool operator==(const TensorShape&, const TensorShape&) = default;
 };
 
@@ -54,6 +55,12 @@ std::string rank_file_name(Rank rank, Rank ranks);
 Indices layout_extents(const Indices& extents);
 /// The extents that a local array has in a file: those of a scalar are none.
 Indices stored_extents(const Indices& tensor, const Indices& local);
+
+/// Whether every rank of a layout has all elements in their order.
+bool keeps_whole(const ArraySpec& spec);
+
+/// The shape as safetensors files spell it: "64, 32".
+std::string shape_text(const TensorShape& tensor);
 
 /// Whether the text of a manifest.json is of this kind.
 bool is_tensor_manifest(std::string_view text);

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <unordered_map>
 
@@ -40,11 +41,12 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-std::vector<std::string> indices_in(const std::string& directory) {
+/// Names of files in a directory with this ending, sorted.
+std::vector<std::string> files_in(const std::string& directory, std::string_view ending) {
   std::vector<std::string> out;
   std::error_code failure;
   for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end; entry.increment(failure))
-    if (const std::string name = entry->path().filename().string(); name.ends_with(index_ending)) out.push_back(name);
+    if (const std::string name = entry->path().filename().string(); name.ends_with(ending)) out.push_back(name);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -76,7 +78,7 @@ StoredPart part_of(const StoredTensors& out, const SafetensorsHeader& header, co
 void add_whole_tensors(StoredTensors& out, const std::string& path) {
   const SafetensorsHeader header = add_file(out, path);
   for (const SafetensorsEntry& tensor : header.tensors) {
-    out.shapes.push_back({tensor.name, tensor.dtype, tensor.extents});
+    out.shapes.push_back({tensor.name, tensor.dtype, tensor.extents, tensor.opaque_shape});
     out.arrays.push_back({whole_spec(tensor), tensor.dtype, out.files, {part_of(out, header, tensor)}, {}});
   }
 }
@@ -143,7 +145,7 @@ StoredTensors open_manifest(const std::string& directory) {
       const TensorShape& shape = out.shapes[number->second];
       StoredParts& array = out.arrays[number->second];
       const Indices needed = stored_extents(shape.extents, array.spec.distribution.local_extents(rank));
-      if (tensor.dtype != shape.dtype || !(tensor.extents == needed))
+      if (tensor.dtype != shape.dtype || !(tensor.extents == needed) || tensor.opaque_shape != shape.opaque_shape)
         throw_error(ErrorCode::mismatch, "'{}': tensor '{}' is {}[{}], '{}' gives rank {} {}[{}]", file,
                     shown(tensor.name), tensor.dtype, to_string(tensor.extents), path, rank, shape.dtype,
                     to_string(needed));
@@ -160,6 +162,57 @@ StoredTensors open_manifest(const std::string& directory) {
   return out;
 }
 
+std::string listed(const std::vector<std::string>& names) {
+  constexpr std::size_t listed_max = 10;
+  std::string out;
+  for (std::size_t i = 0; i < std::min(names.size(), listed_max); ++i)
+    out += fmt::format("{}{}", i > 0 ? ", " : "", shown(names[i]));
+  return names.size() > listed_max ? fmt::format("{} and {} more", out, names.size() - listed_max) : out;
+}
+
+/// What the name of a shard says: "model-00002-of-00004.safetensors".
+struct ShardName {
+  std::string_view checkpoint;
+  Index count = 1;
+  friend bool operator==(const ShardName&, const ShardName&) = default;
+};
+
+std::optional<ShardName> shard_name_of(std::string_view name) {
+  static constexpr std::string_view digits = "0123456789", between = "-of-";
+  name.remove_suffix(file_ending.size());
+  const std::size_t count = name.find_last_not_of(digits) + 1;
+  if (count == name.size() || !name.substr(0, count).ends_with(between)) return std::nullopt;
+  const std::string_view front = name.substr(0, count - between.size());
+  const std::size_t number = front.find_last_not_of(digits) + 1;
+  ShardName out{front.substr(0, number)};
+  const bool fits = std::from_chars(name.data() + count, name.data() + name.size(), out.count).ec == std::errc();
+  return fits && number < front.size() ? std::optional(out) : std::nullopt;
+}
+
+/// Safetensors files without an index: one, or the shards of one checkpoint, all of them.
+StoredTensors open_files(const std::string& directory, const std::vector<std::string>& names) {
+  const std::optional<ShardName> first = shard_name_of(names.front());
+  const bool of_one_checkpoint = first && std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+                                   return shard_name_of(name) == first;
+                                 });
+  if (names.size() > 1 && !of_one_checkpoint)
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{} and no *{}: name one of {}", directory,
+                names.size(), file_ending, index_ending, listed(names));
+  if (first && first->count != static_cast<Index>(names.size()))
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} of {} shards, and no *{}: {}", directory, names.size(),
+                first->count, index_ending, listed(names));
+  StoredTensors out = empty_store();
+  for (const std::string& name : names) add_whole_tensors(out, directory + "/" + name);
+  std::unordered_map<std::string_view, Index> file_of;
+  for (std::size_t i = 0; i < out.shapes.size(); ++i) {
+    const Index file = out.arrays[i].parts.front().file;
+    if (const auto [first, is_new] = file_of.emplace(out.shapes[i].name, file); !is_new)
+      throw_error(ErrorCode::mismatch, "tensor '{}' is in '{}' and in '{}'", shown(out.shapes[i].name),
+                  out.files->path(first->second), out.files->path(file));
+  }
+  return out;
+}
+
 StoredTensors open_any(const std::string& path) {
   if (!is_directory(path)) {
     if (path.ends_with(index_ending)) return open_index(path);
@@ -168,17 +221,24 @@ StoredTensors open_any(const std::string& path) {
     return out;
   }
   if (is_file(manifest_path(path))) return open_manifest(path);
-  const std::vector<std::string> found = indices_in(path);
-  if (found.size() != 1)
-    throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{}: name one", path, found.size(), index_ending);
-  return open_index(path + "/" + found.front());
+  const std::vector<std::string> indices = files_in(path, index_ending);
+  if (indices.size() == 1) return open_index(path + "/" + indices.front());
+  if (indices.size() > 1)
+    throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{}: name one of {}", path, indices.size(),
+                index_ending, listed(indices));
+  const std::vector<std::string> files = files_in(path, file_ending);
+  if (files.empty())
+    throw_error(ErrorCode::bad_file, "directory '{}' holds no '{}', no file *{} and no file *{}", path, manifest_name,
+                index_ending, file_ending);
+  return open_files(path, files);
 }
 
 }  // namespace
 
 bool names_tensors(const std::string& path) {
   if (!is_directory(path)) return path.ends_with(file_ending) || path.ends_with(index_ending);
-  if (!is_file(manifest_path(path))) return !indices_in(path).empty();
+  if (!is_file(manifest_path(path)))
+    return !files_in(path, index_ending).empty() || !files_in(path, file_ending).empty();
   const Result<bool> ours = attempt([&] { return is_tensor_manifest(text_of(manifest_path(path))); });
   return ours && ours.value();
 }

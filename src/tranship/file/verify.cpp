@@ -1,10 +1,12 @@
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <random>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/block_run.hpp>
+#include <tranship/file/byte_order.hpp>
 #include <tranship/file/verify.hpp>
 
 namespace tranship {
@@ -278,6 +280,13 @@ class OverlapCells {
   Index count_ = 0;
 };
 
+/// An element of any type, for a moment.
+struct Element {
+  std::array<std::byte, 32> bytes = {};
+  std::size_t width = 0;
+  operator std::span<const std::byte>() const { return std::span(bytes).first(width); }
+};
+
 /// Cells are looked up here and there, so files are mapped.
 std::span<const std::byte> element_at(const StoredParts& array, Index ordinal, const Indices& local) {
   const StoredPart& part = array.parts[ordinal];
@@ -291,13 +300,15 @@ std::span<const std::byte> element_at(const StoredParts& array, Index ordinal, c
 
 void check_overlap(const StoredParts& source, const StoredParts& target, Index ordinal,
                    const OverlapCells::Cell& cell) {
-  static constexpr std::byte zeros[32] = {};
   const Distribution& from = source.spec.distribution;
   const auto found = element_at(target, ordinal, cell.local);
-  auto needed = std::span(zeros).first(found.size());
-  if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0)
-    needed = element_at(source, *from.grid().ordinal_of(owner), *from.local_of(owner, *cell.at));
-  if (std::memcmp(found.data(), needed.data(), found.size()) != 0)
+  Element needed{.width = found.size()};
+  if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0) {
+    const auto there = element_at(source, *from.grid().ordinal_of(owner), *from.local_of(owner, *cell.at));
+    std::copy(there.begin(), there.end(), needed.bytes.begin());
+    reverse_each(std::span(needed.bytes).first(needed.width), swapped_bytes(source.descr, target.descr));
+  }
+  if (std::memcmp(found.data(), needed.bytes.data(), found.size()) != 0)
     fail("the source", target.path_of(ordinal), cell.local, found, needed);
 }
 
