@@ -79,6 +79,7 @@ inline int size_bytes_of(WordType type) {
 /// Arrays of a rank: symmetric ones, and one that is its own.
 inline constexpr int symmetric_arrays = 3, own_array = symmetric_arrays, arrays = symmetric_arrays + 1;
 inline constexpr Index own_bytes = 4096;
+inline constexpr int ranks_max = 8;
 
 /// A byte of an array.
 struct Place {
@@ -113,8 +114,8 @@ struct Step {
     split_strided,
     split_2d,
     allocate,    ///< array `word.array` anew
-    raise_word,  ///< word `word` of `peer`, of the world's Words
-    wait_word,
+    raise_word,  ///< this rank's own of the world's Words at `peer`
+    wait_word,   ///< the one of `peer` here
   };
   enum class Form : std::uint8_t { element, span, view };
   enum class Collect : std::uint8_t { all, any, some, test_all, test_any, test_some };
@@ -354,7 +355,7 @@ class ProgramGenerator {
   };
 
   static PlainMemory begun(Random& random, Program& out) {
-    out.ranks = int(random.one_in(8) ? random.between(1, 8) : random.between(2, 4));
+    out.ranks = int(random.one_in(8) ? random.between(1, ranks_max) : random.between(2, 4));
     out.contexts = int(random.between(1, 3));
     out.peers = random.one_in(2) ? PeerKind::reachable : PeerKind::messaged;
     for (Index& bytes : out.first_bytes) bytes = random.between(16, 64) * 8;
@@ -1001,11 +1002,23 @@ class ProgramGenerator {
     Steps out;
     if (out_.peers != PeerKind::reachable) return out;
     for (Index count = random_.between(1, 3); count > 0; --count) {
-      Step raised = step(Kind::raise_word, any_rank());
-      raised.peer = any_rank();
-      Step waited = step(Kind::wait_word, raised.peer);
+      const Rank from = any_rank(), to = any_rank();
+      const Index elements = random_.between(1, 4);
+      Step raised = step(Kind::raise_word, from), waited = step(Kind::wait_word, to);
+      raised.peer = to;
+      waited.peer = from;
+      waited.needed = from != to;
+      Step get = in_context(Kind::get, to, any_context());
+      get.peer = from;
+      get.width = 8;
+      get.extents = {elements};
+      get.source = {take(8 * elements), {1}};
+      get.target = {take_side(8 * elements), {1}};
+      out.push_back(store(from, get.source.first, 8 * elements));
       out.push_back(raised);
       out.push_back(waited);
+      out.push_back(get);
+      out.push_back(check(to, get.target.first, 8 * elements));
     }
     return out;
   }
@@ -1126,8 +1139,8 @@ class ProgramGenerator {
         if (team.handle == step.team && bits_of(team.members) == step.ranks) members = team.members;
     }
     memory_.apply(step, members);
-    if (step.kind == Kind::raise_word) ++words_[std::size_t(step.peer)];
-    if (step.kind == Kind::wait_word) step.value = words_[std::size_t(members[0])];
+    if (step.kind == Kind::raise_word) ++words_[std::size_t(step.peer)][std::size_t(members[0])];
+    if (step.kind == Kind::wait_word) step.value = words_[std::size_t(members[0])][std::size_t(step.peer)];
     if (step.kind == Kind::check) expect(step, members[0], step.target.first, step.bytes);
     if (step.kind == Kind::collect) expect(step, members[0], step.target.first, step.bytes * step.count);
     if (step.kind == Kind::wait) expect(step, members[0], step.word, size_bytes_of(step.type));
@@ -1144,7 +1157,7 @@ class ProgramGenerator {
   PlainMemory memory_;
   std::vector<TeamShape> teams_;
   std::array<Index, arrays> used_{};
-  std::array<std::uint64_t, 8> words_{};
+  std::array<std::array<std::uint64_t, ranks_max>, ranks_max> words_{};  ///< by owner and who raises them
   std::vector<Step> deferred_;
   bool is_full_ = false;
 };
