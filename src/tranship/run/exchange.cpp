@@ -57,6 +57,7 @@ struct Vote {
   const Arrival* arrivals = nullptr;
   const ArrayCard* cards = nullptr;
   bool needs_posts = false;
+  bool has_staged = false;
   Index inbox_lines = 0;  // if all that it receives were staged
 };
 
@@ -408,18 +409,21 @@ struct Exchange::State {
       world.all_gather(cards.data(), cards.size_bytes(), all_cards.data(), where);
       make_posts(votes);
     }
-    agree(tried([&] {
+    const std::vector<Vote> lowered = agree(tried([&] {
       find_cards(votes);
+      if (!posts) open_words(votes);
       lower();
       open_inbox();
     }));
-    agree(tried([&] {
-      if (posts)
-        open_posts();
-      else
-        open_messages(votes);
-      lower_staged();
-    }));
+    const auto has_staged = [](const Vote& vote) { return vote.has_staged; };
+    if (posts || std::any_of(lowered.begin(), lowered.end(), has_staged))
+      agree(tried([&] {
+        if (posts)
+          open_posts();
+        else
+          find_inboxes(votes);
+        lower_staged();
+      }));
     // Every send has found its arrival, so equal numbers say that every arrival has its send.
     if (received != sent)
       throw_error(ErrorCode::mismatch, "the plans of all ranks together receive {} messages and send {} (rank {})",
@@ -438,6 +442,7 @@ struct Exchange::State {
                                                     .arrivals = arrivals.data(),
                                                     .cards = cards.data(),
                                                     .needs_posts = needs_posts(),
+                                                    .has_staged = any_message(true),
                                                     .inbox_lines = inbox_lines()},
                                                where);
     const auto failed = std::find_if(votes.begin(), votes.end(), [](const Vote& vote) { return vote.code != 0; });
@@ -618,25 +623,39 @@ struct Exchange::State {
     for (const Message& m : sends) outbox.push_back(outbox_lines[std::size_t(m.outbox_line)].bytes);
   }
 
-  /// Finds every message's word and, where it is sent and staged, its buffer at the receiver.
-  void open_messages(const std::vector<Vote>& votes) {
-    outbox.resize(sends.size());
+  /// What the target of a message expects of this rank. Throws `mismatch` when that is not what is sent.
+  const Arrival* arrival_of(const Message& m, const std::vector<Vote>& votes) const {
+    const Vote& theirs = votes[std::size_t(m.peer)];
+    const auto* list = static_cast<const Arrival*>(reached(m.peer, theirs.arrivals));
+    const auto* end = list + theirs.receives;
+    const auto* arrival = std::lower_bound(list, end, rank(), [](const Arrival& a, Rank r) { return a.source < r; });
+    const Index expected = arrival != end && arrival->source == rank() ? arrival->bytes : 0;
+    if (expected != m.bytes)
+      throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ",
+                  rank(), m.bytes, m.peer, expected);
+    return arrival;
+  }
+
+  /// Finds the word of every message.
+  void open_words(const std::vector<Vote>& votes) {
     for (std::size_t i = 0; i < receives.size(); ++i) receives[i].word = &words.at(rank(), first_message_word + int(i));
     for (Message& m : sends) {
-      const Vote& theirs = votes[m.peer];
-      const auto* list = static_cast<const Arrival*>(reached(m.peer, theirs.arrivals));
-      const auto* end = list + theirs.receives;
-      const auto* arrival = std::lower_bound(list, end, rank(), [](const Arrival& a, Rank r) { return a.source < r; });
-      const Index expected = arrival != end && arrival->source == rank() ? arrival->bytes : 0;
-      if (expected != m.bytes)
-        throw_error(ErrorCode::mismatch, "rank {} sends {} bytes to rank {}, which expects {}: their plans differ",
-                    rank(), m.bytes, m.peer, expected);
+      const auto* list = static_cast<const Arrival*>(reached(m.peer, votes[std::size_t(m.peer)].arrivals));
+      m.word = &words.at(m.peer, first_message_word + int(arrival_of(m, votes) - list));
+    }
+  }
+
+  /// Finds the buffer of every message that is sent and staged, at its receiver.
+  void find_inboxes(const std::vector<Vote>& votes) {
+    outbox.resize(sends.size());
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      const Message& m = sends[i];
+      const Arrival* arrival = arrival_of(m, votes);
       if (m.staged != (arrival->staging != nullptr))
         throw_error(ErrorCode::mismatch,
                     "rank {} sends {} bytes to rank {} {}, which expects them {}: their plans differ", rank(), m.bytes,
                     m.peer, m.staged ? "staged" : "directly", m.staged ? "directly" : "staged");
-      m.word = &words.at(m.peer, first_message_word + int(arrival - list));
-      if (m.staged) outbox[std::size_t(&m - sends.data())] = static_cast<std::byte*>(reached(m.peer, arrival->staging));
+      if (m.staged) outbox[i] = static_cast<std::byte*>(reached(m.peer, arrival->staging));
     }
   }
 
