@@ -386,5 +386,45 @@ TEST_P(ManyArrays, shared_interfaces_get_the_value_of_their_owner) {
   });
 }
 
+TEST_P(ManyArrays, leases_know_what_boxes_and_interfaces_change) {
+  run([](World& world) {
+    const int n = world.size();
+    const auto write_owned = [&](const Array<double>& array, auto&& value) {
+      const Lease lease = array.write();
+      for_each_owned(array.distribution(), world.rank(), [&](const Indices& local, const Indices& cell) {
+        lease.data<double>()[local[0]] = value(cell[0]);
+      });
+    };
+    const auto check = [&](const Array<double>& array, auto&& value) {
+      const Lease lease = array.read({.cells = Cells::stored});
+      const Index extent = array.distribution().extents()[0];
+      for_each_stored(array.distribution(), world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
+        const double seen = lease.data<const double>()[local[0]];
+        const bool is_open = array.distribution().axis(0).partition().overlap.left.edge == EdgePolicy::open;
+        if (is_open && (cell.at[0] < 0 || cell.at[0] >= extent)) return;
+        const double expected = value(floor_modulo(cell.at[0], extent));
+        require(seen == expected, "cell {} is {}, not {}", cell.at[0], seen, expected);
+      });
+    };
+    const Distribution ring({12}, grid(n), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+    const Array<double> from(world, Distribution({12}, grid(n), {cyclic(2)})), u(world, ring);
+    from.fill_owned([](const Indices& cell) { return 100.0 + double(cell[0]); });
+    write_owned(u, [](Index cell) { return double(cell); });
+    check(u, [](Index cell) { return double(cell); });
+    Redistribution cut(from, u, {}, {.part = SubArray{.source = {3}, .target = {5}, .extents = {4}}});
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      cut();
+      check(u, [](Index cell) { return cell >= 5 && cell < 9 ? 98.0 + double(cell) : double(cell); });
+    }
+
+    const Distribution points({9}, grid(n), {block().with_interfaces().with_overlap(1, 1, EdgePolicy::open)});
+    const Array<double> flux(world, points);
+    const Rank me = world.rank();
+    write_owned(flux, [&](Index point) { return double(100 * point + me); });
+    InterfaceExchange({flux})();
+    check(flux, [&](Index point) { return double(100 * point + points.owner({point})); });
+  });
+}
+
 }  // namespace
 }  // namespace tranship::test
