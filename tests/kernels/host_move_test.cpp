@@ -99,8 +99,8 @@ TEST(HostMove, large_blocks_copy_at_every_width) {
 TEST(HostMove, transposes_of_several_patches_copy) {
   Random random(16);
   for (const int width : reference::widths) {
-    // Of elements in a line: patches are 4 by 4 and 4 by 16 lines large.
-    const long long n = 64 / width, count_a = 8 * n + 3, count_b = 33 * n + 5;
+    // Of elements in a line: patches are 4 by 4 and 4 by 16 lines large, and lie in strips of 64 lines.
+    const long long n = 64 / width, count_a = 8 * n + 3, count_b = 97 * n + 5;
     CopyBlock block;
     block.dims = 2;
     block.extents[0] = count_b;

@@ -390,23 +390,29 @@ TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, cons
 }
 
 /// Whole tiles, in patches of some lines on either side, so that both are read and written some lines at a time. What
-/// is streamed goes along the rows of the source, for nothing has to be read of the target.
+/// is streamed goes along the rows of the source, for nothing has to be read of the target; a page of each row at a
+/// time, so that the target's pages are few enough to be found quickly.
 template <int Width, int Bytes, Stores Kind>
 TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const Tile& tile, const Byte* source,
                                      Byte* target) {
   constexpr bool along_source = Kind == Stores::streaming;
   constexpr long long n = line_bytes / Width, side_a = 4 * n, side_b = (along_source ? 16 : 4) * n;
-  const auto patch_at = [&](long long a, long long b) {
-    return Patch{a, a + side_a < count_a ? a + side_a : count_a, b, b + side_b < count_b ? b + side_b : count_b};
-  };
-  for (Patch patch = patch_at(0, 0);;) {
-    Patch next = along_source ? patch_at(patch.a0, patch.b1) : patch_at(patch.a1, patch.b0);
-    if (along_source && patch.b1 == count_b) next = patch_at(patch.a1, 0);
-    if (!along_source && patch.a1 == count_a) next = patch_at(0, patch.b1);
-    const bool is_last = next.a0 >= count_a || next.b0 >= count_b;
-    transpose_patch<Width, Bytes, Kind>(patch, is_last ? Patch{} : next, tile, source, target);
-    if (is_last) return;
-    patch = next;
+  constexpr long long usual_page_bytes = 4096;
+  const long long strip = along_source ? usual_page_bytes / Width : count_b;
+  for (long long first_b = 0; first_b < count_b; first_b += strip) {
+    const long long end_b = first_b + strip < count_b ? first_b + strip : count_b;
+    const auto patch_at = [&](long long a, long long b) {
+      return Patch{a, a + side_a < count_a ? a + side_a : count_a, b, b + side_b < end_b ? b + side_b : end_b};
+    };
+    for (Patch patch = patch_at(0, first_b);;) {
+      Patch next = along_source ? patch_at(patch.a0, patch.b1) : patch_at(patch.a1, patch.b0);
+      if (along_source && patch.b1 == end_b) next = patch_at(patch.a1, first_b);
+      if (!along_source && patch.a1 == count_a) next = patch_at(0, patch.b1);
+      const bool is_last = next.a0 >= count_a || next.b0 >= end_b;
+      transpose_patch<Width, Bytes, Kind>(patch, is_last ? Patch{} : next, tile, source, target);
+      if (is_last) break;
+      patch = next;
+    }
   }
 }
 
