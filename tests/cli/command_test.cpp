@@ -366,6 +366,37 @@ TEST(Layout, DrawsAPicture) {
   expect_error(place.run({"layout", "f64[10,6] @ 2x3 : cyclic(2), block", "-o", "missing/picture.svg"}), 1);
 }
 
+TEST(Layout, DrawsOverItsOwnPicturesOnly) {
+  const Workplace place;
+  const std::string layout = "f64[10,6] @ 2x3 : cyclic(2), block";
+  place.write("array.npy", testing::numbered_npy(6, 4));
+  place.write("other.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>\n");
+  place.write("empty.svg", "");
+  for (const char* name : {"array.npy", "other.svg", "empty.svg"}) {
+    const std::string before = place.read(name);
+    const Outcome refused = place.run({"layout", layout, "-o", name});
+    expect_error(refused, 1);
+    EXPECT_NE(refused.errors.find("exists and is not a picture that tranship drew"), std::string::npos);
+    EXPECT_EQ(place.read(name), before);
+  }
+  expect_error(place.run({"layout", "array.npy", "-o", "array.npy", "--force"}), 2);
+  EXPECT_EQ(place.read("array.npy"), testing::numbered_npy(6, 4));
+  EXPECT_EQ(place.run({"layout", layout, "-o", "other.svg", "--force"}).code, 0);
+  EXPECT_EQ(place.run({"layout", "f64[10] @ 5 : block", "-o", "other.svg"}).code, 0);
+  EXPECT_NE(place.read("other.svg").find("f64[10]"), std::string::npos);
+}
+
+TEST(Layout, RefusesStridesThatOverlapWhereverTheyAreGiven) {
+  const std::string layout = "f64[4,4] @ 1x1 : whole, whole | strides(1,1)";
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"layout", layout},
+                                                    {"layout", layout, "--json"},
+                                                    {"plan", "--from", layout, "--to", layout}}) {
+    const Outcome outcome = Workplace().run(arguments);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_NE(outcome.errors.find("stride 1 of dimension 1 makes cells overlap"), std::string::npos) << outcome.errors;
+  }
+}
+
 const std::string rows = "i16[344,403] @ 4x1 : block, whole";
 const std::string tiles = "i16[344,403] @ 2x2 : cyclic(64)+overlap(1,1), cyclic(64)+overlap(1,1)";
 

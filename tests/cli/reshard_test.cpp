@@ -1,5 +1,10 @@
 // The commands that work on files: reshard, layout of a path, demo.
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "cli/command.hpp"
 #include "file/zip_builder.hpp"
@@ -8,6 +13,7 @@
 namespace tranship {
 namespace {
 
+namespace fs = std::filesystem;
 using testing::npy;
 using testing::numbered_npy;
 using testing::Outcome;
@@ -204,6 +210,59 @@ TEST(Reshard, ATargetSurvivesAReaderThatGoesAway) {
   EXPECT_EQ(place.run({"reshard", "array.npy", "rows", "--to", rows}, ends[1]).code, 0);
   ::close(ends[1]);
   EXPECT_EQ(place.run({"layout", "rows", "--json"}).json().at("text"), rows);
+}
+
+TEST(Reshard, ATargetThatIsInPlaceIsASuccess) {
+  const int full = ::open("/dev/full", O_WRONLY);
+  if (full < 0) GTEST_SKIP() << "there is no /dev/full here";
+  const Workplace place;
+  place.write("array.npy", numbered_npy(6, 8));
+  for (const char* format : {"--threads=1", "--json"}) {
+    const Outcome outcome = place.run({"reshard", "array.npy", "rows", "--to", "@ 2x1 : block, whole", format}, full);
+    EXPECT_EQ(outcome.code, 0) << outcome.errors;
+    EXPECT_EQ(outcome.errors,
+              "tranship: all is done, but the report of it cannot be written: No space left on device\n");
+    EXPECT_TRUE(place.names().contains("rows/manifest.json"));
+    fs::remove_all(place.path("rows"));
+  }
+  ::close(full);
+}
+
+TEST(Reshard, ALimitOfFileSizesIsAnError) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(600, 80));
+  rlimit old;
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &old), 0);
+  const std::string to = "@ 1x1 : whole, whole | order(1,0)";
+  for (const rlim_t bytes : {rlim_t{10}, rlim_t{50'000}}) {
+    const rlimit small{bytes, old.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const Outcome outcome = place.run({"reshard", "array.npy", "copy.npy", "--to", to});
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &old), 0);
+    EXPECT_EQ(outcome.code, 1) << bytes;
+    EXPECT_EQ(place.names(), std::set<std::string>{"array.npy"});
+  }
+}
+
+TEST(Reshard, SaysWhatIsMissing) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(6, 8));
+  ASSERT_EQ(place.run({"reshard", "array.npy", "rows", "--to", "@ 2x1 : block, whole"}).code, 0);
+  fs::remove(place.path("rows/manifest.json"));
+  const Outcome bare = place.run({"reshard", "rows", "copy.npy", "--to", "@ 1x1 : whole, whole"});
+  EXPECT_EQ(bare.code, 1);
+  EXPECT_NE(bare.errors.find("--from"), std::string::npos) << bare.errors;
+  EXPECT_NE(place.run({"layout", "rows"}).errors.find("the layout of its parts must be given"), std::string::npos);
+  const Outcome huge =
+      place.run({"reshard", "array.npy", "copy", "--memory", "100TiB", "--to", "@ 2x1 : block, whole"});
+  EXPECT_EQ(huge.code, 1);
+  EXPECT_TRUE(huge.errors.starts_with("tranship: error: 109951162777600 bytes of memory: ")) << huge.errors;
+  const Outcome placed = place.run({"plan", "--from", "f32[8] @ 2 : block", "--to", "@ 2x1 : block, whole"});
+  EXPECT_EQ(placed.code, 2);
+  EXPECT_NE(placed.errors.find("--to: type and extents must stand before the '@'"), std::string::npos) << placed.errors;
+  place.write("layout.json", "{\n  \"type\": ,\n}");
+  EXPECT_EQ(place.run({"layout", "@layout.json"}).errors,
+            "tranship: error: LAYOUT: 'layout.json': line 2, column 11: not JSON: found ','\n");
 }
 
 TEST(Reshard, RefusesHostileInputAndChangesNothing) {
@@ -406,6 +465,50 @@ TEST(Demo, MakesUpItsDataAndSaysSo) {
   EXPECT_EQ(outcome.code, 0) << outcome.errors;
   EXPECT_NE(outcome.output.find("made-up hills"), std::string::npos) << outcome.output;
   EXPECT_TRUE(place.names().contains("tranship-demo/hills.npy"));
+}
+
+TEST(Demo, LeavesWhatOthersWrote) {
+  const Workplace place;
+  fs::create_directory(place.path("out"));
+  for (const char* name : {"out/hills.npy", "out/back.npy", "out/tiles.svg", "out/rows"}) {
+    place.write(name, "precious");
+    const Outcome refused = place.run({"demo", "--dir", "out"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_EQ(refused.errors, std::string("tranship: error: '") + name +
+                                  "' exists, and no earlier demo wrote it: choose another --dir, or "
+                                  "--force to replace it\n");
+    EXPECT_EQ(place.read(name), "precious");
+    fs::remove(place.path(name));
+  }
+  place.write("out/back.npy", numbered_npy(2, 2));
+  place.write("out/notes", "precious");
+  EXPECT_EQ(place.run({"demo", "--dir", "out", "--force"}).code, 0);
+  EXPECT_EQ(place.run({"demo", "--dir", "out"}).code, 0);
+  EXPECT_EQ(place.read("out/notes"), "precious");
+}
+
+std::string doubles_npy(std::initializer_list<double> row) {
+  std::string data(row.size() * sizeof(double), '\0');
+  std::memcpy(data.data(), std::data(row), data.size());
+  return npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, " + std::to_string(row.size()) + "), }", data);
+}
+
+TEST(Demo, RefusesHeightsThatDoNotAddUp) {
+  const Workplace place;
+  const double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std::numeric_limits<double>::infinity();
+  for (const double height : {nan, infinity, -infinity, 1e308, -1e38}) {
+    place.write("array.npy", doubles_npy({1, height, 3}));
+    const Outcome outcome = place.run({"demo", "--data", "array.npy", "--dir", "out"});
+    EXPECT_EQ(outcome.code, 1) << height;
+    EXPECT_NE(outcome.errors.find("element [0, 1] is"), std::string::npos) << outcome.errors;
+    EXPECT_EQ(outcome.output, "");
+    EXPECT_EQ(place.names(), std::set<std::string>{"array.npy"});
+  }
+  // What is left of the heights may still be anything.
+  for (const double height : {1e-320, 1e-44, 1e37, -1e37}) {
+    place.write("array.npy", doubles_npy({1, height, -height, height, 0, height, height}));
+    EXPECT_EQ(place.run({"demo", "--data", "array.npy", "--dir", "out"}).code, 0) << height;
+  }
 }
 
 TEST(Demo, RefusesWhatItCannotShow) {

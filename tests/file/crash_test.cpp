@@ -21,24 +21,27 @@
 #include <tranship/file/reshard.hpp>
 #include <tranship/layout/text.hpp>
 
-#include "file/temporary_folder.hpp"
+#include "file/reshard_scene.hpp"
 #include "support/random_layouts.hpp"
 
 namespace tranship {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::FolderPlace;
+using testing::files_below;
+using testing::in_child;
 using testing::read_text;
+using testing::Scene;
 using testing::TemporaryFolder;
 using testing::write_text;
-using Files = std::map<std::string, std::string>;
 
 // What happens at the call with this number, counted from 1 in this process; 0: nothing.
 enum class Fate { exit_before, exit_after, fail };
 Fate fate = Fate::fail;
 int fatal_call = 0;
 int fatal_error = EIO;
+// Whether the file system exchanges two directories in one step.
+bool exchanges = true;
 std::atomic<int> calls = 0;
 const posix::DiskCalls real_disk = posix::disk;
 
@@ -70,93 +73,15 @@ struct CountedDisk {
         [](const char* p, mode_t m) { return counted(real_disk.mkdir, p, m); },
         [](const char* a, const char* b) { return counted(real_disk.rename, a, b); },
         [](int a, const char* p, int b, const char* q, unsigned f) {
-          return counted(real_disk.renameat2, a, p, b, q, f);
+          if (exchanges || !(f & RENAME_EXCHANGE)) return counted(real_disk.renameat2, a, p, b, q, f);
+          errno = EINVAL;
+          return -1;
         },
         [](const char* p) { return counted(real_disk.unlink, p); },
     };
   }
   ~CountedDisk() { posix::disk = real_disk; }
 };
-
-Files files_below(const std::string& path) {
-  Files out;
-  if (!fs::is_directory(path)) return {{"", read_text(path)}};
-  for (const auto& entry : fs::directory_iterator(path))
-    out[entry.path().filename().string()] = read_text(entry.path().string());
-  return out;
-}
-
-/// A source, an old target, and what the new one shall be.
-struct Scene {
-  explicit Scene(const std::string& name, Index rows = 512, const std::string& file_order = "")
-      : folder(FolderPlace::memory),
-        target(folder.path(name)),
-        options{
-            .source = folder.path("source.npy"),
-            .target = target,
-            .to = parse_layout("f64[" + std::to_string(rows) + ",256] @ " +
-                               (name.ends_with(".npy") ? "1x1 : whole, whole" + file_order : "2x2 : cyclic(3), block")),
-            .memory_bytes = reshard_memory_min,
-            .threads = 2,
-            .sync_interval_bytes = 1} {
-    const bool single = name.ends_with(".npy");
-    write("source.npy", rows, 1);
-    write("other.npy", rows, 2);
-    ReshardOptions elsewhere = options;
-    elsewhere.target = folder.path(single ? "expected.npy" : "expected");
-    reshard(elsewhere);
-    after = files_below(elsewhere.target);
-    fs::remove_all(elsewhere.target);
-    put_old();
-  }
-
-  void write(const std::string& name, Index rows, std::uint64_t seed) const {
-    test::Random random(seed);
-    std::string text = format_npy_header(make_npy_header(ElementType::f64, {rows, 256}));
-    for (Index i = 0; i < rows * 256; ++i) {
-      const std::uint64_t bits = random.bits();
-      text.append(reinterpret_cast<const char*>(&bits), sizeof bits);
-    }
-    write_text(folder.path(name), text);
-  }
-
-  void put_old() {
-    ReshardOptions old = options;
-    old.source = folder.path("other.npy");
-    reshard(old);
-    before = files_below(target);
-  }
-
-  /// What is wrong after a run that ended somewhere: empty where nothing is.
-  std::string fault_after_crash() const {
-    const Files found = files_below(target);
-    return found == before || found == after ? "" : "neither the old target nor the new one";
-  }
-  std::string fault_after_success() const {
-    if (files_below(target) != after) return "not the new target";
-    for (const std::string& name : folder.names())
-      if (name.find(".partial") != std::string::npos) return name + " is left behind";
-    return "";
-  }
-
-  TemporaryFolder folder;
-  std::string target;
-  ReshardOptions options;
-  Files before, after;
-};
-
-/// Runs `f` in a process of its own and returns what waitpid says of its end.
-template <class F>
-int in_child(F&& f) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    f();
-    ::_exit(0);
-  }
-  int status = 0;
-  if (::waitpid(child, &status, 0) != child) throw std::runtime_error("cannot wait");
-  return status;
-}
 
 void run_quietly(const ReshardOptions& options) {
   try {
@@ -170,9 +95,16 @@ class Crash : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Targets, Crash, ::testing::Values("new", "new.npy"),
                          [](const auto& target) { return target.index == 0 ? "Directory" : "File"; });
 
-TEST_P(Crash, AtEveryCallThatChangesTheDisk) {
-  Scene scene(GetParam());
+/// What a run leaves that ends between two steps: the next one puts the old target back before all else.
+bool is_set_aside(const Scene& scene) {
+  const std::string aside = scene.folder.path(".new.partial/old");
+  return !exchanges && !fs::exists(scene.target) && fs::exists(aside) && files_below(aside) == scene.before;
+}
+
+void crash_at_every_call(const std::string& target) {
+  Scene scene(target);
   Index resumed = 0;
+  int set_aside = 0;
   for (const Fate what : {Fate::exit_before, Fate::exit_after}) {
     int call = 1;
     for (;; ++call) {
@@ -184,6 +116,15 @@ TEST_P(Crash, AtEveryCallThatChangesTheDisk) {
       ASSERT_TRUE(WIFEXITED(status));
       if (WEXITSTATUS(status) == 0) break;
       ASSERT_EQ(WEXITSTATUS(status), 9) << "call " << call;
+      if (is_set_aside(scene)) {
+        // Also a run that comes to nothing puts it back.
+        ReshardOptions refused = scene.options;
+        const auto refuse = [](const ReshardProgress&) { throw Error(ErrorCode::mismatch, "no more"); };
+        refused.progress = refuse;
+        ASSERT_FALSE(attempt([&] { return reshard(refused); }).ok());
+        ASSERT_EQ(files_below(scene.target), scene.before) << "call " << call;
+        ++set_aside;
+      }
       ASSERT_EQ(scene.fault_after_crash(), "") << "call " << call;
       resumed += reshard(scene.options).bytes_resumed;
       ASSERT_EQ(scene.fault_after_success(), "") << "call " << call;
@@ -191,6 +132,41 @@ TEST_P(Crash, AtEveryCallThatChangesTheDisk) {
     EXPECT_GT(call, 20) << "the calls are not counted";
   }
   EXPECT_GT(resumed, 0) << "nothing was ever gone on with";
+  EXPECT_EQ(set_aside, exchanges ? 0 : 2) << "before the second step, and after the first";
+}
+
+TEST_P(Crash, AtEveryCallThatChangesTheDisk) {
+  crash_at_every_call(GetParam());
+}
+
+TEST(CrashOfTwoSteps, AtEveryCallThatChangesTheDisk) {
+  exchanges = false;
+  crash_at_every_call("new");
+  exchanges = true;
+}
+
+TEST(CrashOfTwoSteps, AnErrorOfTheSecondPutsTheOldOneBack) {
+  Scene scene("new");
+  static int renames;
+  renames = 0;
+  posix::disk.renameat2 = [](int, const char*, int, const char*, unsigned) {
+    errno = ENOSYS;
+    return -1;
+  };
+  posix::disk.rename = [](const char* from, const char* to) {
+    if (++renames != 2) return real_disk.rename(from, to);
+    errno = EIO;
+    return -1;
+  };
+  const Result<ReshardReport> report = attempt([&] { return reshard(scene.options); });
+  posix::disk = real_disk;
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(renames, 3);
+  EXPECT_EQ(report.error().code(), ErrorCode::io);
+  EXPECT_NE(report.error().message().find("are kept in"), std::string::npos) << report.error().message();
+  EXPECT_EQ(files_below(scene.target), scene.before);
+  EXPECT_GT(reshard(scene.options).bytes_resumed, 0);
+  EXPECT_EQ(scene.fault_after_success(), "");
 }
 
 TEST_P(Crash, AnErrorAtEveryCallThatChangesTheDisk) {
@@ -291,6 +267,12 @@ TEST_P(Crash, WhatDoesNotFitIsNotGoneOnWith) {
   };
   const Case cases[] = {
       {"another source", [](Scene& scene) { scene.write("source.npy", 512, 1); }},
+      {"a source that was written and given its old time",
+       [](Scene& scene) {
+         const auto before = fs::last_write_time(scene.options.source);
+         scene.write("source.npy", 512, 1);
+         fs::last_write_time(scene.options.source, before);
+       }},
       {"another memory", [](Scene& scene) { scene.options.memory_bytes *= 2; }},
       {"another journal",
        [](Scene& scene) {

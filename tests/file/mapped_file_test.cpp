@@ -1,10 +1,13 @@
 // MappedFile: reading, writing, what is no regular file, and files that cannot be made.
 #include <algorithm>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <tranship/file/mapped_file.hpp>
+#include <tranship/file/mapped_window.hpp>
 
 #include "file/temporary_folder.hpp"
 
@@ -123,6 +126,42 @@ TEST(MappedFile, CreateThatFindsNoRoomLeavesNothing) {
             0u);
   EXPECT_TRUE(folder.names().empty());
   EXPECT_EQ(MappedFile::create(folder.path("a"), -1).error().code(), ErrorCode::invalid_use);
+}
+
+TEST(MappedWindow, ReadsWhatItCovers) {
+  TemporaryFolder folder;
+  std::string text(50'000, 'x');
+  text.replace(20'000, 3, "abc");
+  write_text(folder.path("a"), text);
+  const int file = ::open(folder.path("a").c_str(), O_RDONLY | O_CLOEXEC);
+  const MappedWindow window = MappedWindow::map(file, "a", 20'000, 3);
+  ::close(file);
+  EXPECT_TRUE(window.covers(20'000, 3));
+  EXPECT_FALSE(window.covers(20'000, 4));
+  EXPECT_FALSE(window.covers(10'000, 1));
+  EXPECT_EQ(text_of({window.at(20'000), 3}), "abc");
+  EXPECT_NO_THROW(window.check());
+}
+
+TEST(MappedWindow, AFileThatBecomesShorterIsAnErrorAndNoSignal) {
+  TemporaryFolder folder;
+  write_text(folder.path("a"), std::string(200'000, 'x'));
+  const int file = ::open(folder.path("a").c_str(), O_RDWR | O_CLOEXEC);
+  const MappedWindow lost = MappedWindow::map(file, "a", 0, 200'000);
+  const MappedWindow other = MappedWindow::map(file, "a", 0, 4096);
+  EXPECT_EQ(text_of({lost.at(150'000), 1}), "x");
+  ASSERT_EQ(::ftruncate(file, 4096), 0);
+  ::close(file);
+  EXPECT_EQ(text_of({lost.at(150'000), 1}), std::string(1, '\0'));
+  EXPECT_EQ(text_of({other.at(0), 1}), "x");
+  EXPECT_NO_THROW(other.check());
+  try {
+    lost.check();
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::bad_file);
+    EXPECT_EQ(error.message(), "'a' became shorter while it was read, or its disk failed: bytes from 0 to 200000");
+  }
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // The memory that a reshard takes: measured in a process of its own, at every report of progress.
 #include <fstream>
 #include <functional>
+#include <set>
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <tranship/file/npy.hpp>
+#include <tranship/file/part_store.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -15,15 +17,19 @@
 namespace tranship {
 namespace {
 
+using testing::FolderPlace;
 using testing::TemporaryFolder;
 
-/// Anonymous resident bytes of this process: all but what the page cache holds anyway.
-Index anonymous_bytes() {
+using Counters = std::set<std::string>;
+/// What a process has for itself, and what it has mapped of files.
+const Counters anonymous = {"RssAnon:", "RssShmem:"}, mapped = {"RssFile:", "RssShmem:"};
+
+/// Resident bytes of this process.
+Index resident_bytes(const Counters& counters) {
   std::ifstream status("/proc/self/status");
   Index out = 0;
   for (std::string word; status >> word;)
-    if (Index kilobytes = 0; (word == "RssAnon:" || word == "RssShmem:") && status >> kilobytes)
-      out += kilobytes * 1024;
+    if (Index kilobytes = 0; counters.contains(word) && status >> kilobytes) out += kilobytes * 1024;
   return out;
 }
 
@@ -33,9 +39,9 @@ Index peak_bytes(const ReshardOptions& options) {
   if (::pipe(ends) != 0) return -1;
   const pid_t child = ::fork();
   if (child == 0) {
-    const Index before = anonymous_bytes();
+    const Index before = resident_bytes(anonymous);
     Index peak = before;
-    const auto measure = [&](const ReshardProgress&) { peak = std::max(peak, anonymous_bytes()); };
+    const auto measure = [&](const ReshardProgress&) { peak = std::max(peak, resident_bytes(anonymous)); };
     ReshardOptions measured = options;
     measured.progress = measure;
     const bool done = attempt([&] { return reshard(measured); }).ok();
@@ -90,6 +96,25 @@ TEST(ReshardMemory, StaysWithinWhatIsGiven) {
   options.to = parse_layout("u32[4096,3072] @ 1x3 : whole, block | order(1,0)");
   options.memory_bytes = Index(256) << 20;
   EXPECT_GT(peak_bytes(options), (Index(8) << 20) + beside_bytes);
+}
+
+TEST(ReshardMemory, MapsALimitedPartOfTheSource) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer keeps memory of its own";
+#endif
+  TemporaryFolder folder(FolderPlace::memory);
+  write_array(folder.path("a.npy"), 4096, 3072);  // 48 MiB
+  const StoredParts array = open_parts(folder.path("a.npy")).value();
+  array.files->keep_mapped(2 * FileSet::window_bytes);
+  Index sum = 0;
+  const Index before = resident_bytes(mapped);
+  for (int round = 0; round < 2; ++round)
+    for (Index at = 0; at < array.files->size_bytes(0); at += 4096)
+      sum += static_cast<Index>(*array.files->map(0, at)->at(at));
+  EXPECT_NE(sum, 0);
+  // Two windows of twice that length.
+  EXPECT_LE(resident_bytes(mapped) - before, 4 * FileSet::window_bytes);
+  EXPECT_GT(resident_bytes(mapped) - before, FileSet::window_bytes);
 }
 
 }  // namespace

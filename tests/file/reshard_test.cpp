@@ -1,7 +1,9 @@
 // Reshard: every element against an oracle that knows files by their headers and cells by their arithmetic; there and
 // back byte by byte; and all that is refused, with nothing changed on the disk.
 #include <cstring>
+#include <filesystem>
 #include <map>
+#include <numeric>
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -887,7 +889,7 @@ TEST(Reshard, InspectSaysWhatAPathHolds) {
   EXPECT_EQ(to_text(inspect(folder.path("parts")).value().spec), "f64[5,6] @ 2x1 : block, whole");
   const std::pair<std::string, ErrorCode> refused[] = {
       {folder.path("missing"), ErrorCode::io},
-      {folder.path(), ErrorCode::io},
+      {folder.path(), ErrorCode::bad_file},
       {test::test_path("file/fixtures/version1_zero_dims.npy"), ErrorCode::unsupported},
       {folder.path("parts/manifest.json"), ErrorCode::bad_file},
   };
@@ -1002,6 +1004,64 @@ std::string verify_fault(const std::string& source, const std::string& target, c
   const StoredParts a = open_parts(source).value(), b = open_parts(target).value();
   const Result<void> verified = attempt([&] { verify_parts(a, b, options); });
   return verified ? "" : verified.error().message();
+}
+
+TEST(Reshard, InterfacesGoRoundAsFarAsOneLikes) {
+  TemporaryFolder folder;
+  // The first and the last interface are one: below it the count goes down from it, above it up.
+  const struct {
+    Index extent;
+    std::vector<double> expected;
+  } cases[] = {{2, {0, 0, 0, 1, 1, 1}}, {3, {0, 1, 0, 1, 2, 1, 2}}, {4, {1, 2, 0, 1, 2, 3, 1, 2}}};
+  for (const auto& [extent, expected] : cases) {
+    SCOPED_TRACE(extent);
+    std::vector<double> values(static_cast<std::size_t>(extent));
+    std::iota(values.begin(), values.end(), 0.0);
+    const auto bytes_of = [](const std::vector<double>& v) {
+      return std::string(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(double));
+    };
+    write_text(folder.path("a.npy"), format_npy_header(make_npy_header(ElementType::f64, {extent})) + bytes_of(values));
+    const std::string to = fmt::format("f64[{}] @ 1 : block+interfaces+overlap(2,2,toroidal)", extent);
+    reshard({.source = folder.path("a.npy"),
+             .target = folder.path("b.npy"),
+             .from = std::nullopt,
+             .to = parse_layout(to),
+             .verify = Verify::yes});
+    EXPECT_TRUE(read_text(folder.path("b.npy")).ends_with(bytes_of(expected)));
+  }
+}
+
+TEST(Reshard, StoredChecksumsAreCheckedWhereAFileIsRead) {
+  TemporaryFolder folder;
+  const ArraySpec whole_array = parse_layout("f64[300,200] @ 1x1 : whole, whole");
+  write_whole(folder.path("a.npy"), ElementType::f64, {300, 200});
+  for (const char* from :
+       {"2x1 : block, whole", "2x2 : cyclic(3)+overlap(1,1,zero), block", "2x1 : block, whole | order(1,0)"})
+    for (const char* to : {"1x1 : whole, whole", "1x3 : whole, cyclic(1)", "1x1 : whole, whole | order(1,0)"}) {
+      SCOPED_TRACE(from + std::string(" to ") + to);
+      const auto layout = [](const char* placement) {
+        return parse_layout(std::string("f64[300,200] @ ") + placement);
+      };
+      fs::remove_all(folder.path("parts"));
+      reshard({.source = folder.path("a.npy"), .target = folder.path("parts"), .from = {}, .to = layout(from)});
+      const ReshardOptions onwards{
+          .source = folder.path("parts"), .target = folder.path("b"), .from = {}, .to = layout(to)};
+      reshard(onwards);
+      // One bit of the first or of the last element is enough.
+      const std::string part = folder.path("parts/part-00001.npy");
+      const std::string good = read_text(part);
+      for (const std::size_t at : {std::size_t(128), good.size() - 1}) {
+        std::string bad = good;
+        bad[at] = static_cast<char>(bad[at] ^ 1);
+        write_text(part, bad);
+        const Result<ReshardReport> report = attempt([&] { return reshard(onwards); });
+        ASSERT_FALSE(report.ok()) << at;
+        EXPECT_EQ(report.error().code(), ErrorCode::bad_file);
+        EXPECT_NE(report.error().message().find("its checksum is"), std::string::npos) << report.error().message();
+      }
+      write_text(part, good);
+      EXPECT_TRUE(attempt([&] { return reshard(onwards); }).ok());
+    }
 }
 
 TEST(Reshard, VerifyDrawsASampleOfMuchOverlap) {

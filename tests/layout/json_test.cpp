@@ -141,7 +141,7 @@ TEST(LayoutJson, ErrorsNameTheKey) {
        ErrorCode::invalid_use,
        "indexed: 4000000000 ids of which 1 are owned; at most 64 times as many ids as owned ones"},
       {R"({"extents":[8],"extents":[9]})", ErrorCode::bad_text, "key \"extents\" is given twice"},
-      {R"({"type":})", ErrorCode::bad_text, "column 9: not JSON: found something unexpected"},
+      {R"({"type":})", ErrorCode::bad_text, "column 9: not JSON: found '}'"},
       {R"({"type":)", ErrorCode::bad_text, "column 9: not JSON: found the end"},
       {R"({"type":1e999})", ErrorCode::bad_text, "a number of the JSON text is too large"},
   };
@@ -153,12 +153,14 @@ TEST(LayoutJson, ErrorsNameTheKey) {
     EXPECT_THROW(array_spec_from_json(bad.text), Error);
   }
   EXPECT_EQ(try_array_spec_from_json(R"({"type":})").error().column, 9);
+  EXPECT_EQ(try_array_spec_from_json("{\n  \"type\": nothing\n}").error().message(),
+            "line 2, column 12: not JSON: found 'o'");
   // Nothing may hide behind a zero byte.
   const std::string good = R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})";
   EXPECT_TRUE(try_array_spec_from_json(good));
   const Result<ArraySpec> zero = try_array_spec_from_json(good + '\0' + good);
   ASSERT_FALSE(zero);
-  EXPECT_EQ(zero.error().message(), "column 84: not JSON: found something unexpected");
+  EXPECT_EQ(zero.error().message(), "column 84: not JSON: found byte 0x00");
   // A distribution alone has no type.
   const Result<Distribution> typed = try_distribution_from_json(
       R"({"type":"f64","extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"block"}]})");
@@ -173,9 +175,14 @@ TEST(LayoutJson, SurvivesDeepAndWideTexts) {
     for (int i = 0; i < 50'000; ++i) deep += open;
     EXPECT_FALSE(try_array_spec_from_json(deep));
   }
-  std::string nested = std::string(50'000, '[') + std::string(50'000, ']');
-  EXPECT_EQ(try_array_spec_from_json(R"({"type":)" + nested + "}").error().message(),
-            "type: expected a string, found an array of 1");
+  const auto nested = [](std::size_t depth) {
+    return try_array_spec_from_json(R"({"type":)" + std::string(depth, '[') + std::string(depth, ']') + "}")
+        .error()
+        .message();
+  };
+  EXPECT_EQ(nested(63), "type: expected a string, found an array of 1");
+  EXPECT_EQ(nested(64), "the JSON text nests more than 64 values");
+  EXPECT_EQ(nested(50'000), "the JSON text nests more than 64 values");
   std::string wide = "{\"a\":0";
   for (int i = 0; i < 20'000; ++i) wide += fmt::format(",\"{}\":0", i);
   EXPECT_EQ(try_array_spec_from_json(wide + "}").error().message(), "an object has more than 1024 keys");

@@ -83,9 +83,10 @@ inline Resolved resolve(const AxisParts& axis, const AxisPoint& point) {
   const bool low = x < 0;
   switch (low ? axis.partition().overlap.left.edge : axis.partition().overlap.right.edge) {
     case EdgePolicy::toroidal: {
-      // The last interface is the first one again.
-      const Index period = axis.partition().points == Points::interfaces ? extent - 1 : extent;
-      return {Resolved::value, ((x % period) + period) % period};
+      if (axis.partition().points == Points::cells) return {Resolved::value, ((x % extent) + extent) % extent};
+      // The last interface is the first one again: below it the count goes down from it, above it up.
+      const Index period = extent - 1;
+      return {Resolved::value, low ? ((x % period) + period) % period : (x - 1) % period + 1};
     }
     case EdgePolicy::zero:
       return {Resolved::zero, 0};

@@ -4,7 +4,8 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/file/mapped_file.hpp>
+#include <tranship/file/manifest.hpp>
+#include <tranship/file/posix.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -12,15 +13,18 @@ namespace tranship::cli {
 namespace {
 
 ArraySpec layout_in_file(const std::string& name, const std::string& path) {
-  const Result<MappedFile> file = MappedFile::open(path);
-  if (!file) throw UsageError{fmt::format("{}: {}", name, file.error().message())};
-  const auto bytes = file.value().bytes();
-  const Result<ArraySpec> spec = try_array_spec_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Result<ArraySpec> spec = try_array_spec_from_json(text_in_file(name, path));
   if (!spec) throw UsageError{fmt::format("{}: '{}': {}", name, path, spec.error().message())};
   return spec.value();
 }
 
 }  // namespace
+
+std::string text_in_file(const std::string& name, const std::string& path) {
+  Result<std::string> text = attempt([&] { return posix::read_text(path, manifest_bytes_max); });
+  if (!text) throw UsageError{fmt::format("{}: {}", name, text.error().message())};
+  return std::move(text).value();
+}
 
 ArraySpec layout_argument(const std::string& name, const std::string& argument) {
   if (is_placement(argument))
@@ -50,13 +54,7 @@ ArraySpec placed_argument(const std::string& name, const std::string& argument, 
 }
 
 LayoutRules rules_argument(const std::string& name, const std::string& argument) {
-  std::string text = argument;
-  if (argument.starts_with('@')) {
-    const Result<MappedFile> file = MappedFile::open(argument.substr(1));
-    if (!file) throw UsageError{fmt::format("{}: {}", name, file.error().message())};
-    const auto bytes = file.value().bytes();
-    text.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
+  const std::string text = argument.starts_with('@') ? text_in_file(name, argument.substr(1)) : argument;
   const Result<LayoutRules> rules = LayoutRules::parse(text);
   if (!rules) throw UsageError{fmt::format("{}: {}", name, rules.error().message()), caret(text, rules.error().column)};
   return rules.value();

@@ -15,6 +15,8 @@ struct UsageError {
   std::string picture = {};
 };
 
+/// The text of a file that an argument names.
+std::string text_in_file(const std::string& name, const std::string& path);
 /// The layout that an argument gives as text, or as @FILE with its JSON. `name` is what the error calls the argument.
 ArraySpec layout_argument(const std::string& name, const std::string& argument);
 /// Whether an argument is a placement, "@ 4x1 : block, whole", rather than a layout or the name of a file.

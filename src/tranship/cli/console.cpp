@@ -35,8 +35,18 @@ void print(std::string_view text) {
   if (error != 0) throw_error(ErrorCode::io, "cannot write the output: {}", std::strerror(error));
 }
 
+void print_report(std::string_view text) {
+  if (const int error = write_all(STDOUT_FILENO, text); error != 0 && error != EPIPE)
+    print_note(
+        fmt::format("tranship: all is done, but the report of it cannot be written: {}\n", std::strerror(error)));
+}
+
+std::string document_text(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 void print_document(const Json& document) {
-  print(document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  print(document_text(document));
 }
 
 void print_note(std::string_view text) {

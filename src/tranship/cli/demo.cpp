@@ -13,6 +13,7 @@
 #include <tranship/cli/picture_file.hpp>
 #include <tranship/cli/relief.hpp>
 #include <tranship/cli/report_text.hpp>
+#include <tranship/file/atomic_write.hpp>
 #include <tranship/layout/picture.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
@@ -29,6 +30,39 @@ struct DemoOptions {
   std::string data;
   std::string title;
   std::string folder = "tranship-demo";
+  bool force = false;
+};
+
+/// The files of one folder. What stands there under their names is replaced where the demo's mark says that it is its
+/// own.
+class DemoFolder {
+ public:
+  explicit DemoFolder(const std::string& path) : path_(path) {}
+
+  std::string hills() const { return path_ + "/hills.npy"; }
+  std::string bands() const { return path_ + "/rows"; }
+  std::string tiles() const { return path_ + "/tiles"; }
+  std::string back() const { return path_ + "/back.npy"; }
+  std::string picture() const { return path_ + "/tiles.svg"; }
+
+  /// Makes it. Throws `invalid_use`, naming the file, where it holds something that is not the demo's.
+  void prepare(Replace replace) const {
+    namespace fs = std::filesystem;
+    std::error_code failure;
+    const std::string mark = path_ + "/.tranship-demo";
+    if (replace == Replace::own_files && !fs::exists(mark, failure))
+      for (const std::string& name : {hills(), bands(), tiles(), back(), picture()})
+        if (fs::exists(fs::symlink_status(name, failure)))
+          throw_error(ErrorCode::invalid_use,
+                      "'{}' exists, and no earlier demo wrote it: choose another --dir, or --force to replace it",
+                      name);
+    fs::create_directories(path_, failure);
+    if (failure) throw_error(ErrorCode::io, "cannot create '{}': {}", path_, failure.message());
+    AtomicFile::create(mark, 0).value().commit().value();
+  }
+
+ private:
+  std::string path_;
 };
 
 void print_heading(std::string_view heading) {
@@ -54,12 +88,12 @@ void require_same_elements(const NpyFile& a, const NpyFile& b) {
     throw_error(ErrorCode::internal, "what came back differs from what went out");
 }
 
-ArraySpec move_files(const NpyFile& data, const std::string& source, const std::string& folder) {
+ArraySpec move_files(const NpyFile& data, const std::string& source, const DemoFolder& folder) {
   const NpyHeader& header = data.header;
   const Index rows = header.extents[0], columns = header.extents[1];
   const Index tile = std::max<Index>(1, std::min(rows, columns) / 8);
   const std::string array = fmt::format("{}[{},{}]", name_of(header.type), rows, columns);
-  const std::string bands = folder + "/rows", tiles = folder + "/tiles", back = folder + "/back.npy";
+  const std::string bands = folder.bands(), tiles = folder.tiles(), back = folder.back();
   const std::string tiles_layout =
       fmt::format("{} @ 2x3 : cyclic({})+overlap(1,1), cyclic({})+overlap(1,1)", array, tile, tile);
   const char* order = header.order == NpyOrder::fortran ? " | order(1,0)" : "";
@@ -74,13 +108,13 @@ ArraySpec move_files(const NpyFile& data, const std::string& source, const std::
   return parse_layout(tiles_layout);
 }
 
-void show_layout(const ArraySpec& tiles, const std::string& folder) {
+void show_layout(const ArraySpec& tiles, const DemoFolder& folder) {
   print_heading("Who owns what among the tiles");
   PictureOptions options{.max_columns = relief_columns};
   if (colors_wanted()) options.colors = PictureColors::ansi;
   print(picture_text(tiles, options));
-  const std::string picture = folder + "/tiles.svg";
-  write_picture(picture, tiles);
+  const std::string picture = folder.picture();
+  write_picture(picture, tiles, Replace::any_file);
   print(fmt::format("\n  drawn in {}\n", printable(picture)));
 }
 
@@ -167,23 +201,26 @@ void run_live(const Raster& raster) {
 }
 
 void run(const DemoOptions& options) {
-  std::filesystem::create_directories(options.folder);
+  const DemoFolder folder(options.folder);
+  const Replace replace = options.force ? Replace::any_file : Replace::own_files;
   std::string source = options.data;
   std::string title = options.title;
   if (source.empty()) {
-    source = options.folder + "/hills.npy";
+    source = folder.hills();
     title = "made-up hills, for want of --data";
+    folder.prepare(replace);
     write_hills(source, {344, 403});
   }
   const NpyFile data = open_npy(source).value();
   const Raster raster = read_raster(data);
+  folder.prepare(replace);
   const auto [low, high] = std::minmax_element(raster.heights.begin(), raster.heights.end());
   print(fmt::format("{}: {}[{}], {}, values {} to {}\n", printable(source), name_of(data.header.type),
                     join_text(data.header.extents, ","), human_bytes(data.header.data_bytes()), *low, *high));
   if (!title.empty()) print(fmt::format("{}\n", printable(title)));
 
-  const ArraySpec tiles = move_files(data, source, options.folder);
-  show_layout(tiles, options.folder);
+  const ArraySpec tiles = move_files(data, source, folder);
+  show_layout(tiles, folder);
   run_live(raster);
 }
 
@@ -192,13 +229,16 @@ void run(const DemoOptions& options) {
 void add_demo(CLI::App& app) {
   CLI::App* command =
       app.add_subcommand("demo", "The main job on a raster: there and back in files, and live on 4 ranks");
-  command->footer(R"help(DIR gets the directories of parts 'rows' and 'tiles', 'back.npy' and 'tiles.svg'.
+  command->footer(R"help(DIR gets the directories of parts 'rows' and 'tiles', 'back.npy' and 'tiles.svg', and a mark,
+'.tranship-demo', by which a later demo knows that it may replace them.
 
 Example:
   tranship demo --data elevation.npy --dir build/demo)help");
   auto options = std::make_shared<DemoOptions>();
   command->add_option("--data", options->data, "A .npy file of 2 dimensions; made-up hills by default")
       ->type_name("FILE.npy");
+  command->add_flag("--force", options->force,
+                    "Replace what other programs have written under the demo's names in DIR");
   command->add_option("--title", options->title, "What the data is: the demo then says it")
       ->type_name("TEXT")
       ->take_last();

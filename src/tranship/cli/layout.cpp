@@ -27,6 +27,7 @@ struct LayoutOptions {
   std::string picture;
   std::optional<Rank> rank;
   bool json = false;
+  bool force = false;
 };
 
 struct Subject {
@@ -220,7 +221,12 @@ void show(const LayoutOptions& options) {
   if (names_tensors(options.what)) return print_tensors(options);
   const Subject subject = subject_of(options.what);
   if (options.rank) require_rank(*options.rank, subject.spec.distribution, subject.spec.distribution);
-  if (!options.picture.empty()) write_picture(options.picture, subject.spec);
+  if (!options.picture.empty()) {
+    std::error_code ignored;
+    if (subject.path && std::filesystem::equivalent(options.picture, *subject.path, ignored))
+      throw UsageError{fmt::format("-o: '{}' is the array itself", options.picture)};
+    write_picture(options.picture, subject.spec, options.force ? Replace::any_file : Replace::own_files);
+  }
   options.json ? print_json(subject, options) : print_text(subject, options);
 }
 
@@ -239,6 +245,7 @@ void add_layout(CLI::App& app) {
                    "A layout text, @FILE.json, a .npy file, FILE.npz:MEMBER, a directory or safetensors")
       ->required();
   command->add_option("-o,--output", options->picture, "Also draw an SVG")->type_name("FILE.svg");
+  command->add_flag("--force", options->force, "Let the SVG replace any file, not only one that tranship drew");
   command->add_option("--rank", options->rank, "Only this rank")->type_name("R");
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { show(*options); });

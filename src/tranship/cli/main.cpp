@@ -4,8 +4,10 @@
 #include <csignal>
 #include <new>
 #include <sstream>
+#include <tuple>
 
 #include <CLI/CLI.hpp>
+#include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
@@ -75,13 +77,32 @@ int run(int argc, char** argv) {
   return parse_and_run(app, argc, argv);
 }
 
+/// A reader that goes away, and a file that may not grow, are then errors of write(), which is looked at everywhere. A
+/// handler ends with exec, so programs that are launched have the default; SIG_IGN they would inherit.
+void turn_into_an_error(int signal) {
+  std::signal(signal, [](int) {});
+}
+
+/// What happens when a page of a mapped file is gone; the text is as long as its array.
+void end_without_page(int) {
+  static constexpr char text[] =
+      "tranship: error: a file became shorter while it was read, or the disk that holds it failed\n";
+  std::ignore = ::write(STDERR_FILENO, text, sizeof text - 1);
+  ::_exit(failed);
+}
+
+void prepare_signals() {
+  turn_into_an_error(SIGPIPE);
+  turn_into_an_error(SIGXFSZ);
+  std::signal(SIGBUS, end_without_page);
+}
+
 }  // namespace
 }  // namespace tranship::cli
 
 int main(int argc, char** argv) {
   using namespace tranship;
-  // A reader that goes away is then an error of write(), which print() knows.
-  std::signal(SIGPIPE, SIG_IGN);
+  cli::prepare_signals();
   try {
     return cli::run(argc, argv);
   } catch (const cli::OutputClosed&) {

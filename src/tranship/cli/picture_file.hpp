@@ -1,13 +1,19 @@
 // The SVG of a layout, written as all files are: complete or not at all.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship::cli {
 
-/// Replaces what is at `path`. Throws `io`, and `unsupported` for an indexed layout.
-void write_picture(const std::string& path, const ArraySpec& spec);
+/// What of that which stands there a command may write over.
+enum class Replace : std::uint8_t { own_files, any_file };
+
+/// Throws `invalid_use` where something else than a picture of ours is at `path`, and is not to be replaced.
+void check_replaceable_picture(const std::string& path, Replace replace);
+/// The same check, then the picture. Throws `io`, and `unsupported` for an indexed layout.
+void write_picture(const std::string& path, const ArraySpec& spec, Replace replace);
 
 }  // namespace tranship::cli

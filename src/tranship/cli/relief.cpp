@@ -10,12 +10,20 @@
 namespace tranship::cli {
 namespace {
 
+// Four neighbours of such a height can still be added up.
+constexpr double height_max = 1e37;
+
 template <class T>
 void read_as(const StridedView& view, Raster& raster) {
   for_each_coordinate(raster.extents, [&](const Indices& at) {
     T value;
     const Index offset = at[0] * view.strides[0] + at[1] * view.strides[1];
     std::memcpy(&value, static_cast<const std::byte*>(view.data) + offset * Index(sizeof(T)), sizeof(T));
+    // Not as a float yet: a double may have no place in it.
+    const double height = static_cast<double>(value);
+    if (!(std::abs(height) <= height_max))
+      throw_error(ErrorCode::unsupported, "the demo computes with values from {:g} to {:g}, element [{}] is {:g}",
+                  -height_max, height_max, to_string(at), height);
     raster.at(at[0], at[1]) = static_cast<float>(value);
   });
 }
@@ -137,15 +145,16 @@ std::string relief_text(const Raster& light, int columns, int indent) {
   // The steepest twentieth at either end shares the last shade, or a single cliff would leave the rest grey.
   std::vector<float> sorted = means;
   std::sort(sorted.begin(), sorted.end());
-  const float dark = sorted[sorted.size() / 20];
-  const float bright = sorted[sorted.size() - 1 - sorted.size() / 20];
-  const float scale = bright > dark ? static_cast<float>(ramp.size()) / (bright - dark) : 0;
+  const double dark = sorted[sorted.size() / 20];
+  const double bright = sorted[sorted.size() - 1 - sorted.size() / 20];
+  const double range = bright > dark ? bright - dark : 1;
   std::string out;
   for (Index row = 0; row < height; ++row) {
     out.append(static_cast<std::size_t>(indent), ' ');
     for (Index column = 0; column < width; ++column) {
-      const float shade = (means[static_cast<std::size_t>(row * width + column)] - dark) * scale;
-      out += ramp[static_cast<std::size_t>(std::clamp(shade, 0.0F, static_cast<float>(ramp.size() - 1)))];
+      const double place = (means[static_cast<std::size_t>(row * width + column)] - dark) / range;
+      const auto shades = static_cast<double>(ramp.size());
+      out += ramp[static_cast<std::size_t>(std::clamp(place * shades, 0.0, shades - 1))];
     }
     out += '\n';
   }

@@ -13,7 +13,6 @@
 #include <tranship/cli/progress_line.hpp>
 #include <tranship/cli/report_text.hpp>
 #include <tranship/file/manifest.hpp>
-#include <tranship/file/mapped_file.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -175,9 +174,9 @@ void run_and_report(const Arguments& arguments, Options options, Reshard&& resha
   const auto report = reshard_all(options);
   line.clear();
   if (arguments.json)
-    print_document(report_json(arguments, report));
+    print_report(document_text(report_json(arguments, report)));
   else if (!arguments.quiet)
-    print(fmt::format("{}\n", report_text(arguments.target, report)));
+    print_report(fmt::format("{}\n", report_text(arguments.target, report)));
 }
 
 void run_tensors(const Arguments& arguments) {

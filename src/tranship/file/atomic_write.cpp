@@ -27,6 +27,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& requested, Index size_b
   return attempt([&] {
     const std::string target = resolved_target(requested);
     const bool exists = file_may_be_replaced(target);
+    check_replacing_is_permitted(target);
     const std::string partial = name_beside(target, "partial-" + random_letters());
     AtomicFile out(target, partial, MappedFile::create(partial, size_bytes).value());
     struct stat old;
@@ -41,7 +42,7 @@ Result<void> AtomicFile::commit() {
   if (Result<void> synced = file_.sync(); !synced) return synced;
   if (std::rename(partial_.c_str(), target_.c_str()) != 0) return io_error("put in place", target_, errno);
   partial_.clear();
-  return posix::sync_path(folder_of(target_));
+  return sync_what_took_its_place(target_);
 }
 
 }  // namespace tranship

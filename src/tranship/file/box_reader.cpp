@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/box_reader.hpp>
@@ -11,7 +13,7 @@ namespace {
 /// From this length on, a row is read straight to where it belongs; below it, a system call costs more than the second
 /// copy of rows that are read together.
 constexpr Index direct_row_bytes = 4096;
-/// Pieces that are shorter are not worth a system call: they are taken from a mapping.
+/// Pieces that are shorter are not worth a system call: they are taken from a mapping of a stretch of the file.
 constexpr Index piece_bytes_min = 1024;
 /// A row of a window is read with the gaps in it when they are at most so many times what is needed.
 constexpr Index gap_ratio_max = 3;
@@ -170,9 +172,54 @@ void BoxReader::run_moves() {
 void BoxReader::read_transfer(const FileSet& files, const StoredPart& part, ElementType type,
                               const SlotAddress& target) {
   if (read_rows(files, part, type, target) || read_through_window(files, part, type, target)) return;
-  const SlotAddress mapped = file_address(part, type, const_cast<std::byte*>(files.map(part.file).data()));
-  lower(mapped, target, type);
-  run_moves();
+  // Any address that is not null: only distances from it count.
+  std::byte* const origin = target.data;
+  lower(file_address(part, type, origin), target, type);
+  for (const LoweredMove& move : moves_) move_mapped(files, part.file, move, move.source - origin);
+  moves_.clear();
+}
+
+/// Bytes of the file from `offset_bytes` on, which are no more than a window holds.
+std::byte* BoxReader::mapped(const FileSet& files, Index file, Index offset_bytes, Index size_bytes) {
+  if (mapped_set_ != &files || mapped_file_ != file || !mapped_->covers(offset_bytes, size_bytes)) {
+    mapped_set_ = nullptr;
+    mapped_ = files.map(file, offset_bytes);
+    mapped_set_ = &files;
+    mapped_file_ = file;
+    TRANSHIP_ASSERT(mapped_->covers(offset_bytes, size_bytes));
+  }
+  return const_cast<std::byte*>(mapped_->at(offset_bytes));
+}
+
+/// Makes a move whose source is the file, its first element at `base_bytes`, in pieces that a window holds.
+void BoxReader::move_mapped(const FileSet& files, Index file, const LoweredMove& move, Index base_bytes) {
+  const CopyBlock& block = move.block;
+  Index before = 0, after = move.width;  // of the first element, and to the end of the last
+  int widest = -1;
+  Index widest_bytes = 0;
+  for (int d = 0; d < block.dims; ++d) {
+    const Index reach = (block.extents[d] - 1) * block.source_strides[d];
+    (reach < 0 ? before : after) += reach;
+    if (std::abs(reach) > widest_bytes) {
+      widest = d;
+      widest_bytes = std::abs(reach);
+    }
+  }
+  if (after - before <= FileSet::window_bytes || widest < 0) {
+    LoweredMove piece = move;
+    piece.source = mapped(files, file, base_bytes + before, after - before) - before;
+    piece.run(way_);
+    return mapped_->check();
+  }
+  const Index stride = block.source_strides[widest];
+  const Index room = FileSet::window_bytes - (after - before - widest_bytes);
+  const Index step = std::clamp<Index>(room / std::abs(stride) + 1, 1, block.extents[widest] - 1);
+  LoweredMove piece = move;
+  for (Index at = 0; at < block.extents[widest]; at += step) {
+    piece.block.extents[widest] = std::min<Index>(step, block.extents[widest] - at);
+    piece.target = move.target + at * block.target_strides[widest];
+    move_mapped(files, file, piece, base_bytes + at * stride);
+  }
 }
 
 /// Where rows are long on both sides.
@@ -272,6 +319,24 @@ bool BoxReader::read_through_window(const FileSet& files, const StoredPart& part
   return true;
 }
 
+/// Reads the rows of a move whose source is the file, straight to where they belong, in the order of the file.
+void BoxReader::read_listed_rows(const FileSet& files, Index file, const LoweredMove& move, Index base_bytes) {
+  const std::vector<long long>&from = *move.source_rows, &to = *move.target_rows;
+  const Index row_bytes = move.indexed.row_length * move.width;
+  std::vector<std::size_t> order(from.size());
+  std::iota(order.begin(), order.end(), std::size_t(0));
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return from[a] < from[b]; });
+  for (const std::size_t row : order) {
+    std::byte* const target = move.target + to[row];
+    const Index offset = base_bytes + from[row];
+    if (row_bytes >= piece_bytes_min)
+      files.read(file, offset, {target, static_cast<std::size_t>(row_bytes)});
+    else
+      std::memcpy(target, mapped(files, file, offset, row_bytes), static_cast<std::size_t>(row_bytes));
+  }
+  if (mapped_) mapped_->check();
+}
+
 /// Moves what a list of cells gives to a box. Returns its bytes.
 Index BoxReader::read_indexed(const StoredParts& source, const PartPlan& plan, const IndexedTransfer& list,
                               const Box& box, const SlotAddress& target) {
@@ -305,7 +370,8 @@ Index BoxReader::read_indexed(const StoredParts& source, const PartPlan& plan, c
   }
   if (here.source_cells.empty()) return 0;
 
-  SlotAddress from = file_address(part, source.spec.type, const_cast<std::byte*>(source.files->map(part.file).data()));
+  std::byte* const origin = target.data;  // as above
+  SlotAddress from = file_address(part, source.spec.type, origin);
   for (int k = 1; k <= plan.trailing_dims; ++k) {
     const int d = box.dims() - k, source_d = from.dims - k;
     here.inner *= box[d].length();
@@ -315,8 +381,12 @@ Index BoxReader::read_indexed(const StoredParts& source, const PartPlan& plan, c
   std::byte* no_staging = nullptr;
   lower_indexed(here, source.spec.type, from, target, Hop::direct, no_staging, moves_);
   Index bytes = 0;
-  for (const LoweredMove& move : moves_) bytes += move.bytes();
-  run_moves();
+  for (const LoweredMove& move : moves_) {
+    TRANSHIP_ASSERT(move.is_indexed && move.move == Move::copy);
+    read_listed_rows(*source.files, part.file, move, move.source - origin);
+    bytes += move.bytes();
+  }
+  moves_.clear();
   return bytes;
 }
 

@@ -1,5 +1,6 @@
 // BoxReader: any box of a part, assembled in memory out of a stored array. Memory is bounded by the box and by the
-// window that the reader is made with; the source is read in pieces as long as the layouts allow.
+// window that the reader is made with; the source is read in pieces as long as the layouts allow. What is too short to
+// be read is taken from what FileSet::map gives.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,9 @@ class BoxReader {
   void read_transfer(const FileSet& files, const StoredPart& part, ElementType type, const SlotAddress& target);
   bool read_rows(const FileSet& files, const StoredPart& part, ElementType type, const SlotAddress& target);
   bool read_through_window(const FileSet& files, const StoredPart& part, ElementType type, const SlotAddress& target);
+  std::byte* mapped(const FileSet& files, Index file, Index offset_bytes, Index size_bytes);
+  void move_mapped(const FileSet& files, Index file, const LoweredMove& move, Index base_bytes);
+  void read_listed_rows(const FileSet& files, Index file, const LoweredMove& move, Index base_bytes);
   Index read_indexed(const StoredParts& source, const PartPlan& plan, const IndexedTransfer& list, const Box& box,
                      const SlotAddress& target);
   void lower(const SlotAddress& source, const SlotAddress& target, ElementType type);
@@ -46,6 +50,10 @@ class BoxReader {
   TransferGroup one_;
   std::vector<LoweredMove> moves_;
   HostWay way_;
+  // The stretch of a file that is mapped, and of which file it is.
+  std::shared_ptr<const MappedWindow> mapped_;
+  const FileSet* mapped_set_ = nullptr;
+  Index mapped_file_ = -1;
 };
 
 }  // namespace tranship

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 
 #include <fcntl.h>
@@ -14,14 +15,21 @@ using posix::io_error;
 
 namespace {
 
+std::int64_t ns_of(const timespec& time) {
+  return std::int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
 FileState state_of(const struct stat& status) {
   return {.size_bytes = status.st_size,
-          .modified_ns = std::int64_t(status.st_mtim.tv_sec) * 1'000'000'000 + status.st_mtim.tv_nsec,
+          .modified_ns = ns_of(status.st_mtim),
+          .changed_ns = ns_of(status.st_ctim),
           .device = status.st_dev,
           .inode = status.st_ino};
 }
 
-void check_same(const std::string& path, const FileState& before, const FileState& now) {
+/// A new name or other permissions are no harm while a run has the file open.
+void check_same(const std::string& path, const FileState& before, FileState now) {
+  now.changed_ns = before.changed_ns;
   if (!(now == before))
     throw_error(ErrorCode::bad_file, "'{}' changed while it was read: it had {} bytes, and has {}{}", path,
                 before.size_bytes, now.size_bytes, now.size_bytes == before.size_bytes ? ", written meanwhile" : "");
@@ -29,20 +37,26 @@ void check_same(const std::string& path, const FileState& before, const FileStat
 
 }  // namespace
 
+Error other_checksum(const std::string& path, std::uint32_t found, std::uint32_t recorded) {
+  return make_error(ErrorCode::bad_file,
+                    "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}", path, found,
+                    recorded);
+}
+
 Result<Index> FileSet::add(const std::string& path) {
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) return io_error("open", path, errno);
   if (!S_ISREG(status.st_mode))
     return make_error(ErrorCode::bad_file, "'{}' is {}, not a regular file", path,
                       S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket");
-  entries_.push_back({path, state_of(status), false, nullptr, {}});
+  entries_.push_back({path, state_of(status), false, nullptr});
   return count() - 1;
 }
 
 Result<Index> FileSet::adopt(const std::string& path, FileDescriptor file) {
   struct stat status;
   if (::fstat(file.number(), &status) != 0) return io_error("inspect", path, errno);
-  entries_.push_back({path, state_of(status), true, std::make_shared<FileDescriptor>(std::move(file)), {}});
+  entries_.push_back({path, state_of(status), true, std::make_shared<FileDescriptor>(std::move(file))});
   return count() - 1;
 }
 
@@ -75,7 +89,50 @@ std::shared_ptr<FileDescriptor> FileSet::descriptor(Index file) const {
 }
 
 void FileSet::read(Index file, Index offset_bytes, std::span<std::byte> bytes) const {
-  if (!bytes.empty()) posix::read_at(descriptor(file)->number(), path(file), offset_bytes, bytes);
+  if (bytes.empty()) return;
+  posix::read_at(descriptor(file)->number(), path(file), offset_bytes, bytes);
+  if (entries_[file].check) entries_[file].check->add(offset_bytes, bytes);
+}
+
+void FileSet::check_reads(std::span<const std::optional<std::uint32_t>> checksums) {
+  for (std::size_t file = 0; file < checksums.size(); ++file) {
+    if (!checksums[file]) continue;
+    entries_[file].checksum = checksums[file];
+    entries_[file].check = std::make_unique<ReadCheck>(entries_[file].state.size_bytes);
+  }
+}
+
+void FileSet::finish_reads(FunctionRef<void()> watch) const {
+  for (Index file = 0; file < count(); ++file) {
+    const Entry& entry = entries_[file];
+    if (!entry.check || !entry.check->any_read()) continue;
+    const std::uint32_t found = entry.check->finish([&](Index offset_bytes, std::span<std::byte> bytes) {
+      posix::read_at(descriptor(file)->number(), entry.path, offset_bytes, bytes);
+      watch();
+    });
+    if (found != *entry.checksum) throw other_checksum(entry.path, found, *entry.checksum);
+  }
+}
+
+std::shared_ptr<const MappedWindow> FileSet::map(Index file, Index offset_bytes) const {
+  // Twice as long as the distance from one to the next: any stretch of `window_bytes` lies in one of them.
+  const Index number = offset_bytes / window_bytes, begin = number * window_bytes;
+  const std::lock_guard lock(windows_mutex_);
+  const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const Window& w) { return w.file == file && w.number == number; });
+  Window window{file, number, nullptr};
+  if (found != windows_.end()) {
+    window = std::move(*found);
+    windows_.erase(found);
+  } else {
+    if (entries_[file].check) entries_[file].check->add(offset_bytes, {});
+    const Index size = std::min(2 * window_bytes, size_bytes(file) - begin);
+    window.mapped =
+        std::make_shared<const MappedWindow>(MappedWindow::map(descriptor(file)->number(), path(file), begin, size));
+    if (static_cast<Index>(windows_.size()) >= windows_max_) windows_.pop_front();
+  }
+  windows_.push_back(window);
+  return window.mapped;
 }
 
 void FileSet::write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const {
@@ -98,20 +155,6 @@ void FileSet::sync(Index file) const {
   do status = posix::disk.fdatasync(open->number());
   while (status != 0 && errno == EINTR);
   if (status != 0) throw io_error("sync", path(file), errno);
-}
-
-std::span<const std::byte> FileSet::map(Index file) const {
-  const std::lock_guard lock(mutex_);
-  Entry& entry = entries_[file];
-  if (entry.mapped.bytes().empty() && entry.state.size_bytes > 0) {
-    const std::string path = entry.is_private ? fmt::format("/proc/self/fd/{}", entry.open->number()) : entry.path;
-    MappedFile mapped = MappedFile::open(path).value();
-    if (mapped.size_bytes() != entry.state.size_bytes)
-      throw_error(ErrorCode::bad_file, "'{}' changed while it was read: it had {} bytes, and has {}", entry.path,
-                  entry.state.size_bytes, mapped.size_bytes());
-    entry.mapped = std::move(mapped);
-  }
-  return entry.mapped.bytes();
 }
 
 }  // namespace tranship

@@ -14,9 +14,12 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/file/mapped_file.hpp>
+#include <tranship/file/mapped_window.hpp>
 #include <tranship/file/posix.hpp>
+#include <tranship/file/read_check.hpp>
 
 namespace tranship {
 
@@ -24,10 +27,15 @@ namespace tranship {
 struct FileState {
   Index size_bytes = 0;
   std::int64_t modified_ns = 0;
+  /// Of its bytes, its names or its permissions: what gives a file its old time of modification back changes this.
+  std::int64_t changed_ns = 0;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   friend bool operator==(const FileState&, const FileState&) = default;
 };
+
+/// Error `bad_file`: the bytes of a file are not those of its checksum.
+Error other_checksum(const std::string& path, std::uint32_t found, std::uint32_t recorded);
 
 class FileSet {
  public:
@@ -49,17 +57,26 @@ class FileSet {
   /// Throws `bad_file` where some file is not as it was when it was added.
   void check_unchanged() const;
 
+  /// Has the checksums of files that are read from here on checked, by number; of those without one, nothing.
+  void check_reads(std::span<const std::optional<std::uint32_t>> checksums);
+  /// Once all is read: reads what is left of each file that was read at all, and throws `bad_file` for the first whose
+  /// checksum is another. `watch` is called every now and then.
+  void finish_reads(FunctionRef<void()> watch) const;
+
   /// All of `bytes`, from an offset on. Throws `io`, and `bad_file` where the file is not as it was.
   void read(Index file, Index offset_bytes, std::span<std::byte> bytes) const;
+  /// A stretch of a file as memory that holds at least `window_bytes` from the offset on, or what there is of them. The
+  /// last ones stay mapped, so that threads share them and come back to them cheaply. Throws as `read` does.
+  std::shared_ptr<const MappedWindow> map(Index file, Index offset_bytes) const;
+  static constexpr Index window_bytes = Index(8) << 20;
+  /// How much stays mapped: 256 MiB where nobody says.
+  void keep_mapped(Index size_bytes) { windows_max_ = size_bytes / window_bytes + 1; }
   /// Throws `io`.
   void write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const;
   /// Lets the system begin to write to the disk what was written there.
   void start_syncing(Index file, Index offset_bytes, Index size_bytes) const noexcept;
   /// Waits until what was written is on the disk. Throws `io`.
   void sync(Index file) const;
-  /// The whole file as memory, kept to the end of the set. Throws as `read` does; a file that becomes shorter
-  /// afterwards is a SIGBUS.
-  std::span<const std::byte> map(Index file) const;
 
  private:
   struct Entry {
@@ -67,7 +84,8 @@ class FileSet {
     FileState state;
     bool is_private = false;
     std::shared_ptr<posix::FileDescriptor> open;
-    MappedFile mapped;
+    std::optional<std::uint32_t> checksum = {};
+    std::unique_ptr<ReadCheck> check = nullptr;  // where it is to be checked
   };
 
   std::shared_ptr<posix::FileDescriptor> descriptor(Index file) const;
@@ -77,6 +95,14 @@ class FileSet {
   mutable std::mutex mutex_;  // guards what follows but for paths and states
   mutable std::vector<Entry> entries_;
   mutable std::deque<Index> open_files_;  // oldest first
+  struct Window {
+    Index file = 0;
+    Index number = 0;
+    std::shared_ptr<const MappedWindow> mapped;
+  };
+  Index windows_max_ = 33;
+  mutable std::mutex windows_mutex_;    // guards what follows
+  mutable std::deque<Window> windows_;  // the last used at the end
 };
 
 }  // namespace tranship

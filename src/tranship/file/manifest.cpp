@@ -4,7 +4,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/manifest.hpp>
-#include <tranship/file/mapped_file.hpp>
+#include <tranship/file/posix.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
 #include <tranship/layout/text.hpp>
@@ -161,10 +161,9 @@ Result<Manifest> parse_manifest(std::string_view text) {
 
 Result<Manifest> read_manifest(const std::string& directory) {
   const std::string path = directory + "/" + manifest_name;
-  const Result<MappedFile> file = MappedFile::open(path);
-  if (!file) return file.error();
-  const auto bytes = file.value().bytes();
-  Result<Manifest> out = parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const Result<std::string> text = attempt([&] { return posix::read_text(path, manifest_bytes_max); });
+  if (!text) return text.error();
+  Result<Manifest> out = parse_manifest(text.value());
   if (!out) return make_error(out.error().code(), "'{}': {}", path, out.error().message());
   return out;
 }

@@ -20,7 +20,7 @@ namespace tranship {
 
 inline constexpr char manifest_name[] = "manifest.json";
 /// A longer manifest is not read.
-inline constexpr Index manifest_bytes_max = Index(1) << 30;
+inline constexpr Index manifest_bytes_max = Index(1) << 27;
 /// Files that a directory of parts has at most.
 inline constexpr Index parts_max = 1'000'000;
 

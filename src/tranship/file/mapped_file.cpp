@@ -1,5 +1,4 @@
 #include <cerrno>
-#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -71,11 +70,9 @@ Result<MappedFile> MappedFile::create(const std::string& path, Index size_bytes)
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (file.number() < 0) return io_error("create", path, errno);
   const auto size = static_cast<std::size_t>(size_bytes);
-  const int error_number = posix::reserve(file.number(), size_bytes);
-  const Result<std::byte*> begin = error_number == 0
-                                       ? map(file.number(), path, size, FileAccess::read_write)
-                                       : make_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes,
-                                                    path, std::generic_category().message(error_number));
+  const Result<void> reserved = attempt([&] { posix::reserve(file.number(), path, size_bytes); });
+  const Result<std::byte*> begin =
+      reserved ? map(file.number(), path, size, FileAccess::read_write) : Result<std::byte*>(reserved.error());
   if (!begin) {
     ::unlink(path.c_str());
     return begin.error();

@@ -16,9 +16,7 @@ using posix::io_error;
 void make_file(const std::string& path, Index size_bytes) {
   const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
   if (file.number() < 0) throw io_error("create", path, errno);
-  if (const int failure = posix::reserve(file.number(), size_bytes))
-    throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes, path,
-                std::generic_category().message(failure));
+  posix::reserve(file.number(), path, size_bytes);
 }
 
 }  // namespace

@@ -106,9 +106,7 @@ FileDescriptor nameless_file(const std::string& folder) {
 
 FileDescriptor inflate(const OpenMember& open, const std::string& folder) {
   FileDescriptor file = nameless_file(folder);
-  if (const int failure = posix::reserve(file.number(), open.member.size_bytes))
-    throw_error(ErrorCode::io, "cannot reserve {} bytes in '{}' for '{}': {}", open.member.size_bytes, folder,
-                open.path, std::generic_category().message(failure));
+  posix::reserve(file.number(), fmt::format("{}/ (of {})", folder, open.path), open.member.size_bytes);
   Index at = 0;
   open.read([&](std::span<const std::byte> bytes) {
     posix::write_at(file.number(), open.path, at, bytes);

@@ -83,9 +83,7 @@ StoredParts open_file(const std::string& path, const std::optional<ArraySpec>& l
 
 StoredParts open_directory(const std::string& path, const std::optional<ArraySpec>& layout) {
   const bool has_manifest = exists(path + "/" + manifest_name);
-  if (!has_manifest && !layout)
-    throw_error(ErrorCode::bad_file, "directory '{}' holds no '{}': the layout of its parts must be given", path,
-                manifest_name);
+  if (!has_manifest && !layout) throw lacks_manifest(path);
   const Manifest manifest = has_manifest ? read_manifest(path).value() : make_manifest(*layout, "");
   if (has_manifest && layout) {
     check_fits(manifest.spec, *layout);
@@ -152,6 +150,12 @@ StoredParts whole_array(const std::string& path, const NpyHeader& header, const 
   return {whole.value(), header.descr, nullptr, {part}, {std::nullopt}};
 }
 
+Error lacks_manifest(const std::string& directory) {
+  return make_error(ErrorCode::bad_file,
+                    "directory '{}' holds no '{}': the layout of its parts must be given (--from of the command)",
+                    directory, manifest_name);
+}
+
 void check_fits(const ArraySpec& array, const ArraySpec& layout) {
   if (array.type != layout.type)
     throw_error(ErrorCode::mismatch, "the array has elements {}, the layout {}", name_of(array.type),
@@ -182,10 +186,7 @@ void check_checksums(const FileSet& files, std::span<const std::optional<std::ui
       found = crc32_of(piece, found);
       at += static_cast<Index>(piece.size());
     }
-    if (found != *recorded)
-      throw_error(ErrorCode::bad_file,
-                  "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}", files.path(file),
-                  found, *recorded);
+    if (found != *recorded) throw other_checksum(files.path(file), found, *recorded);
   }
 }
 

@@ -48,6 +48,9 @@ ArraySpec whole_layout(const NpyHeader& header);
 /// Throws `mismatch`, with both, where elements or extents of a layout are not those of the array.
 void check_fits(const ArraySpec& array, const ArraySpec& layout);
 
+/// Error `bad_file`: a directory says nothing of itself.
+Error lacks_manifest(const std::string& directory);
+
 /// Opens a .npy file or a directory, and checks that every part is there, is whole, and has the elements and the shape
 /// that the layout says. `layout` must be what the path says of itself; a directory without a manifest needs it, and a
 /// .npy file takes any of one part. Fails with `io`, `bad_file`, `unsupported`, `overflow` and `mismatch`, naming the

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -21,6 +22,23 @@ FileDescriptor::~FileDescriptor() {
 
 Error io_error(const char* action, const std::string& path, int error_number) {
   return make_error(ErrorCode::io, "cannot {} '{}': {}", action, path, std::generic_category().message(error_number));
+}
+
+std::string read_text(const std::string& path, Index bytes_max) {
+  // O_NONBLOCK: opening a FIFO must not wait for its other end.
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.number() < 0) throw io_error("open", path, errno);
+  struct stat status;
+  if (::fstat(file.number(), &status) != 0) throw io_error("inspect", path, errno);
+  if (!S_ISREG(status.st_mode))
+    throw_error(ErrorCode::bad_file, "'{}' is {}, not a regular file", path,
+                S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket");
+  if (status.st_size > bytes_max)
+    throw_error(ErrorCode::unsupported, "'{}' has {} bytes: at most {} are read", path, Index(status.st_size),
+                bytes_max);
+  std::string out(static_cast<std::size_t>(status.st_size), '\0');
+  read_at(file.number(), path, 0, std::as_writable_bytes(std::span(out)));
+  return out;
 }
 
 void read_at(int descriptor, const std::string& path, Index offset_bytes, std::span<std::byte> bytes) {
@@ -46,8 +64,10 @@ void write_at(int descriptor, const std::string& path, Index offset_bytes, std::
   }
 }
 
-int reserve(int descriptor, Index size_bytes) {
-  if (size_bytes == 0) return 0;
+namespace {
+
+/// Returns an errno value, 0 when done.
+int try_reserve(int descriptor, Index size_bytes) {
   // Not posix_fallocate: where the file system cannot reserve, the C library would write to every block instead.
   int status;
   do status = disk.fallocate(descriptor, 0, 0, size_bytes);
@@ -59,6 +79,20 @@ int reserve(int descriptor, Index size_bytes) {
   if (::fstatvfs(descriptor, &room) != 0) return errno;
   if (room.f_blocks > 0 && static_cast<std::uint64_t>(size_bytes) / room.f_frsize >= room.f_bavail) return ENOSPC;
   return ::ftruncate(descriptor, size_bytes) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+void reserve(int descriptor, const std::string& path, Index size_bytes) {
+  if (size_bytes == 0) return;
+  struct rlimit limit;
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      static_cast<std::uint64_t>(size_bytes) > limit.rlim_cur)
+    throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': this process may write files of {} bytes at most",
+                size_bytes, path, limit.rlim_cur);
+  if (const int failure = try_reserve(descriptor, size_bytes))
+    throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes, path,
+                std::generic_category().message(failure));
 }
 
 Result<void> sync_path(const std::string& path) {

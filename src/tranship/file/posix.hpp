@@ -45,13 +45,18 @@ class FileDescriptor {
 /// Error `io`: "cannot <action> '<path>': <text of the errno value>".
 Error io_error(const char* action, const std::string& path, int error_number);
 
+/// All of a text file, which nobody need keep as it is meanwhile. Throws `io`; `bad_file` where there is something else
+/// than a regular file; and `unsupported` where it is longer than `bytes_max`.
+std::string read_text(const std::string& path, Index bytes_max);
+
 /// Reads all of `bytes` from an offset; throws `io`, and `bad_file` where the file ends before.
 void read_at(int descriptor, const std::string& path, Index offset_bytes, std::span<std::byte> bytes);
 /// Writes all of `bytes`; throws `io`.
 void write_at(int descriptor, const std::string& path, Index offset_bytes, std::span<const std::byte> bytes);
 
-/// Gives a new file its length and takes its blocks from the disk. Returns an errno value, 0 when done.
-int reserve(int descriptor, Index size_bytes);
+/// Gives a new file its length and takes its blocks from the disk. Throws `io`; a length beyond the limit of the
+/// process (RLIMIT_FSIZE) is found before the system would end the process for it.
+void reserve(int descriptor, const std::string& path, Index size_bytes);
 
 /// Waits until the file or folder at `path` is on its disk: for a file its bytes and length, for a folder its names.
 /// Pages written through a mapping count. Fails with `io`.

@@ -27,8 +27,7 @@ bool exists(const std::string& path) {
 
 std::vector<std::string> files_named_in(const std::string& directory) {
   const std::string path = directory + "/" + manifest_name;
-  const MappedFile file = MappedFile::open(path).value();
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  const std::string text = posix::read_text(path, manifest_bytes_max);
   if (!is_tensor_manifest(text)) return std::move(read_manifest(directory).value().files);
   const Result<TensorManifest> manifest = parse_tensor_manifest(text);
   if (!manifest) throw make_error(manifest.error().code(), "'{}': {}", path, manifest.error().message());

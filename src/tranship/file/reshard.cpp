@@ -122,6 +122,7 @@ ArrayForecast forecast_reshard(const ReshardOptions& given) {
 Result<StoredArray> inspect(const std::string& path) {
   std::error_code failure;
   if (fs::is_directory(path, failure)) {
+    if (!fs::exists(path + "/" + manifest_name, failure) && !failure) return lacks_manifest(path);
     Result<Manifest> manifest = read_manifest(path);
     if (!manifest) return manifest.error();
     return StoredArray{std::move(manifest.value().spec), std::move(manifest.value().descr)};

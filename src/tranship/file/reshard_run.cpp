@@ -2,6 +2,7 @@
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/file/checksum.hpp>
 #include <tranship/file/reshard_run.hpp>
 #include <tranship/file/verify.hpp>
@@ -38,7 +39,7 @@ std::uint64_t hash_of(const std::string& text) {
 /// A number that two runs share when one may go on with the work of the other: the same sources in the same state, the
 /// same target, cut into the same blocks.
 std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
-  std::string text = fmt::format("2 {} {}\n", target.staging().target(), memory_bytes);
+  std::string text = fmt::format("3 {} {}\n", target.staging().target(), memory_bytes);
   for (std::size_t n = 0; n < sources.arrays.size(); ++n)
     text += fmt::format("{} {} {} {}\n", fingerprint_of(sources.arrays[n].spec), sources.arrays[n].descr,
                         sources.arrays[n].parts.front().offset_bytes, fingerprint_of(target.arrays()[n].spec));
@@ -49,8 +50,8 @@ std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Ind
     // What was made of another file for this run alone is as that file is.
     if (sources.files.is_private(i)) continue;
     const FileState& state = sources.files.state(i);
-    text += fmt::format("{} {} {} {} {}\n", state.size_bytes, state.modified_ns, state.device, state.inode,
-                        sources.checksums[i].value_or(0));
+    text += fmt::format("{} {} {} {} {} {}\n", state.size_bytes, state.modified_ns, state.changed_ns, state.device,
+                        state.inode, sources.checksums[i].value_or(0));
   }
   return std::max<std::uint64_t>(1, hash_of(text));
 }
@@ -75,17 +76,23 @@ class Work {
   void run() {
     begin();
     report();
+    // Pages of the page cache, which the system takes back when it needs them; more help where the pieces lie far
+    // apart.
+    sources_.files.keep_mapped(std::max(options_.memory_bytes, Index(1) << 28));
+    // With verification they were checked before.
+    if (options_.verify == Verify::no) sources_.files.check_reads(sources_.checksums);
     try {
       assemble();
+      sources_.files.finish_reads([this] { report(); });
       ledger_.finish();
       target_.write_manifest(format_.manifest(checksums()));
       report();
       if (options_.verify == Verify::yes) verify();
       sources_.files.check_unchanged();
+      target_.commit();
     } catch (const Error& error) {
       throw kept_or_not(error);
     }
-    target_.commit();
   }
 
   Ledger::Totals totals() const { return ledger_.totals(); }
@@ -167,7 +174,8 @@ class Work {
 
   /// After an error of the surroundings, such as a full disk or an interrupt, what was written is kept for a later run.
   Error kept_or_not(const Error& error) {
-    if (error.code() != ErrorCode::io) return error;
+    const bool is_in_place = target_.staging().folder().empty();
+    if (error.code() != ErrorCode::io || is_in_place) return error;
     const Result<void> ignored = attempt([&] { ledger_.settle(); });
     (void)ignored;  // what was in the journal before is good as it is
     const Ledger::Totals totals = ledger_.totals();
@@ -194,6 +202,8 @@ ReshardRunOptions settled(ReshardRunOptions options) {
   if (options.memory_bytes < reshard_memory_min)
     throw_error(ErrorCode::invalid_use, "{} bytes of memory: at least {} are needed", options.memory_bytes,
                 reshard_memory_min);
+  if (const Index available = available_memory_bytes(); options.memory_bytes > available)
+    throw_error(ErrorCode::invalid_use, "{} bytes of memory: {} are available here", options.memory_bytes, available);
   options.threads = threads_within(options.memory_bytes, options.threads > 0 ? options.threads : default_threads());
   return options;
 }

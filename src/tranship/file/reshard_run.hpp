@@ -18,7 +18,7 @@ namespace tranship {
 /// What is read: each array, and all files that they lie in.
 struct ReshardSources {
   std::span<const StoredParts> arrays;
-  const FileSet& files;
+  FileSet& files;
   /// Of the files, by number, where they are known.
   std::span<const std::optional<std::uint32_t>> checksums;
 };

@@ -27,9 +27,36 @@ std::string holder_of(int lock) {
   return length > 0 ? fmt::format(" (process {})", std::string(text, static_cast<std::size_t>(length))) : "";
 }
 
+/// False where the folder has vanished. Throws for what somebody else may have put there: writing to it is writing
+/// wherever it leads.
+bool is_ours(const std::string& folder) {
+  struct stat found;
+  if (::lstat(folder.c_str(), &found) != 0) {
+    if (errno == ENOENT) return false;
+    throw io_error("inspect", folder, errno);
+  }
+  if (!S_ISDIR(found.st_mode))
+    throw_error(ErrorCode::invalid_use, "'{}', where the new target is to be made, is {}: remove it", folder,
+                S_ISLNK(found.st_mode) ? "a symbolic link" : "not a directory");
+  if (found.st_uid != ::geteuid())
+    throw_error(ErrorCode::invalid_use,
+                "'{}', where the new target is to be made, belongs to user {}, this process runs as {}: remove it",
+                folder, found.st_uid, ::geteuid());
+  return true;
+}
+
+/// Whether a name in the folder is of what a run makes or replaces.
+bool is_staged(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with("new-") || name == "old";
+}
+
 /// The lock of a folder that may be made, or removed by its last user, at any moment; -1 to try again.
 int try_lock(const std::string& folder, const std::string& target) {
-  if (posix::disk.mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) throw io_error("create", folder, errno);
+  if (posix::disk.mkdir(folder.c_str(), 0777) != 0) {
+    if (errno != EEXIST) throw io_error("create", folder, errno);
+    if (!is_ours(folder)) return -1;
+  }
   const std::string path = folder + "/lock";
   FileDescriptor lock(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (lock.number() < 0) {
@@ -73,15 +100,22 @@ Staging::~Staging() {
 Result<Staging> Staging::open(const std::string& requested, StagedKind kind, const std::string& marker) {
   return attempt([&] {
     const std::string target = resolved_target(requested);
-    if (kind == StagedKind::directory)
-      directory_may_be_replaced(target, marker);
-    else
-      file_may_be_replaced(target);
+    const auto check_target = [&] {
+      if (kind == StagedKind::directory)
+        directory_may_be_replaced(target, marker);
+      else
+        file_may_be_replaced(target);
+      check_replacing_is_permitted(target);
+    };
+    check_target();
     const std::string folder = name_beside(target, "partial");
     // Others that end while we begin make us try again, but not for ever.
     for (int tries = 0; tries < 1000; ++tries)
-      if (const int lock = try_lock(folder, target); lock >= 0)
-        return Staging(target, kind, marker, FileDescriptor(lock));
+      if (const int lock = try_lock(folder, target); lock >= 0) {
+        Staging out(target, kind, marker, FileDescriptor(lock));
+        if (out.put_back_what_was_set_aside()) check_target();
+        return out;
+      }
     throw_error(ErrorCode::io, "cannot lock '{}': it vanishes again and again", folder);
   });
 }
@@ -92,7 +126,7 @@ void Staging::remove() noexcept {
   std::error_code ignored;
   posix::disk.unlink(journal().c_str());
   for (fs::directory_iterator entry(folder_, ignored), end; !ignored && entry != end; entry.increment(ignored))
-    if (entry->path().filename().string().starts_with("new-")) {
+    if (is_staged(entry->path())) {
       std::error_code failure;
       fs::remove_all(entry->path(), failure);
     }
@@ -105,7 +139,7 @@ void Staging::begin() {
   posix::disk.unlink(journal().c_str());
   std::error_code failure;
   for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure))
-    if (entry->path().filename().string().starts_with("new-")) {
+    if (is_staged(entry->path())) {
       std::error_code not_removed;
       fs::remove_all(entry->path(), not_removed);
       if (not_removed) throw io_error("remove", entry->path().string(), not_removed.value());
@@ -138,17 +172,34 @@ std::uint64_t Staging::inode() const {
   return status.st_ino;
 }
 
+/// After a run that was killed between two steps; a target that came up meanwhile stays.
+bool Staging::put_back_what_was_set_aside() {
+  struct stat status;
+  if (::lstat(target_.c_str(), &status) == 0 || ::lstat(set_aside().c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
+    return false;
+  if (posix::disk.rename(set_aside().c_str(), target_.c_str()) == 0) return true;
+  const int failure = errno;
+  keep();
+  throw_error(ErrorCode::io, "cannot put the old '{}' back, which an earlier run has left in '{}': {}", target_,
+              set_aside(), std::generic_category().message(failure));
+}
+
+void Staging::replace_in_two_steps() {
+  if (posix::disk.rename(target_.c_str(), set_aside().c_str()) != 0) throw io_error("move aside", target_, errno);
+  if (posix::disk.rename(path().c_str(), target_.c_str()) == 0) return;
+  const Error failure = io_error("put in place", target_, errno);
+  put_back_what_was_set_aside();
+  throw failure;
+}
+
 void Staging::put_directory_in_place() {
   const bool exchange = directory_may_be_replaced(target_, marker_);
   // A target that comes up between the look and the rename makes the rename fail instead of being lost.
   if (posix::disk.renameat2(AT_FDCWD, path().c_str(), AT_FDCWD, target_.c_str(),
                             exchange ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0)
     return;
-  const bool cannot = errno == EINVAL || errno == ENOSYS || errno == EXDEV;
-  if (cannot && exchange)
-    throw_error(ErrorCode::unsupported,
-                "the file system of '{}' cannot exchange two directories: remove it first, or choose a new name",
-                target_);
+  const bool cannot = errno == EINVAL || errno == ENOSYS || errno == EXDEV || errno == EOPNOTSUPP;
+  if (cannot && exchange) return replace_in_two_steps();
   // Without the flag, rename still refuses to replace a directory that holds anything.
   if (!cannot || posix::disk.rename(path().c_str(), target_.c_str()) != 0)
     throw io_error("put in place", target_, errno);
@@ -162,8 +213,9 @@ void Staging::commit() {
   } else if (posix::disk.rename(path().c_str(), target_.c_str()) != 0) {
     throw io_error("put in place", target_, errno);
   }
-  posix::sync_path(folder_of(target_)).value();
+  const Result<void> synced = sync_what_took_its_place(target_);
   remove();
+  synced.value();
 }
 
 }  // namespace tranship

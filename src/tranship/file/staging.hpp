@@ -3,9 +3,11 @@
 //   .<name>.partial/lock          held by the one run that works here, and freed by its end, however it ends
 //   .<name>.partial/journal       see journal.hpp
 //   .<name>.partial/new-<random>  the new file, or the new directory
+//   .<name>.partial/old           the old directory, where the file system cannot exchange two in one step
 //
 // The target is the old one or the new one at any moment; what a killed run leaves in the folder, the next run uses or
-// removes.
+// removes. Where two directories cannot be exchanged (NFS), the old one moves to the folder and then the new one to its
+// place: a run that is killed between the two leaves no target, and the next run puts the old one back first.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +29,8 @@ class Staging {
   ~Staging();
 
   /// Makes or takes over the folder beside `target` and locks it. `marker` names the file that makes a directory one of
-  /// ours: one without it is never replaced. Fails with `invalid_use` where the target is of another kind or another
-  /// run works on it, and with `io`.
+  /// ours: one without it is never replaced. Fails with `invalid_use` where the target is of another kind, could not be
+  /// replaced in the end or another run works on it, and where the folder's name leads elsewhere; and with `io`.
   static Result<Staging> open(const std::string& target, StagedKind kind, const std::string& marker);
 
   /// The target without symbolic links.
@@ -50,14 +52,16 @@ class Staging {
   /// Leaves everything where it is when the object ends.
   void keep() noexcept { kept_ = true; }
   /// Puts it in the target's place in one step, and waits until that is on the disk; then removes the folder and what
-  /// was replaced. All files must be synced. Throws `invalid_use` (a target that came up meanwhile), `unsupported` (a
-  /// file system that cannot exchange two directories; the target is as it was) and `io`.
+  /// was replaced. All files must be synced. Throws `invalid_use` (a target that came up meanwhile) and `io`.
   void commit();
 
  private:
   Staging(std::string target, StagedKind kind, std::string marker, posix::FileDescriptor lock);
 
+  std::string set_aside() const { return folder_ + "/old"; }
+  bool put_back_what_was_set_aside();
   void put_directory_in_place();
+  void replace_in_two_steps();
   void remove() noexcept;
 
   std::string target_;

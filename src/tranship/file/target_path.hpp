@@ -4,9 +4,12 @@
 #include <string>
 #include <string_view>
 
+#include <tranship/base/result.hpp>
+
 namespace tranship {
 
-/// The target without symbolic links where it exists, and with a name at its end. Throws `invalid_use`.
+/// The target without symbolic links where it exists, and with a name at its end. Throws `invalid_use`, also for a link
+/// that leads nowhere.
 std::string resolved_target(const std::string& target);
 
 /// The folder that a path lies in.
@@ -14,6 +17,9 @@ std::string folder_of(const std::string& path);
 
 /// ".<name>.<suffix>" beside `target`; a long name is cut so that the whole fits in NAME_MAX.
 std::string name_beside(const std::string& target, std::string_view suffix);
+
+/// Waits until the new name in the folder is on the disk. Fails with `io`, which says that the target is in place.
+Result<void> sync_what_took_its_place(const std::string& target);
 
 /// Six letters and digits that are very likely new.
 std::string random_letters();
@@ -23,5 +29,10 @@ bool directory_may_be_replaced(const std::string& target, const std::string& mar
 
 /// True where `target` exists; throws `invalid_use` where it is not a regular file.
 bool file_may_be_replaced(const std::string& target);
+
+/// Throws where what is made beside `target` could not take its place in the end: `io` where this process may not write
+/// to the folder, or to a directory that must move out of the way; `invalid_use` for a mount point, for what is marked
+/// as immutable or append-only, and for what belongs to another user in a sticky folder.
+void check_replacing_is_permitted(const std::string& target);
 
 }  // namespace tranship

@@ -23,8 +23,7 @@ std::string shown(const std::string& name) {
 
 /// The text of a file that is read at once.
 std::string text_of(const std::string& path) {
-  const MappedFile file = MappedFile::open(path).value();
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  return posix::read_text(path, manifest_bytes_max);
 }
 
 std::string manifest_path(const std::string& directory) {

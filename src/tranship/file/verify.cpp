@@ -195,8 +195,11 @@ std::optional<Index> resolve(const AxisParts& axis, const AxisPoint& point) {
   const Overlap& overlap = axis.partition().overlap;
   const bool low = point.cell < 0;
   switch (low ? overlap.left.edge : overlap.right.edge) {
-    case EdgePolicy::toroidal:
-      return floor_modulo(point.cell, axis.period());
+    case EdgePolicy::toroidal: {
+      // Interfaces 0 and period are one: what lies to the left counts down from it, what lies to the right counts up.
+      const Index first = !low && axis.partition().points == Points::interfaces ? 1 : 0;
+      return first + floor_modulo(point.cell - first, axis.period());
+    }
     case EdgePolicy::replicate:
       return low ? 0 : axis.extent() - 1;
     case EdgePolicy::replicate_local:
@@ -280,37 +283,81 @@ class OverlapCells {
   Index count_ = 0;
 };
 
-/// An element of any type, for a moment.
-struct Element {
-  std::array<std::byte, 32> bytes = {};
-  std::size_t width = 0;
-  operator std::span<const std::byte>() const { return std::span(bytes).first(width); }
+constexpr std::size_t element_bytes_max = 32;
+
+/// Elements that are looked up here and there, through pages of the files that are kept for a while.
+class ElementReader {
+ public:
+  explicit ElementReader(const StoredParts& array) : array_(array) {}
+
+  /// The bytes stay until the next call.
+  std::span<const std::byte> operator()(Index ordinal, const Indices& local) {
+    const StoredPart& part = array_.parts[ordinal];
+    const Indices strides = view_of(part, array_.spec.type, nullptr).strides;
+    Index offset = 0;
+    for (int d = 0; d < local.size(); ++d) offset += local[d] * strides[d];
+    const auto width = static_cast<std::size_t>(size_bytes(array_.spec.type));
+    offset = part.offset_bytes + offset * static_cast<Index>(width);
+    const auto in_page = static_cast<std::size_t>(offset % page_bytes);
+    const Page& page = page_at(part.file, offset / page_bytes);
+    if (in_page + width <= page.bytes.size()) return std::span(page.bytes).subspan(in_page, width);
+    array_.files->read(part.file, offset, std::span(across_).first(width));
+    return std::span(across_).first(width);
+  }
+
+ private:
+  static constexpr Index page_bytes = 4096;
+  static constexpr Index pages_kept = 128;
+
+  struct Page {
+    Index file = -1;
+    Index number = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  const Page& page_at(Index file, Index number) {
+    Page& page = pages_[static_cast<std::size_t>((file * 31 + number) % pages_kept)];
+    if (page.file == file && page.number == number) return page;
+    page.file = -1;  // until it is read
+    const Index begin = number * page_bytes;
+    page.bytes.resize(static_cast<std::size_t>(std::min(page_bytes, array_.files->size_bytes(file) - begin)));
+    array_.files->read(file, begin, page.bytes);
+    page.file = file;
+    page.number = number;
+    return page;
+  }
+
+  const StoredParts& array_;
+  std::vector<Page> pages_{static_cast<std::size_t>(pages_kept)};
+  std::array<std::byte, element_bytes_max> across_;  // an element that lies on two pages
 };
 
-/// Cells are looked up here and there, so files are mapped.
-std::span<const std::byte> element_at(const StoredParts& array, Index ordinal, const Indices& local) {
-  const StoredPart& part = array.parts[ordinal];
-  const Indices strides = view_of(part, array.spec.type, nullptr).strides;
-  Index number = 0;
-  for (int d = 0; d < local.size(); ++d) number += local[d] * strides[d];
-  const Index width = size_bytes(array.spec.type);
-  return array.files->map(part.file).subspan(static_cast<std::size_t>(part.offset_bytes + number * width),
-                                             static_cast<std::size_t>(width));
-}
+/// Looks up cells of overlap in both arrays.
+class OverlapCheck {
+ public:
+  OverlapCheck(const StoredParts& source, const StoredParts& target)
+      : source_(source), target_(target), needed_(source), found_(target) {}
 
-void check_overlap(const StoredParts& source, const StoredParts& target, Index ordinal,
-                   const OverlapCells::Cell& cell) {
-  const Distribution& from = source.spec.distribution;
-  const auto found = element_at(target, ordinal, cell.local);
-  Element needed{.width = found.size()};
-  if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0) {
-    const auto there = element_at(source, *from.grid().ordinal_of(owner), *from.local_of(owner, *cell.at));
-    std::copy(there.begin(), there.end(), needed.bytes.begin());
-    reverse_each(std::span(needed.bytes).first(needed.width), swapped_bytes(source.descr, target.descr));
+  void operator()(Index ordinal, const OverlapCells::Cell& cell) {
+    const Distribution& from = source_.spec.distribution;
+    const auto found = found_(ordinal, cell.local);
+    std::array<std::byte, element_bytes_max> room = {};
+    const auto needed = std::span(room).first(found.size());
+    if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0) {
+      const auto there = needed_(*from.grid().ordinal_of(owner), *from.local_of(owner, *cell.at));
+      std::copy(there.begin(), there.end(), needed.begin());
+      reverse_each(needed, swapped_bytes(source_.descr, target_.descr));
+    }
+    if (std::memcmp(found.data(), needed.data(), found.size()) != 0)
+      fail("the source", target_.path_of(ordinal), cell.local, found, needed);
   }
-  if (std::memcmp(found.data(), needed.bytes.data(), found.size()) != 0)
-    fail("the source", target.path_of(ordinal), cell.local, found, needed);
-}
+
+ private:
+  const StoredParts& source_;
+  const StoredParts& target_;
+  ElementReader needed_;
+  ElementReader found_;
+};
 
 void verify_overlap(const StoredParts& source, const StoredParts& target, const std::vector<Index>& ordinals,
                     const VerifyOptions& options) {
@@ -326,11 +373,12 @@ void verify_overlap(const StoredParts& source, const StoredParts& target, const 
       drawn.push_back(static_cast<Index>(random() % static_cast<std::uint64_t>(total)));
     std::sort(drawn.begin(), drawn.end());
   }
+  OverlapCheck check_cell(source, target);
   auto next = drawn.begin();
   Index first = 0;
   for (std::size_t k = 0; k < ordinals.size(); first += counts[k++]) {
     const OverlapCells cells(target.spec.distribution, ordinals[k]);
-    const auto check = [&](Index number) { check_overlap(source, target, ordinals[k], cells[number]); };
+    const auto check = [&](Index number) { check_cell(ordinals[k], cells[number]); };
     if (all)
       for (Index n = 0; n < counts[k]; ++n) check(n);
     for (; next != drawn.end() && *next < first + counts[k]; ++next) check(*next - first);

@@ -49,6 +49,20 @@ MemoryLayout checked(MemoryLayout memory, int dims) {
   return memory;
 }
 
+/// The extents of a largest part. Some part has the most cells along every dimension: where strides keep its cells
+/// apart, they do so in all. Beyond so many parts, Distribution::storage finds what is wrong in each.
+Indices largest_extents(const std::vector<AxisParts>& axes) {
+  constexpr Index parts_max = Index(1) << 20;
+  Indices out;
+  for (const AxisParts& axis : axes) {
+    Index most = 0;
+    for (Index part = 0; part < std::min(axis.parts(), parts_max); ++part)
+      most = std::max(most, axis.local_extent(part));
+    out.push_back(most);
+  }
+  return out;
+}
+
 Storage storage_of(const MemoryLayout& memory, const Indices& extents) {
   const int dims = extents.size();
   Storage out{.extents = extents, .strides = memory.strides, .offset = memory.offset};
@@ -99,6 +113,10 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
   checked_product(extents);
   memory_ = checked(std::move(memory_), dims);
   for (int d = 0; d < dims; ++d) axes_.emplace_back(extents[d], grid_.extents()[d], std::move(partitions[d]));
+  if (memory_.strides.empty()) return;
+  // What is only too large for this machine is none of a layout's faults.
+  const Result<Storage> largest = attempt([&] { return storage_of(memory_, largest_extents(axes_)); });
+  if (!largest && largest.error().code() == ErrorCode::invalid_use) throw largest.error();
 }
 
 Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Grid grid, std::vector<IndexedPart> parts,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <climits>
 
 #include <tranship/base/fail.hpp>
@@ -14,6 +15,24 @@ constexpr Index ids_always_allowed = Index(1) << 20;
 
 // Objects have few keys; a lookup among many would take time in proportion to their number.
 constexpr std::size_t keys_per_object_max = 1024;
+// No document of ours nests deeper than a dozen values, and each array and object costs some 100 bytes until it is
+// read.
+constexpr int depth_max = 64;
+constexpr Index containers_max = Index(1) << 22;
+
+/// Where a column of a text is, with the line where there are several.
+std::string place_in(std::string_view text, std::size_t column) {
+  const std::string_view before = text.substr(0, column > 0 ? column - 1 : 0);
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  const std::size_t begin = before.rfind('\n') + 1;  // 0 where there is none
+  return line == 1 ? fmt::format("column {}", column) : fmt::format("line {}, column {}", line, column - begin);
+}
+
+std::string character_at(std::string_view text, std::size_t column) {
+  if (column == 0 || column > text.size()) return "the end";
+  const auto c = static_cast<unsigned char>(text[column - 1]);
+  return c > ' ' && c < 0x7f ? fmt::format("'{:c}'", c) : fmt::format("byte 0x{:02x}", c);
+}
 
 [[noreturn]] void wrong(std::string_view where, std::string_view expected, const Json& found) {
   // Containers are not shown: they may be long or deep.
@@ -237,7 +256,13 @@ Distribution distribution_in(JsonObject& object, const std::string& where) {
 Json parse_json(std::string_view text) {
   // The parser keeps the last of two equal keys; here the second one is an error.
   std::vector<std::set<std::string>> keys;
-  const Json::parser_callback_t check_keys = [&](int, Json::parse_event_t event, Json& value) {
+  Index containers = 0;
+  const Json::parser_callback_t check = [&](int depth, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
+      if (depth >= depth_max) throw_error(ErrorCode::bad_text, "the JSON text nests more than {} values", depth_max);
+      if (++containers > containers_max)
+        throw_error(ErrorCode::bad_text, "the JSON text has more than {} arrays and objects", containers_max);
+    }
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key) {
@@ -249,15 +274,15 @@ Json parse_json(std::string_view text) {
     return true;
   };
   const auto not_json = [&](std::size_t column) {
-    Error out = make_error(ErrorCode::bad_text, "column {}: not JSON: found {}", column,
-                           column > text.size() ? "the end" : "something unexpected");
+    Error out =
+        make_error(ErrorCode::bad_text, "{}: not JSON: found {}", place_in(text, column), character_at(text, column));
     out.column = static_cast<std::int64_t>(column);
     return out;
   };
   // The lexer takes a zero byte for the end of the text; JSON has none.
   if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) throw not_json(zero + 1);
   try {
-    return Json::parse(text, check_keys);
+    return Json::parse(text, check);
   } catch (const Json::parse_error& error) {
     throw not_json(error.byte);
   } catch (const Json::out_of_range&) {

@@ -537,8 +537,8 @@ class SvgPicture {
     std::string out = fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
         "{1:.0f}\" "
-        "role=\"img\">\n<title>{2}</title>\n",
-        width, std::max(height, bottom_ + 56), xml(title));
+        "role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
+        width, std::max(height, bottom_ + 56), xml(title), picture_mark);
     out +=
         "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
         "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#ffffff\" fill-opacity=\"0.35\"/>"

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include <tranship/layout/distribution.hpp>
 
@@ -25,6 +26,9 @@ struct PictureOptions {
 /// block and is its rank's symbol: 0-9, a-z, A-Z, again from 0 after 62 ranks. Throws `unsupported` for an indexed
 /// distribution and `invalid_use` for a map without columns or rows.
 std::string picture_text(const ArraySpec& spec, const PictureOptions& options = {});
+
+/// What every SVG of picture_svg says of itself near its beginning.
+inline constexpr std::string_view picture_mark = "Drawn by tranship";
 
 /// An SVG document with the same, and with the overlap of one rank hatched. Throws `unsupported` for an indexed
 /// distribution.

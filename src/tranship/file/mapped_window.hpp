@@ -1,0 +1,43 @@
+// MappedWindow: a stretch of a file as memory, for reading bytes that lie too far apart to be worth a system call each.
+//
+// Another process may make the file shorter at any moment. A page that is lost to that raises SIGBUS where it is
+// touched: while windows exist the process has a handler that puts zeros in the place of the window, and `check` finds
+// it out. Faults elsewhere go to the handler that was there before.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// Threads may read it at once.
+class MappedWindow {
+ public:
+  MappedWindow() = default;
+  MappedWindow(MappedWindow&& other) noexcept;
+  MappedWindow& operator=(MappedWindow&& other) noexcept;
+  ~MappedWindow();
+
+  /// Maps the pages of a file that hold `size_bytes` from `offset_bytes` on; the descriptor is not needed afterwards.
+  /// Throws `io`, and `no_memory` where there are too many windows at once.
+  static MappedWindow map(int descriptor, const std::string& path, Index offset_bytes, Index size_bytes);
+
+  bool covers(Index offset_bytes, Index size_bytes) const noexcept {
+    return offset_bytes >= offset_ && offset_bytes + size_bytes <= offset_ + size_;
+  }
+  /// The byte at an offset of the file that the window covers.
+  const std::byte* at(Index offset_bytes) const noexcept { return begin_ + (offset_bytes - offset_); }
+  /// Throws `bad_file` where bytes that were read since the mapping were lost.
+  void check() const;
+
+ private:
+  std::string path_;
+  std::byte* begin_ = nullptr;
+  Index offset_ = 0;
+  Index size_ = 0;
+  int slot_ = -1;  // in the table of the handler
+};
+
+}  // namespace tranship

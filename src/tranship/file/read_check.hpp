@@ -1,0 +1,37 @@
+// ReadCheck: the checksum of a file, of the pieces in which it is read anyway. What they leave out is read in the end.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+
+#include <tranship/base/function_ref.hpp>
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// Of one file. Threads may add at once.
+class ReadCheck {
+ public:
+  explicit ReadCheck(Index file_bytes) : file_bytes_(file_bytes) {}
+
+  /// These bytes of the file have been read. Pieces that are too short to keep account of only count as a use of the
+  /// file.
+  void add(Index offset_bytes, std::span<const std::byte> bytes);
+  bool any_read() const noexcept { return any_read_; }
+  /// The checksum of the whole file: `read(offset, bytes)` reads what no piece has had. To be called when nobody adds.
+  std::uint32_t finish(FunctionRef<void(Index, std::span<std::byte>)> read);
+
+ private:
+  void add_contribution(Index offset_bytes, std::span<const std::byte> bytes);
+
+  const Index file_bytes_;
+  std::mutex mutex_;  // guards what follows
+  bool any_read_ = false;
+  std::map<Index, Index> covered_;  // begin and end of stretches apart from each other
+  std::uint32_t checksum_ = 0;      // what they contribute
+};
+
+}  // namespace tranship
