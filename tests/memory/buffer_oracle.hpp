@@ -266,7 +266,7 @@ class BufferOracle {
         cell.combine = op.combine;
       } else if (!is_here) {
         cell.valid |= only(op.memory);
-        copied();
+        if (cell.is_written) copied();  // else it is filled with the zeros that all begin with
       }
       // From now on its copy holds what no other does; those who accumulate elsewhere must begin with nothing.
       if (op.intent == Intent::accumulate && cell.is_valid(op.memory)) cell.valid = only(op.memory);

@@ -54,6 +54,28 @@ INSTANTIATE_TEST_SUITE_P(Timing, BufferOn,
                                                                        : "threaded";
                          });
 
+TEST_P(BufferOn, zeros_that_nobody_has_written_are_filled_and_never_copied) {
+  const Buffer b = buffer();
+  EXPECT_EQ(values(b, gpu), all(0));
+  EXPECT_TRUE(b.predict(Intent::read).empty());
+  EXPECT_EQ(values(b, Device::host()), all(0));
+  EXPECT_EQ(values(b, other_gpu), all(0));
+  EXPECT_EQ(ledger_.sums().copies, 0);
+  EXPECT_EQ(ledger_.fills().copies, 3);
+  EXPECT_EQ(ledger_.fills().bytes, 3 * whole_bytes);
+  // What somebody has written is copied, though it be zeros; the rest is filled.
+  Buffer c = buffer();
+  EXPECT_EQ(values(c, gpu), all(0));
+  {
+    Lease lease = c.write({.device = gpu, .region = Region::interval(10, 20)});
+    set(lease, 10, 20, 0);
+  }
+  ledger_.clear();
+  EXPECT_EQ(values(c, other_gpu), all(0));
+  EXPECT_EQ(ledger_.sums().bytes, 10 * 8);
+  EXPECT_EQ(ledger_.fills().bytes, whole_bytes - 10 * 8);
+}
+
 // The table of defects.
 
 TEST_P(BufferOn, a_host_write_reaches_a_device_that_had_a_copy_and_then_writes) {

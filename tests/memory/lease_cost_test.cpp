@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <memory/allocations.hpp>
 
+#include <tranship/memory/box_tree.hpp>
 #include <tranship/memory/buffer.hpp>
+
+#include "support/random_layouts.hpp"
 
 namespace tranship {
 namespace {
@@ -74,6 +77,69 @@ TEST(Lease, a_copy_of_one_region_allocates_nothing_once_the_ledger_is_full) {
   for (int i = 0; i < 1000; ++i) refresh();
   EXPECT_EQ(allocations_of_thread() - before, 0);
   EXPECT_EQ(devices.ledger().sums().copies, Index(CopyLedger::records_max) + 1000);
+}
+
+struct Cost {
+  double steps = 0, allocations = 0;  ///< for each region
+};
+
+/// What it costs to write boxes of two cells along each dimension on a device, one by one in random order, and to read
+/// all of them on the host.
+Cost cost_of_gathering(int dims, Index count, FakeTiming timing) {
+  Devices devices({.fake = {.count = 1, .timing = timing}});
+  Buffer buffer(ElementType::i64, Indices::filled(dims, 2 * count), {.checks = Checks::none, .devices = &devices});
+  std::vector<Box> boxes;
+  for_each_coordinate(Indices::filled(dims, count), [&](const Indices& at) {
+    Box& box = boxes.emplace_back(Box{at, at});
+    for (int d = 0; d < dims; ++d) {
+      box.lower[d] *= 2;
+      box.upper[d] = box.lower[d] + 2;
+    }
+  });
+  test::Random(1).shuffle(boxes);
+  const auto write = [&](const Box& box, Index value) {
+    const Lease lease = buffer.write({.device = Device::fake(0), .region = Region(box)});
+    run_on(lease.stream(), [data = lease.data<Index>(), strides = buffer.strides(), box, value] {
+      for_each_coordinate(box.extents(), [&](const Indices& at) {
+        Index offset = 0;
+        for (int d = 0; d < at.size(); ++d) offset += (box.lower[d] + at[d]) * strides[d];
+        data[offset] = value;
+      });
+    });
+  };
+  const std::uint64_t steps_before = detail::box_steps;
+  const long long before = allocations_of_thread();
+  Index number = 0;
+  for (const Box& box : boxes) write(box, ++number);
+  const Lease lease = buffer.read();
+  Cost cost{double(detail::box_steps - steps_before), double(allocations_of_thread() - before)};
+  EXPECT_EQ(devices.ledger().sums().copies, 1);
+  EXPECT_EQ(devices.ledger().sums().bytes, Region::whole(buffer.extents()).count() * 8);
+  number = 0;
+  for (const Box& box : boxes) {
+    Index offset = 0;
+    for (int d = 0; d < dims; ++d) offset += box.lower[d] * buffer.strides()[d];
+    ++number;
+    if (lease.data<const Index>()[offset] == number) continue;
+    ADD_FAILURE() << "cell " << offset << " has " << lease.data<const Index>()[offset] << " for " << number;
+    break;
+  }
+  cost.steps /= double(boxes.size());
+  cost.allocations /= double(boxes.size());
+  return cost;
+}
+
+TEST(Lease, gathering_ten_thousand_regions_costs_about_their_number) {
+  struct Case {
+    int dims;
+    Index few, many;  // along each dimension
+  };
+  for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::deferred})
+    for (const Case& c : {Case{1, 625, 10'000}, Case{2, 25, 100}, Case{3, 9, 22}}) {
+      const Cost few = cost_of_gathering(c.dims, c.few, timing), many = cost_of_gathering(c.dims, c.many, timing);
+      EXPECT_LE(many.steps, 2.5 * few.steps) << c.dims << " dimensions";
+      EXPECT_LE(many.allocations, 1.25 * few.allocations) << c.dims << " dimensions";
+    }
 }
 
 TEST(Lease, keeps_the_buffer_that_its_handles_have_left) {

@@ -19,6 +19,12 @@ class Twin {
   /// Writes f(old value), and says what is wrong with the boxes that it was given.
   template <class F>
   std::string update(const Box& region, F f, bool is_new = false) {
+    const std::string fault = update_only(region, f, is_new);
+    return fault.empty() ? check() : fault;
+  }
+  /// The same without a look at what all entries are then.
+  template <class F>
+  std::string update_only(const Box& region, F f, bool is_new = false) {
     std::vector<int> visits(cells_.size(), 0);
     std::string fault;
     const auto written = [&](const Box& box, int& value) {
@@ -36,7 +42,7 @@ class Twin {
       if (visits[at] != int(is_in(at, region))) fault = fmt::format("update visits cell {} {} times", at, visits[at]);
     });
     each_cell(intersect(region, whole_), [&](std::size_t at) { cells_[at] = f(cells_[at]); });
-    return fault.empty() ? check() : fault;
+    return fault;
   }
 
   std::string look_at(const Box& region) const {
@@ -157,6 +163,88 @@ TEST(RegionMap, random_updates_agree_with_an_array) {
                           return "";
                         }),
             "");
+}
+
+TEST(RegionMap, thousands_of_boxes_agree_with_an_array) {
+  EXPECT_EQ(first_fault(0.002,
+                        [](std::uint64_t seed) -> std::string {
+                          Random random(seed);
+                          const int dims = int(random.between(2, 3));
+                          Twin twin(dims == 2 ? Indices{48, 60} : Indices{12, 15, 16}, 0);
+                          for (int turn = 0; turn < 1500; ++turn) {
+                            Box region;
+                            for (int d = 0; d < dims; ++d) {
+                              region.lower.push_back(random.between(-1, twin.whole().upper[d]));
+                              region.upper.push_back(region.lower[d] + random.between(1, random.one_in(40) ? 40 : 3));
+                            }
+                            const int value = random.one_in(2) ? turn : int(random.below(3));
+                            std::string fault = twin.update_only(region, [&](int) { return value; });
+                            if (fault.empty()) fault = twin.look_at(random_box(random, twin.whole()));
+                            if (fault.empty() && turn % 250 == 249) fault = twin.check();
+                            if (!fault.empty()) return fmt::format("turn {}: {}", turn, fault);
+                          }
+                          const std::string fault = twin.update(twin.whole(), [](int) { return 1; });
+                          if (fault.empty() && twin.entry_count() != 1)
+                            return fmt::format("{} entries are left", twin.entry_count());
+                          return fault;
+                        }),
+            "");
+}
+
+/// The cells of a cube, or every other one of them along each dimension, in random order.
+std::vector<Box> shuffled_cells(int dims, Index extent, Index stride, std::uint64_t seed) {
+  std::vector<Box> cells;
+  for_each_coordinate(Indices::filled(dims, extent), [&](const Indices& at) {
+    Box cell{at, at};
+    for (int d = 0; d < dims; ++d) {
+      cell.lower[d] *= stride;
+      cell.upper[d] = cell.lower[d] + 1;
+    }
+    cells.push_back(cell);
+  });
+  Random(seed).shuffle(cells);
+  return cells;
+}
+
+/// What a map looks at when each of these cells gets a value of its own, then is looked for, then all get one value.
+std::uint64_t steps_of(const std::vector<Box>& cells) {
+  Box whole = cells[0];
+  for (const Box& cell : cells) detail::extend(whole, cell);
+  RegionMap<int> map(whole, 0);
+  const std::uint64_t before = detail::box_steps;
+  int number = 0;
+  for (const Box& cell : cells) {
+    ++number;
+    map.update(cell, [&](const Box&, int& value) { value = number; });
+  }
+  EXPECT_GE(map.entry_count(), cells.size());
+  number = 0;
+  for (const Box& cell : cells) {
+    ++number;
+    map.for_each(cell, [&](const Box&, const int& value) { EXPECT_EQ(value, number); });
+  }
+  const RegionMap<int> copy = map;
+  for (const Box& cell : cells) map.update(cell, [&](const Box&, int& value) { value = 0; });
+  EXPECT_EQ(map.entry_count(), 1u);
+  EXPECT_GE(copy.entry_count(), cells.size());
+  EXPECT_NE(copy.only({&cells[0], 1}), nullptr);
+  return detail::box_steps - before;
+}
+
+TEST(RegionMap, ten_thousand_boxes_cost_about_their_number_in_all_dimensions) {
+  struct Case {
+    int dims;
+    Index few, many;  // along each dimension
+    Index stride;
+  };
+  for (const Case& c : {Case{1, 625, 10'000, 1}, Case{1, 625, 10'000, 2}, Case{2, 25, 100, 1}, Case{2, 25, 100, 2},
+                        Case{3, 12, 22, 1}, Case{3, 12, 22, 2}}) {
+    const std::vector<Box> few = shuffled_cells(c.dims, c.few, c.stride, 1);
+    const std::vector<Box> many = shuffled_cells(c.dims, c.many, c.stride, 1);
+    const double each_of_few = double(steps_of(few)) / double(few.size());
+    const double each_of_many = double(steps_of(many)) / double(many.size());
+    EXPECT_LE(each_of_many, 2.5 * each_of_few) << c.dims << " dimensions, one of " << c.stride;
+  }
 }
 
 TEST(RegionMap, when_all_values_are_equal_again_one_entry_is_left) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/memory/box_tree.hpp>
 #include <tranship/memory/region.hpp>
 
 #include "support/random_layouts.hpp"
@@ -150,6 +151,62 @@ TEST(Region, what_was_cut_and_put_together_again_is_one_box) {
                           return "";
                         }),
             "");
+}
+
+TEST(Region, sets_of_hundreds_of_boxes_agree_with_their_cells) {
+  EXPECT_EQ(first_fault(0.01,
+                        [](std::uint64_t seed) -> std::string {
+                          Random random(seed);
+                          const int dims = int(random.between(2, 3));
+                          Region regions[2];
+                          Cells cells[2];
+                          for (int k = 0; k < 2; ++k) {
+                            std::vector<Box> boxes;
+                            for (Index n = random.between(10, 300); n > 0; --n) {
+                              Box box;
+                              for (int d = 0; d < dims; ++d) {
+                                box.lower.push_back(random.below(dims == 2 ? 40 : 12));
+                                box.upper.push_back(box.lower[d] + random.between(1, random.one_in(30) ? 9 : 2));
+                              }
+                              boxes.push_back(box);
+                              cells[k].merge(cells_of(box));
+                            }
+                            regions[k] = Region::boxes(boxes);
+                          }
+                          return fault_of(regions[0], cells[0], regions[1], cells[1]);
+                        }),
+            "");
+}
+
+/// What set operations on a chequerboard and its opposite look at, for each box.
+double steps_of(int dims, Index extent) {
+  std::vector<Box> black, white;
+  for_each_coordinate(Indices::filled(dims, extent), [&](const Indices& at) {
+    Box cell{at, at};
+    Index sum = 0;
+    for (int d = 0; d < dims; ++d) {
+      sum += at[d];
+      ++cell.upper[d];
+    }
+    (sum % 2 ? black : white).push_back(cell);
+  });
+  Random(1).shuffle(black);
+  const std::uint64_t before = detail::box_steps;
+  const Region a = Region::boxes(black), b = Region::boxes(white);
+  EXPECT_EQ(a.boxes().size(), black.size());
+  EXPECT_FALSE(a.overlaps(b));
+  EXPECT_TRUE((a & b).empty());
+  EXPECT_EQ((a - b).count(), a.count());
+  const Region whole = a | b;
+  EXPECT_EQ(whole.boxes().size(), 1u);
+  EXPECT_EQ(whole - a, b);
+  EXPECT_TRUE(whole.contains(a));
+  return double(detail::box_steps - before) / double(black.size() + white.size());
+}
+
+TEST(Region, ten_thousand_boxes_cost_about_their_number) {
+  EXPECT_LE(steps_of(2, 100), 2.5 * steps_of(2, 25));
+  EXPECT_LE(steps_of(3, 22), 2.5 * steps_of(3, 9));
 }
 
 TEST(Region, boxes_that_interlock_become_one) {

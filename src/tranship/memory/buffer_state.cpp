@@ -247,6 +247,7 @@ BufferState::Plan::Plan(const BufferState& state, const Request& request, std::o
 
 void BufferState::add_records(std::span<const Step> steps, const Request& request, std::optional<Cause> asked,
                               Few<CopyRecord>& records) const {
+  std::vector<std::vector<Box>> further;  // by record, beside its first
   const auto add = [&](const Step& step, MemoryId source, Cause cause) {
     if (source == request.memory || source < 0) return;
     const Device device = devices.device_of(source);
@@ -255,10 +256,12 @@ void BufferState::add_records(std::span<const Step> steps, const Request& reques
       cause = *asked;
     else
       cause = request.cause ? *request.cause : step.before.cause.value_or(cause);
-    for (CopyRecord& other : records.all())
-      if (other.source == device && other.cause == cause && other.writer.line == writer.line &&
-          other.writer.file == writer.file) {
-        other.region = other.region | step.box;
+    const std::span<const CopyRecord> known = records.all();
+    for (std::size_t i = 0; i < known.size(); ++i)
+      if (known[i].source == device && known[i].cause == cause && known[i].writer.line == writer.line &&
+          known[i].writer.file == writer.file) {
+        further.resize(known.size());
+        further[i].push_back(step.box);
         return;
       }
     CopyRecord& record = records.add();
@@ -287,7 +290,13 @@ void BufferState::add_records(std::span<const Step> steps, const Request& reques
         break;
     }
   }
-  for (CopyRecord& record : records.all()) record.bytes = bytes_of(record.region);
+  const std::span<CopyRecord> all = records.all();
+  for (std::size_t i = 0; i < further.size(); ++i) {
+    if (further[i].empty()) continue;
+    further[i].push_back(all[i].region.boxes()[0]);
+    all[i].region = Region::boxes(further[i]);
+  }
+  for (CopyRecord& record : all) record.bytes = bytes_of(record.region);
 }
 
 // Carrying out.
@@ -322,12 +331,17 @@ std::shared_ptr<Storage> BufferState::new_storage(MemoryId memory) {
 }
 
 std::vector<Event> BufferState::events_before(MemoryId memory, Intent intent, std::span<const Box> boxes) const {
-  std::vector<Event> events;
+  std::vector<Event> events;  // the last of each stream, after all others of it
   const auto add = [&](const Box&, const CellState& cell) {
-    for (const Use& use : cell.uses)
-      if (use.memory == memory && (writes(intent) || writes(use.intent)) &&
-          std::find(events.begin(), events.end(), use.event) == events.end())
+    for (const Use& use : cell.uses) {
+      if (use.memory != memory || (!writes(intent) && !writes(use.intent))) continue;
+      const auto same =
+          std::find_if(events.begin(), events.end(), [&](const Event& old) { return old.stream == use.event.stream; });
+      if (same == events.end())
         events.push_back(use.event);
+      else
+        same->number = std::max(same->number, use.event.number);
+    }
   };
   if (const CellState* const only = cells.only(boxes); !only || !only->uses.empty())
     for (const Box& box : boxes) cells.for_each(box, add);
@@ -522,6 +536,7 @@ void BufferState::carry_out(const Step& step, const Request& request) {
       stream.fill(block_of(step.box, false, false), width(), nullptr,
                   static_cast<std::byte*>(place(memory).data) + offset_bytes(step.box));
       over = stream.event();
+      devices.ledger().add_fill(step.box.count() * tranship::size_bytes(type));
       break;
     }
     case Step::Kind::identity: {

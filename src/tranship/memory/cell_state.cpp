@@ -14,7 +14,8 @@ bool reads(Intent intent) {
 Step::Kind kind_of_step(const CellState& cell, Intent intent, Combine combine) {
   const bool other_partials = !cell.partial.empty() && cell.combine != combine;
   if (reads(intent) ? !cell.partial.empty() : other_partials) return Step::Kind::merge;
-  if (cell.valid.empty() && cell.partial.empty()) return Step::Kind::zero;
+  // Zeros that nobody has written are made, not copied.
+  if (cell.partial.empty() && (cell.valid.empty() || (reads(intent) && cell.version == 0))) return Step::Kind::zero;
   return intent == Intent::accumulate ? Step::Kind::identity : Step::Kind::copy;
 }
 

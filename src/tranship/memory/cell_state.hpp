@@ -73,7 +73,7 @@ using CellStates = RegionMap<CellState>;
 /// One thing that must happen before a lease may be opened.
 struct Step {
   enum class Kind : std::uint8_t {
-    zero,      ///< the memory gets zeros, which then are valid there
+    zero,      ///< the memory gets zeros, since nobody has written any value; they then are valid there, too
     copy,      ///< the memory gets what `source` holds, which then is valid there, too
     identity,  ///< the memory becomes partial, with the value that changes nothing
     merge,     ///< the memory gets the value combined with all partial ones, which then is valid there alone

@@ -230,6 +230,7 @@ struct CopyLedger::State {
   std::uint64_t first = 1;       ///< the first since clear(), which lies in ring[0] until it is overwritten
   std::vector<CopyRecord> ring;  ///< grows to records_max
   Sums all;
+  Sums fills;
   std::array<Sums, causes> by_cause;
   std::map<Pair, Sums> by_pair;
 
@@ -288,11 +289,23 @@ CopyLedger::Sums CopyLedger::sums(Device source, Device target) const {
   return found == state_->by_pair.end() ? Sums{} : found->second;
 }
 
+CopyLedger::Sums CopyLedger::fills() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->fills;
+}
+
+void CopyLedger::add_fill(std::int64_t bytes) {
+  const std::lock_guard lock(state_->mutex);
+  ++state_->fills.copies;
+  state_->fills.bytes += bytes;
+}
+
 void CopyLedger::clear() {
   const std::lock_guard lock(state_->mutex);
   state_->ring.clear();
   state_->first = state_->next;
   state_->all = {};
+  state_->fills = {};
   state_->by_cause = {};
   state_->by_pair.clear();
 }

@@ -83,6 +83,9 @@ class CopyLedger {
   Sums sums() const;
   Sums sums(Cause cause) const;
   Sums sums(Device source, Device target) const;
+  /// Zeros that nobody has written, and that a memory was given without a copy: `copies` is how often it was filled.
+  Sums fills() const;
+  void add_fill(std::int64_t bytes);
   void clear();
 
   /// Regions of at least `turns_min` turns among the records, those with the most bytes first. No cell is in two of one

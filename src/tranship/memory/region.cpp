@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/memory/box_tree.hpp>
 #include <tranship/memory/region.hpp>
 
 namespace tranship {
 namespace {
 
+using detail::BoxTree;
 using detail::check_dims;
 using detail::overlap;
 using detail::within;
@@ -44,21 +47,120 @@ std::vector<Box> walk(Boxes a, Boxes b, Keep keep) {
   return out;
 }
 
-std::vector<Box> without(Boxes a, Boxes b) {
-  std::vector<Box> out(a.begin(), a.end()), next;
-  for (const Box& hole : b) {
-    next.clear();
-    for (const Box& box : out) {
-      if (!overlap(box, hole)) {
-        next.push_back(box);
-        continue;
-      }
-      const std::vector<Box> rest = subtract(box, hole);
-      next.insert(next.end(), rest.begin(), rest.end());
-    }
-    std::swap(out, next);
+/// So few that going through them is faster than a tree.
+bool are_few(Boxes boxes) {
+  return boxes.size() < 16;
+}
+
+/// Calls f(box of a, box of b) for all that overlap, until it returns false.
+template <class F>
+void visit_pairs(Boxes a, Boxes b, F&& f) {
+  if (are_few(a) || are_few(b)) {
+    for (const Box& box : a)
+      for (const Box& other : b)
+        if (overlap(box, other) && !f(box, other)) return;
+    return;
   }
-  return out;
+  const BoxTree tree(a);
+  bool goes_on = true;
+  for (std::size_t j = 0; j < b.size() && goes_on; ++j)
+    tree.visit(b[j], [&](BoxTree::Leaf i) {
+      const Box& box = a[std::size_t(i)];
+      return goes_on = !overlap(box, b[j]) || f(box, b[j]);
+    });
+}
+
+/// Disjoint boxes that can be cut.
+class Pieces {
+ public:
+  explicit Pieces(Boxes boxes) : boxes_(boxes.begin(), boxes.end()) {
+    if (!are_few(boxes_)) plant();
+  }
+
+  void add(const Box& box) {
+    boxes_.push_back(box);
+    if (!tree_.empty())
+      add_leaf(boxes_.size() - 1);
+    else if (!are_few(boxes_))
+      plant();
+  }
+  void cut(const Box& hole) {
+    cut_.clear();
+    visit(hole, [&](std::size_t i) { cut_.push_back(i); });
+    // The last first, for what takes an erased one's place has been cut then.
+    std::sort(cut_.begin(), cut_.end(), std::greater<>());
+    for (const std::size_t i : cut_) {
+      const std::vector<Box> rest = subtract(boxes_[i], hole);
+      erase(i);
+      for (const Box& piece : rest) add(piece);
+    }
+  }
+  /// What of a box they do not have.
+  std::vector<Box> missing_of(const Box& box) const {
+    std::vector<Box> out{box}, next;
+    visit(box, [&](std::size_t i) {
+      next.clear();
+      for (const Box& part : out) {
+        const std::vector<Box> rest = subtract(part, boxes_[i]);
+        next.insert(next.end(), rest.begin(), rest.end());
+      }
+      std::swap(out, next);
+    });
+    return out;
+  }
+  std::vector<Box> take() { return std::move(boxes_); }
+
+ private:
+  /// Calls f(i) for each that overlaps a box.
+  template <class F>
+  void visit(const Box& box, F&& f) const {
+    const auto look = [&](std::size_t i) {
+      if (overlap(boxes_[i], box)) f(i);
+      return true;
+    };
+    if (tree_.empty()) {
+      for (std::size_t i = 0; i < boxes_.size(); ++i) look(i);
+      detail::box_steps += boxes_.size();
+    } else {
+      tree_.visit(box, [&](BoxTree::Leaf leaf) { return look(of_leaf_[std::size_t(leaf)]); });
+    }
+  }
+  void plant() {
+    for (std::size_t i = 0; i < boxes_.size(); ++i) add_leaf(i);
+  }
+  void add_leaf(std::size_t i) {
+    const BoxTree::Leaf leaf = tree_.insert(boxes_[i]);
+    leaf_.resize(boxes_.size());
+    leaf_[i] = leaf;
+    of_leaf_.resize(std::max(of_leaf_.size(), std::size_t(leaf) + 1));
+    of_leaf_[std::size_t(leaf)] = i;
+  }
+  void erase(std::size_t i) {
+    const std::size_t last = boxes_.size() - 1;
+    const bool has_tree = !tree_.empty();
+    if (has_tree) tree_.erase(leaf_[i]);
+    if (i != last) {
+      boxes_[i] = boxes_[last];
+      if (has_tree) {
+        leaf_[i] = leaf_[last];
+        of_leaf_[std::size_t(leaf_[i])] = i;
+      }
+    }
+    boxes_.pop_back();
+    if (has_tree) leaf_.pop_back();
+  }
+
+  std::vector<Box> boxes_;
+  BoxTree tree_;  // empty: they are few
+  std::vector<BoxTree::Leaf> leaf_;
+  std::vector<std::size_t> of_leaf_;
+  std::vector<std::size_t> cut_;
+};
+
+std::vector<Box> without(Boxes a, Boxes b) {
+  Pieces out(a);
+  for (const Box& hole : b) out.cut(hole);
+  return out.take();
 }
 
 /// How boxes lie in all dimensions but `except`, and then along it.
@@ -111,11 +213,6 @@ bool fill(const Box& box, const std::vector<Box>& boxes) {
          filled == cells;
 }
 
-Region united(Boxes boxes) {
-  if (boxes.size() == 1) return boxes[0];
-  return united(boxes.first(boxes.size() / 2)) | united(boxes.subspan(boxes.size() / 2));
-}
-
 }  // namespace
 
 namespace detail {
@@ -164,7 +261,13 @@ Region Region::intervals(std::vector<Interval> intervals) {
 Region Region::boxes(const std::vector<Box>& boxes) {
   if (boxes.empty()) return {};
   for (const Box& box : boxes) check_dims(boxes[0], box);
-  if (!is_line(boxes)) return united(boxes);
+  if (!is_line(boxes)) {
+    Pieces out({});
+    for (const Box& box : boxes)
+      if (!box.empty())
+        for (const Box& piece : out.missing_of(box)) out.add(piece);
+    return joined(out.take());
+  }
   std::vector<Interval> line;
   for (const Box& box : boxes) line.push_back(box[0]);
   return intervals(std::move(line));
@@ -186,10 +289,9 @@ bool Region::contains(const Region& other) const {
 bool Region::overlaps(const Region& other) const {
   check_dims(boxes(), other.boxes());
   if (!has_one_ && !other.has_one_ && is_line(boxes())) return !(*this & other).empty();
-  for (const Box& a : boxes())
-    for (const Box& b : other.boxes())
-      if (overlap(a, b)) return true;
-  return false;
+  bool found = false;
+  visit_pairs(boxes(), other.boxes(), [&](const Box&, const Box&) { return !(found = true); });
+  return found;
 }
 
 bool Region::contains(const Indices& at) const noexcept {
@@ -216,9 +318,10 @@ Region operator&(const Region& a, const Region& b) {
   if (is_line(a.boxes()))
     return Region::of(walk(a.boxes(), b.boxes(), [](bool in_a, bool in_b) { return in_a && in_b; }));
   std::vector<Box> out;
-  for (const Box& box : a.boxes())
-    for (const Box& other : b.boxes())
-      if (overlap(box, other)) out.push_back(intersect(box, other));
+  visit_pairs(a.boxes(), b.boxes(), [&](const Box& box, const Box& other) {
+    out.push_back(intersect(box, other));
+    return true;
+  });
   return Region::joined(std::move(out));
 }
 

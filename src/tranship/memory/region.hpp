@@ -20,7 +20,7 @@ class Region {
   static Region interval(Index lower, Index upper) { return Box{{lower}, {upper}}; }
   /// The union; intervals may overlap, in any order. n log n.
   static Region intervals(std::vector<Interval> intervals);
-  /// The union; boxes may overlap.
+  /// The union; boxes may overlap. n log n where few do.
   static Region boxes(const std::vector<Box>& boxes);
 
   /// None of them empty. In one dimension they ascend, with gaps between them.
@@ -34,7 +34,8 @@ class Region {
   bool overlaps(const Region& other) const;
   bool contains(const Indices& at) const noexcept;
 
-  // Linear in the number of boxes in one dimension; pairs of boxes otherwise. Boxes that make up a box are joined.
+  // Linear in the number of boxes in one dimension; otherwise about log n for each box and each that it meets. Boxes
+  // that make up a box are joined.
   friend Region operator|(const Region& a, const Region& b);
   friend Region operator&(const Region& a, const Region& b);
   friend Region operator-(const Region& a, const Region& b);
