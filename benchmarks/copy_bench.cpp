@@ -214,6 +214,42 @@ void measure_plain(bench::Report& report) {
   }
 }
 
+/// Of what has just been written to where the last one has been read since, as exchanges find it; source and target lie
+/// `apart_bytes` from alike in their lines.
+void measure_large(bench::Report& report, long long kib, int apart_bytes) {
+  const std::string name = fmt::format("large copy of {} KiB, rewritten before, {}", kib,
+                                       apart_bytes == 0 ? "lines alike" : fmt::format("{} bytes apart", apart_bytes));
+  if (!report.wants(name)) return;
+  constexpr std::size_t page = 4096;
+  const auto bytes = static_cast<std::size_t>(kib) * 1024;
+  Bytes source(bytes + 2 * page), target(bytes + 2 * page);
+  const auto in_page = [](Bytes& all, std::size_t at) {
+    return all.data() + (page - reinterpret_cast<std::uintptr_t>(all.data()) % page) + at;
+  };
+  unsigned char* const from = in_page(source, 0);
+  unsigned char* const to = in_page(target, page / 2 + std::size_t(apart_bytes));
+  int turn = 0;
+  const auto rewrite = [&] {
+    unsigned char all = 0;
+    for (std::size_t i = 0; i < bytes; i += 64) all ^= to[i];
+    asm volatile("" : : "r"(all));
+    std::memset(from, ++turn, bytes);
+  };
+  rewrite();
+  copy_piece(to, from, static_cast<long long>(bytes));
+  if (std::memcmp(to, from, bytes) != 0) throw_error(ErrorCode::internal, "case '{}': other bytes were copied", name);
+  const auto ns =
+      bench::medians_ns({{.run = [&] { copy_piece(to, from, static_cast<long long>(bytes)); }, .prepare = rewrite},
+                         {.run = [&] { std::memcpy(to, from, bytes); }, .prepare = rewrite}},
+                        report.measure_options());
+  report.add({.name = name,
+              .unit = "GB/s",
+              .better = Better::higher,
+              .ours = double(bytes) / ns[0],
+              .limit = double(bytes) / ns[1],
+              .goals = {{"limit", kib >= 4096 ? 1.2 : 1.0, double(bytes) / ns[1]}}});
+}
+
 void measure_transposes(bench::Report& report) {
   for (const int width : {1, 2, 4, 8, 16})
     for (const bool is_far : {false, true}) {
@@ -259,6 +295,8 @@ void measure_arithmetic(bench::Report& report) {
 
 TRANSHIP_BENCH(copy, "strided moves on one core against memcpy, by run length, element width and arithmetic") {
   measure_plain(report);
+  for (const long long kib : {256LL, 1024LL, 4096LL, 8192LL, 16'384LL, 65'536LL})
+    for (const int apart_bytes : {0, 16}) measure_large(report, kib, apart_bytes);
   measure_runs(report);
   measure_transposes(report);
   measure_arithmetic(report);

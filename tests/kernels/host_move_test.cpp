@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <cstring>
 
 #include <gtest/gtest.h>
 
@@ -19,7 +22,8 @@ std::vector<HostWay> ways() {
   std::vector<HostWay> out;
   for (const Simd simd : {Simd::bytes16, Simd::bytes32})
     for (const Stores stores : {Stores::plain, Stores::prefetched, Stores::streaming})
-      if (simd <= host_way(0).simd) out.push_back({simd, stores});
+      for (const LongRows long_rows : {LongRows::vectors, LongRows::string})
+        if (simd <= host_way(0).simd) out.push_back({simd, stores, long_rows});
   return out;
 }
 
@@ -37,8 +41,8 @@ void expect_like_reference(Random& random, const CopyBlock& block, Move move, Ar
       move_on_host(*b, move, arithmetic, width, way, from, target.at_base());
       ASSERT_TRUE(target.bytes == expected.bytes)
           << "move " << int(move) << " arithmetic " << int(arithmetic) << " width " << width << ", "
-          << name_of(way.simd) << ", " << name_of(way.stores) << ", " << name_of(shape_of(*b, width)) << ", "
-          << reference::describe(*b);
+          << name_of(way.simd) << ", " << name_of(way.stores) << ", " << name_of(way.long_rows) << ", "
+          << name_of(shape_of(*b, width)) << ", " << reference::describe(*b);
     }
 }
 
@@ -156,8 +160,49 @@ TEST(HostMove, rows_of_every_length_copy) {
     expect_like_reference(random, block, Move::copy, Arithmetic::none, 1);
   };
   for (long long bytes = 1; bytes <= 300 && !HasFatalFailure(); ++bytes) expect_rows(5, bytes);
-  for (const long long near : {512, 1024, 4096, 20'000})
+  for (const long long near : {512, 1024, 4096, 8192, 20'000})
     for (long long bytes = near - 3; bytes <= near + 3 && !HasFatalFailure(); ++bytes) expect_rows(2, bytes);
+}
+
+/// Copies `bytes` from every place of a line (and one more) to every place of another that lies alike in its page, and
+/// looks at the bytes around.
+template <class Copy>
+void expect_all_alignments(long long bytes, int step, Copy copy) {
+  constexpr std::size_t guard = 64, places = 65, page = 4096;
+  const std::size_t room = std::size_t(bytes) + places + 2 * guard;
+  Bytes source(room + page), target(room + page);
+  const Bytes poison(room, 0xa5);
+  Random random{std::uint64_t(bytes)};
+  for (unsigned char& byte : source) byte = static_cast<unsigned char>(random());
+  const auto page_in = [](Bytes& all) { return all.data() + (-reinterpret_cast<std::uintptr_t>(all.data()) % page); };
+  const unsigned char* const from = page_in(source);
+  unsigned char* const first = page_in(target);
+  for (std::size_t s = 0; s < places; s += std::size_t(step))
+    for (std::size_t t = 0; t < places; t += std::size_t(step)) {
+      std::memcpy(first, poison.data(), room);
+      unsigned char* const to = first + guard + t;
+      copy(to, from + s, bytes);
+      unsigned char* const end = to + bytes;
+      const auto before = std::size_t(to - first), after = room - before - std::size_t(bytes);
+      ASSERT_EQ(std::memcmp(to, from + s, std::size_t(bytes)), 0) << bytes << " bytes, " << s << " to " << t;
+      ASSERT_EQ(std::memcmp(first, poison.data(), before), 0) << bytes << " bytes, " << s << " to " << t;
+      ASSERT_EQ(std::memcmp(end, poison.data(), after), 0) << bytes << " bytes, " << s << " to " << t;
+    }
+}
+
+TEST(HostMove, long_rows_of_every_alignment_copy_and_leave_the_bytes_around) {
+  // Where the methods change, and the margins of lines and vectors.
+  for (const long long near : {512, 1024, 8192}) {
+    for (const long long bytes : {near - 1, near, near + 1, near + 37})
+      for (const HostWay way : ways())
+        expect_all_alignments(bytes, bytes == near ? 1 : 7,
+                              [&](void* to, const void* from, long long n) { copy_row(to, from, n, way); });
+  }
+  for (const long long bytes : {1, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 8191, 8192, 8193, 70'000})
+    expect_all_alignments(bytes, 5, copy_piece);
+  for (const HostWay way : ways())
+    expect_all_alignments(1'000'003, 31, [&](void* to, const void* from, long long n) { copy_row(to, from, n, way); });
+  expect_all_alignments(cached_bytes_max() + 1, 64, copy_piece);
 }
 
 /// Dimensions as (extent, source stride, target stride), in elements of 8 bytes.

@@ -104,13 +104,7 @@ Context::~Context() {
 }
 
 void Context::copy_many(void* to, const void* from, std::size_t bytes) noexcept {
-  // In the caches the C library's copy is the faster one, but for string instructions that stumble over a target that
-  // lies less than a line behind its source in its page (docs/copying.md).
-  const std::size_t apart =
-      static_cast<std::size_t>(static_cast<std::byte*>(to) - static_cast<const std::byte*>(from)) % 4096;
-  static const auto cached_bytes = static_cast<std::size_t>(cached_bytes_max());
-  if (bytes < 2048 || (bytes <= cached_bytes && (apart == 0 || apart >= 64))) return void(std::memcpy(to, from, bytes));
-  copy_row(to, from, static_cast<long long>(bytes), host_way(static_cast<long long>(bytes)));
+  copy_piece(to, from, static_cast<long long>(bytes));
 }
 
 void Context::check_peer(Rank peer, CallSite where) const {

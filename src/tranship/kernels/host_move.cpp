@@ -62,6 +62,8 @@ constexpr long long short_row_bytes_max = 64;
 /// Up to here the library's copy is as good as any while the caches hold the data. Beyond, it may turn to one
 /// instruction (rep movsb) that is twenty times as slow for some alignments on some CPUs.
 constexpr long long medium_row_bytes_max = 1024;
+/// From here on a string move is at least as fast as a loop of vectors that the nearest cache holds.
+constexpr long long string_row_bytes_min = 8192;
 /// Shorter rows have too few whole lines for streaming stores to pay.
 constexpr long long streamed_row_bytes_min = 512;
 
@@ -169,6 +171,35 @@ void copy_long_rows_16(const Rows& rows, const void* source, void* target) {
   copy_long_rows<16, Fetched>(rows, source, target);
 }
 
+/// Whether string moves are fast there: some CPUs stumble over a target that lies less than a line behind its source
+/// in its page.
+TRANSHIP_INLINE bool suits_strings(const Byte* source, const Byte* target) {
+  const unsigned long long apart =
+      (reinterpret_cast<unsigned long long>(target) - reinterpret_cast<unsigned long long>(source)) % 4096;
+  return apart == 0 || apart >= static_cast<unsigned long long>(line_bytes);
+}
+
+TRANSHIP_INLINE void move_string(long long bytes, const Byte* source, Byte* target) {
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  asm volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(bytes) : : "memory");
+#else
+  copy_row(bytes, source, target);  // sanitizers do not look into assembly
+#endif
+}
+
+template <int Vector>
+TRANSHIP_INLINE void copy_string_rows(const Rows& rows, const void* source, void* target) {
+  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
+    if (suits_strings(from, to))
+      move_string(rows.row_bytes, from, to);
+    else
+      copy_long_row<Vector, false>(rows.row_bytes, from, to);
+  });
+}
+void copy_string_rows_16(const Rows& rows, const void* source, void* target) {
+  copy_string_rows<16>(rows, source, target);
+}
+
 template <class Element>
 void move_rows_16(const Rows& rows, const Byte* source, Byte* target) {
   for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
@@ -180,6 +211,9 @@ void move_rows_16(const Rows& rows, const Byte* source, Byte* target) {
 template <bool Fetched>
 [[gnu::target("avx2")]] void copy_long_rows_32(const Rows& rows, const void* source, void* target) {
   copy_long_rows<32, Fetched>(rows, source, target);
+}
+[[gnu::target("avx2")]] void copy_string_rows_32(const Rows& rows, const void* source, void* target) {
+  copy_string_rows<32>(rows, source, target);
 }
 /// f16 has instructions of its own; what two of them make is exact enough in f32 (half.hpp).
 using F16 = detail::Half<float_of_f16, f16_of_float>;
@@ -679,6 +713,13 @@ void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int 
 
 namespace {
 
+RowCopy string_row_copy([[maybe_unused]] Simd simd) {
+#if defined(__x86_64__)
+  if (simd == Simd::bytes32) return copy_string_rows_32;
+#endif
+  return copy_string_rows_16;
+}
+
 template <bool Fetched>
 RowCopy long_row_copy([[maybe_unused]] Simd simd) {
 #if defined(__x86_64__)
@@ -694,6 +735,8 @@ RowCopy row_copy(long long row_bytes, HostWay way) {
   if (row_bytes <= short_row_bytes_max)
     return fetched ? short_rows<true>[row_bytes - 1] : short_rows<false>[row_bytes - 1];
   if (way.stores == Stores::streaming && row_bytes >= streamed_row_bytes_min) return copy_rows_streamed;
+  if (way.long_rows == LongRows::string && !fetched && row_bytes >= string_row_bytes_min)
+    return string_row_copy(way.simd);
   if (row_bytes > medium_row_bytes_max) return fetched ? long_row_copy<true>(way.simd) : long_row_copy<false>(way.simd);
   return way.stores == Stores::prefetched ? copy_medium_rows_prefetched : copy_medium_rows;
 }
@@ -702,6 +745,19 @@ void copy_row(void* target, const void* source, long long bytes, HostWay way) {
   if (bytes <= 0) return;
   row_copy(bytes, way)(Rows{.row_bytes = bytes}, source, target);
   order_stores(way);
+}
+
+void copy_piece(void* target, const void* source, long long bytes) {
+  const auto* const from = static_cast<const Byte*>(source);
+  auto* const to = static_cast<Byte*>(target);
+  if (bytes > medium_row_bytes_max) {
+    const HostWay way = host_way(bytes);
+    // What lies in the caches, and is too short for a string of ours or would have been a loop, is for the library.
+    const bool is_for_library = way.stores == Stores::plain && suits_strings(from, to) &&
+                                (way.long_rows == LongRows::vectors || bytes < string_row_bytes_min);
+    if (!is_for_library) return copy_row(target, source, bytes, way);
+  }
+  copy_row(bytes, from, to);
 }
 
 void order_stores([[maybe_unused]] HostWay way) {

@@ -19,15 +19,23 @@ enum class Stores : unsigned char {
   streaming,   ///< past the caches, without reading the lines first
 };
 
+/// How plain stores write rows of 8 KiB and more.
+enum class LongRows : unsigned char {
+  vectors,  ///< in loops
+  string,   ///< by the CPU's own instruction (rep movsb), unless it stumbles over where the two rows lie
+};
+
 /// A way to move on this host. It never changes the result.
 struct HostWay {
   Simd simd = Simd::bytes16;
   Stores stores = Stores::plain;
+  LongRows long_rows = LongRows::vectors;
   friend bool operator==(const HostWay&, const HostWay&) = default;
 };
 
 /// The way for a move among others that together write `traffic_bytes`: plain stores while the caches hold that much,
-/// then the kind that is fastest on this make of CPU. The environment variable TRANSHIP_STORES (plain, prefetched,
+/// then the kind that is fastest on this make of CPU. Long rows are strings where the CPU says that it is fast at short
+/// and at long ones. The environment variable TRANSHIP_STORES (plain, prefetched,
 /// streaming) overrides the kind; it is read once.
 HostWay host_way(long long traffic_bytes);
 /// From how many bytes of traffic on host_way() takes the caches to be too small.
@@ -77,11 +85,15 @@ using RowCopy = void (*)(const Rows& rows, const void* source, void* target);
 RowCopy row_copy(long long row_bytes, HostWay way);
 /// One row of its own, its stores ordered.
 void copy_row(void* target, const void* source, long long bytes, HostWay way);
+/// A contiguous piece that is copied by itself, by what is fastest for its size, where it lies, and this CPU. Its
+/// stores are ordered before what the caller stores afterwards.
+void copy_piece(void* target, const void* source, long long bytes);
 /// Orders the stores of `way` before what the caller stores afterwards.
 void order_stores(HostWay way);
 
 const char* name_of(Simd simd);
 const char* name_of(Stores stores);
+const char* name_of(LongRows long_rows);
 const char* name_of(BlockShape shape);
 
 }  // namespace tranship

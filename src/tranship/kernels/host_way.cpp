@@ -40,6 +40,18 @@ Stores large_stores_of_cpu() {
 #endif
 }
 
+/// CPUs that are fast at strings of any length copy long ones without reading the lines of the target first. Those that
+/// are fast at long ones alone have not been measured.
+LongRows long_rows_of_cpu() {
+#if defined(__x86_64__)
+  constexpr unsigned fast_long_strings = 1u << 9, fast_short_strings = 1u << 4;
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & fast_long_strings) != 0 && (d & fast_short_strings) != 0)
+    return LongRows::string;
+#endif
+  return LongRows::vectors;
+}
+
 /// The system's own count, for the processor's may be that of all sockets, or of the host of a virtual machine.
 long long cache_bytes(const char* file_name, long long usual) {
   long long kibibytes = 0;
@@ -66,7 +78,8 @@ long long private_cache_bytes() {
 HostWay host_way(long long traffic_bytes) {
   static const Simd simd = simd_of_cpu();
   static const Stores large = large_stores_of_cpu();
-  return {simd, traffic_bytes > cached_bytes_max() ? large : Stores::plain};
+  static const LongRows long_rows = long_rows_of_cpu();
+  return {simd, traffic_bytes > cached_bytes_max() ? large : Stores::plain, long_rows};
 }
 
 const char* name_of(Simd simd) {
@@ -83,6 +96,10 @@ const char* name_of(Stores stores) {
       return "streaming";
   }
   return "plain";
+}
+
+const char* name_of(LongRows long_rows) {
+  return long_rows == LongRows::string ? "rep movsb" : "vectors";
 }
 
 const char* name_of(BlockShape shape) {
