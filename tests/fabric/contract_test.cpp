@@ -597,6 +597,139 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
   });
 }
 
+/// Calls every operation that needs an element on `some`, which lies where none may be touched.
+template <class F>
+void require_all_refused(Context& rma, const Symmetric<std::uint64_t>& some, const Symmetric<std::uint64_t>& good,
+                         Rank peer, std::initializer_list<const char*> parts, F&& whole) {
+  const std::vector<std::uint64_t> source(4, 77);
+  std::uint64_t before = 0;
+  const auto refused = [&](const char* name, auto&& call) {
+    const auto result = attempt([&] { call(); });
+    require(!result.ok(), "{} is not refused", name);
+    require(result.error().code() == ErrorCode::invalid_use, "{}: {}", name, result.error().message());
+    for (const char* part : parts)
+      require(result.error().message().find(part) != std::string::npos, "{}: '{}' is missing in {}", name, part,
+              result.error().message());
+    require(result.error().message().find("contract_test.cpp:") != std::string::npos, "{}: {}", name,
+            result.error().message());
+  };
+  using enum Comparison;
+  refused("p", [&] { rma.p(some, 1, peer); });
+  refused("g", [&] { rma.g(some, peer); });
+  refused("signal", [&] { rma.signal(some, 1, SignalOp::set, peer); });
+  for (const SignalOp op : {SignalOp::set, SignalOp::add}) {
+    refused("put_signal", [&] { rma.put_signal(good, source, some, 1, op, peer); });
+    refused("put_signal_nbi", [&] { rma.put_signal_nbi(good, source, some, 1, op, peer); });
+  }
+  const Index extent = good.size();
+  const auto view = [&](std::uint64_t* data) {
+    return StridedView{.data = data, .type = ElementType::u64, .extents = {extent}, .strides = {1}};
+  };
+  std::vector<std::uint64_t> local(std::size_t(extent), 77);
+  refused("put_signal of a box",
+          [&] { rma.put_signal(view(good.local()), view(local.data()), some, 1, SignalOp::set, peer); });
+  refused("signal_fetch", [&] { rma.signal_fetch(some); });
+  refused("signal_wait", [&] { rma.signal_wait(some, not_equal, 12345); });
+  refused("wait_until", [&] { rma.wait_until(some, not_equal, 12345); });
+  refused("test", [&] { rma.test(some, equal, 1); });
+  refused("fetch", [&] { rma.fetch(some, peer); });
+  refused("set", [&] { rma.set(some, 1, peer); });
+  refused("swap", [&] { rma.swap(some, 1, peer); });
+  refused("compare_swap", [&] { rma.compare_swap(some, 0, 1, peer); });
+  refused("fetch_inc", [&] { rma.fetch_inc(some, peer); });
+  refused("inc", [&] { rma.inc(some, peer); });
+  refused("fetch_add", [&] { rma.fetch_add(some, 1, peer); });
+  refused("add", [&] { rma.add(some, 1, peer); });
+  refused("fetch_bit_and", [&] { rma.fetch_bit_and(some, 1, peer); });
+  refused("bit_and", [&] { rma.bit_and(some, 1, peer); });
+  refused("bit_or", [&] { rma.bit_or(some, 1, peer); });
+  refused("bit_xor", [&] { rma.bit_xor(some, 1, peer); });
+  refused("fetch_nbi", [&] { rma.fetch_nbi(before, some, peer); });
+  refused("swap_nbi", [&] { rma.swap_nbi(before, some, 1, peer); });
+  refused("compare_swap_nbi", [&] { rma.compare_swap_nbi(before, some, 0, 1, peer); });
+  refused("fetch_add_nbi", [&] { rma.fetch_add_nbi(before, some, 1, peer); });
+  refused("fetch_inc_nbi", [&] { rma.fetch_inc_nbi(before, some, peer); });
+  whole(refused);
+}
+
+TEST_P(Contract, slices_of_no_elements_are_refused_where_one_is_needed) {
+  run([](World& world) {
+    for (const HeapChecks checks : {HeapChecks::bounds, HeapChecks::blocks}) {
+      Context rma(world, {.checks = checks});
+      const auto a = world.allocate<std::uint64_t>(8);
+      const auto neighbour = world.allocate<std::uint64_t>(8);
+      require(neighbour.local() == a.local() + 8, "the next block");
+      for (const auto& none : {a.from(8), a.slice(3, 0), Symmetric<std::uint64_t>::at(a.local(), -1)})
+        require_all_refused(rma, none, a.slice(0, 4), next_of(world), {" needs 1 symmetric elements or more, got "},
+                            [](auto&&) {});
+      // What moves as many as there are moves none.
+      const std::vector<std::uint64_t> source(4, 77);
+      std::vector<std::uint64_t> target(4, 0);
+      rma.put(a.from(8), source, next_of(world));
+      rma.get(target, neighbour.slice(8, 0), next_of(world));
+      require(rma.test_any(a.from(8), Comparison::equal, 0) == -1, "any of none");
+      require(rma.test_all(a.from(8), Comparison::equal, 1), "all of none");
+      rma.wait_until_all(a.from(8), Comparison::equal, 1);
+      for (const Index count : {Index(-1), INT64_MAX / 4}) {
+        const auto bad = Symmetric<std::uint64_t>::at(a.local(), count);
+        const auto refused = [&](auto&& call) { require_says(error_of_rank(call), ErrorCode::invalid_use, {}); };
+        refused([&] { rma.test_any(bad, Comparison::equal, 1); });
+        refused([&] { rma.test_all(bad, Comparison::equal, 1); });
+        refused([&] { rma.wait_until_all(bad, Comparison::equal, 1); });
+        refused([&] { (void)rma.peer_array(bad, world.rank()); });
+        if (count > 0) continue;
+        refused([&] { rma.put(bad, source, next_of(world)); });
+        refused([&] { rma.get(target, bad, next_of(world)); });
+      }
+      rma.quiet();
+      world.barrier();
+      require(std::all_of(a.local(), a.local() + 8, [](std::uint64_t x) { return x == 0; }), "something was put");
+      require(std::all_of(neighbour.local(), neighbour.local() + 8, [](std::uint64_t x) { return x == 0; }),
+              "something was put behind its end");
+      world.barrier();
+    }
+  });
+}
+
+TEST_P(Contract, memory_outside_the_heap_is_refused_by_every_call) {
+  run([](World& world) {
+    std::vector<std::uint64_t> outside(8, 0);
+    for (const HeapChecks checks : {HeapChecks::bounds, HeapChecks::blocks}) {
+      Context rma(world, {.checks = checks});
+      const auto a = world.allocate<std::uint64_t>(8);
+      const auto foreign = Symmetric<std::uint64_t>::at(outside.data(), 8);
+      require_all_refused(rma, foreign, a, next_of(world), {"bytes does not lie in the symmetric heap of "},
+                          [&](const auto& refused) {
+                            Index places[8];
+                            using enum Comparison;
+                            refused("wait_until_all", [&] { rma.wait_until_all(foreign, not_equal, 1); });
+                            refused("wait_until_any", [&] { rma.wait_until_any(foreign, equal, 0); });
+                            refused("wait_until_some", [&] { rma.wait_until_some(foreign, places, equal, 0); });
+                            refused("test_all", [&] { rma.test_all(foreign, equal, 0); });
+                            refused("test_any", [&] { rma.test_any(foreign, equal, 0); });
+                            refused("test_some", [&] { rma.test_some(foreign, places, equal, 0); });
+                          });
+      rma.quiet();
+      world.barrier();
+    }
+  });
+}
+
+TEST_P(Contract, checked_contexts_end_blocks_where_they_were_asked_to_end) {
+  run([](World& world) {
+    Context rma(world, {.checks = HeapChecks::blocks});
+    const auto three = world.allocate<std::uint8_t>(3);
+    const auto four = Symmetric<std::uint8_t>::at(three.local(), 4);
+    rma.p(three.from(2), 1, next_of(world));
+    require_says(error_of_rank([&] { rma.p(Symmetric<std::uint8_t>::at(three.local() + 3, 1), 1, 0); }),
+                 ErrorCode::invalid_use, {"do not lie in one block"});
+    require_says(error_of_rank([&] { rma.test_all(four, Comparison::equal, 0); }), ErrorCode::invalid_use,
+                 {"do not lie in one block"});
+    rma.quiet();
+    world.barrier();
+  });
+}
+
 TEST_P(Contract, checked_contexts_find_what_was_freed_and_what_runs_over) {
   run([](World& world) {
     Context rma(world, {.checks = HeapChecks::blocks});

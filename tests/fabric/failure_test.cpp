@@ -110,6 +110,7 @@ const auto names = [](const ::testing::TestParamInfo<On>& info) { return std::st
 
 // Waits.
 
+INSTANTIATE_TEST_SUITE_P(All, FailingOn, everywhere, names);
 class TimeoutOn : public FailingOn {};
 INSTANTIATE_TEST_SUITE_P(All, TimeoutOn, everywhere, names);
 
@@ -285,6 +286,199 @@ TEST_P(EveryWait, ends_at_its_deadline_and_says_all) {
   if (message.find(" >= ") != std::string::npos) EXPECT_TRUE(misses_by_one(message)) << message;
   for (const std::size_t r : {1, 2})
     EXPECT_TRUE(says(failures.of_rank[r], ErrorCode::peer_lost, {"rank 0 failed: rank 0 waited", kind.says}));
+}
+
+// Loops that poll, by rank 0 of three. What they look for never comes.
+
+struct PollKind {
+  const char* name;
+  void (*poll)(World&, SymmetricArray<std::uint64_t>&);  ///< for ever
+  const char* says;
+};
+void PrintTo(const PollKind& kind, std::ostream* out) {
+  *out << kind.name;
+}
+const PollKind poll_kinds[] = {
+    {"test",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (!world.context().test(flags, Comparison::equal, 1)) RealSync::pause();
+     },
+     "test (rank 0, flag 0 == 1, sees 0)"},
+    {"test_all",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (!world.context().test_all(flags, Comparison::equal, 0)) RealSync::pause();
+     },
+     "test_all (rank 0, flag 8 == 0, sees 5)"},
+    {"test_any",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().test_any(flags, Comparison::greater, 7) < 0) RealSync::pause();
+     },
+     "test_any (rank 0, flag 0 > 7, sees 0)"},
+    {"test_some",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       Index places[2];
+       while (world.context().test_some(flags, places, Comparison::greater, 7) == 0) RealSync::pause();
+     },
+     "test_some (rank 0, flag 0 > 7, sees 0)"},
+    {"two_tests",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       Context& rma = world.context();
+       while (!rma.test(flags, Comparison::equal, 1) && !rma.test(flags.from(1), Comparison::equal, 1)) {
+       }
+     },
+     "test (rank 0, flag "},
+    {"signal_fetch",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().signal_fetch(flags.from(1)) == 5) RealSync::pause();
+     },
+     "signal_fetch (rank 0, flag 8, sees 5)"},
+    {"g",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().g(flags, 1) == 0) RealSync::pause();
+     },
+     "g (rank 1, flag 0, sees 0)"},
+    {"two_g",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().g(flags, 1) == 0 || world.context().g(flags, 2) == 0) RealSync::pause();
+     },
+     "g (rank "},
+    {"get",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       for (std::vector<std::uint64_t> seen(2); seen[0] == 0;) world.context().get(seen, flags, 1);
+     },
+     "get (rank 1, flag 0)"},
+    {"fetch",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().fetch(flags.from(1), 2) == 0) RealSync::pause();
+     },
+     "fetch (rank 2, flag 8, sees 0)"},
+    {"compare_swap",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().compare_swap(flags.from(1), 1, 2, 0) != 1) RealSync::pause();
+     },
+     "compare_swap (rank 0, flag 8, sees 5)"},
+    {"swap",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       while (world.context().swap(flags.from(1), 5, 0) == 5) RealSync::pause();
+     },
+     "swap (rank 0, flag 8, sees 5)"},
+    {"fetch_nbi",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       for (std::uint64_t seen = 0; seen == 0; world.context().quiet()) world.context().fetch_nbi(seen, flags, 1);
+     },
+     "fetch (rank 1, flag 0, sees 0)"},
+    {"another_context",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       Context mine(world);
+       while (!mine.test(flags, Comparison::equal, 1)) RealSync::pause();
+     },
+     "test (rank 0, flag 0 == 1, sees 0)"},
+    {"kernel",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       const HeapView heap = heap_view(world);
+       run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
+         while (heap.g(lane.thread(), flags.local(), 1) == 0) RealSync::pause();
+       });
+     },
+     "g (rank 1, flag 0, sees 0)"},
+};
+
+class EveryPoll : public ::testing::TestWithParam<std::tuple<On, PollKind>> {
+ public:
+  /// Rank 0 polls with this timeout; rank 2 does `f(world)`.
+  template <class F>
+  Failures poll(std::int64_t timeout_ns, F&& f) const {
+    const auto& [on, kind] = GetParam();
+    return Failures(on, {.ranks = 3}, [&, &kind = kind](World& world) {
+      auto flags = world.allocate<std::uint64_t>(2);
+      if (world.rank() == 0) flags[1] = 5;
+      world.barrier();
+      if (world.rank() == 0) {
+        for (const Rank peer : {1, 2})
+          if (timeout_ns < INT64_MAX) see_waiting(world, peer, "company");
+        world.set_timeout_ns(timeout_ns);
+        kind.poll(world, flags);
+      }
+      if (world.rank() == 2) f(world);
+      world.wait_until([] { return false; }, "company");
+    });
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, EveryPoll, ::testing::Combine(everywhere, ::testing::ValuesIn(poll_kinds)),
+                         [](const ::testing::TestParamInfo<std::tuple<On, PollKind>>& info) {
+                           return fmt::format("{}_{}", name_of(std::get<0>(info.param)), std::get<1>(info.param).name);
+                         });
+
+TEST_P(EveryPoll, ends_when_a_rank_has_failed) {
+  const auto fails = [](World&) { throw Error(ErrorCode::io, "disk gone"); };
+  const Failures failures = poll(INT64_MAX, fails);
+  EXPECT_TRUE(
+      says(failures.of_rank[0], ErrorCode::peer_lost,
+           {"rank 2 failed: disk gone; rank 0 polls ", std::get<1>(GetParam()).says, " (from failure_test.cpp:"}));
+  EXPECT_TRUE(says(failures.thrown, ErrorCode::io, {"disk gone"}));
+}
+
+TEST_P(EveryPoll, ends_at_its_deadline_when_nothing_else_happens) {
+  const Failures failures = poll(short_ns, [](World&) {});
+  EXPECT_TRUE(says(failures.of_rank[0], ErrorCode::timeout,
+                   {"rank 0 has done nothing but poll for ", std::get<1>(GetParam()).says,
+                    " (from failure_test.cpp:", "; rank 1 waiting for company", "; rank 2 waiting for company"}));
+}
+
+TEST_P(TimeoutOn, is_not_of_ranks_that_do_something_between_their_polls) {
+  // Each of them lasts many times the timeout, and looks for what does not come.
+  const auto program = [&](World& world) {
+    Context& rma = world.context();
+    const auto flags = world.allocate<std::uint64_t>(64);
+    const int rounds = is_simulated(GetParam()) ? 300 : 1'000'000;
+    world.set_timeout_ns(is_simulated(GetParam()) ? 60'000'000'000 : 1'000'000);
+    if (world.rank() == 1) return;
+    for (int i = 0; i < rounds; ++i) {  // puts
+      rma.p(flags.from(1), 1, 1);
+      rma.quiet();
+      (void)rma.g(flags, 1);
+    }
+    for (int i = 0; i < rounds; ++i) (void)rma.fetch_inc(flags.from(2), 1);  // new values
+    for (int i = 0; i < rounds; ++i) (void)rma.g(flags.from(i % 64), 1);     // other places
+  };
+  run(2, program, [](const Failures& failures) { EXPECT_FALSE(failures.thrown) << failures.thrown->message(); });
+}
+
+TEST_P(TimeoutOn, is_not_of_ranks_that_compute_between_their_polls) {
+  if (is_simulated(GetParam())) GTEST_SKIP() << "there, time stands still while a rank computes";
+  const auto program = [&](World& world) {
+    const auto stop = world.allocate<int>(1);
+    world.set_timeout_ns(1'000'000);
+    double sum = 0;
+    for (int step = 0; step < 1000; ++step) {
+      for (int i = 1; i < 20'000; ++i) sum += 1.0 / i;
+      require(!world.context().test(stop, Comparison::equal, 1), "stopped at {}", sum);
+    }
+  };
+  run(1, program, [](const Failures& failures) { EXPECT_FALSE(failures.thrown) << failures.thrown->message(); });
+}
+
+TEST_P(FailingOn, what_came_before_a_failure_is_found_by_polls) {
+  const auto program = [](World& world) {
+    Context& rma = world.context();
+    const auto flag = world.allocate<std::uint64_t>(1);
+    world.set_timeout_ns(INT64_MAX);
+    if (world.rank() == 1) {
+      rma.p(flag, 1, 0);
+      rma.p(flag, 1, 2);
+      rma.quiet();
+      throw Error(ErrorCode::io, "disk gone");
+    }
+    if (world.rank() == 0) {
+      world.wait_until([&] { return world.has_ended(1); }, "the failure", Deadline::never());
+      while (!rma.test(flag, Comparison::equal, 1)) {
+      }
+      while (rma.g(flag, 2) == 0) {
+      }
+    }
+  };
+  run(3, program,
+      [](const Failures& failures) { EXPECT_FALSE(failures.of_rank[2]) << failures.of_rank[2]->message(); });
 }
 
 TEST_P(TimeoutOn, says_in_which_call_the_missing_rank_is) {
@@ -563,7 +757,7 @@ TEST_P(FullHeap, names_both_numbers_on_every_rank_and_leaves_a_world_that_works)
       const auto some = world.allocate<char>(600'000);
       require_says(error_of_rank([&] { world.allocate<char>(600'000); }), ErrorCode::no_memory,
                    {"the symmetric heap of 1048576 bytes a rank has no room for 600000: ", " are in use, ",
-                    fmt::format("(rank {})", world.rank()).c_str()});
+                    fmt::format("(rank {}, failure_test.cpp:", world.rank()).c_str()});
       require_says(error_of_rank([&] { world.words(1 << 20, "steps"); }), ErrorCode::no_memory,
                    {"1048576 bytes a rank has no room for 67108864"});
       const auto less = world.allocate<int>(1000);
@@ -648,6 +842,46 @@ TEST(Failing, other_exceptions_come_out_as_they_are) {
   };
   EXPECT_THROW(launch(3, throws_on_rank_1(std::out_of_range("index 9 of 4"))), std::out_of_range);
   EXPECT_THROW(launch(3, throws_on_rank_1(42)), int);
+  const SimulationOptions options{.ranks = 3};
+  EXPECT_THROW(simulate(options, throws_on_rank_1(std::out_of_range("index 9 of 4"))), std::out_of_range);
+  EXPECT_THROW(simulate(options, throws_on_rank_1(42)), int);
+}
+
+class OwnExceptions : public FailingOn {};
+INSTANTIATE_TEST_SUITE_P(All, OwnExceptions, everywhere, names);
+
+struct SolverDiverged : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+TEST_P(OwnExceptions, reach_the_others_with_type_and_text) {
+  struct Case {
+    void (*raise)();
+    const char* says;
+  };
+  for (const Case& c : {Case{[] { throw std::out_of_range("index 9 of 4"); }, "std::out_of_range: index 9 of 4"},
+                        Case{[] { throw SolverDiverged("at step 12"); }, "SolverDiverged: at step 12"},
+                        Case{[] { throw 42; }, "an exception of type int, which is no std::exception"},
+                        Case{[] { throw std::string("no such cell"); }, "a std::string was thrown: no such cell"},
+                        Case{[] { throw "no such cell"; }, "a text was thrown: no such cell"}}) {
+    const auto program = [&](World& world) {
+      if (world.rank() == 1) c.raise();
+      const Error error = error_of_rank([&] { world.barrier(); });
+      require_says(error, ErrorCode::peer_lost, {"rank 1 failed: ", c.says});
+    };
+    std::string own;
+    try {
+      run_once(GetParam(), {.ranks = 3}, 1, program);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::user_exception) << error.message();
+      EXPECT_EQ(error.rank, 1);
+      own = error.message();
+    } catch (...) {
+      EXPECT_NE(GetParam(), On::processes) << "it cannot leave its process";
+      continue;
+    }
+    EXPECT_EQ(GetParam(), On::processes);
+    EXPECT_NE(own.find(c.says), std::string::npos) << own;
+  }
 }
 
 TEST(Failing, a_predicate_may_throw_and_the_board_says_running_again) {

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sched.h>
 
 #include <tranship/base/error.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/machine.hpp>
 
@@ -54,6 +56,41 @@ TEST(Machine, a_pinning_that_does_not_exist_is_refused_before_any_rank_runs) {
     EXPECT_EQ(error.code(), ErrorCode::invalid_use);
     EXPECT_NE(std::string(error.what()).find("'everywhere'"), std::string::npos) << error.what();
   }
+}
+
+TEST(Machine, memory_that_it_has_not_is_refused_to_ranks_that_are_threads) {
+  const Index available = available_memory_bytes();
+  ASSERT_LT(available, INT64_MAX);
+  const auto refuses = [&](World& world, auto&& call) {
+    try {
+      call();
+    } catch (const Error& error) {
+      const std::string text = error.what();
+      EXPECT_EQ(error.code(), ErrorCode::no_memory) << text;
+      EXPECT_NE(text.find("3 ranks need "), std::string::npos) << text;
+      EXPECT_NE(text.find(" bytes each for their symmetric heaps, "), std::string::npos) << text;
+      return;
+    }
+    throw Error(ErrorCode::internal, "test: granted on rank " + std::to_string(world.rank()));
+  };
+  launch({.ranks = 3, .heap_bytes = std::size_t(available)}, [&](World& world) {
+    // Half of what there is for each of three; then a fifth, which fits once, and no second time though nobody has
+    // touched the first; then the same in many small blocks.
+    refuses(world, [&] { world.allocate<char>(available / 2); });
+    const auto fifth = world.allocate<char>(available / 5);
+    refuses(world, [&] { world.allocate<char>(available / 5); });
+    std::vector<SymmetricArray<char>> many;
+    refuses(world, [&] {
+      for (int i = 0; i < 4000; ++i) many.push_back(world.allocate<char>(available / 4000));
+    });
+    // Of a world that works.
+    many.clear();
+    const auto word = world.allocate<int>(1);
+    world.context().p(word, world.rank(), (world.rank() + 1) % 3);
+    world.barrier();
+    EXPECT_EQ(word[0], (world.rank() + 2) % 3);
+  });
+  launch(1, [&](World& world) { EXPECT_EQ(world.local_memory(std::size_t(available) * 2), nullptr); });
 }
 
 }  // namespace

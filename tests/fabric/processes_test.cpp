@@ -38,6 +38,32 @@ void expect_says(const Error& error, ErrorCode code, std::initializer_list<const
     EXPECT_NE(error.message().find(part), std::string::npos) << part << " in " << error.message();
 }
 
+// Systems that refuse something.
+
+/// Runs `f` in a process of its own, which may limit itself; what it throws is a failure.
+template <class F>
+::testing::AssertionResult in_a_process(F&& f) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    unsetenv("TRANSHIP_HEAP");
+    try {
+      f();
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      _exit(1);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (status == 0) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << "it has ended with status " << status;
+}
+void limit(decltype(RLIMIT_AS) what, std::size_t bytes) {
+  const rlimit limits{bytes, bytes};
+  require(setrlimit(what, &limits) == 0, "no limit of {}", bytes);
+}
+
 TEST(Processes, are_processes) {
   const pid_t parent = getpid();
   run_on(On::processes, 3, [&](World& world) {
@@ -87,8 +113,9 @@ TEST(Processes, that_end_in_the_middle_are_named) {
   for (const End& how : {End{[] { _exit(7); }, ErrorCode::peer_lost, "ended with exit code 7 and without a word"},
                          End{[] { std::exit(3); }, ErrorCode::peer_lost, "ended with exit code 3 and without a word"},
                          End{[] { _exit(0); }, ErrorCode::peer_lost, "ended with exit code 0 and without a word"},
-                         End{[] { throw std::out_of_range("index 9 of 4"); }, ErrorCode::internal, "index 9 of 4"},
-                         End{[] { throw 42; }, ErrorCode::internal, "no std::exception"}}) {
+                         End{[] { throw std::out_of_range("index 9 of 4"); }, ErrorCode::user_exception,
+                             "std::out_of_range: index 9 of 4"},
+                         End{[] { throw 42; }, ErrorCode::user_exception, "an exception of type int"}}) {
     const Error error = failure(four, [&](World& world) {
       world.barrier();
       if (world.rank() == 3) how.end();
@@ -193,6 +220,61 @@ TEST(Processes, may_be_killed_in_the_middle_of_a_put) {
     expect_says(error, ErrorCode::peer_lost, {"was killed by signal 9"});
     EXPECT_EQ(error.rank, 0);
   }
+}
+
+TEST(Processes, that_poll_learn_who_was_killed) {
+  const Error error = failure({.ranks = 4, .timeout_ns = INT64_MAX}, [](World& world) {
+    const auto flag = world.allocate<std::uint64_t>(1);
+    Context& rma = world.context();
+    world.barrier();
+    if (world.rank() == 3) raise(SIGKILL);
+    const Error seen = error_of_rank([&] {
+      while (world.rank() == 0 && !rma.test(flag, Comparison::equal, 1)) RealSync::pause();
+      while (world.rank() == 1 && rma.g(flag, 3) == 0) RealSync::pause();
+      while (world.rank() == 2 && rma.compare_swap(flag, 1, 2, 3) != 1) RealSync::pause();
+    });
+    require_says(seen, ErrorCode::peer_lost, {"rank 3 failed: process ", " was killed by signal 9", " polls "});
+    throw seen;
+  });
+  EXPECT_EQ(error.rank, 3);
+}
+
+TEST(Processes, that_are_stopped_are_named_and_ended_when_the_others_have_failed) {
+  const LaunchOptions options{.ranks = 3, .timeout_ns = 100'000'000, .grace_ns = 50'000'000};
+  const Error error = failure(options, [](World& world) {
+    world.barrier();
+    if (world.rank() == 1) raise(SIGSTOP);
+    world.barrier();
+  });
+  expect_says(error, ErrorCode::timeout,
+              {"waited ", "; rank 1 (process ",
+               ", stopped by a signal): not ended within "
+               "0.05 s of that, and killed"});
+  // So are others that go on by themselves.
+  const Error busy = failure({.ranks = 2, .grace_ns = 50'000'000}, [](World& world) {
+    world.barrier();
+    if (world.rank() == 0) throw Error(ErrorCode::io, "disk gone");
+    for (;;) RealSync::pause();
+  });
+  expect_says(busy, ErrorCode::io,
+              {"disk gone; rank 1 (running since barrier (collective call 1)): not ended within "});
+}
+
+TEST(Processes, are_refused_where_the_system_allows_too_few_of_them_with_both_numbers) {
+  EXPECT_TRUE(in_a_process([] {
+    limit(RLIMIT_NOFILE, 100);
+    require_says(error_of_rank([] { launch_processes(50, [](World&) {}); }), ErrorCode::no_memory,
+                 {"50 ranks that are processes need 114 open files; this process may have 100"});
+    const rlimit soft{80, 100};
+    require(setrlimit(RLIMIT_NOFILE, &soft) == 0, "no limit");
+    launch_processes(30, [](World& world) {
+      rlimit files{};
+      require(getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur == 80, "{} files", files.rlim_cur);
+      world.barrier();
+    });
+    rlimit files{};
+    require(getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur == 80, "{} files", files.rlim_cur);
+  }));
 }
 
 TEST(Processes, leave_nothing_behind) {
@@ -302,7 +384,8 @@ TEST(Processes, memory_that_one_rank_is_refused_is_an_error_on_every_rank_of_a_w
     if (world.rank() == 1) dup2(refuses, descriptor);
     require_says(error_of_rank([&] { world.allocate<char>(1 << 19); }), ErrorCode::no_memory,
                  {world.rank() == 1 ? "cannot get 524288 bytes of shared memory: "
-                                    : "rank 1 cannot get 524288 bytes for its symmetric heap (rank "});
+                                    : "rank 1 cannot get 524288 bytes for its symmetric heap: cannot get 524288 "
+                                      "bytes of shared memory: "});
     dup2(kept, descriptor);
     const auto data = world.allocate<char>(1 << 19);
     require(world.heap_usage().used_bytes == before.used_bytes + (1 << 19), "{}", world.heap_usage().used_bytes);
@@ -312,31 +395,6 @@ TEST(Processes, memory_that_one_rank_is_refused_is_an_error_on_every_rank_of_a_w
   });
 }
 
-// Systems that refuse addresses.
-
-/// Runs `f` in a process of its own, which may limit itself; what it throws is a failure.
-template <class F>
-::testing::AssertionResult in_a_process(F&& f) {
-  const pid_t pid = fork();
-  if (pid == 0) {
-    unsetenv("TRANSHIP_HEAP");
-    try {
-      f();
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "%s\n", error.what());
-      _exit(1);
-    }
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(pid, &status, 0);
-  if (status == 0) return ::testing::AssertionSuccess();
-  return ::testing::AssertionFailure() << "it has ended with status " << status;
-}
-void limit(decltype(RLIMIT_AS) what, std::size_t bytes) {
-  const rlimit limits{bytes, bytes};
-  require(setrlimit(what, &limits) == 0, "no limit of {}", bytes);
-}
 /// Of addresses, to those that it has and `bytes` more.
 void limit_addresses(std::size_t bytes) {
   std::size_t pages = 0;
@@ -452,7 +510,7 @@ TEST(Processes, of_another_build_are_refused_by_both_names) {
   ASSERT_NE(header, MAP_FAILED);
   std::strcpy(header + 8, "tranship 9.9.9 layout 7");
   expect_says(error_of_rank([&] { SharedWorld other(dup(shared.descriptor())); }), ErrorCode::mismatch,
-              {"built with \"tranship 0.1.0 layout 1\"", "started it with \"tranship 9.9.9 layout 7\""});
+              {"built with \"tranship 0.1.0 layout 2\"", "started it with \"tranship 9.9.9 layout 7\""});
   header[0] = 'x';
   expect_says(error_of_rank([&] { SharedWorld other(dup(shared.descriptor())); }), ErrorCode::mismatch,
               {"is not the memory of a world"});

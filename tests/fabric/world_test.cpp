@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include <tranship/fabric/backends.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 
 namespace tranship {
@@ -90,6 +92,26 @@ TEST_P(Worlds, count_and_choose_with_atomic_words) {
     for (int r = 1; r < world.size(); ++r) require(words.load(r, 2) == 0, "another rank's words");
   });
   EXPECT_EQ(winners, 1);
+}
+
+/// Ranks that meet, take memory, and tell their neighbours.
+void be_one_of_many(World& world) {
+  const auto word = world.allocate<int>(1);
+  const Rank next = (world.rank() + 1) % world.size(), before = (world.rank() + world.size() - 1) % world.size();
+  world.context().p(word, world.rank(), next);
+  world.barrier();
+  require(word[0] == before, "the word of the rank before");
+  std::optional<Team> even = world.team().split_strided({.stride = 2, .count = (world.size() + 1) / 2});
+  if (even) even->barrier();
+}
+int many_ranks() {
+  return std::getenv("TRANSHIP_TEST_LONG") ? 1000 : 200;
+}
+TEST(World, may_have_a_thousand_ranks_that_are_threads) {
+  launch(LaunchOptions{.ranks = many_ranks()}, be_one_of_many);
+}
+TEST(World, may_have_a_thousand_ranks_that_are_processes) {
+  launch_processes(many_ranks(), be_one_of_many);
 }
 
 TEST(World, words_outlive_the_ranks_that_made_them) {

@@ -34,6 +34,7 @@ int run(const Options& options, const std::vector<std::string>& program) {
   const ProgramResult result = launch_program({.ranks = options.ranks}, program);
   if (result.failed >= 0) {
     print_error(fmt::format("rank {} failed: {}", result.failed, result.reason));
+    if (!result.late.empty()) print_error(result.late);
     const int code = result.exit_codes[static_cast<std::size_t>(result.failed)];
     return code != 0 ? code : 1;
   }

@@ -108,6 +108,7 @@ class Lane final : public LaneExecutor {
   WaitNote note(const GroupCall& call, const void* word) const override;
   Error refusal(const GroupCall& call, const char* problem) const override;
   void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
+  void polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) override;
 
   Worker* worker = nullptr;  ///< while it has begun and not ended
 
@@ -123,6 +124,9 @@ class Lane final : public LaneExecutor {
   const WaitNote* note_ = nullptr;
   FunctionRef<void(Context&)>* on_rank_ = nullptr;
   std::exception_ptr thrown_on_rank_;
+  // Since it has last let others go on.
+  int polls_ = 0;
+  mutable int operations_ = 0;
 };
 
 class Block {
@@ -286,12 +290,30 @@ Error Lane::refusal(const GroupCall& call, const char* problem) const {
 }
 
 void Lane::check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const {
+  ++operations_;
   const Grid& grid = block_.grid();
   if (!grid.checks_blocks() || size_bytes == 0 || grid.world().heap().is_allocated(offset_bytes, size_bytes)) return;
   const std::string problem =
       fmt::format("bytes [{}, {}) of the symmetric heap do not lie in one block that is allocated", offset_bytes,
                   offset_bytes + size_bytes);
   throw refusal(call(), problem.c_str());
+}
+
+void Lane::polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) {
+  constexpr int polls_max = 64;
+  if (++polls_ < polls_max) return;
+  World& world = block_.grid().world();
+  if (operations_ > polls_) world.has_acted();
+  polls_ = operations_ = 0;
+  if (world.heap().place().direct) {  // what is carried by a Context is looked at there
+    const GroupCall what = call();
+    WaitNote note = this->note(what, local);
+    note.flag_rank = peer;
+    note.shows = WaitNote::Shows::value;
+    note.seen = seen;
+    world.look(note);
+  }
+  suspend(State::ready);
 }
 
 // Blocks.

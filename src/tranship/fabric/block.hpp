@@ -1,6 +1,7 @@
 // Blocks of lanes on the CPU: runs a kernel that is written for a GPU (kernels/lane.hpp, kernels/rma.hpp) on the thread
 // of its rank. Each lane is a fiber; they take turns, always in the same order. A lane runs until it comes to an
-// operation of its warp or block, where it stays until all others have come, or to a wait.
+// operation of its warp or block, where it stays until all others have come, or to a wait, or has polled 64 times (g,
+// and atomics that fetch): what it looks for may come from another lane.
 //
 //   ts::run_block(world, {.lanes = 64}, [&](const ts::CpuLane& lane) { kernel(lane, ts::heap_view(world), ...); });
 //
@@ -8,8 +9,9 @@
 // another operation or at another place or with other arguments, while others of its group stand at one. When a lane
 // throws, all others of the grid are unwound, and run_block throws what it threw.
 //
-// Waits have the deadline of the rank and fail as World::wait_until does, once no lane of the grid can go on. A kernel
-// waits by its lane's operations only, not by those of World and Context.
+// Waits have the deadline of the rank and fail as World::wait_until does, once no lane of the grid can go on; loops
+// that poll fail as those of a Context do. A kernel waits by its lane's operations only, not by those of World and
+// Context.
 #pragma once
 
 #include <algorithm>
@@ -65,6 +67,8 @@ class LaneExecutor {
   virtual Error refusal(const GroupCall& call, const char* problem) const = 0;
   /// Throws that where the rank checks blocks and these bytes of its heap do not lie in one.
   virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
+  /// Lets others go on sometimes, and throws as polls of a Context do.
+  virtual void polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) = 0;
 };
 
 /// Carries operations to peers whose memory is not reachable.
@@ -218,6 +222,10 @@ class CpuGroup {
   template <class Call>
   void check_block(const Call& call, std::size_t offset_bytes, std::size_t size_bytes) const {
     executor_->check_block(call, offset_bytes, size_bytes);
+  }
+  template <class Call>
+  void polled(const Call& call, const void* local, Rank peer, std::uint64_t seen) const {
+    executor_->polled(call, local, peer, seen);
   }
   detail::LaneMessenger messenger() const noexcept { return detail::LaneMessenger(*executor_); }
 

@@ -125,6 +125,10 @@ void Board::post_return(Rank rank) noexcept {
   to.call.store(to.call.load(std::memory_order_relaxed) | 1, std::memory_order_relaxed);
 }
 
+std::uint64_t Board::call_of(Rank rank) const noexcept {
+  return slot(rank).call.load(std::memory_order_relaxed);
+}
+
 void Board::post_finished(Rank rank) noexcept {
   slot(rank).doing.store(Doing::finished, std::memory_order_release);
 }

@@ -37,6 +37,8 @@ class Board {
   /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
   void post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept;
   void post_return(Rank rank) noexcept;
+  /// Of the rank's last collective call: another number for another one.
+  std::uint64_t call_of(Rank rank) const noexcept;
   /// The rank's function has returned, or its process has ended well without ever joining (whoever started it says so):
   /// it will raise nothing more. Release: what it raised before is seen by whoever sees that it has finished.
   void post_finished(Rank rank) noexcept;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 #include <string_view>
@@ -81,7 +82,6 @@ Context::Context(World& world, const ContextOptions& options)
       first_(world.heap().place().first),
       stride_(world.heap().place().stride_bytes),
       own_(reinterpret_cast<std::uintptr_t>(at_peer(0, world.rank()))),
-      direct_bytes_(0),
       size_(world.size()),
       rank_(world.rank()),
       spin_rounds_(world.fabric_->spin_rounds()),
@@ -90,10 +90,13 @@ Context::Context(World& world, const ContextOptions& options)
       heap_bytes_(world.heap().place().size_bytes),
       exceptions_before_(std::uncaught_exceptions()),
       transport_(world.fabric_->transport()) {
-  if (world.heap().place().direct && checks_ == HeapChecks::bounds) direct_bytes_ = heap_bytes_;
+  if (checks_ == HeapChecks::bounds) own_bytes_ = heap_bytes_;
+  if (world.heap().place().direct) direct_bytes_ = own_bytes_;
+  world.contexts_.push_back(this);
 }
 
 Context::~Context() {
+  std::erase(world_->contexts_, this);
   try {
     if (transport_ && std::uncaught_exceptions() > exceptions_before_)
       transport_->abandon();
@@ -136,8 +139,15 @@ std::size_t Context::checked_offset(const char* what, const void* local, std::in
   return begin - std::uintptr_t(first);
 }
 
+void Context::check_own(const char* what, const void* local, Index size, std::size_t width, CallSite where) const {
+  const auto bytes = std::int64_t(std::size_t(size) * width);
+  if (size < 0 || bytes < 0 || std::size_t(bytes) / width != std::size_t(size)) refuse_count(what, 0, size, where);
+  checked_offset(what, local, 0, bytes, where);
+}
+
 void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,
                           Rank peer, CallSite where) {
+  if (Index(run.count) < 0) refuse_count("the target of a put", 0, Index(run.count), where);
   int width = static_cast<int>(run.width);
   // Elements that the kernels have no width for go as bytes.
   if (!std::has_single_bit(run.width) || run.width > 16) {
@@ -157,6 +167,7 @@ void Context::put_view(const StridedView& target, const StridedView& source, con
 void Context::put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
                         Completion completion, Rank peer, CallSite where) {
   check_peer(peer, where);
+  acted_ = true;
   const Reach reach = reach_of(block, block.target_strides, width);
   const std::size_t offset = checked_offset("the target of a put", target, reach.first, reach.end, where);
   const std::size_t signal_offset =
@@ -171,6 +182,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
 }
 
 void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where) {
+  if (Index(run.count) < 0) refuse_count("the source of a get", 0, Index(run.count), where);
   check_peer(peer, where);
   const std::size_t offset = checked_offset("the source of a get", source, 0, std::int64_t(run.bytes), where);
   if (transport_)
@@ -190,6 +202,8 @@ void Context::get_view(const StridedView& target, const StridedView& source, Com
     transport_->get(target.data, block, width, {peer, offset}, completion, where);
   else if (reach.first != reach.end)
     copy_on_host(block, width, at_peer(offset, peer), target.data);
+  acted_ = true;  // what has come is not looked at
+  if (--polls_left_ <= 0) look_at("get", source.data, peer, nullptr, 0, where);
 }
 
 void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {
@@ -221,6 +235,10 @@ void Context::refuse_sizes(Index target, Index source, CallSite where) const {
   throw_error(ErrorCode::invalid_use, "{} elements to {}, where sizes must be equal (rank {}, {})", source, target,
               rank_, short_name(where));
 }
+void Context::refuse_count(const char* what, Index needed, Index size, CallSite where) const {
+  throw_error(ErrorCode::invalid_use, "{} needs {} symmetric elements or more, got {} (rank {}, {})", what, needed,
+              size, rank_, short_name(where));
+}
 void Context::refuse_room(std::size_t room, Index needed, CallSite where) const {
   throw_error(ErrorCode::invalid_use, "room for {} places of {} variables (rank {}, {})", room, needed, rank_,
               short_name(where));
@@ -238,6 +256,22 @@ void Context::touches_in_transport(const void* local, std::size_t bytes, Touch t
 }
 void Context::check_touched(const void* local, std::size_t bytes, CallSite where) const {
   checked_offset("what a rank touches", local, 0, std::int64_t(bytes), where);
+}
+void Context::look(const WaitNote& note) const {
+  polls_left_ = world_->look(note);
+}
+void Context::look_at(const char* label, const void* local, Rank peer, const void* seen, std::size_t bytes,
+                      CallSite where) const {
+  WaitNote note(label, WaitNote::anyone, where);
+  note.shows = WaitNote::Shows::place;
+  note.flag_rank = peer;
+  note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(local) - own_);
+  // Loops look for little. What is large is data, and not worth being read again.
+  constexpr std::size_t bytes_max = 256;
+  if (bytes > bytes_max) acted_ = true;
+  const auto* byte = static_cast<const unsigned char*>(seen);
+  for (std::size_t i = 0; i < std::min(bytes, bytes_max); ++i) note.seen = note.seen * 0x100000001b3 ^ byte[i];
+  look(note);
 }
 void Context::poll_transport() const {
   transport_->poll();

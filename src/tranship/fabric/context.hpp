@@ -15,7 +15,15 @@
 // and fails on the simulated fabric.
 //
 // When target and source differ in size, the smaller size is moved, as NVSHMEM does it; SizeRule::equal refuses that.
-// Misuse (a rank outside the world, memory outside the symmetric heap) throws `invalid_use` before anything happens.
+// Misuse (a rank outside the world, memory outside the symmetric heap, a slice of no elements where one is needed)
+// throws `invalid_use` before anything happens.
+//
+// Loops that poll (test, signal_fetch, get, g, and what fetches) end as waits do: these calls throw `peer_lost` soon
+// after a rank has failed, and `timeout` when a rank has for the world's timeout done nothing else, in this or another
+// context, and seen nothing new. Soon is half a millisecond, or the second poll where they come more rarely; when they
+// suddenly become rare, 1024 polls. A rank that spends more than a microsecond of its own between polls does not wait,
+// it computes: its polls have no deadline. A test that is true never throws.
+//
 // Contexts are used by the thread of their rank. Atomics and signals of one variable are atomic with each other only,
 // where all of them take it for an integer, or for a floating-point number, of the same width.
 #pragma once
@@ -84,19 +92,23 @@ class Context {
   /// Puts `value` into the first element of `target` at `peer`.
   template <Transferable T>
   void p(Symmetric<T> target, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
-    if (std::byte* to = direct(target.local(), sizeof(T), peer)) [[likely]]
-      store(to, value);
-    else
-      put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1}, nullptr, Completion::blocking, peer, where);
+    acted_ = true;
+    if (std::byte* to = direct(target, peer)) [[likely]]
+      return store(to, value);
+    check_one("p", target.size(), where);
+    put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1}, nullptr, Completion::blocking, peer, where);
   }
   /// The first element of `source` at `peer`.
   template <Transferable T>
   std::remove_const_t<T> g(Symmetric<T> source, Rank peer, CallSite where = CallSite::here()) {
     std::remove_const_t<T> value;
-    if (const std::byte* from = direct(source.local(), sizeof(T), peer)) [[likely]]
+    if (const std::byte* from = direct(source, peer)) [[likely]]
       load(from, value);
-    else
+    else {
+      check_one("g", source.size(), where);
       get_checked(&value, source.local(), {sizeof(T), sizeof(T), 1}, Completion::blocking, peer, where);
+    }
+    polled("g", source.local(), peer, value, where);
     return value;
   }
 
@@ -154,6 +166,7 @@ class Context {
   template <SignalWord S>
   void put_signal(const StridedView& target, const StridedView& source, Symmetric<S> signal,
                   std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
+    check_one("the signal of a put_signal", signal.size(), where);
     const SignalAt at{signal.local(), std::uint64_t(value), op};
     put_view(target, source, &at, Completion::blocking, peer, where);
   }
@@ -161,23 +174,28 @@ class Context {
   template <SignalWord S>
   void signal(Symmetric<S> signal, std::type_identity_t<S> value, SignalOp op, Rank peer,
               CallSite where = CallSite::here()) {
-    if (std::byte* to = direct(signal.local(), sizeof(S), peer)) [[likely]]
-      raise(to, std::uint64_t(value), op);
-    else
-      signal_checked({signal.local(), std::uint64_t(value), op}, peer, where);
+    acted_ = true;
+    if (std::byte* to = direct(signal, peer)) [[likely]]
+      return raise(to, std::uint64_t(value), op);
+    check_one("signal", signal.size(), where);
+    signal_checked({signal.local(), std::uint64_t(value), op}, peer, where);
   }
   /// This rank's signal. Acquire: what was put with what is seen is there.
   template <SignalWord S>
-  S signal_fetch(Symmetric<S> signal) const {
+  S signal_fetch(Symmetric<S> signal, CallSite where = CallSite::here()) const {
+    check_waitable("signal_fetch", signal, where);
     poll();
     acquires(signal);
-    return detail::load_word(signal.local());
+    const S seen = detail::load_word(signal.local());
+    polled("signal_fetch", signal.local(), rank_, seen, where);
+    return seen;
   }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
   /// be said: if that rank ends before, the wait fails at once. Throws as World::wait_until.
   template <SignalWord S>
   S signal_wait(Symmetric<S> signal, Comparison comparison, std::type_identity_t<S> value,
                 Rank raised_by = WaitNote::anyone, CallSite where = CallSite::here()) {
+    check_waitable("signal_wait", signal, where);
     return wait(signal.local(), comparison, value, "signal_wait", raised_by, where);
   }
 
@@ -186,17 +204,22 @@ class Context {
   template <Waitable T>
   T wait_until(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value,
                Rank raised_by = WaitNote::anyone, CallSite where = CallSite::here()) {
+    check_waitable("wait_until", variable, where);
     return wait(variable.local(), comparison, value, "wait_until", raised_by, where);
   }
   template <Waitable T>
-  bool test(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value) const {
+  bool test(Symmetric<T> variable, Comparison comparison, std::type_identity_t<T> value,
+            CallSite where = CallSite::here()) const {
+    check_waitable("test", variable, where);
     poll();
-    return found(variable.local(), comparison, value);
+    if (!found(variable.local(), comparison, value)) return missed("test", variable, comparison, value, where);
+    return acted_ = true;
   }
   /// Of several: `skip[i]`, where there is one, leaves variable i out. All of none have come; any of none is -1.
   template <Waitable T>
   void wait_until_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                       std::span<const int> skip = {}, CallSite where = CallSite::here()) {
+    check_waitables("wait_until_all", variables, where);
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i)) wait(variables.local() + i, comparison, value, "wait_until_all", WaitNote::anyone, where);
   }
@@ -211,33 +234,45 @@ class Context {
   Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
                         CallSite where = CallSite::here()) {
+    if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
     if (wait_any<T>(variables, comparison, value, skip, "wait_until_some", where) < 0) return 0;
     return test_some(variables, places, comparison, value, skip, where);
   }
   template <Waitable T>
   bool test_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
-                std::span<const int> skip = {}) const {
+                std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
+    check_waitables("test_all", variables, where);
     poll();
     for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && !found<T>(variables.local() + i, comparison, value)) return false;
-    return true;
+      if (!skipped(skip, i) && !found<T>(variables.local() + i, comparison, value))
+        return missed("test_all", variables.from(i), comparison, value, where);
+    return acted_ = true;
   }
   template <Waitable T>
   Index test_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
-                 std::span<const int> skip = {}) const {
+                 std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
+    check_waitables("test_any", variables, where);
     poll();
-    for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) return i;
-    return -1;
+    const Index place = find_any<T>(variables, comparison, value, skip);
+    if (place < 0)
+      missed("test_any", variables, comparison, value, where);
+    else
+      acted_ = true;
+    return place;
   }
   template <Waitable T>
   Index test_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison, std::type_identity_t<T> value,
                   std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
     if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
+    check_waitables("test_some", variables, where);
     poll();
     Index count = 0;
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) places[std::size_t(count++)] = i;
+    if (count == 0)
+      missed("test_some", variables, comparison, value, where);
+    else
+      acted_ = true;
     return count;
   }
 
@@ -335,7 +370,7 @@ class Context {
   template <Transferable T>
   void acquires(Symmetric<T> array) const {
     if (transport_) [[unlikely]]
-      seen_in_transport(array.local(), std::size_t(array.size_bytes()));
+      seen_in_transport(array.local(), bytes_of(array));
   }
 
   void fence(CallSite where = CallSite::here()) {
@@ -358,8 +393,7 @@ class Context {
   /// The elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
   template <Transferable T>
   std::span<T> peer_array(Symmetric<T> array, Rank peer, CallSite where = CallSite::here()) const {
-    return {static_cast<T*>(peer_address(array.local(), std::size_t(array.size_bytes()), peer, where)),
-            std::size_t(array.size())};
+    return {static_cast<T*>(peer_address(array.local(), bytes_of(array), peer, where)), std::size_t(array.size())};
   }
   /// The elements of `array` at all members of `team`, to store to all and to load combined. Throws `unsupported` when
   /// the memory of any of them is not reachable.
@@ -368,13 +402,14 @@ class Context {
     const Members& members = team.members();
     void* first = nullptr;
     for (int member = members.count - 1; member >= 0; --member)
-      first = peer_address(array.local(), std::size_t(array.size_bytes()), members.rank_of(member), where);
+      first = peer_address(array.local(), bytes_of(array), members.rank_of(member), where);
     return {static_cast<unsigned char*>(first), members.stride * Index(stride_), members.count, array.size()};
   }
 
  private:
   friend class SymmetricHeap;
   friend class Team;
+  friend class World;
 
   /// `count` elements of `width` bytes side by side.
   struct Run {
@@ -398,6 +433,34 @@ class Context {
     if (bytes > direct_bytes_ || offset > direct_bytes_ - bytes || unsigned(peer) >= unsigned(size_)) [[unlikely]]
       return nullptr;
     return first_ + std::size_t(peer) * stride_ + offset;
+  }
+
+  /// The first element of a slice, which it must have.
+  template <class T>
+  std::byte* direct(Symmetric<T> slice, Rank peer) const noexcept {
+    return slice.size() > 0 ? direct(slice.local(), sizeof(T), peer) : nullptr;
+  }
+  void check_one(const char* what, Index size, CallSite where) const {
+    if (size < 1) [[unlikely]]
+      refuse_count(what, 1, size, where);
+  }
+  /// What lies in this rank's own heap, to be looked at there.
+  template <class T>
+  void check_waitables(const char* what, Symmetric<T> variables, CallSite where) const {
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(variables.local()) - own_, bytes = bytes_of(variables);
+    if (bytes > own_bytes_ || offset > own_bytes_ - bytes) [[unlikely]]
+      check_own(what, variables.local(), variables.size(), sizeof(T), where);
+  }
+  template <class T>
+  void check_waitable(const char* what, Symmetric<T> variable, CallSite where) const {
+    check_one(what, variable.size(), where);
+    check_waitables(what, Symmetric<T>::at(variable.local(), 1), where);
+  }
+  /// More than there is for a size that does not fit.
+  template <class T>
+  static std::size_t bytes_of(Symmetric<T> array) noexcept {
+    const bool fits = array.size() >= 0 && std::size_t(array.size()) <= std::size_t(INT64_MAX) / sizeof(T);
+    return fits ? std::size_t(array.size()) * sizeof(T) : SIZE_MAX;
   }
 
   // Release and acquire, which cost nothing here on x86, so that whoever waits for an element sees what came before it.
@@ -455,12 +518,14 @@ class Context {
   Run smaller(Index target, std::size_t source, CallSite where) const {
     if (target != Index(source) && sizes_ == SizeRule::equal) [[unlikely]]
       refuse_sizes(target, Index(source), where);
-    const std::size_t count = std::min(std::size_t(target), source);
+    // A count below 0 becomes more bytes than there are.
+    const auto count = std::size_t(std::min(target, Index(source)));
     return {count * sizeof(T), sizeof(T), count};
   }
   template <class T>
   void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
     const Run run = smaller<T>(target.size(), source.size(), where);
+    acted_ = true;
     if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
       copy(to, source.data(), run.bytes);
     else
@@ -474,17 +539,21 @@ class Context {
       copy(target.data(), from, run.bytes);
     else
       get_checked(target.data(), source.local(), run, completion, peer, where);
+    if (--polls_left_ <= 0) [[unlikely]]
+      look_at("get", source.local(), peer, target.data(), run.bytes, where);
   }
   template <class T, class S>
   void put_signal_span(Symmetric<T> target, std::span<const T> source, Symmetric<S> signal, S value, SignalOp op,
                        Completion completion, Rank peer, CallSite where) {
     const Run run = smaller<T>(target.size(), source.size(), where);
     std::byte* to = direct(target.local(), run.bytes, peer);
-    std::byte* word = direct(signal.local(), sizeof(S), peer);
-    if (to && word && signal.size() > 0) [[likely]] {
+    std::byte* word = direct(signal, peer);
+    acted_ = true;
+    if (to && word) [[likely]] {
       copy(to, source.data(), run.bytes);
       raise(word, std::uint64_t(value), op);
     } else {
+      check_one("the signal of a put_signal", signal.size(), where);
       const SignalAt at{signal.local(), std::uint64_t(value), op};
       put_checked(target.local(), source.data(), run, &at, completion, peer, where);
     }
@@ -496,30 +565,43 @@ class Context {
     auto* word = reinterpret_cast<Word*>(at);
     return std::bit_cast<T>(detail::update_word<op>(word, std::bit_cast<Word>(operand), std::bit_cast<Word>(expected)));
   }
+  static constexpr const char* name_of(AtomicOp op) noexcept {
+    constexpr const char* names[] = {"set",       "fetch",         "swap",         "compare_swap",
+                                     "fetch_add", "fetch_bit_and", "fetch_bit_or", "fetch_bit_xor"};
+    return names[static_cast<int>(op)];
+  }
   template <AtomicOp op, class T>
   T atomic(Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
-    if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
-      return apply<op>(word, operand, expected);
     T before{};
-    const AtomicWord word{at.local(), sizeof(T), kind_of<T>};
-    atomic_checked(word, op, &operand, &expected, &before, Completion::blocking, peer, where);
+    if (std::byte* word = direct(at, peer)) [[likely]]
+      before = apply<op>(word, operand, expected);
+    else {
+      check_one(name_of(op), at.size(), where);
+      atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &expected, &before, Completion::blocking, peer,
+                     where);
+    }
+    polled(name_of(op), at.local(), peer, before, where);
     return before;
   }
   template <AtomicOp op, class T>
   void update(Symmetric<T> at, T operand, Rank peer, CallSite where) {
-    if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
-      apply<op>(word, operand, T{});
-    else
-      atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &operand, nullptr, Completion::blocking, peer,
-                     where);
+    acted_ = true;
+    if (std::byte* word = direct(at, peer)) [[likely]]
+      return void(apply<op>(word, operand, T{}));
+    check_one("an atomic update", at.size(), where);
+    atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &operand, nullptr, Completion::blocking, peer,
+                   where);
   }
   template <AtomicOp op, class T>
   void atomic_nbi(T& before, Symmetric<T> at, T operand, T expected, Rank peer, CallSite where) {
-    if (std::byte* word = direct(at.local(), sizeof(T), peer)) [[likely]]
+    if (std::byte* word = direct(at, peer)) [[likely]]
       before = apply<op>(word, operand, expected);
-    else
+    else {
+      check_one(name_of(op), at.size(), where);
       atomic_checked({at.local(), sizeof(T), kind_of<T>}, op, &operand, &expected, &before, Completion::nonblocking,
                      peer, where);
+    }
+    polled(name_of(op), at.local(), peer, before, where);
   }
 
   template <class T>
@@ -547,6 +629,7 @@ class Context {
           },
           note);
     }
+    acted_ = true;
     acquires(Symmetric<const T>::at(variable, 1));
     return seen;
   }
@@ -554,6 +637,31 @@ class Context {
   bool found(const T* variable, Comparison comparison, T value) const {
     acquires(Symmetric<const T>::at(variable, 1));
     return holds<T>(detail::load_word(variable), comparison, value);
+  }
+  /// After a test that has not found what it looks for: false.
+  template <class T>
+  bool missed(const char* label, Symmetric<T> variables, Comparison comparison, T value, CallSite where) const {
+    if (--polls_left_ > 0 || variables.size() == 0) [[likely]]
+      return false;
+    WaitNote note = note_of(variables.local(), comparison, value, label, WaitNote::anyone, where);
+    note.sees(detail::load_word(variables.local()));
+    look(note);
+    return false;
+  }
+  /// After a value has come that a loop may look for.
+  template <class T>
+  void polled(const char* label, const void* local, Rank peer, const T& value, CallSite where) const {
+    if (--polls_left_ > 0) [[likely]]
+      return;
+    if constexpr (std::is_integral_v<T>) {
+      WaitNote note = note_of(static_cast<const T*>(local), Comparison::equal, value, label, WaitNote::anyone, where);
+      note.shows = WaitNote::Shows::value;
+      note.flag_rank = peer;
+      note.sees(value);
+      look(note);
+    } else {
+      look_at(label, local, peer, &value, sizeof value, where);
+    }
   }
   template <class T>
   Index find_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip) const {
@@ -567,6 +675,7 @@ class Context {
   template <class T>
   Index wait_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip, const char* label,
                  CallSite where) {
+    check_waitables(label, variables, where);
     Index first = 0;
     while (first < variables.size() && skipped(skip, first)) ++first;
     if (first == variables.size()) return -1;
@@ -579,6 +688,7 @@ class Context {
           return (place = find_any<T>(variables, comparison, value, skip)) >= 0;
         },
         note);
+    acted_ = true;
     return place;
   }
 
@@ -598,6 +708,7 @@ class Context {
   };
   void atomic_checked(const AtomicWord& word, AtomicOp op, const void* operand, const void* expected, void* before,
                       Completion completion, Rank peer, CallSite where);
+  void check_own(const char* what, const void* local, Index size, std::size_t width, CallSite where) const;
   void* peer_address(const void* local, std::size_t bytes, Rank peer, CallSite where) const;
   /// The offset in the heap of [local + first, local + end). Throws `invalid_use` where that is not allowed.
   std::size_t checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
@@ -607,9 +718,15 @@ class Context {
     return first_ + std::size_t(peer) * stride_ + offset;
   }
   [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
+  [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;
   void fence_transport(CallSite where);
   void quiet_transport(CallSite where);
+  /// For failures and deadlines, and when to look again.
+  void look(const WaitNote& note) const;
+  /// The same after bytes have come from `peer`.
+  void look_at(const char* label, const void* local, Rank peer, const void* seen, std::size_t bytes,
+               CallSite where) const;
   void poll_transport() const;
   void seen_in_transport(const void* local, std::size_t bytes) const;
   void touches_in_transport(const void* local, std::size_t bytes, Touch touch, const char* name, CallSite where) const;
@@ -622,8 +739,8 @@ class Context {
   void touches(Symmetric<T> array, Touch touch, const char* name, CallSite where) const {
     if (!transport_) [[likely]]
       return;
-    check_touched(array.local(), std::size_t(array.size_bytes()), where);
-    touches_in_transport(array.local(), std::size_t(array.size_bytes()), touch, name, where);
+    check_touched(array.local(), bytes_of(array), where);
+    touches_in_transport(array.local(), bytes_of(array), touch, name, where);
   }
   /// Before a look at what has come here that does not wait for it.
   void poll() const {
@@ -635,7 +752,10 @@ class Context {
   std::byte* first_;  // the heap of rank 0
   std::size_t stride_;
   std::uintptr_t own_;
-  std::size_t direct_bytes_;  // of a heap; 0 where each call is to be looked at
+  std::size_t direct_bytes_ = 0;  // of a heap; 0 where each call is to be looked at
+  std::size_t own_bytes_ = 0;     // the same for looks at what is here
+  mutable int polls_left_ = 1;    // until the next look
+  mutable bool acted_ = false;    // something other than polls, since the last look of this rank
   int size_;
   Rank rank_;
   int spin_rounds_;

@@ -74,8 +74,9 @@ class Fabric {
   virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot) = 0;
 
   virtual HeapPlace heap() const noexcept = 0;
-  /// What the ranks of this machine together can still obtain, as far as is known; never more than INT64_MAX.
-  virtual Index available_bytes() const { return INT64_MAX; }
+  /// What the ranks of this machine together can still obtain, when they have been granted so many bytes for their
+  /// heaps, as far as is known; never more than INT64_MAX.
+  virtual Index available_bytes([[maybe_unused]] Index granted_bytes) const { return INT64_MAX; }
   /// Obtains the memory of a part of this rank's own heap; fails with `no_memory`.
   virtual Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) = 0;
   virtual void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept = 0;
@@ -101,10 +102,17 @@ class Fabric {
   virtual std::int64_t spin_ns() const noexcept = 0;
   /// How often it calls idle() then before it shows on the board and looks for failures.
   virtual int unseen_rounds() const noexcept = 0;
-  /// Gives the core away; `round` counts from 0 within one wait. Returns within a millisecond or so.
+  /// Gives the core away; `round` counts from 0 within one wait. Returns within a millisecond or so; with hundreds of
+  /// ranks on a core within some tens.
   virtual void idle(int round) = 0;
   /// Whether a wait until then is over, on the clock of this back-end.
   virtual bool passed(Deadline deadline) const { return deadline.passed(); }
+
+  /// Polls of this rank from one look at failures and deadlines to the next (polling.hpp); 0: half a millisecond's.
+  virtual int polls_per_look() const noexcept { return 0; }
+  /// What this rank's thread has computed so far, without what the system has done for it; always 0 where time stands
+  /// still while a rank computes.
+  virtual std::int64_t own_time_ns() const noexcept = 0;
 
  private:
   Rank rank_;

@@ -1,6 +1,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -44,8 +45,8 @@ void launch_ranks(const LaunchOptions& options, FunctionRef<void(World&)> body) 
       });
     } catch (const std::system_error& error) {
       // The ranks that run wait for this one: it fails in their eyes, with its name.
-      const Error refused = make_error(ErrorCode::no_memory, "cannot start the thread of rank {} of {}: {}", rank,
-                                       options.ranks, error.what());
+      const Error refused = make_error(ErrorCode::no_memory, "cannot start the thread of rank {} of {}: {}{}", rank,
+                                       options.ranks, error.what(), limits_of_processes());
       board.post_failed(rank, refused.code(), refused.what());
       thrown[static_cast<std::size_t>(rank)] = std::make_exception_ptr(refused);
       break;
@@ -68,6 +69,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
   const std::int64_t timeout_ns = timeout_of(options);
   const Pinning pinning = resolved(options.pinning);
   const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::processes);
+  std::string late;
   {
     ProcessGroup group(shared);
     for (Rank r = 0; r < options.ranks; ++r)
@@ -76,11 +78,12 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
         const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
         return run_rank(shared->board(), rank, timeout_ns, make, body) ? 1 : 0;
       });
-    group.wait();
+    late = group.wait(options.grace_ns).late;
   }
   const Rank first = shared->board().first_failed();
   if (first < 0) return;
-  Error error(shared->board().failure_code_of(first), shared->board().failure_of(first));
+  Error error(shared->board().failure_code_of(first),
+              shared->board().failure_of(first) + (late.empty() ? "" : "; " + late));
   error.rank = first;
   throw error;
 }

@@ -20,6 +20,9 @@ struct LaunchOptions {
   /// or T), else the memory of this machine, or less where the system does not grant so many addresses. Addresses only:
   /// memory is obtained when it is allocated.
   std::optional<std::size_t> heap_bytes = std::nullopt;
+  /// Where ranks are processes: how long the others have to end when one has failed. Then they are killed, and the
+  /// error says which they were and what they did: computing, waiting, or stopped.
+  std::int64_t grace_ns = 10'000'000'000;
 };
 
 namespace detail {
@@ -29,7 +32,8 @@ void launch_this(FunctionRef<void(World&)> body);
 }  // namespace detail
 
 /// Runs `f(World&)` on `options.ranks` new threads and returns when all have ended. If ranks threw, rethrows what the
-/// first of them threw (with Error::rank set), after all threads have ended. Throws `invalid_use` for less than 1 rank.
+/// first of them threw, of whatever type (an Error with Error::rank set), after all threads have ended. Throws
+/// `invalid_use` for less than 1 rank.
 template <class F>
 void launch(const LaunchOptions& options, F&& f) {
   detail::launch_ranks(options, [&f](World& world) { f(world); });
@@ -52,7 +56,8 @@ void launch(F&& f) {
 /// Like launch(), in processes that are forked from this one: each begins with a copy of all that this one has, and
 /// what it changes there is its own. Ranks reach each other's symmetric heaps and the memory of arrays that tranship
 /// allocates. A rank that dies makes the others fail with its name. Throws an Error with code, rank and message of the
-/// first rank that failed. Call it while this process has one thread: forking others' locks is how forks hang.
+/// first rank that failed; of an exception of the program's own the message has type and text, with code
+/// `user_exception`. Call it while this process has one thread: forking others' locks is how forks hang.
 template <class F>
 void launch_processes(const LaunchOptions& options, F&& f) {
   detail::launch_processes(options, [&f](World& world) { f(world); });

@@ -6,6 +6,7 @@
 
 #include <hwloc.h>
 #include <link.h>
+#include <sys/resource.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
@@ -70,6 +71,18 @@ Index available_memory_bytes() {
   if (Index most = 0, now = 0; limit >> most && used >> now)
     available = std::min(available, std::max<Index>(0, most - now));
   return available;
+}
+
+Index resident_memory_bytes() {
+  std::ifstream pages("/proc/self/statm");
+  Index all = 0, resident = 0;
+  return pages >> all >> resident ? resident * Index(page_bytes()) : 0;
+}
+
+std::string limits_of_processes() {
+  rlimit processes{};
+  if (getrlimit(RLIMIT_NPROC, &processes) != 0 || processes.rlim_cur == RLIM_INFINITY) return "";
+  return fmt::format(" (this user may have {} processes and threads: ulimit -u)", processes.rlim_cur);
 }
 
 Pinning resolved(Pinning pinning) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include <tranship/base/index.hpp>
 
@@ -37,6 +38,13 @@ const Machine& this_machine();
 
 /// What the system can give now without taking from others, as far as it says; INT64_MAX where it does not.
 Index available_memory_bytes();
+
+/// What of this process's memory the system holds in the machine's now; 0 where it does not say.
+Index resident_memory_bytes();
+
+/// " (this user may have 100 processes and threads: ulimit -u)", for errors of systems that start no more of them; ""
+/// where there is no limit.
+std::string limits_of_processes();
 
 /// The pages of this program, without its shared libraries, that hold variables which live as long as it does. Large
 /// ones that a linker keeps in a segment of their own (-mcmodel=medium) are not among them.

@@ -1,6 +1,43 @@
+#include <cstdlib>
+#include <memory>
+#include <typeinfo>
+
+#include <cxxabi.h>
+
+#include <tranship/base/fail.hpp>
 #include <tranship/fabric/run_rank.hpp>
 
 namespace tranship {
+namespace {
+
+/// As the program spells it: "std::out_of_range".
+std::string type_name_of_current_exception() {
+  const std::type_info* type = abi::__cxa_current_exception_type();
+  if (type == nullptr) return "an unknown type";
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type->name(), nullptr, nullptr, &status),
+                                                    std::free);
+  return name ? name.get() : type->name();
+}
+
+}  // namespace
+
+Error error_of_current_exception() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return error;
+  } catch (const std::exception& error) {
+    return make_error(ErrorCode::user_exception, "{}: {}", type_name_of_current_exception(), error.what());
+  } catch (const std::string& text) {
+    return make_error(ErrorCode::user_exception, "a std::string was thrown: {}", text);
+  } catch (const char* text) {
+    return make_error(ErrorCode::user_exception, "a text was thrown: {}", text);
+  } catch (...) {
+    return make_error(ErrorCode::user_exception, "an exception of type {}, which is no std::exception",
+                      type_name_of_current_exception());
+  }
+}
 
 std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
                             FunctionRef<std::unique_ptr<Fabric>()> make, FunctionRef<void(World&)> body) noexcept {
@@ -13,14 +50,9 @@ std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
     }
     board.post_finished(rank);
     return nullptr;
-  } catch (const Error& error) {
-    board.post_failed(rank, error.code(), error.what());
-    return std::current_exception();
-  } catch (const std::exception& error) {
-    board.post_failed(rank, ErrorCode::internal, error.what());
-    return std::current_exception();
   } catch (...) {
-    board.post_failed(rank, ErrorCode::internal, "an exception that is no std::exception");
+    const Error error = error_of_current_exception();
+    board.post_failed(rank, error.code(), error.message());
     return std::current_exception();
   }
 }

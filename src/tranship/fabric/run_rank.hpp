@@ -11,6 +11,10 @@
 
 namespace tranship {
 
+/// What is being handled, as the other ranks learn it: an Error as it is; of exceptions of the program's own the type
+/// and the text, with code `user_exception`.
+Error error_of_current_exception();
+
 /// Runs `body` with a world of the fabric that `make` returns, and posts on the board how it ended. What it threw, if
 /// it did.
 std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,

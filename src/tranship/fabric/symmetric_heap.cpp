@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <mutex>
@@ -38,13 +39,16 @@ std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
 
 std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& request, CallSite where) {
   if (!std::has_single_bit(request.alignment))
-    throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {})", request.alignment,
-                world_.rank());
+    throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {}, {})", request.alignment,
+                world_.rank(), short_name(where));
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
   // What this rank has put must not come to what is allocated next.
   world_.context().quiet(where);
-  const Index available = free_released(everyone, call, where);
+  // Many small blocks are as much memory as a large one. All ranks count alike, so all ask or none.
+  constexpr std::size_t worth_asking = std::size_t(1) << 20;
+  const Asking asking = unasked_bytes_ + request.size_bytes >= worth_asking ? Asking::yes : Asking::no;
+  const Index available = free_released(asking, everyone, call, where);
   if (request.size_bytes == 0) return nullptr;
 
   // Whole lines, so that what ranks write for different blocks does not share one.
@@ -54,16 +58,17 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (!offset)  // on every rank, for all keep the same books
     throw_error(ErrorCode::no_memory,
                 "the symmetric heap of {} bytes a rank has no room for {}: {} are in use, {} are free in one piece; "
-                "TRANSHIP_HEAP makes it larger (rank {})",
+                "TRANSHIP_HEAP makes it larger (rank {}, {})",
                 place_.size_bytes, request.size_bytes, ranges_.used_bytes(), ranges_.largest_free_bytes(),
-                world_.rank());
+                world_.rank(), short_name(where));
 
   if (const double all = double(bytes) * fabric_.on_this_machine().count; all > double(available)) {
     ranges_.release(*offset);  // on every rank, too: systems would rather end processes than refuse
     throw_error(ErrorCode::no_memory,
-                "{} ranks need {} bytes each for their symmetric heaps, {} are available (rank {})",
-                fabric_.on_this_machine().count, bytes, available, world_.rank());
+                "{} ranks need {} bytes each for their symmetric heaps, {} are available (rank {}, {})",
+                fabric_.on_this_machine().count, bytes, available, world_.rank(), short_name(where));
   }
+  unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
   const Result<void> obtained = fabric_.obtain(*offset, bytes);
   if (obtained.ok() && *offset < touched_bytes_)
     std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
@@ -72,12 +77,13 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
     ranges_.release(*offset);
     fabric_.give_back(*offset, bytes);
     obtained.value();
-    throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap (rank {})", refusal->rank, bytes,
-                world_.rank());
+    throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap: {} (rank {}, {})", refusal->rank,
+                bytes, refusal->reason, world_.rank(), short_name(where));
   }
 
   const std::uint64_t serial = next_serial_++;
-  blocks_[serial] = {.offset = *offset};
+  blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes};
+  offset_of_[serial] = *offset;
   const auto release = [serial, released = released_, keeper = fabric_.keeper()](void*) {
     const std::lock_guard lock(released->mutex);
     released->serials.push_back(serial);
@@ -92,7 +98,12 @@ std::optional<SymmetricHeap::Refusal> SymmetricHeap::first_refusal(const Result<
   everyone.gather(call, &own, 1, all.data(), where);
   const auto found = std::find_if(all.begin(), all.end(), [](std::uint8_t code) { return code != 0; });
   if (found == all.end()) return std::nullopt;
-  return Refusal{.rank = Rank(found - all.begin()), .code = static_cast<ErrorCode>(*found)};
+  const Rank rank = Rank(found - all.begin());
+  std::array<char, 256> reason{};
+  if (world_.rank() == rank) mine.error().message().copy(reason.data(), reason.size() - 1);
+  std::vector<std::array<char, 256>> reasons(all.size());
+  everyone.gather(call, reason.data(), reason.size(), reasons.data(), where);
+  return Refusal{.rank = rank, .code = static_cast<ErrorCode>(*found), .reason = reasons[std::size_t(rank)].data()};
 }
 
 RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where) {
@@ -109,20 +120,20 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
   const Call call{.kind = CallKind::registration, .size_bytes = size_bytes};
   if (const auto refusal = first_refusal(mine, everyone, call, where)) {
     mine.value();
-    throw_error(refusal->code, "rank {} cannot register its {} bytes: {} (rank {})", refusal->rank, size_bytes,
-                text_of(refusal->code), world_.rank());
+    throw_error(refusal->code, "rank {} cannot register its {} bytes: {} (rank {}, {})", refusal->rank, size_bytes,
+                refusal->reason, world_.rank(), short_name(where));
   }
   return {memory, size_bytes, in_heap, std::move(joined)};
 }
 
-Index SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite where) {
+Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& call, CallSite where) {
   struct Some {
     Index available = INT64_MAX;
     std::uint64_t count = 0;
     std::uint64_t serials[30] = {};
   };
-  constexpr std::size_t worth_asking = std::size_t(1) << 20;
-  Some mine{.available = call.size_bytes < worth_asking ? INT64_MAX : fabric_.available_bytes()};
+  const Index granted = Index(ranges_.used_bytes()) * fabric_.on_this_machine().count;
+  Some mine{.available = asking == Asking::yes ? fabric_.available_bytes(granted) : INT64_MAX};
   {
     const std::lock_guard lock(released_->mutex);
     auto& serials = released_->serials;
@@ -136,31 +147,33 @@ Index SymmetricHeap::free_released(Team& everyone, const Call& call, CallSite wh
   for (const Some& some : all) {
     available = std::min(available, some.available);
     for (std::uint64_t i = 0; i < some.count; ++i) {
-      const auto block = blocks_.find(some.serials[i]);
-      if (block != blocks_.end() && ++block->second.released_by == world_.size()) forget(block, where);
+      const auto offset = offset_of_.find(some.serials[i]);
+      if (offset == offset_of_.end()) continue;
+      const auto block = blocks_.find(offset->second);
+      if (++block->second.released_by == world_.size()) forget(block, where);
     }
   }
   return available;
 }
 
-void SymmetricHeap::forget(std::map<std::uint64_t, Block>::iterator block, CallSite where) {
-  const std::size_t size_bytes = ranges_.find(block->second.offset)->size_bytes;
-  world_.context().touches(own(block->second.offset), size_bytes, Touch::frees, "free", where);
-  const std::size_t bytes = ranges_.release(block->second.offset);
-  fabric_.give_back(block->second.offset, bytes);
+void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {
+  const std::size_t bytes = ranges_.release(block->first);
+  world_.context().touches(own(block->first), bytes, Touch::frees, "free", where);
+  fabric_.give_back(block->first, bytes);
+  offset_of_.erase(block->second.serial);
   blocks_.erase(block);
 }
 
 void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite where) {
   if (block.use_count() > 1)
-    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} others hold (rank {})",
-                block.use_count() - 1, world_.rank());
+    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} others hold (rank {}, {})",
+                block.use_count() - 1, world_.rank(), short_name(where));
   const std::size_t offset = block ? std::size_t(static_cast<std::byte*>(block.get()) - own(0)) : 0;
-  const auto at = std::find_if(blocks_.begin(), blocks_.end(),
-                               [&](const auto& entry) { return block && entry.second.offset == offset; });
+  const auto at = block ? blocks_.find(offset) : blocks_.end();
   if (block && at == blocks_.end())
-    throw_error(ErrorCode::invalid_use, "{} is no block of the symmetric heap (rank {})", block.get(), world_.rank());
-  const std::uint64_t serial = block ? at->first : 0;
+    throw_error(ErrorCode::invalid_use, "{} is no block of the symmetric heap (rank {}, {})", block.get(),
+                world_.rank(), short_name(where));
+  const std::uint64_t serial = block ? at->second.serial : 0;
   world_.context().quiet(where);
   everyone.meet({.kind = CallKind::release, .detail = serial}, where);
   if (!block) return;
@@ -178,9 +191,11 @@ HeapUsage SymmetricHeap::usage() const noexcept {
 }
 
 bool SymmetricHeap::is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const {
-  const auto found = ranges_.find(offset_bytes);
-  return found && offset_bytes - found->offset <= found->size_bytes &&
-         size_bytes <= found->size_bytes - (offset_bytes - found->offset);
+  auto block = blocks_.upper_bound(offset_bytes);
+  if (block == blocks_.begin()) return false;
+  --block;
+  const std::size_t within = offset_bytes - block->first;
+  return within <= block->second.size_bytes && size_bytes <= block->second.size_bytes - within;
 }
 
 }  // namespace tranship

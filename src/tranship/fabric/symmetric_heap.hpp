@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
@@ -57,27 +59,33 @@ class SymmetricHeap {
  private:
   struct Released;
   struct Block {
-    std::size_t offset = 0;
-    int released_by = 0;  ///< ranks that have let go of it
+    std::uint64_t serial = 0;
+    std::size_t size_bytes = 0;  ///< that were asked for
+    int released_by = 0;         ///< ranks that have let go of it
   };
   std::byte* own(std::size_t offset) const noexcept;
-  /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them.
-  Index free_released(Team& everyone, const Call& call, CallSite where);
+  /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them,
+  /// each of which asks where it `asks`.
+  enum class Asking : std::uint8_t { no, yes };
+  Index free_released(Asking asking, Team& everyone, const Call& call, CallSite where);
   struct Refusal {
     Rank rank = 0;
     ErrorCode code{};
+    std::string reason;
   };
-  /// Collective: the first rank whose `mine` is an error.
+  /// Collective: the first rank whose `mine` is an error, and its message.
   std::optional<Refusal> first_refusal(const Result<void>& mine, Team& everyone, const Call& call, CallSite where);
-  void forget(std::map<std::uint64_t, Block>::iterator block, CallSite where);
+  void forget(std::map<std::size_t, Block>::iterator block, CallSite where);
 
   World& world_;
   Fabric& fabric_;
   HeapPlace place_;
   RangeAllocator ranges_;
-  std::map<std::uint64_t, Block> blocks_;  // by serial number
+  std::map<std::size_t, Block> blocks_;                       // by offset
+  std::unordered_map<std::uint64_t, std::size_t> offset_of_;  // by serial number
   std::uint64_t next_serial_ = 1;
   std::size_t touched_bytes_ = 0;  // behind these, memory holds zeros
+  std::size_t unasked_bytes_ = 0;  // obtained since the system was asked what it has
   std::shared_ptr<Released> released_;
 };
 

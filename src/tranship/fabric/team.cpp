@@ -72,7 +72,8 @@ void Team::all_gather(const void* mine, std::size_t size_bytes, void* all, CallS
 
 void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite where) {
   if (root < 0 || root >= size())
-    throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {})", root, size(), world().rank());
+    throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {}, {})", root, size(), world().rank(),
+                short_name(where));
   const Call call{.kind = CallKind::broadcast, .size_bytes = size_bytes, .detail = std::uint64_t(root)};
   std::vector<std::byte> all(size_bytes * std::size_t(size()));
   const Context& context = world().context();
@@ -86,8 +87,8 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
   const auto& [first, stride, count] = which;
   const std::int64_t last = first + std::int64_t(stride) * (count - 1);
   if (count < 1 || first < 0 || first >= size() || last < 0 || last >= size() || (stride == 0 && count > 1))
-    throw_error(ErrorCode::invalid_use, "members {}, {} apart, {} in all, of a team of {} (rank {})", first, stride,
-                count, size(), world().rank());
+    throw_error(ErrorCode::invalid_use, "members {}, {} apart, {} in all, of a team of {} (rank {}, {})", first, stride,
+                count, size(), world().rank(), short_name(where));
   const Call call{.kind = CallKind::split,
                   .size_bytes = std::uint64_t(count),
                   .detail = std::uint64_t(first) << 32 | std::uint32_t(stride)};
@@ -98,7 +99,8 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
 
 Team::Split2d Team::split_2d(int x_size, CallSite where) {
   if (x_size < 1)
-    throw_error(ErrorCode::invalid_use, "rows of {} members; at least 1 is needed (rank {})", x_size, world().rank());
+    throw_error(ErrorCode::invalid_use, "rows of {} members; at least 1 is needed (rank {}, {})", x_size,
+                world().rank(), short_name(where));
   const int x = rank() % x_size, y = rank() / x_size;
   const int stride = members().stride;
   const Members row{
@@ -122,8 +124,8 @@ std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& 
   for (const std::uint64_t slots : taken) any |= slots;
   const int slot = std::countr_one(any);
   if (slot == Fabric::teams_max)
-    throw_error(ErrorCode::unsupported, "there are {} teams, {} at most (rank {})", slot, Fabric::teams_max,
-                world().rank());
+    throw_error(ErrorCode::unsupported, "there are {} teams, {} at most (rank {}, {})", slot, Fabric::teams_max,
+                world().rank(), short_name(where));
 
   std::optional<Team> team;
   if (mine) team = Team(world(), state_->fabric, *mine, slot);

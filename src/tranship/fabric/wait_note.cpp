@@ -14,9 +14,13 @@ std::string to_string(const WaitNote& note) {
   if (note.flag_index < 0 && note.raised_by < 0) return text;
   text += " (";
   if (note.flag_index >= 0) {
-    text += fmt::format("rank {}, flag {} {} ", note.flag_rank, note.flag_index, symbol_of(note.comparison));
-    text += note.is_signed ? fmt::format("{}, sees {}", std::int64_t(note.wanted), std::int64_t(note.seen))
-                           : fmt::format("{}, sees {}", note.wanted, note.seen);
+    const auto number = [&](std::uint64_t value) {
+      return note.is_signed ? fmt::format("{}", std::int64_t(value)) : fmt::format("{}", value);
+    };
+    text += fmt::format("rank {}, flag {}", note.flag_rank, note.flag_index);
+    if (note.shows == WaitNote::Shows::comparison)
+      text += fmt::format(" {} {}", symbol_of(note.comparison), number(note.wanted));
+    if (note.shows != WaitNote::Shows::place) text += ", sees " + number(note.seen);
   }
   if (note.flag_index >= 0 && note.raised_by >= 0) text += "; ";
   if (note.raised_by >= 0) text += fmt::format("rank {} should raise it", note.raised_by);

@@ -39,6 +39,8 @@ struct WaitNote {
   bool is_signed = false;
   std::uint64_t wanted = 0;
   std::uint64_t seen = 0;
+  /// What is said of the flag: what is wanted and seen, what is seen alone, or where it lies.
+  enum class Shows : std::uint8_t { comparison, value, place } shows = Shows::comparison;
 
   template <class T>
   void wants(Comparison how, T value) noexcept {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
@@ -94,8 +95,8 @@ std::string World::activity_of(Rank peer) const {
 
 Words World::words(int count, const char* label, CallSite where) {
   if (count < 1)
-    throw_error(ErrorCode::invalid_use, "words '{}': needs at least 1 word per rank, got {} (rank {})", label, count,
-                rank());
+    throw_error(ErrorCode::invalid_use, "words '{}': needs at least 1 word per rank, got {} (rank {}, {})", label,
+                count, rank(), short_name(where));
   const std::size_t bytes = std::size_t(count) * sizeof(RealSync::Word);
   std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::words}, where);
   const HeapPlace& place = heap_.place();
@@ -109,7 +110,8 @@ std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_byt
                                             std::uint8_t type, CallSite where) {
   Index bytes = 0;
   if (count < 0 || __builtin_mul_overflow(count, Index(element_bytes), &bytes))
-    throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes (rank {})", count, element_bytes, rank());
+    throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes (rank {}, {})", count, element_bytes, rank(),
+                short_name(where));
   return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
 }
 
@@ -126,6 +128,13 @@ void World::check_failed() const {
     raise(ErrorCode::peer_lost, rank(), failed, fmt::format("rank {} failed: {}", failed, board.failure_of(failed)));
 }
 
+int World::look(const WaitNote& note) {
+  bool acted = false;
+  for (Context* context : contexts_) acted |= std::exchange(context->acted_, false);
+  if (acted) polling_.end_row();
+  return polling_.look(*fabric_, note, timeout_ns_);
+}
+
 void World::wait_for_word(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
                           Deadline deadline) {
   if (note.raised_by == WaitNote::anyone) note.raised_by = rank;
@@ -136,6 +145,7 @@ void World::wait_for_word(const Words& words, Rank rank, int index, std::uint64_
 }
 
 void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline) {
+  polling_.end_row();
   if (fabric_->spin_ns() > 0) {
     const Deadline spun = Deadline::after_ns(std::min(fabric_->spin_ns(), deadline.remaining_ns()));
     do {

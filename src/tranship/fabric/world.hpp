@@ -18,6 +18,7 @@
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/polling.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/symmetric_heap.hpp>
 #include <tranship/fabric/team.hpp>
@@ -129,6 +130,11 @@ class World {
 
   /// Throws `peer_lost` with its reason when a rank has failed. For those who wait by other means than these.
   void check_failed() const;
+  /// The same for loops that poll by other means (Words): `note` says what they have seen. Throws as polls of a Context
+  /// do (context.hpp). Returns how many looks of the loop may pass until the next call.
+  int look(const WaitNote& note);
+  /// This rank has done something other than polls, by other means than a Context.
+  void has_acted() noexcept { polling_.end_row(); }
 
   std::int64_t timeout_ns() const noexcept { return timeout_ns_; }
   /// For later waits of this rank; INT64_MAX is never.
@@ -179,6 +185,8 @@ class World {
 
   Fabric* fabric_;
   std::int64_t timeout_ns_;
+  Polling polling_;
+  std::vector<Context*> contexts_;
   std::uint64_t team_slots_ = 0;
   Team team_;
   std::optional<Team> shared_team_;

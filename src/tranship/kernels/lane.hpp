@@ -23,6 +23,7 @@
 //   refuse(call, problem)       misuse: throws on the CPU, stops a GPU
 //   check_block(call, offset, bytes)      refuses what does not lie in one block of the symmetric heap, where the rank
 //                               checks blocks (fabric/context.hpp); a GPU has none
+//   polled(call, local, peer, seen)       after a value has come that a loop may look for; a GPU has none
 //   messenger()                 carries operations that loads and stores cannot; a GPU has none
 //   runs_side_by_side           whether lanes run at the same time, or one after the other
 #pragma once

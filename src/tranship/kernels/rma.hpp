@@ -163,6 +163,7 @@ struct HeapView {
         value = of_bits<Value>(detail::load_word(reinterpret_cast<const detail::Word<T>*>(from)));
       else
         value = detail::load<Value>(from);
+      polled(group, call, source, peer, bits(value));
     }
     return group.share(call, value);
   }
@@ -300,8 +301,8 @@ struct HeapView {
           "peer_array", where, {{"array", array.data}, {"elements", number(array.size)}, {"peer", number(peer)}}};
     };
     if (!direct && peer != rank) group.refuse(call, "the memory of that peer is not reachable");
-    return {reinterpret_cast<T*>(
-                at(group, call, "the array lies outside the symmetric heap", array.data, array.size * sizeof(T), peer)),
+    return {reinterpret_cast<T*>(at(group, call, "the array lies outside the symmetric heap", array.data,
+                                    bytes_of(array.size, sizeof(T)), peer)),
             array.size};
   }
   /// The elements of `array` at ranks first, first + stride, ... of the world, `count` of them: the members of a team.
@@ -323,7 +324,7 @@ struct HeapView {
       group.refuse(call, "there is no such team");
     if (!direct && (count > 1 || first_rank != rank)) group.refuse(call, "the memory of peers is not reachable");
     constexpr const char* outside = "the array lies outside the symmetric heap";
-    return {at(group, call, outside, array.data, array.size * sizeof(T), first_rank),
+    return {at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank),
             stride * static_cast<long long>(stride_bytes), count, array.size};
   }
 
@@ -373,6 +374,18 @@ struct HeapView {
     return first + peer * stride_bytes + offset;
   }
 
+  /// After a value has come that a loop may look for.
+  template <class Group, class Call>
+  TRANSHIP_SHARED static void polled(const Group& group, const Call& call, const void* local, int peer,
+                                     unsigned long long seen) {
+    if constexpr (requires { group.polled(call, local, peer, seen); }) group.polled(call, local, peer, seen);
+  }
+  /// Of elements; more than there are for a count that cannot be.
+  TRANSHIP_SHARED static unsigned long long bytes_of(long long count, unsigned long long width) {
+    const auto most = ~0ull;
+    return count < 0 || static_cast<unsigned long long>(count) > most / width ? most : count * width;
+  }
+
   template <class Group, class F>
   TRANSHIP_SHARED static void by_message(const Group& group, const F& send) {
     if constexpr (requires { group.messenger(); })
@@ -391,7 +404,7 @@ struct HeapView {
   template <class Group, class Call, class T, class F>
   TRANSHIP_SHARED void copy_there(const Group& group, const Call& call, Span<T> target, Span<const T> source, int peer,
                                   const F& send) const {
-    const unsigned long long bytes = smaller(target, source) * sizeof(T);
+    const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
     void* to = at(group, call, "the target lies outside the symmetric heap", target.data, bytes, peer);
     group.enter(call);
     if (direct)
@@ -402,7 +415,7 @@ struct HeapView {
   template <class Group, class Call, class T, class F>
   TRANSHIP_SHARED void copy_here(const Group& group, const Call& call, Span<T> target, Span<const T> source, int peer,
                                  const F& send) const {
-    const unsigned long long bytes = smaller(target, source) * sizeof(T);
+    const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
     const void* from = at(group, call, "the source lies outside the symmetric heap", source.data, bytes, peer);
     group.enter(call);
     if (direct)
@@ -476,6 +489,7 @@ struct HeapView {
       else
         by_message(group,
                    [&](const auto& m) { before = m.template atomic<op>(variable, operand, expected, peer, where); });
+      if constexpr (op != AtomicOp::set) polled(group, call, variable, peer, bits(before));
     }
     return group.share(call, before);
   }

@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<st
                                   fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
       return 127;
     });
-  ProgramResult result{.exit_codes = group.wait()};
+  ProcessGroup::End end = group.wait(options.grace_ns);
+  ProgramResult result{.exit_codes = std::move(end.exit_codes), .late = std::move(end.late)};
   // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
   result.failed = shared->board().first_failed();
   if (result.failed >= 0) result.reason = shared->board().failure_of(result.failed);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@ struct ProgramOptions {
   int ranks = 1;
   /// What each rank's symmetric heap may grow to; as LaunchOptions say.
   std::optional<std::size_t> heap_bytes = std::nullopt;
+  /// How long the others have to end when one has failed; then they are killed.
+  std::int64_t grace_ns = 10'000'000'000;
 };
 
 struct ProgramResult {
@@ -22,12 +25,15 @@ struct ProgramResult {
   /// The rank that failed first, and why; -1 when none has.
   Rank failed = -1;
   std::string reason;
+  /// Which ranks were killed since they had not ended in time, and what they were doing: "rank 1 (process 77, stopped
+  /// by a signal): not ended within 10 s of that, and killed"; "" when there are none.
+  std::string late;
 };
 
 /// Runs `program`, a path or a name to be found in PATH, and its arguments as `ranks` processes; each becomes a rank
 /// when it calls launch(f). Returns when all have ended. Nothing is left of them, however they end: they die with the
-/// caller, and the memory that they share has no name. Once one has failed, the others have 10 s to end. Call it while
-/// this process has one thread. Throws `invalid_use` for less than 1 rank or no program, `no_memory`.
+/// caller, and the memory that they share has no name. Call it while this process has one thread. Throws `invalid_use`
+/// for less than 1 rank or no program, `no_memory`.
 ProgramResult launch_program(const ProgramOptions& options, const std::vector<std::string>& program);
 
 }  // namespace tranship

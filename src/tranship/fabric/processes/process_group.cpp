@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 
 #include <poll.h>
 #include <sys/prctl.h>
@@ -12,14 +13,41 @@
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
 
 namespace tranship {
 
-ProcessGroup::ProcessGroup(std::shared_ptr<SharedWorld> shared) : shared_(std::move(shared)) {}
+namespace {
+
+/// Whether the system has stopped it (SIGSTOP, a debugger).
+bool is_stopped(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && name_end + 2 < text.size() &&
+         (text[name_end + 2] == 'T' || text[name_end + 2] == 't');
+}
+
+}  // namespace
+
+ProcessGroup::ProcessGroup(std::shared_ptr<SharedWorld> shared) : shared_(std::move(shared)) {
+  // Each process takes one descriptor; some more are open and come for a while.
+  constexpr rlim_t others = 64;
+  if (getrlimit(RLIMIT_NOFILE, &files_before_) != 0) return;
+  const rlim_t needed = static_cast<rlim_t>(shared_->shape().ranks) + others;
+  if (needed <= files_before_.rlim_cur) return;
+  const rlimit raised{.rlim_cur = needed, .rlim_max = files_before_.rlim_max};
+  if (needed > files_before_.rlim_max || setrlimit(RLIMIT_NOFILE, &raised) != 0)
+    throw_error(ErrorCode::no_memory,
+                "{} ranks that are processes need {} open files; this process may have {} (ulimit -Hn)",
+                shared_->shape().ranks, needed, files_before_.rlim_max);
+}
 
 ProcessGroup::~ProcessGroup() {
   kill_all();
+  setrlimit(RLIMIT_NOFILE, &files_before_);
   for (Process& process : processes_)
     if (process.descriptor >= 0) {
       waitpid(process.pid, nullptr, 0);
@@ -36,6 +64,7 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    setrlimit(RLIMIT_NOFILE, &files_before_);
     const int code = body(rank);
     std::fflush(nullptr);
     _exit(code);
@@ -47,16 +76,16 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
       kill(pid, SIGKILL);
       waitpid(pid, nullptr, 0);
     }
-    Error error = make_error(ErrorCode::no_memory, "cannot start the process of rank {} of {}: {}", rank,
-                             shared_->shape().ranks, std::strerror(refused));
+    Error error = make_error(ErrorCode::no_memory, "cannot start the process of rank {} of {}: {}{}", rank,
+                             shared_->shape().ranks, std::strerror(refused), pid < 0 ? limits_of_processes() : "");
     shared_->board().post_failed(rank, error.code(), error.message());
     throw error;
   }
   processes_.push_back({.pid = pid, .descriptor = descriptor});
 }
 
-std::vector<int> ProcessGroup::wait() {
-  constexpr std::int64_t grace_ns = 10'000'000'000;
+ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns) {
+  End out;
   Deadline deadline = Deadline::never();
   bool failed = false;
   for (;;) {
@@ -79,13 +108,23 @@ std::vector<int> ProcessGroup::wait() {
       deadline = Deadline::after_ns(grace_ns);
     }
     if (failed && deadline.passed()) {
+      for (std::size_t i = 0; i < processes_.size(); ++i)
+        if (processes_[i].descriptor >= 0)
+          out.late += fmt::format("{}rank {} ({})", out.late.empty() ? "" : ", ", i, activity_of(static_cast<Rank>(i)));
+      if (!out.late.empty())
+        out.late +=
+            fmt::format(": not ended within {:.3g} s of that, and killed", static_cast<double>(grace_ns) * 1e-9);
       kill_all();
       deadline = Deadline::never();
     }
   }
-  std::vector<int> codes;
-  for (const Process& process : processes_) codes.push_back(process.exit_code);
-  return codes;
+  for (const Process& process : processes_) out.exit_codes.push_back(process.exit_code);
+  return out;
+}
+
+std::string ProcessGroup::activity_of(Rank rank) const {
+  const pid_t pid = processes_[static_cast<std::size_t>(rank)].pid;
+  return is_stopped(pid) ? fmt::format("process {}, stopped by a signal", pid) : shared_->board().line(rank);
 }
 
 void ProcessGroup::end(Rank rank) {

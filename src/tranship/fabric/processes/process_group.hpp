@@ -2,9 +2,12 @@
 // board how they ended, so that the others learn at once of one that has died.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <tranship/base/function_ref.hpp>
@@ -14,6 +17,8 @@ namespace tranship {
 
 class ProcessGroup {
  public:
+  /// Raises this process's limit of open files to what so many ranks need; processes that it starts have the old one.
+  /// Throws `no_memory` where the system does not allow that many.
   explicit ProcessGroup(std::shared_ptr<SharedWorld> shared);
   /// Kills those that still run.
   ~ProcessGroup();
@@ -24,9 +29,16 @@ class ProcessGroup {
   /// calls this. Throws `no_memory`.
   void start(FunctionRef<int(Rank)> body);
 
-  /// Waits until all have ended. Once one has failed, the others have 10 s to end by themselves; then they are killed.
-  /// Returns the exit codes by rank; of a process that was killed, 128 and the number of the signal.
-  std::vector<int> wait();
+  /// For those that still run when one has failed, before they are killed.
+  static constexpr std::int64_t default_grace_ns = 10'000'000'000;
+  struct End {
+    /// By rank; of a process that was killed, 128 and the number of the signal.
+    std::vector<int> exit_codes;
+    /// Which ranks have not ended by themselves, what they were doing, and how long they had; "" when all have.
+    std::string late;
+  };
+  /// Waits until all have ended; once one has failed, for `grace_ns`.
+  End wait(std::int64_t grace_ns = default_grace_ns);
 
  private:
   struct Process {
@@ -35,10 +47,12 @@ class ProcessGroup {
     int exit_code = -1;
   };
   void end(Rank rank);
+  std::string activity_of(Rank rank) const;
   void kill_all() noexcept;
 
   std::shared_ptr<SharedWorld> shared_;
   std::vector<Process> processes_;
+  rlimit files_before_{};
 };
 
 }  // namespace tranship

@@ -18,7 +18,7 @@ class ProcessesFabric final : public SharedFabric {
   void* reach(Rank peer, const void* address) const noexcept override;
   bool offers(const void* address) const noexcept override { return shared().translate(rank(), address) != nullptr; }
   bool has_own_statics() const noexcept override { return true; }
-  Index available_bytes() const override { return available_memory_bytes(); }
+  Index available_bytes(Index) const override { return available_memory_bytes(); }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
 
  private:

@@ -1,7 +1,9 @@
 #include <algorithm>
 
+#include <sys/resource.h>
 #include <time.h>
 
+#include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/shared/shared_meeting.hpp>
 #include <tranship/memory/host_device.hpp>
@@ -13,13 +15,22 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
       shared_(std::move(shared)),
       // A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores,
       // whoever spins keeps the one it waits for from running.
-      has_cores_(size() <= shared_->shape().cores) {}
+      has_cores_(size() <= shared_->shape().cores),
+      ranks_per_core_(std::max(1, size() / std::max(1, shared_->shape().cores))) {}
 
 std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot) {
+  shared_->obtain_slot(slot);
   return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);
 }
 
+Index SharedFabric::available_bytes(Index granted_bytes) const {
+  // The system grants memory of a process when it is touched: what is granted and not there yet is spoken for.
+  return available_memory_bytes() - std::max<Index>(0, granted_bytes - resident_memory_bytes());
+}
+
 std::shared_ptr<void> SharedFabric::local_memory(std::size_t size_bytes) {
+  constexpr std::size_t worth_asking = std::size_t(1) << 20;
+  if (size_bytes >= worth_asking && Index(size_bytes) > available_memory_bytes()) return nullptr;
   void* memory = allocate_on_host(size_bytes);
   if (!memory) return nullptr;
   return {memory, free_on_host};
@@ -35,14 +46,24 @@ Result<std::shared_ptr<void>> SharedFabric::join(std::shared_ptr<void> block, st
   return std::shared_ptr<void>(memory, part);
 }
 
+std::int64_t SharedFabric::own_time_ns() const noexcept {
+  rusage used{};
+  if (getrusage(RUSAGE_THREAD, &used) != 0) return 0;
+  return used.ru_utime.tv_sec * std::int64_t(1'000'000'000) + used.ru_utime.tv_usec * std::int64_t(1000);
+}
+
 void SharedFabric::idle(int round) {
   // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
   // for long: then somebody computes, and yielding would take half his core.
-  constexpr int yields = 200;
-  constexpr std::int64_t sleep_ns_min = 20'000, sleep_ns_max = 1'000'000;
+  // Where hundreds of ranks share a core, one yield lets all of them look, and waking all of them every millisecond
+  // takes more than the core has: naps are so long that looking costs a tenth of it.
+  const int yields = std::clamp(6400 / ranks_per_core_, 10, 200);
+  constexpr std::int64_t sleep_ns_min = 20'000, look_ns = 5'000;
+  const std::int64_t sleep_ns_max = std::max<std::int64_t>(1'000'000, 10 * look_ns * ranks_per_core_);
   if (round < yields) return RealSync::yield();
-  const int doublings = std::min((round - yields) / 4, 6);
-  const timespec nap = {0, static_cast<long>(std::min(sleep_ns_min << doublings, sleep_ns_max))};
+  const int doublings = std::min((round - yields) / 4, 20);
+  const std::int64_t nap_ns = std::min(sleep_ns_min << doublings, sleep_ns_max);
+  const timespec nap = {nap_ns / 1'000'000'000, nap_ns % 1'000'000'000};
   nanosleep(&nap, nullptr);
 }
 

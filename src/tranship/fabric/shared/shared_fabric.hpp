@@ -16,6 +16,7 @@ class SharedFabric : public Fabric {
   PeerKind peer_kind(Rank) const noexcept override { return PeerKind::reachable; }
   std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
   HeapPlace heap() const noexcept override { return shared_->heap(); }
+  Index available_bytes(Index granted_bytes) const override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
     return shared_->obtain(rank(), offset_bytes, size_bytes);
   }
@@ -33,6 +34,7 @@ class SharedFabric : public Fabric {
   std::int64_t spin_ns() const noexcept override { return has_cores_ ? 200'000 : 0; }
   int unseen_rounds() const noexcept override { return has_cores_ ? 0 : 20; }
   void idle(int round) override;
+  std::int64_t own_time_ns() const noexcept override;
 
  protected:
   SharedWorld& shared() const noexcept { return *shared_; }
@@ -40,6 +42,7 @@ class SharedFabric : public Fabric {
  private:
   std::shared_ptr<SharedWorld> shared_;
   bool has_cores_;  // each rank one of its own
+  int ranks_per_core_;
 };
 
 }  // namespace tranship

@@ -6,28 +6,19 @@
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
-namespace {
-
-// Words and places are whole lines, so a step from one rank's arrivals to the next one's is a number of words.
-constexpr std::ptrdiff_t words_per_rank =
-    SharedWorld::meeting_place_stride * std::ptrdiff_t(sizeof(MeetingPlace) / sizeof(RealSync::Word));
-static_assert(sizeof(MeetingPlace) % sizeof(RealSync::Word) == 0);
-
-}  // namespace
-
 SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot)
     : shared_(shared),
       members_(members),
       slot_(slot),
       me_(members.member_of(rank)),
-      barrier_(&shared.meeting_place(members.first, slot).arrivals, members.count, me_,
-               words_per_rank * members.stride) {
-  barrier_.begin_at(place(me_).arrivals.load_relaxed() >> 16);
+      barrier_(&shared.arrivals(members.first, slot), members.count, me_,
+               SharedWorld::arrivals_stride * members.stride) {
+  barrier_.begin_at(shared.arrivals(rank, slot).load_relaxed() >> 16);
 }
 
 void SharedMeeting::begin_at(std::uint64_t calls) {
   barrier_.begin_at(calls);
-  place(me_).arrivals.store_release(calls << 16);
+  shared_.arrivals(members_.rank_of(me_), slot_).store_release(calls << 16);
 }
 
 MeetingPlace& SharedMeeting::place(int member) const noexcept {

@@ -1,4 +1,4 @@
-// Private: how the members of a team on one machine meet: a FlagBarrier over their meeting places.
+// Private: how the members of a team on one machine meet: a FlagBarrier over their arrivals.
 #pragma once
 
 #include <tranship/fabric/barrier.hpp>

@@ -16,7 +16,7 @@ namespace tranship {
 /// At the start of the memory. Zeros until the one who made it has filled it in.
 struct SharedWorld::Header {
   static constexpr std::uint64_t magic_here = 0x7472616e73686970;  // "tranship"
-  static constexpr char layout_here[32] = "tranship 0.1.0 layout 1";
+  static constexpr char layout_here[32] = "tranship 0.1.0 layout 2";
 
   std::uint64_t magic;
   char layout[32];
@@ -32,17 +32,21 @@ struct SharedWorld::Header {
 
 namespace {
 
+/// Of the world, the ranks that share memory, those of the machine.
+constexpr int slots_at_start = 3;
+
 using Base = std::atomic<std::uintptr_t>;
 static_assert(Base::is_always_lock_free);
 
 struct Offsets {
-  std::size_t board, bases, places, segments, total;
+  std::size_t board, bases, arrivals, places, segments, total;
 
   explicit Offsets(const SharedWorld::Shape& shape) {
     const auto ranks = static_cast<std::size_t>(shape.ranks);
     board = 256;
     bases = board + round_up(Board::size_bytes(shape.ranks), 64);
-    places = bases + round_up(ranks * sizeof(Base), 64);
+    arrivals = bases + round_up(ranks * sizeof(Base), 64);
+    places = arrivals + ranks * Fabric::teams_max * SharedWorld::arrivals_stride * sizeof(RealSync::Word);
     segments = round_up(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), page_bytes());
     std::size_t each = 0, all = 0;
     if (__builtin_add_overflow(shape.heap_bytes, shape.local_bytes, &each) ||
@@ -114,7 +118,7 @@ std::shared_ptr<SharedWorld> SharedWorld::make(int ranks, std::optional<std::siz
 SharedWorld::SharedWorld(const Shape& shape, Kind kind)
     : memory_(made(completed(shape), kind)), shape_(completed(shape)) {
   const Offsets at(shape_);
-  memory_.obtain(0, at.segments).value();
+  memory_.obtain(0, at.places + static_cast<std::size_t>(slots_at_start * shape_.ranks) * sizeof(MeetingPlace)).value();
   auto& header = *reinterpret_cast<Header*>(memory_.data());
   header.magic = Header::magic_here;
   std::memcpy(header.layout, Header::layout_here, sizeof header.layout);
@@ -158,12 +162,15 @@ void SharedWorld::lay_out() noexcept {
   const Offsets at(shape_);
   board_.emplace(shape_.ranks, memory_.data() + at.board);
   bases_ = memory_.data() + at.bases;
+  arrivals_ = reinterpret_cast<RealSync::Word*>(memory_.data() + at.arrivals);
   places_ = reinterpret_cast<MeetingPlace*>(memory_.data() + at.places);
   segments_ = memory_.data() + at.segments;
 }
 
-MeetingPlace& SharedWorld::meeting_place(Rank rank, int slot) const noexcept {
-  return places_[rank * meeting_place_stride + slot];
+void SharedWorld::obtain_slot(int slot) const {
+  if (slot < slots_at_start) return;
+  const auto first = static_cast<std::size_t>(reinterpret_cast<std::byte*>(&meeting_place(0, slot)) - memory_.data());
+  memory_.obtain(first, static_cast<std::size_t>(shape_.ranks) * sizeof(MeetingPlace)).value();
 }
 
 HeapPlace SharedWorld::heap() const noexcept {

@@ -1,7 +1,8 @@
 // SharedWorld: what the ranks of one machine share: a board, words and mailboxes to meet, and the memory of each rank.
 //
-//   | header, board, meeting places of all ranks | rank 0: symmetric heap, local memory | rank 1: ... | ...
+//   | header, board, arrivals and meeting places by slot and rank | rank 0: symmetric heap, local memory | rank 1: ...
 //
+// What all ranks of a team look at lies side by side: a barrier of a thousand ranks reads a few pages, not a thousand.
 // It holds no pointers, so it may lie at different addresses in different processes.
 #pragma once
 
@@ -18,7 +19,7 @@
 
 namespace tranship {
 
-/// Where the members of a team meet: one for each rank and team.
+/// What the members of a team bring when they meet: one for each rank and team.
 struct MeetingPlace {
   static constexpr std::size_t offer_bytes = 960;
 
@@ -34,7 +35,6 @@ struct MeetingPlace {
     char text[192];
   };
 
-  RealSync::Word arrivals;
   Offer offers[2];
   Statement statement;
 };
@@ -62,9 +62,15 @@ class SharedWorld {
   const Shape& shape() const noexcept { return shape_; }
   int descriptor() const noexcept { return memory_.descriptor(); }
   Board& board() noexcept { return *board_; }
-  MeetingPlace& meeting_place(Rank rank, int slot) const noexcept;
-  /// From the meeting place of one rank to that of the next.
-  static constexpr std::ptrdiff_t meeting_place_stride = Fabric::teams_max;
+  /// How often a rank has come to meetings in a slot, less than Fabric::teams_max.
+  RealSync::Word& arrivals(Rank rank, int slot) const noexcept {
+    return arrivals_[(slot * shape_.ranks + rank) * arrivals_stride];
+  }
+  /// In words from one rank to the next: processors fetch lines in pairs.
+  static constexpr std::ptrdiff_t arrivals_stride = 2;
+  MeetingPlace& meeting_place(Rank rank, int slot) const noexcept { return places_[slot * shape_.ranks + rank]; }
+  /// Obtains the meeting places of a slot. Those of teams that all worlds have are there. Throws `no_memory`.
+  void obtain_slot(int slot) const;
 
   HeapPlace heap() const noexcept;
   /// Parts of the symmetric heap of a rank, and of its local memory, which comes behind it.
@@ -89,6 +95,7 @@ class SharedWorld {
   Shape shape_;
   std::optional<Board> board_;
   void* bases_ = nullptr;  // by rank: the address at which it sees this memory
+  RealSync::Word* arrivals_ = nullptr;
   MeetingPlace* places_ = nullptr;
   std::byte* segments_ = nullptr;
 };

@@ -218,7 +218,8 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
       order->acquire(rank_, word);
       tells->join(order->known(rank_));
     }
-    apply_atomic(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare, before);
+    simulation_.apply_atomic_noting(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare,
+                                    before);
     if (order && writes(op, width, compare, before)) order->release(word, tells, Order::Release::joins);
     simulation_.look(rank_);
     return;

@@ -49,8 +49,9 @@ namespace detail {
 SimulationReport simulate(const SimulationOptions& options, FunctionRef<void(World&)> body);
 }
 
-/// Throws what the first rank that failed has thrown, as an Error whose message ends with the seed. The ranks share the
-/// calling thread; they may wait for each other only through their World.
+/// Throws what the first rank that failed has thrown: an Error with the seed at the end of its message, or an exception
+/// of the program's own as it is. The ranks share the calling thread; they may wait for each other only through their
+/// World.
 template <class F>
 SimulationReport simulate(const SimulationOptions& options, F&& f) {
   return detail::simulate(options, [&f](World& world) { f(world); });

@@ -8,6 +8,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
+#include <tranship/fabric/run_rank.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 
@@ -52,7 +53,7 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
     shared->board().post_failed(0, ErrorCode::io, fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
     return 127;
   });
-  SimulatedProgramResult result{.exit_code = group.wait()[0], .seen = seeds.seen};
+  SimulatedProgramResult result{.exit_code = group.wait().exit_codes[0], .seen = seeds.seen};
   if (shared->board().first_failed() < 0) return result;
   result.reason = shared->board().failure_of(0);
   if (seeds.begun > seeds.seen) result.failed_seed = options.first_seed + std::uint64_t(seeds.seen);
@@ -83,8 +84,9 @@ void detail::simulate_seeds(FunctionRef<void(World&)> body) {
     ++seeds.begun;
     try {
       simulate(options, body);
-    } catch (const Error& error) {
-      shared.board().post_failed(0, error.code(), error.what());
+    } catch (...) {
+      const Error error = error_of_current_exception();
+      shared.board().post_failed(0, error.code(), error.message());
       throw;
     }
   }

@@ -11,6 +11,8 @@ namespace tranship {
 namespace {
 
 constexpr int looks_max = 16;
+/// When all ranks only look for so long, nothing will happen any more. Ranks may count while they look.
+constexpr int vain_looks_max = 100'000;
 
 }  // namespace
 
@@ -50,7 +52,8 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
   for (Rank r = 0; r < options_.ranks; ++r) {
     const auto run = [this, r, body, &board] {
       const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
-      run_rank(board, r, options_.timeout_ns, make, body);
+      ranks_[std::size_t(r)].thrown = run_rank(board, r, options_.timeout_ns, make, body);
+      changed();
       something_happened();
     };
     ranks_[std::size_t(r)].fiber = std::make_unique<Fiber>(run, stack_bytes);
@@ -60,6 +63,10 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
     return !rank.fiber->ended() && ((!rank.waits && !rank.polls) || rank.expired);
   };
   for (;;) {
+    if (vain_looks_ >= vain_looks_max) {
+      changed();
+      expire_one();
+    }
     if (looks_ >= looks_max) {
       looks_ = 0;
       deliver_any();
@@ -96,6 +103,7 @@ bool Simulation::expire_one() {
 }
 
 void Simulation::come(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
+  changed();
   if (!order_) return;
   const auto [state, is_first] = meetings_.try_emplace({slot, members.first, meeting});
   if (is_first)
@@ -134,6 +142,7 @@ void Simulation::step(Rank rank) {
 
 void Simulation::look(Rank rank) {
   step(rank);
+  ++vain_looks_;
   if (++looks_ >= looks_max && !ranks_[std::size_t(rank)].dying) Fiber::suspend();
 }
 
@@ -151,6 +160,7 @@ void Simulation::poll(Rank rank) {
   RankState& mine = ranks_[std::size_t(rank)];
   if (mine.dying) return;
   count_step(rank);
+  ++vain_looks_;
   if (std::exchange(mine.acted, false)) something_happened();
   // Sometimes nothing new has come. Not always, or those who poll for it would keep it from coming.
   mine.polls = random_.below(2) == 0;
@@ -236,6 +246,7 @@ void Simulation::deliver(Rank source, std::size_t index) {
   if (what.tells) tell(what, there);
   switch (what.kind) {
     case InFlight::Kind::put:
+      changed();
       if (what.payload.empty())
         copy_on_host(what.block, what.width, what.source, there);
       else
@@ -246,7 +257,7 @@ void Simulation::deliver(Rank source, std::size_t index) {
       break;
     case InFlight::Kind::update:
     case InFlight::Kind::signal:
-      apply_atomic(there, what.width, what.op, &what.operand, &what.compare, what.before);
+      apply_atomic_noting(there, what.width, what.op, &what.operand, &what.compare, what.before);
       break;
   }
 }
@@ -266,6 +277,14 @@ bool writes(AtomicOp op, int width, std::uint64_t compare, const void* before) {
          (op != AtomicOp::compare_swap || std::memcmp(before, &compare, std::size_t(width)) == 0);
 }
 
+void Simulation::apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected,
+                                     void* before) {
+  std::uint64_t was = 0;
+  std::memcpy(&was, at, std::size_t(width));
+  apply_atomic(at, width, op, operand, expected, before);
+  if (std::memcmp(&was, at, std::size_t(width)) != 0) changed();
+}
+
 SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<void(World&)> body) {
   if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "simulate needs at least 1 rank, got {}", options.ranks);
   const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::threads, 1);
@@ -273,6 +292,8 @@ SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<
   const SimulationReport report = simulation.run(body);
   const Rank first = shared->board().first_failed();
   if (first < 0) return report;
+  if (shared->board().failure_code_of(first) == ErrorCode::user_exception)
+    std::rethrow_exception(simulation.thrown_by(first));
   Error error = make_error(shared->board().failure_code_of(first), "{}; simulated with seed {}",
                            shared->board().failure_of(first), options.seed);
   error.rank = first;

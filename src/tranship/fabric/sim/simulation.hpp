@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -57,6 +58,8 @@ class Simulation {
   Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared);
 
   SimulationReport run(FunctionRef<void(World&)> body);
+  /// Of a rank that has failed.
+  const std::exception_ptr& thrown_by(Rank rank) const noexcept { return ranks_[std::size_t(rank)].thrown; }
 
   // For the rank that runs.
   /// Others may go on first. Throws RankDies; so does wait().
@@ -68,6 +71,8 @@ class Simulation {
   void wait(Rank rank, int round);
   /// Goes on when something has happened, or nothing can.
   void poll(Rank rank);
+  /// apply_atomic; ranks that change nothing by it only look.
+  void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
 
   void send(Rank source, InFlight what);
@@ -97,6 +102,7 @@ class Simulation {
  private:
   struct RankState {
     std::unique_ptr<Fiber> fiber;
+    std::exception_ptr thrown;
     std::deque<InFlight> log;
     std::int64_t steps = 0;
     Deadline deadline = Deadline::never();
@@ -108,6 +114,8 @@ class Simulation {
   };
 
   void count_step(Rank rank);
+  /// Memory of some rank has changed, or may have.
+  void changed() noexcept { vain_looks_ = 0; }
   bool may_be_delivered(const RankState& from, std::size_t index) const;
   void deliver(Rank source, std::size_t index);
   /// `there` is what it is about to write.
@@ -141,6 +149,7 @@ class Simulation {
   int delivery_chance_;  // of 16: what is on its way moves before a rank does
   int switch_chance_;    // of 16: a step lets others go on
   int looks_ = 0;        // since the last delivery that they have asked for
+  int vain_looks_ = 0;   // of all ranks, since anything has changed
   std::uint64_t serials_ = 0;
   int contexts_ = 0;
   SimulationReport report_;
