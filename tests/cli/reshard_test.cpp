@@ -133,6 +133,53 @@ TEST(Reshard, ADryRunSaysWhatARunDoes) {
   EXPECT_EQ(place.run({"plan", "--to", rows}).code, 2) << "of what?";
 }
 
+TEST(Reshard, TakesElementsThatAreNoNumbers) {
+  const Workplace place;
+  const std::string record = npy("{'descr': [('x', '<f4'), ('y', '<i8')], 'fortran_order': False, 'shape': (4,), }",
+                                 std::string("0123456789ab").append("AbCdEfGhIjKl").append(24, 'z'));
+  place.write("a.npy", record);
+  const Outcome there = place.run({"reshard", "a.npy", "parts", "--to", "@ 2 : block", "--verify", "--json"});
+  EXPECT_EQ(there.code, 0) << there.errors;
+  EXPECT_EQ(there.json().at("to").at("extents"), nlohmann::json({4, 3}));
+  EXPECT_EQ(place.run({"reshard", "parts", "b.npy", "--to", "@ 1 : whole"}).code, 0);
+  EXPECT_EQ(place.read("b.npy").substr(128), record.substr(128));
+  EXPECT_EQ(place.run({"reshard", "parts", "c.npy", "--to", "@ 1x1 : whole, whole"}).code, 0) << "with its dimension";
+  EXPECT_EQ(place.read("c.npy"), place.read("b.npy"));
+  EXPECT_EQ(place.run({"plan", "a.npy", "--to", "@ 2 : cyclic(1)"}).code, 0);
+  EXPECT_NE(place.run({"layout", "a.npy"}).output.find("('y', '<i8')"), std::string::npos);
+}
+
+TEST(Reshard, TakesStandardInputAndOutput) {
+  const Workplace place;
+  const std::string array = numbered_npy(30, 20);
+  place.write("array.npy", array);
+  const auto shell = [&](const std::string& line) {
+    const std::string command = test::command_path();
+    return std::system(("cd '" + place.path("") + "' && cat array.npy | '" + command + "' " + line).c_str());
+  };
+  EXPECT_EQ(shell("reshard - rows --to '@ 4x1 : block, whole' --verify > log 2> errors"), 0) << place.read("errors");
+  EXPECT_TRUE(place.read("log").starts_with("rows: 4 parts, ")) << place.read("log");
+  EXPECT_EQ(shell("reshard rows - --to '@ 1x1 : whole, whole' > back.npy 2> errors"), 0) << place.read("errors");
+  EXPECT_EQ(place.read("back.npy").substr(128), array.substr(128));
+  EXPECT_TRUE(place.read("errors").starts_with("-: 1 part, ")) << place.read("errors");
+  EXPECT_EQ(shell("reshard - - --to '@ 1x1 : whole, whole' --json 2> errors | cmp - back.npy"), 0);
+  EXPECT_EQ(nlohmann::json::parse(place.read("errors")).at("target"), "-");
+  EXPECT_NE(shell("reshard - - --to '@ 2x1 : block, whole' > none 2> errors"), 0) << "of two parts";
+  EXPECT_EQ(place.read("none"), "");
+}
+
+TEST(Reshard, TakesAnEmptyDirectoryForATarget) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  std::filesystem::create_directory(place.path("rows"));
+  const Outcome outcome = place.run({"reshard", "array.npy", "rows", "--to", rows});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_TRUE(place.names().contains("rows/manifest.json"));
+  std::filesystem::create_directory(place.path("other"));
+  place.write("other/notes", "mine");
+  EXPECT_EQ(place.run({"reshard", "array.npy", "other", "--to", rows}).code, 1);
+}
+
 TEST(Reshard, SaysWhatItLacksOfASource) {
   const Workplace place;
   std::filesystem::create_directory(place.path("model"));
@@ -289,6 +336,7 @@ TEST(Reshard, RefusesHostileInputAndChangesNothing) {
   ASSERT_EQ(place.run({"reshard", "good.npy", "unlisted", "--to", rows}).code, 0);
   place.write("unlisted/manifest.json", "{\"tranship_manifest\": 1");
   ASSERT_EQ(::mkdir(place.path("folder").c_str(), 0700), 0);
+  place.write("folder/notes", "mine");
 
   struct Case {
     std::string source, to, target = "kept";

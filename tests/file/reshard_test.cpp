@@ -269,9 +269,7 @@ TEST(Reshard, FilesOfNumPyComeBackAsTheyWere) {
   int files = 0;
   for (const auto& entry : fs::directory_iterator(test::test_path("file/fixtures"))) {
     const std::string name = entry.path().filename().string();
-    if (!name.ends_with(".npy") || name.starts_with("version2") || name.starts_with("version3") ||
-        name == "version1_zero_dims.npy")
-      continue;
+    if (!name.ends_with(".npy") || name.starts_with("version2") || name.starts_with("version3")) continue;
     SCOPED_TRACE(name);
     ++files;
     TemporaryFolder folder(FolderPlace::memory);
@@ -287,7 +285,7 @@ TEST(Reshard, FilesOfNumPyComeBackAsTheyWere) {
     reshard({.source = folder.path("parts"), .target = folder.path("back.npy"), .to = array.spec});
     EXPECT_EQ(read_text(folder.path("back.npy")), read_text(entry.path().string()));
   }
-  EXPECT_EQ(files, 34);
+  EXPECT_EQ(files, 52);
 }
 
 TEST(Reshard, OtherVersionsAreRead) {
@@ -513,13 +511,13 @@ TEST(Reshard, RefusesAndChangesNothing) {
        ErrorCode::unsupported,
        {"Python object"}},
       {"records",
-       write("a.npy", header_with("{'descr': [('x', '<f8')], 'fortran_order': False, 'shape': (4,), }")),
+       write("a.npy", header_with("{'descr': [('x', '|O')], 'fortran_order': False, 'shape': (4,), }")),
        "a.npy",
        "b",
        nullptr,
        plain,
        ErrorCode::unsupported,
-       {"several fields"}},
+       {"Python object"}},
       {"huge shape",
        write("a.npy", header_with("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4), }")),
        "a.npy",
@@ -560,14 +558,6 @@ TEST(Reshard, RefusesAndChangesNothing) {
        plain,
        ErrorCode::unsupported,
        {"9 dimensions, at most 8"}},
-      {"no dimensions",
-       part("a.npy", ElementType::f64, "<f8", {}),
-       "a.npy",
-       "b",
-       nullptr,
-       plain,
-       ErrorCode::unsupported,
-       {"/a.npy': ", "0 dimensions, a layout has 1 to 8"}},
       {"no such source", none, "missing.npy", "b", nullptr, plain, ErrorCode::io, {"missing.npy"}},
       // Layouts that do not fit.
       {"other extents",
@@ -890,7 +880,6 @@ TEST(Reshard, InspectSaysWhatAPathHolds) {
   const std::pair<std::string, ErrorCode> refused[] = {
       {folder.path("missing"), ErrorCode::io},
       {folder.path(), ErrorCode::bad_file},
-      {test::test_path("file/fixtures/version1_zero_dims.npy"), ErrorCode::unsupported},
       {folder.path("parts/manifest.json"), ErrorCode::bad_file},
   };
   for (const auto& [path, code] : refused) {

@@ -5,6 +5,7 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/file/manifest.hpp>
+#include <tranship/file/part_store.hpp>
 #include <tranship/file/posix.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
@@ -45,12 +46,21 @@ bool is_placement(const std::string& argument) {
   return !std::filesystem::exists(file, ignored) && try_parse_placement_grid(argument).ok();
 }
 
-ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array) {
+ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array, Index count) {
   if (!is_placement(argument)) return layout_argument(name, argument);
-  const Result<ArraySpec> spec = try_parse_placement(argument, array.type, array.distribution.extents());
+  const Indices& all = array.distribution.extents();
+  Indices extents = all;
+  if (const Result<Grid> grid = try_parse_placement_grid(argument);
+      count > 1 && grid && grid.value().dims() == all.size() - 1)
+    extents = Indices(std::span<const Index>(all.begin(), all.end() - 1));
+  const Result<ArraySpec> spec = try_parse_placement(argument, array.type, extents);
   if (!spec)
     throw UsageError{fmt::format("{}: {}", name, spec.error().message()), caret(argument, spec.error().column)};
-  return spec.value();
+  return extents.size() == all.size() ? spec.value() : with_elements(spec.value(), count);
+}
+
+ArraySpec placed_argument(const std::string& name, const std::string& argument, const StoredArray& array) {
+  return placed_argument(name, argument, array.spec, parse_npy_descr(array.descr).value().count);
 }
 
 LayoutRules rules_argument(const std::string& name, const std::string& argument) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tranship/file/layout_rules.hpp>
+#include <tranship/file/reshard.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship::cli {
@@ -22,7 +23,11 @@ ArraySpec layout_argument(const std::string& name, const std::string& argument);
 /// Whether an argument is a placement, "@ 4x1 : block, whole", rather than a layout or the name of a file.
 bool is_placement(const std::string& argument);
 /// The layout that an argument gives as layout_argument does, or as a placement of an array whose layout is `array`.
-ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array);
+/// Where elements are `count` of its type each, the placement may leave out the dimension that they are.
+ArraySpec placed_argument(const std::string& name, const std::string& argument, const ArraySpec& array,
+                          Index count = 1);
+/// The same of an array in files.
+ArraySpec placed_argument(const std::string& name, const std::string& argument, const StoredArray& array);
 /// The rules for tensors that an argument gives as text, or as @FILE.
 LayoutRules rules_argument(const std::string& name, const std::string& argument);
 /// "2" or "2,1": one number for each dimension; a single number stands for all of them.

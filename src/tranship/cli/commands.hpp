@@ -14,6 +14,9 @@ void add_reshard(CLI::App& app);
 void add_demo(CLI::App& app);
 void add_launch(CLI::App& app);
 void add_simulate(CLI::App& app);
+void add_help(CLI::App& app);
+void add_completion(CLI::App& app);
+void add_manual(CLI::App& app);
 
 /// Thrown when a program that was launched or simulated has ended so: the command ends with its exit code.
 struct ProgramFailed {

@@ -74,6 +74,9 @@ int run(int argc, char** argv) {
   add_simulate(app);
   add_info(app);
   add_demo(app);
+  add_help(app);
+  add_completion(app);
+  add_manual(app);
   return parse_and_run(app, argc, argv);
 }
 

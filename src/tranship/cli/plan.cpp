@@ -68,13 +68,14 @@ Subject subject_of(const PlanOptions& options) {
     if (!options.from) throw UsageError{"plan needs a SOURCE or --from"};
     return {layout_argument("--from", *options.from), layout_argument("--to", options.to)};
   }
-  const auto stored = [&] { return inspect(options.source).value().spec; };
+  const auto stored = [&] { return inspect(options.source).value(); };
   std::optional<ArraySpec> from;
   if (options.from)
     from = is_placement(*options.from) ? placed_argument("--from", *options.from, stored())
                                        : layout_argument("--from", *options.from);
-  const ArraySpec to = is_placement(options.to) ? placed_argument("--to", options.to, from ? *from : stored())
-                                                : layout_argument("--to", options.to);
+  ArraySpec to = !is_placement(options.to) ? layout_argument("--to", options.to)
+                 : from                    ? placed_argument("--to", options.to, *from)
+                                           : placed_argument("--to", options.to, stored());
   const ArrayForecast forecast = forecast_reshard({.source = options.source, .target = "", .from = from, .to = to});
   return {forecast.from, to, forecast.work};
 }

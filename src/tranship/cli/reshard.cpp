@@ -12,6 +12,7 @@
 #include <tranship/cli/forecast_text.hpp>
 #include <tranship/cli/progress_line.hpp>
 #include <tranship/cli/report_text.hpp>
+#include <tranship/cli/standard_streams.hpp>
 #include <tranship/file/manifest.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
@@ -32,7 +33,16 @@ struct Arguments {
   bool dry_run = false;
   bool quiet = false;
   bool json = false;
+
+  // Where they are: of standard input and output, a file that stands for it.
+  std::string source_file = {};
+  std::string target_file = {};
 };
+
+/// Prints what a run says of itself, where it does not come between the bytes of an array.
+void print_beside(const Arguments& arguments, const std::string& text) {
+  arguments.target == standard_stream ? print_note(text) : print_report(text);
+}
 
 volatile std::sig_atomic_t interrupted = 0;
 
@@ -91,7 +101,7 @@ struct Layouts {
 void check_kind(const Arguments& arguments) {
   if (arguments.raw) return;
   std::error_code ignored;  // what cannot be looked at is found when it is opened
-  const bool is_directory = std::filesystem::is_directory(arguments.source, ignored);
+  const bool is_directory = std::filesystem::is_directory(arguments.source_file, ignored);
   if (is_directory && !arguments.from && !std::filesystem::exists(arguments.source + "/" + manifest_name, ignored))
     throw_error(ErrorCode::bad_file,
                 "directory '{}' holds no '{}' and no *.safetensors file; of a directory of parts, part-00000.npy, ..., "
@@ -115,9 +125,11 @@ Layouts layouts_of(const Arguments& arguments) {
   if (from_placed) {
     if (arguments.raw)
       throw UsageError{"--from: bare elements say nothing of themselves: type and extents must stand before the '@'"};
-    from = placed_argument("--from", *arguments.from, inspect(arguments.source).value().spec);
+    from = placed_argument("--from", *arguments.from, inspect(arguments.source_file).value());
   }
-  if (!to) to = placed_argument("--to", arguments.to, from ? *from : inspect(arguments.source).value().spec);
+  if (!to)
+    to = from ? placed_argument("--to", arguments.to, *from)
+              : placed_argument("--to", arguments.to, inspect(arguments.source_file).value());
   return {std::move(from), std::move(*to)};
 }
 
@@ -152,7 +164,7 @@ void show_forecast(const Arguments& arguments, const Json& head, const std::stri
     Json out = head;
     out.update(forecast_json(forecast));
     out["dry_run"] = true;
-    print_document(out);
+    print_beside(arguments, document_text(out));
   } else if (!arguments.quiet) {
     print(fmt::format("{}: {}, nothing is written\n\n{}", printable(arguments.target), what, forecast_text(forecast)));
   }
@@ -174,16 +186,16 @@ void run_and_report(const Arguments& arguments, Options options, Reshard&& resha
   const auto report = reshard_all(options);
   line.clear();
   if (arguments.json)
-    print_report(document_text(report_json(arguments, report)));
+    print_beside(arguments, document_text(report_json(arguments, report)));
   else if (!arguments.quiet)
-    print_report(fmt::format("{}\n", report_text(arguments.target, report)));
+    print_beside(arguments, fmt::format("{}\n", report_text(arguments.target, report)));
 }
 
 void run_tensors(const Arguments& arguments) {
   if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
   const Index memory_bytes = size_argument("--memory", arguments.memory);
-  const TensorReshardOptions options{.source = arguments.source,
-                                     .target = arguments.target,
+  const TensorReshardOptions options{.source = arguments.source_file,
+                                     .target = arguments.target_file,
                                      .to = rules_argument("--to", arguments.to),
                                      .verify = arguments.verify ? Verify::yes : Verify::no,
                                      .memory_bytes = memory_bytes,
@@ -199,16 +211,16 @@ void run_tensors(const Arguments& arguments) {
                 forecast.work);
 }
 
-void run(const Arguments& arguments) {
+void run_here(const Arguments& arguments) {
   if (arguments.skip && !arguments.raw) throw UsageError{"--skip: only bare elements are skipped in; add --raw"};
   if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
-  if (!arguments.raw && names_tensors(arguments.source)) return run_tensors(arguments);
+  if (!arguments.raw && names_tensors(arguments.source_file)) return run_tensors(arguments);
   const Index memory_bytes = size_argument("--memory", arguments.memory);
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
   const Layouts layouts = layouts_of(arguments);
-  const ReshardOptions options{.source = arguments.source,
-                               .target = arguments.target,
+  const ReshardOptions options{.source = arguments.source_file,
+                               .target = arguments.target_file,
                                .from = layouts.from,
                                .to = layouts.to,
                                .raw = raw,
@@ -223,6 +235,18 @@ void run(const Arguments& arguments) {
                  {"from", json_of(forecast.from)},
                  {"to", json_of(forecast.to)}},
                 counted(forecast.work.parts, "part"), forecast.work);
+}
+
+void run(Arguments arguments) {
+  std::optional<Spool> input, output;
+  if (arguments.target == standard_stream && is_terminal(Stream::output) && !arguments.dry_run)
+    throw UsageError{"TARGET: '-' is standard output, and a terminal; send it to a file or a pipe"};
+  if (arguments.source == standard_stream) input.emplace().receive();
+  if (arguments.target == standard_stream) output.emplace();
+  arguments.source_file = input ? input->path() : arguments.source;
+  arguments.target_file = output ? output->path() : arguments.target;
+  run_here(arguments);
+  if (output && !arguments.dry_run) output->send();
 }
 
 }  // namespace
@@ -250,12 +274,18 @@ Examples:
   tranship reshard run.npz:pressure parts/ --to "@ 4x1 : block, whole"
   tranship reshard x.bin x.npy --raw --from "f32[100,200] @ 1x1 : whole, whole" --skip 512 --to "@ 1x1 : whole, whole"
   tranship reshard model/ tp4/ --to "**_proj.weight = @ 4x1 : block, whole; ** = replicated"
+  make-array | tranship reshard - - --to "@ 1x1 : whole, whole | order(1,0)" | use-array
   tranship reshard big.npy rows/ --to "@ 64x1 : block, whole" --dry-run
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("SOURCE", arguments->source, "A .npy file, FILE.npz:MEMBER, a directory of parts, or safetensors")
+  command
+      ->add_option("SOURCE", arguments->source,
+                   "A .npy file, - for one on standard input, FILE.npz:MEMBER, a directory of parts, or safetensors")
       ->required();
-  command->add_option("TARGET", arguments->target, "A directory; FILE.npy, .bin, .raw or .safetensors for one part")
+  command
+      ->add_option(
+          "TARGET", arguments->target,
+          "A directory; FILE.npy, .bin, .raw or .safetensors for one part; - for a .npy file on standard output")
       ->required();
   command->add_option("--to", arguments->to, "The layout that the array shall have; of tensors, rules")
       ->required()

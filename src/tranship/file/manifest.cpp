@@ -5,6 +5,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/file/manifest.hpp>
 #include <tranship/file/posix.hpp>
+#include <tranship/file/printable.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
 #include <tranship/layout/text.hpp>
@@ -14,12 +15,17 @@ namespace {
 
 constexpr Index version = 1;
 
-void check_descr(const std::string& descr, ElementType type) {
+void check_descr(const std::string& descr, const ArraySpec& spec) {
+  const ElementType type = spec.type;
   const Result<NpyElement> element = parse_npy_descr(descr);
   if (!element) throw make_error(element.error().code(), "descr: {}", element.error().message());
   if (element.value().type != type)
-    throw_error(ErrorCode::bad_file, "descr '{}' spells elements {}, the layout has {}", descr,
+    throw_error(ErrorCode::bad_file, "descr '{}' spells elements {}, the layout has {}", printable(descr),
                 name_of(element.value().type), name_of(type));
+  const Indices& extents = spec.distribution.extents();
+  if (const Index count = element.value().count; count > 1 && extents[extents.size() - 1] != count)
+    throw_error(ErrorCode::bad_file, "descr '{}' spells {} {} each, the last extent of [{}] is {}", printable(descr),
+                count, name_of(type), to_string(extents), extents[extents.size() - 1]);
 }
 
 /// Takes files and checksums of the parts.
@@ -73,8 +79,15 @@ Manifest read(std::string_view text) {
     throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
   Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}, {}};
   word_of(object.at("layout_text"), "layout_text");
+  if (const Json* dimensions = object.find("dimensions")) {
+    const Index given = index_of(*dimensions, "dimensions");
+    if (given != 0 || out.spec.distribution.extents()[0] != 1)
+      throw_error(ErrorCode::bad_file, "dimensions: only an array of 0 says so, found {} for extents [{}]", given,
+                  to_string(out.spec.distribution.extents()));
+    out.is_scalar = true;
+  }
   stored_order(out.spec);
-  check_descr(out.descr, out.spec.type);
+  check_descr(out.descr, out.spec);
   read_parts(object.at("parts"), out);
   object.finish();
   return out;
@@ -145,9 +158,10 @@ std::string format_manifest(const Manifest& manifest) {
     parts += '}';
   }
   return fmt::format(
-      "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n  \"parts\": "
+      "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n{}  \"parts\": "
       "[{}\n  ]\n}}\n",
-      version, to_json(manifest.spec), Json(to_text(manifest.spec)).dump(), Json(manifest.descr).dump(), parts);
+      version, to_json(manifest.spec), Json(to_text(manifest.spec)).dump(), Json(manifest.descr).dump(),
+      manifest.is_scalar ? "  \"dimensions\": 0,\n" : "", parts);
 }
 
 Result<Manifest> parse_manifest(std::string_view text) {

@@ -3,7 +3,7 @@
 //   {"tranship_manifest": 1, "layout": {...}, "layout_text": "...", "descr": "<f8",
 //    "parts": [{"rank": 0, "file": "part-00000.npy", "shape": [86, 403], "crc32": "8d0f2b17"}, ...]}
 //
-// "crc32" is the checksum of the whole file, as zlib.crc32 of Python computes it; manifests without it are read too.
+// An array of 0 dimensions also has "dimensions": 0. "crc32" is the checksum of the whole file, as zlib.crc32 of Python computes it; manifests without it are read too.
 // A manifest is untrusted: it is accepted only when it names exactly one file for every part of its layout.
 #pragma once
 
@@ -32,6 +32,8 @@ struct Manifest {
   std::vector<std::string> files;
   /// CRC-32 of each file, likewise; empty where it is not known, and no list where none is.
   std::vector<std::optional<std::uint32_t>> checksums = {};
+  /// The array has 0 dimensions; the layout is of one element.
+  bool is_scalar = false;
   friend bool operator==(const Manifest&, const Manifest&) = default;
 };
 

@@ -24,8 +24,6 @@ void check_directory_name(const std::string& target, std::string_view written) {
   const std::filesystem::path path(target);
   std::error_code ignored;  // what cannot be looked at is found when it is made
   if (std::filesystem::is_directory(path, ignored)) return;
-  if (target == "-")
-    throw_error(ErrorCode::invalid_use, "standard output holds one .npy file, of one part; './-' is a directory");
   const std::string ending = path.extension().string();
   constexpr std::size_t ending_chars_max = 16;
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
@@ -36,25 +34,48 @@ void check_directory_name(const std::string& target, std::string_view written) {
               target, printable(ending), written, target);
 }
 
-NpyHeader npy_header(const ArraySpec& spec, const std::string& descr, Rank rank) {
-  const NpyElement element = parse_npy_descr(descr).value();
+/// Throws where a layout cuts elements that are several of its type: they are the last dimension.
+void check_elements_whole(const ArraySpec& spec, const NpyForm& form, Index count) {
+  if (count == 1) return;
+  const Distribution& d = spec.distribution;
+  const int last = d.dims() - 1;
+  const auto refuse = [&](const std::string& what) {
+    throw_error(ErrorCode::unsupported, "an element '{}' is {} {}, the last dimension, which is whole: {}",
+                printable(form.descr), count, name_of(spec.type), what);
+  };
+  if (last < 1 || d.extents()[last] != count)
+    refuse(fmt::format("the layout has extents [{}]", to_string(d.extents())));
+  const bool whole = d.is_indexed() ? d.indexed_dims() <= last : d.grid().extents()[last] == 1;
+  for (Index i = 0; i < d.grid().size(); ++i)
+    if (!whole || d.local_extents(d.grid().rank_at(i))[last] != count) refuse("the layout cuts it");
+  if (stored_order(spec) == NpyOrder::fortran) refuse("the layout does not keep it together");
+}
+
+NpyHeader npy_header(const ArraySpec& spec, const NpyForm& form, Rank rank) {
+  const NpyElement element = parse_npy_descr(form.descr).value();
   NpyHeader out{.type = element.type,
+                .count = element.count,
                 .byte_order = element.byte_order,
                 .order = stored_order(spec),
                 .extents = spec.distribution.local_extents(rank),
-                .descr = descr};
+                .descr = form.descr};
+  if (element.count > 1)
+    out.extents =
+        Indices(std::span<const Index>(out.extents.begin(), static_cast<std::size_t>(out.extents.size() - 1)));
+  if (form.is_scalar && out.extents == Indices{1}) out.extents = Indices();
   out.header_bytes = static_cast<Index>(format_npy_header(out).size());
   return out;
 }
 
 }  // namespace
 
-Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& source_descr) {
+Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const NpyForm& source) {
   return attempt([&] {
     const bool bare = names_raw_file(target), single = bare || target.ends_with(".npy");
     // Bare elements do not say in which byte order they are.
-    const std::string descr = bare ? native_descr(source_descr) : source_descr;
-    const Manifest manifest = make_manifest(spec, descr);
+    const NpyForm form{bare ? native_descr(source.descr) : source.descr, source.is_scalar};
+    check_elements_whole(spec, form, parse_npy_descr(form.descr).value().count);
+    const Manifest manifest = make_manifest(spec, form.descr);
     const Grid& grid = spec.distribution.grid();
     if (single && grid.size() != 1)
       throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 part, the layout has {}: name a directory", target,
@@ -70,11 +91,13 @@ Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, co
       check_replaceable_directory(target);
 
     NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory, .files = {}, .arrays = {}};
-    StoredParts& array = out.arrays.emplace_back(StoredParts{spec, descr, nullptr, {}, {}});
+    StoredParts& array =
+        out.arrays.emplace_back(StoredParts{.spec = spec, .descr = form.descr, .is_scalar = form.is_scalar});
     for (Index i = 0; i < grid.size(); ++i) {
-      const NpyHeader header = npy_header(spec, descr, grid.rank_at(i));
+      const NpyHeader header = npy_header(spec, form, grid.rank_at(i));
       std::string head = bare ? "" : format_npy_header(header);
-      array.parts.push_back({i, static_cast<Index>(head.size()), header.order, header.extents});
+      array.parts.push_back(
+          {i, static_cast<Index>(head.size()), header.order, spec.distribution.local_extents(grid.rank_at(i))});
       const Index size = checked_add(array.parts.back().offset_bytes, array.part_bytes(i));
       out.files.push_back({single ? last_name(target) : manifest.files[i], std::move(head), size});
     }
@@ -101,7 +124,7 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
         throw_error(ErrorCode::unsupported, "tensor '{}': a safetensors file is row-major, the layout says order({})",
                     printable(shape.name, name_chars_max), to_string(spec.distribution.memory().order));
       const Grid& grid = spec.distribution.grid();
-      StoredParts& array = out.arrays.emplace_back(StoredParts{spec, shape.dtype, nullptr, {}, {}});
+      StoredParts& array = out.arrays.emplace_back(StoredParts{.spec = spec, .descr = shape.dtype});
       array.parts.resize(static_cast<std::size_t>(grid.size()));
       for (Index i = 0; i < grid.size(); ++i) {
         const Rank rank = grid.rank_at(i);

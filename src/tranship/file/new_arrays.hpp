@@ -28,11 +28,17 @@ struct NewArrays {
   std::vector<StoredParts> arrays;
 };
 
-/// One array whose elements are spelled as `descr`: a .npy file where the target's name ends in ".npy", bare elements
+/// What the headers of .npy files say beyond the layout.
+struct NpyForm {
+  std::string descr;
+  bool is_scalar = false;  ///< as of StoredParts
+};
+
+/// One array whose elements are spelled so: a .npy file where the target's name ends in ".npy", bare elements
 /// in this machine's byte order where it ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with
 /// `invalid_use` where the target must not be replaced (replaceable.hpp), or is one file and the layout has several
 /// parts, and as stored_order does.
-Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const std::string& descr);
+Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const NpyForm& source);
 
 /// The tensors of a manifest, whose files it names by rank: one safetensors file where the target's name ends in
 /// ".safetensors", a directory otherwise. Fails with `invalid_use` where the target must not be replaced, or is one

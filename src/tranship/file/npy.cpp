@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/npy.hpp>
@@ -16,8 +17,8 @@ constexpr char native_order = std::endian::native == std::endian::little ? '<' :
 
 [[noreturn]] void refuse_element(std::string_view descr, std::string_view reason) {
   throw_error(ErrorCode::unsupported,
-              "unsupported element type '{}': {}; supported are b1, i1 to i8, u1 to u8, f2 to f16, c8 to c32 and V2 "
-              "(bfloat16)",
+              "unsupported element type '{}': {}; supported are b1, i1 to i8, u1 to u8, f2 to f16, c8 to c32, V2 "
+              "(bfloat16), and, moved as bytes, f1, S, U, V, M8, m8 and records of these",
               printable(descr), reason);
 }
 
@@ -25,114 +26,181 @@ NpyElement number(ElementType type, char byte_order) {
   return {type, byte_order, size_bytes(part_of(type))};
 }
 
-NpyElement parse_descr(std::string_view descr) {
+/// An element that is no number.
+NpyElement opaque(std::string_view descr, Index bytes, char byte_order, Index swap_bytes) {
+  static constexpr ElementType types[] = {ElementType::u64, ElementType::u32, ElementType::u16, ElementType::u8};
+  if (bytes == 0) refuse_element(descr, "it has no bytes");
+  for (const ElementType type : types)
+    if (bytes % size_bytes(type) == 0) return {type, byte_order, swap_bytes, bytes / size_bytes(type)};
+  return {};  // every number of bytes is one of u8
+}
+
+/// A number that is all of `text`.
+std::optional<Index> whole_number(std::string_view text) {
+  Index out = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), out);
+  const bool plain = failure == std::errc() && end == text.data() + text.size() && out >= 0;
+  return plain ? std::optional(out) : std::nullopt;
+}
+
+/// "8", "8[ns]", "8[25s]".
+bool is_date(std::string_view text) {
+  if (!text.starts_with('8')) return false;
+  text.remove_prefix(1);
+  if (text.empty()) return true;
+  const std::string_view unit = text.substr(1, text.size() - std::min<std::size_t>(text.size(), 2));
+  const auto plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '/';
+  };
+  return text.size() > 2 && text.front() == '[' && text.back() == ']' && std::all_of(unit.begin(), unit.end(), plain);
+}
+
+/// A descr that is one word.
+NpyElement parse_word(std::string_view descr) {
   if (descr == "bfloat16") return number(ElementType::bf16, native_order);
   const bool has_order = !descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos;
   const std::string_view kind = descr.substr(has_order ? 1 : 0);
-  const Result<ElementType> type = element_type_of_numpy(kind);
-  if (!type) {
-    switch (kind.empty() ? '\0' : kind[0]) {
-      case 'O':
-        refuse_element(kind, "it is a Python object");
-      case 'S':
-      case 'a':
-      case 'U':
-        refuse_element(kind, "it is text");
-      case 'M':
-      case 'm':
-        refuse_element(kind, "it is a date or a time span");
-      case 'V':
-        refuse_element(kind, "it is raw memory");
-      default:
-        refuse_element(descr, "it is not known");
-    }
+  const char given = has_order ? descr[0] : '=';
+  const char order = given == '<' || given == '>' ? given : native_order;  // '=' and, as NumPy reads it, '|'
+  if (const Result<ElementType> type = element_type_of_numpy(kind)) {
+    if (size_bytes(type.value()) == 1) return number(type.value(), '|');
+    return number(type.value(), type.value() == ElementType::bf16 && given != order ? '|' : order);
   }
-  const char order = has_order ? descr[0] : '=';
-  if (size_bytes(type.value()) == 1) return number(type.value(), '|');
-  if (order == '<' || order == '>') return number(type.value(), order);
-  if (type.value() == ElementType::bf16) return number(ElementType::bf16, '|');
-  return number(type.value(), native_order);  // '=' and, as NumPy reads it, '|'
+  if (kind.empty()) refuse_element(descr, "it is not known");
+  const std::optional<Index> count = whole_number(kind.substr(1));
+  switch (kind[0]) {
+    case 'O':
+      refuse_element(kind, "it is a Python object");
+    case 'f':
+      if (count == 1) return opaque(descr, 1, '|', 1);
+      break;
+    case 'S':
+    case 'a':
+    case 'V':
+      if (count) return opaque(descr, *count, '|', 1);
+      break;
+    case 'U':
+      if (count) return opaque(descr, checked_multiply(*count, 4), order, 4);
+      break;
+    case 'M':
+    case 'm':
+      if (is_date(kind.substr(1))) return opaque(descr, 8, order, 8);
+      break;
+    default:
+      break;
+  }
+  refuse_element(descr, "it is not known");
 }
 
-/// Reads the Python literal of a header. Every function throws Error.
-class HeaderReader {
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(at < text.size() ? text[at] : 0); };
+    const unsigned lead = byte(i);
+    const std::size_t length = lead < 0x80 ? 1 : lead >= 0xc2 && lead < 0xe0 ? 2 : lead >> 4 == 0xe ? 3 : 4;
+    if (length == 4 && (lead < 0xf0 || lead > 0xf4)) return false;
+    for (std::size_t k = 1; k < length; ++k)
+      if ((byte(i + k) & 0xc0) != 0x80) return false;
+    const bool shortest = (lead != 0xe0 || byte(i + 1) >= 0xa0) && (lead != 0xf0 || byte(i + 1) >= 0x90);
+    const bool in_range = (lead != 0xed || byte(i + 1) < 0xa0) && (lead != 0xf4 || byte(i + 1) < 0x90);
+    if (!shortest || !in_range) return false;
+    i += length;
+  }
+  return true;
+}
+
+std::string utf8_of_latin1(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x80) {
+      out += c;
+    } else {
+      out += static_cast<char>(0xc0 | byte >> 6);
+      out += static_cast<char>(0x80 | (byte & 0x3f));
+    }
+  }
+  return out;
+}
+
+/// Nothing where some character is not of that alphabet.
+std::optional<std::string> latin1_of_utf8(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte < 0x80) {
+      out += text[i];
+    } else if (byte > 0xc3 || i + 1 == text.size()) {
+      return std::nullopt;
+    } else {
+      out += static_cast<char>((byte & 3) << 6 | (static_cast<unsigned char>(text[++i]) & 0x3f));
+    }
+  }
+  return out;
+}
+
+/// Reads Python literals, as headers and records have them. Every function throws Error.
+class LiteralReader {
  public:
   /// `start_bytes`: where `text` begins in the file, for messages.
-  HeaderReader(std::string_view text, std::size_t start_bytes) : text_(text), start_bytes_(start_bytes) {}
+  LiteralReader(std::string_view text, std::size_t start_bytes) : text_(text), start_bytes_(start_bytes) {}
 
-  NpyHeader read() {
-    expect('{');
-    while (!accept('}')) {
-      const std::string_view key = string();
-      expect(':');
-      if (key == "descr")
-        set_once(descr_, key, [&] { return descr(); });
-      else if (key == "fortran_order")
-        set_once(order_, key, [&] { return order(); });
-      else if (key == "shape")
-        set_once(extents_, key, [&] { return shape(); });
-      else
-        throw_error(ErrorCode::bad_file, "unknown key '{}' in the header: its keys are descr, fortran_order and shape",
-                    printable(key));
-      if (!accept(',') && peek() != '}') refuse("',' or '}'");
+  /// The list of fields that a record's descr is. NumPy writes what lies between fields as fields without a name.
+  NpyElement record(int depth = 0) {
+    constexpr int depth_max = 32;
+    if (depth > depth_max)
+      throw_error(ErrorCode::unsupported, "a record within {} others: at most {} are read", depth, depth_max);
+    const std::size_t begin = at_;
+    Index bytes = 0;
+    bool native = false, foreign = false;
+    expect('[');
+    while (!accept(']')) {
+      expect('(');
+      if (accept('(')) {  // a title and a name
+        string();
+        expect(',');
+        string();
+        expect(')');
+      } else {
+        string();
+      }
+      expect(',');
+      const NpyElement element = peek() == '[' ? record(depth + 1) : parse_word(string());
+      Index field_bytes = checked_multiply(element.count, size_bytes(element.type));
+      if (accept(',') && peek() == '(') {
+        for (const Index extent : extents()) field_bytes = checked_multiply(field_bytes, extent);
+        accept(',');
+      }
+      expect(')');
+      bytes = checked_add(bytes, field_bytes);
+      native |= element.byte_order == native_order;
+      foreign |= element.byte_order != native_order && element.byte_order != '|';
+      if (!accept(',') && peek() != ']') refuse("',' or ']'");
     }
+    const char order = foreign ? (native_order == '<' ? '>' : '<') : native ? native_order : '|';
+    return opaque(text_.substr(begin, at_ - begin), bytes, order, 0);
+  }
+
+  void end() {
     skip_space();
     if (at_ < text_.size()) refuse("nothing but spaces after the dictionary");
-    require(descr_.has_value(), "descr");
-    require(order_.has_value(), "fortran_order");
-    require(extents_.has_value(), "shape");
-    const NpyElement element = parse_descr(*descr_);
-    return {.type = element.type,
-            .byte_order = element.byte_order,
-            .order = *order_,
-            .extents = *extents_,
-            .header_bytes = static_cast<Index>(start_bytes_ + text_.size()),
-            .descr = std::string(*descr_)};
   }
 
- private:
-  template <class T, class Read>
-  void set_once(std::optional<T>& slot, std::string_view key, Read&& read) {
-    if (slot) throw_error(ErrorCode::bad_file, "key '{}' comes twice in the header", key);
-    slot = read();
-  }
-
-  void require(bool present, const char* key) {
-    if (!present) throw_error(ErrorCode::bad_file, "key '{}' is missing in the header", key);
-  }
-
-  std::string_view descr() {
-    if (peek() == '[')
-      throw_error(ErrorCode::unsupported, "unsupported element type: a record of several fields, not one number");
-    if (peek() == '(')
-      throw_error(ErrorCode::unsupported, "unsupported element type: an array within an element, not one number");
-    return string();
-  }
-
-  NpyOrder order() {
-    if (accept_word("True")) return NpyOrder::fortran;
-    if (accept_word("False")) return NpyOrder::c;
-    refuse("True or False");
-  }
-
-  Indices shape() {
-    Indices out;
-    int dims = 0;
+ protected:
+  /// A tuple of numbers from 0 on.
+  std::vector<Index> extents() {
+    std::vector<Index> out;
     bool comma = false;
     expect('(');
     while (!accept(')')) {
-      const Index value = extent(dims);
-      if (++dims <= dims_max) out.push_back(value);
+      out.push_back(extent(static_cast<int>(out.size())));
       comma = accept(',');
       if (!comma && peek() != ')') refuse("',' or ')'");
     }
     // In Python "(3)" is a number, not a tuple.
-    if (dims == 1 && !comma) {
+    if (out.size() == 1 && !comma) {
       --at_;
       refuse("',' after the only extent");
     }
-    if (dims > dims_max)
-      throw_error(ErrorCode::unsupported, "the array has {} dimensions, at most {} are supported", dims, dims_max);
     return out;
   }
 
@@ -205,10 +273,103 @@ class HeaderReader {
                 found);
   }
 
+  /// From a place that was before.
+  std::string_view text_since(std::size_t begin) const { return text_.substr(begin, at_ - begin); }
+
   std::string_view text_;
   std::size_t start_bytes_;
   std::size_t at_ = 0;
-  std::optional<std::string_view> descr_;
+};
+
+NpyElement parse_descr(std::string_view descr) {
+  if (!descr.starts_with('[')) return parse_word(descr);
+  LiteralReader reader(descr, 0);
+  const NpyElement out = reader.record();
+  reader.end();
+  return out;
+}
+
+/// Reads the dictionary of a header. Every function throws Error.
+class HeaderReader : LiteralReader {
+ public:
+  /// Version 3 is UTF-8, the others are Latin-1.
+  HeaderReader(std::string_view text, std::size_t start_bytes, int version)
+      : LiteralReader(text, start_bytes), version_(version) {}
+
+  NpyHeader read() {
+    expect('{');
+    while (!accept('}')) {
+      const std::string_view key = string();
+      expect(':');
+      if (key == "descr")
+        set_once(descr_, key, [&] { return descr(); });
+      else if (key == "fortran_order")
+        set_once(order_, key, [&] { return order(); });
+      else if (key == "shape")
+        set_once(extents_, key, [&] { return shape(); });
+      else
+        throw_error(ErrorCode::bad_file, "unknown key '{}' in the header: its keys are descr, fortran_order and shape",
+                    printable(key));
+      if (!accept(',') && peek() != '}') refuse("',' or '}'");
+    }
+    end();
+    require(descr_.has_value(), "descr");
+    require(order_.has_value(), "fortran_order");
+    require(extents_.has_value(), "shape");
+    const NpyElement element = parse_descr(*descr_);
+    return {.type = element.type,
+            .count = element.count,
+            .byte_order = element.byte_order,
+            .order = *order_,
+            .extents = *extents_,
+            .header_bytes = static_cast<Index>(start_bytes_ + text_.size()),
+            .descr = *descr_};
+  }
+
+ private:
+  template <class T, class Read>
+  void set_once(std::optional<T>& slot, std::string_view key, Read&& read) {
+    if (slot) throw_error(ErrorCode::bad_file, "key '{}' comes twice in the header", key);
+    slot = read();
+  }
+
+  void require(bool present, const char* key) {
+    if (!present) throw_error(ErrorCode::bad_file, "key '{}' is missing in the header", key);
+  }
+
+  std::string descr() {
+    if (peek() == '(')
+      throw_error(ErrorCode::unsupported, "unsupported element type: an array within an element, not one number");
+    const std::size_t begin = at_;
+    const bool is_record = peek() == '[';
+    std::string_view text;
+    if (is_record) {
+      record();
+      text = text_since(begin);
+    } else {
+      text = string();
+    }
+    if (version_ < 3) return utf8_of_latin1(text);
+    if (!is_utf8(text)) throw_error(ErrorCode::bad_file, "element type '{}' is not UTF-8", printable(text));
+    return std::string(text);
+  }
+
+  NpyOrder order() {
+    if (accept_word("True")) return NpyOrder::fortran;
+    if (accept_word("False")) return NpyOrder::c;
+    refuse("True or False");
+  }
+
+  Indices shape() {
+    const std::vector<Index> extents = this->extents();
+    if (extents.size() > dims_max)
+      throw_error(ErrorCode::unsupported, "the array has {} dimensions, at most {} are supported", extents.size(),
+                  dims_max);
+    return Indices(std::span<const Index>(extents));
+  }
+
+  int version_;
+  std::optional<std::string> descr_;
   std::optional<NpyOrder> order_;
   std::optional<Indices> extents_;
 };
@@ -242,25 +403,36 @@ HeaderReader find_dictionary(std::string_view head, Index file_size_bytes) {
   need(start);
   const Index length = little_endian(head.substr(version_end, length_bytes));
   need(static_cast<Index>(start) + length);
-  return HeaderReader(head.substr(start, static_cast<std::size_t>(length)), start);
+  return HeaderReader(head.substr(start, static_cast<std::size_t>(length)), start, major);
 }
 
 /// The length of the whole file. An extent of 0 counts as 1 in the check: the strides of an empty array must fit too.
 Index checked_file_bytes(const NpyHeader& header) {
   Index dense = size_bytes(header.type);
-  bool fits = true;
+  bool fits = !__builtin_mul_overflow(dense, header.count, &dense);
   for (const Index extent : header.extents) fits &= !__builtin_mul_overflow(dense, std::max<Index>(extent, 1), &dense);
   fits &= !__builtin_add_overflow(dense, header.header_bytes, &dense);
   if (!fits)
     throw_error(ErrorCode::overflow, "the file's length does not fit in 63 bits: extents [{}] of {} bytes each",
-                to_string(header.extents), size_bytes(header.type));
+                to_string(header.extents), header.count * size_bytes(header.type));
   return header.header_bytes + header.data_bytes();
 }
 
 }  // namespace
 
 Index NpyHeader::data_bytes() const {
-  return checked_multiply(checked_product(extents), size_bytes(type));
+  return checked_multiply(checked_product(extents), checked_multiply(count, size_bytes(type)));
+}
+
+Indices layout_extents(const NpyHeader& header) {
+  Indices out = header.extents.empty() ? Indices{1} : header.extents;
+  if (header.count == 1) return out;
+  if (out.size() == dims_max)
+    throw_error(ErrorCode::unsupported,
+                "{} dimensions of elements '{}', which are {} {} each: a layout has at most {} dimensions, these too",
+                out.size(), printable(header.descr), header.count, name_of(header.type), dims_max);
+  out.push_back(header.count);
+  return out;
 }
 
 NpyHeader make_npy_header(ElementType type, const Indices& extents, NpyOrder order) {
@@ -292,28 +464,33 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, Index file_s
 
 std::string format_npy_header(const NpyHeader& header) {
   const NpyElement element = parse_descr(header.descr);
-  if (element.type != header.type || element.byte_order != header.byte_order)
+  if (element.type != header.type || element.count != header.count || element.byte_order != header.byte_order)
     throw_error(ErrorCode::invalid_use, "descr '{}' does not spell {} of byte order '{}'", header.descr,
                 name_of(header.type), header.byte_order);
   const bool fortran = header.order == NpyOrder::fortran;
+  const std::string_view quote = header.descr.starts_with('[') ? "" : "'";
   std::string text =
-      fmt::format("{{'descr': '{}', 'fortran_order': {}, 'shape': ({}{}), }}", header.descr, fortran ? "True" : "False",
-                  to_string(header.extents), header.extents.size() == 1 ? "," : "");
+      fmt::format("{{'descr': {}{}{}, 'fortran_order': {}, 'shape': ({}{}), }}", quote, header.descr, quote,
+                  fortran ? "True" : "False", to_string(header.extents), header.extents.size() == 1 ? "," : "");
   // NumPy leaves room for the slowest dimension to grow to the 21 digits of 8 * 2**64 - 1.
   if (!header.extents.empty()) {
     const Index grows = header.extents[fortran ? header.extents.size() - 1 : 0];
     text.append(21 - fmt::formatted_size("{}", grows), ' ');
   }
+  // Version 1.0 is Latin-1 of at most 65535 bytes, 2.0 is longer, 3.0 is UTF-8.
+  const std::optional<std::string> latin1 = latin1_of_utf8(text);
+  if (latin1) text = *latin1;
   // Front (magic, version, length) and text end, after at least one space and the line end, on a multiple of 64 bytes.
-  // With 8 dimensions at most the text is a few hundred bytes long: version 1.0 always holds it.
-  constexpr std::size_t front = magic.size() + 4;
-  text.append(64 - (front + text.size() + 1) % 64, ' ');
+  const auto padding = [&](std::size_t front) { return 64 - (front + text.size() + 1) % 64; };
+  constexpr std::size_t length_max = 65535;
+  std::size_t length_bytes = 2;
+  if (!latin1 || text.size() + padding(magic.size() + 4) + 1 > length_max) length_bytes = 4;
+  text.append(padding(magic.size() + 2 + length_bytes), ' ');
   text += '\n';
   std::string out(magic);
-  out += '\x01';
+  out += !latin1 ? '\x03' : length_bytes == 4 ? '\x02' : '\x01';
   out += '\x00';
-  out += static_cast<char>(text.size() & 0xff);
-  out += static_cast<char>(text.size() >> 8);
+  for (std::size_t i = 0; i < length_bytes; ++i) out += static_cast<char>(text.size() >> 8 * i & 0xff);
   return out + text;
 }
 
@@ -321,10 +498,12 @@ StridedView npy_view(const NpyHeader& header, std::byte* elements) {
   Indices dimensions;
   for (int d = 0; d < header.extents.size(); ++d)
     dimensions.push_back(header.order == NpyOrder::c ? d : header.extents.size() - 1 - d);
-  return {.data = elements,
-          .type = header.type,
-          .extents = header.extents,
-          .strides = dense_strides(header.extents, dimensions)};
+  Indices extents = header.extents;
+  if (header.count > 1) {
+    dimensions.push_back(extents.size());
+    extents.push_back(header.count);
+  }
+  return {.data = elements, .type = header.type, .extents = extents, .strides = dense_strides(extents, dimensions)};
 }
 
 StridedView NpyFile::view() const {

@@ -4,6 +4,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/file/checksum.hpp>
 #include <tranship/file/part_store.hpp>
+#include <tranship/file/printable.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {
@@ -55,14 +56,24 @@ NpyHeader header_of(const FileSet& files, Index file) {
   }
 }
 
+/// Where an element is several of its type they lie together, so that only the order of C is left.
+NpyOrder stored_order_of(const NpyHeader& header) {
+  if (header.count == 1) return header.order;
+  if (header.order == NpyOrder::fortran && header.extents.size() > 1)
+    throw_error(ErrorCode::unsupported, "elements '{}' of {} bytes in Fortran order", printable(header.descr),
+                header.count * size_bytes(header.type));
+  return NpyOrder::c;
+}
+
 void check_part(const std::string& path, const NpyHeader& header, const ArraySpec& spec, Rank rank) {
   if (header.type != spec.type)
     throw_error(ErrorCode::mismatch, "'{}': the part has elements {}, the layout {}", path, name_of(header.type),
                 name_of(spec.type));
-  const Indices needed = spec.distribution.local_extents(rank);
-  if (!(header.extents == needed))
+  const Indices needed = spec.distribution.local_extents(rank), found = layout_extents(header);
+  if (!(found == needed))
     throw_error(ErrorCode::mismatch, "'{}': the part has extents [{}], the layout gives rank {} [{}]", path,
-                to_string(header.extents), rank, to_string(needed));
+                to_string(found), rank, to_string(needed));
+  stored_order_of(header);
 }
 
 /// Adds a part that the layout gives to `rank`. Returns its header.
@@ -70,7 +81,7 @@ NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec&
   const Index file = array.files->add(path).value();
   NpyHeader header = header_of(*array.files, file);
   check_part(path, header, spec, rank);
-  array.parts.push_back({file, header.header_bytes, header.order, header.extents});
+  array.parts.push_back({file, header.header_bytes, stored_order_of(header), layout_extents(header)});
   return header;
 }
 
@@ -94,9 +105,13 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
   const Grid& grid = manifest.spec.distribution.grid();
   if (!has_manifest) check_count(path, grid.size());
 
-  StoredParts out{manifest.spec, manifest.descr, std::make_shared<FileSet>(FileAccess::read_only), {}, {}};
+  StoredParts out{.spec = manifest.spec,
+                  .descr = manifest.descr,
+                  .is_scalar = manifest.is_scalar,
+                  .files = std::make_shared<FileSet>(FileAccess::read_only)};
   for (Index i = 0; i < grid.size(); ++i) {
     const NpyHeader header = add_part(out, path + "/" + manifest.files[i], manifest.spec, grid.rank_at(i));
+    out.is_scalar |= header.extents.empty();
     if (out.descr.empty()) out.descr = header.descr;
     if (!same_element(header.descr, out.descr))
       throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i), header.descr,
@@ -127,27 +142,52 @@ Index StoredParts::part_bytes(Index part) const {
 }
 
 ArraySpec whole_layout(const NpyHeader& header) {
-  const int dims = header.extents.size();
-  if (dims == 0) throw_error(ErrorCode::unsupported, "the array has 0 dimensions, a layout has 1 to {}", dims_max);
+  const Indices extents = layout_extents(header);
+  const int dims = extents.size();
   MemoryLayout memory;
-  if (header.order == NpyOrder::fortran)
+  if (stored_order_of(header) == NpyOrder::fortran)
     for (int d = dims - 1; d >= 0; --d) memory.order.push_back(d);
-  return {header.type, Distribution(header.extents, Grid(Indices::filled(dims, 1)),
+  return {header.type, Distribution(extents, Grid(Indices::filled(dims, 1)),
                                     std::vector<Partition>(static_cast<std::size_t>(dims), whole()), memory)};
 }
 
+ArraySpec with_elements(const ArraySpec& spec, Index count) {
+  const Distribution& d = spec.distribution;
+  const Grid& grid = d.grid();
+  const int dims = d.dims();
+  Indices extents = d.extents(), parts = grid.extents();
+  extents.push_back(count);
+  parts.push_back(1);
+  GridOptions options{.replicas = grid.replicas(), .first = grid.first(), .stride = grid.stride()};
+  if (grid.ranks_listed()) options.ranks = grid.ranks();
+  for (const int axis : grid.order()) options.order.push_back(axis == dims ? dims + 1 : axis);
+  if (!options.order.empty()) options.order.push_back(dims);
+  std::vector<Partition> partitions;
+  for (int axis = 0; axis < dims; ++axis) partitions.push_back(d.axis(axis).partition());
+  partitions.push_back(whole());
+  MemoryLayout memory = d.memory();
+  if (!memory.order.empty()) memory.order.push_back(dims);
+  return {spec.type, Distribution(extents, Grid(parts, options), std::move(partitions), memory)};
+}
+
 StoredParts whole_array(const std::string& path, const NpyHeader& header, const std::optional<ArraySpec>& layout) {
-  StoredPart part{0, header.header_bytes, header.order, header.extents};
+  const auto array = [&](const ArraySpec& spec) {
+    return StoredParts{.spec = spec,
+                       .descr = header.descr,
+                       .is_scalar = header.extents.empty(),
+                       .parts = {{0, header.header_bytes, stored_order_of(header), layout_extents(header)}},
+                       .checksums = {std::nullopt}};
+  };
   if (layout) {
     const Grid& grid = layout->distribution.grid();
     if (grid.size() != 1)
       throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
     check_part(path, header, *layout, grid.rank_at(0));
-    return {*layout, header.descr, nullptr, {part}, {std::nullopt}};
+    return array(*layout);
   }
   const Result<ArraySpec> whole = attempt([&] { return whole_layout(header); });
   if (!whole) throw make_error(whole.error().code(), "'{}': {}", path, whole.error().message());
-  return {whole.value(), header.descr, nullptr, {part}, {std::nullopt}};
+  return array(whole.value());
 }
 
 Error lacks_manifest(const std::string& directory) {

@@ -31,6 +31,8 @@ StridedView view_of(const StoredPart& part, ElementType type, std::byte* element
 struct StoredParts {
   ArraySpec spec;
   std::string descr;
+  /// An array of 0 dimensions: its layout is of one element, the headers of its parts say ().
+  bool is_scalar = false;
   std::shared_ptr<FileSet> files;
   std::vector<StoredPart> parts;  ///< by ordinal of the grid
   /// Of each file, where it is known, by number.
@@ -41,9 +43,12 @@ struct StoredParts {
   Index part_bytes(Index part) const;
 };
 
-/// The layout of a plain .npy file: one part on rank 0, whole in every dimension. Throws `unsupported` for arrays of 0
-/// dimensions.
+/// The layout of a plain .npy file: one part on rank 0, whole in every dimension (layout_extents). Throws `unsupported`
+/// where there are too many of them, or Fortran order would tear an element apart.
 ArraySpec whole_layout(const NpyHeader& header);
+
+/// The same layout of an array whose elements are `count` of its type each: they are a last dimension more, whole.
+ArraySpec with_elements(const ArraySpec& spec, Index count);
 
 /// Throws `mismatch`, with both, where elements or extents of a layout are not those of the array.
 void check_fits(const ArraySpec& array, const ArraySpec& layout);

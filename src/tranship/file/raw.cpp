@@ -14,11 +14,11 @@ Result<StoredParts> open_raw(const std::string& path, const ArraySpec& layout, c
     if (grid.size() != 1)
       throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
     const Indices extents = layout.distribution.local_extents(grid.rank_at(0));
-    StoredParts out{layout,
-                    make_npy_header(layout.type, extents).descr,
-                    std::make_shared<FileSet>(FileAccess::read_only),
-                    {{0, form.skip_bytes, stored_order(layout), extents}},
-                    {std::nullopt}};
+    StoredParts out{.spec = layout,
+                    .descr = make_npy_header(layout.type, extents).descr,
+                    .files = std::make_shared<FileSet>(FileAccess::read_only),
+                    .parts = {{0, form.skip_bytes, stored_order(layout), extents}},
+                    .checksums = {std::nullopt}};
     const Index file = out.files->add(path).value(), size = out.files->size_bytes(file);
     const Index needed = checked_add(form.skip_bytes, out.part_bytes(0));
     if (size != needed)

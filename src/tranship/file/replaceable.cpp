@@ -68,6 +68,8 @@ void check_replaceable_raw(const std::string& target) {
 void check_replaceable_directory(const std::string& target) {
   if (!exists(target)) return;
   if (!is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
+  std::error_code ignored;  // what cannot be looked at is found when it is listed
+  if (fs::is_empty(target, ignored)) return;
   if (!exists(target + "/" + manifest_name))
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target,
                 manifest_name);

@@ -83,10 +83,12 @@ ReshardReport reshard(const ReshardOptions& given) {
   check_links(*source.files, given.target);
   if (given.verify == Verify::yes) check_source(given, source);
 
-  NewParts target = NewParts::open(given.target, new_array(given.target, given.to, source.descr).value()).value();
+  NewParts target =
+      NewParts::open(given.target, new_array(given.target, given.to, {source.descr, source.is_scalar}).value()).value();
   const auto manifest = [&](std::span<const std::uint32_t> checksums) {
     Manifest out = make_manifest(given.to, source.descr);
     out.checksums.assign(checksums.begin(), checksums.end());
+    out.is_scalar = source.is_scalar;
     return format_manifest(out);
   };
   const auto reopen = [&](const std::string& path) { return std::vector{reopened(given, path)}; };
@@ -114,7 +116,7 @@ ArrayForecast forecast_reshard(const ReshardOptions& given) {
   const StoredParts source = look_at_source(given, inflated_bytes);
   check_fits(source.spec, given.to);
   if (source.files && !given.target.empty()) check_links(*source.files, given.target);
-  const NewArrays made = new_array(given.target, given.to, source.descr).value();
+  const NewArrays made = new_array(given.target, given.to, {source.descr, source.is_scalar}).value();
   return {source.spec, given.to,
           forecast_of({&source, 1}, made, given.target, inflated_bytes, given.memory_bytes, given.threads)};
 }

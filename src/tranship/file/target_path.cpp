@@ -111,6 +111,8 @@ bool directory_may_be_replaced(const std::string& target, const std::string& mar
   struct stat status;
   if (!inspect_path(target, status)) return false;
   if (!S_ISDIR(status.st_mode)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
+  std::error_code ignored;  // what cannot be looked at is found when it is replaced
+  if (fs::is_empty(target, ignored)) return true;
   if (!inspect_path(target + "/" + marker, status))
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target, marker);
   return true;

@@ -24,7 +24,8 @@ Result<void> sync_what_took_its_place(const std::string& target);
 /// Six letters and digits that are very likely new.
 std::string random_letters();
 
-/// True where `target` exists; throws `invalid_use` where it is not a directory that `marker` makes one of ours.
+/// True where `target` exists; throws `invalid_use` where it is not an empty directory, or one that `marker`
+/// makes one of ours.
 bool directory_may_be_replaced(const std::string& target, const std::string& marker);
 
 /// True where `target` exists; throws `invalid_use` where it is not a regular file.

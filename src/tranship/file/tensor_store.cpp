@@ -78,7 +78,10 @@ void add_whole_tensors(StoredTensors& out, const std::string& path) {
   const SafetensorsHeader header = add_file(out, path);
   for (const SafetensorsEntry& tensor : header.tensors) {
     out.shapes.push_back({tensor.name, tensor.dtype, tensor.extents, tensor.opaque_shape});
-    out.arrays.push_back({whole_spec(tensor), tensor.dtype, out.files, {part_of(out, header, tensor)}, {}});
+    out.arrays.push_back({.spec = whole_spec(tensor),
+                          .descr = tensor.dtype,
+                          .files = out.files,
+                          .parts = {part_of(out, header, tensor)}});
   }
 }
 
@@ -126,7 +129,7 @@ StoredTensors open_manifest(const std::string& directory) {
     const auto& [shape, spec] = manifest.tensors[i];
     number_of.emplace(shape.name, i);
     out.shapes.push_back(shape);
-    out.arrays.push_back({spec, shape.dtype, out.files, {}, {}});
+    out.arrays.push_back({.spec = spec, .descr = shape.dtype, .files = out.files});
     out.arrays.back().parts.resize(static_cast<std::size_t>(spec.distribution.grid().size()), {.file = -1});
   }
   for (Rank rank = 0; rank < static_cast<Rank>(manifest.files.size()); ++rank) {

@@ -1,0 +1,59 @@
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/cli/standard_streams.hpp>
+#include <tranship/file/mapped_file.hpp>
+#include <tranship/file/posix.hpp>
+
+namespace tranship::cli {
+namespace {
+
+using posix::FileDescriptor;
+using posix::io_error;
+
+constexpr std::size_t piece_bytes = std::size_t(1) << 20;
+
+std::string spool_name() {
+  const char* folder = std::getenv("TMPDIR");
+  return std::string(folder && *folder ? folder : "/tmp") + "/tranship-XXXXXX";
+}
+
+}  // namespace
+
+Spool::Spool() : folder_(spool_name()) {
+  if (!::mkdtemp(folder_.data())) throw io_error("create", folder_, errno);
+}
+
+Spool::~Spool() {
+  std::error_code ignored;  // what is left over lies where such things are cleared away
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+void Spool::receive() const {
+  const FileDescriptor file(::open(path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (file.number() < 0) throw io_error("create", path(), errno);
+  std::vector<std::byte> piece(piece_bytes);
+  for (Index at = 0;;) {
+    const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw io_error("read", standard_stream, errno);
+    if (count == 0) return;
+    posix::write_at(file.number(), path(), at, std::span(piece).first(static_cast<std::size_t>(count)));
+    at += count;
+  }
+}
+
+void Spool::send() const {
+  const MappedFile file = MappedFile::open(path()).value();
+  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) print(bytes.substr(at, piece_bytes));
+}
+
+}  // namespace tranship::cli
