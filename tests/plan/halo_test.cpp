@@ -85,6 +85,43 @@ TEST(Halo, SharedInterfacesAreNeverExchanged) {
       }
 }
 
+// Four ranks that fill what they own with their numbers: rank 0 reads row 3 from the rank below it, not from the one
+// beyond the corner, though both own the point in its own last column.
+TEST(Halo, SharedInterfacesComeFromThePartThatIsNearestInEachDimension) {
+  const Partition faces = block().with_interfaces().with_overlap(1, 1, EdgePolicy::open);
+  const Fields field{array_of({{5, 5}, grid(2, 2), {faces, faces}})};
+  Plans plans;
+  for (Rank r = 0; r < 4; ++r) plans.push_back(plan_halo(field, r));
+  Memory memory = memory_for(plans, untouched);
+  for (Rank r = 0; r < 4; ++r) {
+    Index i = 0;
+    for_each_coordinate(field[0].distribution.local_extents(r), [&](const Indices& local) {
+      if (field[0].distribution.cell_of(r, local).owned) memory[r][0][i] = r;
+      ++i;
+    });
+  }
+  PlanInterpreter(plans).apply(memory);
+  const auto at = [&](Index y, Index x) { return memory[0][0][y * 5 + x]; };
+  for (const Index k : {1, 2, 3}) {
+    EXPECT_EQ(at(k, k), 0) << k;
+    EXPECT_EQ(at(4, k), 2) << k;
+    EXPECT_EQ(at(k, 4), 1) << k;
+  }
+  EXPECT_EQ(at(4, 4), 3);
+  EXPECT_EQ(at(0, 3), untouched);
+}
+
+// What is asked for does not change which of two owners is read, or both ends would disagree.
+TEST(Halo, PartsOfTheGhostsOfInterfaces) {
+  const Fields boxed{array_of({{3, 4}, grid(2, 2), {block().with_interfaces(), block().with_overlap(0, 1)}})};
+  EXPECT_EQ(halo_fault(boxed, {.cells = {{Box{{1, 0}, {2, 4}}}}}), "");
+  const Fields reached{array_of(
+      {{4, 4},
+       grid(2, 2),
+       {irregular({0, 2, 3}).with_interfaces().with_overlap(1, 0, EdgePolicy::open), block().with_overlap(1, 1)}})};
+  EXPECT_EQ(halo_fault(reached, {.stencil = {StencilKind::offsets, {{-1, 1}, {0, 1}}}}), "");
+}
+
 TEST(Halo, OffsetsWantExactlyWhatSomeOwnedCellReaches) {
   const Fields field{array_of({{6, 7}, grid(2, 3), {torus(block(), 2), torus(block(), 2)}})};
   for (const std::vector<Indices>& offsets :
@@ -157,12 +194,6 @@ TEST(Halo, RandomLayouts) {
             "");
 }
 
-bool counts_interfaces(const Distribution& array) {
-  for (int d = 0; d < array.dims(); ++d)
-    if (array.axis(d).partition().points == Points::interfaces) return true;
-  return false;
-}
-
 std::vector<Box> random_boxes(Random& random, const Indices& extents) {
   std::vector<Box> boxes;
   for (Index count = random.between(0, 3); count > 0; --count) {
@@ -184,8 +215,6 @@ TEST(Halo, OfSomeCellsOnly) {
                           Fields fields;
                           for (Index count = random.between(1, 2); count > 0; --count)
                             fields.push_back(array_of(random_halo_array(random, dims)));
-                          for (const ArraySpec& field : fields)
-                            if (counts_interfaces(field.distribution)) return std::string();
                           HaloOptions options = random_options(random, fields);
                           for (const ArraySpec& field : fields)
                             options.cells.push_back(random_boxes(random, field.distribution.extents()));

@@ -146,6 +146,24 @@ TEST(Redistribution, RandomLayouts) {
             "");
 }
 
+// Each of two ranks keeps what it holds of the interface between them, overlap or not.
+TEST(Redistribution, SharedInterfacesStayWithTheirParts) {
+  const Partition faces = block().with_interfaces();
+  for (const EdgePolicy edge : {EdgePolicy::open, EdgePolicy::toroidal, EdgePolicy::replicate, EdgePolicy::truncate})
+    for (const Index width : {0, 1, 3, 9}) {
+      const Partition wide = faces.with_overlap(width, width, edge);
+      for (const auto& [from, to] : {std::pair(faces, wide), {wide, faces}, {wide, wide}}) {
+        EXPECT_EQ(redistribution_fault(array_of({{5}, grid(2), {from}}), array_of({{5}, grid(2), {to}})), "");
+        EXPECT_EQ(redistribution_fault(array_of({{5, 7}, grid(2, 3), {from, to}}),
+                                       array_of({{5, 7}, grid(2, 3), {to, from}})),
+                  "");
+        EXPECT_EQ(
+            redistribution_fault(array_of({{5, 7}, grid(4, 1), {from, to}}), array_of({{5, 7}, grid(1, 3), {to, to}})),
+            "");
+      }
+    }
+}
+
 TEST(Redistribution, ThereAndBackIsTheIdentity) {
   EXPECT_EQ(first_fault(0.2,
                         [](std::uint64_t seed) -> std::string {
@@ -156,7 +174,7 @@ TEST(Redistribution, ThereAndBackIsTheIdentity) {
                           if (!go.fault().empty() || !come.fault().empty()) return go.fault() + come.fault();
                           Memory memory = memory_for(there, untouched);
                           const Global values(a.distribution);
-                          fill_owned(a.distribution, values, 0, untouched, memory);
+                          fill_owned(a.distribution, values, 0, untouched, memory, Shared::alike);
                           const Memory start = memory;
                           go.apply(memory);
                           // The slots change places; what came first must not survive in them.

@@ -1,5 +1,6 @@
 // What a redistribution or a halo exchange must leave in every local cell, from one global array and a loop over cells.
-// Edge policies and stencils are written here a second time, per cell; plans are run by PlanInterpreter.
+// Edge policies, stencils and which of two owners of an interface is read are written here a second time, per cell;
+// plans are run by PlanInterpreter.
 //
 // Each check returns what is wrong, with the layouts, or an empty text.
 #pragma once
@@ -24,29 +25,20 @@ namespace tranship::test {
 inline constexpr Index unreadable = -1'000'000'007;
 inline constexpr Index untouched = -2'000'000'011;
 
-/// The global array: a number of its own for every cell. The interfaces at both ends of a dimension that `shape` calls
-/// toroidal are one point.
+/// The global array: a number of its own for every cell, and of an interface for either part that holds it.
 class Global {
  public:
-  explicit Global(const Distribution& shape, Index number = 0) : extents_(shape.extents()), number_(number) {
-    for (int d = 0; d < shape.dims(); ++d) {
-      periods_.push_back(0);
-      if (shape.is_indexed() || shape.axis(d).partition().points != Points::interfaces) continue;
-      const Overlap& overlap = shape.axis(d).partition().overlap;
-      if (overlap.left.edge == EdgePolicy::toroidal || overlap.right.edge == EdgePolicy::toroidal)
-        periods_[d] = extents_[d] - 1;
-    }
-  }
+  explicit Global(const Distribution& shape, Index number = 0) : extents_(shape.extents()), number_(number) {}
 
-  Index operator()(const Indices& cell) const {
+  /// Bit d of `uppers`: along dimension d this is what the upper one of two parts holds.
+  Index operator()(const Indices& cell, unsigned uppers = 0) const {
     Index id = 0;
-    for (int d = 0; d < cell.size(); ++d) id = id * extents_[d] + (periods_[d] > 0 ? cell[d] % periods_[d] : cell[d]);
-    return 1 + id + number_ * 10'000'019;
+    for (int d = 0; d < cell.size(); ++d) id = id * extents_[d] + cell[d];
+    return 1 + (id << cell.size()) + Index(uppers) + number_ * 100'000'007;
   }
 
  private:
   Indices extents_;
-  Indices periods_;
   Index number_;
 };
 
@@ -61,9 +53,10 @@ struct AxisPoint {
   }
 };
 
+/// Slices that follow each other without a gap count as one.
 inline std::vector<AxisPoint> axis_points(const AxisParts& axis, Index part) {
   std::vector<AxisPoint> out;
-  for (const SliceFamily& f : axis.slices(part))
+  for (const SliceFamily& f : axis.stretches(part))
     for (Index k = 0; k < f.count; ++k) {
       const Index start = f.start + k * f.period;
       for (Index x = start - f.left; x < start + f.length + f.right; ++x) out.push_back({x, {start, start + f.length}});
@@ -71,29 +64,61 @@ inline std::vector<AxisPoint> axis_points(const AxisParts& axis, Index part) {
   return out;
 }
 
+/// Whether two parts own a point: an interface at which a part begins, but for the first.
+inline bool is_shared(const AxisParts& axis, Index point) {
+  if (axis.partition().points != Points::interfaces || point == 0) return false;
+  for (Index part = 0; part < axis.parts(); ++part)
+    for (const SliceFamily& f : axis.slices(part))
+      if (f.start == point) return true;
+  return false;
+}
+
+/// Bit d: along dimension d the cell is an interface that two parts own.
+inline unsigned shared_dims(const Distribution& array, const Indices& cell) {
+  unsigned out = 0;
+  for (int d = 0; d < cell.size() && !array.is_indexed(); ++d) out |= unsigned(is_shared(array.axis(d), cell[d])) << d;
+  return out;
+}
+
 struct Resolved {
   enum Kind { value, zero, left_alone } kind = value;
   Index cell = 0;
+  bool upper = false;  ///< of two parts that own it, the one above it is read
 };
+
+/// Of an interface between two parts that one is read which is nearer to the slice: above its last point the one below,
+/// below its first point the one above. Its own end points are on the slice's side, too; those inside come from above.
+inline bool reads_upper(const AxisPoint& point) {
+  if (point.cell < point.owned.lower) return true;
+  if (point.cell >= point.owned.upper) return false;
+  const bool ends_here = point.cell == point.owned.upper - 1, begins_here = point.cell == point.owned.lower;
+  return begins_here || !ends_here;
+}
 
 /// Where the value of a point comes from along one dimension.
 inline Resolved resolve(const AxisParts& axis, const AxisPoint& point) {
   const Index x = point.cell, extent = axis.extent();
-  if (x >= 0 && x < extent) return {Resolved::value, x};
+  const bool upper = reads_upper(point);
+  if (x >= 0 && x < extent) return {Resolved::value, x, upper};
   const bool low = x < 0;
   switch (low ? axis.partition().overlap.left.edge : axis.partition().overlap.right.edge) {
     case EdgePolicy::toroidal: {
-      if (axis.partition().points == Points::cells) return {Resolved::value, ((x % extent) + extent) % extent};
-      // The last interface is the first one again: below it the count goes down from it, above it up.
-      const Index period = extent - 1;
-      return {Resolved::value, low ? ((x % period) + period) % period : (x - 1) % period + 1};
+      // Interface 0 and the last one are the same: the next ones are reached by going on from the end that is left.
+      Index at = x;
+      const bool interfaces = axis.partition().points == Points::interfaces;
+      const Index period = interfaces ? extent - 1 : extent;
+      while (at < 0) at += period;
+      while (at >= extent) at -= period;
+      return {Resolved::value, at, upper};
     }
     case EdgePolicy::zero:
       return {Resolved::zero, 0};
     case EdgePolicy::replicate:
-      return {Resolved::value, low ? 0 : extent - 1};
-    case EdgePolicy::replicate_local:
-      return {Resolved::value, low ? point.owned.lower : point.owned.upper - 1};
+      return {Resolved::value, low ? 0 : extent - 1, upper};
+    case EdgePolicy::replicate_local: {
+      const Index end = low ? point.owned.lower : point.owned.upper - 1;
+      return {Resolved::value, end, reads_upper({end, point.owned})};
+    }
     case EdgePolicy::truncate:
     case EdgePolicy::open:
       return {Resolved::left_alone, 0};
@@ -113,17 +138,46 @@ class LocalPoints {
   const Indices& extents() const { return extents_; }
   const AxisPoint& point(int d, Index local) const { return points_[d][local]; }
 
-  /// What all dimensions together say of a local cell, cells of the global array in `cell`.
-  Resolved::Kind resolve_at(const Indices& local, Indices& cell) const {
+  /// What all dimensions together say of a local cell: the cell of the global array, and (bit d) where the upper one of
+  /// two parts is read.
+  Resolved::Kind resolve_at(const Indices& local, Indices& cell, unsigned& uppers) const {
     bool alone = false, zero = false;
+    uppers = 0;
     cell = Indices::filled(local.size(), 0);
     for (int d = 0; d < local.size(); ++d) {
       const Resolved r = resolve(array_.axis(d), points_[d][local[d]]);
       alone |= r.kind == Resolved::left_alone;
       zero |= r.kind == Resolved::zero;
       cell[d] = r.cell;
+      uppers |= unsigned(r.upper) << d;
     }
     return alone ? Resolved::left_alone : zero ? Resolved::zero : Resolved::value;
+  }
+
+  /// The same for an array all of whose copies of a cell are alike.
+  Resolved::Kind resolve_at(const Indices& local, Indices& cell) const {
+    unsigned uppers = 0;
+    return resolve_at(local, cell, uppers);
+  }
+
+  /// The kind of a local cell and its value when it is read from `source`.
+  std::pair<Resolved::Kind, Index> read_from(const Distribution& source, const Global& values,
+                                             const Indices& local) const {
+    Indices cell;
+    unsigned uppers = 0;
+    const Resolved::Kind kind = resolve_at(local, cell, uppers);
+    if (kind != Resolved::value) return {kind, 0};
+    return {kind, values(cell, uppers & shared_dims(source, cell))};
+  }
+
+  /// What an owned local cell holds: of a shared interface, what this part holds.
+  Index own(const Indices& local, const Distribution::Cell& cell, const Global& values) const {
+    unsigned uppers = 0;
+    for (int d = 0; d < Index(points_.size()); ++d) {
+      const AxisPoint& point = points_[d][local[d]];
+      if (point.cell == point.owned.lower && is_shared(array_.axis(d), point.cell)) uppers |= 1u << d;
+    }
+    return values(cell.at, uppers);
   }
 
  private:
@@ -138,13 +192,19 @@ inline Rank world_of(std::span<const ArraySpec> arrays) {
   return out;
 }
 
+/// Whether the two parts that own an interface hold different values there.
+enum class Shared { alike, different };
+
 /// Fills a slot: the values of the global array where the rank owns them, `unowned` elsewhere.
-inline void fill_owned(const Distribution& array, const Global& values, int slot, Index unowned, Memory& memory) {
+inline void fill_owned(const Distribution& array, const Global& values, int slot, Index unowned, Memory& memory,
+                       Shared shared = Shared::different) {
   for (Rank r = 0; r < Rank(memory.size()); ++r) {
+    const LocalPoints points(array, r);
     Index i = 0;
     for_each_coordinate(array.local_extents(r), [&](const Indices& local) {
       const Distribution::Cell cell = array.cell_of(r, local);
-      memory[r][slot][i++] = cell.owned ? values(cell.at) : unowned;
+      Index& value = memory[r][slot][i++];
+      value = !cell.owned ? unowned : shared == Shared::alike ? values(cell.at) : points.own(local, cell, values);
     });
   }
 }
@@ -199,21 +259,13 @@ inline std::string redistribution_fault(const ArraySpec& source, const ArraySpec
       const Distribution::Cell cell = to.cell_of(r, local);
       Expected expected;
       if (to.is_indexed()) {
-        expected = {values(cell.at), true};
+        // Index lists have no place: the owner is read, which is the upper part.
+        expected = {values(cell.at, shared_dims(from, cell.at)), true};
       } else {
-        Indices at;
         for (int d = 0; d < local.size(); ++d)
           if (points.point(d, local[d]).cell != cell.at[d]) fault = "slices() and cell_of() disagree";
-        switch (points.resolve_at(local, at)) {
-          case Resolved::value:
-            expected = {values(at), true};
-            break;
-          case Resolved::zero:
-            expected = {0, true};
-            break;
-          case Resolved::left_alone:
-            break;
-        }
+        const auto [kind, value] = points.read_from(from, values, local);
+        if (kind != Resolved::left_alone) expected = {value, true};
       }
       if (fault.empty()) fault = compare_cell(interpreter, memory, r, 1, i, local, expected);
       ++i;
@@ -330,25 +382,16 @@ inline std::string halo_fault(std::span<const ArraySpec> fields, const HaloOptio
       for_each_coordinate(points.extents(), [&](const Indices& local) {
         const Distribution::Cell cell = array.cell_of(r, local);
         Expected expected;
-        Indices at;
         if (cell.owned) {
-          expected = {values(cell.at), false};
+          expected = {points.own(local, cell, values), false};
         } else if (Indices id{array.is_indexed() ? id_of(array, cell.at) : 0};
                    !is_asked(options, f, array, points, local, id)) {
           if (!array.is_indexed() && may_want_more(array, options)) expected.may_be_left = true;
         } else if (array.is_indexed()) {
           expected = {values(cell.at), true};
         } else if (const bool wanted = wanted_by(options, points, local); wanted || may_want_more(array, options)) {
-          switch (points.resolve_at(local, at)) {
-            case Resolved::value:
-              expected = {values(at), true, !wanted};
-              break;
-            case Resolved::zero:
-              expected = {0, true, !wanted};
-              break;
-            case Resolved::left_alone:
-              break;
-          }
+          const auto [kind, value] = points.read_from(array, values, local);
+          if (kind != Resolved::left_alone) expected = {value, true, !wanted};
         }
         if (fault.empty()) fault = compare_cell(interpreter, memory, r, f, i, local, expected);
         ++i;
@@ -450,17 +493,16 @@ inline std::string tiled_halo_fault(const Tiling& tiling, std::span<const TiledF
           const Distribution::Cell cell = array.cell_of(r, local);
           Expected expected;
           if (cell.owned) {
-            expected = {values_of(f, t)(cell.at), false};
+            expected = {points.own(local, cell, values_of(f, t)), false};
           } else if (wanted_by(options, points, local)) {
             Indices in_tile;
             for (const int d : field.tile_dims) in_tile.push_back(cell.at[d]);
             bool alone = false, zero = false;
-            std::vector<Index> rest;
+            std::vector<Resolved> rest;
             for (const int d : others(field)) {
-              const Resolved resolved = resolve(array.axis(d), points.point(d, local[d]));
-              alone |= resolved.kind == Resolved::left_alone;
-              zero |= resolved.kind == Resolved::zero;
-              rest.push_back(resolved.cell);
+              rest.push_back(resolve(array.axis(d), points.point(d, local[d])));
+              alone |= rest.back().kind == Resolved::left_alone;
+              zero |= rest.back().kind == Resolved::zero;
             }
             const auto found = find(t, in_tile, staggering(field));
             if (found && !alone) {
@@ -469,11 +511,25 @@ inline std::string tiled_halo_fault(const Tiling& tiling, std::span<const TiledF
                 source = options.vectors[vector][found->components[component].component];
                 sign = found->components[component].sign;
               }
+              const Distribution& owner = fields[source].tiles[found->tile].distribution;
               Indices at = Indices::filled(array.dims(), 0);
-              for (int k = 0; k < tiling.dims(); ++k) at[fields[source].tile_dims[k]] = found->at[k];
+              unsigned uppers = 0;
+              const auto read = [&](int d, Index point, bool upper) {
+                at[d] = point;
+                if (upper && is_shared(owner.axis(d), point)) uppers |= 1u << d;
+              };
+              for (int k = 0; k < tiling.dims(); ++k) {
+                const auto [there, turned] = found->components[k];
+                const AxisPoint& point = points.point(field.tile_dims[k], local[field.tile_dims[k]]);
+                // Inside the slice the upper part is the one at the owner, whichever way the dimension runs there.
+                const bool inside = point.cell > point.owned.lower && point.cell < point.owned.upper - 1;
+                const bool one = point.beyond() == 0 && point.owned.length() == 1;
+                const bool upper = turned > 0 || inside || one ? reads_upper(point) : !reads_upper(point);
+                read(fields[source].tile_dims[there], found->at[there], upper);
+              }
               const std::vector<int> source_others = others(fields[source]);
-              for (std::size_t k = 0; k < rest.size(); ++k) at[source_others[k]] = rest[k];
-              expected = {zero ? 0 : sign * values_of(source, found->tile)(at), true};
+              for (std::size_t k = 0; k < rest.size(); ++k) read(source_others[k], rest[k].cell, rest[k].upper);
+              expected = {zero ? 0 : sign * values_of(source, found->tile)(at, uppers), true};
             }
           }
           if (fault.empty()) fault = compare_cell(interpreter, memory, r, f * tiles + t, i, local, expected);

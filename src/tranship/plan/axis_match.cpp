@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include <tranship/base/error.hpp>
@@ -106,25 +107,30 @@ void meet(const Comb& a, const Comb& b, Emit&& emit) {
   }
 }
 
-/// The cells of a part of interfaces that it gives to `want`, relative to its first.
-Interval offered(const AxisParts& source, const SliceFamily& slice, const AxisWant& want) {
-  if (source.partition().points != Points::interfaces) return {0, slice.length};
-  const Interval wanted = want.source_interval();
-  const bool below = want.upper <= 0, above = want.lower >= want.family.length;
-  const bool left = want.sign > 0 ? below : above, right = want.sign > 0 ? above : below;
+/// Members [first, first + count) of a comb of wanted intervals, and the cells of a slice, relative to its first, that
+/// they may take.
+struct Offer {
+  Index first;
+  Index count;
+  Interval cells;
+};
+
+/// What a slice of the source offers to the slices of the target. The first and the last point of a slice of interfaces
+/// are owned by the parts beside it as well, and the nearest part gives: below its last point a slice of the target
+/// reads the part above such a point, from its last point on the part below. Member k of the target is as if it began
+/// at `begin` + k * period. Offers of no members say nothing.
+std::array<Offer, 3> offers(const AxisParts& source, const SliceFamily& slice, Index begin, const SliceFamily& target) {
+  if (source.partition().points != Points::interfaces) return {{{0, target.count, {0, slice.length}}}};
   const Index first = slice.start, last = slice.start + slice.length - 1;
-  Interval out{0, slice.length};
-  // The interface `last` is also the first of the next part, `first` the last of the previous one.
-  if (right) {
-    // Nearest from the left: the part that ends there.
-    if (first != 0) ++out.lower;
-  } else {
-    const bool ends_at_last = !left && want.family.count == 1 && wanted.upper - 1 == last && wanted.length() > 1;
-    const bool ends_at_first = !left && want.family.count == 1 && wanted.upper - 1 == first && wanted.length() > 1;
-    if (last != source.extent() - 1 && !ends_at_last) --out.upper;
-    if (first != 0 && ends_at_first) ++out.lower;
-  }
-  return out;
+  const Index turn = begin + std::max<Index>(target.length - 1, 1);  // of member 0: from here on the part below gives
+  const auto members_turning_at_or_below = [&](Index point) {
+    return std::clamp<Index>(floor_divide(point - turn, std::max<Index>(1, target.period)) + 1, 0, target.count);
+  };
+  const Index below = members_turning_at_or_below(first), across = members_turning_at_or_below(last);
+  const Index lower = first == 0 ? 0 : 1, upper = slice.length - (last == source.extent() - 1 ? 0 : 1);
+  return {{{0, below, {lower, slice.length}},
+           {below, across - below, {0, slice.length}},
+           {across, target.count - across, {0, upper}}}};
 }
 
 }  // namespace
@@ -135,32 +141,37 @@ Interval AxisWant::source_interval() const noexcept {
 }
 
 void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs) {
-  const Interval wanted = want.source_interval();
   const SliceFamily& target = want.family;
-  // Of a mirrored family the last slice comes first in the source.
+  // Of a mirrored family the last slice comes first in the source. There the wanted intervals and the slices begin at:
   const Index last = target.count - 1;
-  const Index start = want.sign > 0 ? wanted.lower : wanted.lower - last * target.period;
-  const Comb b{start, wanted.length(), target.period, target.count};
+  const Index mirrored_by = want.sign > 0 ? 0 : last * target.period;
+  const Interval wanted = want.source_interval();
+  const Index start = wanted.lower - mirrored_by;
+  const Index begin =
+      (want.sign > 0 ? target.start + want.offset : want.offset - target.start - target.length + 1) - mirrored_by;
   for (const SliceFamily& slice : source.stretches(part)) {
-    const Interval cells = offered(source, slice, want);
-    const Comb a{slice.start + cells.lower, cells.length(), slice.period, slice.count};
-    meet(a, b, [&](const Meeting& m) {
-      Run run{.length = m.length, .count = m.count};
-      run.source = slice.local + m.a * slice.pitch + slice.left + cells.lower + m.a_offset;
-      run.source_pitch = m.a_step * slice.pitch + m.a_drift;
-      run.target = target.local + target.left;
-      if (want.sign > 0) {
-        run.target += m.b * target.pitch + want.lower + m.b_offset;
-        run.target_pitch = m.b_step * target.pitch + m.b_drift;
-      } else {
-        // The source runs backward along the target.
-        run.target += (last - m.b) * target.pitch + want.upper - m.b_offset - m.length;
-        run.target_pitch = -(m.b_step * target.pitch + m.b_drift);
-        run.source += m.length - 1;
-        run.source_step = -1;
-      }
-      runs.push_back(run);
-    });
+    for (const Offer& offer : offers(source, slice, begin, target)) {
+      const Comb a{slice.start + offer.cells.lower, offer.cells.length(), slice.period, slice.count};
+      const Comb b{start + offer.first * target.period, wanted.length(), target.period, offer.count};
+      meet(a, b, [&](const Meeting& m) {
+        const Index member = offer.first + m.b;
+        Run run{.length = m.length, .count = m.count};
+        run.source = slice.local + m.a * slice.pitch + slice.left + offer.cells.lower + m.a_offset;
+        run.source_pitch = m.a_step * slice.pitch + m.a_drift;
+        run.target = target.local + target.left;
+        if (want.sign > 0) {
+          run.target += member * target.pitch + want.lower + m.b_offset;
+          run.target_pitch = m.b_step * target.pitch + m.b_drift;
+        } else {
+          // The source runs backward along the target.
+          run.target += (last - member) * target.pitch + want.upper - m.b_offset - m.length;
+          run.target_pitch = -(m.b_step * target.pitch + m.b_drift);
+          run.source += m.length - 1;
+          run.source_step = -1;
+        }
+        runs.push_back(run);
+      });
+    }
   }
 }
 

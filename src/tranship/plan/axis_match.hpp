@@ -42,8 +42,11 @@ struct AxisWant {
   Interval source_interval() const noexcept;
 };
 
-/// Appends the runs that source part `part` gives to `want`. A cell that several parts own (an interface between two)
-/// is given by exactly one of them: the one next to the slice that wants it.
+/// Appends the runs that source part `part` gives to `want`. An interface that two parts own is given by the one that
+/// is nearer to the slice of the target, in this dimension alone: to its first point and those before it by the part
+/// above, to its last point and those behind it by the part below, so that a part's own points are its own; to a point
+/// inside the slice by the part above, as Distribution::owner says. Which stretch of the slice is wanted, and how it
+/// was cut, changes nothing.
 void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs);
 
 /// Parts of the source that may give something to `want`, increasing; all other parts give nothing. Of replicas only
