@@ -29,8 +29,8 @@ std::vector<Index> dealt_block_sizes(Index cells, Index parts, const Partition& 
     while (size * parts < n) ++size;
     for (Index i = 0; i < n; ++i) ++units_of[i / size];
   } else {
-    // As many parts as the minimum allows take one unit each, in turn, until none is left.
-    Index sharing = 1;
+    // All parts, or as many as a minimum allows, take one unit each, in turn, until none is left.
+    Index sharing = p.minimum > 0 ? 1 : parts;
     while (sharing < parts && (sharing + 1) * units_min <= n) ++sharing;
     for (Index i = 0; i < n; ++i) {
       const Index turn = i % sharing;
@@ -354,6 +354,22 @@ TEST(AxisParts, BalancesTheCaseOfDecember2000) {
   EXPECT_EQ(AxisParts(5, 4, block(Remainder::ceil)).owned_count(1), 2);
   EXPECT_EQ(AxisParts(5, 4, block(Remainder::ceil)).owned_count(3), 0);
   EXPECT_EQ(AxisParts(5, 4, block(Remainder::high)).owned_count(3), 2);
+}
+
+TEST(AxisParts, FewerCellsThanPartsGoToTheLowPartsOrToTheHighOnes) {
+  const auto sizes = [](Index extent, Index parts, const Partition& partition) {
+    const AxisParts axis(extent, parts, partition);
+    std::vector<Index> out;
+    for (Index part = 0; part < parts; ++part) out.push_back(axis.owned_count(part));
+    return out;
+  };
+  const Partition high = block(Remainder::high);
+  EXPECT_EQ(sizes(2, 4, block()), (std::vector<Index>{1, 1, 0, 0}));
+  EXPECT_EQ(sizes(2, 4, high), (std::vector<Index>{0, 0, 1, 1}));
+  EXPECT_EQ(sizes(5, 4, high.with_modulo(2)), (std::vector<Index>{0, 2, 2, 1}));
+  EXPECT_EQ(sizes(3, 4, high.with_interfaces()), (std::vector<Index>{0, 0, 2, 2}));
+  // With a minimum the late parts are the empty ones.
+  EXPECT_EQ(sizes(2, 4, high.with_minimum(1)), (std::vector<Index>{1, 1, 0, 0}));
 }
 
 TEST(AxisParts, DescribesHugeExtentsByFewFamilies) {

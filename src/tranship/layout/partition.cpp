@@ -136,7 +136,7 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
     case PartitionKind::block: {
       units_ = ceil_divide(cells_, p.modulo);
       const Index unit_minimum = std::max<Index>(1, ceil_divide(p.minimum, p.modulo));
-      sharing_ = std::clamp<Index>(units_ / unit_minimum, 1, parts);
+      sharing_ = p.minimum == 0 ? parts : std::clamp<Index>(units_ / unit_minimum, 1, parts);
       ceil_block_ = checked_multiply(std::max(ceil_divide(units_, parts), unit_minimum), p.modulo);
       break;
     }
