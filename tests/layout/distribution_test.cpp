@@ -166,6 +166,9 @@ TEST(Distribution, LaysMemoryOut) {
   EXPECT_EQ(storage_of({4, 64}, {.spacing = {1, 2}}), (Storage{{4, 64}, {128, 2}, 0, 3 * 128 + 63 * 2 + 1}));
   EXPECT_EQ(storage_of({4, 64}, {.spacing = {3, 1}}), (Storage{{4, 64}, {192, 1}, 0, 3 * 192 + 64}));
   EXPECT_EQ(storage_of({3, 5, 7}, {.align = 4}), (Storage{{3, 5, 7}, {40, 8, 1}, 0, 2 * 40 + 4 * 8 + 7}));
+  // The space below is rounded up first, then multiplied.
+  EXPECT_EQ(storage_of({3, 5, 7}, {.spacing = {1, 3, 1}, .align = 4}),
+            (Storage{{3, 5, 7}, {120, 24, 1}, 0, 2 * 120 + 4 * 24 + 7}));
   EXPECT_EQ(storage_of({4, 64}, {.offset = 512}), (Storage{{4, 64}, {64, 1}, 512, 768}));
   EXPECT_EQ(storage_of({4, 6}, {.strides = {2, 10}, .offset = 1}), (Storage{{4, 6}, {2, 10}, 1, 1 + 6 + 50 + 1}));
   // Interleaved rows: dimension 0 steps inside a row of dimension 1.
@@ -192,6 +195,28 @@ TEST(Distribution, RefusesStridesThatMakeCellsOverlap) {
   EXPECT_EQ(message({2, 2}, {3, 3}),
             "stride 3 of dimension 1 makes cells overlap: the faster dimensions reach over 4 elements");
   EXPECT_EQ(message({1, 6}, {1, 1}), "accepted");  // a dimension of one cell takes no step
+}
+
+// Before anybody asks where a rank's cells lie, and for the largest part, whoever holds it.
+TEST(Distribution, RefusesStridesThatMakeCellsOfAnyPartOverlap) {
+  const auto of_rows = [](Index stride) {
+    return Distribution({8, 9}, grid(1, 2), {whole(), irregular({0, 3, 9})}, {.strides = {stride, 1}});
+  };
+  EXPECT_NO_THROW(of_rows(6));
+  EXPECT_THROW(of_rows(5), Error);
+  EXPECT_THROW(Distribution({8, 9}, grid(1, 3), {whole(), block().with_overlap(1, 1)}, {.strides = {4, 1}}), Error);
+  EXPECT_THROW(Distribution::indexed({4, 6}, 1, grid(2), {{{0, 1, 2}, {3}}, {{3}, {}}}, {.strides = {5, 1}}), Error);
+  EXPECT_NO_THROW(Distribution::indexed({4, 6}, 1, grid(2), {{{0, 1, 2}, {3}}, {{3}, {}}}, {.strides = {6, 1}}));
+}
+
+TEST(Distribution, PartsThatOwnNothingStoreNothing) {
+  const Partition wide = block().with_overlap(2, 2, EdgePolicy::zero);
+  const Distribution d({2, 6}, grid(3, 2), {wide, wide});
+  EXPECT_EQ(d.local_extents(0), (Indices{5, 7}));
+  EXPECT_EQ(d.local_extents(4), (Indices{0, 7}));  // rank 4 holds part (2, 0), which has no rows
+  EXPECT_EQ(d.local_extents(6), (Indices{0, 0}));  // not in the grid
+  EXPECT_EQ(d.storage(4).elements, 0);
+  EXPECT_EQ(d.slice_count(4), 0);
 }
 
 TEST(Distribution, IsEqualByContent) {
@@ -296,9 +321,8 @@ TEST(Distribution, RefusesWhatDoesNotFit) {
 TEST(Distribution, RefusesStorageThatOverflows) {
   const Indices huge = {Index(1) << 31, Index(1) << 31};
   auto expect_overflow = [&](MemoryLayout memory) {
-    const Distribution d(huge, grid(1, 1), {whole(), whole()}, memory);
     try {
-      d.storage(0);
+      Distribution(huge, grid(1, 1), {whole(), whole()}, memory).storage(0);
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::overflow);

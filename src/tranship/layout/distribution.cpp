@@ -168,6 +168,8 @@ Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Gri
       lists->ghosts[next[parts[p].ghosts[i]]++] = {p, Index(parts[p].owned.size()) + i};
   lists->parts = std::move(parts);
   out.index_ = std::move(lists);
+  if (!out.memory_.strides.empty())
+    for (const Rank rank : out.grid_.ranks()) out.storage(rank);
   return out;
 }
 

@@ -30,7 +30,8 @@ struct MemoryLayout {
   Indices strides = {};
   /// Each dimension's stride as a multiple of the space that the faster ones take; empty: 1.
   Indices spacing = {};
-  /// The stride of every dimension but the fastest is rounded up to a multiple of so many elements.
+  /// The space that the faster dimensions take, theirs of spacing and align included, is rounded up to a multiple of so
+  /// many elements before `spacing` multiplies it. The fastest dimension has no such space.
   Index align = 1;
   /// Elements left free before the first one.
   Index offset = 0;
@@ -71,7 +72,8 @@ struct IndexedPart {
 class Distribution {
  public:
   /// A structured distribution: `partitions[d]` cuts dimension d among the coordinates of grid axis d. Throws
-  /// `invalid_use` naming both numbers when they do not fit, `overflow` when a size does not fit in 63 bits.
+  /// `invalid_use` naming both numbers when they do not fit or when explicit strides make cells of some part overlap,
+  /// `overflow` when a size does not fit in 63 bits.
   Distribution(const Indices& extents, Grid grid, std::vector<Partition> partitions, MemoryLayout memory = {});
 
   /// An indexed distribution (a star forest): the cells of the first `indexed_dims` dimensions are numbered row-major
@@ -93,10 +95,11 @@ class Distribution {
   /// The same parts held by other ranks, by ordinal.
   Distribution on_ranks(std::vector<Rank> ranks) const;
 
-  /// Extents of a rank's local array, overlap included; all zero when the rank holds nothing. For an indexed
-  /// distribution: the local count of ids, then the whole dimensions.
+  /// Extents of a rank's local array, overlap included; all zero for a rank that is not in the grid. A part that owns
+  /// nothing along one dimension stores no overlap there either: its extent is 0 there, and in the other dimensions
+  /// what it would be otherwise. For an indexed distribution: the local count of ids, then the whole dimensions.
   Indices local_extents(Rank rank) const;
-  /// How the rank's local array lies in memory. Throws `invalid_use` when explicit strides make cells overlap.
+  /// How the rank's local array lies in memory.
   Storage storage(Rank rank) const;
   /// The number of slices of a rank, and one of them; slices are numbered row-major over the slices of each dimension.
   Index slice_count(Rank rank) const;
