@@ -229,7 +229,7 @@ TEST(Adjoint, OfTiledHalosWithVectors) {
                 array_of({extents, Grid({layout, layout, 1}, {.first = first}), std::move(partitions)}));
           }
         }
-        const Plans plans = tiled_plans(tiling, fields, {.vectors = {{1, 2}}});
+        const Plans plans = tiled_plans(tiling, fields, {.vectors = {vector_of({1, 2})}});
         EXPECT_EQ(halo_adjoint_fault(plans, random), "") << "n " << n << " layout " << layout << " width " << width;
         const Plans scalars = tiled_plans(tiling, std::span(fields).first(1), {});
         EXPECT_EQ(combination_fault(scalars, random), "") << "n " << n << " layout " << layout << " width " << width;

@@ -15,6 +15,7 @@
 #include <tranship/file/zip.hpp>
 #include <tranship/plan/halo.hpp>
 
+#include "support/paths.hpp"
 #include "support/plan_interpreter.hpp"
 
 namespace tranship {
@@ -25,7 +26,7 @@ using nlohmann::json;
 
 std::string ndsl_path(const std::string& name) {
   const char* all = std::getenv("TRANSHIP_CONFORMANCE_DIR");
-  return (all ? std::string(all) : std::string(TRANSHIP_TEST_DIR) + "/fixtures") + "/ndsl/" + name;
+  return all ? std::string(all) + "/ndsl/" + name : test_path("fixtures/ndsl/" + name);
 }
 
 std::string read_whole(const std::string& name) {
@@ -162,7 +163,8 @@ std::string case_fault(const json& c, const Arrays& arrays) {
   std::vector<TiledField> fields;
   for (int q = 0; q < count; ++q) fields.push_back(quantities.emplace_back(quantity_of(c, q, arrays)).field);
   TiledHaloOptions options;
-  for (int y = n_x; y < count; ++y) options.vectors.push_back({y, y - (count - n_x)});
+  for (int y = n_x; y < count; ++y)
+    options.vectors.push_back({{.field = y - (count - n_x), .along = 1}, {.field = y, .along = 0}});
   const Index n = fields[0].tiles[0].distribution.axis(fields[0].tile_dims[0]).period();
   EXPECT_EQ(n % cells_per_side, 0);
   const Tiling tiling = cubed_sphere(n);

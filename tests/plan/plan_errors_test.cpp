@@ -101,7 +101,12 @@ class TiledHaloErrors : public ::testing::Test {
 
   void expect(ErrorCode code, const std::vector<std::string>& words, const std::vector<TiledField>& fields,
               const std::vector<std::vector<int>>& vectors = {}) {
-    expect_error(code, words, [&] { plan_halo(tiling_, fields, 0, {.vectors = vectors}); });
+    TiledHaloOptions options;
+    for (const std::vector<int>& vector : vectors) {
+      auto& along = options.vectors.emplace_back();
+      for (const int field : vector) along.push_back({.field = field, .along = int(along.size())});
+    }
+    expect_error(code, words, [&] { plan_halo(tiling_, fields, 0, options); });
   }
 
   Tiling tiling_ = cubed_sphere(4);
@@ -114,6 +119,11 @@ TEST_F(TiledHaloErrors, Vectors) {
   expect(ErrorCode::invalid_use, {"field -1", "there are 3"}, three, {{-1, 0}});
   expect(ErrorCode::invalid_use, {"field 1", "vector 0", "vector 1"}, three, {{0, 1}, {1, 2}});
   expect(ErrorCode::invalid_use, {"field 2", "vector 0"}, three, {{2, 2}});
+  const auto expect_of = [&](const std::vector<std::string>& words, const std::vector<VectorField>& vector) {
+    expect_error(ErrorCode::invalid_use, words, [&] { plan_halo(tiling_, three, 0, {.vectors = {vector}}); });
+  };
+  expect_of({"field 1", "dimension 2", "there are 2"}, {{.field = 0, .along = 0}, {.field = 1, .along = 2}});
+  expect_of({"fields 0 and 1", "dimension 1"}, {{.field = 0, .along = 1}, {.field = 1, .along = 1}});
 
   ArraySpec floats = square(4, 4);
   floats.type = ElementType::f32;

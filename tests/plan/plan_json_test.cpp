@@ -85,7 +85,8 @@ TEST(PlanJson, PlansOnTilingsComeBackEqual) {
                                                              block().with_overlap(2, 2, EdgePolicy::open)})});
   }
   for (Rank rank = 0; rank < 12; ++rank) {
-    const TransferPlan plan = plan_halo(cube, fields, rank, {{}, {{0, 1}}});
+    const TransferPlan plan =
+        plan_halo(cube, fields, rank, {.vectors = {{{.field = 0, .along = 0}, {.field = 1, .along = 1}}}});
     for (const TransferPlan& one : {plan, adjoint(plan)}) {
       const auto verdict = testing::check_plan_text(save_plan(one));
       EXPECT_TRUE(verdict.accepted) << check_plan(one).error().message();

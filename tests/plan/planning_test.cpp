@@ -4,7 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/layout/text.hpp>
 #include <tranship/plan/halo.hpp>
+#include <tranship/plan/plan_size.hpp>
+#include <tranship/plan/readers.hpp>
 #include <tranship/plan/redistribution.hpp>
 
 #include "support/random_layouts.hpp"
@@ -141,6 +144,125 @@ TEST(Planning, HalosOfCyclicArraysDoNotEnumerate) {
     if (stored == 0) stored = size;
     EXPECT_EQ(size, stored) << "repeats " << repeats;
   }
+}
+
+// ---- What a plan will take
+// -------------------------------------------------------------------------------------------
+
+/// A plan of more than `plan_runs_max` runs is refused, with both numbers and the layouts, before it is made.
+template <class Make>
+void expect_refused(Make&& make, const std::string& layout) {
+  try {
+    make();
+    ADD_FAILURE() << "not refused: " << layout;
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    EXPECT_NE(std::string(error.what()).find(std::to_string(plan_runs_max)), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find(layout), std::string::npos) << error.what();
+  }
+}
+
+TEST(PlanSize, PlansWithoutEndAreRefused) {
+  const auto line = [](Index extent, Index parts, const Partition& cut) {
+    return ArraySpec{ElementType::f64, {{extent}, grid(parts), {cut}}};
+  };
+  const ArraySpec from = line(Index(1) << 60, 97, cyclic(9973)), to = line(Index(1) << 60, 101, cyclic(10007));
+  expect_refused([&] { plan_redistribution(from, to, 3); }, "cyclic(9973)");
+  expect_refused([&] { plan_redistribution(to, from, 3); }, "cyclic(10007)");
+  // As long as the array is short, few blocks meet.
+  EXPECT_GT(
+      plan_redistribution(line(10'000'000, 97, cyclic(9973)), line(10'000'000, 101, cyclic(10007)), 3).stored_runs(),
+      0);
+
+  const Partition wide = block().with_overlap(20'000'000, 20'000'000, EdgePolicy::toroidal);
+  expect_refused([&] { plan_redistribution(line(10, 2, block()), line(10, 2, wide), 0); }, "20000000");
+  const ArraySpec ring = line(10, 2, wide);
+  expect_refused([&] { plan_halo({&ring, 1}, 0); }, "20000000");
+
+  const Partition deep = cyclic(1).with_overlap(1000, 1000, EdgePolicy::zero);
+  const ArraySpec plane{ElementType::f64, {{1'000'000, 1'000'000}, grid(2, 2), {deep, deep}}};
+  expect_refused([&] { plan_halo({&plane, 1}, 0); }, "cyclic+overlap(1000,1000,zero)");
+}
+
+TEST(PlanSize, IsExpectedToBeAtLeastWhatItIs) {
+  EXPECT_EQ(first_fault(1.0,
+                        [](std::uint64_t seed) -> std::string {
+                          Random random(seed);
+                          const int dims = int(random.between(1, 3));
+                          const Indices extents = random_extents(random, dims);
+                          LayoutChoices choices;
+                          choices.overlap_max = random.pick<Index>({0, 1, 4, 40});
+                          const Distribution a = random_distribution(random, extents, choices);
+                          const Distribution b = random_distribution(random, extents, choices);
+                          const ArraySpec from{ElementType::f64, a}, to{ElementType::f64, b};
+                          for (Rank r = 0; r < choices.world; ++r) {
+                            const Index runs = plan_redistribution(from, to, r).stored_runs();
+                            if (runs > runs_expected(a, b))
+                              return fmt::format("{} runs, {} are expected from {} to {}", runs, runs_expected(a, b),
+                                                 to_text(from), to_text(to));
+                            if (a.replicated()) continue;
+                            const Index ghosts = plan_halo({&from, 1}, r).stored_runs();
+                            if (ghosts > runs_expected(a, HaloOptions{}))
+                              return fmt::format("{} runs, {} are expected of the halo of {}", ghosts,
+                                                 runs_expected(a, HaloOptions{}), to_text(from));
+                          }
+                          return "";
+                        }),
+            "");
+}
+
+// Many ranks, dimensions and wide overlaps are far from the limit.
+TEST(PlanSize, UsualPlansAreFarFromTheLimit) {
+  const auto spec = [](const std::string& text) { return parse_layout(text); };
+  const std::pair<const char*, const char*> pairs[] = {
+      {"f64[1000000000000] @ 16 : cyclic(64)", "f64[1000000000000] @ 24 : cyclic(100)+overlap(3,3,toroidal)"},
+      {"f64[8192,8192] @ 4096x1 : block, whole", "f64[8192,8192] @ 1x4096 : whole, block"},
+      {"f64[4096,4096,4096] @ 16x16x16 : cyclic(8), cyclic(8), cyclic(8)",
+       "f64[4096,4096,4096] @ 16x16x16 : cyclic(12), cyclic(12), cyclic(12)"},
+      {"f64[100000000] @ 100000 : block", "f64[100000000] @ 100000 : cyclic(64)"},
+      {"f64[100000000] @ 100000 : block", "f64[100000000] @ 100000 : block+overlap(3,3,toroidal)"},
+      {"f64[1000000000] @ 97 : cyclic(9973)", "f64[1000000000] @ 101 : cyclic(10007)"}};
+  for (const auto& [from, to] : pairs) {
+    const ArraySpec source = spec(from), target = spec(to);
+    EXPECT_LE(runs_expected(source.distribution, target.distribution), plan_runs_max / 4) << from << " to " << to;
+  }
+  for (const char* text : {"f64[4096,4096,4096] @ 16x16x16 : block+overlap(3,3,toroidal), block+overlap(3,3,toroidal), "
+                           "block+overlap(3,3,toroidal)",
+                           "f64[4096,4096,4096] @ 16x16x16 : cyclic(16)+overlap(3,3,toroidal), "
+                           "cyclic(16)+overlap(3,3,toroidal), cyclic(16)+overlap(3,3,toroidal)",
+                           "f64[100000000] @ 100000 : block+overlap(3,3,toroidal)"}) {
+    const ArraySpec array = spec(text);
+    EXPECT_LE(runs_expected(array.distribution, HaloOptions{}), plan_runs_max / 4) << text;
+  }
+}
+
+// The parts that may read from one are found from its cells: all those that do, and of many parts few.
+TEST(Readers, AreFoundWithoutAskingAllParts) {
+  EXPECT_EQ(first_fault(1.0,
+                        [](std::uint64_t seed) -> std::string {
+                          Random random(seed);
+                          const Index extent = random.between(1, 40);
+                          LayoutChoices choices;
+                          choices.overlap_max = random.pick<Index>({0, 2, 9, 70});
+                          const Index parts = random.between(1, 9), sources = random.between(1, 9);
+                          const AxisParts source(extent, sources, random_partition(random, extent, sources, choices));
+                          const AxisParts target(extent, parts, random_partition(random, extent, parts, choices));
+                          for (Index part = 0; part < source.parts(); ++part) {
+                            const std::vector<Index> found = parts_wanting(target, source, part);
+                            for (Index q = 0; q < target.parts(); ++q) {
+                              std::vector<tranship::Run> runs;
+                              for (const AxisPiece& piece : stored_pieces(target, q))
+                                if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, runs);
+                              if (!runs.empty() && std::find(found.begin(), found.end(), q) == found.end())
+                                return fmt::format("part {} reads from part {} and is not found", q, part);
+                            }
+                          }
+                          return "";
+                        }),
+            "");
+  const AxisParts ring(1'000'000, 100'000, block().with_overlap(3, 3, EdgePolicy::toroidal));
+  EXPECT_EQ(parts_wanting(ring, ring, 0), (std::vector<Index>{0, 1, 99'999}));
+  EXPECT_EQ(parts_wanting(ring, ring, 50'000), (std::vector<Index>{49'999, 50'000, 50'001}));
 }
 
 }  // namespace

@@ -244,6 +244,20 @@ TEST(Redistribution, WithoutADistanceARankReadsItsOwnCopy) {
     plan_redistribution(source, target, r).for_each_receive([&](const Transfer& t) { EXPECT_EQ(t.peer, r); });
 }
 
+TEST(Redistribution, ADistanceKeepsWhatItCalls) {
+  const ArraySpec source = array_of({{12}, Grid({1}, {.replicas = 4}), {whole()}});
+  const ArraySpec target = array_of({{12}, Grid({2}, {.first = 4}), {block()}});
+  RedistributionOptions options;
+  {
+    const std::vector<double> of_owner{3, 2, 1, 4};
+    options.distance = [of_owner](Rank, Rank owner) { return of_owner[owner]; };
+  }
+  const RedistributionOptions copy = options;
+  options.distance.reset();
+  for (Rank r = 4; r < 6; ++r)
+    plan_redistribution(source, target, r, copy).for_each_receive([](const Transfer& t) { EXPECT_EQ(t.peer, 2); });
+}
+
 TEST(Redistribution, OwnersAtOneDistanceShareTheReaders) {
   const ArraySpec source = array_of({{12}, Grid({1}, {.replicas = 4}), {whole()}});
   const ArraySpec target = array_of({{12}, Grid({8}, {.first = 4}), {block()}});

@@ -172,7 +172,7 @@ TEST(TiledHalo, LocateFindsWhatTheCubeInSpaceHas) {
     const std::vector<TiledField> fields{field_on(tiling, {1, 2}, {.staggered = {true, false}, .width = 2}),
                                          field_on(tiling, {2, 1}, {.staggered = {false, true}, .width = 2})};
     for (const FindPoint& find : {on_cube(n), by_locate(tiling)})
-      EXPECT_EQ(tiled_halo_fault(tiling, fields, find, {.vectors = {{0, 1}}}), "") << "n " << n;
+      EXPECT_EQ(tiled_halo_fault(tiling, fields, find, {.vectors = {vector_of({0, 1})}}), "") << "n " << n;
   }
 }
 
@@ -209,7 +209,7 @@ TEST(TiledHalo, CubedSphereVectors) {
           const std::vector<TiledField> fields{
               field_on(tiling, {layout, layout}, {.staggered = kind.y, .width = width}),
               field_on(tiling, {layout, layout}, {.staggered = kind.x, .width = width})};
-          EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n), {.vectors = {{0, 1}}}), "") << "n " << n;
+          EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n), {.vectors = {vector_of({0, 1})}}), "") << "n " << n;
         }
     }
 }
@@ -221,7 +221,7 @@ TEST(TiledHalo, ComponentsMayBeLaidOutDifferently) {
       field_on(tiling, {2, 1},
                {.dims = {-1, 1, 0}, .staggered = {false, true}, .width = 2, .cuts = {cyclic(1), block()}}),
       field_on(tiling, {1, 3}, {.dims = {0, -1, 1}, .staggered = {true, false}, .width = 2})};
-  EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n), {.vectors = {{0, 1}}}), "");
+  EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n), {.vectors = {vector_of({0, 1})}}), "");
 }
 
 TEST(TiledHalo, OtherDimensionsInAnyPlaceWithTheirOwnEdges) {
@@ -248,7 +248,8 @@ TEST(TiledHalo, FusedFieldsStencilsAndDepths) {
                                          field_on(tiling, {2, 2}, {.staggered = {true, false}, .width = 2}, ranks),
                                          field_on(tiling, {2, 2}, {.staggered = {false, true}, .width = 2}, ranks),
                                          field_on(tiling, {1, 2}, {.width = 2}, ranks)};
-    const std::vector<std::vector<int>> vectors{{2, 3}, {4, 0}};
+    const std::vector<std::vector<VectorField>> vectors{vector_of({2, 3}),
+                                                        {{.field = 0, .along = 1}, {.field = 4, .along = 0}}};
     EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n), {{.depth_low = {2, 1}, .depth_high = {1, 2}}, vectors}), "");
     EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n), {{.stencil = {StencilKind::star}}, vectors}), "");
     EXPECT_EQ(tiled_halo_fault(tiling, fields, on_cube(n),
@@ -290,7 +291,8 @@ TEST(TiledHalo, DoublyPeriodic) {
                                              field_on(tiling, layout, {.staggered = {true, false}, .width = width}),
                                              field_on(tiling, layout, {.staggered = {false, true}, .width = width}),
                                              field_on(tiling, layout, {.width = width, .cut = cyclic(1)})};
-        EXPECT_EQ(tiled_halo_fault(tiling, fields, on_torus(extents[0], extents[1]), {.vectors = {{1, 2}}}), "");
+        EXPECT_EQ(tiled_halo_fault(tiling, fields, on_torus(extents[0], extents[1]), {.vectors = {vector_of({1, 2})}}),
+                  "");
       }
   }
 }
@@ -305,7 +307,8 @@ TEST(TiledHalo, Folded) {
             field_on(tiling, layout, {.staggered = {true, false}, .width = width}),
             field_on(tiling, layout, {.staggered = {false, true}, .width = width}),
             field_on(tiling, layout, {.dims = {1, -1, 0}, .staggered = {true, true}, .width = width})};
-        EXPECT_EQ(tiled_halo_fault(tiling, fields, on_fold(extents[0], extents[1]), {.vectors = {{1, 2}}}), "");
+        EXPECT_EQ(tiled_halo_fault(tiling, fields, on_fold(extents[0], extents[1]), {.vectors = {vector_of({1, 2})}}),
+                  "");
       }
   }
 }
@@ -337,7 +340,7 @@ TEST(TiledHalo, AnLOfThreeTiles) {
       const std::vector<TiledField> fields{field_on(tiling, layout, {.width = width}),
                                            field_on(tiling, layout, {.staggered = {true, false}, .width = width}),
                                            field_on(tiling, layout, {.staggered = {false, true}, .width = width})};
-      EXPECT_EQ(tiled_halo_fault(tiling, fields, in_plane, {.vectors = {{1, 2}}}), "");
+      EXPECT_EQ(tiled_halo_fault(tiling, fields, in_plane, {.vectors = {vector_of({1, 2})}}), "");
     }
 }
 
@@ -390,7 +393,8 @@ TEST(TiledHalo, RandomTilings) {
       // Components of one vector, which must agree in what is not the tile's.
       fields.assign(dims, fields[0]);
       options.vectors.push_back({});
-      for (int d = 0; d < dims; ++d) options.vectors[0].push_back(d);
+      for (int d = 0; d < dims; ++d) options.vectors[0].push_back({.field = d, .along = d});
+      random.shuffle(options.vectors[0]);
     }
     return tiled_halo_fault(tiling, fields, by_locate(tiling), options);
   };

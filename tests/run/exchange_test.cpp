@@ -334,7 +334,7 @@ TEST(Exchange, VectorsCrossTheEdgesOfACubeInEverySchedule) {
     }
   }
   TiledHaloOptions options;
-  options.vectors = {{0, 1}};
+  options.vectors = {{{.field = 0, .along = 0}, {.field = 1, .along = 1}}};
   for (const bool reverse : {false, true}) {
     Plans plans;
     for (Rank r = 0; r < 12; ++r) {

@@ -440,6 +440,13 @@ inline std::vector<bool> staggering(const TiledField& field) {
   return out;
 }
 
+/// A vector whose components along tile dimensions 0, 1, ... are these fields.
+inline std::vector<VectorField> vector_of(const std::vector<int>& fields) {
+  std::vector<VectorField> out;
+  for (int k = 0; k < int(fields.size()); ++k) out.push_back({.field = fields[k], .along = k});
+  return out;
+}
+
 /// Plans of all ranks for the halo of fields on a tiling.
 inline Plans tiled_plans(const Tiling& tiling, std::span<const TiledField> fields, const TiledHaloOptions& options) {
   Rank world = 0;
@@ -475,8 +482,8 @@ inline std::string tiled_halo_fault(const Tiling& tiling, std::span<const TiledF
   // The field and component of a vector that field f is; vector -1 for a scalar.
   auto component_of = [&](int f) {
     for (int v = 0; v < int(options.vectors.size()); ++v)
-      for (int k = 0; k < int(options.vectors[v].size()); ++k)
-        if (options.vectors[v][k] == f) return std::pair(v, k);
+      for (const VectorField& component : options.vectors[v])
+        if (component.field == f) return std::pair(v, component.along);
     return std::pair(-1, -1);
   };
 
@@ -508,7 +515,8 @@ inline std::string tiled_halo_fault(const Tiling& tiling, std::span<const TiledF
             if (found && !alone) {
               int source = f, sign = 1;
               if (vector >= 0) {
-                source = options.vectors[vector][found->components[component].component];
+                for (const VectorField& other : options.vectors[vector])
+                  if (other.along == found->components[component].component) source = other.field;
                 sign = found->components[component].sign;
               }
               const Distribution& owner = fields[source].tiles[found->tile].distribution;

@@ -7,6 +7,8 @@
 #include <tranship/plan/cut_pieces.hpp>
 #include <tranship/plan/fills.hpp>
 #include <tranship/plan/halo.hpp>
+#include <tranship/plan/plan_size.hpp>
+#include <tranship/plan/readers.hpp>
 
 namespace tranship {
 namespace {
@@ -172,6 +174,7 @@ class HaloPlanner {
       throw_error(ErrorCode::unsupported,
                   "the halo of array {}, which is replicated, is not defined: exchange one replica, then copy it",
                   target_slot);
+    check_plan_size(*slots_[target_slot], options_);
     receive(target_slot, images);
     send(target_slot, images);
   }
@@ -283,7 +286,8 @@ class HaloPlanner {
                              int d) const {
     std::vector<Index> out;
     std::vector<Run> runs;
-    for (Index q = 0; q < target.parts(); ++q) {
+    const AxisMap map = image.tiled[d] ? AxisMap{image.signs[d], image.offsets[d]} : AxisMap{};
+    for (const Index q : parts_wanting(target, source, part, map)) {
       runs.clear();
       for (const SliceFamily& f : target.slices(q))
         for (const AxisPiece& piece : image_pieces(target, image, d, f, -f.left, f.length + f.right))
@@ -387,17 +391,25 @@ TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields,
     int dim = -1;
   };
   std::vector<Component> components(fields.size());
+  std::vector<std::vector<int>> fields_along;  // [vector][tile dimension]
   for (int v = 0; v < int(options.vectors.size()); ++v) {
     if (int(options.vectors[v].size()) != tile_dims)
       throw_error(ErrorCode::invalid_use, "vector {} has {} components on a tiling of {} dimensions", v,
                   options.vectors[v].size(), tile_dims);
-    for (int k = 0; k < tile_dims; ++k) {
-      const int f = options.vectors[v][k];
+    std::vector<int>& along = fields_along.emplace_back(tile_dims, -1);
+    for (const auto& [f, k] : options.vectors[v]) {
       if (f < 0 || f >= int(fields.size()))
         throw_error(ErrorCode::invalid_use, "vector {} names field {}, there are {}", v, f, fields.size());
+      if (k < 0 || k >= tile_dims)
+        throw_error(ErrorCode::invalid_use, "field {} of vector {} points along tile dimension {}, there are {}", f, v,
+                    k, tile_dims);
       if (components[f].vector >= 0)
         throw_error(ErrorCode::invalid_use, "field {} is a component of vector {} and of vector {}", f,
                     components[f].vector, v);
+      if (along[k] >= 0)
+        throw_error(ErrorCode::invalid_use, "fields {} and {} of vector {} both point along tile dimension {}",
+                    along[k], f, v, k);
+      along[k] = f;
       components[f] = {v, k};
     }
   }
@@ -451,7 +463,7 @@ TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields,
         int sign = 1;
         if (components[f].vector >= 0) {
           const VectorComponent from = vector_component(tile.map, components[f].dim);
-          source_field = options.vectors[components[f].vector][from.component];
+          source_field = fields_along[components[f].vector][from.component];
           sign = from.sign;
         }
         const TiledField& source = fields[source_field];

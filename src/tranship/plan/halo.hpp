@@ -40,7 +40,7 @@ struct HaloOptions {
 
 /// The halo of several arrays at once (slots in the order given): what goes from one rank to another is one message.
 /// The arrays may differ in everything. Throws `invalid_use` when a depth or an offset reaches beyond the stored
-/// overlap.
+/// overlap, `unsupported` above plan_runs_max runs.
 TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options = {});
 
 /// A field on a tiling: one array per tile, and which of its dimensions are the tile's.
@@ -49,10 +49,17 @@ struct TiledField {
   std::vector<int> tile_dims;
 };
 
+/// A field whose values are the components of a vector along one dimension of its tiles. cubed_sphere, doubly_periodic
+/// and folded count tile dimensions (y, x): what points along x has `along` = 1.
+struct VectorField {
+  int field = -1;
+  int along = -1;
+};
+
 struct TiledHaloOptions : HaloOptions {
-  /// Vectors: each lists the fields that are the components along tile dimensions 0, 1, ... Crossing an edge swaps and
-  /// negates them as the edge's map says.
-  std::vector<std::vector<int>> vectors = {};
+  /// Vectors: each names one field for every dimension of the tiles, in any order. Crossing an edge swaps and negates
+  /// them as the edge's map says.
+  std::vector<std::vector<VectorField>> vectors = {};
 };
 
 /// The halo of fields on a tiling. The slot of field f on tile t is f * tiles + t. In the tile dimensions the edge

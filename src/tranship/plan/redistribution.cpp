@@ -4,6 +4,8 @@
 #include <tranship/plan/cut_pieces.hpp>
 #include <tranship/plan/fills.hpp>
 #include <tranship/plan/indexed_redistribution.hpp>
+#include <tranship/plan/plan_size.hpp>
+#include <tranship/plan/readers.hpp>
 #include <tranship/plan/redistribution.hpp>
 
 namespace tranship {
@@ -51,7 +53,8 @@ std::vector<AxisPiece> wanted_pieces(const Distribution& target, int d, Index q,
 std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, const Distribution& target, int d,
                                           const std::optional<SubArray>& box) {
   std::vector<AxisEntry> out;
-  for (Index q = 0; q < target.axis(d).parts(); ++q)
+  const AxisMap map{.sign = 1, .offset = box ? box->source[d] - box->target[d] : 0};
+  for (const Index q : parts_wanting(target.axis(d), source, part, map))
     if (std::vector<Run> runs = runs_between(source, part, wanted_pieces(target, d, q, box)); !runs.empty())
       out.push_back({q, std::move(runs)});
   return out;
@@ -186,6 +189,7 @@ TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& targe
   if (from.is_indexed() || to.is_indexed()) {
     plan_indexed_redistribution(from, to, options, plan);
   } else {
+    check_plan_size(source, target);
     plan_structured(from, to, options, plan);
   }
   return plan;

@@ -8,6 +8,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <tranship/base/combine.hpp>
@@ -142,7 +144,30 @@ TransferPlan adjoint(const TransferPlan& plan, Combine combine = Combine::sum);
 /// A number that two array layouts share exactly when they are (but for collisions) equal by content.
 std::uint64_t fingerprint_of(const ArraySpec& spec);
 
-/// How far a reader is from an owner; smaller is nearer.
-using Distance = FunctionRef<double(Rank reader, Rank owner)>;
+/// How far a reader is from an owner; smaller is nearer. Made of any function of two ranks, of which it keeps a copy;
+/// copies of a Distance share it.
+class Distance {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::decay_t<F>, Distance> &&
+           std::is_invocable_r_v<double, const std::decay_t<F>&, Rank, Rank>) Distance(F&& f)
+      : kept_(std::make_shared<const Kept<std::decay_t<F>>>(std::forward<F>(f))) {}
+
+  double operator()(Rank reader, Rank owner) const { return kept_->distance(reader, owner); }
+
+ private:
+  struct Any {
+    virtual ~Any() = default;
+    virtual double distance(Rank reader, Rank owner) const = 0;
+  };
+  template <class F>
+  struct Kept final : Any {
+    explicit Kept(F function) : f(std::move(function)) {}
+    double distance(Rank reader, Rank owner) const override { return f(reader, owner); }
+    F f;
+  };
+
+  std::shared_ptr<const Any> kept_;
+};
 
 }  // namespace tranship

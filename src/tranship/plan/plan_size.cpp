@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/plan/plan_size.hpp>
+
+namespace tranship {
+namespace {
+
+/// What the bounds take of one dimension. Numbers of runs are doubles, for they may be larger than any Index.
+class Shape {
+ public:
+  explicit Shape(const AxisParts& axis)
+      : is_cyclic_(axis.partition().kind == PartitionKind::cyclic),
+        is_whole_(axis.partition().kind == PartitionKind::whole),
+        extent_(axis.extent()),
+        parts_(axis.parts()),
+        turn_(std::max<Index>(1, axis.period())) {
+    const Partition& p = axis.partition();
+    left_ = p.overlap.left.width;
+    right_ = p.overlap.right.width;
+    for (const EdgePolicy edge : {p.overlap.left.edge, p.overlap.right.edge}) {
+      is_toroidal_ = is_toroidal_ || edge == EdgePolicy::toroidal;
+      is_filled_ =
+          is_filled_ || (edge != EdgePolicy::toroidal && edge != EdgePolicy::truncate && edge != EdgePolicy::open);
+    }
+    block_max_ = std::max<Index>(1, extent_);
+    if (is_cyclic_) {
+      block_max_ = block_min_ = p.block_size;
+      period_ = p.block_size * parts_;
+      slices_ = ceil_divide(ceil_divide(extent_, p.block_size), parts_);
+    } else if (p.kind == PartitionKind::block && p.minimum == 0 && p.modulo == 1 && p.remainder != Remainder::ceil) {
+      block_min_ = std::max<Index>(1, extent_ / parts_ - 1);  // of interfaces there is one cell less
+      block_max_ = extent_ / parts_ + 2;
+    }
+  }
+
+  bool is_cyclic() const { return is_cyclic_; }
+  Index period() const { return period_; }
+  Index block_max() const { return block_max_; }
+  Index length() const { return left_ + block_max_ + right_; }
+
+  /// Slices of a part that reach an edge, each a family of its own; all others are one family.
+  Index slices_at_edges() const {
+    if (!is_cyclic_) return 1;
+    return std::min(slices_, ceil_divide(left_, period_) + ceil_divide(right_ + block_max_, period_));
+  }
+  Index slices_inside() const { return is_cyclic_ ? slices_ : 0; }
+  Index families() const { return is_cyclic_ ? slices_at_edges() + 1 : 1; }
+
+  /// Pieces into which the edges cut what a slice stores.
+  double turns() const { return is_toroidal_ ? double(length() / turn_) + 2 : 1; }
+  /// Whether the rank itself fills some of them.
+  bool is_filled() const { return is_filled_; }
+  /// Runs that all parts together give to a stretch of cells, at most one turn long.
+  double runs_into(Index length) const {
+    if (is_whole_) return 1;
+    const double touched = double(std::min(length, extent_) / block_min_) + 2;
+    return std::min(touched, double(parts_) * runs_of_one(length));
+  }
+  /// Runs that one part gives to a stretch.
+  double runs_of_one(Index length) const {
+    return is_cyclic_ ? double(std::min(families() + 2, (length + block_max_ - 1) / period_ + 1)) : 1;
+  }
+  /// Parts of which some slice may store a cell of a stretch.
+  double readers_of(Index length) const {
+    if (is_whole_) return double(parts_);
+    const double touched = (double(length) + double(left_) + double(right_)) / double(block_min_) + 2;
+    return std::min(double(parts_), touched + (is_toroidal_ ? 2 : 0));
+  }
+  /// Slices of all parts that reach an edge and may store cells of one part of the source.
+  double reading_at_edges(const Shape& source) const {
+    if (!is_cyclic_) return std::min(double(parts_), source.slices() * readers_of(source.block_max()));
+    return std::min(double(parts_) * double(slices_at_edges()), double(left_ / block_min_ + right_ / block_min_) + 3);
+  }
+  double slices() const { return double(slices_); }
+  double parts() const { return double(parts_); }
+
+ private:
+  bool is_cyclic_;
+  bool is_whole_;
+  bool is_toroidal_ = false;
+  bool is_filled_ = false;
+  Index extent_;
+  Index parts_;
+  Index turn_;  ///< after so many cells a torus repeats
+  Index left_ = 0;
+  Index right_ = 0;
+  Index block_min_ = 1;
+  Index block_max_ = 1;
+  Index period_ = 1;
+  Index slices_ = 1;  ///< of a part
+};
+
+double received(const Shape& source, const Shape& target) {
+  const double at_edges = double(target.slices_at_edges()) * target.turns() * source.runs_into(target.length());
+  const double each = source.runs_into(target.length());
+  double inside = double(target.slices_inside()) * each;
+  if (source.is_cyclic() && target.is_cyclic()) {
+    // After so many slices of the target their places in the source's period repeat; slices of the source that reach
+    // its own edges stand alone.
+    const Index repeat = source.period() / std::gcd(source.period(), target.period());
+    const double alone = source.parts() * double(source.slices_at_edges());
+    const double meet = double((source.block_max() + target.length()) / target.period()) + 2;
+    inside = std::min(inside, double(repeat) * (double(target.length() / source.block_max()) + 2) + alone * meet);
+  } else if (target.is_cyclic()) {
+    // One slice of a part against a family: the slices inside it, and those that its ends cut.
+    inside = std::min(inside, source.parts() * (3 + 2 * double(target.length() / target.period())));
+  }
+  return at_edges + inside;
+}
+
+double sent(const Shape& source, const Shape& target) {
+  const double at_edges = target.reading_at_edges(source) * target.turns() * source.runs_of_one(target.length());
+  if (!target.is_cyclic()) return at_edges;
+  const double meet = double((source.block_max() + target.length()) / target.block_max()) + 2;
+  if (!source.is_cyclic())
+    return at_edges + std::min(meet, target.parts() * (3 + 2 * double(target.length() / target.period())));
+  const Index repeat = target.period() / std::gcd(source.period(), target.period());
+  return at_edges + std::min(source.slices(), double(repeat) + double(source.slices_at_edges())) * meet;
+}
+
+enum class Families { one, all };
+
+/// The runs of what a rank fills in itself: products of pieces, a few for every dimension.
+double filled(const Distribution& target, Families families) {
+  double pieces = 0;
+  bool any = false;
+  for (int d = 0; d < target.dims(); ++d) {
+    const Shape shape(target.axis(d));
+    pieces += (families == Families::one ? 1 : double(shape.families())) * (shape.turns() + 2);
+    any = any || shape.is_filled();
+  }
+  return any ? 2 * target.dims() * pieces : 0;
+}
+
+Index to_index(double runs) {
+  return runs < 9e18 ? Index(runs) : std::numeric_limits<Index>::max();
+}
+
+}  // namespace
+
+Index runs_expected(const Distribution& source, const Distribution& target) {
+  double out = filled(target, Families::all);
+  for (int d = 0; d < target.dims(); ++d) {
+    const Shape from(source.axis(d)), to(target.axis(d));
+    out += received(from, to) + sent(from, to) * double(target.grid().replicas());
+  }
+  return to_index(out);
+}
+
+Index runs_expected(const Distribution& array, const HaloOptions& options) {
+  // Each combination of families has its boxes of wanted cells; each box is a product for every part that gives to it.
+  const bool offsets = options.stencil.kind == StencilKind::offsets;
+  double boxes = 2 * double(array.dims()) * (offsets ? double(options.stencil.offsets.size()) : 1);
+  double givers = 1, received = 0, sent = 0;
+  for (int d = 0; d < array.dims(); ++d) {
+    const Shape shape(array.axis(d));
+    boxes *= double(shape.families());
+    givers *= shape.readers_of(shape.block_max());
+    received += shape.turns() * shape.runs_into(shape.length());
+    sent += shape.turns() * shape.runs_of_one(shape.length());
+  }
+  return to_index(boxes * (received + givers * sent + filled(array, Families::one)));
+}
+
+void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
+  const Index expected = runs_expected(source.distribution, target.distribution);
+  if (expected > plan_runs_max)
+    throw_error(ErrorCode::unsupported, "a plan of up to {} runs on one rank, at most {} are made: from {} to {}",
+                expected, plan_runs_max, to_text(source), to_text(target));
+}
+
+void check_plan_size(const ArraySpec& array, const HaloOptions& options) {
+  const Index expected = runs_expected(array.distribution, options);
+  if (expected > plan_runs_max)
+    throw_error(ErrorCode::unsupported, "a halo of up to {} runs on one rank, at most {} are made: {}", expected,
+                plan_runs_max, to_text(array));
+}
+
+}  // namespace tranship

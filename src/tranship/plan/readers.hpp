@@ -1,0 +1,18 @@
+// Who may read what a part owns, found from the part's cells instead of by asking all parts.
+#pragma once
+
+#include <tranship/plan/axis_match.hpp>
+
+namespace tranship {
+
+/// How the coordinates of a target continue in those of its source: y = sign * x + offset.
+struct AxisMap {
+  int sign = 1;
+  Index offset = 0;
+};
+
+/// Parts of `target` that may store cells of source part `part`, overlap included, increasing; all others store none.
+/// Where the target ends, it goes on by its edge policies.
+std::vector<Index> parts_wanting(const AxisParts& target, const AxisParts& source, Index part, AxisMap map = {});
+
+}  // namespace tranship
