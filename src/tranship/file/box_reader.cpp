@@ -78,6 +78,16 @@ class PieceReader {
   Index size_ = 0;
 };
 
+/// The runs that may write to an interval.
+std::span<const Run> touching(const std::vector<Run>& runs, const EntryReach& reach, const Interval& within) {
+  if (!reach.ascending) return runs;
+  const auto first = std::partition_point(runs.begin(), runs.end(),
+                                          [&](const Run& r) { return target_hull(r).upper <= within.lower; });
+  const auto end =
+      std::partition_point(first, runs.end(), [&](const Run& r) { return target_hull(r).lower < within.upper; });
+  return {first, end};
+}
+
 Interval source_hull_of(const std::vector<Run>& runs) {
   Interval out = source_hull(runs.front());
   for (const Run& run : runs) {
@@ -108,14 +118,14 @@ Index BoxReader::read(const StoredParts& source, const PartPlan& plan, const Box
     return given_bytes;
   }
   const TransferGroup& group = plan.moves.receives.front();
-  const Index given_cells = clip_group(group, plan.hulls, box);
+  const Index given_cells = clip_group(group, plan.reaches, box);
   if (given_cells < box.count()) std::memset(bytes.data(), 0, bytes.size());
   if (given_cells > 0) read_group(source, plan.moves, group, to);
   return given_cells * size_bytes(target.type);
 }
 
 /// Leaves in clipped_ what touches the box, counted from its corner. Returns the cells of all combinations.
-Index BoxReader::clip_group(const TransferGroup& group, const std::vector<std::vector<Interval>>& hulls,
+Index BoxReader::clip_group(const TransferGroup& group, const std::vector<std::vector<EntryReach>>& reaches,
                             const Box& box) {
   Index cells = 1;
   clipped_.resize(group.axes.size());
@@ -125,9 +135,9 @@ Index BoxReader::clip_group(const TransferGroup& group, const std::vector<std::v
     out.clear();
     Index cells_along = 0;
     for (std::size_t e = 0; e < group.axes[k].size(); ++e) {
-      if (intersect(hulls[k][e], within).empty()) continue;
+      if (intersect(reaches[k][e].hull, within).empty()) continue;
       AxisEntry entry{group.axes[k][e].peer, {}};
-      for (const Run& run : group.axes[k][e].runs) clip(run, within, entry.runs);
+      for (const Run& run : touching(group.axes[k][e].runs, reaches[k][e], within)) clip(run, within, entry.runs);
       if (entry.runs.empty()) continue;
       for (Run& run : entry.runs) run.target -= within.lower;
       cells_along += entry.cells();

@@ -28,7 +28,7 @@ class BoxReader {
              std::span<std::byte> bytes);
 
  private:
-  Index clip_group(const TransferGroup& group, const std::vector<std::vector<Interval>>& hulls, const Box& box);
+  Index clip_group(const TransferGroup& group, const std::vector<std::vector<EntryReach>>& reaches, const Box& box);
   void read_group(const StoredParts& source, const TransferPlan& plan, const TransferGroup& group,
                   const SlotAddress& target);
   void read_transfer(const FileSet& files, const StoredPart& part, ElementType type, const SlotAddress& target);

@@ -97,11 +97,13 @@ void receive_listed_copies(const Indices& extents, int leading_dims, TransferPla
   for (IndexedTransfer& list : plan.indexed_receives) sort_by_target(list);
 }
 
-Interval hull_of(const std::vector<Run>& runs) {
-  Interval out;
+EntryReach reach_of(const std::vector<Run>& runs) {
+  EntryReach out;
   for (const Run& run : runs) {
     const Interval hull = target_hull(run);
-    out = out.empty() ? hull : Interval{std::min(out.lower, hull.lower), std::max(out.upper, hull.upper)};
+    out.ascending = out.ascending && (out.hull.empty() || hull.lower >= out.hull.upper);
+    out.hull =
+        out.hull.empty() ? hull : Interval{std::min(out.hull.lower, hull.lower), std::max(out.hull.upper, hull.upper)};
   }
   return out;
 }
@@ -127,8 +129,8 @@ PartPlan PartPlanner::plan(Index ordinal) const {
     receive_listed_copies(to.local_extents(moves.rank), from_.distribution.indexed_dims(), moves);
   if (!moves.receives.empty())
     for (const auto& entries : moves.receives.front().axes) {
-      auto& hulls = out.hulls.emplace_back();
-      for (const AxisEntry& entry : entries) hulls.push_back(hull_of(entry.runs));
+      auto& reaches = out.reaches.emplace_back();
+      for (const AxisEntry& entry : entries) reaches.push_back(reach_of(entry.runs));
     }
   for (const Distribution* d : {&from_.distribution, &to})
     if (d->is_indexed()) out.trailing_dims = d->dims() - d->indexed_dims();

@@ -10,12 +10,19 @@
 
 namespace tranship {
 
+/// Where the runs of an entry write.
+struct EntryReach {
+  Interval hull;
+  /// Whether each run begins where the one before it has ended, or later: those that touch a box are found by halving.
+  bool ascending = true;
+};
+
 struct PartPlan {
   /// Peers are ordinals of the source's parts. What lies beyond a replicating edge is received as well, from where its
   /// edge cell comes; no fills remain but zeros, which are whatever nothing is received for.
   TransferPlan moves;
-  /// Of the one group that a structured part has, by dimension and entry: where its runs write.
-  std::vector<std::vector<Interval>> hulls;
+  /// Of the one group that a structured part has, by dimension and entry.
+  std::vector<std::vector<EntryReach>> reaches;
   /// Of a part that is given by lists: the dimensions after those that its cells count through.
   int trailing_dims = 0;
 };
