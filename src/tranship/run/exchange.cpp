@@ -228,13 +228,14 @@ void check_memory(const TransferPlan& plan, const Slots& slots) {
     const ExchangeArray* array;
     ByteRange range;
     bool is_written;
+    std::size_t number;  // in the order in which they are given
   };
   const std::vector<bool> written = written_slots(plan);
   std::vector<Known> known;
   for (std::size_t s = 0; s < slots.size(); ++s)
     for (const ExchangeArray& array : slots[s]) {
       const ByteRange range = range_of(array.view);
-      if (range.lower < range.upper) known.push_back({&array, range, written[s]});
+      if (range.lower < range.upper) known.push_back({&array, range, written[s], known.size()});
       if (written[s] && overlaps_itself(array.view))
         throw_error(ErrorCode::invalid_use,
                     "{} is written, and strides [{}] make elements of extents [{}] share memory ({}) (rank {})",
@@ -246,7 +247,7 @@ void check_memory(const TransferPlan& plan, const Slots& slots) {
   for (std::size_t i = 0; i < known.size(); ++i)
     for (std::size_t j = i + 1; j < known.size() && known[j].range.lower < known[i].range.upper; ++j) {
       const Known& first =
-          std::min(known[i], known[j], [](const Known& a, const Known& b) { return a.array < b.array; });
+          std::min(known[i], known[j], [](const Known& a, const Known& b) { return a.number < b.number; });
       const Known& second = &first == &known[i] ? known[j] : known[i];
       if ((first.is_written || second.is_written) && share_bytes(first.array->view, second.array->view))
         throw_error(ErrorCode::invalid_use, "{} ({}) and {} ({}) share memory, and the exchange writes {} (rank {})",
