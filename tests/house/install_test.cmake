@@ -14,6 +14,11 @@ endfunction()
 run(${CMAKE_COMMAND} --install ${build} --config ${config} --prefix ${work}/installed)
 file(RENAME ${work}/installed ${work}/prefix)
 
+file(GLOB manual ${work}/prefix/share/man/man1/tranship.1)
+if(NOT manual)
+  message(FATAL_ERROR "no manual below ${work}/prefix/share/man/man1")
+endif()
+
 file(GLOB_RECURSE headers RELATIVE ${work}/prefix/include ${work}/prefix/include/tranship/*.hpp)
 if(NOT headers)
   message(FATAL_ERROR "no headers below ${work}/prefix/include/tranship")
