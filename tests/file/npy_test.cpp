@@ -262,8 +262,8 @@ TEST(NpyRefuse, ElementsThatCannotMove) {
 }
 
 TEST(NpyRefuse, RecordsThatAreNone) {
-  for (const char* text : {"[", "[(", "[('a',", "[('a', '<f4'", "[('a', '<f4')", "[('a', '<f4'),", "['a']",
-                           "[('a',)]", "[('a', 4)]", "[('a', '<f4', 3)]", "[('a', '<f4', (3))]", "[('a' '<f4')]",
+  for (const char* text : {"[", "[(", "[('a',", "[('a', '<f4'", "[('a', '<f4')", "[('a', '<f4'),", "['a']", "[('a',)]",
+                           "[('a', 4)]", "[('a', '<f4', 3)]", "[('a', '<f4', (3))]", "[('a' '<f4')]",
                            "[(('t', 'a', 'b'), '<f4')]", "[('a', '<f4') ('b', '<f4')]", "[('a\\'', '<f4')]"}) {
     EXPECT_EQ(refusal(with_descr(text)).substr(0, 37), "bad_file: malformed header: expected ") << text;
     EXPECT_EQ(parse_npy_descr(text).error().code(), ErrorCode::bad_file) << text;

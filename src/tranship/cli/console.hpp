@@ -16,8 +16,8 @@ struct OutputClosed {};
 
 /// Writes to standard output at once. Throws OutputClosed, or Error(io) when it cannot be written.
 void print(std::string_view text);
-/// The report of work that is done and stays: as print, but where it cannot be written, a line on standard error says so
-/// and the command has succeeded all the same.
+/// The report of work that is done and stays: as print, but where it cannot be written, a line on standard error says
+/// so and the command has succeeded all the same.
 void print_report(std::string_view text);
 /// A JSON document, indented; bytes that are no UTF-8 (of file names) are replaced.
 std::string document_text(const Json& document);

@@ -16,8 +16,8 @@ struct Raster {
   float& at(Index y, Index x) { return heights[static_cast<std::size_t>(y * extents[1] + x)]; }
 };
 
-/// The elements of a file of real numbers in two dimensions. Throws `unsupported` for any other, and for values that are
-/// not finite or so large that adding them up is not.
+/// The elements of a file of real numbers in two dimensions. Throws `unsupported` for any other, and for values that
+/// are not finite or so large that adding them up is not.
 Raster read_raster(const NpyFile& file);
 /// Writes made-up hills, `i16`, to a new .npy file.
 void write_hills(const std::string& path, const Indices& extents);

@@ -3,8 +3,9 @@
 //   {"tranship_manifest": 1, "layout": {...}, "layout_text": "...", "descr": "<f8",
 //    "parts": [{"rank": 0, "file": "part-00000.npy", "shape": [86, 403], "crc32": "8d0f2b17"}, ...]}
 //
-// An array of 0 dimensions also has "dimensions": 0. "crc32" is the checksum of the whole file, as zlib.crc32 of Python computes it; manifests without it are read too.
-// A manifest is untrusted: it is accepted only when it names exactly one file for every part of its layout.
+// An array of 0 dimensions also has "dimensions": 0. "crc32" is the checksum of the whole file, as zlib.crc32 of Python
+// computes it; manifests without it are read too. A manifest is untrusted: it is accepted only when it names exactly
+// one file for every part of its layout.
 #pragma once
 
 #include <cstdint>

@@ -29,8 +29,8 @@ struct NpyHeader {
   ElementType type = ElementType::u8;
   /// How many of `type` an element is: 1 of numbers.
   Index count = 1;
-  /// '<' little-endian, '>' big-endian, '|' where the file does not say: elements of bytes, and "|V2". Of a record: that
-  /// which is not this machine's, where any field has it.
+  /// '<' little-endian, '>' big-endian, '|' where the file does not say: elements of bytes, and "|V2". Of a record:
+  /// that which is not this machine's, where any field has it.
   char byte_order = '|';
   NpyOrder order = NpyOrder::c;
   /// Empty for an array of 0 dimensions, which has one element.
@@ -76,9 +76,9 @@ NpyHeader make_npy_header(ElementType type, const Indices& extents, NpyOrder ord
 /// dimensions, other versions) and `overflow` (extents), each with a message of one printable line.
 Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, Index file_size_bytes);
 
-/// The bytes of the header as NumPy writes it: the first version that holds it, keys and spaces as NumPy's, room to grow,
-/// the end on a multiple of 64 bytes. Takes descr, order and extents; header_bytes is the length of the result and not read. Throws
-/// `invalid_use` where descr is not a spelling of type and byte_order.
+/// The bytes of the header as NumPy writes it: the first version that holds it, keys and spaces as NumPy's, room to
+/// grow, the end on a multiple of 64 bytes. Takes descr, order and extents; header_bytes is the length of the result
+/// and not read. Throws `invalid_use` where descr is not a spelling of type and byte_order.
 std::string format_npy_header(const NpyHeader& header);
 
 /// The array that a header describes, its elements lying from `elements` on. Where an element is several of its type,
