@@ -3,7 +3,6 @@
 
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <sstream>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 #include <tranship/fabric/launch.hpp>
 
 #include "support/golden.hpp"
+#include "support/paths.hpp"
 
 namespace tranship {
 namespace {
@@ -168,10 +168,7 @@ TEST(Launch, EndsWithTheCodeOfTheRankThatFailed) {
 
 std::vector<std::string> simulating(std::vector<std::string> options, const std::string& test) {
   options.insert(options.begin(), {"simulate", "-n", "3"});
-  for (const std::string& word :
-       {std::filesystem::read_symlink("/proc/self/exe").string(), std::string("--gtest_also_run_disabled_tests"),
-        std::string("--gtest_brief=1"), "--gtest_filter=Simulated.DISABLED_" + test})
-    options.push_back(word);
+  for (const std::string& word : test::this_program("Simulated.DISABLED_" + test)) options.push_back(word);
   return options;
 }
 void ring(World& world, bool completes) {

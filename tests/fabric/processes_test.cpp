@@ -19,6 +19,7 @@
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
+#include "support/paths.hpp"
 #include "support/ranks.hpp"
 
 namespace tranship::test {
@@ -526,9 +527,8 @@ TEST(Processes, without_a_launcher_are_a_world_of_one) {
 
 // Programs. This one, with a filter that names one of the tests below, is the program.
 
-std::vector<std::string> this_program(const std::string& test) {
-  return {std::filesystem::read_symlink("/proc/self/exe").string(), "--gtest_also_run_disabled_tests",
-          "--gtest_brief=1", "--gtest_filter=Program.DISABLED_" + test};
+std::vector<std::string> this_program(const char* test) {
+  return test::this_program(std::string("Program.DISABLED_") + test);
 }
 
 TEST(Program, DISABLED_rings) {
