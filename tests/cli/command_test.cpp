@@ -250,7 +250,7 @@ TEST(Simulate, PeersAreMessagedOnRequest) {
   EXPECT_EQ(Workplace().run(simulating({"--seeds", "3"}, "fails_where_peers_are_messaged")).code, 0);
   const Outcome failed = Workplace().run(simulating({"--messaged"}, "fails_where_peers_are_messaged"));
   EXPECT_EQ(failed.code, 1);
-  EXPECT_NE(failed.errors.find("seed 1: far away"), std::string::npos) << failed.errors;
+  EXPECT_NE(failed.errors.find("seed 1: std::runtime_error: far away"), std::string::npos) << failed.errors;
   EXPECT_NE(failed.errors.find("--seeds 1 --messaged /"), std::string::npos) << failed.errors;
 }
 
