@@ -89,7 +89,7 @@ do_demo() {
   mkdir -p build/demo
   unzip -p "$demo_archive" "$demo_member" >build/demo/$demo_member.part
   mv build/demo/$demo_member.part build/demo/$demo_member
-  build/release/bin/tranship demo --data build/demo/$demo_member --title "$demo_title" --dir build/demo "$@"
+  build/release/bin/tranship demo --data build/demo/$demo_member --title "$demo_title" --dir build/demo --force "$@"
 }
 
 do_test() {
@@ -165,7 +165,7 @@ do_explore() {
       say "$explored of $programs programs"
     done || {
     seed=$(grep -o -m 1 'TRANSHIP_TEST_SEED=[0-9]*' $log) || { cat $log >&2; fail "exploring failed (all of it in $log)"; }
-    grep -m 1 "$seed:" $log >&2
+    grep -m 1 "$seed:" $log >&2 || cat $log >&2
     fail "a program failed; again: $seed $binary --gtest_filter=$name"
   }
 }
@@ -244,11 +244,12 @@ do_ci() {
   do_explore "$programs"
   stage "demo"
   do_demo
-  # These are the tests of ./do test, all of them, and every assertion is on here as well as there.
+  # These are the tests of ./do test, all of them, and every assertion is on here as well as there. What a long run adds is
+  # left to the optimized tests.
   stage "address and undefined behaviour sanitizers: build"
   do_build asan
   stage "address and undefined behaviour sanitizers: all tests"
-  env -u TRANSHIP_TEST_LONG ctest --preset asan --parallel "$(nproc)"
+  env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES ctest --preset asan --parallel "$(nproc)"
   stage "thread sanitizer: build memory, fabric, run, array"
   configure tsan
   cmake --build --preset tsan --target $(tsan_targets)
@@ -256,7 +257,7 @@ do_ci() {
   # Bytes of every size by every scope, on one rank and two: more ranks add nothing there but minutes. Simulated ranks are
   # one thread.
   GTEST_FILTER='-*put_and_get_bytes_at_every_scope/*_4_*:MixedPrograms*:*/sim:*/sim_*:*/messaged:*/messaged_*' \
-    with_plain_addresses env -u TRANSHIP_TEST_LONG ctest --preset tsan --parallel "$(nproc)"
+    with_plain_addresses env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES ctest --preset tsan --parallel "$(nproc)"
   stage "fuzz: $seconds s each"
   do_fuzz "$seconds"
   stage "tidy"
