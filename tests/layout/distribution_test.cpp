@@ -209,6 +209,19 @@ TEST(Distribution, RefusesStridesThatMakeCellsOfAnyPartOverlap) {
   EXPECT_NO_THROW(Distribution::indexed({4, 6}, 1, grid(2), {{{0, 1, 2}, {3}}, {{3}, {}}}, {.strides = {6, 1}}));
 }
 
+// Also of parts with more slices over the edge than are ever listed, and of a million such parts.
+TEST(Distribution, ChecksStridesWithoutListingSlices) {
+  const Index slices = Index(1) << 22;
+  const auto of_columns = [&](Index stride) {
+    return Distribution({slices, 2}, grid(1, 1), {cyclic(1).with_overlap(0, slices, EdgePolicy::zero), whole()},
+                        {.strides = {1, stride}});
+  };
+  EXPECT_NO_THROW(of_columns(slices * (slices + 1)));
+  EXPECT_THROW(of_columns(slices * (slices + 1) - 1), Error);
+  const Index cells = 1'000'000'000'000;
+  EXPECT_NO_THROW(Distribution({cells}, grid(1'000'000), {cyclic(1).with_overlap(cells, 0)}, {.strides = {1}}));
+}
+
 TEST(Distribution, PartsThatOwnNothingStoreNothing) {
   const Partition wide = block().with_overlap(2, 2, EdgePolicy::zero);
   const Distribution d({2, 6}, grid(3, 2), {wide, wide});

@@ -421,6 +421,23 @@ TEST(AxisParts, RefusesAnOverlapThatMakesTooManySlicesReachTheEdge) {
   }
 }
 
+// Sizes are sums in closed form: no slice is looked at, however many reach the edge.
+TEST(AxisParts, SizesDoNotTakeTheSlicesOneByOne) {
+  const Index extent = 1'000'000'000'000, parts = 1'000'000, slices = extent / parts;
+  const auto local_extent = [&](const Partition& cut, Index part) {
+    return AxisParts(extent, parts, cut).local_extent(part);
+  };
+  const Partition rule = cyclic(1).with_overlap(2'000'000, 2'000'000, EdgePolicy::zero);
+  EXPECT_EQ(local_extent(rule, 7), slices * 4'000'001);
+  // Of 10^12 cells on either side slice k of part p stores p + k * 10^6 before and the others behind: all cells.
+  const Partition wide = cyclic(1).with_overlap(extent, extent);
+  for (const Index part : {Index(0), Index(123'456), parts - 1}) EXPECT_EQ(local_extent(wide, part), slices * extent);
+  const Partition left = cyclic(1).with_overlap(extent, 0);
+  EXPECT_EQ(local_extent(left, 3), slices * 4 + parts * (slices * (slices - 1) / 2));
+  EXPECT_EQ(AxisParts(extent, parts, left).slice_count(3), slices);
+  EXPECT_EQ(AxisParts(extent, parts, left).owned_count(3), slices);
+}
+
 TEST(AxisParts, IsEqualByContent) {
   const auto parts = [](Partition p) { return AxisParts(12, 3, std::move(p)); };
   EXPECT_TRUE(parts(block()) == parts({.kind = PartitionKind::block, .block_size = 7, .bounds = {1}}));

@@ -10,6 +10,14 @@ namespace {
 // part is a mistake, not a layout.
 constexpr Index edge_slices_max = Index(1) << 20;
 
+/// The sum of max(0, first - k * step) for all k from 0 up to count.
+Index sum_of_positive(Index first, Index step, Index count) {
+  if (first <= 0) return 0;
+  const Index terms = step > 0 ? std::min(count, ceil_divide(first, step)) : count;
+  const Index ends = 2 * first - (terms - 1) * step;  // the first and the last of them
+  return terms % 2 == 0 ? terms / 2 * ends : terms * (ends / 2);
+}
+
 }  // namespace
 
 Partition Partition::with_overlap(Index left, Index right, EdgePolicy edge) const {
@@ -250,8 +258,7 @@ std::vector<SliceFamily> AxisParts::slices(Index part) const {
   }
 
   const Index size = partition_.block_size, period = size * parts_;
-  const Index blocks = ceil_divide(extent_, size);
-  const Index count = part < blocks ? (blocks - part - 1) / parts_ + 1 : 0;  // slices of this part
+  const Index count = slice_count(part);
   if (count == 0) return out;
   const Index first = part * size;
   // Slices [low, high) are of full length and keep their overlap inside the array; the others stand alone.
@@ -274,9 +281,9 @@ std::vector<SliceFamily> AxisParts::slices(Index part) const {
 }
 
 Index AxisParts::slice_count(Index part) const {
-  Index out = 0;
-  for (const SliceFamily& f : slices(part)) out += f.count;
-  return out;
+  if (partition_.kind != PartitionKind::cyclic) return block_of(part).empty() ? 0 : 1;
+  const Index blocks = ceil_divide(extent_, partition_.block_size);
+  return part < blocks ? (blocks - part - 1) / parts_ + 1 : 0;
 }
 
 std::vector<SliceFamily> AxisParts::stretches(Index part) const {
@@ -302,14 +309,31 @@ std::vector<SliceFamily> AxisParts::stretches(Index part) const {
 }
 
 Index AxisParts::local_extent(Index part) const {
-  const std::vector<SliceFamily> all = slices(part);
-  return all.empty() ? 0 : all.back().local + all.back().count * all.back().pitch;
+  const Index count = slice_count(part);
+  if (count == 0) return 0;
+  const bool dealt = partition_.kind == PartitionKind::cyclic;
+  const Index size = dealt ? partition_.block_size : block_of(part).length();
+  const Index period = dealt ? size * parts_ : 0;
+  const Index first = dealt ? part * size : block_of(part).lower;
+  const Index last = first + (count - 1) * period;
+  const auto& [left, right] = partition_.overlap;
+  Index out = owned_count(part) + left.width * count + right.width * count;
+  // Less what truncation takes away, of each slice all that its overlap lacks before and behind it.
+  if (left.edge == EdgePolicy::truncate) out -= sum_of_positive(left.width - first, period, count);
+  if (right.edge == EdgePolicy::truncate) {
+    const Index behind = std::max<Index>(0, extent_ - last - size);  // the last slice may be short
+    out -= std::max<Index>(0, right.width - behind);
+    if (count > 1) out -= sum_of_positive(right.width - (extent_ - last - size + period), period, count - 1);
+  }
+  return out;
 }
 
 Index AxisParts::owned_count(Index part) const {
-  Index out = 0;
-  for (const SliceFamily& f : slices(part)) out += f.count * f.length;
-  return out;
+  if (partition_.kind != PartitionKind::cyclic) return block_of(part).length();
+  const Index count = slice_count(part), size = partition_.block_size;
+  if (count == 0) return 0;
+  const Index before_last = (count - 1) * size;
+  return before_last + std::min(size, extent_ - part * size - before_last * parts_);
 }
 
 Index AxisParts::owner(Index cell) const {
