@@ -211,6 +211,82 @@ TEST(PlanSize, IsExpectedToBeAtLeastWhatItIs) {
             "");
 }
 
+/// What a rank may store of a plan, against what it does: the most of any of a few.
+struct Expectation {
+  Index expected = 0;
+  Index stored = 0;
+  std::string text() const { return fmt::format("{} runs, {} are expected", stored, expected); }
+};
+
+Expectation expectation_of(const ArraySpec& array, const HaloOptions& options, std::initializer_list<Rank> ranks) {
+  Expectation out{.expected = runs_expected(array.distribution, options)};
+  for (const Rank r : ranks) out.stored = std::max(out.stored, plan_halo({&array, 1}, r, options).stored_runs());
+  return out;
+}
+
+std::vector<Indices> neighbours(int dims) {
+  std::vector<Indices> out;
+  for_each_coordinate(Indices::filled(dims, 3), [&](const Indices& at) {
+    Indices offset;
+    for (const Index x : at) offset.push_back(x - 1);
+    if (!(offset == Indices::filled(dims, 0))) out.push_back(offset);
+  });
+  return out;
+}
+
+// Of common layouts on many ranks the bound is near the truth, so that it refuses none of them.
+TEST(PlanSize, IsExpectedToBeNearWhatItIs) {
+  std::vector<Index> bounds{0};
+  for (Index part = 0; part < 16; ++part) bounds.push_back(bounds.back() + (part % 5 == 3 ? 0 : 200 + 7 * part));
+  const Index extent = bounds.back();
+  const std::pair<const char*, Partition> rules[] = {{"block", block()},
+                                                     {"high", block(Remainder::high)},
+                                                     {"ceil", block(Remainder::ceil)},
+                                                     {"min", block().with_minimum(300)},
+                                                     {"mod", block().with_modulo(8)},
+                                                     {"irregular", irregular(bounds)}};
+  for (const auto& [name, rule] : rules)
+    for (const EdgePolicy edge : {EdgePolicy::truncate, EdgePolicy::toroidal, EdgePolicy::zero})
+      for (const int dims : {2, 3}) {
+        const std::string label = fmt::format("{} {} in {} dimensions", name, name_of(edge), dims);
+        const Partition cut = rule.with_overlap(1, 1, edge);
+        const auto array_of = [&](const Partition& p) {
+          return ArraySpec{ElementType::f64,
+                           {Indices::filled(dims, extent), Grid(Indices::filled(dims, 16)),
+                            std::vector<Partition>(std::size_t(dims), p)}};
+        };
+        const ArraySpec array = array_of(cut), bare = array_of(block());
+        const Rank middle = dims == 2 ? 5 * 16 + 6 : (5 * 16 + 6) * 16 + 6;
+        const Expectation box = expectation_of(array, {}, {0, middle});
+        EXPECT_LE(box.expected, 64 * box.stored) << label << ": " << box.text();
+        const Expectation all = expectation_of(array, {.stencil = {StencilKind::offsets, neighbours(dims)}}, {middle});
+        EXPECT_LE(all.expected, plan_runs_max / 16) << label << ", all neighbours: " << all.text();
+        EXPECT_GE(all.expected, all.stored) << label << ", all neighbours";
+        Expectation moved{.expected = runs_expected(bare.distribution, array.distribution)};
+        for (const Rank r : {Rank(0), middle})
+          moved.stored = std::max(moved.stored, plan_redistribution(bare, array, r).stored_runs());
+        EXPECT_LE(moved.expected, 64 * moved.stored) << label << ", redistributed: " << moved.text();
+      }
+}
+
+// Blocks of the largest size and overlaps do not overflow a bound.
+TEST(PlanSize, BearsTheLargestBlocks) {
+  for (const EdgePolicy edge : {EdgePolicy::truncate, EdgePolicy::toroidal, EdgePolicy::zero}) {
+    const ArraySpec one{ElementType::f64, {{5}, grid(1), {cyclic(INT64_MAX).with_overlap(1, 1, edge)}}};
+    const ArraySpec two{ElementType::f64, {{5}, grid(2), {cyclic(INT64_MAX / 2).with_overlap(1, 1, edge)}}};
+    const ArraySpec unit{ElementType::f64, {{5}, grid(2), {block(Remainder::high).with_modulo(INT64_MAX)}}};
+    for (const ArraySpec* from : {&one, &two, &unit}) {
+      for (const ArraySpec* to : {&one, &two, &unit}) {
+        const Index expected = runs_expected(from->distribution, to->distribution);
+        EXPECT_GE(expected, plan_redistribution(*from, *to, 0).stored_runs()) << name_of(edge);
+        EXPECT_LE(expected, 1000) << name_of(edge);
+      }
+      EXPECT_GE(runs_expected(from->distribution, HaloOptions{}), plan_halo({from, 1}, 0).stored_runs());
+      EXPECT_LE(runs_expected(from->distribution, HaloOptions{}), 1000) << name_of(edge);
+    }
+  }
+}
+
 // Many ranks, dimensions and wide overlaps are far from the limit.
 TEST(PlanSize, UsualPlansAreFarFromTheLimit) {
   const auto spec = [](const std::string& text) { return parse_layout(text); };

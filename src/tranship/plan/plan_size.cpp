@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <vector>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
@@ -9,13 +10,69 @@
 namespace tranship {
 namespace {
 
+/// Cells of a largest block, at least 1, and blocks that any stretch of cells touches at most.
+class Blocks {
+ public:
+  explicit Blocks(const AxisParts& axis) : bounds_(axis.partition().bounds), extent_(axis.extent()) {
+    const Partition& p = axis.partition();
+    shared_ = p.points == Points::interfaces ? 1 : 0;
+    longest_ = shortest_ = std::max<Index>(1, extent_);
+    if (extent_ <= shared_) return;
+    switch (p.kind) {
+      case PartitionKind::whole:
+        break;
+      case PartitionKind::cyclic:
+        longest_ = shortest_ = std::min(p.block_size, extent_);
+        break;
+      case PartitionKind::block: {
+        // All blocks but the last differ from the first by one unit at most.
+        const Index first = axis.owned_count(axis.owner(0)) - shared_, unit = std::min(p.modulo, first);
+        shortest_ = p.remainder == Remainder::low ? std::max(unit, first - p.modulo) : first;
+        longest_ = shared_ + (p.remainder == Remainder::high ? first + std::min(p.modulo, extent_ - first) : first);
+        break;
+      }
+      case PartitionKind::irregular:
+        longest_ = 1;
+        for (Index i = 1; i < Index(bounds_.size()); ++i)
+          longest_ = std::max(longest_, bounds_[i] - bounds_[i - 1] + shared_);
+        break;
+    }
+  }
+
+  Index longest() const { return longest_; }
+  double touched_by(Index length) const {
+    if (length <= 0) return 0;
+    // An interface between two blocks belongs to both.
+    length = std::min(length, extent_) + shared_;
+    // At most when it begins at the last cell of a block.
+    if (bounds_.empty()) return double((length - 2 + shortest_) / shortest_) + 1;
+    const Index blocks = Index(bounds_.size()) - 1;
+    Index most = 1, touched = 0, next = 0;
+    for (Index first = 0; first < blocks; ++first) {
+      if (bounds_[first] == bounds_[first + 1]) continue;
+      for (; next < blocks && bounds_[next] < bounds_[first + 1] - 1 + length; ++next)
+        touched += bounds_[next] < bounds_[next + 1];
+      most = std::max(most, touched);
+      --touched;
+    }
+    return double(most);
+  }
+
+ private:
+  const std::vector<Index>& bounds_;
+  Index extent_;
+  Index shared_ = 0;    ///< points that a block has in common with the next one
+  Index shortest_ = 1;  ///< of all but the last
+  Index longest_ = 1;
+};
+
 /// What the bounds take of one dimension. Numbers of runs are doubles, for they may be larger than any Index.
 class Shape {
  public:
   explicit Shape(const AxisParts& axis)
-      : is_cyclic_(axis.partition().kind == PartitionKind::cyclic),
+      : blocks_(axis),
+        is_cyclic_(axis.partition().kind == PartitionKind::cyclic),
         is_whole_(axis.partition().kind == PartitionKind::whole),
-        extent_(axis.extent()),
         parts_(axis.parts()),
         turn_(std::max<Index>(1, axis.period())) {
     const Partition& p = axis.partition();
@@ -26,26 +83,21 @@ class Shape {
       is_filled_ =
           is_filled_ || (edge != EdgePolicy::toroidal && edge != EdgePolicy::truncate && edge != EdgePolicy::open);
     }
-    block_max_ = std::max<Index>(1, extent_);
     if (is_cyclic_) {
-      block_max_ = block_min_ = p.block_size;
       period_ = p.block_size * parts_;
-      slices_ = ceil_divide(ceil_divide(extent_, p.block_size), parts_);
-    } else if (p.kind == PartitionKind::block && p.minimum == 0 && p.modulo == 1 && p.remainder != Remainder::ceil) {
-      block_min_ = std::max<Index>(1, extent_ / parts_ - 1);  // of interfaces there is one cell less
-      block_max_ = extent_ / parts_ + 2;
+      slices_ = ceil_divide(ceil_divide(axis.extent(), p.block_size), parts_);
     }
   }
 
   bool is_cyclic() const { return is_cyclic_; }
   Index period() const { return period_; }
-  Index block_max() const { return block_max_; }
-  Index length() const { return left_ + block_max_ + right_; }
+  Index block_max() const { return blocks_.longest(); }
+  Index length() const { return left_ + block_max() + right_; }
 
   /// Slices of a part that reach an edge, each a family of its own; all others are one family.
   Index slices_at_edges() const {
     if (!is_cyclic_) return 1;
-    return std::min(slices_, ceil_divide(left_, period_) + ceil_divide(right_ + block_max_, period_));
+    return std::min(slices_, ceil_divide(left_, period_) + ceil_divide(right_ + block_max(), period_));
   }
   Index slices_inside() const { return is_cyclic_ ? slices_ : 0; }
   Index families() const { return is_cyclic_ ? slices_at_edges() + 1 : 1; }
@@ -57,39 +109,38 @@ class Shape {
   /// Runs that all parts together give to a stretch of cells, at most one turn long.
   double runs_into(Index length) const {
     if (is_whole_) return 1;
-    const double touched = double(std::min(length, extent_) / block_min_) + 2;
-    return std::min(touched, double(parts_) * runs_of_one(length));
+    return std::min(blocks_.touched_by(length), double(parts_) * runs_of_one(length));
   }
   /// Runs that one part gives to a stretch.
   double runs_of_one(Index length) const {
-    return is_cyclic_ ? double(std::min(families() + 2, (length + block_max_ - 1) / period_ + 1)) : 1;
+    return is_cyclic_ ? double(std::min(families() + 2, (length + block_max() - 1) / period_ + 1)) : 1;
   }
   /// Parts of which some slice may store a cell of a stretch.
   double readers_of(Index length) const {
     if (is_whole_) return double(parts_);
-    const double touched = (double(length) + double(left_) + double(right_)) / double(block_min_) + 2;
-    return std::min(double(parts_), touched + (is_toroidal_ ? 2 : 0));
+    // On a torus, those near one edge read from the other; around both edges at once, all do anyway.
+    const double around = is_toroidal_ ? std::max(blocks_.touched_by(left_), blocks_.touched_by(right_)) : 0;
+    return std::min(double(parts_), blocks_.touched_by(left_ + length + right_) + around);
   }
   /// Slices of all parts that reach an edge and may store cells of one part of the source.
   double reading_at_edges(const Shape& source) const {
     if (!is_cyclic_) return std::min(double(parts_), source.slices() * readers_of(source.block_max()));
-    return std::min(double(parts_) * double(slices_at_edges()), double(left_ / block_min_ + right_ / block_min_) + 3);
+    return std::min(double(parts_) * double(slices_at_edges()),
+                    blocks_.touched_by(left_) + blocks_.touched_by(right_) + 3);
   }
   double slices() const { return double(slices_); }
   double parts() const { return double(parts_); }
 
  private:
+  Blocks blocks_;
   bool is_cyclic_;
   bool is_whole_;
   bool is_toroidal_ = false;
   bool is_filled_ = false;
-  Index extent_;
   Index parts_;
   Index turn_;  ///< after so many cells a torus repeats
   Index left_ = 0;
   Index right_ = 0;
-  Index block_min_ = 1;
-  Index block_max_ = 1;
   Index period_ = 1;
   Index slices_ = 1;  ///< of a part
 };
