@@ -184,6 +184,22 @@ TEST(PlanSize, PlansWithoutEndAreRefused) {
   expect_refused([&] { plan_halo({&plane, 1}, 0); }, "cyclic+overlap(1000,1000,zero)");
 }
 
+// A million slices over the edge in each of a million parts, of which few runs come.
+TEST(PlanSize, PlansOfTooManySlicesAreRefused) {
+  const ArraySpec dealt = parse_layout("f32[1000000000000] @ 1000000 : cyclic(1)+overlap(1000000000000,0)");
+  const ArraySpec blocks = parse_layout("f32[1000000000000] @ 1000000 : block");
+  EXPECT_LT(runs_expected(dealt.distribution, blocks.distribution), plan_runs_max);
+  try {
+    check_plan_size(dealt, blocks);
+    ADD_FAILURE() << "not refused";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+    const Index slices = slices_looked_at(dealt.distribution, blocks.distribution);
+    for (const std::string& part : {std::to_string(plan_slices_max), std::to_string(slices), to_text(dealt)})
+      EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what();
+  }
+}
+
 TEST(PlanSize, IsExpectedToBeAtLeastWhatItIs) {
   EXPECT_EQ(first_fault(1.0,
                         [](std::uint64_t seed) -> std::string {
@@ -301,6 +317,7 @@ TEST(PlanSize, UsualPlansAreFarFromTheLimit) {
   for (const auto& [from, to] : pairs) {
     const ArraySpec source = spec(from), target = spec(to);
     EXPECT_LE(runs_expected(source.distribution, target.distribution), plan_runs_max / 4) << from << " to " << to;
+    EXPECT_LE(slices_looked_at(source.distribution, target.distribution), plan_slices_max / 64) << from << " to " << to;
   }
   for (const char* text : {"f64[4096,4096,4096] @ 16x16x16 : block+overlap(3,3,toroidal), block+overlap(3,3,toroidal), "
                            "block+overlap(3,3,toroidal)",

@@ -202,6 +202,17 @@ Index runs_expected(const Distribution& source, const Distribution& target) {
   return to_index(out);
 }
 
+Index slices_looked_at(const Distribution& source, const Distribution& target) {
+  double out = 0;
+  for (int d = 0; d < target.dims(); ++d) {
+    const Shape from(source.axis(d)), to(target.axis(d));
+    const double giving = to.is_cyclic() ? from.parts() : std::min(from.parts(), from.runs_into(to.length()));
+    const double reading = from.is_cyclic() ? to.parts() : to.readers_of(from.block_max());
+    out += (giving + reading) * double(to.families()) * to.turns() * double(from.families());
+  }
+  return to_index(out);
+}
+
 Index runs_expected(const Distribution& array, const HaloOptions& options) {
   // Each combination of families has its boxes of wanted cells; each box is a product for every part that gives to it.
   const bool offsets = options.stencil.kind == StencilKind::offsets;
@@ -222,6 +233,10 @@ void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
   if (expected > plan_runs_max)
     throw_error(ErrorCode::unsupported, "a plan of up to {} runs on one rank, at most {} are made: from {} to {}",
                 expected, plan_runs_max, to_text(source), to_text(target));
+  const Index slices = slices_looked_at(source.distribution, target.distribution);
+  if (slices > plan_slices_max)
+    throw_error(ErrorCode::unsupported, "planning looks at up to {} slices on one rank, at most {} are: from {} to {}",
+                slices, plan_slices_max, to_text(source), to_text(target));
 }
 
 void check_plan_size(const ArraySpec& array, const HaloOptions& options) {

@@ -25,8 +25,8 @@ struct RedistributionOptions {
 
 /// The moves that touch `rank` when an array goes from `source` (slot 0) to `target` (slot 1). The rank sets may be
 /// equal, overlap or be disjoint. Error(mismatch) when extents (without a part) or element types differ,
-/// Error(unsupported) above plan_runs_max runs. Time and size depend on the number of parts and on block sizes, never
-/// on the extents (of indexed distributions: on the rank's ids).
+/// Error(unsupported) above plan_runs_max runs or plan_slices_max slices to look at. Time and size depend on the number
+/// of parts and on block sizes, never on the extents (of indexed distributions: on the rank's ids).
 TransferPlan plan_redistribution(const ArraySpec& source, const ArraySpec& target, Rank rank,
                                  const RedistributionOptions& options = {});
 
