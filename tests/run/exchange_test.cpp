@@ -1,6 +1,7 @@
 // Exchange against the plan interpreter: whatever a plan says, every schedule on real ranks and real memory must do, in
 // every element type and memory layout, and touch nothing else.
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -16,6 +17,7 @@
 #include "support/error_of.hpp"
 #include "support/oracle.hpp"
 #include "support/random_layouts.hpp"
+#include "support/ranks.hpp"
 
 namespace {
 std::atomic<long> allocations = 0;
@@ -722,6 +724,70 @@ TEST(Exchange, ADeadlineNamesWhoIsMissing) {
     }
     world.barrier();
   });
+}
+
+class TestedExchange : public ::testing::TestWithParam<std::tuple<On, Schedule>> {};
+INSTANTIATE_TEST_SUITE_P(All, TestedExchange,
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged),
+                                            ::testing::Values(Schedule::direct, Schedule::staged)),
+                         [](const ::testing::TestParamInfo<std::tuple<On, Schedule>>& info) {
+                           return fmt::format("{}_{}", name_of(std::get<0>(info.param)),
+                                              std::get<1>(info.param) == Schedule::direct ? "direct" : "staged");
+                         });
+
+TEST_P(TestedExchange, EndsAtTheDeadline) {
+  const auto [on, schedule] = GetParam();
+  const auto program = [schedule = schedule](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    Exchange one(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+    Exchange other(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+    const auto times_out = [&](auto&& test) {
+      world.set_timeout_ns(20'000'000);
+      const Error error = error_of_rank([&] {
+        while (!test()) RealSync::pause();
+      });
+      require_says(error, ErrorCode::timeout, {"has done nothing but poll for "});
+      world.set_timeout_ns(20'000'000'000);
+      world.barrier();  // the exchanges stay until both ranks are here
+    };
+    one();
+    // Each tests what the other has not started; then one of them tests both.
+    Exchange& mine = world.rank() == 0 ? one : other;
+    mine.start();
+    times_out([&] { return mine.test(); });
+    if (world.rank() == 0) {
+      other.start();
+      other.finish();
+      other.start();
+      times_out([&] { return one.test() || other.test(); });
+    } else {
+      other.finish();
+      world.barrier();
+    }
+  };
+  run_once(on, {.ranks = 2}, 1, program);
+}
+
+TEST_P(TestedExchange, EndsWhenAPeerIsKilled) {
+  const auto [on, schedule] = GetParam();
+  if (on != On::processes) GTEST_SKIP() << "ranks that are no processes cannot be killed";
+  const auto program = [schedule = schedule](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec);
+    Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+    halo();
+    if (world.rank() == 1) std::raise(SIGKILL);
+    world.set_timeout_ns(INT64_MAX);
+    halo.start();
+    while (!halo.test()) RealSync::pause();
+  };
+  // A rank that does not end would be named.
+  const std::string message = error_of([&] { launch_processes({.ranks = 2, .grace_ns = 5'000'000'000}, program); });
+  EXPECT_NE(message.find("was killed by signal 9"), std::string::npos) << message;
+  EXPECT_EQ(message.find("not ended"), std::string::npos) << message;
 }
 
 TEST(Exchange, ManyRanksOnFewCores) {
