@@ -444,6 +444,20 @@ TEST_P(TimeoutOn, is_not_of_ranks_that_do_something_between_their_polls) {
   run(2, program, [](const Failures& failures) { EXPECT_FALSE(failures.thrown) << failures.thrown->message(); });
 }
 
+TEST(Timeout, is_not_of_tests_that_see_a_flag_rise) {
+  const auto look_often = [](World& world, int steps_per_value) {
+    WaitNote note("test");
+    note.flag_rank = note.flag_index = 0;
+    note.wants(Comparison::greater_equal, 1'000'000);
+    for (int i = 0; i < 20'000; ++i) {
+      note.sees(i / steps_per_value);
+      world.look(note);
+    }
+  };
+  EXPECT_NO_THROW(launch({.ranks = 1, .timeout_ns = 1}, [&](World& world) { look_often(world, 1); }));
+  EXPECT_THROW(launch({.ranks = 1, .timeout_ns = 1}, [&](World& world) { look_often(world, 1000); }), Error);
+}
+
 TEST_P(TimeoutOn, is_not_of_ranks_that_compute_between_their_polls) {
   if (is_simulated(GetParam())) GTEST_SKIP() << "there, time stands still while a rank computes";
   const auto program = [&](World& world) {

@@ -18,13 +18,15 @@ void Polling::begin(const Fabric& fabric, std::int64_t now_ns) {
 
 bool Polling::goes_on(const Fabric& fabric, const WaitNote& note) {
   if (since_ns_ == 0 || fabric.board().call_of(fabric.rank()) != calls_) return false;
-  if (note.shows == WaitNote::Shows::comparison) return true;  // a test that has not found what it looked for
+  // A test that has not found what it looked for goes on wherever it looks, until something else shows there. It leaves
+  // places to what is told by them alone.
+  const bool is_test = note.shows == WaitNote::Shows::comparison;
   const auto end = places_.begin() + std::ptrdiff_t(place_count_);
   const auto known = std::find_if(places_.begin(), end, [&](const Place& place) {
     return place.rank == note.flag_rank && place.index == note.flag_index;
   });
   if (known != end) return known->seen == note.seen;
-  if (place_count_ == places_.size()) return false;  // it goes through memory
+  if (place_count_ >= places_.size() / (is_test ? 2 : 1)) return is_test;  // else it goes through memory
   places_[place_count_++] = {note.flag_rank, note.flag_index, note.seen};
   return true;
 }
