@@ -400,6 +400,22 @@ TEST(Simulation, who_polls_after_a_meeting_does_not_keep_others_in_it) {
     });
 }
 
+TEST(Simulation, who_reads_for_long_lets_others_wait) {
+  for (std::uint64_t seed = 1; seed <= 2; ++seed)
+    simulate({.ranks = 2, .seed = seed, .order = OrderChecks::off}, [](World& world) {
+      constexpr Index places = 200'000;
+      const auto data = world.allocate<int>(places);
+      const auto signal = world.allocate<std::uint64_t>(1);
+      Context& rma = world.context();
+      if (world.rank() == 0) {
+        for (Index i = 0; i < places; ++i) require(rma.g(data.from(i), 1) == 0, "place {}", i);
+        rma.signal(signal, 1, SignalOp::set, 1);
+      } else
+        rma.signal_wait(signal, Comparison::equal, 1);
+      world.barrier();
+    });
+}
+
 // Failures.
 
 TEST(Simulation, a_wait_that_cannot_end_fails_at_once_with_a_circle) {

@@ -170,6 +170,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
 void SimTransport::get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
                        CallSite where) {
   simulation_.step(rank_);
+  simulation_.looks_at(rank_, source.peer, source.offset_bytes);
   const bool blocks = completion == Completion::blocking;
   if (Order* order = simulation_.order(); order && element_count(block) > 0) {
     const char* name = blocks ? "get" : "get_nbi";
@@ -205,6 +206,7 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
 void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand,
                           std::uint64_t compare, void* before, Completion completion, CallSite where) {
   simulation_.step(rank_);
+  if (before) simulation_.looks_at(rank_, at.peer, at.offset_bytes);
   const Order::Bytes word{at.peer, at.offset_bytes, at.offset_bytes + std::size_t(width)};
   const char* name = name_of(op, before != nullptr);
   const Order::What does = op == AtomicOp::fetch ? Order::What::fetch : Order::What::update;

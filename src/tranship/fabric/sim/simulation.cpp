@@ -64,7 +64,7 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
   };
   for (;;) {
     if (vain_looks_ >= vain_looks_max) {
-      changed();
+      vain_looks_ = 0;
       expire_one();
     }
     if (looks_ >= looks_max) {
@@ -97,7 +97,8 @@ bool Simulation::resume_polls() {
 bool Simulation::expire_one() {
   RankState* first = nullptr;
   for (RankState& rank : ranks_)
-    if (!rank.fiber->ended() && (!first || rank.deadline.at_ns() < first->deadline.at_ns())) first = &rank;
+    if (!rank.fiber->ended() && !rank.expired && (!first || rank.deadline.at_ns() < first->deadline.at_ns()))
+      first = &rank;
   if (first) first->expired = true;
   return first != nullptr;
 }
@@ -144,6 +145,13 @@ void Simulation::look(Rank rank) {
   step(rank);
   ++vain_looks_;
   if (++looks_ >= looks_max && !ranks_[std::size_t(rank)].dying) Fiber::suspend();
+}
+
+void Simulation::looks_at(Rank rank, Rank peer, std::size_t offset_bytes) {
+  constexpr std::size_t places_max = 4096;
+  auto& places = ranks_[std::size_t(rank)].places;
+  if (places.size() == places_max) places.clear();
+  if (places.emplace(peer, offset_bytes).second) vain_looks_ = 0;
 }
 
 void Simulation::wait(Rank rank, int round) {

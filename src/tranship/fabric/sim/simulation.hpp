@@ -7,7 +7,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include <tranship/base/random.hpp>
@@ -67,6 +69,9 @@ class Simulation {
   /// As step, after a value has come here. Ranks may look until they see what they wait for, so others go on sometimes
   /// and what is on its way comes, whatever the chances of this seed.
   void look(Rank rank);
+  /// Before it fetches what lies at `offset_bytes` of the heap of `peer`: who goes through memory does not look in
+  /// vain.
+  void looks_at(Rank rank, Rank peer, std::size_t offset_bytes);
   /// Goes on when something has happened. `round` counts from 0 within one wait.
   void wait(Rank rank, int round);
   /// Goes on when something has happened, or nothing can.
@@ -106,6 +111,7 @@ class Simulation {
     std::deque<InFlight> log;
     std::int64_t steps = 0;
     Deadline deadline = Deadline::never();
+    std::set<std::pair<Rank, std::size_t>> places;  // that it has looked at
     bool waits = false;
     bool polls = false;
     bool acted = false;  ///< since it has polled
@@ -114,8 +120,11 @@ class Simulation {
   };
 
   void count_step(Rank rank);
-  /// Memory of some rank has changed, or may have.
-  void changed() noexcept { vain_looks_ = 0; }
+  /// Memory of some rank has changed, or may have: nobody's time is up who has not heard of it yet.
+  void changed() noexcept {
+    vain_looks_ = 0;
+    for (RankState& rank : ranks_) rank.expired = false;
+  }
   bool may_be_delivered(const RankState& from, std::size_t index) const;
   void deliver(Rank source, std::size_t index);
   /// `there` is what it is about to write.
