@@ -278,6 +278,15 @@ TEST(Processes, are_refused_where_the_system_allows_too_few_of_them_with_both_nu
   }));
 }
 
+TEST(Processes, have_no_files_of_each_other) {
+  launch_processes(8, [](World& world) {
+    std::int64_t files = 0;
+    for ([[maybe_unused]] const auto& file : std::filesystem::directory_iterator("/proc/self/fd")) ++files;
+    const std::vector<std::int64_t> all = world.all_gather(files);
+    for (const std::int64_t one : all) require(one == all[0], "{} files on rank 0, {} on another one", all[0], one);
+  });
+}
+
 TEST(Processes, leave_nothing_behind) {
   const auto count = [](const char* folder) {
     std::size_t files = 0;

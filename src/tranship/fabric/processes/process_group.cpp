@@ -64,6 +64,9 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(1);
+    // Those of the ranks before this one would take what it may have.
+    for (const Process& process : processes_)
+      if (process.descriptor >= 0) close(process.descriptor);
     setrlimit(RLIMIT_NOFILE, &files_before_);
     const int code = body(rank);
     std::fflush(nullptr);
