@@ -17,6 +17,16 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+// g++ and clang say differently that a sanitizer is on.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
+#define TRANSHIP_SANITIZED
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define TRANSHIP_SANITIZED
+#endif
+
 #define TRANSHIP_INLINE [[gnu::always_inline]] inline
 
 namespace tranship {
@@ -180,7 +190,7 @@ TRANSHIP_INLINE bool suits_strings(const Byte* source, const Byte* target) {
 }
 
 TRANSHIP_INLINE void move_string(long long bytes, const Byte* source, Byte* target) {
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && !defined(TRANSHIP_SANITIZED)
   asm volatile("rep movsb" : "+D"(target), "+S"(source), "+c"(bytes) : : "memory");
 #else
   copy_row(bytes, source, target);  // sanitizers do not look into assembly
