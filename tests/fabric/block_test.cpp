@@ -378,6 +378,21 @@ TEST_P(BlockOnRanks, blocks_wait_for_each_other) {
   });
 }
 
+TEST_P(BlockOnRanks, blocks_poll_for_what_those_behind_them_store) {
+  run([](World& world, const HeapView& heap) {
+    const auto flags = world.allocate<std::uint64_t>(3);
+    world.set_timeout_ns(200'000'000);
+    run_grid(world, {.blocks = 3, .block = {.lanes = 2}}, [&](const CpuLane& lane) {
+      const int at = lane.block_index();
+      if (at < 2)
+        while (heap.fetch(lane.thread(), &flags[at], world.rank()) == 0) RealSync::pause();
+      if (at > 0 && lane.index() == 0) heap.set(lane.thread(), &flags[at - 1], std::uint64_t(1), world.rank());
+    });
+    world.set_timeout_ns(default_timeout_ns());
+    world.barrier();
+  });
+}
+
 TEST_P(BlockOnRanks, misuse_is_found_before_anything_happens) {
   run([](World& world, const HeapView& heap) {
     const auto data = world.allocate<int>(4);

@@ -216,9 +216,16 @@ class Grid {
 
   void run();
 
+  /// Counts polls of its lanes. Whether as many as World::look has given have passed.
+  bool count_polls(int polls) noexcept { return (polls_left_ -= polls) <= 0; }
+  void give_polls(int polls) noexcept { polls_left_ = polls; }
+
  private:
+  /// What the lanes of a block have done in a step.
+  enum class Went { nowhere, polling, on };
+
   void resume(Lane& lane);
-  bool step(Block& block);
+  Went step(Block& block);
   void wait_for_any();
   void unwind();
 
@@ -231,6 +238,7 @@ class Grid {
   std::deque<Worker> workers_;
   std::vector<Worker*> idle_;
   std::exception_ptr failure_;
+  int polls_left_ = 0;
 };
 
 // Lanes.
@@ -302,16 +310,18 @@ void Lane::check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, 
 void Lane::polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) {
   constexpr int polls_max = 64;
   if (++polls_ < polls_max) return;
-  World& world = block_.grid().world();
+  Grid& grid = block_.grid();
+  World& world = grid.world();
   if (operations_ > polls_) world.has_acted();
   polls_ = operations_ = 0;
-  if (world.heap().place().direct) {  // what is carried by a Context is looked at there
+  // What is carried by a Context is looked at there.
+  if (world.heap().place().direct && grid.count_polls(polls_max)) {
     const GroupCall what = call();
     WaitNote note = this->note(what, local);
     note.flag_rank = peer;
     note.shows = WaitNote::Shows::value;
     note.seen = seen;
-    world.look(note);
+    grid.give_polls(world.look(note));
   }
   suspend(State::ready);
 }
@@ -401,19 +411,21 @@ void Grid::resume(Lane& lane) {
   if (lane.state() == Lane::State::ended) idle_.push_back(std::exchange(lane.worker, nullptr));
 }
 
-/// Resumes each lane that can go on. Whether one could.
-bool Grid::step(Block& block) {
-  bool moved = false, waits = false;
+/// Resumes each lane that can go on.
+Grid::Went Grid::step(Block& block) {
+  Went went = Went::nowhere;
+  bool waits = false;
   for (Lane& lane : block.lanes()) {
-    if (failed()) return true;
+    if (failed()) return Went::on;
     if (lane.look()) {
-      moved = true;
       resume(lane);
+      // One that could still go on has let others go on, because it polls.
+      went = std::max(went, lane.state() == Lane::State::ready ? Went::polling : Went::on);
     }
     waits |= lane.state() == Lane::State::waiting;
   }
-  if (!moved && !waits) fail(std::make_exception_ptr(block.divergence()));
-  return moved;
+  if (went == Went::nowhere && !waits) fail(std::make_exception_ptr(block.divergence()));
+  return went;
 }
 
 void Grid::wait_for_any() {
@@ -446,16 +458,16 @@ void Grid::unwind() {
 
 void Grid::run() {
   while (!failed()) {
-    bool moved = false;
-    for (Block& block : blocks_) moved |= step(block);
+    Went went = Went::nowhere;
+    for (Block& block : blocks_) went = std::max(went, step(block));
     if (failed()) break;
     std::erase_if(blocks_, [](const Block& block) { return block.ended(); });
-    if (moved) continue;
-    if (begun_ < shape_.blocks)
+    if (went == Went::on) continue;
+    if (begun_ < shape_.blocks)  // what lanes poll for may be theirs to do
       blocks_.emplace_back(*this, begun_++, shape_.block);
     else if (blocks_.empty())
       return;
-    else
+    else if (went == Went::nowhere)
       wait_for_any();
   }
   unwind();
