@@ -385,5 +385,57 @@ TEST(CrashSource, OneThatChangesMeanwhileIsNoticed) {
   }
 }
 
+TEST_P(Crash, ATargetThatComesUpMeanwhileStays) {
+  Scene scene(GetParam());
+  std::filesystem::remove_all(scene.target);
+  const auto come_up = [&](const ReshardProgress& progress) {
+    if (progress.bytes_done != progress.bytes_total) return;
+    if (scene.before.contains("")) return write_text(scene.target, scene.before.at(""));
+    std::filesystem::create_directories(scene.target);
+    for (const auto& [name, text] : scene.before) write_text(scene.target + "/" + name, text);
+  };
+  scene.options.progress = come_up;
+  const Result<ReshardReport> report = attempt([&] { return reshard(scene.options); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code(), ErrorCode::invalid_use) << report.error().message();
+  EXPECT_EQ(files_below(scene.target), scene.before);
+}
+
+TEST(CrashTarget, WhatIsAddedToADirectoryMeanwhileStays) {
+  Scene scene("new");
+  const auto add = [&](const ReshardProgress&) { write_text(scene.target + "/notes.txt", "mine"); };
+  scene.options.progress = add;
+  const Result<ReshardReport> report = attempt([&] { return reshard(scene.options); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().code(), ErrorCode::invalid_use) << report.error().message();
+  EXPECT_EQ(read_text(scene.target + "/notes.txt"), "mine");
+}
+
+TEST(CrashTarget, ADirectoryByTheNameOfAPartStays) {
+  Scene scene("new");
+  const std::string part = scene.target + "/part-00000.npy";
+  std::filesystem::remove(part);
+  std::filesystem::create_directory(part);
+  write_text(part + "/notes.txt", "mine");
+  const Result<ReshardReport> report = attempt([&] { return reshard(scene.options); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_NE(report.error().message().find("'part-00000.npy' in it is a directory"), std::string::npos)
+      << report.error().message();
+  EXPECT_EQ(read_text(part + "/notes.txt"), "mine");
+}
+
+TEST_P(Crash, LeavesNothingWhereNothingGoesOn) {
+  Scene scene(GetParam());
+  const auto stop = [](const ReshardProgress& progress) {
+    if (progress.bytes_done > progress.bytes_total / 2) throw Error(ErrorCode::io, "interrupted");
+  };
+  scene.options.progress = stop;
+  scene.options.after_failure = AfterFailure::leave_nothing;
+  const Result<ReshardReport> report = attempt([&] { return reshard(scene.options); });
+  ASSERT_FALSE(report.ok());
+  EXPECT_EQ(report.error().message(), "interrupted");
+  for (const std::string& name : scene.folder.names()) EXPECT_EQ(name.find(".partial"), std::string::npos) << name;
+}
+
 }  // namespace
 }  // namespace tranship

@@ -1,4 +1,6 @@
 // Every kind of element, in both byte orders, through every layout and format: each element of each file is compared.
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
 #include <tranship/file/byte_order.hpp>
@@ -43,6 +45,7 @@ const std::vector<std::string> spellings = {"|b1",
                                             "|S1",
                                             "|S7",
                                             "<U1",
+                                            ">U2",
                                             ">U3",
                                             "<U4",
                                             "|V12",
@@ -189,6 +192,40 @@ TEST(FormatsRefuse, LayoutsThatCutAnElement) {
   write_text(folder.path("a.npy"), format_npy_header(fortran) + std::string(48, 'x'));
   EXPECT_EQ(refusal("u32[2,2,3] @ 1x1x1 : whole, whole, whole"),
             "unsupported: '" + folder.path("a.npy") + "': elements '|V12' of 12 bytes in Fortran order");
+}
+
+TEST(FormatsRefuse, PartsOfOtherUnitsOrFields) {
+  TemporaryFolder folder(FolderPlace::memory);
+  std::filesystem::create_directory(folder.path("parts"));
+  const auto merged = [&](const std::string& first, const std::string& second) {
+    const auto write = [&](const std::string& name, const std::string& descr) {
+      const NpyElement element = parse_npy_descr(descr).value();
+      const NpyHeader header{.type = element.type,
+                             .count = element.count,
+                             .byte_order = element.byte_order,
+                             .extents = {1},
+                             .descr = descr};
+      write_text(folder.path("parts/" + name), format_npy_header(header) + std::string(8, 'x'));
+    };
+    write("part-00000.npy", first);
+    write("part-00001.npy", second);
+    const auto result = attempt([&] {
+      return reshard(
+          {.source = folder.path("parts"),
+           .target = folder.path("b.npy"),
+           .from = parse_layout(std::string(name_of(parse_npy_descr(first).value().type)) + "[2] @ 2 : block"),
+           .to = parse_layout(std::string(name_of(parse_npy_descr(first).value().type)) + "[2] @ 1 : whole")});
+    });
+    return result ? "accepted" : std::string(name_of(result.error().code()));
+  };
+  EXPECT_EQ(merged("<M8[ns]", "<M8[ns]"), "accepted");
+  EXPECT_EQ(merged("<i8", "=i8"), "accepted");
+  EXPECT_EQ(merged("|S8", "S8"), "accepted");
+  EXPECT_EQ(merged("<M8[ns]", "<M8[s]"), "mismatch");
+  EXPECT_EQ(merged("<u8", "<M8[s]"), "mismatch");
+  EXPECT_EQ(merged("|S8", "|V8"), "mismatch");
+  EXPECT_EQ(merged("<M8[s]", ">M8[s]"), "mismatch");
+  EXPECT_EQ(merged("[('x', '<f4'), ('y', '<f4')]", "[('x', '<f4'), ('z', '<f4')]"), "mismatch");
 }
 
 }  // namespace

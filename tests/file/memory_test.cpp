@@ -1,8 +1,10 @@
 // The memory that a reshard takes: measured in a process of its own, at every report of progress.
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -115,6 +117,34 @@ TEST(ReshardMemory, MapsALimitedPartOfTheSource) {
   // Two windows of twice that length.
   EXPECT_LE(resident_bytes(mapped) - before, 4 * FileSet::window_bytes);
   EXPECT_GT(resident_bytes(mapped) - before, FileSet::window_bytes);
+}
+
+TEST(ReshardMemory, MapsNoMoreThanAProcessCan) {
+  TemporaryFolder folder(FolderPlace::memory);
+  // Nothing but a hole.
+  constexpr Index windows = 1100;
+  const std::string path = folder.path("a.bin");
+  testing::write_text(path, "");
+  std::filesystem::resize_file(path, static_cast<std::uintmax_t>(windows * FileSet::window_bytes));
+  FileSet files(FileAccess::read_only);
+  files.add(path).value();
+  files.keep_mapped(Index(64) << 30);
+  for (Index i = 0; i < windows; ++i)
+    EXPECT_EQ(*files.map(0, i * FileSet::window_bytes)->at(i * FileSet::window_bytes), std::byte{0});
+
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const auto others = [&] {
+    std::vector<MappedWindow> out;
+    for (;;) try {
+        out.push_back(MappedWindow::map(file, path, 0, 1));
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::no_memory);
+        return out;
+      }
+  }();
+  EXPECT_GT(others.size(), 0u);
+  EXPECT_NO_THROW(files.map(0, 0)) << "in the place of one of its own";
+  ::close(file);
 }
 
 }  // namespace

@@ -1088,5 +1088,48 @@ TEST(Reshard, VerifyRefusesWhatCannotBeRebuilt) {
   EXPECT_EQ(directory_fault(folder.path("b"), some, "|u1", test::Global(from.distribution)), "");
 }
 
+TEST(ReshardPaths, ATargetBehindALinkIsWhereTheSystemFindsIt) {
+  TemporaryFolder folder(FolderPlace::memory);
+  std::filesystem::create_directories(folder.path("a/b"));
+  std::filesystem::create_directory_symlink("a/b", folder.path("link"));
+  const std::string source = format_npy_header(make_npy_header(ElementType::u8, {2})) + "xy";
+  const std::string other = format_npy_header(make_npy_header(ElementType::u8, {3})) + "abc";
+  write_text(folder.path("source.npy"), source);
+  write_text(folder.path("x.npy"), other);
+  const auto go = [&](const std::string& target) {
+    reshard({.source = folder.path("source.npy"), .target = target, .to = parse_layout("u8[2] @ 1 : whole")});
+  };
+  go(folder.path("link/../x.npy"));
+  EXPECT_EQ(read_text(folder.path("x.npy")), other);
+  EXPECT_EQ(read_text(folder.path("a/x.npy")), source);
+  go(folder.path("link/../source.npy"));
+  EXPECT_EQ(read_text(folder.path("a/source.npy")), source);
+}
+
+TEST(ReshardVerify, AcceptsInterfacesThatPartsHaveDifferently) {
+  TemporaryFolder folder(FolderPlace::memory);
+  const ArraySpec halves = parse_layout("u8[7] @ 2 : block+interfaces");
+  write_text(folder.path("a.npy"), format_npy_header(make_npy_header(ElementType::u8, {7})) + "abcdefg");
+  reshard({.source = folder.path("a.npy"), .target = folder.path("parts"), .to = halves});
+  std::filesystem::remove(folder.path("parts/manifest.json"));
+  std::string upper = read_text(folder.path("parts/part-00001.npy"));
+  ASSERT_EQ(upper.substr(upper.size() - 4), "defg");
+  upper[upper.size() - 4] = 'D';
+  write_text(folder.path("parts/part-00001.npy"), upper);
+  for (const char* to : {"u8[7] @ 1 : whole", "u8[7] @ 2 : block", "u8[7] @ 3 : block+interfaces",
+                         "u8[7] @ 2 : block+interfaces+overlap(1,1)"}) {
+    SCOPED_TRACE(to);
+    const auto report = attempt([&] {
+      return reshard({.source = folder.path("parts"),
+                      .target = folder.path("out"),
+                      .from = halves,
+                      .to = parse_layout(to),
+                      .verify = Verify::yes});
+    });
+    EXPECT_TRUE(report.ok()) << report.error().message();
+    std::filesystem::remove_all(folder.path("out"));
+  }
+}
+
 }  // namespace
 }  // namespace tranship

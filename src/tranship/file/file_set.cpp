@@ -114,6 +114,19 @@ void FileSet::finish_reads(FunctionRef<void()> watch) const {
   }
 }
 
+/// Where the process has too many windows, the oldest of this set go.
+std::shared_ptr<const MappedWindow> FileSet::map_in_place_of_others(Index file, Index offset_bytes,
+                                                                    Index size_bytes) const {
+  const auto open = descriptor(file);
+  for (;;) try {
+      return std::make_shared<const MappedWindow>(
+          MappedWindow::map(open->number(), path(file), offset_bytes, size_bytes));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory || windows_.empty()) throw;
+      windows_.pop_front();
+    }
+}
+
 std::shared_ptr<const MappedWindow> FileSet::map(Index file, Index offset_bytes) const {
   // Twice as long as the distance from one to the next: any stretch of `window_bytes` lies in one of them.
   const Index number = offset_bytes / window_bytes, begin = number * window_bytes;
@@ -127,9 +140,8 @@ std::shared_ptr<const MappedWindow> FileSet::map(Index file, Index offset_bytes)
   } else {
     if (entries_[file].check) entries_[file].check->add(offset_bytes, {});
     const Index size = std::min(2 * window_bytes, size_bytes(file) - begin);
-    window.mapped =
-        std::make_shared<const MappedWindow>(MappedWindow::map(descriptor(file)->number(), path(file), begin, size));
     if (static_cast<Index>(windows_.size()) >= windows_max_) windows_.pop_front();
+    window.mapped = map_in_place_of_others(file, begin, size);
   }
   windows_.push_back(window);
   return window.mapped;

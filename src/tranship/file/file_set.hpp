@@ -4,6 +4,7 @@
 // A file that is read is remembered as it was when it was added: one that has changed since is refused, not mixed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -69,8 +70,9 @@ class FileSet {
   /// last ones stay mapped, so that threads share them and come back to them cheaply. Throws as `read` does.
   std::shared_ptr<const MappedWindow> map(Index file, Index offset_bytes) const;
   static constexpr Index window_bytes = Index(8) << 20;
-  /// How much stays mapped: 256 MiB where nobody says.
-  void keep_mapped(Index size_bytes) { windows_max_ = size_bytes / window_bytes + 1; }
+  /// How much stays mapped, in `window_bytes` from one window to the next: 256 MiB where nobody says, and never more
+  /// than 256 windows, of which a process has only so many.
+  void keep_mapped(Index size_bytes) { windows_max_ = std::min<Index>(size_bytes / window_bytes + 1, 256); }
   /// Throws `io`.
   void write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const;
   /// Lets the system begin to write to the disk what was written there.
@@ -89,6 +91,7 @@ class FileSet {
   };
 
   std::shared_ptr<posix::FileDescriptor> descriptor(Index file) const;
+  std::shared_ptr<const MappedWindow> map_in_place_of_others(Index file, Index offset_bytes, Index size_bytes) const;
 
   FileAccess access_;
   Index open_max_;

@@ -45,7 +45,11 @@ ReshardForecast forecast_of(std::span<const StoredParts> sources, const NewArray
     }
   }
   if (sources.size() > 1) out.messages = static_cast<Index>(pairs.size());
-  if (!target.empty()) out.disk_free_bytes = free_bytes(folder_of(resolved_target(target)));
+  if (!target.empty()) {
+    const std::string place = resolved_target(target);
+    check_replacing_is_permitted(place);
+    out.disk_free_bytes = free_bytes(folder_of(place));
+  }
   return out;
 }
 

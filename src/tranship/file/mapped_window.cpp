@@ -16,11 +16,14 @@
 namespace tranship {
 namespace {
 
+/// The begin of a free slot: no address lies behind it.
+constexpr std::uintptr_t no_window = UINTPTR_MAX;
+
 /// What the handler knows of a window; it takes no lock.
 struct Slot {
   std::atomic<bool> is_taken{false};
-  std::atomic<std::uintptr_t> begin{0};
-  std::atomic<std::uintptr_t> end{0};  // 0: no window
+  std::atomic<std::uintptr_t> begin{no_window};
+  std::atomic<std::uintptr_t> end{0};
   std::atomic<bool> is_lost{false};
 };
 static_assert(std::atomic<std::uintptr_t>::is_always_lock_free);
@@ -41,8 +44,9 @@ void handle(int signal, siginfo_t* fault, void* context) {
   const int error_number = errno;
   const auto address = reinterpret_cast<std::uintptr_t>(fault->si_addr);
   for (Slot& slot : slots) {
-    const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire), end = slot.end.load();
-    if (address < begin || address >= end) continue;
+    const std::uintptr_t begin = slot.begin.load(), end = slot.end.load();
+    // Another thread may have given the slot to another window between the two.
+    if (address < begin || address >= end || slot.begin.load() != begin) continue;
     slot.is_lost.store(true);
     void* const zeros = ::mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
@@ -108,7 +112,7 @@ MappedWindow::~MappedWindow() {
   if (slot_ < 0) return;
   Slot& slot = slots[static_cast<std::size_t>(slot_)];
   slot.end = 0;
-  slot.begin = 0;
+  slot.begin = no_window;
   if (begin_) ::munmap(begin_, static_cast<std::size_t>(size_));
   slot.is_taken = false;
 }

@@ -81,16 +81,13 @@ Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, co
       throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 part, the layout has {}: name a directory", target,
                   grid.size());
     if (!single) check_directory_name(target, ".npy, .bin or .raw");
-    if (target.empty()) {
-      // A directory that nobody has named yet.
-    } else if (bare)
-      check_replaceable_raw(target);
-    else if (single)
-      check_replaceable_npy(target);
-    else
-      check_replaceable_directory(target);
-
-    NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory, .files = {}, .arrays = {}};
+    NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory,
+                  .files = {},
+                  .arrays = {},
+                  .check_replaceable = bare     ? &check_replaceable_raw
+                                       : single ? &check_replaceable_npy
+                                                : &check_replaceable_directory};
+    if (!target.empty()) out.check_replaceable(target);
     StoredParts& array =
         out.arrays.emplace_back(StoredParts{.spec = spec, .descr = form.descr, .is_scalar = form.is_scalar});
     for (Index i = 0; i < grid.size(); ++i) {
@@ -112,9 +109,11 @@ Result<NewArrays> new_tensors(const std::string& target, const TensorManifest& m
       throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 rank, the rules need {}: name a directory", target,
                   manifest.files.size());
     if (!single) check_directory_name(target, ".safetensors");
-    if (!target.empty()) single ? check_replaceable_safetensors(target) : check_replaceable_directory(target);
-
-    NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory, .files = {}, .arrays = {}};
+    NewArrays out{.kind = single ? StagedKind::file : StagedKind::directory,
+                  .files = {},
+                  .arrays = {},
+                  .check_replaceable = single ? &check_replaceable_safetensors : &check_replaceable_directory};
+    if (!target.empty()) out.check_replaceable(target);
     // By rank: the tensors of its file, and which of all they are.
     std::vector<std::vector<SafetensorsTensor>> tensors(manifest.files.size());
     std::vector<std::vector<std::size_t>> numbers(manifest.files.size());

@@ -26,6 +26,8 @@ struct NewArrays {
   StagedKind kind = StagedKind::directory;
   std::vector<NewFile> files;
   std::vector<StoredParts> arrays;
+  /// One of replaceable.hpp: throws where what stands at the target by now is not to be replaced.
+  void (*check_replaceable)(const std::string& target) = nullptr;
 };
 
 /// What the headers of .npy files say beyond the layout.

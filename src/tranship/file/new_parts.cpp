@@ -66,6 +66,11 @@ std::uint32_t NewParts::head_contribution(Index file) const {
   return moved_on(crc32_of(std::as_bytes(std::span(f.head))), f.size_bytes - static_cast<Index>(f.head.size()));
 }
 
+void NewParts::commit() {
+  what_.check_replaceable(staging_.target());
+  staging_.commit();
+}
+
 void NewParts::write_manifest(const std::string& text) {
   if (staging_.kind() == StagedKind::file) return;
   const std::string path = staging_.path() + "/" + manifest_name;

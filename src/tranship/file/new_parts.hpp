@@ -36,8 +36,9 @@ class NewParts {
   /// Writes the manifest, of a directory. All files must be synced. Throws `io`.
   void write_manifest(const std::string& text);
   void keep() noexcept { staging_.keep(); }
-  /// Puts it in the target's place, as Staging does.
-  void commit() { staging_.commit(); }
+  /// Puts it in the target's place, as Staging does, if the format may still replace what stands there: a run takes
+  /// long.
+  void commit();
 
  private:
   NewParts(NewArrays what, Staging staging);

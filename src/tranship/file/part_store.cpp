@@ -23,9 +23,22 @@ bool exists(const std::string& path) {
   return fs::exists(path, ignored);
 }
 
-/// Whether elements that are spelled so are the same, bit by bit.
+/// A spelling but for what it says of the byte order.
+std::string_view kind_of(std::string_view descr) {
+  return descr.substr(!descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos ? 1 : 0);
+}
+
+bool is_number(std::string_view kind) {
+  return kind == "bfloat16" || element_type_of_numpy(kind).ok();
+}
+
+/// Whether elements that are spelled so are the same and mean the same. Of numbers the type says all; what moves as
+/// bytes has units, fields or a kind of text that only the spelling tells.
 bool same_element(const std::string& a, const std::string& b) {
-  return a == b || parse_npy_descr(a).value() == parse_npy_descr(b).value();
+  if (a == b) return true;
+  if (parse_npy_descr(a).value() != parse_npy_descr(b).value()) return false;
+  const std::string_view kind_a = kind_of(a), kind_b = kind_of(b);
+  return kind_a == kind_b || (is_number(kind_a) && is_number(kind_b));
 }
 
 /// Without a manifest only the number of files says whether the layout means all of them.
@@ -114,8 +127,8 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
     out.is_scalar |= header.extents.empty();
     if (out.descr.empty()) out.descr = header.descr;
     if (!same_element(header.descr, out.descr))
-      throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i), header.descr,
-                  out.descr);
+      throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i),
+                  printable(header.descr), printable(out.descr));
   }
   out.checksums = manifest.checksums;
   out.checksums.resize(static_cast<std::size_t>(grid.size()));

@@ -86,6 +86,9 @@ void check_replaceable_directory(const std::string& target) {
         !std::binary_search(known.begin(), known.end(), name))
       throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: its manifest does not name '{}'",
                   target, name);
+    else if (std::error_code gone; fs::is_directory(entry->symlink_status(gone)))
+      throw_error(ErrorCode::invalid_use, "directory '{}' exists and is not replaced: '{}' in it is a directory",
+                  target, name);
   if (failure) throw posix::io_error("list", target, failure.value());
 }
 

@@ -10,7 +10,8 @@ void check_replaceable_npy(const std::string& target);
 void check_replaceable_safetensors(const std::string& target);
 /// Bare elements look like nothing: any regular file will do.
 void check_replaceable_raw(const std::string& target);
-/// A directory must hold a manifest, of parts or of tensors, the files that it names, and nothing else.
+/// A directory must hold a manifest, of parts or of tensors, the files that it names, and nothing else, in
+/// particular no other directories.
 void check_replaceable_directory(const std::string& target);
 
 }  // namespace tranship

@@ -62,10 +62,12 @@ void check_source(const ReshardOptions& options, const StoredParts& source) {
     check_npz_checksum(*member);
 }
 
-/// The target where it was made, of which the name there says nothing.
-StoredParts reopened(const ReshardOptions& options, const std::string& path) {
-  const bool bare = names_raw_file(options.target);
-  return (bare ? open_raw(path, options.to, {}) : open_parts(path, options.to)).value();
+/// The target where it was made, of which the name there says nothing, nor bare elements how they were spelled.
+StoredParts reopened(const ReshardOptions& options, const std::string& path, const std::string& descr) {
+  if (!names_raw_file(options.target)) return open_parts(path, options.to).value();
+  StoredParts out = open_raw(path, options.to, {}).value();
+  out.descr = descr;
+  return out;
 }
 
 }  // namespace
@@ -76,7 +78,8 @@ ReshardReport reshard(const ReshardOptions& given) {
                                              .progress = given.progress,
                                              .memory_bytes = given.memory_bytes,
                                              .threads = given.threads,
-                                             .sync_interval_bytes = given.sync_interval_bytes});
+                                             .sync_interval_bytes = given.sync_interval_bytes,
+                                             .after_failure = given.after_failure});
   stored_order(given.to);
   const StoredParts source = open_source(given);
   check_fits(source.spec, given.to);
@@ -91,7 +94,9 @@ ReshardReport reshard(const ReshardOptions& given) {
     out.is_scalar = source.is_scalar;
     return format_manifest(out);
   };
-  const auto reopen = [&](const std::string& path) { return std::vector{reopened(given, path)}; };
+  const auto reopen = [&](const std::string& path) {
+    return std::vector{reopened(given, path, target.arrays().front().descr)};
+  };
   const ReshardOutcome outcome = run_reshard({{&source, 1}, *source.files, source.checksums}, target, options,
                                              {.manifest = manifest, .reopen = reopen});
 

@@ -26,6 +26,9 @@ struct ReshardProgress {
 
 enum class Verify : std::uint8_t { no, yes };
 
+/// What becomes of what was written when an error of the surroundings ends the work.
+enum class AfterFailure : std::uint8_t { keep_work, leave_nothing };
+
 /// A file of bare elements, in this machine's byte order, behind so many bytes that are passed over.
 struct RawForm {
   Index skip_bytes = 0;
@@ -58,6 +61,8 @@ struct ReshardOptions {
   /// Bytes that are written between two entries in the journal: so much, and what is under way, a killed run loses at
   /// most. 0: the memory, or 256 MiB where that is more.
   Index sync_interval_bytes = 0;
+  /// `leave_nothing` where no later call can go on with it.
+  AfterFailure after_failure = AfterFailure::keep_work;
 };
 
 inline constexpr Index reshard_memory_min = Index(4) << 20;

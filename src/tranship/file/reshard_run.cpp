@@ -175,7 +175,8 @@ class Work {
   /// After an error of the surroundings, such as a full disk or an interrupt, what was written is kept for a later run.
   Error kept_or_not(const Error& error) {
     const bool is_in_place = target_.staging().folder().empty();
-    if (error.code() != ErrorCode::io || is_in_place) return error;
+    if (error.code() != ErrorCode::io || is_in_place || options_.after_failure == AfterFailure::leave_nothing)
+      return error;
     const Result<void> ignored = attempt([&] { ledger_.settle(); });
     (void)ignored;  // what was in the journal before is good as it is
     const Ledger::Totals totals = ledger_.totals();

@@ -30,6 +30,7 @@ struct ReshardRunOptions {
   Index memory_bytes = 0;
   int threads = 0;
   Index sync_interval_bytes = 0;
+  AfterFailure after_failure = AfterFailure::keep_work;
 };
 
 /// What the format of the target adds to the run.

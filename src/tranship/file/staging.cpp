@@ -51,6 +51,15 @@ bool is_staged(const fs::path& path) {
   return name.starts_with("new-") || name == "old";
 }
 
+/// True where the target exists.
+bool may_be_replaced(const std::string& target, StagedKind kind, const std::string& marker) {
+  return kind == StagedKind::directory ? directory_may_be_replaced(target, marker) : file_may_be_replaced(target);
+}
+
+Error came_up(const std::string& target) {
+  return make_error(ErrorCode::invalid_use, "'{}' came up while it was made anew: it is not replaced", target);
+}
+
 /// The lock of a folder that may be made, or removed by its last user, at any moment; -1 to try again.
 int try_lock(const std::string& folder, const std::string& target) {
   if (posix::disk.mkdir(folder.c_str(), 0777) != 0) {
@@ -91,6 +100,7 @@ Staging::Staging(Staging&& other) noexcept
       marker_(std::move(other.marker_)),
       name_(std::move(other.name_)),
       lock_(std::move(other.lock_)),
+      replaces_(other.replaces_),
       kept_(other.kept_) {}
 
 Staging::~Staging() {
@@ -100,20 +110,16 @@ Staging::~Staging() {
 Result<Staging> Staging::open(const std::string& requested, StagedKind kind, const std::string& marker) {
   return attempt([&] {
     const std::string target = resolved_target(requested);
-    const auto check_target = [&] {
-      if (kind == StagedKind::directory)
-        directory_may_be_replaced(target, marker);
-      else
-        file_may_be_replaced(target);
-      check_replacing_is_permitted(target);
-    };
-    check_target();
+    may_be_replaced(target, kind, marker);
+    check_replacing_is_permitted(target);
     const std::string folder = name_beside(target, "partial");
     // Others that end while we begin make us try again, but not for ever.
     for (int tries = 0; tries < 1000; ++tries)
       if (const int lock = try_lock(folder, target); lock >= 0) {
         Staging out(target, kind, marker, FileDescriptor(lock));
-        if (out.put_back_what_was_set_aside()) check_target();
+        out.put_back_what_was_set_aside();
+        out.replaces_ = may_be_replaced(target, kind, marker);
+        check_replacing_is_permitted(target);
         return out;
       }
     throw_error(ErrorCode::io, "cannot lock '{}': it vanishes again and again", folder);
@@ -173,11 +179,11 @@ std::uint64_t Staging::inode() const {
 }
 
 /// After a run that was killed between two steps; a target that came up meanwhile stays.
-bool Staging::put_back_what_was_set_aside() {
+void Staging::put_back_what_was_set_aside() {
   struct stat status;
   if (::lstat(target_.c_str(), &status) == 0 || ::lstat(set_aside().c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
-    return false;
-  if (posix::disk.rename(set_aside().c_str(), target_.c_str()) == 0) return true;
+    return;
+  if (posix::disk.rename(set_aside().c_str(), target_.c_str()) == 0) return;
   const int failure = errno;
   keep();
   throw_error(ErrorCode::io, "cannot put the old '{}' back, which an earlier run has left in '{}': {}", target_,
@@ -192,14 +198,20 @@ void Staging::replace_in_two_steps() {
   throw failure;
 }
 
-void Staging::put_directory_in_place() {
-  const bool exchange = directory_may_be_replaced(target_, marker_);
+void Staging::put_in_place() {
+  const bool exists = may_be_replaced(target_, kind_, marker_);
+  if (exists && !replaces_) throw came_up(target_);
+  if (exists && kind_ == StagedKind::file) {
+    if (posix::disk.rename(path().c_str(), target_.c_str()) != 0) throw io_error("put in place", target_, errno);
+    return;
+  }
   // A target that comes up between the look and the rename makes the rename fail instead of being lost.
   if (posix::disk.renameat2(AT_FDCWD, path().c_str(), AT_FDCWD, target_.c_str(),
-                            exchange ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0)
+                            exists ? RENAME_EXCHANGE : RENAME_NOREPLACE) == 0)
     return;
+  if (errno == EEXIST) throw came_up(target_);
   const bool cannot = errno == EINVAL || errno == ENOSYS || errno == EXDEV || errno == EOPNOTSUPP;
-  if (cannot && exchange) return replace_in_two_steps();
+  if (cannot && exists) return replace_in_two_steps();
   // Without the flag, rename still refuses to replace a directory that holds anything.
   if (!cannot || posix::disk.rename(path().c_str(), target_.c_str()) != 0)
     throw io_error("put in place", target_, errno);
@@ -207,12 +219,8 @@ void Staging::put_directory_in_place() {
 
 void Staging::commit() {
   if (folder_.empty() || name_.empty()) throw_error(ErrorCode::invalid_use, "'{}' is committed already", target_);
-  if (kind_ == StagedKind::directory) {
-    posix::sync_path(path()).value();
-    put_directory_in_place();
-  } else if (posix::disk.rename(path().c_str(), target_.c_str()) != 0) {
-    throw io_error("put in place", target_, errno);
-  }
+  if (kind_ == StagedKind::directory) posix::sync_path(path()).value();
+  put_in_place();
   const Result<void> synced = sync_what_took_its_place(target_);
   remove();
   synced.value();

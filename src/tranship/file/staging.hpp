@@ -52,15 +52,16 @@ class Staging {
   /// Leaves everything where it is when the object ends.
   void keep() noexcept { kept_ = true; }
   /// Puts it in the target's place in one step, and waits until that is on the disk; then removes the folder and what
-  /// was replaced. All files must be synced. Throws `invalid_use` (a target that came up meanwhile) and `io`.
+  /// was replaced. All files must be synced. Throws `invalid_use` (a target that came up meanwhile, or
+  /// is of another kind by now) and `io`.
   void commit();
 
  private:
   Staging(std::string target, StagedKind kind, std::string marker, posix::FileDescriptor lock);
 
   std::string set_aside() const { return folder_ + "/old"; }
-  bool put_back_what_was_set_aside();
-  void put_directory_in_place();
+  void put_back_what_was_set_aside();
+  void put_in_place();
   void replace_in_two_steps();
   void remove() noexcept;
 
@@ -70,6 +71,7 @@ class Staging {
   std::string marker_;
   std::string name_;
   posix::FileDescriptor lock_;
+  bool replaces_ = false;  // something stood at the target when it was locked
   bool kept_ = false;
 };
 

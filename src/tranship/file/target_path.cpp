@@ -51,7 +51,12 @@ FileMarks marks_of(const std::string& path) {
 std::string resolved_target(const std::string& target) {
   std::error_code failure;
   fs::path path = fs::canonical(target, failure);
-  if (failure) path = fs::path(target).lexically_normal();
+  if (failure) {
+    // Only of what does not exist may ".." take back the name in front of it: that may be a link.
+    std::error_code unreadable;
+    path = fs::weakly_canonical(target, unreadable);
+    if (unreadable) throw posix::io_error("find", target, unreadable.value());
+  }
   if (!path.has_filename()) path = path.parent_path();  // "out/" means "out"
   if (failure && fs::is_symlink(fs::symlink_status(path, failure)))
     throw_error(ErrorCode::invalid_use, "'{}' is a symbolic link to '{}', which does not exist", path.string(),
@@ -62,8 +67,9 @@ std::string resolved_target(const std::string& target) {
 
 void check_replacing_is_permitted(const std::string& target) {
   const std::string folder = folder_of(target);
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0)
-    throw posix::io_error("write to", folder, errno);
+  // It is opened for reading to wait until the new name is on the disk.
+  if (::faccessat(AT_FDCWD, folder.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+    throw posix::io_error("read and write", folder, errno);
   const FileMarks outer = marks_of(folder), old = marks_of(target);
   if (outer.is_fixed) throw_error(ErrorCode::invalid_use, "folder '{}' is marked as immutable or append-only", folder);
   if (!old.exists) return;
