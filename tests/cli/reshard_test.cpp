@@ -574,5 +574,73 @@ TEST(Demo, RefusesWhatItCannotShow) {
   }
 }
 
+/// What a shell makes of a script, in which $tranship is the command; its own exit code.
+int shell(const Workplace& place, const std::string& script) {
+  const std::string path = place.path("script");
+  place.write("script", "cd '" + place.path("") + "'\ntranship='" + test::command_path() + "'\n" + script);
+  const int status = std::system(("sh '" + path + "' 2>'" + place.path("errors") + "'").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status);
+}
+
+TEST(Reshard, NoFileGetsTheNumberOfAClosedStream) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(4, 4));
+  EXPECT_EQ(shell(place, "$tranship launch -n 1 readlink /proc/self/fd/2 >found 2>&-"), 0);
+  EXPECT_EQ(place.read("found"), "/dev/null\n");
+  EXPECT_EQ(shell(place, "$tranship reshard array.npy out.npy --to '@ 1x1 : whole, whole' --quiet <&- >&- 2>&-"), 0);
+  EXPECT_EQ(place.read("out.npy"), place.read("array.npy"));
+  EXPECT_NE(shell(place, "$tranship layout array.npy >&-"), 0) << "nothing to print to";
+}
+
+// The pipe holds less than the array, so the command is in the middle of it when the signal comes.
+const std::string streamed = "mkdir spools; export TMPDIR=$PWD/spools; mkfifo pipe\n";
+const std::string feed = "{ head -c 300000 array.npy; kill -TERM $$; tail -c +300001 array.npy; } >pipe &\n";
+
+TEST(Reshard, AnInterruptWhileItReadsAStreamLeavesNothing) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(600, 400));
+  EXPECT_EQ(shell(place, streamed + feed + "exec $tranship reshard - out.npy --to '@ 1x1 : whole, whole' <pipe"), 1);
+  EXPECT_EQ(place.read("errors"), "tranship: error: interrupted, the target is as it was\n");
+  EXPECT_TRUE(fs::is_empty(place.path("spools")));
+}
+
+TEST(Reshard, ASignalThatIsIgnoredStaysSo) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(600, 400));
+  EXPECT_EQ(shell(place, streamed + "trap '' TERM\n" + feed +
+                             "exec $tranship reshard - out.npy --to '@ 1x1 : whole, whole' --quiet <pipe"),
+            0);
+  EXPECT_EQ(place.read("out.npy"), place.read("array.npy"));
+}
+
+TEST(Reshard, AnInterruptWhileItWritesAStreamEndsIt) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(600, 400));
+  EXPECT_EQ(shell(place, streamed + "{ head -c 10 >first; kill -TERM $$; cat >rest; } <pipe &\n" +
+                             "exec $tranship reshard array.npy - --quiet --to '@ 1x1 : whole, whole' >pipe"),
+            1);
+  EXPECT_EQ(place.read("errors"), "tranship: error: interrupted, the output is not complete\n");
+  EXPECT_TRUE(fs::is_empty(place.path("spools")));
+}
+
+TEST(Reshard, ADryRunToAStreamWritesNothingToIt) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(4, 4));
+  const Outcome dry = place.run({"reshard", "array.npy", "-", "--to", "@ 1x1 : whole, whole", "--dry-run"});
+  EXPECT_EQ(dry.code, 0) << dry.errors;
+  EXPECT_EQ(dry.output, "");
+  EXPECT_TRUE(dry.errors.starts_with("-: 1 part, nothing is written\n")) << dry.errors;
+}
+
+TEST(Reshard, APlacementMayLeaveOutTheDimensionOfRecordsAlsoWithFrom) {
+  const Workplace place;
+  place.write("array.npy", npy("{'descr': '|V12', 'fortran_order': False, 'shape': (4,), }", std::string(48, 'x')));
+  const std::string from = "u32[4,3] @ 1x1 : whole, whole";
+  const Outcome outcome = place.run({"reshard", "array.npy", "parts", "--from", from, "--to", "@ 2 : block"});
+  EXPECT_EQ(outcome.code, 0) << outcome.errors;
+  const Outcome plan = place.run({"plan", "array.npy", "--from", from, "--to", "@ 2 : block"});
+  EXPECT_EQ(plan.code, 0) << plan.errors;
+}
+
 }  // namespace
 }  // namespace tranship

@@ -63,6 +63,11 @@ ArraySpec placed_argument(const std::string& name, const std::string& argument, 
   return placed_argument(name, argument, array.spec, parse_npy_descr(array.descr).value().count);
 }
 
+Index elements_at(const std::string& path) {
+  const Result<StoredArray> stored = inspect(path);
+  return stored ? parse_npy_descr(stored.value().descr).value().count : 1;
+}
+
 LayoutRules rules_argument(const std::string& name, const std::string& argument) {
   const std::string text = argument.starts_with('@') ? text_in_file(name, argument.substr(1)) : argument;
   const Result<LayoutRules> rules = LayoutRules::parse(text);

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
@@ -94,6 +95,14 @@ void end_without_page(int) {
   ::_exit(failed);
 }
 
+/// A file that is opened must not get the number of a standard stream that is closed: what is said on that stream would
+/// be written to it. Using such a stream still fails, as it would have.
+void keep_standard_numbers() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0)
+      std::ignore = ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // gets the lowest number
+}
+
 void prepare_signals() {
   turn_into_an_error(SIGPIPE);
   turn_into_an_error(SIGXFSZ);
@@ -105,6 +114,7 @@ void prepare_signals() {
 
 int main(int argc, char** argv) {
   using namespace tranship;
+  cli::keep_standard_numbers();
   cli::prepare_signals();
   try {
     return cli::run(argc, argv);

@@ -74,7 +74,7 @@ Subject subject_of(const PlanOptions& options) {
     from = is_placement(*options.from) ? placed_argument("--from", *options.from, stored())
                                        : layout_argument("--from", *options.from);
   ArraySpec to = !is_placement(options.to) ? layout_argument("--to", options.to)
-                 : from                    ? placed_argument("--to", options.to, *from)
+                 : from                    ? placed_argument("--to", options.to, *from, elements_at(options.source))
                                            : placed_argument("--to", options.to, stored());
   const ArrayForecast forecast = forecast_reshard({.source = options.source, .target = "", .from = from, .to = to});
   return {forecast.from, to, forecast.work};

@@ -47,12 +47,22 @@ void print_beside(const Arguments& arguments, const std::string& text) {
 volatile std::sig_atomic_t interrupted = 0;
 
 // The first interrupt ends the work at the next report of progress, and what is written so far is kept for another run;
-// a second one ends it at once.
+// a second one ends it at once. What is ignored, as nohup has it, stays so.
 void stop_on_interrupt() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (struct sigaction before = {}; ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);
+}
+
+void check_interrupted() {
+  if (interrupted) throw_error(ErrorCode::io, "interrupted, the target is as it was");
+}
+
+void check_interrupted_output() {
+  if (interrupted) throw_error(ErrorCode::io, "interrupted, the output is not complete");
 }
 
 /// "64MiB", "1GiB", "1048576": bytes.
@@ -128,7 +138,7 @@ Layouts layouts_of(const Arguments& arguments) {
     from = placed_argument("--from", *arguments.from, inspect(arguments.source_file).value());
   }
   if (!to)
-    to = from ? placed_argument("--to", arguments.to, *from)
+    to = from ? placed_argument("--to", arguments.to, *from, arguments.raw ? 1 : elements_at(arguments.source_file))
               : placed_argument("--to", arguments.to, inspect(arguments.source_file).value());
   return {std::move(from), std::move(*to)};
 }
@@ -166,7 +176,9 @@ void show_forecast(const Arguments& arguments, const Json& head, const std::stri
     out["dry_run"] = true;
     print_beside(arguments, document_text(out));
   } else if (!arguments.quiet) {
-    print(fmt::format("{}: {}, nothing is written\n\n{}", printable(arguments.target), what, forecast_text(forecast)));
+    const std::string text =
+        fmt::format("{}: {}, nothing is written\n\n{}", printable(arguments.target), what, forecast_text(forecast));
+    arguments.target == standard_stream ? print_note(text) : print(text);
   }
   if (forecast.disk_free_bytes && *forecast.disk_free_bytes < forecast.disk_bytes)
     throw_error(ErrorCode::io, "the disk is too full for '{}': {} bytes are needed, {} are free", arguments.target,
@@ -179,7 +191,7 @@ void run_and_report(const Arguments& arguments, Options options, Reshard&& resha
   stop_on_interrupt();
   ProgressLine line(arguments.json || arguments.quiet ? ProgressLine::Place::nowhere : ProgressLine::standard_place());
   auto show = [&line](const ReshardProgress& progress) {
-    if (interrupted) throw_error(ErrorCode::io, "interrupted, the target is as it was");
+    check_interrupted();
     line.show(progress);
   };
   options.progress = show;
@@ -219,14 +231,16 @@ void run_here(const Arguments& arguments) {
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
   const Layouts layouts = layouts_of(arguments);
-  const ReshardOptions options{.source = arguments.source_file,
-                               .target = arguments.target_file,
-                               .from = layouts.from,
-                               .to = layouts.to,
-                               .raw = raw,
-                               .verify = arguments.verify ? Verify::yes : Verify::no,
-                               .memory_bytes = memory_bytes,
-                               .threads = arguments.threads};
+  const ReshardOptions options{
+      .source = arguments.source_file,
+      .target = arguments.target_file,
+      .from = layouts.from,
+      .to = layouts.to,
+      .raw = raw,
+      .verify = arguments.verify ? Verify::yes : Verify::no,
+      .memory_bytes = memory_bytes,
+      .threads = arguments.threads,
+      .after_failure = arguments.target == standard_stream ? AfterFailure::leave_nothing : AfterFailure::keep_work};
   if (!arguments.dry_run) return run_and_report(arguments, options, reshard);
   const ArrayForecast forecast = forecast_reshard(options);
   show_forecast(arguments,
@@ -241,12 +255,14 @@ void run(Arguments arguments) {
   std::optional<Spool> input, output;
   if (arguments.target == standard_stream && is_terminal(Stream::output) && !arguments.dry_run)
     throw UsageError{"TARGET: '-' is standard output, and a terminal; send it to a file or a pipe"};
-  if (arguments.source == standard_stream) input.emplace().receive();
+  // A spool must not stay behind.
+  if (arguments.source == standard_stream || arguments.target == standard_stream) stop_on_interrupt();
+  if (arguments.source == standard_stream) input.emplace().receive([] { check_interrupted(); });
   if (arguments.target == standard_stream) output.emplace();
   arguments.source_file = input ? input->path() : arguments.source;
   arguments.target_file = output ? output->path() : arguments.target;
   run_here(arguments);
-  if (output && !arguments.dry_run) output->send();
+  if (output && !arguments.dry_run) output->send([] { check_interrupted_output(); });
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -36,11 +37,12 @@ Spool::~Spool() {
   std::filesystem::remove_all(folder_, ignored);
 }
 
-void Spool::receive() const {
+void Spool::receive(FunctionRef<void()> watch) const {
   const FileDescriptor file(::open(path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (file.number() < 0) throw io_error("create", path(), errno);
   std::vector<std::byte> piece(piece_bytes);
   for (Index at = 0;;) {
+    watch();
     const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) throw io_error("read", standard_stream, errno);
@@ -50,10 +52,16 @@ void Spool::receive() const {
   }
 }
 
-void Spool::send() const {
+void Spool::send(FunctionRef<void()> watch) const {
   const MappedFile file = MappedFile::open(path()).value();
-  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
-  for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) print(bytes.substr(at, piece_bytes));
+  for (std::span<const std::byte> bytes = file.bytes(); !bytes.empty();) {
+    watch();
+    const ssize_t count = ::write(STDOUT_FILENO, bytes.data(), std::min(bytes.size(), piece_bytes));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0 && errno == EPIPE) throw OutputClosed();
+    if (count < 0) throw io_error("write", standard_stream, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(count));
+  }
 }
 
 }  // namespace tranship::cli

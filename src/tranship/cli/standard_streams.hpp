@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include <tranship/base/function_ref.hpp>
+
 namespace tranship::cli {
 
 /// What a command calls them.
@@ -19,10 +21,11 @@ class Spool {
   ~Spool();
 
   std::string path() const { return folder_ + "/array.npy"; }
-  /// Makes the file of all that comes on standard input. Throws `io`.
-  void receive() const;
-  /// Writes the file to standard output. Throws `io`, and OutputClosed.
-  void send() const;
+  /// Makes the file of all that comes on standard input. `watch` is called every now and then, and after a signal.
+  /// Throws `io`.
+  void receive(FunctionRef<void()> watch) const;
+  /// Writes the file to standard output; `watch` as above. Throws `io`, and OutputClosed.
+  void send(FunctionRef<void()> watch) const;
 
  private:
   std::string folder_;
