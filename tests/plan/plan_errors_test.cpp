@@ -54,6 +54,23 @@ TEST(RedistributionErrors, ACellThatNobodyOwns) {
   expect_error(ErrorCode::mismatch, {"rank 0", "[2]"}, [&] { plan_redistribution(some, line(4, 1, block()), 0); });
 }
 
+TEST(HaloErrors, CellsHaveTheDimensionsOfTheirArrays) {
+  const Partition cut = block().with_overlap(1, 1, EdgePolicy::toroidal);
+  const Fields fields{line(8, 2, cut), array_of({{8, 8}, grid(2, 1), {cut, whole()}}),
+                      array_of(Distribution::indexed({2, 3}, 1, grid(2), {{{0}, {1}}, {{1}, {0}}}))};
+  const std::vector<Box> one = {Box{{2}, {4}}}, two = {Box{{0, 0}, {8, 8}}};
+  plan_halo(fields, 0, {.cells = {one, two, one}});
+  expect_error(ErrorCode::invalid_use, {"2 dimensions", "have 1"}, [&] {
+    plan_halo(fields, 0, {.cells = {two, two, one}});
+  });
+  expect_error(ErrorCode::invalid_use, {"1 dimensions", "have 2"}, [&] {
+    plan_halo(fields, 0, {.cells = {one, one, one}});
+  });
+  expect_error(ErrorCode::invalid_use, {"2 dimensions", "have 1"}, [&] {
+    plan_halo(fields, 0, {.cells = {one, two, two}});
+  });
+}
+
 TEST(HaloErrors, DepthsMustBeStored) {
   const Fields fields{
       array_of({{8, 8}, grid(2, 2), {block().with_overlap(2, 1, EdgePolicy::toroidal), block().with_overlap(1, 3)}})};

@@ -54,6 +54,16 @@ void check_options(const Distribution& array, const HaloOptions& options) {
   }
 }
 
+void check_cells(const Distribution& array, const std::vector<Box>& boxes) {
+  const int dims = array.is_indexed() ? 1 : array.dims();
+  for (const Box& box : boxes)
+    for (const Indices* corner : {&box.lower, &box.upper})
+      if (corner->size() != dims)
+        throw_error(ErrorCode::invalid_use,
+                    "a box of cells of {} dimensions for the halo of an array whose cells have {}", corner->size(),
+                    dims);
+}
+
 /// What lies beyond a replicated edge copies cells of the same local array at that edge, which must be wanted, too.
 /// Appends them, slice by slice relative to the first owned cells.
 void append_copied(const Distribution& array, const std::vector<SliceFamily>& families, std::vector<Box>& boxes) {
@@ -363,6 +373,7 @@ TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloO
   if (!options.cells.empty() && options.cells.size() != fields.size())
     throw_error(ErrorCode::invalid_use, "cells of {} arrays for the halo of {}", options.cells.size(), fields.size());
   for (const ArraySpec& field : fields) {
+    if (!options.cells.empty()) check_cells(field.distribution, options.cells[slots.size()]);
     slots.push_back(&field);
     if (!field.distribution.is_indexed()) check_options(field.distribution, options);
   }
