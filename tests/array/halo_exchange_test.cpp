@@ -134,6 +134,29 @@ TEST(HaloExchange, AMeasuredScheduleIsSaidAndCanBeRepeated) {
   });
 }
 
+/// Which is moved as bytes.
+struct Pair {
+  double first, second;
+};
+
+TEST(HaloExchange, StructsAreCutToCellsToo) {
+  launch(2, [](World& world) {
+    const Distribution ring({8}, grid(2), {block().with_overlap(2, 2, EdgePolicy::toroidal)});
+    const Array<Pair> pairs(world, ring);
+    const Array<double> numbers(world, ring);
+    pairs.fill_owned([](const Indices& cell) { return Pair{double(cell[0] + 1), -double(cell[0] + 1)}; });
+    numbers.fill_owned([](const Indices& cell) { return double(cell[0] + 1); });
+    HaloExchange({pairs, numbers}, {.cells = {{Box{{3}, {5}}}, {Box{{3}, {5}}}}})();
+    for_each_stored(ring, world.rank(), [&](const Indices& local, const Distribution::Cell& cell) {
+      const Index at = floor_modulo(cell.at[0], 8);
+      const double expected = cell.owned || at == 3 || at == 4 ? double(at + 1) : 0;
+      EXPECT_EQ(numbers.get(local), expected) << cell.at[0];
+      EXPECT_EQ(pairs.get(local).first, expected) << cell.at[0];
+      EXPECT_EQ(pairs.get(local).second, -expected) << cell.at[0];
+    });
+  });
+}
+
 TEST(HaloExchange, MeasuringDoesNotAddUpAnAdjoint) {
   launch(2, [](World& world) {
     const Distribution ring({6}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)});

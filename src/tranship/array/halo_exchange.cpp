@@ -33,13 +33,20 @@ void check_field(const NamedArray& field, HaloDirection direction) {
                 describe(field.array));
 }
 
-/// The options with nothing said of the inside of elements.
+/// The options with elements taken whole.
 HaloOptions options_of(const HaloField& field) {
   HaloOptions out = field.halo;
-  for (int i = 0; i < field.array.inner_dims; ++i) {
+  const Distribution& array = field.array.spec->distribution;
+  for (int d = array.dims() - field.array.inner_dims; d < array.dims(); ++d) {
     if (!out.depth_low.empty()) out.depth_low.push_back(0);
     if (!out.depth_high.empty()) out.depth_high.push_back(0);
     for (Indices& offset : out.stencil.offsets) offset.push_back(0);
+    if (array.is_indexed()) continue;  // whose cells are ids
+    for (std::vector<Box>& boxes : out.cells)
+      for (Box& box : boxes) {
+        box.lower.push_back(0);
+        box.upper.push_back(array.extents()[d]);
+      }
   }
   return out;
 }
