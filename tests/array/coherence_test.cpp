@@ -296,6 +296,49 @@ TEST_P(CoherenceOn, a_lease_that_is_open_stops_an_exchange_and_nothing_is_lost) 
   });
 }
 
+TEST_P(CoherenceOn, an_exchange_that_does_not_start_makes_no_ghosts_fresh) {
+  const Distribution alone({6}, grid(1), {block().with_overlap(1, 1, EdgePolicy::toroidal)});
+  launch(1, [&](World& world) {
+    const Layout a = array(world, {{6}, grid(1), {block()}}, "a"), b = array(world, alone, "b");
+    const auto number = [](const Indices& cell) { return double(cell[0]); };
+    Redistribution fill(a, b);
+    write(b, gpu, number);
+    {
+      const Lease lease = b.write({.cells = Cells::boundary, .device = gpu});
+      set(b, lease, b.local_region({.cells = Cells::boundary}), number);
+      const std::string fault = error_of([&] { fill(); });
+      EXPECT_NE(fault.find("conflicts with the open write"), std::string::npos) << fault;
+    }
+    EXPECT_EQ(values(b, {.cells = Cells::stored, .device = gpu}), (std::vector<double>{5, 0, 1, 2, 3, 4, 5, 0}));
+    EXPECT_EQ(b.ghost_counts().exchanges, 1);
+  });
+}
+
+TEST_P(CoherenceOn, as_many_rounds_as_ghosts_need_are_in_flight_at_once) {
+  constexpr Index cells = 40;  // each accumulates to a depth of its own, which makes a round of its own
+  const Distribution alone({cells}, grid(1), {block().with_overlap(cells, cells, EdgePolicy::toroidal)});
+  launch(1, [&](World& world) {
+    const Layout u = array(world, alone);
+    write(u, gpu, [](const Indices&) { return 0; });
+    std::vector<double> expected;
+    for (Index i = 0; i < cells; ++i) {
+      const ArrayAccess access{.cells = Cells::stored, .depth = i + 1, .region = Box{{i}, {i + 1}}, .device = gpu};
+      const Lease lease = u.accumulate(Combine::sum, access);
+      const Region local = u.local_region(access);
+      set(
+          u, lease, local, [](const Indices&) { return 1; }, true);
+      expected.push_back(double(local.count()));
+    }
+    Ghosts ghosts({u});
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      ghosts.reduce();
+      EXPECT_EQ(ghosts.counts().exchanges, cells);
+      const Lease lease = u.read({.device = Device::host()});
+      for (Index i = 0; i < cells; ++i) EXPECT_EQ(u(i + cells), expected[std::size_t(i)]) << i;
+    }
+  });
+}
+
 TEST_P(CoherenceOn, exchanges_of_arrays_see_what_devices_hold) {
   launch(2, [&](World& world) {
     const auto number = [](const Indices& cell) { return double(1 + cell[0] * 5 + cell[1]); };

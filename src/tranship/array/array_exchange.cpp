@@ -39,6 +39,8 @@ void ArrayExchange::start(CallSite where) {
   for (const ArraySlot& slot : kept)
     for (const NamedArray& one : slot.arrays) one.array.coherence->before_exchange(slot.change, where);
   LeasedExchange::start(where);
+  for (const ArraySlot& slot : kept)
+    for (const NamedArray& one : slot.arrays) one.array.coherence->note_exchange(slot.change);
 }
 
 }  // namespace tranship

@@ -108,15 +108,19 @@ Region Coherence::stale(const Scope& scope) const {
 }
 
 std::vector<Coherence::Pending> Coherence::pending(const Region& cells, Index above) const {
-  std::vector<Pending> out;
+  struct Found {
+    GhostState state;
+    std::vector<Box> boxes;
+  };
+  std::vector<Found> found;
   ghosts_.for_each(cells, [&](const Box& box, const GhostState& state) {
     if (state.pending <= above) return;
-    const auto known = std::find_if(out.begin(), out.end(), [&](const Pending& p) { return p.state == state; });
-    if (known == out.end())
-      out.push_back({state, box});
-    else
-      known->cells = known->cells | box;
+    auto known = std::find_if(found.begin(), found.end(), [&](const Found& one) { return one.state == state; });
+    if (known == found.end()) known = found.insert(known, Found{state, {}});
+    known->boxes.push_back(box);
   });
+  std::vector<Pending> out;
+  for (const Found& one : found) out.push_back({one.state, Region::boxes(one.boxes)});
   return out;
 }
 
@@ -142,16 +146,21 @@ void Coherence::before_exchange(const ArrayChange& change, CallSite where) {
   const Region whole = cells_.whole();
   const bool loses_all = change.kind == ChangeKind::filled && !change.cells;
   if (!loses_all && change.kind != ChangeKind::reduced) reduce(pending(whole), where);
+  if (change.kind != ChangeKind::changed) return;
+  drop_ghosts(whole, cells_.depth_max(), where);
+  note_stale(whole);
+}
+
+void Coherence::note_exchange(const ArrayChange& change) {
+  if (!is_tracked_) return;
+  const Region whole = cells_.whole();
   switch (change.kind) {
     case ChangeKind::read:
+    case ChangeKind::changed:  // noted before
       break;
     case ChangeKind::filled:
       update(change.cells ? Region(*change.cells) : whole,
              [&](GhostState& state) { state = {.fresh = cells_.depth_max()}; });
-      break;
-    case ChangeKind::changed:
-      drop_ghosts(whole, cells_.depth_max(), where);
-      note_stale(whole);
       break;
     case ChangeKind::halo:  // which of the ghosts depends on its stencil
       update(whole, [&](GhostState& state) { state.by_hand = cells_.depth_max(); });

@@ -92,8 +92,10 @@ class Coherence {
   void note_stale(const Region& cells);
   /// What ghosts held has been given to the owners.
   void drop_ghosts(const Region& cells, Index depth, CallSite where);
-  /// An exchange is about to start that does this to the array.
+  /// An exchange is about to start that does this to the array. What is known stays true if it does not.
   void before_exchange(const ArrayChange& change, CallSite where);
+  /// It has started.
+  void note_exchange(const ArrayChange& change);
 
  private:
   template <class F>

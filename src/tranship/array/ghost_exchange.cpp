@@ -39,7 +39,10 @@ void GhostExchange::begin(std::optional<Combine> combine, std::vector<Part> part
   auto known = std::find_if(planned_.begin(), planned_.end(),
                             [&](const Planned& p) { return p.combine == combine && p.parts == parts; });
   if (known == planned_.end()) {
-    if (planned_.size() >= planned_max) planned_.pop_back();
+    const auto unused = std::find_if(planned_.rbegin(), planned_.rend(), [&](const Planned& p) {
+      return std::find(in_flight_.begin(), in_flight_.end(), &p) == in_flight_.end();
+    });
+    if (planned_.size() >= planned_max && unused != planned_.rend()) planned_.erase(std::prev(unused.base()));
     TransferPlan plan = plan_of(combine, parts);
     std::vector<std::vector<LeasedArray>> slots;
     for (Coherence* array : arrays_) slots.push_back({{array, fmt::format("array '{}'", array->name())}});
