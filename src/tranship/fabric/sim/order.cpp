@@ -13,7 +13,10 @@ void Order::Knowledge::join(const Knowledge& other) {
     transfers[r] = std::max(transfers[r], other.transfers[r]);
   }
   single.insert(other.single.begin(), other.single.end());
-  // What the numbers say already.
+  prune();
+}
+
+void Order::Knowledge::prune() {
   std::erase_if(single, [&](const auto& one) { return one.second <= transfers[std::size_t(one.first)]; });
 }
 
@@ -98,7 +101,7 @@ void Order::quiet(Rank rank, int context) {
   });
   std::uint64_t& done = mine.known.transfers[std::size_t(rank)];
   done = mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1;
-  mine.known.join(mine.known);  // drops what the number says now
+  mine.known.prune();
   if (const auto fetched = mine.fetched.extract(context)) mine.known.join(fetched.mapped());
   mine.own.erase_if([&](const Cell& cell) {
     return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });

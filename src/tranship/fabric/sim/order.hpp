@@ -31,6 +31,8 @@ class Order {
     std::vector<std::uint64_t> own, transfers;
     std::set<std::pair<Rank, std::uint64_t>> single;
     void join(const Knowledge& other);
+    /// Drops single transfers that the numbers say already.
+    void prune();
   };
 
   /// `fetch` reads and `update` writes a word atomically.
