@@ -107,6 +107,7 @@ struct Message {
   Index bytes = 0;
   std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
   const ArrayCard* cards = nullptr;  // the peer's
+  bool is_offered = false;           // whether this rank reaches all of them
   RealSync::Word* word = nullptr;    // none until the ranks have agreed
   bool staged = false;
   /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
@@ -567,9 +568,11 @@ struct Exchange::State {
   /// What the peers' arrays look like, and where they lie.
   void find_cards(const std::vector<Vote>& votes) {
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages)
+      for (Message& m : *messages) {
         m.cards = posts ? &all_cards[std::size_t(m.peer) * cards_per_rank]
                         : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
+        m.is_offered = is_offered(m.cards);
+      }
   }
 
   /// Collective.
@@ -673,7 +676,7 @@ struct Exchange::State {
   SlotAddress address(const Message& m, Rank r, int slot, int array) const {
     const ArrayCard* all = r == rank() ? cards.data() : m.cards;
     SlotAddress out = all[first_card[std::size_t(slot)] + std::size_t(array)].address;
-    if (r != rank()) out.data = is_offered(all) ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
+    if (r != rank()) out.data = m.is_offered ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
     return out;
   }
   bool is_offered(const ArrayCard* all) const {
@@ -757,7 +760,7 @@ struct Exchange::State {
     for (std::size_t i = 0; i < sends.size(); ++i) set_moves(sends[i], std::move(sent[i]));
     const bool offers = is_offered(cards.data());
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = posts || !offers || !is_offered(m.cards) || is_staged(m.moves);
+      for (Message& m : *messages) m.staged = posts || !offers || !m.is_offered || is_staged(m.moves);
     fills_before = lowered(plan.fills_before);
     fills_after = lowered(plan.fills_after);
   }
