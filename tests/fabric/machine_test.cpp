@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <tranship/base/error.hpp>
 #include <tranship/fabric/context.hpp>
@@ -29,6 +32,23 @@ TEST(Machine, has_what_every_machine_has) {
   EXPECT_GE(this_machine().cores, 1);
   EXPECT_GE(this_machine().processing_units, this_machine().cores);
   EXPECT_GE(this_machine().memory_nodes, 1);
+}
+
+TEST(Machine, what_is_kept_of_files_is_available_to_a_group) {
+  const std::filesystem::path folder = fmt::format("{}/group_{}", ::testing::TempDir(), getpid());
+  std::filesystem::create_directory(folder);
+  EXPECT_EQ(available_memory_bytes_of_group(folder), INT64_MAX);
+  std::ofstream(folder / "memory.current") << "900\n";
+  std::ofstream(folder / "memory.max") << "max\n";
+  EXPECT_EQ(available_memory_bytes_of_group(folder), INT64_MAX);
+  std::ofstream(folder / "memory.max") << "1000\n";
+  EXPECT_EQ(available_memory_bytes_of_group(folder), 100);
+  std::ofstream(folder / "memory.stat")
+      << "anon 200\nfile 650\nshmem 50\ninactive_file 400\nactive_file 200\nslab_reclaimable 30\nslab 40\n";
+  EXPECT_EQ(available_memory_bytes_of_group(folder), 730);
+  std::ofstream(folder / "memory.current") << "1900\n";
+  EXPECT_EQ(available_memory_bytes_of_group(folder), 0);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Machine, ranks_pinned_to_cores_have_a_core_each) {

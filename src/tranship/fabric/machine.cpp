@@ -67,10 +67,18 @@ Index available_memory_bytes() {
       break;
     }
   // A group of processes may have less than the machine.
-  std::ifstream limit("/sys/fs/cgroup/memory.max"), used("/sys/fs/cgroup/memory.current");
-  if (Index most = 0, now = 0; limit >> most && used >> now)
-    available = std::min(available, std::max<Index>(0, most - now));
-  return available;
+  return std::min(available, available_memory_bytes_of_group("/sys/fs/cgroup"));
+}
+
+Index available_memory_bytes_of_group(const std::string& folder) {
+  std::ifstream limit(folder + "/memory.max"), used(folder + "/memory.current"), kinds(folder + "/memory.stat");
+  Index most = 0, now = 0;
+  if (!(limit >> most && used >> now)) return INT64_MAX;
+  // What the system keeps of files counts as used, and makes room when memory is asked for.
+  std::string kind;
+  for (Index bytes = 0; kinds >> kind >> bytes;)
+    if (kind == "active_file" || kind == "inactive_file" || kind == "slab_reclaimable") now -= bytes;
+  return std::clamp<Index>(most - now, 0, most);
 }
 
 Index resident_memory_bytes() {

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include <tranship/base/fail.hpp>
 #include <tranship/file/npy.hpp>
 #include <tranship/file/printable.hpp>

@@ -2,6 +2,8 @@
 #include <iterator>
 #include <map>
 
+#include <fmt/format.h>
+
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/picture.hpp>
 #include <tranship/layout/text.hpp>

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstring>
 
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <ucontext.h>
