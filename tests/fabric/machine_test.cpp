@@ -35,7 +35,7 @@ TEST(Machine, has_what_every_machine_has) {
 }
 
 TEST(Machine, what_is_kept_of_files_is_available_to_a_group) {
-  const std::filesystem::path folder = fmt::format("{}/group_{}", ::testing::TempDir(), getpid());
+  const std::filesystem::path folder = ::testing::TempDir() + "/group_" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
   EXPECT_EQ(available_memory_bytes_of_group(folder), INT64_MAX);
   std::ofstream(folder / "memory.current") << "900\n";
