@@ -79,7 +79,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
   const int before = std::exchange(step_, static_cast<int>(std::clamp<std::int64_t>(step, 1, step_max)));
   step_ = std::min(step_, 8 * before);
   // Now and then a few less: a loop that polls several places in turn shall not be seen at one of them only.
-  return given_ = step_ - static_cast<int>(random_.below(static_cast<std::uint64_t>(step_ / 4 + 1)));
+  return given_ = step_ - static_cast<int>(random_.below(static_cast<std::uint64_t>(step_) / 4 + 1));
 }
 
 }  // namespace tranship

@@ -48,6 +48,7 @@ void handle(int signal, siginfo_t* fault, void* context) {
     // Another thread may have given the slot to another window between the two.
     if (address < begin || address >= end || slot.begin.load() != begin) continue;
     slot.is_lost.store(true);
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): atomic addresses are numbers.
     void* const zeros = ::mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     errno = error_number;

@@ -57,7 +57,7 @@ std::optional<ElementType> whole_type(std::string_view dtype) {
 
 TensorForm form_of(std::string_view dtype, std::span<const Index> shape) {
   const std::optional<ElementType> type = whole_type(dtype);
-  const Index bits = type ? 8 * size_bytes(*type) : narrow_bits(dtype);
+  const Index bits = type ? Index{8} * size_bytes(*type) : narrow_bits(dtype);
   if (shape.size() > safetensors_dims_max)
     throw_error(ErrorCode::unsupported, "{} dimensions: at most {} are supported", shape.size(), safetensors_dims_max);
   // An extent of 0 counts as 1 in the check: the strides of an empty tensor must fit too.

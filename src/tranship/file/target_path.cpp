@@ -99,7 +99,7 @@ std::string name_beside(const std::string& target, std::string_view suffix) {
 }
 
 Result<void> sync_what_took_its_place(const std::string& target) {
-  const Result<void> synced = posix::sync_path(folder_of(target));
+  Result<void> synced = posix::sync_path(folder_of(target));
   if (synced) return synced;
   return make_error(synced.error().code(), "the new '{}' is in place, but a power failure may undo that: {}", target,
                     synced.error().message());

@@ -204,7 +204,7 @@ StoredTensors open_files(const std::string& directory, const std::vector<std::st
     throw_error(ErrorCode::bad_file, "directory '{}' holds {} of {} shards, and no *{}: {}", directory, names.size(),
                 first->count, index_ending, listed(names));
   StoredTensors out = empty_store();
-  for (const std::string& name : names) add_whole_tensors(out, directory + "/" + name);
+  for (const std::string& name : names) add_whole_tensors(out, fmt::format("{}/{}", directory, name));
   std::unordered_map<std::string_view, Index> file_of;
   for (std::size_t i = 0; i < out.shapes.size(); ++i) {
     const Index file = out.arrays[i].parts.front().file;

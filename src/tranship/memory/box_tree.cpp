@@ -29,8 +29,8 @@ std::int32_t BoxTree::new_leaf(const Box& box) {
   const std::int32_t leaf = new_node();
   Index* const bounds = bounds_of(leaf);
   for (int d = 0; d < dims_; ++d) {
-    bounds[2 * d] = box.lower[d];
-    bounds[2 * d + 1] = box.upper[d];
+    bounds[2L * d] = box.lower[d];
+    bounds[2L * d + 1] = box.upper[d];
   }
   return leaf;
 }
@@ -43,8 +43,8 @@ void BoxTree::refit(std::int32_t at) {
   const Index* const a = bounds_of(left);
   const Index* const b = bounds_of(right);
   for (int d = 0; d < dims_; ++d) {
-    bounds[2 * d] = std::min(a[2 * d], b[2 * d]);
-    bounds[2 * d + 1] = std::max(a[2 * d + 1], b[2 * d + 1]);
+    bounds[2L * d] = std::min(a[2L * d], b[2L * d]);
+    bounds[2L * d + 1] = std::max(a[2L * d + 1], b[2L * d + 1]);
   }
 }
 
@@ -53,8 +53,8 @@ double BoxTree::growth_by(std::int32_t at, const Index* added) const {
   const Index* const bounds = bounds_of(at);
   double growth = 0;
   for (int d = 0; d < dims_; ++d) {
-    if (added[2 * d] < bounds[2 * d]) growth += double(bounds[2 * d]) - double(added[2 * d]);
-    if (added[2 * d + 1] > bounds[2 * d + 1]) growth += double(added[2 * d + 1]) - double(bounds[2 * d + 1]);
+    if (added[2L * d] < bounds[2L * d]) growth += double(bounds[2L * d]) - double(added[2L * d]);
+    if (added[2L * d + 1] > bounds[2L * d + 1]) growth += double(added[2L * d + 1]) - double(bounds[2L * d + 1]);
   }
   return growth;
 }
@@ -156,7 +156,7 @@ std::int32_t BoxTree::build(std::span<std::int32_t> leaves) {
   if (leaves.size() == 1) return leaves[0];
   const auto middle_of = [&](std::int32_t leaf, int d) {
     const Index* const bounds = bounds_of(leaf);
-    return double(bounds[2 * d]) + double(bounds[2 * d + 1]);
+    return double(bounds[2L * d]) + double(bounds[2L * d + 1]);
   };
   int widest = 0;
   double width_max = -1;

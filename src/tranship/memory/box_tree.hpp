@@ -72,7 +72,7 @@ class BoxTree {
   bool is_near(std::int32_t at, const Box& box) const noexcept {
     const Index* const bounds = bounds_of(at);
     for (int d = 0; d < dims_; ++d)
-      if (bounds[2 * d] > box.upper[d] || box.lower[d] > bounds[2 * d + 1]) return false;
+      if (bounds[2L * d] > box.upper[d] || box.lower[d] > bounds[2L * d + 1]) return false;
     return true;
   }
 

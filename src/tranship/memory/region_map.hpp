@@ -32,7 +32,7 @@ class RegionMap {
   RegionMap(const RegionMap& other) : entries_(other.entries_) {
     if (other.has_tree()) plant();
   }
-  RegionMap(RegionMap&&) = default;
+  RegionMap(RegionMap&&) noexcept = default;
   RegionMap& operator=(RegionMap other) noexcept {
     std::swap(entries_, other.entries_);
     std::swap(tree_, other.tree_);

@@ -10,6 +10,12 @@
 namespace tranship {
 namespace {
 
+/// Rounded down.
+double quotient(Index dividend, Index divisor) {
+  const Index whole = dividend / divisor;
+  return double(whole);
+}
+
 /// Cells of a largest block, at least 1, and blocks that any stretch of cells touches at most.
 class Blocks {
  public:
@@ -45,7 +51,7 @@ class Blocks {
     // An interface between two blocks belongs to both.
     length = std::min(length, extent_) + shared_;
     // At most when it begins at the last cell of a block.
-    if (bounds_.empty()) return double((length - 2 + shortest_) / shortest_) + 1;
+    if (bounds_.empty()) return quotient(length - 2 + shortest_, shortest_) + 1;
     const Index blocks = Index(bounds_.size()) - 1;
     Index most = 1, touched = 0, next = 0;
     for (Index first = 0; first < blocks; ++first) {
@@ -103,7 +109,7 @@ class Shape {
   Index families() const { return is_cyclic_ ? slices_at_edges() + 1 : 1; }
 
   /// Pieces into which the edges cut what a slice stores.
-  double turns() const { return is_toroidal_ ? double(length() / turn_) + 2 : 1; }
+  double turns() const { return is_toroidal_ ? quotient(length(), turn_) + 2 : 1; }
   /// Whether the rank itself fills some of them.
   bool is_filled() const { return is_filled_; }
   /// Runs that all parts together give to a stretch of cells, at most one turn long.
@@ -154,11 +160,11 @@ double received(const Shape& source, const Shape& target) {
     // its own edges stand alone.
     const Index repeat = source.period() / std::gcd(source.period(), target.period());
     const double alone = source.parts() * double(source.slices_at_edges());
-    const double meet = double((source.block_max() + target.length()) / target.period()) + 2;
-    inside = std::min(inside, double(repeat) * (double(target.length() / source.block_max()) + 2) + alone * meet);
+    const double meet = quotient(source.block_max() + target.length(), target.period()) + 2;
+    inside = std::min(inside, double(repeat) * (quotient(target.length(), source.block_max()) + 2) + alone * meet);
   } else if (target.is_cyclic()) {
     // One slice of a part against a family: the slices inside it, and those that its ends cut.
-    inside = std::min(inside, source.parts() * (3 + 2 * double(target.length() / target.period())));
+    inside = std::min(inside, source.parts() * (3 + 2 * quotient(target.length(), target.period())));
   }
   return at_edges + inside;
 }
@@ -166,9 +172,9 @@ double received(const Shape& source, const Shape& target) {
 double sent(const Shape& source, const Shape& target) {
   const double at_edges = target.reading_at_edges(source) * target.turns() * source.runs_of_one(target.length());
   if (!target.is_cyclic()) return at_edges;
-  const double meet = double((source.block_max() + target.length()) / target.block_max()) + 2;
+  const double meet = quotient(source.block_max() + target.length(), target.block_max()) + 2;
   if (!source.is_cyclic())
-    return at_edges + std::min(meet, target.parts() * (3 + 2 * double(target.length() / target.period())));
+    return at_edges + std::min(meet, target.parts() * (3 + 2 * quotient(target.length(), target.period())));
   const Index repeat = target.period() / std::gcd(source.period(), target.period());
   return at_edges + std::min(source.slices(), double(repeat) + double(source.slices_at_edges())) * meet;
 }
