@@ -6,6 +6,7 @@
 #include <tranship/file/byte_order.hpp>
 #include <tranship/file/part_store.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/layout/inner_dimension.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"
@@ -94,7 +95,7 @@ class Formats : public ::testing::TestWithParam<std::string> {
   /// The layout that a text has for elements of this kind.
   ArraySpec layout(const std::string& text) const {
     ArraySpec out = parse_layout("u8" + text);
-    if (spelled.count > 1) out = with_elements(out, spelled.count);
+    if (spelled.count > 1) out.distribution = with_inner_dimension(out.distribution, spelled.count);
     out.type = spelled.type;
     return out;
   }

@@ -2,38 +2,9 @@
 
 #include <tranship/array/records.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/inner_dimension.hpp>
 
 namespace tranship {
-namespace {
-
-Grid with_inner_axis(const Grid& grid) {
-  Indices extents = grid.extents();
-  extents.push_back(1);
-  GridOptions options{.replicas = grid.replicas(), .first = grid.first(), .stride = grid.stride()};
-  // The new axis comes last; the replica's number is one more.
-  for (const int axis : grid.order()) options.order.push_back(axis == grid.dims() ? axis + 1 : axis);
-  if (!options.order.empty()) options.order.push_back(grid.dims());
-  if (grid.ranks_listed()) options.ranks = grid.ranks();
-  return Grid(extents, std::move(options));
-}
-
-MemoryLayout with_inner_dimension(MemoryLayout memory, int dims, Index units) {
-  if (memory.align != 1)
-    throw_error(ErrorCode::unsupported, "a memory layout with align {} of elements that are moved as bytes",
-                memory.align);
-  if (memory.parts == ComplexParts::split)
-    throw_error(ErrorCode::unsupported, "a memory layout in 2 planes of elements that are moved as bytes, not complex");
-  if (!memory.order.empty()) memory.order.push_back(dims);
-  if (!memory.spacing.empty()) memory.spacing.push_back(1);
-  if (!memory.strides.empty()) {
-    for (Index& stride : memory.strides) stride = checked_multiply(stride, units);
-    memory.strides.push_back(1);
-  }
-  memory.offset = checked_multiply(memory.offset, units);
-  return memory;
-}
-
-}  // namespace
 
 ElementType RecordSize::unit() const noexcept {
   switch (std::min<std::size_t>(alignment, 8)) {
@@ -52,18 +23,13 @@ ArraySpec spec_of_records(const Distribution& d, RecordSize size) {
   if (d.dims() == dims_max)
     throw_error(ErrorCode::unsupported, "an array of {} dimensions of elements that are moved as bytes: at most {}",
                 d.dims(), dims_max - 1);
-  Indices extents = d.extents();
-  extents.push_back(size.units());
-  const MemoryLayout memory = with_inner_dimension(d.memory(), d.dims(), size.units());
-  if (d.is_indexed()) {
-    std::vector<IndexedPart> parts;
-    for (Index i = 0; i < d.grid().size(); ++i) parts.push_back(d.indexed_part(i));
-    return {size.unit(), Distribution::indexed(extents, d.indexed_dims(), d.grid(), std::move(parts), memory)};
-  }
-  std::vector<Partition> partitions;
-  for (int k = 0; k < d.dims(); ++k) partitions.push_back(d.axis(k).partition());
-  partitions.push_back(whole());
-  return {size.unit(), Distribution(extents, with_inner_axis(d.grid()), std::move(partitions), memory)};
+  const MemoryLayout& memory = d.memory();
+  if (memory.align != 1)
+    throw_error(ErrorCode::unsupported, "a memory layout with align {} of elements that are moved as bytes",
+                memory.align);
+  if (memory.parts == ComplexParts::split)
+    throw_error(ErrorCode::unsupported, "a memory layout in 2 planes of elements that are moved as bytes, not complex");
+  return {size.unit(), with_inner_dimension(d, size.units())};
 }
 
 StridedView view_of_records(const ArraySpec& spec, Rank rank, void* data, const Indices& extents,

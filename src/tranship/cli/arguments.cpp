@@ -5,8 +5,8 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/file/manifest.hpp>
-#include <tranship/file/part_store.hpp>
 #include <tranship/file/posix.hpp>
+#include <tranship/layout/inner_dimension.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -56,7 +56,9 @@ ArraySpec placed_argument(const std::string& name, const std::string& argument, 
   const Result<ArraySpec> spec = try_parse_placement(argument, array.type, extents);
   if (!spec)
     throw UsageError{fmt::format("{}: {}", name, spec.error().message()), caret(argument, spec.error().column)};
-  return extents.size() == all.size() ? spec.value() : with_elements(spec.value(), count);
+  return extents.size() == all.size()
+             ? spec.value()
+             : ArraySpec{spec.value().type, with_inner_dimension(spec.value().distribution, count)};
 }
 
 ArraySpec placed_argument(const std::string& name, const std::string& argument, const StoredArray& array) {

@@ -164,25 +164,6 @@ ArraySpec whole_layout(const NpyHeader& header) {
                                     std::vector<Partition>(static_cast<std::size_t>(dims), whole()), memory)};
 }
 
-ArraySpec with_elements(const ArraySpec& spec, Index count) {
-  const Distribution& d = spec.distribution;
-  const Grid& grid = d.grid();
-  const int dims = d.dims();
-  Indices extents = d.extents(), parts = grid.extents();
-  extents.push_back(count);
-  parts.push_back(1);
-  GridOptions options{.replicas = grid.replicas(), .first = grid.first(), .stride = grid.stride()};
-  if (grid.ranks_listed()) options.ranks = grid.ranks();
-  for (const int axis : grid.order()) options.order.push_back(axis == dims ? dims + 1 : axis);
-  if (!options.order.empty()) options.order.push_back(dims);
-  std::vector<Partition> partitions;
-  for (int axis = 0; axis < dims; ++axis) partitions.push_back(d.axis(axis).partition());
-  partitions.push_back(whole());
-  MemoryLayout memory = d.memory();
-  if (!memory.order.empty()) memory.order.push_back(dims);
-  return {spec.type, Distribution(extents, Grid(parts, options), std::move(partitions), memory)};
-}
-
 StoredParts whole_array(const std::string& path, const NpyHeader& header, const std::optional<ArraySpec>& layout) {
   const auto array = [&](const ArraySpec& spec) {
     return StoredParts{.spec = spec,

@@ -47,9 +47,6 @@ struct StoredParts {
 /// where there are too many of them, or Fortran order would tear an element apart.
 ArraySpec whole_layout(const NpyHeader& header);
 
-/// The same layout of an array whose elements are `count` of its type each: they are a last dimension more, whole.
-ArraySpec with_elements(const ArraySpec& spec, Index count);
-
 /// Throws `mismatch`, with both, where elements or extents of a layout are not those of the array.
 void check_fits(const ArraySpec& array, const ArraySpec& layout);
 
