@@ -72,7 +72,7 @@ TEST(Reshard, RefusesTargetsThatLookLikeFilesOfAnotherKind) {
     EXPECT_EQ(outcome.code, 1);
     const std::string ending = name.substr(name.find('.'));
     EXPECT_EQ(outcome.errors, "tranship: error: '" + name + "' is no target: '" + ending +
-                                  "' files are not written here; files that are end in .npy, .bin or .raw, and a "
+                                  "' files are not written here; files that are end in .npy, .npz, .bin or .raw, and a "
                                   "directory of this name is '" +
                                   name + "/'\n");
   }
@@ -410,6 +410,10 @@ TEST(Reshard, TakesMembersAndBareElements) {
   place.write("data.npz", testing::BuiltArchive{.members = {{"a.npy", array, 8}, {"b.npy", array}}}.bytes());
   EXPECT_EQ(place.run({"reshard", "data.npz:a", "rows", "--to", "@ 4x1 : block, whole", "--verify"}).code, 0);
   EXPECT_EQ(place.run({"layout", "data.npz:b", "--json"}).json().at("text"), one);
+  const std::string whole = "@ 1x1 : whole, whole";
+  EXPECT_EQ(place.run({"reshard", "rows", "out.npz:x", "--to", whole, "--verify"}).code, 0);
+  EXPECT_EQ(place.run({"reshard", "out.npz:x", "back.npy", "--to", whole}).code, 0);
+  EXPECT_EQ(place.read("back.npy"), array);
   EXPECT_EQ(place.run({"reshard", "rows", "x.bin", "--to", "@ 1x1 : whole, whole"}).code, 0);
   EXPECT_EQ(place.read("x.bin"), data);
   place.write("y.bin", "123" + data);
@@ -438,7 +442,7 @@ TEST(Reshard, TakesTensorsByRules) {
   const std::string tp2 = "w = @ 2x1 : block, whole; ** = replicated";
   const Outcome there = place.run({"reshard", "x.safetensors", "tp2", "--to", tp2, "--verify"});
   EXPECT_EQ(there.code, 0) << there.errors;
-  EXPECT_TRUE(there.output.starts_with("tp2: 2 tensors on 2 ranks, 38 B read, 38 B written, verified, in "))
+  EXPECT_TRUE(there.output.starts_with("tp2: 2 tensors in 2 files, 38 B read, 38 B written, verified, in "))
       << there.output;
   EXPECT_TRUE(place.names().contains("tp2/rank-00001-of-00002.safetensors"));
   place.write("rules.txt", "# everything\n** = replicated\n");
@@ -457,6 +461,15 @@ TEST(Reshard, TakesTensorsByRules) {
   EXPECT_EQ(back.json().at("ranks"), 1);
   EXPECT_EQ(back.json().at("checksums").size(), 1u);
   EXPECT_EQ(place.read("back.safetensors"), file);
+
+  const Outcome sharded =
+      place.run({"reshard", "tp2", "sharded", "--to", "@rules.txt", "--max-shard-size", "32B", "--verify"});
+  EXPECT_EQ(sharded.code, 0) << sharded.errors;
+  EXPECT_TRUE(sharded.output.starts_with("sharded: 2 tensors in 2 files, ")) << sharded.output;
+  EXPECT_TRUE(place.names().contains("sharded/model.safetensors.index.json"));
+  EXPECT_TRUE(place.names().contains("sharded/model-00002-of-00002.safetensors"));
+  EXPECT_EQ(place.run({"reshard", "tp2", "y", "--to", "@rules.txt", "--max-shard-size", "0"}).code, 1);
+  EXPECT_EQ(place.run({"reshard", "tp2", "y", "--to", "@rules.txt", "--max-shard-size", "much"}).code, 2);
 
   const auto listed = place.run({"layout", "tp2", "--json"}).json().at("tensors");
   ASSERT_EQ(listed.size(), 2u);

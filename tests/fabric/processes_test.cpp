@@ -601,6 +601,20 @@ TEST(Program, need_not_be_a_rank) {
   EXPECT_EQ(failed.exit_codes, std::vector<int>(3, 3));
   EXPECT_GE(failed.failed, 0);
 }
+TEST(Program, that_stays_is_named_before_it_is_killed) {
+  std::vector<std::string> notices;
+  const auto notice = [&](const std::string& text) { notices.push_back(text); };
+  const std::string stays =
+      std::string("case $") + launch_variable + " in *' 1') exec sleep 60;; *) exit 3;; esac";
+  const ProgramResult result =
+      launch_program({.ranks = 3, .grace_ns = 300'000'000, .notice = notice}, {"sh", "-c", stays});
+  EXPECT_EQ(result.exit_codes, (std::vector<int>{3, 128 + SIGKILL, 3}));
+  ASSERT_EQ(notices.size(), 1u);
+  EXPECT_TRUE(notices[0].starts_with("rank 1 (")) << notices[0];
+  EXPECT_NE(notices[0].find("): not ended since rank "), std::string::npos) << notices[0];
+  EXPECT_NE(notices[0].find(" failed; to be killed in 0."), std::string::npos) << notices[0];
+  EXPECT_TRUE(result.late.ends_with("not ended within 0.3 s of that, and killed")) << result.late;
+}
 TEST(Program, that_is_not_there_is_named) {
   const ProgramResult result = launch_program({.ranks = 2}, {"/no/such/program"});
   EXPECT_EQ(result.exit_codes, std::vector<int>(2, 127));

@@ -92,8 +92,9 @@ void run_quietly(const ReshardOptions& options) {
 }
 
 class Crash : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Targets, Crash, ::testing::Values("new", "new.npy"),
-                         [](const auto& target) { return target.index == 0 ? "Directory" : "File"; });
+constexpr const char* kinds[] = {"Directory", "File", "Archive"};
+INSTANTIATE_TEST_SUITE_P(Targets, Crash, ::testing::Values("new", "new.npy", "new.npz"),
+                         [](const auto& target) { return std::string(kinds[target.index]); });
 
 /// What a run leaves that ends between two steps: the next one puts the old target back before all else.
 bool is_set_aside(const Scene& scene) {

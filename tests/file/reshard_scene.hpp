@@ -33,24 +33,24 @@ struct Scene {
   explicit Scene(const std::string& name, Index rows = 512, const std::string& file_order = "")
       : folder(FolderPlace::memory),
         target(folder.path(name)),
-        options{
-            .source = folder.path("source.npy"),
-            .target = target,
-            .to = parse_layout("f64[" + std::to_string(rows) + ",256] @ " +
-                               (name.ends_with(".npy") ? "1x1 : whole, whole" + file_order : "2x2 : cyclic(3), block")),
-            .memory_bytes = reshard_memory_min,
-            .threads = 2,
-            .sync_interval_bytes = 1} {
-    const bool single = name.ends_with(".npy");
+        options{.source = folder.path("source.npy"),
+                .target = target,
+                .to = parse_layout("f64[" + std::to_string(rows) + ",256] @ " +
+                                   (is_file(name) ? "1x1 : whole, whole" + file_order : "2x2 : cyclic(3), block")),
+                .memory_bytes = reshard_memory_min,
+                .threads = 2,
+                .sync_interval_bytes = 1} {
     write("source.npy", rows, 1);
     write("other.npy", rows, 2);
     ReshardOptions elsewhere = options;
-    elsewhere.target = folder.path(single ? "expected.npy" : "expected");
+    elsewhere.target = folder.path("expected" + std::filesystem::path(name).extension().string());
     reshard(elsewhere);
     after = files_below(elsewhere.target);
     std::filesystem::remove_all(elsewhere.target);
     put_old();
   }
+
+  static bool is_file(const std::string& name) { return name.ends_with(".npy") || name.ends_with(".npz"); }
 
   void write(const std::string& name, Index rows, std::uint64_t seed) const {
     test::Random random(seed);

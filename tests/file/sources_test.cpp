@@ -1,8 +1,15 @@
 // Sources and targets beside .npy files: members of .npz files, and bare elements.
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
+#include <tranship/file/checksum.hpp>
 #include <tranship/file/npz.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/zip.hpp>
+#include <tranship/file/zip_frame.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"
@@ -122,6 +129,105 @@ TEST_F(Npz, ATargetInTheArchiveIsRefused) {
                            {.source = folder.path("data.npz:stored"), .target = folder.path("data.npz"), .to = columns})
                     .bytes_read;
               }).starts_with("invalid_use: the target"));
+}
+
+/// What Python says of archives: "ok", or nothing where there is no NumPy.
+std::string python_says(const TemporaryFolder& folder, const std::string& program) {
+  write_text(folder.path("program.py"), program + "\nprint('ok')\n");
+  const auto run = [&](const std::string& python, const std::string& what) {
+    return std::system((python + " " + what + " >" + folder.path("said") + " 2>&1").c_str()) == 0;
+  };
+  for (const char* python : {"python3", "/usr/bin/python3"})
+    if (run(python, "-c 'import numpy'")) {
+      run(python, folder.path("program.py") + " " + folder.path());
+      return read_text(folder.path("said"));
+    }
+  return "";
+}
+
+TEST_F(Npz, IsATarget) {
+  reshard({.source = folder.path("data.npz:stored"), .target = folder.path("parts"), .to = columns});
+  for (const auto& [target, member] :
+       {std::pair("out.npz", "arr_0.npy"), std::pair("out.npz:heights", "heights.npy"),
+        std::pair("out.npz:a/b.npy", "a/b.npy"), std::pair("out.npz:caf\xc3\xa9", "caf\xc3\xa9.npy")}) {
+    SCOPED_TRACE(target);
+    const ReshardReport report =
+        reshard({.source = folder.path("parts"), .target = folder.path(target), .to = plain, .verify = Verify::yes});
+    const std::string archive = read_text(folder.path("out.npz"));
+    const auto bytes = std::as_bytes(std::span(archive));
+    EXPECT_EQ(report.checksums.front().crc32, crc32_of(bytes));
+    const std::vector<ZipMember> members = parse_zip(bytes).value();
+    ASSERT_EQ(members.size(), 1u);
+    EXPECT_EQ(members.front().name, member);
+    EXPECT_EQ(members.front().data_offset_bytes % 64, 0);
+    std::string found;
+    EXPECT_TRUE(read_zip_member(bytes, members.front(), [&](std::span<const std::byte> piece) {
+                  found.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+                }).ok());
+    EXPECT_EQ(found, array);
+  }
+  round_trip("out.npz");
+}
+
+TEST_F(Npz, NumPyReadsWhatIsWritten) {
+  const ArraySpec fortran = parse_layout("f32[30,20] @ 1x1 : whole, whole | order(1,0)");
+  reshard({.source = folder.path("data.npz:stored"), .target = folder.path("a.npy"), .to = plain});
+  reshard({.source = folder.path("a.npy"), .target = folder.path("c.npz:x"), .to = plain});
+  reshard({.source = folder.path("a.npy"), .target = folder.path("f.npz"), .to = fortran});
+  const std::string said = python_says(folder, R"(import sys, zipfile, numpy as np
+folder = sys.argv[1] + '/'
+a = np.load(folder + 'a.npy')
+with np.load(folder + 'c.npz') as c: assert list(c) == ['x'] and c['x'].tobytes() == a.tobytes()
+with np.load(folder + 'f.npz') as f: assert (f['arr_0'] == a).all() or a.tobytes() == f['arr_0'].tobytes('C')
+with np.load(folder + 'f.npz') as f: assert f['arr_0'].flags.f_contiguous
+for name in 'cf': assert zipfile.ZipFile(folder + name + '.npz').testzip() is None)");
+  if (said.empty()) GTEST_SKIP() << "no Python with NumPy";
+  EXPECT_EQ(said, "ok\n");
+}
+
+TEST_F(Npz, ATargetOfSeveralArraysIsNotReplaced) {
+  const auto write = [&](const std::string& target, const ArraySpec& to) {
+    return refusal(
+        [&] { return reshard({.source = folder.path("a.npy"), .target = folder.path(target), .to = to}).bytes_read; });
+  };
+  write_text(folder.path("a.npy"), array);
+  const std::string before = read_text(folder.path("data.npz"));
+  const std::string refused = "invalid_use: '" + folder.path("data.npz") + "' exists and is not replaced, for ";
+  EXPECT_TRUE(write("data.npz", plain).starts_with(refused)) << write("data.npz", plain);
+  EXPECT_TRUE(write("data.npz:stored", plain).starts_with(refused));
+  write_text(folder.path("mine.npz"), "mine");
+  EXPECT_TRUE(write("mine.npz:x", plain).starts_with("invalid_use: '" + folder.path("mine.npz"))) << "no archive";
+  EXPECT_NE(write("new.npz:x", columns).find("is to be a file of 1 part, the layout has 3"), std::string::npos);
+  EXPECT_NE(write("new.npz:", plain).find("names no member"), std::string::npos) << write("new.npz:", plain);
+  EXPECT_NE(write("new.npz:\xff", plain).find("a member's name is UTF-8"), std::string::npos);
+  EXPECT_EQ(read_text(folder.path("data.npz")), before);
+  EXPECT_EQ(folder.names().size(), 3u);
+}
+
+// Members and archives beyond 32 bits, of zeros that no disk holds.
+TEST(ZipFrame, IsReadBackInEverySize) {
+  const TemporaryFolder folder;
+  for (const Index size : {Index(0), Index(1), Index(1) << 20, (Index(1) << 32) - 200, (Index(1) << 32) - 2,
+                           (Index(1) << 32) - 1, Index(1) << 32, Index(5) << 32}) {
+    SCOPED_TRACE(size);
+    const ZipFrame frame = zip_frame("member.npy", size, 64);
+    const std::string path = folder.path("a.zip");
+    write_text(path, frame.head);
+    std::filesystem::resize_file(path, frame.head.size() + static_cast<std::size_t>(size));
+    std::ofstream(path, std::ios::app | std::ios::binary) << frame.tail;
+    const MappedFile file = MappedFile::open(path).value();
+    const std::vector<ZipMember> members = parse_zip(file.bytes()).value();
+    ASSERT_EQ(members.size(), 1u);
+    EXPECT_EQ(members.front(), (ZipMember{.name = "member.npy",
+                                          .size_bytes = size,
+                                          .data_offset_bytes = static_cast<Index>(frame.head.size()),
+                                          .data_bytes = size}));
+    EXPECT_EQ(frame.head.size() % 64, 0u);
+    ASSERT_EQ(frame.crc_places.size(), 2u);
+    EXPECT_EQ(frame.crc_places[1], members.front().data_offset_bytes + size + 16);
+  }
+  const Result<ZipFrame> longest = attempt([] { return zip_frame(std::string(65536, 'a'), 1, 64); });
+  EXPECT_FALSE(longest.ok());
 }
 
 TEST(Raw, GoesThereAndBack) {

@@ -322,6 +322,59 @@ TEST_F(Checkpoint, DirectoriesAsOthersWriteThem) {
             "'model/model-00002-of-00003.safetensors'");
 }
 
+TEST_F(Checkpoint, GoesToShardsWithAnIndex) {
+  go("whole.safetensors", "tp4", tensor_parallel(4));
+  const auto whole = tensors_of(path("whole.safetensors"));
+  for (const Index shard_bytes_max : {Index(1), Index(5000), Index(20000), Index(1) << 40}) {
+    SCOPED_TRACE(shard_bytes_max);
+    TensorReshardOptions given = options("tp4", "sharded", all);
+    given.shard_bytes_max = shard_bytes_max;
+    const TensorReshardReport report = reshard_tensors(given);
+
+    const auto index = parse_safetensors_index(read_text(path("sharded/model.safetensors.index.json"))).value();
+    const std::vector<std::string> files = index.files();
+    ASSERT_EQ(files.size(), report.checksums.size());
+    EXPECT_EQ(index.tensors.size(), 25u);
+    std::map<std::string, std::string> found;
+    Index total = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      EXPECT_EQ(files[i], safetensors_shard_name(static_cast<Index>(i), static_cast<Index>(files.size())));
+      const auto here = tensors_of(path("sharded/" + files[i]));
+      const Index bytes = open_safetensors(path("sharded/" + files[i])).value().header.data_bytes();
+      EXPECT_TRUE(bytes <= shard_bytes_max || here.size() == 1) << bytes << " bytes in " << files[i];
+      total += bytes;
+      for (const auto& [name, tensor] : here) found[name] = tensor;
+      for (const auto& place : index.tensors) EXPECT_EQ(here.count(place.tensor), place.file == files[i]);
+    }
+    EXPECT_EQ(found, whole);
+    EXPECT_EQ(index.total_size_bytes, total);
+
+    // With the index alone, as other programs know it, and with the manifest.
+    go("sharded", "back.safetensors", all);
+    EXPECT_EQ(tensors_of(path("back.safetensors")), whole);
+    fs::remove_all(path("foreign"));
+    fs::copy(path("sharded"), path("foreign"));
+    fs::remove(path("foreign/manifest.json"));
+    go("foreign", "back.safetensors", all);
+    EXPECT_EQ(tensors_of(path("back.safetensors")), whole);
+  }
+  EXPECT_EQ(files_below(path("sharded")).size(), 3u) << "one shard, the index, the manifest";
+}
+
+TEST_F(Checkpoint, ShardsHoldWholeTensors) {
+  const auto refused = [&](const std::string& target, const LayoutRules& to, Index shard_bytes_max) {
+    TensorReshardOptions given = options("model", target, to);
+    given.shard_bytes_max = shard_bytes_max;
+    const auto result = attempt([&] { return reshard_tensors(given); });
+    return result ? "accepted" : result.error().message();
+  };
+  EXPECT_EQ(refused("out", rules("wte.weight = @ 4x1 : block, whole; ** = replicated"), 9),
+            "tensor 'wte.weight' is to be in 4 parts of [26, 24]: shards hold whole tensors");
+  EXPECT_EQ(refused("out", all, 0), "shards of at most 0 bytes: at least 1 is needed");
+  EXPECT_NE(refused("out.safetensors", all, 9).find("is to be a file, shards are several"), std::string::npos);
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
 TEST_F(Checkpoint, ANameOfAnotherKindOfFileIsNoDirectory) {
   for (const char* name : {"out.npz", "out.h5", "out.NPY", "out.npy", "out.Safetensors"})
     EXPECT_TRUE(refusal("model", name, all).starts_with("invalid_use: '" + std::string(name) + "' is no target: '."))

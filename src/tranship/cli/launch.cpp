@@ -23,15 +23,16 @@ constexpr const char* footer = R"(Examples:
   TRANSHIP_TIMEOUT=5 tranship launch -n 2 --heap 1G ./solver
 
 The ranks are processes of this machine; each becomes one when it calls tranship::launch(f). They share memory that has
-no name, and die with this command. When one dies, the others fail with its name within a second, and are killed after
-10 s. Exit code: 0 when all ended with 0, else that of the first rank that failed (128 and the signal when it was killed).)";
+no name, and die with this command. When one dies, the others fail with its name within a second; those that have not
+ended after another second are named, and killed after 10 s. Exit code: 0 when all ended with 0, else that of the first rank that failed (128 and the signal when it was killed).)";
 
 int run(const Options& options, const std::vector<std::string>& program) {
   if (program.empty()) throw UsageError{"launch needs a program; see 'tranship launch --help'"};
   // The ranks read them from the environment, as any program does.
   if (!options.heap.empty()) setenv("TRANSHIP_HEAP", options.heap.c_str(), 1);
   if (!options.timeout.empty()) setenv("TRANSHIP_TIMEOUT", options.timeout.c_str(), 1);
-  const ProgramResult result = launch_program({.ranks = options.ranks}, program);
+  const auto notice = [](const std::string& text) { print_error(text); };
+  const ProgramResult result = launch_program({.ranks = options.ranks, .notice = notice}, program);
   if (result.failed >= 0) {
     print_error(fmt::format("rank {} failed: {}", result.failed, result.reason));
     if (!result.late.empty()) print_error(result.late);

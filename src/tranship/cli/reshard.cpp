@@ -28,6 +28,7 @@ struct Arguments {
   bool raw = false;
   std::optional<std::string> skip;
   std::string memory = "256MiB";
+  std::optional<std::string> shard_size;
   int threads = 0;
   bool verify = false;
   bool dry_run = false;
@@ -160,8 +161,8 @@ Json report_json(const Arguments& arguments, const TensorReshardReport& report) 
 
 using cli::report_text;  // beside it
 std::string report_text(const std::string& target, const TensorReshardReport& report) {
-  return fmt::format("{}: {} on {}, {} read, {} written, {}{}in {}", printable(target),
-                     counted(report.tensors, "tensor"), counted(static_cast<Index>(report.checksums.size()), "rank"),
+  return fmt::format("{}: {} in {}, {} read, {} written, {}{}in {}", printable(target),
+                     counted(report.tensors, "tensor"), counted(static_cast<Index>(report.checksums.size()), "file"),
                      human_bytes(report.bytes_read), human_bytes(report.bytes_written - report.bytes_resumed),
                      report.bytes_resumed > 0 ? human_bytes(report.bytes_resumed) + " from an earlier run, " : "",
                      report.verified == Verify::yes ? "verified, " : "", human_duration(report.duration_ns));
@@ -206,9 +207,12 @@ void run_and_report(const Arguments& arguments, Options options, Reshard&& resha
 void run_tensors(const Arguments& arguments) {
   if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
   const Index memory_bytes = size_argument("--memory", arguments.memory);
+  std::optional<Index> shard_bytes_max;
+  if (arguments.shard_size) shard_bytes_max = size_argument("--max-shard-size", *arguments.shard_size);
   const TensorReshardOptions options{.source = arguments.source_file,
                                      .target = arguments.target_file,
                                      .to = rules_argument("--to", arguments.to),
+                                     .shard_bytes_max = shard_bytes_max,
                                      .verify = arguments.verify ? Verify::yes : Verify::no,
                                      .memory_bytes = memory_bytes,
                                      .threads = arguments.threads};
@@ -219,7 +223,7 @@ void run_tensors(const Arguments& arguments) {
                  {"target", arguments.target},
                  {"tensors", forecast.tensors},
                  {"ranks", forecast.ranks}},
-                fmt::format("{} on {}", counted(forecast.tensors, "tensor"), counted(forecast.ranks, "rank")),
+                fmt::format("{} in {}", counted(forecast.tensors, "tensor"), counted(forecast.ranks, "file")),
                 forecast.work);
 }
 
@@ -227,6 +231,7 @@ void run_here(const Arguments& arguments) {
   if (arguments.skip && !arguments.raw) throw UsageError{"--skip: only bare elements are skipped in; add --raw"};
   if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
   if (!arguments.raw && names_tensors(arguments.source_file)) return run_tensors(arguments);
+  if (arguments.shard_size) throw UsageError{"--max-shard-size: shards are of tensors, and SOURCE holds one array"};
   const Index memory_bytes = size_argument("--memory", arguments.memory);
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
@@ -290,6 +295,7 @@ Examples:
   tranship reshard run.npz:pressure parts/ --to "@ 4x1 : block, whole"
   tranship reshard x.bin x.npy --raw --from "f32[100,200] @ 1x1 : whole, whole" --skip 512 --to "@ 1x1 : whole, whole"
   tranship reshard model/ tp4/ --to "**_proj.weight = @ 4x1 : block, whole; ** = replicated"
+  tranship reshard tp4/ sharded/ --to "** = replicated" --max-shard-size 5GiB
   make-array | tranship reshard - - --to "@ 1x1 : whole, whole | order(1,0)" | use-array
   tranship reshard big.npy rows/ --to "@ 64x1 : block, whole" --dry-run
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
@@ -301,7 +307,8 @@ Examples:
   command
       ->add_option(
           "TARGET", arguments->target,
-          "A directory; FILE.npy, .bin, .raw or .safetensors for one part; - for a .npy file on standard output")
+          "A directory; FILE.npy, .npz, .npz:MEMBER, .bin, .raw or .safetensors for one part; - for a .npy file on "
+          "standard output")
       ->required();
   command->add_option("--to", arguments->to, "The layout that the array shall have; of tensors, rules")
       ->required()
@@ -317,6 +324,10 @@ Examples:
   command->add_option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
       ->type_name("SIZE")
       ->capture_default_str();
+  command
+      ->add_option("--max-shard-size", arguments->shard_size,
+                   "Write whole tensors in shards of at most so many bytes, with model.safetensors.index.json")
+      ->type_name("SIZE");
   command->add_option("--threads", arguments->threads, "Threads at work; by default one for each CPU, at most 8")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--quiet", arguments->quiet, "No progress, and no line at the end");

@@ -4,6 +4,8 @@
 // none yet.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +15,27 @@
 
 namespace tranship {
 
-/// One file: what stands in front of the elements, and how long all of it is.
+/// One file: what stands in front of the elements and behind them, and how long all of it is.
 struct NewFile {
+  /// A checksum that the file says of itself: of all bytes from `begin` to the tail.
+  struct InnerChecksum {
+    Index begin = 0;
+    /// Where it stands, little-endian in 4 bytes: offsets in the file, of its head or its tail.
+    std::vector<Index> places;
+  };
+
   std::string name;
   std::string head;
   Index size_bytes = 0;
+  std::string tail = {};
+  std::optional<InnerChecksum> inner = {};
+
+  Index tail_offset_bytes() const { return size_bytes - static_cast<Index>(tail.size()); }
+  /// Fills in what it says of itself, of elements that contribute `elements` to the checksum of all in front of the
+  /// tail.
+  void fill_in(std::uint32_t elements);
+  /// Of the whole file, whose elements contribute likewise.
+  std::uint32_t checksum(std::uint32_t elements) const;
 };
 
 /// One file, or a directory of files beside a manifest. The parts of the arrays lie in these files, by number; their
@@ -36,10 +54,10 @@ struct NpyForm {
   bool is_scalar = false;  ///< as of StoredParts
 };
 
-/// One array whose elements are spelled so: a .npy file where the target's name ends in ".npy", bare elements
-/// in this machine's byte order where it ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with
-/// `invalid_use` where the target must not be replaced (replaceable.hpp), or is one file and the layout has several
-/// parts, and as stored_order does.
+/// One array whose elements are spelled so: a .npy file where the target's name ends in ".npy", a .npz file of one
+/// member, stored, where it ends in ".npz" or says ".npz:MEMBER", bare elements in this machine's byte order where it
+/// ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with `invalid_use` where the target must not be
+/// replaced (replaceable.hpp), or is one file and the layout has several parts, and as stored_order does.
 Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const NpyForm& source);
 
 /// The tensors of a manifest, whose files it names by rank: one safetensors file where the target's name ends in

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/checksum.hpp>
 #include <tranship/file/manifest.hpp>
 #include <tranship/file/new_parts.hpp>
 
@@ -34,10 +33,16 @@ std::string NewParts::path_of(Index file) const {
   return what_.kind == StagedKind::file ? staging_.path() : staging_.path() + "/" + what_.files[file].name;
 }
 
-/// Writes the heads: a run that was killed may have been killed before they were on the disk.
+/// Writes heads and tails: a run that was killed may have been killed before they were on the disk.
 void NewParts::use(const std::shared_ptr<FileSet>& files) {
-  for (Index i = 0; i < files->count(); ++i) files->write(i, 0, std::as_bytes(std::span(what_.files[i].head)));
+  for (Index i = 0; i < files->count(); ++i) write_around(*files, i);
   for (StoredParts& array : what_.arrays) array.files = files;
+}
+
+void NewParts::write_around(const FileSet& files, Index file) const {
+  const NewFile& f = what_.files[file];
+  files.write(file, 0, std::as_bytes(std::span(f.head)));
+  files.write(file, f.tail_offset_bytes(), std::as_bytes(std::span(f.tail)));
 }
 
 void NewParts::begin() {
@@ -61,9 +66,14 @@ bool NewParts::resume(const JournalSubject& subject) {
   return true;
 }
 
-std::uint32_t NewParts::head_contribution(Index file) const {
-  const NewFile& f = what_.files[file];
-  return moved_on(crc32_of(std::as_bytes(std::span(f.head))), f.size_bytes - static_cast<Index>(f.head.size()));
+void NewParts::fill_in(std::span<const std::uint32_t> elements) {
+  const FileSet& files = *what_.arrays.front().files;
+  for (Index i = 0; i < files.count(); ++i) {
+    if (!what_.files[i].inner) continue;
+    what_.files[i].fill_in(elements[i]);
+    write_around(files, i);
+    files.sync(i);
+  }
 }
 
 void NewParts::commit() {
@@ -71,13 +81,15 @@ void NewParts::commit() {
   staging_.commit();
 }
 
-void NewParts::write_manifest(const std::string& text) {
+void NewParts::write_beside(std::span<const TextFile> files) const {
   if (staging_.kind() == StagedKind::file) return;
-  const std::string path = staging_.path() + "/" + manifest_name;
-  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
-  if (file.number() < 0) throw io_error("create", path, errno);
-  posix::write_at(file.number(), path, 0, std::as_bytes(std::span(text)));
-  if (posix::disk.fsync(file.number()) != 0) throw io_error("sync", path, errno);
+  for (const TextFile& beside : files) {
+    const std::string path = staging_.path() + "/" + beside.name;
+    const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file.number() < 0) throw io_error("create", path, errno);
+    posix::write_at(file.number(), path, 0, std::as_bytes(std::span(beside.text)));
+    if (posix::disk.fsync(file.number()) != 0) throw io_error("sync", path, errno);
+  }
 }
 
 }  // namespace tranship

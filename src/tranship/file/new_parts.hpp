@@ -15,6 +15,11 @@
 
 namespace tranship {
 
+struct TextFile {
+  std::string name;
+  std::string text;
+};
+
 class NewParts {
  public:
   /// Nothing is made yet but the staging. Whether the target may be replaced, the format has found. Fails as
@@ -30,11 +35,14 @@ class NewParts {
   std::span<const StoredParts> arrays() const noexcept { return what_.arrays; }
   const std::vector<NewFile>& files() const noexcept { return what_.files; }
   const Staging& staging() const noexcept { return staging_; }
-  /// What the head contributes to the checksum of a file.
-  std::uint32_t head_contribution(Index file) const;
+  /// Of a file whose elements contribute so much to the checksum of all that is in front of its tail.
+  std::uint32_t checksum(Index file, std::uint32_t elements) const { return what_.files[file].checksum(elements); }
 
-  /// Writes the manifest, of a directory. All files must be synced. Throws `io`.
-  void write_manifest(const std::string& text);
+  /// Writes what the files say of themselves, of elements that contribute so much, by number. Throws `io`.
+  void fill_in(std::span<const std::uint32_t> elements);
+  /// Writes the manifest, and what else a directory has beside its parts; of a file, nothing. All files must be synced.
+  /// Throws `io`.
+  void write_beside(std::span<const TextFile> files) const;
   void keep() noexcept { staging_.keep(); }
   /// Puts it in the target's place, as Staging does, if the format may still replace what stands there: a run takes
   /// long.
@@ -45,6 +53,7 @@ class NewParts {
 
   std::string path_of(Index file) const;
   void use(const std::shared_ptr<FileSet>& files);
+  void write_around(const FileSet& files, Index file) const;
 
   NewArrays what_;
   Staging staging_;

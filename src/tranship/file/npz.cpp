@@ -10,6 +10,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/file/npz.hpp>
 #include <tranship/file/printable.hpp>
+#include <tranship/file/utf8.hpp>
 #include <tranship/file/zip.hpp>
 
 namespace tranship {
@@ -126,6 +127,22 @@ std::optional<NpzName> npz_name_of(const std::string& path) {
   if (colon == std::string::npos) return std::nullopt;
   const std::size_t end = colon + archive_ending.size();
   return NpzName{path.substr(0, end), path.substr(end + 1)};
+}
+
+std::string file_of(const std::string& path) {
+  const std::optional<NpzName> name = npz_name_of(path);
+  return name ? name->archive : path;
+}
+
+std::string npz_member_name(const NpzName& name) {
+  std::string out = name.member.value_or("arr_0");
+  if (out.empty())
+    throw_error(ErrorCode::invalid_use, "'{}:' names no member: write '{}:NAME'", name.archive, name.archive);
+  if (!out.ends_with(member_ending)) out += member_ending;
+  if (!is_utf8(out))
+    throw_error(ErrorCode::invalid_use, "'{}:{}': a member's name is UTF-8", name.archive,
+                printable(out, name_chars_max));
+  return out;
 }
 
 Result<NpyHeader> read_npz_header(const NpzName& name) {

@@ -1,4 +1,4 @@
-// Members of .npz files as sources: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
+// Members of .npz files: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
 //
 // A stored member is read where it lies in the archive. A deflated one is inflated once, into a file without a name.
 #pragma once
@@ -18,6 +18,13 @@ struct NpzName {
 
 /// What a path means: empty where it names no .npz file. Whatever exists under the whole path is that.
 std::optional<NpzName> npz_name_of(const std::string& path);
+
+/// The file that a path means: the archive, where it names one.
+std::string file_of(const std::string& path);
+
+/// The only member of an archive that is written: "arr_0.npy" where the name says none, as NumPy's savez calls it.
+/// Throws `invalid_use`.
+std::string npz_member_name(const NpzName& name);
 
 /// The header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (which member?), naming both.
 Result<NpyHeader> read_npz_header(const NpzName& name);

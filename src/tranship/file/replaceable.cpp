@@ -4,9 +4,11 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/manifest.hpp>
+#include <tranship/file/npz.hpp>
 #include <tranship/file/posix.hpp>
 #include <tranship/file/replaceable.hpp>
 #include <tranship/file/safetensors.hpp>
+#include <tranship/file/safetensors_index.hpp>
 #include <tranship/file/tensor_manifest.hpp>
 
 namespace tranship {
@@ -33,6 +35,7 @@ std::vector<std::string> files_named_in(const std::string& directory) {
   if (!manifest) throw make_error(manifest.error().code(), "'{}': {}", path, manifest.error().message());
   std::vector<std::string> out;
   for (const TensorManifest::File& f : manifest.value().files) out.push_back(f.name);
+  out.emplace_back(safetensors_index_name);
   return out;
 }
 
@@ -52,6 +55,13 @@ void check_replaceable_npy(const std::string& target) {
   const std::string_view found(reinterpret_cast<const char*>(old.bytes().data()), old.bytes().size());
   if (!found.starts_with(magic))
     throw_error(ErrorCode::invalid_use, "'{}' exists and is not a .npy file: it is not replaced", target);
+}
+
+void check_replaceable_npz(const std::string& target) {
+  if (!is_file_there(target, "a .npz file")) return;
+  if (const Result<NpyHeader> old = read_npz_header({target, {}}); !old)
+    throw_error(ErrorCode::invalid_use, "'{}' exists and is not replaced, for it is not a .npz file of one array: {}",
+                target, old.error().message());
 }
 
 void check_replaceable_safetensors(const std::string& target) {

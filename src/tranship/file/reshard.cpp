@@ -24,15 +24,15 @@ StoredParts open_source(const ReshardOptions& options) {
   if (options.raw) {
     if (!options.from)
       throw_error(ErrorCode::invalid_use, "'{}' is bare elements: a layout must say what they are", options.source);
-    check_apart(options.source, options.target);
+    check_apart(options.source, file_of(options.target));
     return open_raw(options.source, *options.from, *options.raw).value();
   }
   const std::optional<NpzName> member = npz_name_of(options.source);
-  check_apart(member ? member->archive : options.source, options.target);
+  check_apart(file_of(options.source), file_of(options.target));
   if (!member) return open_parts(options.source, options.from).value();
   // Before anything is inflated.
   check_fits(options.from ? *options.from : inspect(options.source).value().spec, options.to);
-  return open_npz(*member, options.from, folder_of(resolved_target(options.target))).value();
+  return open_npz(*member, options.from, folder_of(resolved_target(file_of(options.target)))).value();
 }
 
 /// The source as open_source opens it, but that a member of an archive is not inflated and has no files: so many bytes
@@ -47,10 +47,10 @@ StoredParts look_at_source(const ReshardOptions& options, Index& inflated_bytes)
     return open_source(options);
   }
   if (!options.target.empty()) {
-    check_apart(member->archive, options.target);
+    check_apart(member->archive, file_of(options.target));
     FileSet archive(FileAccess::read_only);
     archive.add(member->archive).value();
-    check_links(archive, options.target);
+    check_links(archive, file_of(options.target));
   }
   inflated_bytes = npz_inflated_bytes(*member).value();
   return whole_array(options.source, read_npz_header(*member).value(), options.from);
@@ -64,6 +64,10 @@ void check_source(const ReshardOptions& options, const StoredParts& source) {
 
 /// The target where it was made, of which the name there says nothing, nor bare elements how they were spelled.
 StoredParts reopened(const ReshardOptions& options, const std::string& path, const std::string& descr) {
+  if (npz_name_of(options.target)) {
+    check_npz_checksum({path, {}});
+    return open_npz({path, {}}, options.to, folder_of(path)).value();
+  }
   if (!names_raw_file(options.target)) return open_parts(path, options.to).value();
   StoredParts out = open_raw(path, options.to, {}).value();
   out.descr = descr;
@@ -83,16 +87,17 @@ ReshardReport reshard(const ReshardOptions& given) {
   stored_order(given.to);
   const StoredParts source = open_source(given);
   check_fits(source.spec, given.to);
-  check_links(*source.files, given.target);
+  check_links(*source.files, file_of(given.target));
   if (given.verify == Verify::yes) check_source(given, source);
 
   NewParts target =
-      NewParts::open(given.target, new_array(given.target, given.to, {source.descr, source.is_scalar}).value()).value();
+      NewParts::open(file_of(given.target), new_array(given.target, given.to, {source.descr, source.is_scalar}).value())
+          .value();
   const auto manifest = [&](std::span<const std::uint32_t> checksums) {
     Manifest out = make_manifest(given.to, source.descr);
     out.checksums.assign(checksums.begin(), checksums.end());
     out.is_scalar = source.is_scalar;
-    return format_manifest(out);
+    return std::vector{TextFile{manifest_name, format_manifest(out)}};
   };
   const auto reopen = [&](const std::string& path) {
     return std::vector{reopened(given, path, target.arrays().front().descr)};
@@ -120,10 +125,10 @@ ArrayForecast forecast_reshard(const ReshardOptions& given) {
   Index inflated_bytes = 0;
   const StoredParts source = look_at_source(given, inflated_bytes);
   check_fits(source.spec, given.to);
-  if (source.files && !given.target.empty()) check_links(*source.files, given.target);
+  if (source.files && !given.target.empty()) check_links(*source.files, file_of(given.target));
   const NewArrays made = new_array(given.target, given.to, {source.descr, source.is_scalar}).value();
   return {source.spec, given.to,
-          forecast_of({&source, 1}, made, given.target, inflated_bytes, given.memory_bytes, given.threads)};
+          forecast_of({&source, 1}, made, file_of(given.target), inflated_bytes, given.memory_bytes, given.threads)};
 }
 
 Result<StoredArray> inspect(const std::string& path) {

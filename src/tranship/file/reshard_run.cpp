@@ -44,7 +44,7 @@ std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Ind
     text += fmt::format("{} {} {} {}\n", fingerprint_of(sources.arrays[n].spec), sources.arrays[n].descr,
                         sources.arrays[n].parts.front().offset_bytes, fingerprint_of(target.arrays()[n].spec));
   for (Index i = 0; i < static_cast<Index>(target.files().size()); ++i)
-    text += fmt::format("{} {}\n", target.files()[i].name, target.head_contribution(i));
+    text += fmt::format("{} {}\n", target.files()[i].name, target.checksum(i, 0));
   for (Index i = 0; i < sources.files.count(); ++i) {
     text += sources.files.path(i) + "\n";
     // What was made of another file for this run alone is as that file is.
@@ -84,8 +84,9 @@ class Work {
     try {
       assemble();
       sources_.files.finish_reads([this] { report(); });
+      target_.fill_in(contributions());
       ledger_.finish();
-      target_.write_manifest(format_.manifest(checksums()));
+      target_.write_beside(format_.manifest(checksums()));
       report();
       if (options_.verify == Verify::yes) verify();
       sources_.files.check_unchanged();
@@ -98,15 +99,21 @@ class Work {
   Ledger::Totals totals() const { return ledger_.totals(); }
 
   std::vector<std::uint32_t> checksums() const {
-    std::vector<std::uint32_t> out;
-    for (Index i = 0; i < static_cast<Index>(target_.files().size()); ++i) out.push_back(target_.head_contribution(i));
+    std::vector<std::uint32_t> out = contributions();
+    for (Index i = 0; i < static_cast<Index>(out.size()); ++i) out[i] = target_.checksum(i, out[i]);
+    return out;
+  }
+
+ private:
+  /// Of the elements, by file.
+  std::vector<std::uint32_t> contributions() const {
+    std::vector<std::uint32_t> out(target_.files().size());
     for (std::size_t job = 0; job < jobs_.size(); ++job)
       for (std::size_t i = 0; i < jobs_[job].wanted->parts.size(); ++i)
         out[jobs_[job].wanted->parts[i].file] ^= ledger_.contribution(static_cast<Index>(job), static_cast<Index>(i));
     return out;
   }
 
- private:
   static std::vector<BlockJob> jobs_of(const ReshardSources& sources, const NewParts& target) {
     std::vector<BlockJob> out;
     for (std::size_t n = 0; n < sources.arrays.size(); ++n) out.push_back({&sources.arrays[n], &target.arrays()[n]});
@@ -144,7 +151,7 @@ class Work {
         if (bytes >= early_sync_bytes) target.files->start_syncing(part.file, offset, bytes);
       });
       ledger_.add(block.at, static_cast<Index>(block.bytes.size()), block.bytes_from_source,
-                  checksum.contribution(target.files->size_bytes(part.file)));
+                  checksum.contribution(target_.files()[part.file].tail_offset_bytes()));
     };
     const auto skip = [&](const BlockAddress& at) { return ledger_.finished_before(at); };
     const auto watch = [&] { report(); };

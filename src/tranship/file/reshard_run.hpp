@@ -35,8 +35,8 @@ struct ReshardRunOptions {
 
 /// What the format of the target adds to the run.
 struct ReshardFormat {
-  /// The manifest, given the checksum of each file.
-  FunctionRef<std::string(std::span<const std::uint32_t>)> manifest;
+  /// The manifest of a directory, given the checksum of each file, and what else lies beside the parts.
+  FunctionRef<std::vector<TextFile>(std::span<const std::uint32_t>)> manifest;
   /// Opens the target where it was made, by its path, to be verified: the arrays in the order of the sources.
   FunctionRef<std::vector<StoredParts>(const std::string&)> reopen;
 };

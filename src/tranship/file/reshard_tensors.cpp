@@ -4,6 +4,7 @@
 #include <tranship/file/printable.hpp>
 #include <tranship/file/reshard_run.hpp>
 #include <tranship/file/reshard_tensors.hpp>
+#include <tranship/file/safetensors_index.hpp>
 #include <tranship/file/tensor_store.hpp>
 
 namespace tranship {
@@ -22,7 +23,47 @@ ArraySpec opaque_layout(const TensorShape& shape, const LayoutRules& rules) {
       printable(rules.pattern_text(*rule), name_chars_max));
 }
 
-TensorManifest manifest_of(const StoredTensors& source, const LayoutRules& rules) {
+Index bytes_of(const ArraySpec& spec) {
+  return checked_multiply(checked_product(spec.distribution.extents()), size_bytes(spec.type));
+}
+
+/// Gives each tensor to a shard, which is a rank in the manifest: the next one, where it does not fit any more.
+void put_in_shards(TensorManifest& manifest, Index shard_bytes_max) {
+  if (shard_bytes_max < 1)
+    throw_error(ErrorCode::invalid_use, "shards of at most {} bytes: at least 1 is needed", shard_bytes_max);
+  Rank shard = 0;
+  Index filled = 0, tensors = 0;
+  for (auto& [shape, spec] : manifest.tensors) {
+    if (const Index parts = spec.distribution.grid().size(); parts != 1 || !keeps_whole(spec))
+      throw_error(ErrorCode::invalid_use, "tensor '{}' is to be in {} parts of [{}]: shards hold whole tensors",
+                  printable(shape.name, name_chars_max), parts,
+                  to_string(spec.distribution.local_extents(spec.distribution.grid().rank_at(0))));
+    const Index bytes = bytes_of(spec);
+    if (tensors > 0 && bytes > shard_bytes_max - filled) {
+      ++shard;
+      filled = tensors = 0;
+    }
+    ++tensors;
+    filled = checked_add(filled, bytes);
+    const Indices& extents = spec.distribution.extents();
+    spec.distribution = Distribution(extents, Grid(Indices::filled(extents.size(), 1), {.first = shard}),
+                                     std::vector<Partition>(static_cast<std::size_t>(extents.size()), whole()));
+  }
+  manifest.files.clear();
+  for (Rank i = 0; i <= shard; ++i) manifest.files.push_back({safetensors_shard_name(i, shard + 1)});
+}
+
+SafetensorsIndex index_of_shards(const TensorManifest& manifest) {
+  SafetensorsIndex out{.total_size_bytes = 0, .metadata = {}, .tensors = {}};
+  for (const auto& [shape, spec] : manifest.tensors) {
+    out.total_size_bytes = checked_add(*out.total_size_bytes, bytes_of(spec));
+    out.tensors.push_back({shape.name, manifest.files[spec.distribution.grid().first()].name});
+  }
+  return out;
+}
+
+TensorManifest manifest_of(const StoredTensors& source, const TensorReshardOptions& given) {
+  const LayoutRules& rules = given.to;
   TensorManifest out{.metadata = source.metadata, .files = {}, .tensors = {}};
   std::vector<bool> used(rules.size());
   for (std::size_t i = 0; i < source.shapes.size(); ++i) {
@@ -42,6 +83,11 @@ TensorManifest manifest_of(const StoredTensors& source, const LayoutRules& rules
   }
   for (Rank rank = 0; rank < rules.rank_count(); ++rank)
     out.files.push_back({rank_file_name(rank, rules.rank_count())});
+  if (given.shard_bytes_max) {
+    if (given.target.ends_with(".safetensors"))
+      throw_error(ErrorCode::invalid_use, "'{}' is to be a file, shards are several: name a directory", given.target);
+    put_in_shards(out, *given.shard_bytes_max);
+  }
   return out;
 }
 
@@ -61,14 +107,17 @@ TensorReshardReport reshard_tensors(const TensorReshardOptions& given) {
   check_apart(given.source, given.target);
   const StoredTensors source = open_tensors(given.source).value();
   check_not_empty(source, given.source);
-  TensorManifest manifest = manifest_of(source, given.to);
+  TensorManifest manifest = manifest_of(source, given);
   check_links(*source.files, given.target);
   if (given.verify == Verify::yes) check_checksums(*source.files, source.checksums);
 
   NewParts target = NewParts::open(given.target, new_tensors(given.target, manifest).value()).value();
   const auto text_of = [&](std::span<const std::uint32_t> checksums) {
     for (std::size_t rank = 0; rank < checksums.size(); ++rank) manifest.files[rank].checksum = checksums[rank];
-    return format_tensor_manifest(manifest);
+    std::vector<TextFile> out{{manifest_name, format_tensor_manifest(manifest)}};
+    if (given.shard_bytes_max)
+      out.push_back({safetensors_index_name, format_safetensors_index(index_of_shards(manifest))});
+    return out;
   };
   const auto reopen = [&](const std::string& path) {
     if (target.staging().kind() == StagedKind::directory) return open_tensors(path).value().arrays;
@@ -98,10 +147,10 @@ TensorForecast forecast_tensors(const TensorReshardOptions& given) {
   if (!given.target.empty()) check_apart(given.source, given.target);
   const StoredTensors source = open_tensors(given.source).value();
   check_not_empty(source, given.source);
-  const TensorManifest manifest = manifest_of(source, given.to);
+  const TensorManifest manifest = manifest_of(source, given);
   if (!given.target.empty()) check_links(*source.files, given.target);
   const NewArrays made = new_tensors(given.target, manifest).value();
-  return {static_cast<Index>(source.shapes.size()), given.to.rank_count(),
+  return {static_cast<Index>(source.shapes.size()), static_cast<Rank>(manifest.files.size()),
           forecast_of(source.arrays, made, given.target, 0, given.memory_bytes, given.threads)};
 }
 

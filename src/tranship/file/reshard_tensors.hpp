@@ -2,6 +2,7 @@
 // them, in one run: one budget of memory, one commit. What reshard.hpp says of crashes and errors holds here too.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct TensorReshardOptions {
   std::string target;
   /// Every rule must match some tensor, and every tensor some rule.
   LayoutRules to;
+  /// Shards instead of ranks: the directory holds "model-00001-of-00004.safetensors", ..., each with whole tensors of
+  /// at most so many bytes together, or one larger tensor, in the order of the source; their index,
+  /// "model.safetensors.index.json", as other programs read it; and "manifest.json". The rules must keep every tensor
+  /// whole on one rank.
+  std::optional<Index> shard_bytes_max = {};
   Verify verify = Verify::no;
   /// This and what follows: as of ReshardOptions. A part is what one rank has of one tensor.
   std::optional<FunctionRef<void(const ReshardProgress&)>> progress = {};
@@ -32,7 +38,7 @@ struct TensorReshardReport {
   Index bytes_read = 0;
   Index bytes_written = 0;
   Index bytes_resumed = 0;
-  /// By rank.
+  /// By rank or shard.
   std::vector<ReshardReport::Checksum> checksums;
   Index memory_bytes = 0;
   int threads = 0;
@@ -48,7 +54,7 @@ TensorReshardReport reshard_tensors(const TensorReshardOptions& options);
 
 struct TensorForecast {
   Index tensors = 0;
-  Rank ranks = 0;
+  Rank ranks = 0;  ///< or shards
   ReshardForecast work;
 };
 

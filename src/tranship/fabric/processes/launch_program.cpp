@@ -32,7 +32,7 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<st
                                   fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
       return 127;
     });
-  ProcessGroup::End end = group.wait(options.grace_ns);
+  ProcessGroup::End end = group.wait(options.grace_ns, options.notice);
   ProgramResult result{.exit_codes = std::move(end.exit_codes), .late = std::move(end.late)};
   // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
   result.failed = shared->board().first_failed();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 
 namespace tranship {
@@ -17,6 +18,8 @@ struct ProgramOptions {
   std::optional<std::size_t> heap_bytes = std::nullopt;
   /// How long the others have to end when one has failed; then they are killed.
   std::int64_t grace_ns = 10'000'000'000;
+  /// Told once, when a tenth of that has passed, which ranks have not ended; on the calling thread.
+  std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt;
 };
 
 struct ProgramResult {

@@ -87,9 +87,10 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   processes_.push_back({.pid = pid, .descriptor = descriptor});
 }
 
-ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns) {
+ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns,
+                                     std::optional<FunctionRef<void(const std::string&)>> notice) {
   End out;
-  Deadline deadline = Deadline::never();
+  Deadline deadline = Deadline::never(), notice_due = Deadline::never();
   bool failed = false;
   for (;;) {
     std::vector<pollfd> polled;
@@ -100,7 +101,7 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns) {
         ranks.push_back(static_cast<Rank>(i));
       }
     if (polled.empty()) break;
-    const std::int64_t left_ms = deadline.remaining_ns() / 1'000'000 + 1;
+    const std::int64_t left_ms = std::min(deadline.remaining_ns(), notice_due.remaining_ns()) / 1'000'000 + 1;
     const int timeout_ms = failed ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
     if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR)
       throw_error(ErrorCode::io, "cannot wait for {} processes: {}", polled.size(), std::strerror(errno));
@@ -109,11 +110,16 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns) {
     if (!failed && shared_->board().first_failed() >= 0) {
       failed = true;
       deadline = Deadline::after_ns(grace_ns);
+      notice_due = Deadline::after_ns(grace_ns / 10);
+    }
+    if (failed && notice_due.passed()) {
+      notice_due = Deadline::never();
+      if (const std::string late = late_ranks(); notice && !late.empty())
+        (*notice)(fmt::format("{}: not ended since rank {} failed; to be killed in {:.3g} s", late,
+                              shared_->board().first_failed(), static_cast<double>(deadline.remaining_ns()) * 1e-9));
     }
     if (failed && deadline.passed()) {
-      for (std::size_t i = 0; i < processes_.size(); ++i)
-        if (processes_[i].descriptor >= 0)
-          out.late += fmt::format("{}rank {} ({})", out.late.empty() ? "" : ", ", i, activity_of(static_cast<Rank>(i)));
+      out.late = late_ranks();
       if (!out.late.empty())
         out.late +=
             fmt::format(": not ended within {:.3g} s of that, and killed", static_cast<double>(grace_ns) * 1e-9);
@@ -128,6 +134,14 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns) {
 std::string ProcessGroup::activity_of(Rank rank) const {
   const pid_t pid = processes_[static_cast<std::size_t>(rank)].pid;
   return is_stopped(pid) ? fmt::format("process {}, stopped by a signal", pid) : shared_->board().line(rank);
+}
+
+std::string ProcessGroup::late_ranks() const {
+  std::string out;
+  for (std::size_t i = 0; i < processes_.size(); ++i)
+    if (processes_[i].descriptor >= 0)
+      out += fmt::format("{}rank {} ({})", out.empty() ? "" : ", ", i, activity_of(static_cast<Rank>(i)));
+  return out;
 }
 
 void ProcessGroup::end(Rank rank) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,10 @@ class ProcessGroup {
     /// Which ranks have not ended by themselves, what they were doing, and how long they had; "" when all have.
     std::string late;
   };
-  /// Waits until all have ended; once one has failed, for `grace_ns`.
-  End wait(std::int64_t grace_ns = default_grace_ns);
+  /// Waits until all have ended; once one has failed, for `grace_ns`. When a tenth of that has passed and some have not
+  /// ended, `notice` is told which, what they are doing, and when they are killed.
+  End wait(std::int64_t grace_ns = default_grace_ns,
+           std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt);
 
  private:
   struct Process {
@@ -48,6 +51,8 @@ class ProcessGroup {
   };
   void end(Rank rank);
   std::string activity_of(Rank rank) const;
+  /// "rank 1 (process 77, stopped by a signal), rank 2 (...)": those that have not ended.
+  std::string late_ranks() const;
   void kill_all() noexcept;
 
   std::shared_ptr<SharedWorld> shared_;
