@@ -1,22 +1,22 @@
-// The commands. Each adds itself to the application: its options, its help, and what it does when it is chosen. A
+// The commands. Each adds itself to the command line: its options, its help, and what it does when it is chosen. A
 // command parses, calls the library and prints; it holds no mechanism.
 #pragma once
 
-#include <CLI/App.hpp>
+#include <tranship/cli/command_line.hpp>
 
 namespace tranship::cli {
 
-void add_info(CLI::App& app);
-void add_layout(CLI::App& app);
-void add_plan(CLI::App& app);
-void add_halo(CLI::App& app);
-void add_reshard(CLI::App& app);
-void add_demo(CLI::App& app);
-void add_launch(CLI::App& app);
-void add_simulate(CLI::App& app);
-void add_help(CLI::App& app);
-void add_completion(CLI::App& app);
-void add_manual(CLI::App& app);
+void add_info(CommandLine& line);
+void add_layout(CommandLine& line);
+void add_plan(CommandLine& line);
+void add_halo(CommandLine& line);
+void add_reshard(CommandLine& line);
+void add_demo(CommandLine& line);
+void add_launch(CommandLine& line);
+void add_simulate(CommandLine& line);
+void add_help(CommandLine& line);
+void add_completion(CommandLine& line);
+void add_manual(CommandLine& line);
 
 /// Thrown when a program that was launched or simulated has ended so: the command ends with its exit code.
 struct ProgramFailed {

@@ -226,27 +226,20 @@ void run(const DemoOptions& options) {
 
 }  // namespace
 
-void add_demo(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("demo", "The main job on a raster: there and back in files, and live on 4 ranks");
-  command->footer(R"help(DIR gets the directories of parts 'rows' and 'tiles', 'back.npy' and 'tiles.svg', and a mark,
+void add_demo(CommandLine& line) {
+  Command command = line.add("demo", "The main job on a raster: there and back in files, and live on 4 ranks");
+  command.footer(R"help(DIR gets the directories of parts 'rows' and 'tiles', 'back.npy' and 'tiles.svg', and a mark,
 '.tranship-demo', by which a later demo knows that it may replace them.
 
 Example:
   tranship demo --data elevation.npy --dir build/demo)help");
   auto options = std::make_shared<DemoOptions>();
-  command->add_option("--data", options->data, "A .npy file of 2 dimensions; made-up hills by default")
-      ->type_name("FILE.npy");
-  command->add_flag("--force", options->force,
-                    "Replace what other programs have written under the demo's names in DIR");
-  command->add_option("--title", options->title, "What the data is: the demo then says it")
-      ->type_name("TEXT")
-      ->take_last();
-  command->add_option("--dir", options->folder, "Where to put files")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->take_last();
-  command->callback([options] { run(*options); });
+  command.option("--data", options->data, "A .npy file of 2 dimensions; made-up hills by default")
+      .value_name("FILE.npy");
+  command.flag("--force", options->force, "Replace what other programs have written under the demo's names in DIR");
+  command.option("--title", options->title, "What the data is: the demo then says it").value_name("TEXT").last_counts();
+  command.option("--dir", options->folder, "Where to put files").value_name("DIR").shows_default().last_counts();
+  command.runs([options] { run(*options); });
 }
 
 }  // namespace tranship::cli

@@ -45,25 +45,25 @@ void run(const Arguments& arguments) {
 
 }  // namespace
 
-void add_halo(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("halo", "What moves when the overlap of a layout is filled from its owners");
-  command->footer(R"help(Examples:
+void add_halo(CommandLine& line) {
+  Command command = line.add("halo", "What moves when the overlap of a layout is filled from its owners");
+  command.footer(R"help(Examples:
   tranship halo "f32[1024,1024] @ 2x2 : block+overlap(1,1,toroidal), block+overlap(1,1,toroidal)"
   tranship halo "f64[256,256,80] @ 4x4x1 : block+overlap(3,3), block+overlap(3,3), whole" --depth 2,2,0 --stencil star)help");
   auto arguments = std::make_shared<Arguments>();
-  command->add_option("LAYOUT", arguments->layout, "A layout text with overlap, or @FILE.json")->required();
+  command.positional("LAYOUT", arguments->layout, "A layout text with overlap, or @FILE.json").required();
   command
-      ->add_option("--depth", arguments->depth,
-                   "Overlap cells to fill on either side: one number, or one for each dimension; all by default")
-      ->type_name("N[,N..]");
-  command->add_option("--stencil", arguments->stencil, "box (with corners) or star (without)")
-      ->check(CLI::IsMember({"box", "star"}))
-      ->type_name("KIND")
-      ->capture_default_str();
-  command->add_option("--rank", arguments->rank, "The plan of this rank only; without it, of all ranks together")
-      ->type_name("R");
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([arguments] { run(*arguments); });
+      .option("--depth", arguments->depth,
+              "Overlap cells to fill on either side: one number, or one for each dimension; all by default")
+      .value_name("N[,N..]");
+  command.option("--stencil", arguments->stencil, "box (with corners) or star (without)")
+      .one_of({"box", "star"})
+      .value_name("KIND")
+      .shows_default();
+  command.option("--rank", arguments->rank, "The plan of this rank only; without it, of all ranks together")
+      .value_name("R");
+  command.flag("--json", arguments->json, "Print JSON");
+  command.runs([arguments] { run(*arguments); });
 }
 
 }  // namespace tranship::cli

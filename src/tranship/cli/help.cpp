@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include <CLI/CLI.hpp>
-
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
@@ -14,46 +12,17 @@
 namespace tranship::cli {
 namespace {
 
-std::vector<const CLI::App*> commands_of(const CLI::App& app) {
-  return app.get_subcommands([](const CLI::App* command) { return !command->get_name().empty(); });
-}
-
-std::vector<std::string> names_of(const std::vector<const CLI::App*>& commands) {
+std::vector<std::string> names_of(const std::vector<CommandText>& commands) {
   std::vector<std::string> out;
-  for (const CLI::App* command : commands) out.push_back(command->get_name());
+  for (const CommandText& command : commands) out.push_back(command.name);
   return out;
 }
 
-/// An option as all three need it.
-struct Word {
-  std::string short_name;  // "o", of "-o"
-  std::string long_name;   // "output", of "--output"
-  std::string description;
-  std::string value;  // what it takes, "FILE.svg"; empty: nothing
-
-  std::string shown() const {
-    std::string out = short_name.empty() ? "" : "-" + short_name;
-    if (!long_name.empty()) out += (out.empty() ? "--" : ", --") + long_name;
-    return value.empty() ? out : out + " " + value;
-  }
-};
-
-std::vector<Word> options_of(const CLI::App& command) {
-  std::vector<Word> out;
-  for (const CLI::Option* option : command.get_options()) {
-    if (option->get_positional()) continue;
-    Word word{.description = option->get_description()};
-    if (!option->get_snames().empty()) word.short_name = option->get_snames().front();
-    if (!option->get_lnames().empty()) word.long_name = option->get_lnames().front();
-    if (option->get_items_expected_max() > 0) word.value = option->get_type_name();
-    out.push_back(std::move(word));
-  }
-  return out;
-}
-
-std::string help_of(const CLI::App& app, const CLI::App* command) {
-  if (command) return command->help(app.get_name());
-  return app.get_formatter()->make_help(&app, app.get_name(), CLI::AppFormatMode::Normal);
+/// "-o, --output FILE.svg"
+std::string shown(const OptionText& option) {
+  std::string out = option.short_name.empty() ? "" : "-" + option.short_name;
+  if (!option.long_name.empty()) out += (out.empty() ? "--" : ", --") + option.long_name;
+  return option.value.empty() ? out : out + " " + option.value;
 }
 
 /// Within single quotes, in every shell.
@@ -62,19 +31,19 @@ std::string unquoted(std::string text) {
   return text;
 }
 
-std::string option_words(const CLI::App& command) {
+std::string option_words(const CommandText& command) {
   std::string out;
-  for (const Word& word : options_of(command)) {
-    if (!word.short_name.empty()) out += fmt::format("{}-{}", out.empty() ? "" : " ", word.short_name);
-    if (!word.long_name.empty()) out += fmt::format("{}--{}", out.empty() ? "" : " ", word.long_name);
+  for (const OptionText& option : command.options) {
+    if (!option.short_name.empty()) out += fmt::format("{}-{}", out.empty() ? "" : " ", option.short_name);
+    if (!option.long_name.empty()) out += fmt::format("{}--{}", out.empty() ? "" : " ", option.long_name);
   }
   return out;
 }
 
-std::string bash_completion(const CLI::App& app) {
+std::string bash_completion(const std::vector<CommandText>& commands) {
   std::string cases;
-  for (const CLI::App* command : commands_of(app))
-    cases += fmt::format("    {}) words='{}' ;;\n", command->get_name(), option_words(*command));
+  for (const CommandText& command : commands)
+    cases += fmt::format("    {}) words='{}' ;;\n", command.name, option_words(command));
   return fmt::format(R"script(# Completion of tranship for bash: eval "$(tranship completion bash)"
 _tranship() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} words=''
@@ -90,10 +59,10 @@ _tranship() {{
 }}
 complete -o filenames -F _tranship tranship
 )script",
-                     cases, join_text(names_of(commands_of(app)), " "));
+                     cases, join_text(names_of(commands), " "));
 }
 
-std::string zsh_completion(const CLI::App& app) {
+std::string zsh_completion(const std::vector<CommandText>& commands) {
   // A colon ends a name, a bracket a description.
   const auto escaped = [](const std::string& text) {
     std::string out;
@@ -101,14 +70,14 @@ std::string zsh_completion(const CLI::App& app) {
     return out;
   };
   std::string list, cases;
-  for (const CLI::App* command : commands_of(app)) {
-    list += fmt::format("    '{}:{}'\n", command->get_name(), escaped(command->get_description()));
-    cases += fmt::format("    {}) _arguments", command->get_name());
-    for (const Word& word : options_of(*command)) {
-      const std::string value = word.value.empty() ? "" : fmt::format(":{}:_files", escaped(word.value));
-      for (const std::string& name :
-           {word.short_name.empty() ? "" : "-" + word.short_name, word.long_name.empty() ? "" : "--" + word.long_name})
-        if (!name.empty()) cases += fmt::format(" \\\n      '{}[{}]{}'", name, escaped(word.description), value);
+  for (const CommandText& command : commands) {
+    list += fmt::format("    '{}:{}'\n", command.name, escaped(command.description));
+    cases += fmt::format("    {}) _arguments", command.name);
+    for (const OptionText& option : command.options) {
+      const std::string value = option.value.empty() ? "" : fmt::format(":{}:_files", escaped(option.value));
+      for (const std::string& name : {option.short_name.empty() ? "" : "-" + option.short_name,
+                                      option.long_name.empty() ? "" : "--" + option.long_name})
+        if (!name.empty()) cases += fmt::format(" \\\n      '{}[{}]{}'", name, escaped(option.description), value);
     }
     cases += " \\\n      '*:file:_files' ;;\n";
   }
@@ -130,17 +99,17 @@ compdef _tranship tranship
                      list, cases);
 }
 
-std::string fish_completion(const CLI::App& app) {
+std::string fish_completion(const std::vector<CommandText>& commands) {
   std::string out = "# Completion of tranship for fish: tranship completion fish | source\n";
-  for (const CLI::App* command : commands_of(app)) {
-    const std::string name = command->get_name();
+  for (const CommandText& command : commands) {
+    const std::string& name = command.name;
     out += fmt::format("complete -c tranship -n '__fish_use_subcommand' -f -a '{}' -d '{}'\n", name,
-                       unquoted(command->get_description()));
-    for (const Word& word : options_of(*command))
+                       unquoted(command.description));
+    for (const OptionText& option : command.options)
       out += fmt::format("complete -c tranship -n '__fish_seen_subcommand_from {}'{}{}{} -d '{}'\n", name,
-                         word.short_name.empty() ? "" : " -s " + word.short_name,
-                         word.long_name.empty() ? "" : " -l " + word.long_name, word.value.empty() ? "" : " -r",
-                         unquoted(word.description));
+                         option.short_name.empty() ? "" : " -s " + option.short_name,
+                         option.long_name.empty() ? "" : " -l " + option.long_name, option.value.empty() ? "" : " -r",
+                         unquoted(option.description));
   }
   return out;
 }
@@ -166,56 +135,58 @@ std::string verbatim(const std::string& text) {
   return text.empty() ? "" : fmt::format(".nf\n{}\n.fi\n", roff(text));
 }
 
-std::string manual_page(const CLI::App& app) {
+std::string manual_page(const CommandLine& line) {
   std::string out = fmt::format(
       ".TH TRANSHIP 1 \"\" \"tranship {}\"\n.SH NAME\ntranship \\- moves array data between distributed memories\n"
       ".SH SYNOPSIS\n.B tranship\nCOMMAND [OPTIONS]\n.SH DESCRIPTION\n{}\n",
-      TRANSHIP_VERSION, roff(app.get_description()));
-  out += verbatim(app.get_footer());
+      TRANSHIP_VERSION, roff(line.description()));
+  out += verbatim(line.footer());
   out += ".SH COMMANDS\n";
-  for (const CLI::App* command : commands_of(app)) {
-    out += fmt::format(".SS {}\n{}\n", command->get_name(), roff(command->get_description()));
-    for (const CLI::Option* option : command->get_options())
-      if (option->get_positional())
-        out += fmt::format(".TP\n.I {}\n{}\n", roff(option->get_name(true)), roff(option->get_description()));
-    for (const Word& word : options_of(*command))
-      out += fmt::format(".TP\n.B {}\n{}\n", roff(word.shown()), roff(word.description));
-    if (!command->get_footer().empty()) out += ".PP\n" + verbatim(command->get_footer());
+  for (const CommandText& command : line.commands()) {
+    out += fmt::format(".SS {}\n{}\n", command.name, roff(command.description));
+    for (const PositionalText& positional : command.positionals)
+      out += fmt::format(".TP\n.I {}\n{}\n", roff(positional.name), roff(positional.description));
+    for (const OptionText& option : command.options)
+      out += fmt::format(".TP\n.B {}\n{}\n", roff(shown(option)), roff(option.description));
+    if (!command.footer.empty()) out += ".PP\n" + verbatim(command.footer);
   }
   return out;
 }
 
 }  // namespace
 
-void add_help(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("help", "Print the help of a command");
+void add_help(CommandLine& line) {
+  Command command = line.add("help", "Print the help of a command");
   auto name = std::make_shared<std::string>();
-  command->add_option("COMMAND", *name, "Which one; without it, what commands there are");
-  command->callback([&app, name] {
-    if (name->empty()) return print(help_of(app, nullptr));
-    for (const CLI::App* other : commands_of(app))
-      if (other->get_name() == *name) return print(help_of(app, other));
-    throw UsageError{
-        fmt::format("no command '{}'; there are {}", printable(*name), join_text(names_of(commands_of(app)), ", "))};
+  command.positional("COMMAND", *name, "Which one; without it, what commands there are");
+  command.runs([&line, name] {
+    if (name->empty()) return print(line.help());
+    const std::vector<std::string> names = names_of(line.commands());
+    if (std::find(names.begin(), names.end(), *name) == names.end())
+      throw UsageError{fmt::format("no command '{}'; there are {}", printable(*name), join_text(names, ", "))};
+    print(line.help_of(*name));
   });
 }
 
-void add_completion(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("completion", "Print a script that completes commands in a shell");
-  command->footer(R"help(Examples:
+void add_completion(CommandLine& line) {
+  Command command = line.add("completion", "Print a script that completes commands in a shell");
+  command.footer(R"help(Examples:
   eval "$(tranship completion bash)"
   tranship completion fish > ~/.config/fish/completions/tranship.fish)help");
   auto shell = std::make_shared<std::string>();
-  command->add_option("SHELL", *shell, "bash, zsh or fish")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  command->callback([&app, shell] {
-    print(*shell == "bash" ? bash_completion(app) : *shell == "zsh" ? zsh_completion(app) : fish_completion(app));
+  command.positional("SHELL", *shell, "bash, zsh or fish").required().one_of({"bash", "zsh", "fish"});
+  command.runs([&line, shell] {
+    const std::vector<CommandText> commands = line.commands();
+    print(*shell == "bash"  ? bash_completion(commands)
+          : *shell == "zsh" ? zsh_completion(commands)
+                            : fish_completion(commands));
   });
 }
 
-void add_manual(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("manual", "Print the page of the manual");
-  command->footer("Example:\n  tranship manual | man -l -");
-  command->callback([&app] { print(manual_page(app)); });
+void add_manual(CommandLine& line) {
+  Command command = line.add("manual", "Print the page of the manual");
+  command.footer("Example:\n  tranship manual | man -l -");
+  command.runs([&line] { print(manual_page(line)); });
 }
 
 }  // namespace tranship::cli

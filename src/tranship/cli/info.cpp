@@ -64,13 +64,12 @@ void print_text() {
 
 }  // namespace
 
-void add_info(CLI::App& app) {
-  CLI::App* command =
-      app.add_subcommand("info", "Version, build, and the back-ends: which are present, why others not");
-  command->footer("Example:\n  tranship info --json");
+void add_info(CommandLine& line) {
+  Command command = line.add("info", "Version, build, and the back-ends: which are present, why others not");
+  command.footer("Example:\n  tranship info --json");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print JSON");
-  command->callback([json] { *json ? print_json() : print_text(); });
+  command.flag("--json", *json, "Print JSON");
+  command.runs([json] { *json ? print_json() : print_text(); });
 }
 
 }  // namespace tranship::cli

@@ -1,7 +1,6 @@
 #include <cstdlib>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include <tranship/cli/arguments.hpp>
@@ -46,16 +45,15 @@ int run(const Options& options, const std::vector<std::string>& program) {
 
 }  // namespace
 
-void add_launch(CLI::App& app) {
+void add_launch(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("launch", "Start a program as the ranks of one world");
-  command->add_option("-n,--ranks", options->ranks, "How many ranks")->required()->check(CLI::Range(1, 4096));
-  command->add_option("--heap", options->heap, "What each symmetric heap may grow to: bytes, or with K, M, G, T");
-  command->add_option("--timeout", options->timeout, "Seconds that a wait may last, or off");
-  command->prefix_command();
-  command->footer(footer);
-  command->callback([options, command] {
-    if (const int code = run(*options, command->remaining()); code != 0) throw ProgramFailed{code};
+  Command command = line.add("launch", "Start a program as the ranks of one world");
+  command.option("-n,--ranks", options->ranks, "How many ranks").required().in_range(1, 4096);
+  command.option("--heap", options->heap, "What each symmetric heap may grow to: bytes, or with K, M, G, T");
+  command.option("--timeout", options->timeout, "Seconds that a wait may last, or off");
+  command.footer(footer);
+  command.runs_program([options](const std::vector<std::string>& program) {
+    if (const int code = run(*options, program); code != 0) throw ProgramFailed{code};
   });
 }
 

@@ -232,23 +232,23 @@ void show(const LayoutOptions& options) {
 
 }  // namespace
 
-void add_layout(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("layout", "Who owns what: a picture, and what each rank holds");
-  command->footer(R"help(Examples:
+void add_layout(CommandLine& line) {
+  Command command = line.add("layout", "Who owns what: a picture, and what each rank holds");
+  command.footer(R"help(Examples:
   tranship layout "f64[517,389] @ 2x3 : cyclic(64), cyclic(64)"
   tranship layout "f32[100] @ 4 : block+overlap(2,2,toroidal)" --rank 0
   tranship layout elevation.npy
   tranship layout tiles/ -o tiles.svg)help");
   auto options = std::make_shared<LayoutOptions>();
   command
-      ->add_option("LAYOUT", options->what,
-                   "A layout text, @FILE.json, a .npy file, FILE.npz:MEMBER, a directory or safetensors")
-      ->required();
-  command->add_option("-o,--output", options->picture, "Also draw an SVG")->type_name("FILE.svg");
-  command->add_flag("--force", options->force, "Let the SVG replace any file, not only one that tranship drew");
-  command->add_option("--rank", options->rank, "Only this rank")->type_name("R");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { show(*options); });
+      .positional("LAYOUT", options->what,
+                  "A layout text, @FILE.json, a .npy file, FILE.npz:MEMBER, a directory or safetensors")
+      .required();
+  command.option("-o,--output", options->picture, "Also draw an SVG").value_name("FILE.svg");
+  command.flag("--force", options->force, "Let the SVG replace any file, not only one that tranship drew");
+  command.option("--rank", options->rank, "Only this rank").value_name("R");
+  command.flag("--json", options->json, "Print JSON");
+  command.runs([options] { show(*options); });
 }
 
 }  // namespace tranship::cli

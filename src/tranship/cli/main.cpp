@@ -3,10 +3,8 @@
 
 #include <csignal>
 #include <new>
-#include <sstream>
 #include <tuple>
 
-#include <CLI/CLI.hpp>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -34,51 +32,28 @@ constexpr const char* layouts = R"(A LAYOUT says how an array is cut among ranks
 
 Exit codes: 0 done, 1 failed, 2 the arguments make no sense. 'tranship COMMAND --help' shows examples.)";
 
-std::string hint(const CLI::App& app) {
-  std::string command = "tranship";
-  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
-  return fmt::format("; see '{} --help'", command);
-}
-
-int parse_and_run(CLI::App& app, int argc, char** argv) {
+int run(int argc, char** argv) {
+  CommandLine line(
+      {.name = "tranship", .description = about, .footer = layouts, .version = "tranship " TRANSHIP_VERSION});
+  add_reshard(line);
+  add_layout(line);
+  add_plan(line);
+  add_halo(line);
+  add_launch(line);
+  add_simulate(line);
+  add_info(line);
+  add_demo(line);
+  add_help(line);
+  add_completion(line);
+  add_manual(line);
   try {
-    app.parse(argc, argv);
-    if (app.get_subcommands().empty()) throw UsageError{"no command was given" + hint(app)};
+    line.run(argc, argv);
     return succeeded;
-  } catch (const CLI::Success& wanted) {  // --help, --version
-    std::ostringstream out, errors;
-    app.exit(wanted, out, errors);
-    print(out.str());
-    return succeeded;
-  } catch (const CLI::ParseError& error) {
-    print_error(error.what() + hint(app));
-    return misused;
   } catch (const UsageError& error) {
     print_error(error.message);
     if (!error.picture.empty()) print_note(error.picture + "\n");
     return misused;
   }
-}
-
-int run(int argc, char** argv) {
-  CLI::App app(about, "tranship");
-  app.set_version_flag("--version", "tranship " TRANSHIP_VERSION, "Print the version and exit");
-  app.set_help_flag("-h,--help", "Print this help and exit");
-  app.get_formatter()->column_width(34);
-  app.require_subcommand(0, 1);
-  app.footer(layouts);
-  add_reshard(app);
-  add_layout(app);
-  add_plan(app);
-  add_halo(app);
-  add_launch(app);
-  add_simulate(app);
-  add_info(app);
-  add_demo(app);
-  add_help(app);
-  add_completion(app);
-  add_manual(app);
-  return parse_and_run(app, argc, argv);
 }
 
 /// A reader that goes away, and a file that may not grow, are then errors of write(), which is looked at everywhere. A

@@ -111,9 +111,9 @@ void run(const PlanOptions& options) {
 
 }  // namespace
 
-void add_plan(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("plan", "What moves from one layout to another: messages, bytes, stretches");
-  command->footer(R"help(Examples:
+void add_plan(CommandLine& line) {
+  Command command = line.add("plan", "What moves from one layout to another: messages, bytes, stretches");
+  command.footer(R"help(Examples:
   tranship plan --from "f64[8192,8192] @ 4x1 : block, whole" --to "f64[8192,8192] @ 2x2 : cyclic(64), cyclic(64)"
   tranship plan --from "f32[1000000000000] @ 16 : cyclic(64)" --to "f32[1000000000000] @ 24 : cyclic(100)" --rank 5
   tranship plan elevation.npy --to "@ 4x1 : block, whole"
@@ -121,17 +121,17 @@ void add_plan(CLI::App& app) {
   tranship plan --from "f64[4000,4] @ 8x2 : block, block" \
                 --to "f64[4000,4] @ 8x2 order(1,0) : block, block" --relabel)help");
   auto options = std::make_shared<PlanOptions>();
-  command->add_option("SOURCE", options->source,
-                      "An array or tensors in files: says also what a reshard takes; instead of --from");
-  command->add_option("--from", options->from, "The layout that the array has")->type_name("LAYOUT");
-  command->add_option("--to", options->to, "The layout that it shall have; of tensors, rules")
-      ->required()
-      ->type_name("LAYOUT");
-  command->add_option("--rank", options->rank, "The plan of this rank only; without it, of all ranks together")
-      ->type_name("R");
-  command->add_flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");
-  command->add_flag("--json", options->json, "Print JSON");
-  command->callback([options] { run(*options); });
+  command.positional("SOURCE", options->source,
+                     "An array or tensors in files: says also what a reshard takes; instead of --from");
+  command.option("--from", options->from, "The layout that the array has").value_name("LAYOUT");
+  command.option("--to", options->to, "The layout that it shall have; of tensors, rules")
+      .required()
+      .value_name("LAYOUT");
+  command.option("--rank", options->rank, "The plan of this rank only; without it, of all ranks together")
+      .value_name("R");
+  command.flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");
+  command.flag("--json", options->json, "Print JSON");
+  command.runs([options] { run(*options); });
 }
 
 }  // namespace tranship::cli

@@ -78,7 +78,8 @@ Index size_argument(const std::string& option, const std::string& text) {
       const int by = unit.empty() ? 0 : shift;
       if (count <= INT64_MAX >> by) return count << by;
     }
-  throw CLI::ValidationError(option, fmt::format("'{}' is no size: 64MiB, 1GiB or a number of bytes", printable(text)));
+  throw UsageError{fmt::format("{}: '{}' is no size: 64MiB, 1GiB or a number of bytes; see 'tranship reshard --help'",
+                               option, printable(text))};
 }
 
 Json checksums_json(const std::vector<ReshardReport::Checksum>& checksums) {
@@ -279,9 +280,9 @@ std::string report_text(const std::string& target, const ReshardReport& report) 
                      report.verified == Verify::yes ? "verified, " : "", human_duration(report.duration_ns));
 }
 
-void add_reshard(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("reshard", "Take an array in files to another layout");
-  command->footer(
+void add_reshard(CommandLine& line) {
+  Command command = line.add("reshard", "Take an array in files to another layout");
+  command.footer(
       R"help(TARGET appears complete or not at all: a failure leaves what was there. What a run that was killed or
 interrupted has written, the same command goes on with. A directory of parts holds manifest.json and
 part-00000.npy, ... by rank. A layout may leave out type and extents: "@ 4x1 : block, whole" is of the array that SOURCE
@@ -301,38 +302,37 @@ Examples:
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
   auto arguments = std::make_shared<Arguments>();
   command
-      ->add_option("SOURCE", arguments->source,
-                   "A .npy file, - for one on standard input, FILE.npz:MEMBER, a directory of parts, or safetensors")
-      ->required();
+      .positional("SOURCE", arguments->source,
+                  "A .npy file, - for one on standard input, FILE.npz:MEMBER, a directory of parts, or safetensors")
+      .required();
   command
-      ->add_option(
+      .positional(
           "TARGET", arguments->target,
           "A directory; FILE.npy, .npz, .npz:MEMBER, .bin, .raw or .safetensors for one part; - for a .npy file on "
           "standard output")
-      ->required();
-  command->add_option("--to", arguments->to, "The layout that the array shall have; of tensors, rules")
-      ->required()
-      ->type_name("LAYOUT");
+      .required();
+  command.option("--to", arguments->to, "The layout that the array shall have; of tensors, rules")
+      .required()
+      .value_name("LAYOUT");
   command
-      ->add_option("--from", arguments->from,
-                   "The layout that it has: checked; needed for a directory without a manifest")
-      ->type_name("LAYOUT");
-  command->add_flag("--raw", arguments->raw, "SOURCE is bare elements, as --from says");
-  command->add_option("--skip", arguments->skip, "Bytes in front of bare elements")->type_name("SIZE");
-  command->add_flag("--dry-run", arguments->dry_run, "Check all, say what it would do and need, and write nothing");
-  command->add_flag("--verify", arguments->verify, "Read the target back and compare it before it takes its place");
-  command->add_option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
-      ->type_name("SIZE")
-      ->capture_default_str();
+      .option("--from", arguments->from, "The layout that it has: checked; needed for a directory without a manifest")
+      .value_name("LAYOUT");
+  command.flag("--raw", arguments->raw, "SOURCE is bare elements, as --from says");
+  command.option("--skip", arguments->skip, "Bytes in front of bare elements").value_name("SIZE");
+  command.flag("--dry-run", arguments->dry_run, "Check all, say what it would do and need, and write nothing");
+  command.flag("--verify", arguments->verify, "Read the target back and compare it before it takes its place");
+  command.option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
+      .value_name("SIZE")
+      .shows_default();
   command
-      ->add_option("--max-shard-size", arguments->shard_size,
-                   "Write whole tensors in shards of at most so many bytes, with model.safetensors.index.json")
-      ->type_name("SIZE");
-  command->add_option("--threads", arguments->threads, "Threads at work; by default one for each CPU, at most 8")
-      ->check(CLI::Range(1, 1024));
-  command->add_flag("--quiet", arguments->quiet, "No progress, and no line at the end");
-  command->add_flag("--json", arguments->json, "Print JSON");
-  command->callback([arguments] { run(*arguments); });
+      .option("--max-shard-size", arguments->shard_size,
+              "Write whole tensors in shards of at most so many bytes, with model.safetensors.index.json")
+      .value_name("SIZE");
+  command.option("--threads", arguments->threads, "Threads at work; by default one for each CPU, at most 8")
+      .in_range(1, 1024);
+  command.flag("--quiet", arguments->quiet, "No progress, and no line at the end");
+  command.flag("--json", arguments->json, "Print JSON");
+  command.runs([arguments] { run(*arguments); });
 }
 
 }  // namespace tranship::cli

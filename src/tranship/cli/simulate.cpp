@@ -2,7 +2,6 @@
 #include <cctype>
 #include <memory>
 
-#include <CLI/CLI.hpp>
 #include <fmt/core.h>
 
 #include <tranship/cli/arguments.hpp>
@@ -67,18 +66,16 @@ int run(const Options& options, const std::vector<std::string>& program) {
 
 }  // namespace
 
-void add_simulate(CLI::App& app) {
+void add_simulate(CommandLine& line) {
   auto options = std::make_shared<Options>();
-  CLI::App* command =
-      app.add_subcommand("simulate", "Run a program as simulated ranks, under many orders of transfers");
-  command->add_option("-n,--ranks", options->simulated.ranks, "How many ranks")->required()->check(CLI::Range(1, 4096));
-  command->add_option("--seeds", options->simulated.seeds, "How many orders (1000)")->check(CLI::PositiveNumber);
-  command->add_option("--seed", options->simulated.first_seed, "The first of them (1)")->check(CLI::NonNegativeNumber);
-  command->add_flag("--messaged", options->messaged, "Ranks cannot load and store each other's memory");
-  command->prefix_command();
-  command->footer(footer);
-  command->callback([options, command] {
-    if (const int code = run(*options, command->remaining()); code != 0) throw ProgramFailed{code};
+  Command command = line.add("simulate", "Run a program as simulated ranks, under many orders of transfers");
+  command.option("-n,--ranks", options->simulated.ranks, "How many ranks").required().in_range(1, 4096);
+  command.option("--seeds", options->simulated.seeds, "How many orders (1000)").positive();
+  command.option("--seed", options->simulated.first_seed, "The first of them (1)").not_negative();
+  command.flag("--messaged", options->messaged, "Ranks cannot load and store each other's memory");
+  command.footer(footer);
+  command.runs_program([options](const std::vector<std::string>& program) {
+    if (const int code = run(*options, program); code != 0) throw ProgramFailed{code};
   });
 }
 

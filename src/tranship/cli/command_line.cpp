@@ -1,0 +1,173 @@
+#include <sstream>
+
+#include <CLI/CLI.hpp>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/command_line.hpp>
+#include <tranship/cli/console.hpp>
+
+namespace tranship::cli {
+namespace {
+
+/// What follows the message when the parser finds an argument wrong.
+std::string hint(const CLI::App& app) {
+  std::string command = app.get_name();
+  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
+  return fmt::format("; see '{} --help'", command);
+}
+
+CommandText text_of(const CLI::App& command) {
+  CommandText out{.name = command.get_name(), .description = command.get_description(), .footer = command.get_footer()};
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_positional()) {
+      out.positionals.push_back({.name = option->get_name(true), .description = option->get_description()});
+      continue;
+    }
+    OptionText text{.description = option->get_description()};
+    if (!option->get_snames().empty()) text.short_name = option->get_snames().front();
+    if (!option->get_lnames().empty()) text.long_name = option->get_lnames().front();
+    if (option->get_items_expected_max() > 0) text.value = option->get_type_name();
+    out.options.push_back(std::move(text));
+  }
+  return out;
+}
+
+}  // namespace
+
+Option Option::required() {
+  option_->required();
+  return *this;
+}
+
+Option Option::value_name(const std::string& name) {
+  option_->type_name(name);
+  return *this;
+}
+
+Option Option::shows_default() {
+  option_->capture_default_str();
+  return *this;
+}
+
+Option Option::last_counts() {
+  option_->take_last();
+  return *this;
+}
+
+Option Option::in_range(int low, int high) {
+  option_->check(CLI::Range(low, high));
+  return *this;
+}
+
+Option Option::positive() {
+  option_->check(CLI::PositiveNumber);
+  return *this;
+}
+
+Option Option::not_negative() {
+  option_->check(CLI::NonNegativeNumber);
+  return *this;
+}
+
+Option Option::one_of(const std::vector<std::string>& choices) {
+  option_->check(CLI::IsMember(choices));
+  return *this;
+}
+
+void Command::footer(const std::string& text) {
+  app_->footer(text);
+}
+
+Option Command::positional(const std::string& name, std::string& value, const std::string& description) {
+  return Option(*app_->add_option(name, value, description));
+}
+
+Option Command::option(const std::string& names, std::string& value, const std::string& description) {
+  return Option(*app_->add_option(names, value, description));
+}
+
+Option Command::option(const std::string& names, std::optional<std::string>& value, const std::string& description) {
+  return Option(*app_->add_option(names, value, description));
+}
+
+Option Command::option(const std::string& names, std::optional<int>& value, const std::string& description) {
+  return Option(*app_->add_option(names, value, description));
+}
+
+Option Command::option(const std::string& names, int& value, const std::string& description) {
+  return Option(*app_->add_option(names, value, description));
+}
+
+Option Command::option(const std::string& names, std::int64_t& value, const std::string& description) {
+  return Option(*app_->add_option(names, value, description));
+}
+
+Option Command::option(const std::string& names, std::uint64_t& value, const std::string& description) {
+  return Option(*app_->add_option(names, value, description));
+}
+
+void Command::flag(const std::string& name, bool& value, const std::string& description) {
+  app_->add_flag(name, value, description);
+}
+
+void Command::runs(std::function<void()> action) {
+  app_->callback(std::move(action));
+}
+
+void Command::runs_program(std::function<void(const std::vector<std::string>& program)> action) {
+  app_->prefix_command();
+  app_->callback([app = app_, action = std::move(action)] { action(app->remaining()); });
+}
+
+CommandLine::CommandLine(const About& about) : app_(std::make_unique<CLI::App>(about.description, about.name)) {
+  app_->set_version_flag("--version", about.version, "Print the version and exit");
+  app_->set_help_flag("-h,--help", "Print this help and exit");
+  app_->get_formatter()->column_width(34);
+  app_->require_subcommand(0, 1);
+  app_->footer(about.footer);
+}
+
+CommandLine::~CommandLine() = default;
+
+Command CommandLine::add(const std::string& name, const std::string& description) {
+  return Command(*app_->add_subcommand(name, description));
+}
+
+void CommandLine::run(int argc, const char* const* argv) {
+  try {
+    app_->parse(argc, argv);
+    if (app_->get_subcommands().empty()) throw UsageError{"no command was given" + hint(*app_)};
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    std::ostringstream out, errors;
+    app_->exit(wanted, out, errors);
+    print(out.str());
+  } catch (const CLI::ParseError& error) {
+    throw UsageError{error.what() + hint(*app_)};
+  }
+}
+
+std::string CommandLine::description() const {
+  return app_->get_description();
+}
+
+std::string CommandLine::footer() const {
+  return app_->get_footer();
+}
+
+std::vector<CommandText> CommandLine::commands() const {
+  std::vector<CommandText> out;
+  for (const CLI::App* command : app_->get_subcommands(nullptr)) out.push_back(text_of(*command));
+  return out;
+}
+
+std::string CommandLine::help() const {
+  // App::help() is that of the command that was chosen.
+  return app_->get_formatter()->make_help(app_.get(), app_->get_name(), CLI::AppFormatMode::Normal);
+}
+
+std::string CommandLine::help_of(const std::string& command) const {
+  return app_->get_subcommand(command)->help(app_->get_name());
+}
+
+}  // namespace tranship::cli
