@@ -10,6 +10,7 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/picture_file.hpp>
+#include <tranship/file/formats.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/picture.hpp>
@@ -40,7 +41,7 @@ bool is_path(const std::string& what) {
   std::error_code ignored;
   if (std::filesystem::exists(what, ignored)) return true;
   return what.find('[') == std::string::npos &&
-         (what.ends_with(".npy") || what.find(".npz") != std::string::npos || what.find('/') != std::string::npos);
+         (format_of_target(what).kind == StagedKind::file || what.find('/') != std::string::npos);
 }
 
 Subject subject_of(const std::string& what) {

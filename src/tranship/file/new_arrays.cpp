@@ -2,16 +2,13 @@
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/byte_order.hpp>
 #include <tranship/file/checksum.hpp>
+#include <tranship/file/formats.hpp>
 #include <tranship/file/new_arrays.hpp>
-#include <tranship/file/npz.hpp>
 #include <tranship/file/printable.hpp>
-#include <tranship/file/raw.hpp>
 #include <tranship/file/replaceable.hpp>
 #include <tranship/file/safetensors.hpp>
 #include <tranship/file/target_path.hpp>
-#include <tranship/file/zip_frame.hpp>
 
 namespace tranship {
 namespace {
@@ -54,36 +51,6 @@ void check_elements_whole(const ArraySpec& spec, const NpyForm& form, Index coun
   if (stored_order(spec) == NpyOrder::fortran) refuse("the layout does not keep it together");
 }
 
-/// What the target's name says of the file that an array is to be, or of the directory.
-struct ArrayForm {
-  StagedKind kind = StagedKind::directory;
-  void (*check_replaceable)(const std::string& target) = &check_replaceable_directory;
-  bool is_bare = false;
-  /// Of an archive: of its only member.
-  std::optional<std::string> member = {};
-};
-
-ArrayForm form_of(const std::string& target) {
-  if (const std::optional<NpzName> archive = npz_name_of(target))
-    return {StagedKind::file, &check_replaceable_npz, false, npz_member_name(*archive)};
-  if (names_raw_file(target)) return {StagedKind::file, &check_replaceable_raw, true};
-  if (target.ends_with(".npy")) return {StagedKind::file, &check_replaceable_npy};
-  return {};
-}
-
-/// Makes the file an archive with one member, which is what the file was.
-void enclose(NewFile& file, StoredPart& part, const std::string& member) {
-  // As NumPy aligns the elements behind its own header, so that they may be mapped.
-  constexpr Index alignment = 64;
-  ZipFrame frame = zip_frame(member, file.size_bytes, alignment);
-  const auto begin = static_cast<Index>(frame.head.size());
-  file.head.insert(0, frame.head);
-  file.tail = std::move(frame.tail);
-  file.inner = NewFile::InnerChecksum{begin, std::move(frame.crc_places)};
-  file.size_bytes = checked_add(file.size_bytes, begin + static_cast<Index>(file.tail.size()));
-  part.offset_bytes += begin;
-}
-
 NpyHeader npy_header(const ArraySpec& spec, const NpyForm& form, Rank rank) {
   const NpyElement element = parse_npy_descr(form.descr).value();
   NpyHeader out{.type = element.type,
@@ -120,30 +87,27 @@ std::uint32_t NewFile::checksum(std::uint32_t elements) const {
 
 Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const NpyForm& source) {
   return attempt([&] {
-    const ArrayForm as = form_of(target);
-    const bool single = as.kind == StagedKind::file;
-    // Bare elements do not say in which byte order they are.
-    const NpyForm form{as.is_bare ? native_descr(source.descr) : source.descr, source.is_scalar};
+    const Format& format = format_of_target(target);
+    const bool single = format.kind == StagedKind::file;
+    const NpyForm form{format.descr(source.descr), source.is_scalar};
     check_elements_whole(spec, form, parse_npy_descr(form.descr).value().count);
     const Manifest manifest = make_manifest(spec, form.descr);
     const Grid& grid = spec.distribution.grid();
     if (single && grid.size() != 1)
       throw_error(ErrorCode::invalid_use, "'{}' is to be a file of 1 part, the layout has {}: name a directory", target,
                   grid.size());
-    const std::string path = file_of(target);
-    if (!single) check_directory_name(path, ".npy, .npz, .bin or .raw");
-    NewArrays out{.kind = as.kind, .files = {}, .arrays = {}, .check_replaceable = as.check_replaceable};
+    const std::string path = format.file_of(target);
+    if (!single) check_directory_name(path, written_endings());
+    NewArrays out{.kind = format.kind, .files = {}, .arrays = {}, .check_replaceable = format.check_replaceable};
     if (!target.empty()) out.check_replaceable(path);
     StoredParts& array =
         out.arrays.emplace_back(StoredParts{.spec = spec, .descr = form.descr, .is_scalar = form.is_scalar});
     for (Index i = 0; i < grid.size(); ++i) {
       const NpyHeader header = npy_header(spec, form, grid.rank_at(i));
-      std::string head = as.is_bare ? "" : format_npy_header(header);
-      array.parts.push_back(
-          {i, static_cast<Index>(head.size()), header.order, spec.distribution.local_extents(grid.rank_at(i))});
-      const Index size = checked_add(array.parts.back().offset_bytes, array.part_bytes(i));
-      out.files.push_back({single ? last_name(path) : manifest.files[i], std::move(head), size});
-      if (as.member) enclose(out.files.back(), array.parts.back(), *as.member);
+      array.parts.push_back({i, 0, header.order, spec.distribution.local_extents(grid.rank_at(i))});
+      NewFile& file = out.files.emplace_back(format.file(target, header, array.part_bytes(i)));
+      file.name = single ? last_name(path) : manifest.files[i];
+      array.parts.back().offset_bytes = static_cast<Index>(file.head.size());
     }
     return out;
   });

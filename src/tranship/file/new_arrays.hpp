@@ -54,10 +54,9 @@ struct NpyForm {
   bool is_scalar = false;  ///< as of StoredParts
 };
 
-/// One array whose elements are spelled so: a .npy file where the target's name ends in ".npy", a .npz file of one
-/// member, stored, where it ends in ".npz" or says ".npz:MEMBER", bare elements in this machine's byte order where it
-/// ends in ".bin" or ".raw", a directory of .npy files otherwise. Fails with `invalid_use` where the target must not be
-/// replaced (replaceable.hpp), or is one file and the layout has several parts, and as stored_order does.
+/// One array whose elements are spelled so, in the format that the target's name says (formats.hpp). Fails with
+/// `invalid_use` where the target must not be replaced (replaceable.hpp), or is one file and the layout has several
+/// parts, and as stored_order does.
 Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, const NpyForm& source);
 
 /// The tensors of a manifest, whose files it names by rank: one safetensors file where the target's name ends in

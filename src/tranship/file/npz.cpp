@@ -129,11 +129,6 @@ std::optional<NpzName> npz_name_of(const std::string& path) {
   return NpzName{path.substr(0, end), path.substr(end + 1)};
 }
 
-std::string file_of(const std::string& path) {
-  const std::optional<NpzName> name = npz_name_of(path);
-  return name ? name->archive : path;
-}
-
 std::string npz_member_name(const NpzName& name) {
   std::string out = name.member.value_or("arr_0");
   if (out.empty())
@@ -149,31 +144,29 @@ Result<NpyHeader> read_npz_header(const NpzName& name) {
   return attempt([&] { return header_of(open_member(name)); });
 }
 
-Result<Index> npz_inflated_bytes(const NpzName& name) {
-  return attempt([&]() -> Index {
-    const ZipMember member = open_member(name).member;
-    return member.method == ZipMethod::stored ? 0 : member.size_bytes;
-  });
-}
-
-Result<StoredParts> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout, const std::string& folder) {
+Result<OpenArray> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout) {
   return attempt([&] {
     if (layout) stored_order(*layout);
     const auto files = std::make_shared<FileSet>(FileAccess::read_only);
     const Index archive = files->add(name.archive).value();
     const OpenMember open = open_member(name);
-    StoredParts out = whole_array(open.path, header_of(open), layout);
-    StoredPart& part = out.parts.front();
+    OpenArray out{whole_array(open.path, header_of(open), layout)};
     if (open.member.method == ZipMethod::stored) {
+      StoredPart& part = out.array.parts.front();
       part.file = archive;
       part.offset_bytes = checked_add(part.offset_bytes, open.member.data_offset_bytes);
     } else {
-      part.file = files->adopt(open.path, inflate(open, folder)).value();
+      out.unpacked_bytes = open.member.size_bytes;
     }
-    out.files = files;
-    out.checksums.resize(static_cast<std::size_t>(files->count()));
+    out.array.files = files;
     return out;
   });
+}
+
+void unpack_npz(const NpzName& name, const std::string& folder, StoredParts& array) {
+  const OpenMember open = open_member(name);
+  array.parts.front().file = array.files->adopt(open.path, inflate(open, folder)).value();
+  array.checksums.resize(static_cast<std::size_t>(array.files->count()));
 }
 
 void check_npz_checksum(const NpzName& name) {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <tranship/file/part_store.hpp>
+#include <tranship/file/formats.hpp>
 
 namespace tranship {
 
@@ -19,9 +19,6 @@ struct NpzName {
 /// What a path means: empty where it names no .npz file. Whatever exists under the whole path is that.
 std::optional<NpzName> npz_name_of(const std::string& path);
 
-/// The file that a path means: the archive, where it names one.
-std::string file_of(const std::string& path);
-
 /// The only member of an archive that is written: "arr_0.npy" where the name says none, as NumPy's savez calls it.
 /// Throws `invalid_use`.
 std::string npz_member_name(const NpzName& name);
@@ -29,12 +26,11 @@ std::string npz_member_name(const NpzName& name);
 /// The header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (which member?), naming both.
 Result<NpyHeader> read_npz_header(const NpzName& name);
 
-/// What a member takes in the folder that open_npz inflates it in: 0 where it is read where it lies. Fails likewise.
-Result<Index> npz_inflated_bytes(const NpzName& name);
+/// Opens a member: packed, where it is deflated. `layout` is as of open_parts. Fails likewise.
+Result<OpenArray> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout);
 
-/// Opens a member. What is inflated takes room in `folder`, and is gone with the FileSet. `layout` is as of open_parts.
-/// Fails likewise.
-Result<StoredParts> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout, const std::string& folder);
+/// Inflates a member that was opened packed, and lets its part lie there. Throws likewise.
+void unpack_npz(const NpzName& name, const std::string& folder, StoredParts& array);
 
 /// Throws `bad_file` where the bytes of a member are not those of its checksum.
 void check_npz_checksum(const NpzName& name);
