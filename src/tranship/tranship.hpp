@@ -9,6 +9,7 @@
 #include <tranship/base/error.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/tiling.hpp>

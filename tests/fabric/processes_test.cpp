@@ -17,6 +17,7 @@
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 #include "support/paths.hpp"
@@ -549,6 +550,21 @@ TEST(Program, DISABLED_rings) {
     require(word[0] == (world.rank() + 3) % 4, "ring");
   });
 }
+TEST(Program, DISABLED_rings_by_calls) {
+  RankScope scope = RankScope::join();
+  World& world = scope.world();
+  require(world.size() == 4, "{} ranks", world.size());
+  require(std::getenv(launch_variable) == nullptr, "programs that this one starts would be ranks");
+  {
+    const auto word = world.allocate<int>(1);
+    world.context().p(word, world.rank(), (world.rank() + 1) % 4);
+    world.barrier();
+    require(word[0] == (world.rank() + 3) % 4, "ring");
+  }
+  if (std::getenv("TEST_FAILS") != nullptr && world.rank() == 1) scope.fail(Error(ErrorCode::io, "by a call"));
+  if (std::getenv("TEST_FAILS") != nullptr && world.rank() != 1) world.barrier();
+  scope.finish();
+}
 TEST(Program, DISABLED_dies) {
   launch([](World& world) {
     world.barrier();
@@ -577,6 +593,16 @@ TEST(Program, is_started_as_ranks) {
   EXPECT_EQ(result.exit_codes, std::vector<int>(4, 0));
   EXPECT_EQ(result.failed, -1) << result.reason;
 }
+TEST(Program, may_begin_and_end_its_part_by_calls) {
+  const ProgramResult result = launch_program({.ranks = 4}, this_program("rings_by_calls"));
+  EXPECT_EQ(result.exit_codes, std::vector<int>(4, 0));
+  EXPECT_EQ(result.failed, -1) << result.reason;
+  setenv("TEST_FAILS", "1", 1);
+  const ProgramResult failed = launch_program({.ranks = 4}, this_program("rings_by_calls"));
+  unsetenv("TEST_FAILS");
+  EXPECT_EQ(failed.failed, 1);
+  EXPECT_EQ(failed.reason, "by a call");
+}
 TEST(Program, that_is_killed_makes_the_others_fail) {
   const ProgramResult result = launch_program({.ranks = 4}, this_program("dies"));
   EXPECT_EQ(result.failed, 2);
@@ -604,8 +630,7 @@ TEST(Program, need_not_be_a_rank) {
 TEST(Program, that_stays_is_named_before_it_is_killed) {
   std::vector<std::string> notices;
   const auto notice = [&](const std::string& text) { notices.push_back(text); };
-  const std::string stays =
-      std::string("case $") + launch_variable + " in *' 1') exec sleep 60;; *) exit 3;; esac";
+  const std::string stays = std::string("case $") + launch_variable + " in *' 1') exec sleep 60;; *) exit 3;; esac";
   const ProgramResult result =
       launch_program({.ranks = 3, .grace_ns = 300'000'000, .notice = notice}, {"sh", "-c", stays});
   EXPECT_EQ(result.exit_codes, (std::vector<int>{3, 128 + SIGKILL, 3}));

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include <tranship/fabric/backends.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/threads/threads_fabric.hpp>
 
 namespace tranship {
 namespace {
@@ -214,6 +217,72 @@ TEST(Backends, name_themselves_and_say_why_not) {
   for (const Backend& backend : backends) EXPECT_FALSE(backend.note.empty()) << backend.name;
   EXPECT_TRUE(std::any_of(backends.begin(), backends.end(),
                           [](const Backend& b) { return b.name == "mpi" && b.state == Backend::State::absent; }));
+}
+
+int interrupts_until = 0;
+void interrupt() {
+  if (--interrupts_until == 0) throw std::runtime_error("interrupted");
+}
+
+TEST(Interrupt, ends_a_wait_and_a_loop_that_polls_and_fails_the_others) {
+  for (const bool polls : {false, true}) {
+    interrupts_until = 3;
+    std::string other;
+    try {
+      launch({.ranks = 2, .timeout_ns = INT64_MAX}, [&](World& world) {
+        const auto flag = world.allocate<std::uint64_t>(1);
+        Context& rma = world.context();
+        if (world.rank() == 0) world.set_interrupt_check(interrupt);
+        try {
+          if (world.rank() == 1)
+            world.barrier();
+          else if (polls)
+            while (!rma.test(flag, Comparison::equal, 1)) {
+            }
+          else
+            rma.wait_until(flag, Comparison::equal, 1);
+        } catch (const Error& error) {
+          other = error.message();
+          throw;
+        }
+      });
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "interrupted");
+    }
+    EXPECT_EQ(interrupts_until, 0);
+    EXPECT_NE(other.find("rank 0 failed: std::runtime_error: interrupted"), std::string::npos) << other;
+  }
+}
+
+TEST(RankScope, is_a_world_of_one_that_begins_and_ends_by_calls) {
+  RankScope scope = RankScope::join();
+  EXPECT_EQ(scope.world().size(), 1);
+  scope.world().barrier();
+  {
+    RankScope again = RankScope::join();  // worlds of one know nothing of each other
+    again.world().barrier();
+  }
+  RankScope moved = std::move(scope);
+  EXPECT_EQ(moved.world().rank(), 0);
+  moved.finish();
+  moved.finish();
+  moved.fail(Error(ErrorCode::internal, "too late"));
+  EXPECT_THROW(moved.world(), Error);
+}
+
+TEST(RankScope, that_goes_with_an_exception_has_failed) {
+  Board board(1);
+  const auto shared = SharedWorld::make(1, std::nullopt, SharedWorld::Kind::threads);
+  const auto make = [&] { return std::make_unique<ThreadsFabric>(shared, 0); };
+  try {
+    RankScope scope(shared, board, 0, default_timeout_ns(), make);
+    EXPECT_EQ(board.line(0), "running");
+    throw std::runtime_error("away");
+  } catch (const std::runtime_error&) {
+  }
+  EXPECT_EQ(board.first_failed(), 0);
+  EXPECT_NE(board.failure_of(0).find("rank 0 has left its world while an exception"), std::string::npos);
 }
 
 }  // namespace

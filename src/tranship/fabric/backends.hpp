@@ -1,10 +1,14 @@
-// The table of back-ends: what this build can run on, and why it cannot run on the others.
+// The table of back-ends: what this build can run on, and why it cannot run on the others. A back-end that is a library
+// of its own registers itself.
 #pragma once
 
-#include <span>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 namespace tranship {
+
+class RankScope;
 
 struct Backend {
   enum class State { present, absent };
@@ -12,8 +16,17 @@ struct Backend {
   State state;
   /// What it is, or why it is absent.
   std::string_view note;
+  /// Joins the world for which this process was started by this back-end; empty where it was not. nullptr: processes
+  /// are not started for it.
+  std::optional<RankScope> (*join)() = nullptr;
 };
 
-std::span<const Backend> available_backends() noexcept;
+/// In the order in which they are asked whether this process is a rank of theirs: those that registered last come
+/// first.
+std::vector<Backend> available_backends();
+
+/// Adds a back-end, or takes the place of the one of that name. To be called before any other thread runs, as
+/// initialisers of static variables are.
+void register_backend(const Backend& backend);
 
 }  // namespace tranship

@@ -98,7 +98,7 @@ Context::Context(World& world, const ContextOptions& options)
 Context::~Context() {
   std::erase(world_->contexts_, this);
   try {
-    if (transport_ && std::uncaught_exceptions() > exceptions_before_)
+    if (transport_ && (world_->has_failed_ || std::uncaught_exceptions() > exceptions_before_))
       transport_->abandon();
     else
       quiet();

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -10,6 +9,7 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
@@ -90,21 +90,14 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
 
 void launch_this(FunctionRef<void(World&)> body) {
   if (std::getenv(simulation_variable) != nullptr) return simulate_seeds(body);
-  const char* text = std::getenv(launch_variable);
-  if (text == nullptr) return launch_ranks({.ranks = 1, .pinning = Pinning::none}, body);
-  int descriptor = -1;
-  Rank rank = -1;
-  if (std::sscanf(text, "%d %d", &descriptor, &rank) != 2)
-    throw_error(ErrorCode::bad_text, "{} is '{}': needs a descriptor and a rank", launch_variable, text);
-  // Programs that this one starts are no ranks, nor is a second world in this process.
-  unsetenv(launch_variable);
-  const auto shared = std::make_shared<SharedWorld>(descriptor);
-  if (rank < 0 || rank >= shared->shape().ranks)
-    throw_error(ErrorCode::invalid_use, "{} says rank {} of a world of {}", launch_variable, rank,
-                shared->shape().ranks);
-  const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
-  if (const std::exception_ptr thrown = run_rank(shared->board(), rank, default_timeout_ns(), make, body))
-    std::rethrow_exception(thrown);
+  RankScope scope = RankScope::join();
+  const Rank rank = scope.world().rank();
+  try {
+    if (const std::exception_ptr thrown = run_in(scope, body)) std::rethrow_exception(thrown);
+  } catch (Error& error) {
+    error.rank = rank;
+    throw;
+  }
 }
 
 }  // namespace tranship::detail

@@ -1,10 +1,12 @@
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <typeinfo>
 
 #include <cxxabi.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/run_rank.hpp>
 
 namespace tranship {
@@ -39,20 +41,26 @@ Error error_of_current_exception() {
   }
 }
 
+std::exception_ptr run_in(RankScope& scope, FunctionRef<void(World&)> body) noexcept {
+  std::exception_ptr thrown;
+  std::optional<Error> error;
+  try {
+    body(scope.world());
+  } catch (...) {
+    thrown = std::current_exception();
+    error = error_of_current_exception();
+  }
+  // Simulated ranks are fibers, which must not be switched while an exception is being handled.
+  error ? scope.fail(*error) : scope.finish();
+  return thrown;
+}
+
 std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
                             FunctionRef<std::unique_ptr<Fabric>()> make, FunctionRef<void(World&)> body) noexcept {
   try {
-    board.post_running(rank);
-    const std::unique_ptr<Fabric> fabric = make();
-    {
-      World world(*fabric, timeout_ns);
-      body(world);
-    }
-    board.post_finished(rank);
-    return nullptr;
+    RankScope scope(nullptr, board, rank, timeout_ns, make);
+    return run_in(scope, body);
   } catch (...) {
-    const Error error = error_of_current_exception();
-    board.post_failed(rank, error.code(), error.message());
     return std::current_exception();
   }
 }

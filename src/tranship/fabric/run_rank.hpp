@@ -7,6 +7,7 @@
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/fabric.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
@@ -15,8 +16,10 @@ namespace tranship {
 /// and the text, with code `user_exception`.
 Error error_of_current_exception();
 
-/// Runs `body` with a world of the fabric that `make` returns, and posts on the board how it ended. What it threw, if
-/// it did.
+/// Runs `body` and leaves the world as it ended. What it threw, if it did.
+std::exception_ptr run_in(RankScope& scope, FunctionRef<void(World&)> body) noexcept;
+
+/// The same with a world of the fabric that `make` returns.
 std::exception_ptr run_rank(Board& board, Rank rank, std::int64_t timeout_ns,
                             FunctionRef<std::unique_ptr<Fabric>()> make, FunctionRef<void(World&)> body) noexcept;
 

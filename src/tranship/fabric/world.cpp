@@ -128,7 +128,17 @@ void World::check_failed() const {
     raise(ErrorCode::peer_lost, rank(), failed, fmt::format("rank {} failed: {}", failed, board.failure_of(failed)));
 }
 
+void World::check_interrupt() {
+  constexpr std::int64_t interval_ns = 10'000'000;
+  if (interrupt_check_ == nullptr) return;
+  const std::int64_t now = now_ns();
+  if (now - interrupt_checked_ns_ < interval_ns) return;
+  interrupt_checked_ns_ = now;
+  interrupt_check_();
+}
+
 int World::look(const WaitNote& note) {
+  check_interrupt();
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->acted_, false);
   if (acted) polling_.end_row();
@@ -185,6 +195,7 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
         if (peer != rank()) message += fmt::format("; rank {} {}", peer, board.line(peer));
       raise(ErrorCode::timeout, rank(), note.raised_by, std::move(message));
     }
+    check_interrupt();
     posted.update(note);
     fabric_->idle(round);
   }

@@ -128,6 +128,12 @@ class World {
   /// when `count` is less than 1. Letting go of them is not collective.
   Words words(int count, const char* label, CallSite where = CallSite::here());
 
+  /// What waits of this rank, and loops that poll, call from its thread every hundredth of a second or so;
+  /// nullptr: nothing. What it throws ends the wait as any exception of the program does:
+  /// that is how a face lets Ctrl-C through. It must not call this world.
+  using InterruptCheck = void (*)();
+  void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check_ = check; }
+
   /// Throws `peer_lost` with its reason when a rank has failed. For those who wait by other means than these.
   void check_failed() const;
   /// The same for loops that poll by other means (Words): `note` says what they have seen. Throws as polls of a Context
@@ -165,6 +171,7 @@ class World {
 
  private:
   friend class Context;
+  friend class RankScope;
   friend class SharedMeeting;
   friend class Team;
 
@@ -184,7 +191,12 @@ class World {
   void check_peer(Rank peer) const;
 
   Fabric* fabric_;
+  void check_interrupt();
+
   std::int64_t timeout_ns_;
+  bool has_failed_ = false;  // its transfers are abandoned, not completed
+  InterruptCheck interrupt_check_ = nullptr;
+  std::int64_t interrupt_checked_ns_ = 0;
   Polling polling_;
   std::vector<Context*> contexts_;
   std::uint64_t team_slots_ = 0;

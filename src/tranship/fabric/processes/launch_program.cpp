@@ -1,4 +1,5 @@
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -10,6 +11,8 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
+#include <tranship/fabric/processes/processes_fabric.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 
 namespace tranship {
 
@@ -38,6 +41,23 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<st
   result.failed = shared->board().first_failed();
   if (result.failed >= 0) result.reason = shared->board().failure_of(result.failed);
   return result;
+}
+
+std::optional<RankScope> join_program() {
+  const char* text = std::getenv(launch_variable);
+  if (text == nullptr) return std::nullopt;
+  int descriptor = -1;
+  Rank rank = -1;
+  if (std::sscanf(text, "%d %d", &descriptor, &rank) != 2)
+    throw_error(ErrorCode::bad_text, "{} is '{}': needs a descriptor and a rank", launch_variable, text);
+  // Programs that this one starts are no ranks, nor is a second world in this process.
+  unsetenv(launch_variable);
+  const auto shared = std::make_shared<SharedWorld>(descriptor);
+  if (rank < 0 || rank >= shared->shape().ranks)
+    throw_error(ErrorCode::invalid_use, "{} says rank {} of a world of {}", launch_variable, rank,
+                shared->shape().ranks);
+  return RankScope(shared, shared->board(), rank, default_timeout_ns(),
+                   [&] { return std::make_unique<ProcessesFabric>(shared, rank); });
 }
 
 }  // namespace tranship

@@ -12,6 +12,8 @@
 
 namespace tranship {
 
+class RankScope;
+
 struct ProgramOptions {
   int ranks = 1;
   /// What each rank's symmetric heap may grow to; as LaunchOptions say.
@@ -38,5 +40,9 @@ struct ProgramResult {
 /// caller, and the memory that they share has no name. Call it while this process has one thread. Throws `invalid_use`
 /// for less than 1 rank or no program, `no_memory`.
 ProgramResult launch_program(const ProgramOptions& options, const std::vector<std::string>& program);
+
+/// Joins the world that launch_program has started this process for; empty where it has not. Programs that this one
+/// starts afterwards are no ranks. Throws `bad_text`, `mismatch` where another build has started it, `invalid_use`.
+std::optional<RankScope> join_program();
 
 }  // namespace tranship

@@ -1,0 +1,84 @@
+#include <cstdlib>
+#include <exception>
+#include <optional>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/backends.hpp>
+#include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/sim/simulate_program.hpp>
+#include <tranship/fabric/threads/threads_fabric.hpp>
+
+namespace tranship {
+
+struct RankScope::State {
+  std::shared_ptr<void> owner;
+  Board& board;
+  Rank rank;
+  int exceptions_before = std::uncaught_exceptions();
+  std::unique_ptr<Fabric> fabric = {};
+  std::optional<World> world = {};
+
+  void leave_world() noexcept {
+    world.reset();
+    fabric.reset();
+  }
+};
+
+RankScope RankScope::join() {
+  if (std::getenv(simulation_variable) != nullptr)
+    throw_error(ErrorCode::unsupported,
+                "this program joins a world by a call of its own, and a simulation runs a function under many seeds: "
+                "launch(f) can be simulated");
+  for (const Backend& backend : available_backends())
+    if (backend.join != nullptr)
+      if (std::optional<RankScope> joined = backend.join()) return std::move(*joined);
+  const auto alone = SharedWorld::make(1, std::nullopt, SharedWorld::Kind::threads);
+  return RankScope(alone, alone->board(), 0, default_timeout_ns(),
+                   [&] { return std::make_unique<ThreadsFabric>(alone, 0); });
+}
+
+RankScope::RankScope(std::shared_ptr<void> owner, Board& board, Rank rank, std::int64_t timeout_ns,
+                     FunctionRef<std::unique_ptr<Fabric>()> make)
+    : state_(new State{std::move(owner), board, rank}) {
+  board.post_running(rank);
+  try {
+    state_->fabric = make();
+    state_->world.emplace(*state_->fabric, timeout_ns);
+  } catch (...) {
+    fail(error_of_current_exception());
+    throw;
+  }
+}
+
+RankScope::RankScope(RankScope&&) noexcept = default;
+
+RankScope::~RankScope() {
+  if (!state_) return;
+  if (std::uncaught_exceptions() > state_->exceptions_before)
+    fail(make_error(ErrorCode::user_exception, "rank {} has left its world while an exception was on its way",
+                    state_->rank));
+  finish();
+}
+
+World& RankScope::world() {
+  if (!state_) throw_error(ErrorCode::invalid_use, "the rank has left its world");
+  return *state_->world;
+}
+
+void RankScope::finish() noexcept {
+  if (!state_) return;
+  state_->leave_world();
+  state_->board.post_finished(state_->rank);
+  state_.reset();
+}
+
+void RankScope::fail(const Error& error) noexcept {
+  if (!state_) return;
+  if (state_->world) state_->world->has_failed_ = true;
+  state_->leave_world();
+  state_->board.post_failed(state_->rank, error.code(), error.message());
+  state_.reset();
+}
+
+}  // namespace tranship
