@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""Checks that no file of the repository speaks of where or how it was written.
+"""Checks the words of the repository.
 
 usage: check_words.py REPOSITORY
 
-The project speaks of itself alone: no folder of somebody's machine, no host of a package registry, nothing of tools.
-Every pattern below is written so that it does not match its own text.
+No file mentions where or how it was written: no folder of a developer's machine, no host of a package registry, no
+tools. Every pattern in PATTERNS is written so that it does not match its own text.
+
+Documents (*.md) name their subject: a sentence says "no rank" or "the caller", and not a pronoun that the reader has to
+resolve. They avoid the words in RIDDLES.
 """
 
 import re
@@ -13,13 +16,20 @@ import sys
 from pathlib import Path
 
 PATTERNS = [
-    (r"(?<![\w.$}])/wor[k]/", "a folder of somebody's machine"),
+    (r"(?<![\w.$}])/wor[k]/", "a folder of a developer's machine"),
     (r"\.\.[/]shared", "a folder outside the repository"),
     (r"(?i)\bprom[p]t(s|ed|ing)?\b", "a word of the tools"),
     (r"(?i)\bage[n]ts?\b", "a word of the tools"),
     (r"(?i)\b(deb|archive|security|ports|snapshot)\.(debian|ubuntu)[.](org|com)\b", "a package registry"),
     (r"(?i)\b(pypi|files\.pythonhosted|anaconda)[.]org\b", "a package registry"),
     (r"(?i)\b(registry\.npmjs|proxy\.golang|index\.crates)[.](org|io)\b", "a package registry"),
+]
+
+# What documents may not contain.
+RIDDLES = [
+    (r"(?i)\b(no|some|any|every)body\b", "a pronoun; name the rank, the caller or the memory"),
+    (r"(?i)\bwhoever\b", "a pronoun; name the rank, the caller or the memory"),
+    (r"(?i)\bof\s+none\b", "a riddle; say that there is no such thing"),
 ]
 
 # The one file that may look for what lies beside the repository.
@@ -40,7 +50,7 @@ def files(repository):
 def check_text(name, text):
     """All violations in one text, as "name:line: what is wrong"."""
     problems = []
-    for pattern, what in PATTERNS:
+    for pattern, what in PATTERNS + (RIDDLES if name.endswith(".md") else []):
         if (name, pattern) in ALLOWED:
             continue
         for match in re.finditer(pattern, text):
@@ -62,5 +72,5 @@ if __name__ == "__main__":
         print("skipped: not a git work tree, so nothing says which files belong to the project")
         sys.exit(77)
     found = check(sys.argv[1])
-    print("\n".join(found) if found else "every file speaks of the project alone")
+    print("\n".join(found) if found else "every file speaks of the project alone, and every document names its subjects")
     sys.exit(1 if found else 0)

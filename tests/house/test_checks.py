@@ -2,6 +2,8 @@
 """A check that cannot fail is no check: every rule of the house is broken here on purpose and must be caught."""
 
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -95,6 +97,27 @@ class Words(unittest.TestCase):
 
     def test_every_pattern_is_tried(self):
         self.assertEqual(len(check_words.PATTERNS), 7)
+        self.assertEqual(len(check_words.RIDDLES), 3)
+
+    def test_documents_name_their_subjects(self):
+        for words in ["nobody", "Somebody", "anybody", "everybody", "Whoever", "of none", "of\nnone"]:
+            with self.subTest(words):
+                found = check_words.check_text("docs/a.md", f"fine\n{words} waits")
+                self.assertEqual(len(found), 1, found)
+                self.assertIn("docs/a.md:2: ", found[0])
+                self.assertEqual(check_words.check_text("src/a.hpp", f"fine\n{words} waits"), [])
+        self.assertEqual(check_words.check_text("docs/a.md", "no body; nonetheless; some bodies of nonempty boxes"), [])
+
+    def test_a_repository_with_a_riddle_fails(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            subprocess.run(["git", "init", "-q", scratch], check=True)
+            for name, text, status in [("a.md", "The rank waits.\n", 0), ("b.md", "Nobody waits.\n", 1)]:
+                (Path(scratch) / name).write_text(text, encoding="utf-8")
+                run = subprocess.run(
+                    [sys.executable, "-B", check_words.__file__, scratch], capture_output=True, text=True, check=False
+                )
+                self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        self.assertIn("b.md:1: 'Nobody' is a pronoun", run.stdout)
 
     def test_plain_words_pass(self):
         self.assertEqual(check_words.check_text("a.md", "promptly; reagent; build/work/x; a shared page"), [])
