@@ -20,6 +20,7 @@ class ManualStream final : public Stream {
   }
   void copy(const CopyBlock&, int, const void*, void*) override { ++given; }
   void fill(const CopyBlock&, int, const void*, void*) override { ++given; }
+  void combine(const CopyBlock&, Combine, ElementType, const void*, void*) override { ++given; }
   void run(std::unique_ptr<Kernel>) override { ++given; }
   bool is_over(std::uint64_t number) override { return number <= over; }
   /// Counts as waiting, and makes it over, but for a stream that hangs.

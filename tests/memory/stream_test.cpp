@@ -9,6 +9,7 @@
 #include <support/random_layouts.hpp>
 
 #include <tranship/kernels/strided_copy.hpp>
+#include <tranship/memory/combination.hpp>
 #include <tranship/memory/devices.hpp>
 
 namespace tranship {
@@ -243,6 +244,63 @@ TEST_P(StreamContract, copies_and_fills_move_what_the_plain_loop_moves) {
     return back == expected ? "" : "other bytes than the plain loop's";
   });
   EXPECT_EQ(fault, "");
+}
+
+TEST_P(StreamContract, combinations_make_what_the_plain_loop_makes) {
+  const std::string fault = test::first_fault(0.05, [&](std::uint64_t seed) -> std::string {
+    Random random(seed);
+    constexpr ElementType types[] = {ElementType::i32, ElementType::f64, ElementType::c64, ElementType::u8};
+    constexpr Combine combines[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
+    const ElementType type = types[random.below(std::size(types))];
+    const Combine how = combines[random.below(std::size(combines))];
+    if (!detail::can_combine(how, type)) return "";
+    // Rows of a matrix into those of another, contiguous or not.
+    const Index rows = 1 + Index(random.below(5)), columns = 1 + Index(random.below(40)),
+                step = 1 + Index(random.below(3));
+    const Index pitch = columns * step + Index(random.below(4)), size = size_bytes(type), bytes = rows * pitch * size;
+    const auto room = static_cast<std::size_t>(bytes);
+    std::vector<std::byte> source(room), start(room);
+    for (std::vector<std::byte>* made : {&source, &start})
+      for (Index i = 0; i < bytes; i += 4) {
+        // Small whole numbers: every type is exact on them.
+        const auto small = std::uint32_t(random.below(4));
+        const float real = float(small);
+        const double wide = double(small);
+        if (type == ElementType::f64) {
+          if (i % 8 == 0) std::memcpy(made->data() + i, &wide, 8);
+        } else if (type == ElementType::c64)
+          std::memcpy(made->data() + i, &real, 4);
+        else
+          std::memcpy(made->data() + i, &small, std::size_t(std::min<Index>(4, bytes - i)));
+      }
+    const CopyBlock block{.dims = 2,
+                          .extents = {rows, columns},
+                          .source_strides = {pitch * size, step * size},
+                          .target_strides = {pitch * size, step * size}};
+    std::vector<std::byte> expected = start;
+    for (Index r = 0; r < rows; ++r)
+      for (Index c = 0; c < columns; ++c)
+        detail::combine_row(how, type, 1, source.data() + (r * pitch + c * step) * size,
+                            expected.data() + (r * pitch + c * step) * size);
+
+    Driver& driver = devices.driver(devices.memory_of(GetParam().device));
+    void* const target = driver.allocate(room);
+    auto stream = make();
+    CopyBlock whole{.dims = 1, .extents = {bytes}, .source_strides = {1}, .target_strides = {1}};
+    stream->copy(whole, 1, start.data(), target);
+    stream->combine(block, how, type, source.data(), target);
+    std::vector<std::byte> back(room, std::byte(0xee));
+    stream->copy(whole, 1, target, back.data());
+    finish(stream->event(), soon());
+    driver.deallocate(target, room);
+    return back == expected ? "" : "other bytes than the plain loop's";
+  });
+  EXPECT_EQ(fault, "");
+  std::byte element[16] = {};
+  const auto refused = attempt([&] { make()->combine({}, Combine::minimum, ElementType::c64, element, element); });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), ErrorCode::invalid_use);
+  EXPECT_EQ(refused.error().message(), "elements c64 have no minimum");
 }
 
 TEST_P(StreamContract, elements_of_other_widths_are_refused_at_once) {

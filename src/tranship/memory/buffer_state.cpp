@@ -130,12 +130,6 @@ Index BufferState::offset_bytes(const Box& box) const {
   return offset * tranship::size_bytes(type);
 }
 
-BufferState::RowList BufferState::rows_of(const Box& box) const {
-  RowList rows;
-  for_each_row(box, [&](Index offset, Index count) { rows.emplace_back(offset, count); });
-  return rows;
-}
-
 const CopyBlock& BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) {
   const Indices dense = source_is_dense || target_is_dense ? row_major_strides(box.extents()) : Indices();
   const Index size = tranship::size_bytes(type);
@@ -480,8 +474,6 @@ Event BufferState::merge(const Step& step, const Request& request) {
   const Place here = place(memory);
   const std::size_t box_bytes = std::size_t(step.box.count() * tranship::size_bytes(type));
   Stream& stream = devices.copy_stream(memory);
-  const ElementType element = type;
-  const Combine how = step.before.combine;
   // One piece for each partial value of another memory, or for the value where this memory is partial itself: all
   // before anything begins, for a merge that finds no room must have changed nothing.
   Scratch scratch(devices.pool(memory), stream);
@@ -512,15 +504,11 @@ Event BufferState::merge(const Step& step, const Request& request) {
   wait_for(stream, before(memory, Intent::write));
   // The value first and then the partial ones, by memory: the order in which floats are added does not depend on who
   // asks. Where this memory is partial itself, the value is made beside.
+  const Index offset = offset_bytes(step.box);
   for (const Place& from : partial)
-    run_on(stream, [=, rows = rows_of(step.box), size = tranship::size_bytes(element)] {
-      Index dense = 0;
-      for (const auto& [offset, count] : rows) {
-        combine_row(how, element, count, static_cast<const std::byte*>(from.data) + (from.is_dense ? dense : offset),
-                    static_cast<std::byte*>(sum.data) + (sum.is_dense ? dense : offset));
-        dense += count * size;
-      }
-    });
+    stream.combine(block_of(step.box, from.is_dense, sum.is_dense), step.before.combine, type,
+                   static_cast<const std::byte*>(from.data) + (from.is_dense ? 0 : offset),
+                   static_cast<std::byte*>(sum.data) + (sum.is_dense ? 0 : offset));
   if (is_partial) copy(step.box, sum, here, {});
   return stream.event();
 }

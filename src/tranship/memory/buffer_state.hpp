@@ -216,8 +216,6 @@ struct BufferState final : private Resident {
     });
   }
   /// The same, to be kept.
-  using RowList = std::vector<std::pair<Index, Index>>;
-  RowList rows_of(const Box& box) const;
   /// What kernels move at once: an element, or 16 bytes of a wider one.
   int width() const { return std::min(tranship::size_bytes(type), 16); }
   /// Until the next call.

@@ -159,4 +159,33 @@ void combine_row(Combine combine, ElementType type, Index count, const void* sou
                target);
 }
 
+void check_combination(Combine combine, ElementType type) {
+  if (!can_combine(combine, type))
+    throw_error(ErrorCode::invalid_use, "elements {} have no {}", name_of(type), name_of(combine));
+}
+
+void combine_block(Combine combine, ElementType type, const CopyBlock& block, const void* source, void* target) {
+  check_combination(combine, type);
+  for (int d = 0; d < block.dims; ++d)
+    if (block.extents[d] <= 0) return;
+  const int size = size_bytes(type), last = block.dims - 1;
+  const bool has_rows = last >= 0 && block.source_strides[last] == size && block.target_strides[last] == size;
+  const int outer = has_rows ? last : block.dims;
+  const auto* from = static_cast<const std::byte*>(source);
+  auto* to = static_cast<std::byte*>(target);
+  long long at[block_dims_max] = {};
+  for (;;) {
+    combine_row(combine, type, has_rows ? block.extents[last] : 1, from, to);
+    int d = outer - 1;
+    for (; d >= 0 && ++at[d] == block.extents[d]; --d) {
+      from -= (block.extents[d] - 1) * block.source_strides[d];
+      to -= (block.extents[d] - 1) * block.target_strides[d];
+      at[d] = 0;
+    }
+    if (d < 0) return;
+    from += block.source_strides[d];
+    to += block.target_strides[d];
+  }
+}
+
 }  // namespace tranship::detail

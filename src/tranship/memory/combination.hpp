@@ -30,5 +30,9 @@ void fill_identity(Combine combine, const StridedView& view, const Region& regio
 
 /// target = combine(target, source) for `count` consecutive elements, which must not overlap.
 void combine_row(Combine combine, ElementType type, Index count, const void* source, void* target);
+/// What Stream::combine does on the host.
+void combine_block(Combine combine, ElementType type, const CopyBlock& block, const void* source, void* target);
+/// Throws `invalid_use` where can_combine says no.
+void check_combination(Combine combine, ElementType type);
 
 }  // namespace tranship::detail

@@ -1,8 +1,5 @@
 #include <algorithm>
 #include <atomic>
-#include <charconv>
-#include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <mutex>
 
@@ -15,8 +12,6 @@ namespace tranship {
 namespace {
 
 using Lock = std::unique_lock<std::mutex>;
-
-constexpr int fake_count_max = 64;
 
 struct Processor {
   Device device;
@@ -39,16 +34,16 @@ bool is_lost(Stream& stream) {
   return lost_with(stream.event()).has_value();
 }
 
-int fake_devices_of_environment() {
-  const char* text = std::getenv("TRANSHIP_FAKE_DEVICES");
-  if (!text || !*text) return 0;
-  const char* end = text + std::strlen(text);
-  int count = -1;
-  const auto [after, fault] = std::from_chars(text, end, count);
-  if (fault != std::errc() || after != end || count < 0 || count > fake_count_max)
-    throw_error(ErrorCode::bad_text, "TRANSHIP_FAKE_DEVICES is '{}'; it must be a number from 0 to {}", text,
-                fake_count_max);
-  return count;
+/// In the order in which their devices are listed, behind the host.
+std::vector<DeviceFamily>& families() {
+  static std::vector<DeviceFamily> all = {fake_devices};
+  return all;
+}
+
+DevicesOptions standard_options() {
+  DevicesOptions out;
+  for (const DeviceFamily& family : families()) family.ask_for_standard(out);
+  return out;
 }
 
 }  // namespace
@@ -69,7 +64,8 @@ struct Devices::State {
   std::int64_t wait_timeout_ns;
   CopyLedger ledger;
   Residents residents;
-  FakeMachine machine;
+  std::atomic<int> losses = 0;
+  std::vector<std::unique_ptr<DeviceSet>> sets;
   std::deque<Processor> processors;
   std::vector<std::unique_ptr<Stream>> streams;  // all, for somebody may have their events
   std::mutex streams_mutex;
@@ -99,6 +95,9 @@ class Devices::State::LentStream final : public Stream {
   void fill(const CopyBlock& block, int width, const void* element, void* target) override {
     inner_.fill(block, width, element, target);
   }
+  void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) override {
+    inner_.combine(block, how, type, source, target);
+  }
   void run(std::unique_ptr<Kernel> kernel) override { inner_.run(std::move(kernel)); }
   bool is_over(std::uint64_t number) override { return inner_.is_over(number); }
   std::optional<Device> lost_with(std::uint64_t number) override { return inner_.lost_with(number); }
@@ -110,8 +109,7 @@ class Devices::State::LentStream final : public Stream {
   Stream& inner_;
 };
 
-Devices::State::State(const DevicesOptions& options)
-    : wait_timeout_ns(options.wait_timeout_ns), machine(options.fake, options.wait_timeout_ns) {
+Devices::State::State(const DevicesOptions& options) : wait_timeout_ns(options.wait_timeout_ns) {
   const PoolOptions pool_options{.wait_timeout_ns = wait_timeout_ns};
   const auto add = [&](Device device, std::unique_ptr<Driver> driver) -> Processor& {
     Processor& processor = processors.emplace_back();
@@ -127,12 +125,16 @@ Devices::State::State(const DevicesOptions& options)
   Processor& host = add(Device::host(), std::make_unique<HostDriver>(wait_timeout_ns));
   add_memory(host);
   pinned_pool = std::make_unique<Pool>(*host.driver, pool_options);
-  for (int i = 0; i < options.fake.count; ++i) {
-    Processor& processor = add(Device::fake(i), machine.make_driver(i));
-    if (const int owner = machine.memory_of(i); owner == i)
-      add_memory(processor);
-    else
-      processor.memory = processors[std::size_t(owner) + 1].memory;
+  for (const DeviceFamily& family : families()) {
+    DeviceSet& set = *sets.emplace_back(family.make({options, losses}));
+    const std::size_t first = processors.size();
+    for (int i = 0; i < set.count(); ++i) {
+      Processor& processor = add(set.device(i), set.make_driver(i));
+      if (const int owner = set.memory_of(i); owner == i)
+        add_memory(processor);
+      else
+        processor.memory = processors[first + std::size_t(owner)].memory;
+    }
   }
 }
 
@@ -156,7 +158,7 @@ Stream& Devices::State::add_stream(Processor& processor) {
 
 /// What stands there, or what takes its place where the device goes on without it.
 Stream& Devices::State::stream_in(std::atomic<Stream*>& place, Processor& processor) {
-  if (machine.losses() == 0) return *place.load(std::memory_order_acquire);
+  if (losses.load(std::memory_order_acquire) == 0) return *place.load(std::memory_order_acquire);
   const auto stays = [&] {
     return !is_lost(*place.load(std::memory_order_acquire)) || !processor.driver->loss().empty();
   };
@@ -195,7 +197,7 @@ Devices::Devices(const DevicesOptions& options) : state_(std::make_unique<State>
 Devices::~Devices() {
   try {
     state_->finish_all();
-    state_->machine.stop();
+    for (const auto& set : state_->sets) set->stop();
     // Blocks of one memory have been used by streams of another.
     for (Memory& memory : state_->memories) memory.pool.reset();
     state_->pinned_pool.reset();
@@ -205,7 +207,7 @@ Devices::~Devices() {
 }
 
 Devices& Devices::standard() {
-  static Devices* const devices = new Devices({.fake = {.count = fake_devices_of_environment()}});
+  static Devices* const devices = new Devices(standard_options());
   return *devices;
 }
 
@@ -258,11 +260,17 @@ Residents& Devices::residents() const noexcept {
 }
 
 const std::atomic<int>& Devices::losses() const noexcept {
-  return state_->machine.losses();
+  return state_->losses;
 }
 
 int Devices::steps(int count) {
-  return state_->machine.steps(count);
+  int out = 0;
+  for (const auto& set : state_->sets) out += set->steps(count - out);
+  return out;
+}
+
+void register_devices(const DeviceFamily& family) {
+  families().push_back(family);
 }
 
 }  // namespace tranship

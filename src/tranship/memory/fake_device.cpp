@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -12,6 +14,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
+#include <tranship/memory/combination.hpp>
 #include <tranship/memory/fake_device.hpp>
 #include <tranship/memory/host_device.hpp>
 
@@ -70,6 +73,21 @@ struct FillWork final : Work {
   CopyBlock block;
   int width;
   unsigned char element[16] = {};
+  void* target;
+};
+
+struct CombineWork final : Work {
+  CombineWork(const CopyBlock& all, Combine how, ElementType element, const void* from, void* to)
+      : block(all), combine(how), type(element), source(from), target(to) {}
+  void run() override { detail::combine_block(combine, type, block, source, target); }
+  void run_half() override {
+    if (const std::optional<CopyBlock> half = half_of(block))
+      detail::combine_block(combine, type, *half, source, target);
+  }
+  CopyBlock block;
+  Combine combine;
+  ElementType type;
+  const void* source;
   void* target;
 };
 
@@ -157,13 +175,14 @@ class DeferredOrder {
 }  // namespace
 
 struct FakeMachine::State {
-  State(const FakeDevices& options, std::int64_t timeout_ns)
-      : fake(options),
-        wait_timeout_ns(timeout_ns),
-        memories(options.count, options.capacity_bytes),
-        order(options.seed),
-        lost(std::size_t(options.count)) {
-    for (std::size_t i = 0; i < options.lost_after.size(); ++i) lost[i].after = options.lost_after[i];
+  explicit State(const DeviceSetOptions& options)
+      : fake(options.all.fake),
+        wait_timeout_ns(options.all.wait_timeout_ns),
+        memories(fake.count, fake.capacity_bytes),
+        order(fake.seed),
+        lost(std::size_t(fake.count)),
+        losses(options.losses) {
+    for (std::size_t i = 0; i < fake.lost_after.size(); ++i) lost[i].after = fake.lost_after[i];
   }
 
   int memory_of(int ordinal) const noexcept {
@@ -202,7 +221,7 @@ struct FakeMachine::State {
   Memories memories;
   DeferredOrder order;
   std::deque<Loss> lost;  // by ordinal
-  std::atomic<int> losses = 0;
+  std::atomic<int>& losses;
   std::mutex streams_mutex;
   std::vector<QueuedStream*> streams;
 };
@@ -229,6 +248,13 @@ class EagerFakeStream final : public EagerStream {
     check_width(width);
     machine_.check_reach(ordinal(), target);
     FillWork work(block, width, element, target);
+    run_here(work);
+  }
+  void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) override {
+    detail::check_combination(how, type);
+    machine_.check_reach(ordinal(), source);
+    machine_.check_reach(ordinal(), target);
+    CombineWork work(block, how, type, source, target);
     run_here(work);
   }
   void run(std::unique_ptr<Kernel> kernel) override {
@@ -282,6 +308,13 @@ class QueuedStream : public Stream {
     machine_.check_reach(ordinal_, target);
     check_here();
     give({std::make_unique<FillWork>(block, width, element, target), {}});
+  }
+  void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) final {
+    detail::check_combination(how, type);
+    machine_.check_reach(ordinal_, source);
+    machine_.check_reach(ordinal_, target);
+    check_here();
+    give({std::make_unique<CombineWork>(block, how, type, source, target), {}});
   }
   void run(std::unique_ptr<Kernel> kernel) final {
     check_here();
@@ -599,19 +632,36 @@ void check_options(const FakeDevices& fake) {
                   memory);
 }
 
-const FakeDevices& checked(const FakeDevices& fake) {
-  check_options(fake);
-  return fake;
+const DeviceSetOptions& checked(const DeviceSetOptions& options) {
+  check_options(options.all.fake);
+  return options;
+}
+
+constexpr int fake_count_max = 64;
+
+int fake_devices_of_environment() {
+  const char* text = std::getenv("TRANSHIP_FAKE_DEVICES");
+  if (!text || !*text) return 0;
+  const char* end = text + std::strlen(text);
+  int count = -1;
+  const auto [after, fault] = std::from_chars(text, end, count);
+  if (fault != std::errc() || after != end || count < 0 || count > fake_count_max)
+    throw_error(ErrorCode::bad_text, "TRANSHIP_FAKE_DEVICES is '{}'; it must be a number from 0 to {}", text,
+                fake_count_max);
+  return count;
 }
 
 }  // namespace
 
-FakeMachine::FakeMachine(const FakeDevices& options, std::int64_t wait_timeout_ns)
-    : state_(std::make_unique<State>(checked(options), wait_timeout_ns)) {}
+FakeMachine::FakeMachine(const DeviceSetOptions& options) : state_(std::make_unique<State>(checked(options))) {}
 FakeMachine::~FakeMachine() = default;
 
 std::unique_ptr<Driver> FakeMachine::make_driver(int ordinal) {
   return std::make_unique<FakeDriver>(*state_, ordinal);
+}
+
+int FakeMachine::count() const noexcept {
+  return state_->fake.count;
 }
 
 int FakeMachine::memory_of(int ordinal) const noexcept {
@@ -627,12 +677,15 @@ void FakeMachine::stop() noexcept {
   for (QueuedStream* stream : streams) stream->stop();
 }
 
-const std::atomic<int>& FakeMachine::losses() const noexcept {
-  return state_->losses;
-}
-
 int FakeMachine::steps(int count) {
   return state_->order.steps(count);
 }
+
+const DeviceFamily fake_devices{
+    .make = [](const DeviceSetOptions& options) -> std::unique_ptr<DeviceSet> {
+      return std::make_unique<FakeMachine>(options);
+    },
+    .ask_for_standard = [](DevicesOptions& options) { options.fake.count = fake_devices_of_environment(); },
+};
 
 }  // namespace tranship

@@ -10,30 +10,27 @@
 
 namespace tranship {
 
-/// All fake devices of one Devices. Outlives their drivers and streams.
-class FakeMachine {
+class FakeMachine final : public DeviceSet {
  public:
   /// Throws `invalid_use` for options that contradict each other.
-  FakeMachine(const FakeDevices& options, std::int64_t wait_timeout_ns);
-  ~FakeMachine();
+  explicit FakeMachine(const DeviceSetOptions& options);
+  ~FakeMachine() override;
   FakeMachine(const FakeMachine&) = delete;
   FakeMachine& operator=(const FakeMachine&) = delete;
 
-  /// One for each device; those of devices that share a memory share what is counted.
-  std::unique_ptr<Driver> make_driver(int ordinal);
-  /// The device whose memory this device has.
-  int memory_of(int ordinal) const noexcept;
-  /// Ends all threads of streams, whose work must be over or lost: they may look at each other's streams until then.
-  void stop() noexcept;
-  /// See Devices::losses.
-  const std::atomic<int>& losses() const noexcept;
-  /// See Devices::steps.
-  int steps(int count);
+  int count() const noexcept override;
+  Device device(int ordinal) const noexcept override { return Device::fake(ordinal); }
+  std::unique_ptr<Driver> make_driver(int ordinal) override;
+  int memory_of(int ordinal) const noexcept override;
+  void stop() noexcept override;
+  int steps(int count) override;
 
   struct State;
 
  private:
   std::unique_ptr<State> state_;
 };
+
+extern const DeviceFamily fake_devices;
 
 }  // namespace tranship

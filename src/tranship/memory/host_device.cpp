@@ -7,6 +7,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host_move.hpp>
 #include <tranship/kernels/strided_copy.hpp>
+#include <tranship/memory/combination.hpp>
 #include <tranship/memory/host_device.hpp>
 
 namespace tranship {
@@ -94,6 +95,10 @@ void EagerStream::copy(const CopyBlock& block, int width, const void* source, vo
 void EagerStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
   check_width(width);
   fill_on_host(block, width, element, target);
+}
+
+void EagerStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
+  detail::combine_block(how, type, block, source, target);
 }
 
 void EagerStream::run(std::unique_ptr<Kernel> kernel) {

@@ -30,6 +30,7 @@ class EagerStream : public Stream {
   void wait(Event event) override;
   void copy(const CopyBlock& block, int width, const void* source, void* target) override;
   void fill(const CopyBlock& block, int width, const void* element, void* target) override;
+  void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) override;
   void run(std::unique_ptr<Kernel> kernel) override;
   bool is_over(std::uint64_t) override { return true; }
   void finish(std::uint64_t, Deadline) override {}

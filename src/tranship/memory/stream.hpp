@@ -6,7 +6,9 @@
 #include <memory>
 #include <optional>
 
+#include <tranship/base/combine.hpp>
 #include <tranship/base/deadline.hpp>
+#include <tranship/base/element_type.hpp>
 #include <tranship/base/error.hpp>
 #include <tranship/kernels/block.hpp>
 #include <tranship/memory/device.hpp>
@@ -52,6 +54,9 @@ class Stream {
   virtual void copy(const CopyBlock& block, int width, const void* source, void* target) = 0;
   /// Writes one element (null: zeros) wherever `block` has a target.
   virtual void fill(const CopyBlock& block, int width, const void* element, void* target) = 0;
+  /// target = how(target, source) for each element of `block`, whose strides are those of whole elements of that type.
+  /// No two of them overlap. Throws `invalid_use` where elements of the type cannot be combined so.
+  virtual void combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) = 0;
   /// Runs a host function in the order of the stream. `unsupported` where kernels are not host functions.
   virtual void run(std::unique_ptr<Kernel> kernel) = 0;
 
