@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_header
 import check_includes
+import check_signposts
 import check_words
 
 
@@ -76,6 +77,21 @@ class Includes(Folder):
 
     def test_vendor_headers_of_a_device(self):
         self.assert_caught("kernels/copy.hpp", "<cuda_runtime.h>", "a folder named cuda")
+
+
+class Signposts(Folder):
+    def test_files_and_symbols(self):
+        self.write("src/tranship/plan/halo.cpp", "void plan_halo() {}")
+        for text, faults in [
+            ("see `plan/halo.cpp`, `halo.cpp` and `src/tranship/plan/halo.cpp`", []),
+            ("`plan_halo` in `plan/halo.cpp`", []),
+            ("fine\nsee `plan/halo.hpp`", ["ARCHITECTURE.md:2: `plan/halo.hpp` is no file of the repository"]),
+            ("`o.cpp`", ["ARCHITECTURE.md:1: `o.cpp` is no file of the repository"]),
+            ("`plan` in `halo.cpp`", ["ARCHITECTURE.md:1: `halo.cpp` does not contain `plan`"]),
+        ]:
+            with self.subTest(text):
+                self.write("ARCHITECTURE.md", text)
+                self.assertEqual(check_signposts.check(self.root), faults)
 
 
 class Words(unittest.TestCase):
