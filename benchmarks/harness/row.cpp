@@ -4,14 +4,12 @@
 
 #include <fmt/core.h>
 #include <harness/row.hpp>
-#include <nlohmann/json.hpp>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/json.hpp>
 
 namespace tranship::bench {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Json or_null(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
@@ -45,33 +43,33 @@ Json json_of(const Row& row) {
 }
 
 std::optional<double> number_or_nothing(const Json& json) {
-  return json.is_null() ? std::nullopt : std::optional(json.get<double>());
+  return json.is_null() ? std::nullopt : std::optional(json.as_number());
 }
 
 Row row_of_json(const Json& json) {
-  Row row{.bench = json.at("bench"),
-          .name = json.at("case"),
-          .unit = json.at("unit"),
+  Row row{.bench = json.at("bench").as_string(),
+          .name = json.at("case").as_string(),
+          .unit = json.at("unit").as_string(),
           .better = json.at("better") == "lower" ? Better::lower : Better::higher,
-          .ours = json.at("ours"),
+          .ours = json.at("ours").as_number(),
           .limit = number_or_nothing(json.at("limit")),
           .target = number_or_nothing(json.at("target"))};
   if (!json.at("data").is_null()) {
-    row.data = json.at("data");
+    row.data = json.at("data").as_string();
     // "case" ends with ", " and the state of the data.
     row.name.resize(row.name.size() - std::min(row.name.size(), row.data.size() + 2));
   }
-  for (const auto& [name, value] : json.at("peers").items()) row.peers.emplace_back(name, value);
-  for (const Json& goal : json.at("goals")) {
-    const double reached = goal.at("reached");
-    row.goals.push_back(
-        {goal.at("against"), goal.at("ratio"), row.better == Better::lower ? row.ours * reached : row.ours / reached});
+  for (const auto& [name, value] : json.at("peers").members()) row.peers.emplace_back(name, value.as_number());
+  for (const Json& goal : json.at("goals").items()) {
+    const double reached = goal.at("reached").as_number();
+    row.goals.push_back({goal.at("against").as_string(), goal.at("ratio").as_number(),
+                         row.better == Better::lower ? row.ours * reached : row.ours / reached});
   }
-  for (const auto& [name, reason] : json.at("absent").items()) row.absent.emplace_back(name, reason);
+  for (const auto& [name, reason] : json.at("absent").members()) row.absent.emplace_back(name, reason.as_string());
   // Runs of older versions do not say these.
-  if (const Json ranks = json.value("our_ranks", Json(nullptr)); !ranks.is_null())
-    row.our_ranks = ranks == "processes" ? RanksAre::processes : RanksAre::threads;
-  row.line_bound = number_or_nothing(json.value("line_bound", Json(nullptr)));
+  if (const Json* ranks = json.find("our_ranks"); ranks && !ranks->is_null())
+    row.our_ranks = *ranks == "processes" ? RanksAre::processes : RanksAre::threads;
+  if (const Json* bound = json.find("line_bound")) row.line_bound = number_or_nothing(*bound);
   return row;
 }
 
@@ -129,15 +127,15 @@ double Row::times_better_than(double other) const {
 std::string to_json(const std::vector<Row>& rows) {
   Json all = Json::array();
   for (const Row& row : rows) all.push_back(json_of(row));
-  return all.dump(2) + "\n";
+  return all.dump({.indent = 2}) + "\n";
 }
 
 std::vector<Row> rows_of_json(const std::string& text) {
   try {
     std::vector<Row> rows;
-    for (const Json& row : Json::parse(text)) rows.push_back(row_of_json(row));
+    for (const Json& row : parse_json(text).items()) rows.push_back(row_of_json(row));
     return rows;
-  } catch (const Json::exception& error) {
+  } catch (const Error& error) {
     throw_error(ErrorCode::bad_text, "not the rows of a run, {} bytes of text: {}", text.size(), error.what());
   }
 }

@@ -5,12 +5,22 @@
 #include <vector>
 
 #include <fcntl.h>
-#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tranship/base/json.hpp>
+
 #include "file/temporary_folder.hpp"
 #include "support/paths.hpp"
+
+namespace tranship {
+
+/// What gtest shows of a value.
+inline void PrintTo(const Json& value, std::ostream* out) {
+  *out << value.dump(json_in_messages);
+}
+
+}  // namespace tranship
 
 namespace tranship::testing {
 
@@ -19,7 +29,7 @@ struct Outcome {
   std::string output;
   std::string errors;
 
-  nlohmann::json json() const { return nlohmann::json::parse(output); }
+  Json json() const { return parse_json(output); }
 };
 
 /// A folder that commands run in.

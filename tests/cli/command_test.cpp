@@ -54,7 +54,7 @@ TEST(Command, SaysItsVersion) {
   const Outcome version = Workplace().run({"--version"});
   EXPECT_EQ(version.code, 0);
   const Outcome told = Workplace().run({"info", "--json"});
-  EXPECT_EQ(version.output, "tranship " + told.json()["version"].get<std::string>() + "\n");
+  EXPECT_EQ(version.output, "tranship " + told.json().at("version").as_string() + "\n");
 }
 
 TEST(Command, RefusesArgumentsThatMakeNoSense) {
@@ -278,17 +278,17 @@ TEST(Info, ListsBackends) {
   const auto info = Workplace().run({"info", "--json"}).json();
   for (const char* key : {"version", "build", "compiler"}) EXPECT_TRUE(info.at(key).is_string()) << key;
   std::set<std::string> present;
-  for (const auto& backend : info.at("backends")) {
-    EXPECT_NE(backend.at("note"), "") << backend;
+  for (const auto& backend : info.at("backends").items()) {
+    EXPECT_NE(backend.at("note"), "") << backend.dump();
     if (backend.at("state") == "present")
-      present.insert(backend.at("name"));
+      present.insert(backend.at("name").as_string());
     else
       EXPECT_EQ(backend.at("state"), "absent");
   }
   EXPECT_TRUE(present.contains("threads"));
   const std::string text = Workplace().run({"info"}).output;
-  for (const auto& backend : info["backends"])
-    EXPECT_NE(text.find(backend["note"].get<std::string>()), std::string::npos) << text;
+  for (const auto& backend : info.at("backends").items())
+    EXPECT_NE(text.find(backend.at("note").as_string()), std::string::npos) << text;
 }
 
 TEST(Layout, ShowsWhoOwnsWhat) {
@@ -307,14 +307,14 @@ TEST(Layout, ListsEveryRankAsJson) {
   EXPECT_EQ(all.at("element_bytes"), 8);
   EXPECT_EQ(all.at("rank_count"), 6);
   std::int64_t owned = 0;
-  for (const auto& rank : all.at("ranks")) {
-    owned += rank.at("owned_cells").get<std::int64_t>();
-    EXPECT_EQ(rank.at("local_extents")[0].get<std::int64_t>() * rank.at("local_extents")[1].get<std::int64_t>(),
-              rank.at("stored_cells").get<std::int64_t>());
+  for (const auto& rank : all.at("ranks").items()) {
+    owned += rank.at("owned_cells").as_integer();
+    EXPECT_EQ(rank.at("local_extents")[0].as_integer() * rank.at("local_extents")[1].as_integer(),
+              rank.at("stored_cells").as_integer());
     std::int64_t slices = 1;
-    for (const auto& dimension : rank.at("slices")) {
+    for (const auto& dimension : rank.at("slices").items()) {
       std::int64_t along = 0;
-      for (const auto& family : dimension) along += family.at("count").get<std::int64_t>();
+      for (const auto& family : dimension.items()) along += family.at("count").as_integer();
       slices *= along;
     }
     EXPECT_EQ(rank.at("slice_count"), slices);
@@ -324,7 +324,7 @@ TEST(Layout, ListsEveryRankAsJson) {
   const auto one =
       place.run({"layout", "f64[517,389] @ 2x3 : cyclic(7)+overlap(1,2), cyclic(5)", "--rank", "4", "--json"});
   ASSERT_EQ(one.json().at("ranks").size(), 1U);
-  EXPECT_EQ(one.json()["ranks"][0], all["ranks"][4]);
+  EXPECT_EQ(one.json().at("ranks")[0], all.at("ranks")[4]);
 
   // What it prints as JSON is a layout that it reads.
   place.write("layout.json", all.at("layout").dump());
@@ -411,7 +411,7 @@ TEST(Plan, ExplainsItself) {
 TEST(Plan, RanksAddUpToTheWorld) {
   const Workplace place;
   const auto world = place.run({"plan", "--from", rows, "--to", tiles, "--json"}).json();
-  EXPECT_EQ(world.at("from").at("extents"), nlohmann::json({344, 403}));
+  EXPECT_EQ(world.at("from").at("extents"), Json({344, 403}));
   EXPECT_EQ(world.at("to").at("type"), "i16");
   std::int64_t cells = 0, bytes = 0, messages = 0;
   for (int rank = 0; rank < 4; ++rank) {
@@ -419,9 +419,9 @@ TEST(Plan, RanksAddUpToTheWorld) {
         place.run({"plan", "--from", rows, "--to", tiles, "--rank", std::to_string(rank), "--json"}).json();
     const auto& received = one.at("summary").at("received");
     EXPECT_EQ(one.at("summary").at("rank"), rank);
-    cells += received.at("cells").get<std::int64_t>();
-    bytes += received.at("bytes").get<std::int64_t>();
-    messages += received.at("messages").get<std::int64_t>();
+    cells += received.at("cells").as_integer();
+    bytes += received.at("bytes").as_integer();
+    messages += received.at("messages").as_integer();
   }
   const auto& moved = world.at("summary").at("moved");
   EXPECT_GT(cells, 0);
@@ -437,7 +437,7 @@ TEST(Plan, RelabelsAGridOfTheOtherOrderForNothing) {
   EXPECT_EQ(plan.at("relabelled").at("cells_moved"), 0);
   EXPECT_EQ(plan.at("relabelled").at("cells_moved_before"), plan.at("summary").at("moved").at("cells"));
   // Its layout is one to use: nothing moves.
-  place.write("better.json", plan["relabelled"].at("to").dump());
+  place.write("better.json", plan.at("relabelled").at("to").dump());
   const auto better = place.run({"plan", "--from", from, "--to", "@better.json", "--json"}).json();
   EXPECT_EQ(better.at("summary").at("moved").at("cells"), 0);
   EXPECT_FALSE(better.contains("relabelled"));
@@ -448,7 +448,7 @@ TEST(Plan, DoesNotGrowWithTheArray) {
                                         "f32[1000000000000] @ 24 : cyclic(100)", "--json"});
   EXPECT_EQ(plan.code, 0) << plan.errors;
   const auto summary = plan.json().at("summary");
-  EXPECT_EQ(summary.at("moved").at("cells").get<std::int64_t>() + summary.at("local").at("cells").get<std::int64_t>(),
+  EXPECT_EQ(summary.at("moved").at("cells").as_integer() + summary.at("local").at("cells").as_integer(),
             1'000'000'000'000);
 }
 
@@ -466,7 +466,7 @@ TEST(Halo, CountsWhatMoves) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Outcome outcome = Workplace().run(arguments);
     EXPECT_EQ(outcome.code, 0) << outcome.errors;
-    return outcome.json().at("summary").at("moved").at("cells").get<int>();
+    return outcome.json().at("summary").at("moved").at("cells").as_integer();
   };
   // Four tiles of 8 by 8 cells, each with a rim of 2.
   EXPECT_EQ(moved({}), 4 * (12 * 12 - 8 * 8));

@@ -47,20 +47,20 @@ TEST(Reshard, ReportsAsJson) {
   const auto report = outcome.json();
   EXPECT_EQ(report.at("source"), "array.npy");
   EXPECT_EQ(report.at("target"), "tiles");
-  EXPECT_EQ(report.at("from").at("grid").at("extents"), nlohmann::json({1, 1}));
-  EXPECT_EQ(report.at("to").at("grid").at("extents"), nlohmann::json({2, 2}));
+  EXPECT_EQ(report.at("from").at("grid").at("extents"), Json({1, 1}));
+  EXPECT_EQ(report.at("to").at("grid").at("extents"), Json({2, 2}));
   EXPECT_EQ(report.at("parts_written"), 4);
-  EXPECT_GE(report.at("bytes_written").get<int>(), 30 * 20 * 2);
-  EXPECT_GT(report.at("bytes_read").get<int>(), 0);
-  EXPECT_GT(report.at("duration_ns").get<std::int64_t>(), 0);
+  EXPECT_GE(report.at("bytes_written").as_integer(), 30 * 20 * 2);
+  EXPECT_GT(report.at("bytes_read").as_integer(), 0);
+  EXPECT_GT(report.at("duration_ns").as_integer(), 0);
   EXPECT_EQ(report.at("verified"), true);
   EXPECT_EQ(report.at("memory_bytes"), 256 << 20);
-  EXPECT_GE(report.at("threads").get<int>(), 1);
+  EXPECT_GE(report.at("threads").as_integer(), 1);
   EXPECT_EQ(report.at("resumed_bytes"), 0);
   EXPECT_EQ(report.at("checksums").size(), 4u);
-  const auto manifest = nlohmann::json::parse(place.read("tiles/manifest.json"));
-  for (const auto& part : manifest.at("parts"))
-    EXPECT_EQ(report.at("checksums").at(part.at("file").get<std::string>()), part.at("crc32"));
+  const auto manifest = parse_json(place.read("tiles/manifest.json"));
+  for (const auto& part : manifest.at("parts").items())
+    EXPECT_EQ(report.at("checksums").at(part.at("file").as_string()), part.at("crc32"));
   EXPECT_EQ(place.run({"reshard", "array.npy", "tiles", "--to", tiles, "--json"}).json().at("verified"), false);
 }
 
@@ -98,12 +98,12 @@ TEST(Reshard, ADryRunSaysWhatARunDoes) {
     EXPECT_EQ(said.at("parts"), done.at("parts_written"));
     EXPECT_EQ(said.at("files"), done.at("checksums").size());
     EXPECT_EQ(said.at("dry_run"), true);
-    EXPECT_GT(said.at("disk_free_bytes").get<std::int64_t>(), 0);
+    EXPECT_GT(said.at("disk_free_bytes").as_integer(), 0);
     std::uintmax_t bytes = 0;
     if (!std::filesystem::is_directory(place.path(target)))
       bytes = std::filesystem::file_size(place.path(target));
     else
-      for (const auto& [file, checksum] : done.at("checksums").items())
+      for (const auto& [file, checksum] : done.at("checksums").members())
         bytes += std::filesystem::file_size(place.path(target + "/" + file));
     EXPECT_EQ(said.at("disk_bytes"), bytes);
     return said;
@@ -127,7 +127,7 @@ TEST(Reshard, ADryRunSaysWhatARunDoes) {
   EXPECT_EQ(plan.at("source"), "array.npy");
   EXPECT_EQ(plan.at("files").at("messages"), 4);
   EXPECT_EQ(plan.at("files").at("bytes_read"), 1200);
-  EXPECT_EQ(plan.at("to").at("grid").at("extents"), nlohmann::json({4, 1}));
+  EXPECT_EQ(plan.at("to").at("grid").at("extents"), Json({4, 1}));
   EXPECT_EQ(plan.at("summary").at("ranks"), 4);
   EXPECT_FALSE(plan.at("files").contains("disk_free_bytes"));
   EXPECT_EQ(place.run({"plan", "--to", rows}).code, 2) << "of what?";
@@ -140,7 +140,7 @@ TEST(Reshard, TakesElementsThatAreNoNumbers) {
   place.write("a.npy", record);
   const Outcome there = place.run({"reshard", "a.npy", "parts", "--to", "@ 2 : block", "--verify", "--json"});
   EXPECT_EQ(there.code, 0) << there.errors;
-  EXPECT_EQ(there.json().at("to").at("extents"), nlohmann::json({4, 3}));
+  EXPECT_EQ(there.json().at("to").at("extents"), Json({4, 3}));
   EXPECT_EQ(place.run({"reshard", "parts", "b.npy", "--to", "@ 1 : whole"}).code, 0);
   EXPECT_EQ(place.read("b.npy").substr(128), record.substr(128));
   EXPECT_EQ(place.run({"reshard", "parts", "c.npy", "--to", "@ 1x1 : whole, whole"}).code, 0) << "with its dimension";
@@ -163,7 +163,7 @@ TEST(Reshard, TakesStandardInputAndOutput) {
   EXPECT_EQ(place.read("back.npy").substr(128), array.substr(128));
   EXPECT_TRUE(place.read("errors").starts_with("-: 1 part, ")) << place.read("errors");
   EXPECT_EQ(shell("reshard - - --to '@ 1x1 : whole, whole' --json 2> errors | cmp - back.npy"), 0);
-  EXPECT_EQ(nlohmann::json::parse(place.read("errors")).at("target"), "-");
+  EXPECT_EQ(parse_json(place.read("errors")).at("target"), "-");
   EXPECT_NE(shell("reshard - - --to '@ 2x1 : block, whole' > none 2> errors"), 0) << "of two parts";
   EXPECT_EQ(place.read("none"), "");
 }

@@ -32,6 +32,9 @@ VENDOR_HEADERS = [
     (re.compile(r"fftw3.*\.h"), {"vsip"}),
 ]
 
+# Headers so large that one file includes them for all others.
+HEAVY_HEADERS = [(re.compile(r"nlohmann/.*"), "base/json.cpp")]
+
 INCLUDE = re.compile(r'^\s*#\s*(?:include|import)\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -60,6 +63,9 @@ def check_include(parts, quote, included):
     for pattern, folders in VENDOR_HEADERS:
         if pattern.fullmatch(included) and not folders & set(parts[1:-1]):
             return f"includes <{included}>, which only a folder named {' or '.join(sorted(folders))} may"
+    for pattern, owner in HEAVY_HEADERS:
+        if pattern.fullmatch(included) and "/".join(parts) != owner:
+            return f"includes <{included}>, which only {owner} may"
     if quote == '"':
         return f'includes "{included}"; write <tranship/...>'
     if not included.startswith("tranship/"):

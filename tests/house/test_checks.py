@@ -46,6 +46,7 @@ class Includes(Folder):
         self.assertEqual(self.problems("cli/main.cpp", "<tranship/tranship.hpp>", "<tranship/file/npy.hpp>"), [])
         self.assertEqual(self.problems("tranship.hpp", "<tranship/array/b.hpp>"), [])
         self.assertEqual(self.problems("fabric/mpi/world.cpp", "<mpi.h>"), [])
+        self.assertEqual(self.problems("base/json.cpp", "<nlohmann/json.hpp>"), [])
 
     def test_upward(self):
         self.assert_caught("base/a.hpp", "<tranship/layout/b.hpp>", "upward")
@@ -74,6 +75,9 @@ class Includes(Folder):
 
     def test_vendor_headers(self):
         self.assert_caught("fabric/world.cpp", "<mpi.h>", "a folder named mpi")
+
+    def test_heavy_headers(self):
+        self.assert_caught("file/manifest.cpp", "<nlohmann/json.hpp>", "only base/json.cpp may")
 
     def test_vendor_headers_of_a_device(self):
         self.assert_caught("kernels/copy.hpp", "<cuda_runtime.h>", "a folder named cuda")

@@ -200,7 +200,7 @@ TEST(LayoutJson, PathsNameValuesInsideOtherDocuments) {
   const Json document =
       parse_json(R"({"source":{"extents":[8],"grid":{"extents":[2]},"partitions":[{"kind":"blok"}]}})");
   try {
-    distribution_of(document["source"], "source");
+    distribution_of(document.at("source"), "source");
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.message(), "source.partitions[0].kind: expected whole, block, cyclic or irregular, found \"blok\"");

@@ -42,7 +42,7 @@ void print_report(std::string_view text) {
 }
 
 std::string document_text(const Json& document) {
-  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return document.dump({.indent = 2, .invalid = InvalidUtf8::replace}) + "\n";
 }
 
 void print_document(const Json& document) {

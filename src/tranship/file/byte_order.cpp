@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/byte_order.hpp>
 #include <tranship/file/npy.hpp>
-#include <tranship/file/printable.hpp>
 
 namespace tranship {
 namespace {

@@ -3,9 +3,9 @@
 #include <climits>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/column_error.hpp>
 #include <tranship/file/layout_rules.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {

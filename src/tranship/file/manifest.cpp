@@ -3,9 +3,9 @@
 #include <set>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/manifest.hpp>
 #include <tranship/file/posix.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
 #include <tranship/layout/text.hpp>
@@ -152,7 +152,7 @@ std::string format_manifest(const Manifest& manifest) {
   for (const Rank rank : ranks) {
     const Index ordinal = *distribution.grid().ordinal_of(rank);
     parts += fmt::format("{}\n    {{\"rank\": {}, \"file\": {}, \"shape\": [{}]", parts.empty() ? "" : ",", rank,
-                         Json(manifest.files[ordinal]).dump(), to_string(distribution.local_extents(rank)));
+                         json_string(manifest.files[ordinal]), to_string(distribution.local_extents(rank)));
     if (!manifest.checksums.empty() && manifest.checksums[ordinal])
       parts += fmt::format(", \"crc32\": \"{:08x}\"", *manifest.checksums[ordinal]);
     parts += '}';
@@ -160,7 +160,7 @@ std::string format_manifest(const Manifest& manifest) {
   return fmt::format(
       "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n{}  \"parts\": "
       "[{}\n  ]\n}}\n",
-      version, to_json(manifest.spec), Json(to_text(manifest.spec)).dump(), Json(manifest.descr).dump(),
+      version, to_json(manifest.spec), json_string(to_text(manifest.spec)), json_string(manifest.descr),
       manifest.is_scalar ? "  \"dimensions\": 0,\n" : "", parts);
 }
 

@@ -3,9 +3,9 @@
 #include <optional>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/column_error.hpp>
 #include <tranship/file/name_pattern.hpp>
-#include <tranship/file/printable.hpp>
 
 namespace tranship {
 namespace {

@@ -2,10 +2,10 @@
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/checksum.hpp>
 #include <tranship/file/formats.hpp>
 #include <tranship/file/new_arrays.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/file/replaceable.hpp>
 #include <tranship/file/safetensors.hpp>
 #include <tranship/file/target_path.hpp>

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/npy.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/file/utf8.hpp>
 
 namespace tranship {

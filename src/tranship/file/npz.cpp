@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/npz.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/file/utf8.hpp>
 #include <tranship/file/zip.hpp>
 

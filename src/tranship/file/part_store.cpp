@@ -2,9 +2,9 @@
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/checksum.hpp>
 #include <tranship/file/part_store.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {

@@ -1,7 +1,7 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/forecast.hpp>
-#include <tranship/file/printable.hpp>
 #include <tranship/file/reshard_run.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/file/safetensors_index.hpp>

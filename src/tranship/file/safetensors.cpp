@@ -91,37 +91,35 @@ std::string named(const SafetensorsEntry& tensor) {
 /// Keeps what a header says and looks at each tensor alone.
 class HeaderEvents final : public JsonEvents {
  public:
-  bool start_object(std::size_t count) override {
+  void start_object() override {
     if (place_ == Place::document) return go(Place::header);
     if (place_ == Place::header && key_ == metadata_key) return go(Place::metadata);
     if (place_ == Place::header) return go(Place::tensor);
-    return JsonEvents::start_object(count);
+    return JsonEvents::start_object();
   }
 
-  bool key(string_t& name) override {
+  void key(std::string& name) override {
     key_ = name;
     if (place_ == Place::header) start_member();
     if (place_ == Place::metadata) header_.metadata.emplace_back(std::move(name), std::string());
     if (place_ == Place::tensor) start_key();
-    return true;
   }
 
-  bool string(string_t& text) override {
+  void string(std::string& text) override {
     if (place_ == Place::metadata) {
       header_.metadata.back().second = std::move(text);
-      return true;
+      return;
     }
     if (place_ != Place::tensor || key_ != "dtype") return JsonEvents::string(text);
     tensor().dtype = std::move(text);
-    return true;
   }
 
-  bool start_array(std::size_t count) override {
-    if (place_ != Place::tensor || key_ == "dtype") return JsonEvents::start_array(count);
+  void start_array() override {
+    if (place_ != Place::tensor || key_ == "dtype") return JsonEvents::start_array();
     return go(Place::numbers);
   }
 
-  bool number_unsigned(number_unsigned_t value) override {
+  void number_unsigned(std::uint64_t value) override {
     if (place_ != Place::numbers) return JsonEvents::number_unsigned(value);
     const Index number = index_in_json(value, where());
     if (key_ == "shape") {
@@ -133,12 +131,11 @@ class HeaderEvents final : public JsonEvents {
     } else {
       offsets_.push_back(number);
     }
-    return true;
   }
 
-  bool end_array() override { return go(Place::tensor); }
+  void end_array() override { return go(Place::tensor); }
 
-  bool end_object() override {
+  void end_object() override {
     if (place_ == Place::header) return go(Place::end);
     if (place_ == Place::tensor) finish_tensor();
     return go(Place::header);
@@ -160,10 +157,7 @@ class HeaderEvents final : public JsonEvents {
  private:
   enum class Place : std::uint8_t { document, header, metadata, tensor, numbers, end };
 
-  bool go(Place place) {
-    place_ = place;
-    return true;
-  }
+  void go(Place place) { place_ = place; }
 
   SafetensorsEntry& tensor() { return header_.tensors.back(); }
 

@@ -26,14 +26,14 @@ void check_file_name(const std::string& name, std::string_view where) {
 
 class IndexEvents final : public JsonEvents {
  public:
-  bool start_object(std::size_t count) override {
+  void start_object() override {
     if (place_ == Place::document) return go(Place::index);
     if (place_ == Place::index && key_ == "metadata") return go(Place::metadata);
     if (place_ == Place::index && key_ == "weight_map") return go(Place::weight_map);
-    return JsonEvents::start_object(count);
+    return JsonEvents::start_object();
   }
 
-  bool key(string_t& name) override {
+  void key(std::string& name) override {
     key_ = name;
     if (place_ == Place::index) start_member();
     if (place_ == Place::weight_map) {
@@ -41,26 +41,24 @@ class IndexEvents final : public JsonEvents {
         throw_error(ErrorCode::unsupported, "more than {} tensors in an index", safetensors_index_tensors_max);
       index_.tensors.push_back({.tensor = std::move(name)});
     }
-    return true;
   }
 
-  bool end_object() override { return go(place_ == Place::index ? Place::end : Place::index); }
+  void end_object() override { return go(place_ == Place::index ? Place::end : Place::index); }
 
-  bool string(string_t& text) override {
+  void string(std::string& text) override {
     if (place_ == Place::metadata && key_ != total_key) return keep(json_string(text));
     if (place_ != Place::weight_map) return JsonEvents::string(text);
     check_file_name(text, where());
     index_.tensors.back().file = std::move(text);
-    return true;
   }
 
-  bool number_unsigned(number_unsigned_t value) override {
+  void number_unsigned(std::uint64_t value) override {
     if (place_ != Place::metadata) return JsonEvents::number_unsigned(value);
     if (key_ != total_key) return keep(fmt::format("{}", value));
     return set_total(index_in_json(value, where()));
   }
 
-  bool number_float(number_float_t value, const string_t& text) override {
+  void number_float(double value, const std::string& text) override {
     if (place_ != Place::metadata) return JsonEvents::number_float(value, text);
     if (key_ != total_key) return keep(text);
     // Some writers make the sum a float. Beyond 2**53 it is not exact.
@@ -68,15 +66,15 @@ class IndexEvents final : public JsonEvents {
     return set_total(static_cast<Index>(value));
   }
 
-  bool number_integer(number_integer_t value) override {
+  void number_integer(std::int64_t value) override {
     if (place_ != Place::metadata || key_ == total_key) return JsonEvents::number_integer(value);
     return keep(fmt::format("{}", value));
   }
-  bool boolean(bool value) override {
+  void boolean(bool value) override {
     if (place_ != Place::metadata || key_ == total_key) return JsonEvents::boolean(value);
     return keep(value ? "true" : "false");
   }
-  bool null() override {
+  void null() override {
     if (place_ != Place::metadata || key_ == total_key) return JsonEvents::null();
     return keep("null");
   }
@@ -106,20 +104,13 @@ class IndexEvents final : public JsonEvents {
  private:
   enum class Place : std::uint8_t { document, index, metadata, weight_map, end };
 
-  bool go(Place place) {
-    place_ = place;
-    return true;
-  }
+  void go(Place place) { place_ = place; }
 
-  bool keep(std::string value) {
-    index_.metadata.emplace_back(key_, std::move(value));
-    return true;
-  }
+  void keep(std::string value) { index_.metadata.emplace_back(key_, std::move(value)); }
 
-  bool set_total(Index value) {
+  void set_total(Index value) {
     if (index_.total_size_bytes) throw_error(ErrorCode::bad_file, "{} is given twice", where());
     index_.total_size_bytes = value;
-    return true;
   }
 
   std::string where() const {

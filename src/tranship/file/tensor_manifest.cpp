@@ -40,7 +40,7 @@ void read_files(const Json& files, TensorManifest& out) {
 std::vector<Index> shape_of(const Json& values, const std::string& where) {
   if (!values.is_array()) throw_error(ErrorCode::bad_file, "{}: expected an array", where);
   std::vector<Index> out;
-  for (const Json& value : values) {
+  for (const Json& value : values.items()) {
     out.push_back(index_of(value, where));
     if (out.back() < 0) throw_error(ErrorCode::bad_file, "{}: extent {} is negative", where, out.back());
   }
@@ -92,7 +92,7 @@ TensorManifest read(std::string_view text) {
   TensorManifest out;
   const Json& metadata = object.at("metadata");
   if (!metadata.is_object()) throw_error(ErrorCode::bad_file, "metadata: expected an object");
-  for (const auto& [key, value] : metadata.items())
+  for (const auto& [key, value] : metadata.members())
     out.metadata.emplace_back(key, word_of(value, fmt::format("metadata.{}", printable(key))));
   read_files(object.at("files"), out);
   read_tensors(object.at("tensors"), out);

@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/printable.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/file/safetensors.hpp>
 #include <tranship/file/safetensors_index.hpp>

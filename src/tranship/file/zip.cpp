@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/printable.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/file/zip.hpp>
 
 namespace tranship {

@@ -13,32 +13,11 @@ namespace {
 constexpr Index ids_per_listed_max = 64;
 constexpr Index ids_always_allowed = Index(1) << 20;
 
-// Objects have few keys; a lookup among many would take time in proportion to their number.
-constexpr std::size_t keys_per_object_max = 1024;
-// No document of ours nests deeper than a dozen values, and each array and object costs some 100 bytes until it is
-// read.
-constexpr int depth_max = 64;
-constexpr Index containers_max = Index(1) << 22;
-
-/// Where a column of a text is, with the line where there are several.
-std::string place_in(std::string_view text, std::size_t column) {
-  const std::string_view before = text.substr(0, column > 0 ? column - 1 : 0);
-  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  const std::size_t begin = before.rfind('\n') + 1;  // 0 where there is none
-  return line == 1 ? fmt::format("column {}", column) : fmt::format("line {}, column {}", line, column - begin);
-}
-
-std::string character_at(std::string_view text, std::size_t column) {
-  if (column == 0 || column > text.size()) return "the end";
-  const auto c = static_cast<unsigned char>(text[column - 1]);
-  return c > ' ' && c < 0x7f ? fmt::format("'{:c}'", c) : fmt::format("byte 0x{:02x}", c);
-}
-
 [[noreturn]] void wrong(std::string_view where, std::string_view expected, const Json& found) {
   // Containers are not shown: they may be long or deep.
   std::string text = found.is_object()  ? "an object"
                      : found.is_array() ? fmt::format("an array of {}", found.size())
-                                        : found.dump(-1, ' ', true, Json::error_handler_t::replace);
+                                        : found.dump(json_in_messages);
   if (text.size() > 32) text = text.substr(0, 32) + "...";
   throw_error(ErrorCode::bad_text, "{}: expected {}, found {}", where.empty() ? "the document" : where, expected, text);
 }
@@ -253,51 +232,13 @@ Distribution distribution_in(JsonObject& object, const std::string& where) {
 
 }  // namespace
 
-Json parse_json(std::string_view text) {
-  // The parser keeps the last of two equal keys; here the second one is an error.
-  std::vector<std::set<std::string>> keys;
-  Index containers = 0;
-  const Json::parser_callback_t check = [&](int depth, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      if (depth >= depth_max) throw_error(ErrorCode::bad_text, "the JSON text nests more than {} values", depth_max);
-      if (++containers > containers_max)
-        throw_error(ErrorCode::bad_text, "the JSON text has more than {} arrays and objects", containers_max);
-    }
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key) {
-      if (!keys.back().insert(value.get<std::string>()).second)
-        throw_error(ErrorCode::bad_text, "key {} is given twice", value.dump(-1, ' ', true));
-      if (keys.back().size() > keys_per_object_max)
-        throw_error(ErrorCode::bad_text, "an object has more than {} keys", keys_per_object_max);
-    }
-    return true;
-  };
-  const auto not_json = [&](std::size_t column) {
-    Error out =
-        make_error(ErrorCode::bad_text, "{}: not JSON: found {}", place_in(text, column), character_at(text, column));
-    out.column = static_cast<std::int64_t>(column);
-    return out;
-  };
-  // The lexer takes a zero byte for the end of the text; JSON has none.
-  if (const std::size_t zero = text.find('\0'); zero != std::string_view::npos) throw not_json(zero + 1);
-  try {
-    return Json::parse(text, check);
-  } catch (const Json::parse_error& error) {
-    throw not_json(error.byte);
-  } catch (const Json::out_of_range&) {
-    throw_error(ErrorCode::bad_text, "a number of the JSON text is too large");
-  }
-}
-
 JsonObject::JsonObject(const Json& value, std::string where) : value_(value), where_(std::move(where)) {
   if (!value.is_object()) wrong(where_, "an object", value);
 }
 
 const Json* JsonObject::find(std::string_view key) {
   known_.emplace(key);
-  const auto it = value_.find(key);
-  return it == value_.end() ? nullptr : &*it;
+  return value_.find(key);
 }
 
 const Json& JsonObject::at(std::string_view key) {
@@ -311,25 +252,25 @@ std::string JsonObject::path(std::string_view key) const {
 }
 
 void JsonObject::finish() const {
-  for (const auto& [key, value] : value_.items())
+  for (const auto& [key, value] : value_.members())
     if (!known_.contains(key))
-      throw_error(ErrorCode::bad_text, "{} is unknown; the keys here are {}", path(Json(key).dump(-1, ' ', true)),
+      throw_error(ErrorCode::bad_text, "{} is unknown; the keys here are {}", path(Json(key).dump(json_in_messages)),
                   join_text(known_, ", "));
 }
 
 Index index_of(const Json& value, std::string_view where) {
-  if (!value.is_number_integer()) wrong(where, "an integer", value);
-  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
-    throw_error(ErrorCode::overflow, "{}: {} does not fit in 63 bits; at most {} does", where,
-                value.get<std::uint64_t>(), INT64_MAX);
-  return value.get<Index>();
+  if (!value.is_integer()) wrong(where, "an integer", value);
+  if (value.type() == JsonType::large_integer)
+    throw_error(ErrorCode::overflow, "{}: {} does not fit in 63 bits; at most {} does", where, value.as_unsigned(),
+                INT64_MAX);
+  return value.as_integer();
 }
 
 std::vector<Index> index_list_of(const Json& value, std::string_view where) {
   std::vector<Index> out;
   for (std::size_t i = 0; i < array_of(value, where).size(); ++i) {
     // The path of an item is made only for an error.
-    out.push_back(value[i].is_number_integer() ? index_of(value[i], where) : index_of(value[i], item(where, i)));
+    out.push_back(value[i].is_integer() ? index_of(value[i], where) : index_of(value[i], item(where, i)));
   }
   return out;
 }
@@ -345,12 +286,12 @@ Indices indices_of(const Json& value, std::string_view where) {
 
 const std::string& word_of(const Json& value, std::string_view where) {
   if (!value.is_string()) wrong(where, "a string", value);
-  return value.get_ref<const std::string&>();
+  return value.as_string();
 }
 
 bool flag_of(const Json& value, std::string_view where) {
   if (!value.is_boolean()) wrong(where, "true or false", value);
-  return value.get<bool>();
+  return value.as_boolean();
 }
 
 Json json_of(const Indices& values) {

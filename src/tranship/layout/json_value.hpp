@@ -1,4 +1,4 @@
-// Private: JSON values of layouts, and the strict reading that every format of tranship shares. `where` is the path of
+// Private: layouts as JSON values, and the strict reading that every format of tranship shares. `where` is the path of
 // a value ("grid.extents[1]"), which errors name.
 #pragma once
 
@@ -7,17 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
+#include <tranship/base/json.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship {
-
-/// Objects keep the order in which they were written.
-using Json = nlohmann::ordered_json;
-
-/// Throws `bad_text` with the column in bytes, also for a key that an object has twice.
-Json parse_json(std::string_view text);
 
 /// The members of an object, each asked for by name; finish() refuses what nobody asked for.
 class JsonObject {

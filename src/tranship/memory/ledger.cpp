@@ -7,9 +7,8 @@
 #include <tuple>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include <tranship/base/fail.hpp>
+#include <tranship/base/json.hpp>
 #include <tranship/memory/ledger.hpp>
 #include <tranship/memory/region_map.hpp>
 #include <tranship/memory/thread_scopes.hpp>
@@ -121,8 +120,6 @@ std::vector<RegionMap<Turns>> histories_of(const std::vector<Move>& moves) {
 }
 
 // --- Trace ----------------------------------------------------------------------------------------------------------
-
-using Json = nlohmann::ordered_json;
 
 double microseconds(std::int64_t ns) {
   return double(ns) / 1e3;
@@ -352,7 +349,7 @@ std::string CopyLedger::trace_json() const {
   int track = 0;
   for (const std::string& name : tracks.names()) events.push_back(name_event("thread_name", ++track, name));
   const Json trace = {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
-  return trace.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return trace.dump({.invalid = InvalidUtf8::replace});
 }
 
 // --- Scopes ---------------------------------------------------------------------------------------------------------

@@ -4,16 +4,13 @@
 #include <numeric>
 #include <set>
 
-#include <nlohmann/json.hpp>
-
 #include <tranship/base/fail.hpp>
+#include <tranship/base/json.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/plan/words.hpp>
 
 namespace tranship {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr int messages_shown_max = 20;
 

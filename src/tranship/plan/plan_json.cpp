@@ -109,7 +109,7 @@ Json json_of(const TransferPlan& plan) {
 bool is_flat(const Json& value) {
   if (!value.is_structured()) return true;
   if (!value.is_array()) return false;
-  for (const Json& item : value)
+  for (const Json& item : value.items())
     if (item.is_structured()) return false;
   return true;
 }
@@ -126,7 +126,8 @@ void write(const Json& value, std::size_t indent, std::size_t used, std::string&
   out += value.is_object() ? "{\n" : "[\n";
   std::size_t column = 0;
   bool first = true;
-  for (const auto& [key, item] : value.items()) {
+  for (std::size_t i = 0; i < value.size(); ++i) {
+    const Json& item = value.is_array() ? value[i] : value.members()[i].value;
     const bool flat = value.is_array() && is_flat(item);
     const std::string text = flat ? item.dump() : "";
     if (!first && flat && column + text.size() + 3 < columns_max) {
@@ -143,7 +144,7 @@ void write(const Json& value, std::size_t indent, std::size_t used, std::string&
       continue;
     }
     if (value.is_object()) {
-      const std::string name = Json(key).dump() + ": ";
+      const std::string name = json_string(value.members()[i].key) + ": ";
       out += name;
       column += name.size();
     }
@@ -160,7 +161,8 @@ std::string item_path(std::string_view where, std::size_t i) {
 }
 
 const Json& array_of(const Json& value, std::string_view where) {
-  if (!value.is_array()) throw_error(ErrorCode::bad_text, "{}: expected an array, found {}", where, value.type_name());
+  if (!value.is_array())
+    throw_error(ErrorCode::bad_text, "{}: expected an array, found {}", where, name_of(value.type()));
   return value;
 }
 
@@ -183,7 +185,7 @@ Enum enum_of(const Enum (&all)[n], const Json& value, std::string_view where) {
   const std::optional<Enum> out = named(all, word);
   if (!out)
     throw_error(ErrorCode::bad_text, "{}: expected {}, found {}", where, listing(all),
-                Json(word.substr(0, 32)).dump(-1, ' ', true, Json::error_handler_t::replace));
+                Json(word.substr(0, 32)).dump(json_in_messages));
   return *out;
 }
 
@@ -343,13 +345,9 @@ void diff(const Json* a, const Json* b, const std::string& path, std::vector<std
       diff(i < a->size() ? &(*a)[i] : nullptr, i < b->size() ? &(*b)[i] : nullptr, item_path(path, i), lines);
     return;
   }
-  auto member = [](const Json& object, const std::string& key) {
-    const auto it = object.find(key);
-    return it == object.end() ? nullptr : &*it;
-  };
   auto below = [&](const std::string& key) { return path.empty() ? key : path + "." + key; };
-  for (const auto& [key, value] : a->items()) diff(&value, member(*b, key), below(key), lines);
-  for (const auto& [key, value] : b->items())
+  for (const auto& [key, value] : a->members()) diff(&value, b->find(key), below(key), lines);
+  for (const auto& [key, value] : b->members())
     if (!a->contains(key)) diff(nullptr, &value, below(key), lines);
 }
 
