@@ -14,7 +14,7 @@
 #include <harness/registry.hpp>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 
 namespace {
 
@@ -58,7 +58,7 @@ std::size_t reached_bytes(const Case& c, const long long* strides, long long ste
 }
 
 void move_ours(const Case& c, const CopyBlock& canonical, const unsigned char* source, unsigned char* target) {
-  const HostWay way = host_way(moved_bytes(c));
+  const CopyMethod way = copy_method(moved_bytes(c));
   for (long long b = 0; b < c.blocks; ++b)
     move_on_host(canonical, c.move, c.arithmetic, c.width, way, source + b * c.source_step, target + b * c.target_step);
 }

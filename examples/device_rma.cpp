@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include <tranship/fabric/block.hpp>
+#include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/launch.hpp>
 
 namespace ts = tranship;

@@ -2,7 +2,7 @@
 
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/paired_copy.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 
 #include "our_methods.hpp"
 
@@ -81,7 +81,7 @@ class OurCopy : public OurLimit {
   void get(Word* local) { copy(local, peer()); }
 
  private:
-  void copy(Word* to, const Word* from) const { copy_row(to, from, bytes_, host_way(bytes_)); }
+  void copy(Word* to, const Word* from) const { copy_row(to, from, bytes_, copy_method(bytes_)); }
 };
 
 /// From the memory of rank 0 to that of rank 1, by both.

@@ -232,6 +232,8 @@ TEST(Json, EqualityIsByValue) {
   EXPECT_EQ(Json(3), Json(3U));
   EXPECT_EQ(Json(3), Json(3.0));
   EXPECT_EQ(Json(std::uint64_t(1) << 63), Json(0x1p63));
+  // One apart, and one number as doubles.
+  EXPECT_NE(Json(std::numeric_limits<std::int64_t>::max()), Json(std::uint64_t(1) << 63));
   EXPECT_NE(Json(std::nan("")), Json(std::nan("")));
 }
 

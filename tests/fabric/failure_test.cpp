@@ -11,9 +11,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <tranship/fabric/block.hpp>
-#include <tranship/fabric/board.hpp>
 #include <tranship/fabric/context.hpp>
+#include <tranship/fabric/lanes/cpu_lanes.hpp>
+#include <tranship/fabric/seam/board.hpp>
 
 #include "support/ranks.hpp"
 
@@ -183,7 +183,7 @@ struct Prepared {
   SymmetricArray<std::uint64_t> signals;  // at the start of the heap
   SymmetricArray<int> numbers;            // 64 bytes behind it
   Team pair;                              // of ranks 0 and 2
-  Words words;
+  SharedFlags words;
 };
 struct WaitKind {
   const char* name;
@@ -250,7 +250,7 @@ const WaitKind wait_kinds[] = {
     {"all_gather", [](World& world, Prepared&) { world.all_gather(1); }, "all_gather (rank 1, flag 0 >= "},
     {"allocate", [](World& world, Prepared&) { world.allocate<int>(5); }, "allocate (rank 1, flag 0 >= "},
     {"free", [](World& world, Prepared& p) { world.free(std::move(p.numbers)); }, "free (rank 1, flag 0 >= "},
-    {"more_words", [](World& world, Prepared&) { world.words(2, "more"); }, "words (rank 1, flag 0 >= "},
+    {"more_words", [](World& world, Prepared&) { world.shared_flags(2, "more"); }, "shared_flags (rank 1, flag 0 >= "},
     {"split", [](World& world, Prepared&) { world.team().split_strided({.count = 2}); }, "split (rank 1, flag 0 >= "},
     {"split_2d", [](World& world, Prepared&) { world.team().split_2d(2); }, "split (rank 1, flag 0 >= "},
     {"team_barrier", [](World&, Prepared& p) { p.pair.barrier(); }, "barrier (rank 2, flag 3 >= "},
@@ -266,7 +266,7 @@ TEST_P(EveryWait, ends_at_its_deadline_and_says_all) {
   const auto program = [&kind = kind](World& world) {
     auto signals = world.allocate<std::uint64_t>(1);
     auto numbers = world.allocate<int>(2);
-    Words words = world.words(2, "steps");
+    SharedFlags words = world.shared_flags(2, "steps");
     std::optional<Team> pair = world.team().split_strided({.first = 0, .stride = 2, .count = 2});
     if (world.rank() == 0) {
       *signals.local() = 3;
@@ -556,7 +556,7 @@ TEST_P(TimeoutOn, may_be_off) {
 
 TEST(Timeout, takes_the_deadline_of_the_call) {
   const Failures failures(On::threads, {.ranks = 2}, [&](World& world) {
-    const Words words = world.words(1, "never");
+    const SharedFlags words = world.shared_flags(1, "never");
     if (world.rank() == 0) world.wait(words, 0, 0, 1, "a word", Deadline::after_ns(1'000'000));
     if (world.rank() == 1) world.wait_until([] { return false; }, "company", Deadline::never());
   });
@@ -566,7 +566,7 @@ TEST(Timeout, takes_the_deadline_of_the_call) {
 
 TEST(Timeout, passed_deadlines_do_not_matter_to_what_is_there) {
   launch(1, [](World& world) {
-    const Words words = world.words(1, "there");
+    const SharedFlags words = world.shared_flags(1, "there");
     words.store(0, 0, 5);
     world.wait(words, 0, 0, 5, "a word", Deadline::after_ns(-1));
     int calls = 0;
@@ -617,11 +617,11 @@ const Difference world_differences[] = {
      "allocate of 64 bytes of i64"},
     {"alignment", allocate<double, 8, 128>, allocate<double, 8, 256>, "allocate of 64 bytes of f64, aligned to 128",
      "allocate of 64 bytes of f64, aligned to 256"},
-    {"words", [](Team& team) { team.world().words(4, "flags"); }, [](Team& team) { team.world().words(5, "flags"); },
-     "words, 4 per rank", "words, 5 per rank"},
+    {"words", [](Team& team) { team.world().shared_flags(4, "flags"); },
+     [](Team& team) { team.world().shared_flags(5, "flags"); }, "shared_flags, 4 per rank", "shared_flags, 5 per rank"},
     {"block", free_block<0>, free_block<1>, "free of block 1", "free of block 2"},
-    {"kind_of_allocation", [](Team& team) { team.world().words(8, "flags"); }, allocate<std::uint64_t, 8>,
-     "words, 8 per rank", "allocate of 64 bytes of u64"},
+    {"kind_of_allocation", [](Team& team) { team.world().shared_flags(8, "flags"); }, allocate<std::uint64_t, 8>,
+     "shared_flags, 8 per rank", "allocate of 64 bytes of u64"},
 };
 const Difference team_differences[] = {
     {"kind", [](Team& team) { team.barrier(); }, [](Team& team) { team.sync(); }, "barrier", "sync"},
@@ -726,7 +726,7 @@ TEST_P(LettingGo, during_unwinding_waits_for_nobody) {
       const auto kept = world.allocate<double>(10);
       try {
         const auto a = world.allocate<double>(100);
-        Words words = world.words(3, "steps");
+        SharedFlags words = world.shared_flags(3, "steps");
         const auto b = world.allocate<int>(7);
         if (world.rank() == thrower) throw std::runtime_error("a fault of its own");
         world.context().p(kept.from(world.rank()), 1.0, thrower);
@@ -745,7 +745,7 @@ TEST_P(LettingGo, after_a_failure_hangs_nobody) {
   const auto program = [](World& world) {
     const auto a = world.allocate<int>(100);
     std::optional<Team> team = world.team().split_strided({.count = 3});
-    const Words words = world.words(1, "steps");
+    const SharedFlags words = world.shared_flags(1, "steps");
     Context mine(world);
     const std::vector<int> source(100, 1);
     mine.put_nbi(a, source, (world.rank() + 1) % 3);
@@ -772,7 +772,7 @@ TEST_P(FullHeap, names_both_numbers_on_every_rank_and_leaves_a_world_that_works)
       require_says(error_of_rank([&] { world.allocate<char>(600'000); }), ErrorCode::no_memory,
                    {"the symmetric heap of 1048576 bytes a rank has no room for 600000: ", " are in use, ",
                     fmt::format("(rank {}, failure_test.cpp:", world.rank()).c_str()});
-      require_says(error_of_rank([&] { world.words(1 << 20, "steps"); }), ErrorCode::no_memory,
+      require_says(error_of_rank([&] { world.shared_flags(1 << 20, "steps"); }), ErrorCode::no_memory,
                    {"1048576 bytes a rank has no room for 67108864"});
       const auto less = world.allocate<int>(1000);
       world.context().put(less, std::vector<int>(1000, round), (world.rank() + 1) % 3);
@@ -843,7 +843,7 @@ TEST(Failing, misuse_is_refused_before_anything_happens) {
     EXPECT_TRUE(refused([&] { return world.peer_kind(2); }));
     EXPECT_TRUE(refused([&] { return world.reach(-1, nullptr); }));
     EXPECT_TRUE(refused([&] { return world.activity_of(7); }));
-    EXPECT_TRUE(refused([&] { return world.words(0, "none"); }));
+    EXPECT_TRUE(refused([&] { return world.shared_flags(0, "none"); }));
   });
 }
 
@@ -939,7 +939,7 @@ TEST(TheBoard, never_mixes_two_waits) {
   // The writer posts two waits in turn, whose parts agree with each other; no reader may see parts of both.
   Board board(1);
   launch(2, [&](World& world) {
-    const Words stop = world.words(1, "stop");
+    const SharedFlags stop = world.shared_flags(1, "stop");
     const std::string labels[] = {std::string(40, 'a'), std::string(40, 'b')};
     if (world.rank() == 0) {
       for (int i = 0; i < 20000; ++i) {

@@ -9,10 +9,10 @@
 
 #include <gtest/gtest.h>
 
-#include <tranship/fabric/backends.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 
 namespace tranship {
@@ -69,7 +69,7 @@ TEST_P(Worlds, gather_in_rank_order) {
 
 TEST_P(Worlds, pass_a_token_through_words) {
   launch(GetParam(), [](World& world) {
-    const Words words = world.words(2, "token");
+    const SharedFlags words = world.shared_flags(2, "token");
     require(words.count() == 2 && words.ranks() == world.size() && words.label() == std::string("token"), "words");
     require(words.load(world.rank(), 0) == 0, "words start at 0");
     const Rank next = (world.rank() + 1) % world.size();
@@ -86,7 +86,7 @@ TEST_P(Worlds, count_and_choose_with_atomic_words) {
   const auto n = static_cast<std::uint64_t>(GetParam());
   std::atomic<int> winners = 0;
   launch(GetParam(), [&](World& world) {
-    const Words words = world.words(3, "votes");
+    const SharedFlags words = world.shared_flags(3, "votes");
     const std::uint64_t before = words.fetch_add(0, 2, 1);
     require(before < n, "fetch_add");
     if (words.compare_exchange(0, 1, 0, 1)) ++winners;
@@ -118,12 +118,12 @@ TEST(World, may_have_a_thousand_ranks_that_are_processes) {
 }
 
 TEST(World, words_outlive_the_ranks_that_made_them) {
-  Words kept;
+  SharedFlags kept;
   launch(3, [&](World& world) {
-    Words words = world.words(1, "kept");
+    SharedFlags words = world.shared_flags(1, "kept");
     words.store(world.rank(), 0, 10 + static_cast<std::uint64_t>(world.rank()));
     if (world.rank() == 1) kept = words;
-    words = Words();
+    words = SharedFlags();
     world.barrier();
   });
   for (Rank r = 0; r < 3; ++r) EXPECT_EQ(kept.load(r, 0), 10u + static_cast<std::uint64_t>(r));
@@ -131,7 +131,7 @@ TEST(World, words_outlive_the_ranks_that_made_them) {
 
 TEST(World, words_lie_on_lines_of_their_own) {
   launch(2, [](World& world) {
-    const Words words = world.words(4, "lines");
+    const SharedFlags words = world.shared_flags(4, "lines");
     const auto address = [&](Rank r, int i) { return reinterpret_cast<std::uintptr_t>(&words.at(r, i)); };
     for (Rank r : {0, 1})
       for (int i = 0; i < 4; ++i) require(address(r, i) % 64 == 0, "alignment");

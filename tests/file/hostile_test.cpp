@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <tranship/file/posix.hpp>
+#include <tranship/file/io/posix.hpp>
 
 #include "file/reshard_scene.hpp"
 

@@ -9,9 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tranship/file/npy.hpp>
-#include <tranship/file/part_store.hpp>
+#include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/store/part_store.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"

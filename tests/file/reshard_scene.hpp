@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tranship/file/npy.hpp>
+#include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/layout/text.hpp>
 

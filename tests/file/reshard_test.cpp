@@ -8,11 +8,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <tranship/file/manifest.hpp>
-#include <tranship/file/npy.hpp>
-#include <tranship/file/part_store.hpp>
+#include <tranship/file/engine/verify.hpp>
+#include <tranship/file/format/manifest.hpp>
+#include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
-#include <tranship/file/verify.hpp>
+#include <tranship/file/store/part_store.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"

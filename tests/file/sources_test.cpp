@@ -5,11 +5,11 @@
 
 #include <gtest/gtest.h>
 
-#include <tranship/file/checksum.hpp>
-#include <tranship/file/npz.hpp>
+#include <tranship/file/format/npz.hpp>
+#include <tranship/file/format/zip.hpp>
+#include <tranship/file/format/zip_frame.hpp>
+#include <tranship/file/io/checksum.hpp>
 #include <tranship/file/reshard.hpp>
-#include <tranship/file/zip.hpp>
-#include <tranship/file/zip_frame.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"

@@ -7,12 +7,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <tranship/file/checksum.hpp>
-#include <tranship/file/posix.hpp>
+#include <tranship/file/format/safetensors.hpp>
+#include <tranship/file/format/safetensors_index.hpp>
+#include <tranship/file/format/tensor_manifest.hpp>
+#include <tranship/file/io/checksum.hpp>
+#include <tranship/file/io/posix.hpp>
 #include <tranship/file/reshard_tensors.hpp>
-#include <tranship/file/safetensors.hpp>
-#include <tranship/file/safetensors_index.hpp>
-#include <tranship/file/tensor_manifest.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"

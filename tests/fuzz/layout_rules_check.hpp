@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <tranship/file/layout_rules.hpp>
+#include <tranship/file/rules/layout_rules.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship::testing {

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include <tranship/layout/json.hpp>
-#include <tranship/layout/picture.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/view/picture.hpp>
 
 namespace tranship::testing {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include <tranship/file/manifest.hpp>
+#include <tranship/file/format/manifest.hpp>
 
 namespace tranship::testing {
 

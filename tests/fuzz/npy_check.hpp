@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include <tranship/file/npy.hpp>
+#include <tranship/file/format/npy.hpp>
 
 namespace tranship::testing {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include <tranship/file/safetensors.hpp>
-#include <tranship/file/safetensors_index.hpp>
+#include <tranship/file/format/safetensors.hpp>
+#include <tranship/file/format/safetensors_index.hpp>
 
 namespace tranship::testing {
 

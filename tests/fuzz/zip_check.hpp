@@ -9,7 +9,7 @@
 
 #include <zlib.h>
 
-#include <tranship/file/zip.hpp>
+#include <tranship/file/format/zip.hpp>
 
 namespace tranship::testing {
 

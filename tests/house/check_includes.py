@@ -4,7 +4,7 @@
 usage: check_includes.py REPOSITORY
 
 A layer is a folder below src/tranship. BELOW is the arch of ARCHITECTURE.md: two columns that rise from base and meet
-at run. A layer may include itself and what BELOW lists for it, and nothing else.
+at lower. A layer may include itself and what BELOW lists for it, and nothing else.
 """
 
 import re
@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 LEFT = ["layout", "plan", "program"]  # where it is, what moves, how it moves
-RIGHT = ["kernels", "memory", "fabric"]  # how bytes are copied, where they live, who reaches whom
-TOP = ["run", "array", "file", "face", "cli"]
+RIGHT = ["kernels", "lanes", "memory", "fabric"]  # how bytes are copied, by lanes too; where they live; who reaches whom
+TOP = ["lower", "run", "array", "file", "face", "cli"]
 
 BELOW = {"base": {"base"}}
 for column in (LEFT, RIGHT):
@@ -21,6 +21,11 @@ for column in (LEFT, RIGHT):
         BELOW[name] = {"base", *column[: height + 1]}
 for height, name in enumerate(TOP):
     BELOW[name] = {"base", *LEFT, *RIGHT, *TOP[: height + 1]}
+BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between addresses
+BELOW["file"] -= {"run", "array"}  # files have no world
+BELOW["view"] = {"base", "layout", "plan", "view"}  # pictures
+for name in ("face", "cli"):
+    BELOW[name].add("view")
 
 UMBRELLA = "tranship.hpp"  # includes every public layer; only the command line, like any user, may include it
 ABOVE_UMBRELLA = {"cli", "face"}

@@ -42,8 +42,8 @@ class Includes(Folder):
     def test_downward_is_fine(self):
         self.assertEqual(self.problems("plan/a.hpp", "<vector>", "<tranship/layout/b.hpp>", "<tranship/base/c.hpp>"), [])
         self.assertEqual(self.problems("run/a.cpp", "<tranship/plan/b.hpp>", "<tranship/fabric/threads/c.hpp>"), [])
-        self.assertEqual(self.problems("file/a.cpp", "<tranship/array/b.hpp>"), [])
-        self.assertEqual(self.problems("cli/main.cpp", "<tranship/tranship.hpp>", "<tranship/file/npy.hpp>"), [])
+        self.assertEqual(self.problems("file/a.cpp", "<tranship/lower/b.hpp>"), [])
+        self.assertEqual(self.problems("cli/main.cpp", "<tranship/tranship.hpp>", "<tranship/file/format/npy.hpp>"), [])
         self.assertEqual(self.problems("tranship.hpp", "<tranship/array/b.hpp>"), [])
         self.assertEqual(self.problems("fabric/mpi/world.cpp", "<mpi.h>"), [])
         self.assertEqual(self.problems("base/json.cpp", "<nlohmann/json.hpp>"), [])
@@ -56,6 +56,15 @@ class Includes(Folder):
 
     def test_array_does_not_know_files(self):
         self.assert_caught("array/a.cpp", "<tranship/file/b.hpp>", "upward")
+
+    def test_files_have_no_world(self):
+        self.assert_caught("file/a.cpp", "<tranship/run/b.hpp>", "upward")
+
+    def test_what_is_lowered_has_no_ranks(self):
+        self.assert_caught("lower/a.cpp", "<tranship/fabric/b.hpp>", "upward")
+
+    def test_pictures_are_of_values(self):
+        self.assert_caught("view/a.cpp", "<tranship/kernels/b.hpp>", "upward")
 
     def test_from_left_to_right(self):
         self.assert_caught("plan/a.cpp", "<tranship/kernels/b.hpp>", "the other column")
@@ -77,7 +86,7 @@ class Includes(Folder):
         self.assert_caught("fabric/world.cpp", "<mpi.h>", "a folder named mpi")
 
     def test_heavy_headers(self):
-        self.assert_caught("file/manifest.cpp", "<nlohmann/json.hpp>", "only base/json.cpp may")
+        self.assert_caught("file/format/manifest.cpp", "<nlohmann/json.hpp>", "only base/json.cpp may")
 
     def test_vendor_headers_of_a_device(self):
         self.assert_caught("kernels/copy.hpp", "<cuda_runtime.h>", "a folder named cuda")

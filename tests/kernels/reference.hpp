@@ -15,7 +15,7 @@
 #include <fmt/core.h>
 
 #include <tranship/kernels/arithmetic.hpp>
-#include <tranship/kernels/block.hpp>
+#include <tranship/kernels/copy_block.hpp>
 
 namespace tranship::reference {
 

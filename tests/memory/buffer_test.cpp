@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/memory/buffer.hpp>
-#include <tranship/memory/buffer_state.hpp>
+#include <tranship/memory/buffer/buffer_state.hpp>
 
 #include "memory/manual_stream.hpp"
 

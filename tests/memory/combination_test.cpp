@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/memory/combination.hpp>
-#include <tranship/memory/host_device.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 namespace {

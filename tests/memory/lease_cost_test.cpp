@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 #include <memory/allocations.hpp>
 
-#include <tranship/memory/box_tree.hpp>
 #include <tranship/memory/buffer.hpp>
+#include <tranship/memory/state/box_tree.hpp>
 
 #include "support/random_layouts.hpp"
 

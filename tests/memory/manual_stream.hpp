@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include <tranship/memory/stream.hpp>
+#include <tranship/memory/device/stream.hpp>
 
 namespace tranship::test {
 

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include <tranship/memory/box_tree.hpp>
 #include <tranship/memory/region.hpp>
+#include <tranship/memory/state/box_tree.hpp>
 
 #include "support/random_layouts.hpp"
 

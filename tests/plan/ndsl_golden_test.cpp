@@ -11,8 +11,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tranship/file/npy.hpp>
-#include <tranship/file/zip.hpp>
+#include <tranship/file/format/npy.hpp>
+#include <tranship/file/format/zip.hpp>
 #include <tranship/plan/halo.hpp>
 
 #include "support/paths.hpp"

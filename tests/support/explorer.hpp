@@ -28,7 +28,7 @@
 #include <ucontext.h>
 
 #include <tranship/base/sync.hpp>
-#include <tranship/fabric/fiber_sanitizers.hpp>
+#include <tranship/fabric/lanes/fiber_sanitizers.hpp>
 
 namespace tranship::test {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include <tranship/base/element_type.hpp>
+#include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
-#include <tranship/fabric/transport.hpp>
 
 #include "support/random_layouts.hpp"
 
@@ -114,7 +114,7 @@ struct Step {
     split_strided,
     split_2d,
     allocate,    ///< array `word.array` anew
-    raise_word,  ///< this rank's own of the world's Words at `peer`
+    raise_word,  ///< this rank's own of the world's SharedFlags at `peer`
     wait_word,   ///< the one of `peer` here
   };
   enum class Form : std::uint8_t { element, span, view };

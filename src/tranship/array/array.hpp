@@ -4,7 +4,7 @@
 #include <complex>
 #include <type_traits>
 
-#include <tranship/array/coherence.hpp>
+#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/array/mdspan.hpp>
 #include <tranship/array/records.hpp>

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tranship/array/coherence.hpp>
+#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/leased_exchange.hpp>
 #include <tranship/array/local_array.hpp>
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <tranship/array/cells.hpp>
-#include <tranship/array/ghost_exchange.hpp>
+#include <tranship/array/ghosts/ghost_exchange.hpp>
 #include <tranship/array/local_array.hpp>
 
 namespace tranship {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <tranship/array/coherence.hpp>
+#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/leased_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include <tranship/array/touched_cells.hpp>
+#include <tranship/array/ghosts/touched_cells.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/run/exchange.hpp>
 

@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include <tranship/array/coherence.hpp>
+#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>

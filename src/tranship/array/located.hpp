@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tranship/base/error.hpp>
-#include <tranship/fabric/wait_note.hpp>
+#include <tranship/fabric/seam/wait_note.hpp>
 
 namespace tranship {
 

@@ -5,8 +5,8 @@
 #include <tranship/array/redistribution.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/joined.hpp>
-#include <tranship/plan/words.hpp>
 
 namespace tranship {
 namespace {

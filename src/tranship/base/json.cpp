@@ -408,8 +408,7 @@ Json& Json::add_member(std::string key, Json value) {
 }
 
 void Json::update(Json object) {
-  object.require(JsonType::object);
-  for (auto& [key, value] : *object.value_.object) (*this)[key] = std::move(value);
+  for (auto& [key, value] : std::move(object).members()) (*this)[key] = std::move(value);
 }
 
 std::string Json::dump(const JsonFormat& format) const {

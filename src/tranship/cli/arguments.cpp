@@ -4,8 +4,8 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/file/manifest.hpp>
-#include <tranship/file/posix.hpp>
+#include <tranship/file/format/manifest.hpp>
+#include <tranship/file/io/posix.hpp>
 #include <tranship/layout/inner_dimension.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>

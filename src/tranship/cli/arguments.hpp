@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include <tranship/file/layout_rules.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/rules/layout_rules.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship::cli {

@@ -13,11 +13,11 @@
 #include <tranship/cli/picture_file.hpp>
 #include <tranship/cli/relief.hpp>
 #include <tranship/cli/report_text.hpp>
-#include <tranship/file/atomic_write.hpp>
-#include <tranship/layout/picture.hpp>
+#include <tranship/file/io/atomic_write.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/tranship.hpp>
+#include <tranship/view/picture.hpp>
 
 namespace tranship::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/fabric/backends.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/fabric/seam/backends.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 
 namespace tranship::cli {
 namespace {
@@ -16,8 +16,8 @@ const char* state_of(const Backend& backend) {
 }
 
 /// How what no cache holds is moved.
-HostWay large_way() {
-  return host_way(std::numeric_limits<long long>::max());
+CopyMethod large_way() {
+  return copy_method(std::numeric_limits<long long>::max());
 }
 
 void print_json() {

@@ -10,11 +10,11 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/picture_file.hpp>
-#include <tranship/file/formats.hpp>
+#include <tranship/file/format/formats.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/file/reshard_tensors.hpp>
-#include <tranship/layout/picture.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/view/picture.hpp>
 
 namespace tranship::cli {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/picture_file.hpp>
-#include <tranship/file/atomic_write.hpp>
-#include <tranship/layout/picture.hpp>
+#include <tranship/file/io/atomic_write.hpp>
+#include <tranship/view/picture.hpp>
 
 namespace tranship::cli {
 

@@ -5,7 +5,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/relief.hpp>
-#include <tranship/file/atomic_write.hpp>
+#include <tranship/file/io/atomic_write.hpp>
 
 namespace tranship::cli {
 namespace {

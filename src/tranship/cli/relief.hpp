@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <tranship/file/npy.hpp>
+#include <tranship/file/format/npy.hpp>
 
 namespace tranship::cli {
 

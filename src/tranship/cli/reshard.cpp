@@ -13,7 +13,7 @@
 #include <tranship/cli/progress_line.hpp>
 #include <tranship/cli/report_text.hpp>
 #include <tranship/cli/standard_streams.hpp>
-#include <tranship/file/manifest.hpp>
+#include <tranship/file/format/manifest.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 

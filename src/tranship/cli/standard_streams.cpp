@@ -10,8 +10,8 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/standard_streams.hpp>
-#include <tranship/file/mapped_file.hpp>
-#include <tranship/file/posix.hpp>
+#include <tranship/file/io/mapped_file.hpp>
+#include <tranship/file/io/posix.hpp>
 
 namespace tranship::cli {
 namespace {

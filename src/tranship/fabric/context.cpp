@@ -5,8 +5,8 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/kernels/host_move.hpp>
-#include <tranship/memory/host_device.hpp>
+#include <tranship/kernels/host/host_move.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 namespace {

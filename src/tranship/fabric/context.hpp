@@ -39,12 +39,12 @@
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/base/sync.hpp>
+#include <tranship/fabric/seam/transport.hpp>
+#include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/team.hpp>
-#include <tranship/fabric/transport.hpp>
-#include <tranship/fabric/wait_note.hpp>
 #include <tranship/fabric/world.hpp>
-#include <tranship/kernels/multicast.hpp>
+#include <tranship/lanes/multicast.hpp>
 
 namespace tranship {
 

@@ -10,7 +10,7 @@
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/rank_scope.hpp>
-#include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 

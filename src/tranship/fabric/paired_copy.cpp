@@ -5,7 +5,7 @@
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/paired_copy.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 
 namespace tranship {
 
@@ -52,7 +52,7 @@ class PairedCopy::Attempt {
 PairedCopy::PairedCopy(World& world, CallSite where)
     : world_(world),
       slots_(world.allocate<Slot>(world.size(), where)),
-      states_(world.words(2 * world.size(), "paired copy", where)),
+      states_(world.shared_flags(2 * world.size(), "paired copy", where)),
       pairs_(std::size_t(world.size())) {}
 
 void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes, Rank from, Rank to, CallSite where) {
@@ -117,7 +117,7 @@ void PairedCopy::share(std::byte* target, const std::byte* source, std::size_t b
   constexpr std::size_t part_bytes_min = std::size_t(128) << 10;
   const std::size_t middle = std::min(bytes, round_up(bytes / 2, page_bytes()));
   const std::size_t part = std::max(part_bytes_min, round_up(bytes / claim_parts_max, page_bytes()));
-  const HostWay way = host_way(Index(bytes));
+  const CopyMethod way = copy_method(Index(bytes));
   const auto half = [&](int which, std::size_t first, std::size_t end) {
     return half_of(states_.at(to, 2 * from + which), first, end, part);
   };

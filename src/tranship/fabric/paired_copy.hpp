@@ -7,8 +7,8 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/sync.hpp>
-#include <tranship/fabric/claim.hpp>
 #include <tranship/fabric/symmetric.hpp>
+#include <tranship/fabric/sync/claim.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
@@ -56,7 +56,7 @@ class PairedCopy {
              CallSite where);
   World& world_;
   SymmetricArray<Slot> slots_;  ///< by peer
-  Words states_;                ///< of both halves of copies to this rank, by who they are from
+  SharedFlags states_;          ///< of both halves of copies to this rank, by who they are from
   std::vector<Pair> pairs_;
 };
 

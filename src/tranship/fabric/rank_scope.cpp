@@ -3,9 +3,9 @@
 #include <optional>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/backends.hpp>
 #include <tranship/fabric/rank_scope.hpp>
-#include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/seam/backends.hpp>
+#include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/threads/threads_fabric.hpp>
 

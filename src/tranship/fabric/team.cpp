@@ -51,7 +51,7 @@ int Team::translate(int member, const Team& other) const {
 void Team::meet(const Call& call, CallSite where) {
   state_->meeting->meet(world(), call, where);
 }
-void Team::gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where) {
+void Team::all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where) {
   state_->meeting->gather(world(), call, mine, size_bytes, all, where);
 }
 
@@ -66,7 +66,7 @@ void Team::sync(CallSite where) {
 void Team::all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where) {
   const Context& context = world().context();
   context.touches(mine, size_bytes, Touch::loads, "all_gather", where);
-  gather({.kind = CallKind::all_gather, .size_bytes = size_bytes}, mine, size_bytes, all, where);
+  all_gather({.kind = CallKind::all_gather, .size_bytes = size_bytes}, mine, size_bytes, all, where);
   context.touches(all, size_bytes * std::size_t(size()), Touch::stores, "all_gather", where);
 }
 
@@ -78,7 +78,7 @@ void Team::broadcast(void* data, std::size_t size_bytes, int root, CallSite wher
   std::vector<std::byte> all(size_bytes * std::size_t(size()));
   const Context& context = world().context();
   if (rank() == root) context.touches(data, size_bytes, Touch::loads, "broadcast", where);
-  gather(call, data, size_bytes, all.data(), where);
+  all_gather(call, data, size_bytes, all.data(), where);
   if (rank() != root) context.touches(data, size_bytes, Touch::stores, "broadcast", where);
   if (rank() != root && size_bytes > 0) std::memcpy(data, all.data() + std::size_t(root) * size_bytes, size_bytes);
 }
@@ -119,7 +119,7 @@ std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& 
   static_assert(Fabric::teams_max == 64);
   std::vector<std::uint64_t> taken(static_cast<std::size_t>(size()));
   const std::uint64_t here = world().team_slots_taken();
-  gather(call, &here, sizeof here, taken.data(), where);
+  all_gather(call, &here, sizeof here, taken.data(), where);
   std::uint64_t any = 0;
   for (const std::uint64_t slots : taken) any |= slots;
   const int slot = std::countr_one(any);
@@ -131,7 +131,7 @@ std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& 
   if (mine) team = Team(world(), state_->fabric, *mine, slot);
   std::vector<std::uint64_t> calls(static_cast<std::size_t>(size()));
   const std::uint64_t before = team ? team->state_->meeting->calls() : 0;
-  gather(call, &before, sizeof before, calls.data(), where);
+  all_gather(call, &before, sizeof before, calls.data(), where);
   if (team) team->state_->meeting->begin_at(*std::max_element(calls.begin(), calls.end()));
   meet(call, where);
   return team;

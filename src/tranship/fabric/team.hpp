@@ -10,7 +10,7 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/index.hpp>
-#include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
 
 namespace tranship {
 
@@ -67,7 +67,7 @@ class Team {
 
   /// For collective calls that are built of these: all must bring the same `call`.
   void meet(const Call& call, CallSite where);
-  void gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
+  void all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
 
  private:
   struct State;

@@ -93,17 +93,17 @@ std::string World::activity_of(Rank peer) const {
   return fabric_->board().line(peer);
 }
 
-Words World::words(int count, const char* label, CallSite where) {
+SharedFlags World::shared_flags(int count, const char* label, CallSite where) {
   if (count < 1)
-    throw_error(ErrorCode::invalid_use, "words '{}': needs at least 1 word per rank, got {} (rank {}, {})", label,
-                count, rank(), short_name(where));
+    throw_error(ErrorCode::invalid_use, "shared_flags '{}': needs at least 1 flag per rank, got {} (rank {}, {})",
+                label, count, rank(), short_name(where));
   const std::size_t bytes = std::size_t(count) * sizeof(RealSync::Word);
-  std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::words}, where);
+  std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::shared_flags}, where);
   const HeapPlace& place = heap_.place();
   auto* first = static_cast<std::byte*>(memory.get()) - std::size_t(rank()) * place.stride_bytes;
-  return Words(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
-               std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
-               fabric_->word_watch());
+  return SharedFlags(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
+                     std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
+                     fabric_->flag_watch());
 }
 
 std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment,
@@ -145,7 +145,7 @@ int World::look(const WaitNote& note) {
   return polling_.look(*fabric_, note, timeout_ns_);
 }
 
-void World::wait_for_word(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
+void World::wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
                           Deadline deadline) {
   if (note.raised_by == WaitNote::anyone) note.raised_by = rank;
   note.flag_rank = rank;

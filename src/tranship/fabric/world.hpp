@@ -17,13 +17,13 @@
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
-#include <tranship/fabric/fabric.hpp>
-#include <tranship/fabric/polling.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
+#include <tranship/fabric/seam/polling.hpp>
+#include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/symmetric.hpp>
-#include <tranship/fabric/symmetric_heap.hpp>
+#include <tranship/fabric/sync/shared_flags.hpp>
 #include <tranship/fabric/team.hpp>
-#include <tranship/fabric/wait_note.hpp>
-#include <tranship/fabric/words.hpp>
 
 namespace tranship {
 
@@ -51,7 +51,7 @@ class World {
   void* reach(Rank peer, const void* address) const;
   /// Whether peers that are reachable can reach what this rank has at `address`: anything where ranks are threads; in
   /// processes the symmetric heap and what local_memory() gives.
-  bool offers(const void* address) const noexcept { return fabric_->offers(address); }
+  bool is_exposed(const void* address) const noexcept { return fabric_->is_exposed(address); }
 
   /// Whether a rank has finished or failed. Acquire: what it wrote before is seen. Throws `invalid_use` for none.
   bool has_ended(Rank peer) const;
@@ -126,7 +126,7 @@ class World {
 
   /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
   /// when `count` is less than 1. Letting go of them is not collective.
-  Words words(int count, const char* label, CallSite where = CallSite::here());
+  SharedFlags shared_flags(int count, const char* label, CallSite where = CallSite::here());
 
   /// What waits of this rank, and loops that poll, call from its thread every hundredth of a second or so;
   /// nullptr: nothing. What it throws ends the wait as any exception of the program does:
@@ -136,8 +136,8 @@ class World {
 
   /// Throws `peer_lost` with its reason when a rank has failed. For those who wait by other means than these.
   void check_failed() const;
-  /// The same for loops that poll by other means (Words): `note` says what they have seen. Throws as polls of a Context
-  /// do (context.hpp). Returns how many looks of the loop may pass until the next call.
+  /// The same for loops that poll by other means (SharedFlags): `note` says what they have seen. Throws as polls of a
+  /// Context do (context.hpp). Returns how many looks of the loop may pass until the next call.
   int look(const WaitNote& note);
   /// This rank has done something other than polls, by other means than a Context.
   void has_acted() noexcept { polling_.end_row(); }
@@ -162,10 +162,10 @@ class World {
 
   /// Waits until a word is `at_least` that value (acquire). Where the note names no rank, the owner of the word is
   /// meant to raise it.
-  void wait(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote note) {
+  void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note) {
     if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline());
   }
-  void wait(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote note, Deadline deadline) {
+  void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note, Deadline deadline) {
     if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline);
   }
 
@@ -186,7 +186,7 @@ class World {
   static constexpr std::uint64_t predefined_slots = 7;
 
   void wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);
-  void wait_for_word(const Words& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
+  void wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
                      Deadline deadline);
   void check_peer(Rank peer) const;
 

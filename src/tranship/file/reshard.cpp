@@ -1,10 +1,10 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/file/forecast.hpp>
-#include <tranship/file/formats.hpp>
+#include <tranship/file/engine/forecast.hpp>
+#include <tranship/file/engine/reshard_run.hpp>
+#include <tranship/file/format/formats.hpp>
+#include <tranship/file/io/target_path.hpp>
 #include <tranship/file/reshard.hpp>
-#include <tranship/file/reshard_run.hpp>
-#include <tranship/file/target_path.hpp>
 
 namespace tranship {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include <tranship/file/layout_rules.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/rules/layout_rules.hpp>
 
 namespace tranship {
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>
-#include <tranship/kernels/block.hpp>
+#include <tranship/kernels/copy_block.hpp>
 #include <tranship/kernels/shared.hpp>
 
 namespace tranship {

@@ -2,9 +2,9 @@
 #include <climits>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/enum_names.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
-#include <tranship/layout/words.hpp>
 
 namespace tranship {
 namespace {

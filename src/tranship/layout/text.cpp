@@ -3,8 +3,8 @@
 #include <optional>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/enum_names.hpp>
 #include <tranship/layout/text.hpp>
-#include <tranship/layout/words.hpp>
 
 namespace tranship {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/buffer.hpp>
-#include <tranship/memory/buffer_state.hpp>
-#include <tranship/memory/thread_scopes.hpp>
+#include <tranship/memory/buffer/buffer_state.hpp>
+#include <tranship/memory/buffer/thread_scopes.hpp>
 
 namespace tranship {
 

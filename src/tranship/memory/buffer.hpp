@@ -19,7 +19,7 @@
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/combine.hpp>
 #include <tranship/base/strided_view.hpp>
-#include <tranship/memory/devices.hpp>
+#include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/region.hpp>
 
 namespace tranship {

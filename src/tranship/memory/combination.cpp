@@ -3,33 +3,12 @@
 #include <complex>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/kernels/host_move.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/combination.hpp>
-#include <tranship/memory/host_device.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship::detail {
 namespace {
-
-constexpr ElementType element_types[] = {
-#define TRANSHIP_ELEMENT(name, size, numpy, part) ElementType::name,
-#include <tranship/base/elements.def>
-#undef TRANSHIP_ELEMENT
-};
-constexpr Combine combines[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
-
-struct alignas(16) Element {
-  unsigned char bytes[16] = {};
-};
-using Identities = std::array<std::array<Element, std::size(combines)>, std::size(element_types)>;
-
-Identities make_identities() {
-  Identities out;
-  for (const ElementType type : element_types)
-    if (!is_complex(type))
-      for (const Combine combine : combines)
-        tranship::write_identity(move_of(combine), arithmetic_of(type), out[int(type)][int(combine)].bytes);
-  return out;
-}
 
 /// `count` elements on either side, so many bytes apart.
 CopyBlock row_of(Index count, Index stride_bytes) {
@@ -55,67 +34,6 @@ void multiply_complex(Index count, const void* source, void* target) {
 }
 
 }  // namespace
-
-Arithmetic arithmetic_of(ElementType type) {
-  switch (type) {
-    case ElementType::bool8:
-      return Arithmetic::bool8;
-    case ElementType::i8:
-      return Arithmetic::i8;
-    case ElementType::u8:
-      return Arithmetic::u8;
-    case ElementType::i16:
-      return Arithmetic::i16;
-    case ElementType::u16:
-      return Arithmetic::u16;
-    case ElementType::f16:
-      return Arithmetic::f16;
-    case ElementType::bf16:
-      return Arithmetic::bf16;
-    case ElementType::i32:
-      return Arithmetic::i32;
-    case ElementType::u32:
-      return Arithmetic::u32;
-    case ElementType::f32:
-    case ElementType::c64:
-      return Arithmetic::f32;
-    case ElementType::i64:
-      return Arithmetic::i64;
-    case ElementType::u64:
-      return Arithmetic::u64;
-    case ElementType::f64:
-    case ElementType::c128:
-      return Arithmetic::f64;
-    case ElementType::f128:
-    case ElementType::c256:
-      return Arithmetic::f128;
-  }
-  return Arithmetic::none;
-}
-
-Move move_of(Combine combine) {
-  switch (combine) {
-    case Combine::sum:
-      return Move::accumulate;
-    case Combine::product:
-      return Move::multiply;
-    case Combine::minimum:
-      return Move::minimum;
-    case Combine::maximum:
-      break;
-  }
-  return Move::maximum;
-}
-
-bool can_combine(Combine combine, ElementType type) {
-  return !is_complex(type) || combine == Combine::sum || combine == Combine::product;
-}
-
-const void* identity_of(Combine combine, ElementType type) {
-  TRANSHIP_ASSERT(!is_complex(type));
-  static const Identities identities = make_identities();
-  return identities[int(type)][int(combine)].bytes;
-}
 
 void write_identity(Combine combine, ElementType type, Index count, void* target) {
   TRANSHIP_ASSERT(can_combine(combine, type));
@@ -155,8 +73,8 @@ void combine_row(Combine combine, ElementType type, Index count, const void* sou
   }
   const int width = size_bytes(part);
   const Index numbers = count * (size_bytes(type) / width);
-  move_on_host(row_of(numbers, width), move_of(combine), arithmetic_of(part), width, host_way(numbers * width), source,
-               target);
+  move_on_host(row_of(numbers, width), move_of(combine), arithmetic_of(part), width, copy_method(numbers * width),
+               source, target);
 }
 
 void check_combination(Combine combine, ElementType type) {

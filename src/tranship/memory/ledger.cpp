@@ -9,9 +9,9 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/json.hpp>
+#include <tranship/memory/buffer/thread_scopes.hpp>
 #include <tranship/memory/ledger.hpp>
-#include <tranship/memory/region_map.hpp>
-#include <tranship/memory/thread_scopes.hpp>
+#include <tranship/memory/state/region_map.hpp>
 
 namespace tranship {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/box_tree.hpp>
 #include <tranship/memory/region.hpp>
+#include <tranship/memory/state/box_tree.hpp>
 
 namespace tranship {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/check_plan.hpp>
-#include <tranship/plan/words.hpp>
+#include <tranship/plan/enum_names.hpp>
 
 namespace tranship {
 namespace {

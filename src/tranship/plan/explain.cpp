@@ -6,8 +6,8 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/json.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/explain.hpp>
-#include <tranship/plan/words.hpp>
 
 namespace tranship {
 namespace {

@@ -1,6 +1,6 @@
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/joined.hpp>
-#include <tranship/plan/words.hpp>
 
 namespace tranship {
 

@@ -3,8 +3,8 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json_value.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/plan_json.hpp>
-#include <tranship/plan/words.hpp>
 
 namespace tranship {
 namespace {

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/transfer_plan.hpp>
-#include <tranship/plan/words.hpp>
 
 namespace tranship {
 

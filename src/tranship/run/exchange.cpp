@@ -9,15 +9,15 @@
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/claim.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/mailbox.hpp>
+#include <tranship/fabric/sync/claim.hpp>
+#include <tranship/fabric/sync/mailbox.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/lower/move_bundle.hpp>
+#include <tranship/lower/view_overlap.hpp>
 #include <tranship/plan/check_plan.hpp>
-#include <tranship/plan/words.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/run/exchange.hpp>
-#include <tranship/run/move_bundle.hpp>
-#include <tranship/run/view_overlap.hpp>
 
 namespace tranship {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 /// What a rank tells its peers of one of its arrays.
 struct ArrayCard {
   SlotAddress address;
-  bool is_offered = false;  // to peers that can reach it
+  bool is_exposed = false;  // to peers that can reach it
 };
 
 /// Whether what is lowered for one of them serves the other, too.
@@ -107,7 +107,7 @@ struct Message {
   Index bytes = 0;
   std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
   const ArrayCard* cards = nullptr;  // the peer's
-  bool is_offered = false;           // whether this rank reaches all of them
+  bool is_exposed = false;           // whether this rank reaches all of them
   RealSync::Word* word = nullptr;    // none until the ranks have agreed
   bool staged = false;
   /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
@@ -306,7 +306,7 @@ struct Exchange::State {
   std::vector<std::byte*> outbox;                              // of each staged send: where its bytes go
   std::optional<Posts> posts;                                  // where some ranks only message each other: then all do
   std::vector<Line> outbox_lines;                              // of what is posted
-  Words words;  // per rank: the epoch that it has entered, then one word for every arrival
+  SharedFlags words;  // per rank: the epoch that it has entered, then one word for every arrival
   MoveBundle fills_before;
   MoveBundle fills_after;
   Message own;                    // from this rank to itself
@@ -315,7 +315,7 @@ struct Exchange::State {
 
   Index bytes_in = 0;  // of one exchange, from this rank to itself included
   Index traffic = 0;   // the same, of all ranks together
-  HostWay way;
+  CopyMethod way;
 
   std::vector<Measured> measured;
 
@@ -404,8 +404,8 @@ struct Exchange::State {
       received += vote.receives;
       sent += vote.sends;
     }
-    way = host_way(traffic);
-    words = world.words(int(words_per_rank), "exchange", where);
+    way = copy_method(traffic);
+    words = world.shared_flags(int(words_per_rank), "exchange", where);
     const auto posts_needed = [](const Vote& vote) { return vote.needs_posts; };
     if (std::any_of(votes.begin(), votes.end(), posts_needed)) {
       all_cards.resize(cards_per_rank * std::size_t(world.size()));
@@ -537,7 +537,7 @@ struct Exchange::State {
     std::size_t i = 0;
     for (const auto& arrays : slots)
       for (const ExchangeArray& array : arrays)
-        cards[i++] = {address_of(array.view), !array.view.data || world.offers(array.view.data)};
+        cards[i++] = {address_of(array.view), !array.view.data || world.is_exposed(array.view.data)};
   }
   /// Adds a transfer to the message that it is part of; gives its bytes.
   Index count(const auto& t, int from, int to, Message& message) const {
@@ -571,7 +571,7 @@ struct Exchange::State {
       for (Message& m : *messages) {
         m.cards = posts ? &all_cards[std::size_t(m.peer) * cards_per_rank]
                         : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
-        m.is_offered = is_offered(m.cards);
+        m.is_exposed = is_exposed(m.cards);
       }
   }
 
@@ -676,11 +676,11 @@ struct Exchange::State {
   SlotAddress address(const Message& m, Rank r, int slot, int array) const {
     const ArrayCard* all = r == rank() ? cards.data() : m.cards;
     SlotAddress out = all[first_card[std::size_t(slot)] + std::size_t(array)].address;
-    if (r != rank()) out.data = m.is_offered ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
+    if (r != rank()) out.data = m.is_exposed ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
     return out;
   }
-  bool is_offered(const ArrayCard* all) const {
-    return std::all_of(all, all + cards_per_rank, [](const ArrayCard& card) { return card.is_offered; });
+  bool is_exposed(const ArrayCard* all) const {
+    return std::all_of(all, all + cards_per_rank, [](const ArrayCard& card) { return card.is_exposed; });
   }
 
   using Moves = std::vector<LoweredMove>;
@@ -758,9 +758,9 @@ struct Exchange::State {
     set_moves(own, std::move(own_moves));
     for (std::size_t i = 0; i < receives.size(); ++i) set_moves(receives[i], std::move(received[i]));
     for (std::size_t i = 0; i < sends.size(); ++i) set_moves(sends[i], std::move(sent[i]));
-    const bool offers = is_offered(cards.data());
+    const bool exposes = is_exposed(cards.data());
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = posts || !offers || !m.is_offered || is_staged(m.moves);
+      for (Message& m : *messages) m.staged = posts || !exposes || !m.is_exposed || is_staged(m.moves);
     fills_before = lowered(plan.fills_before);
     fills_after = lowered(plan.fills_after);
   }

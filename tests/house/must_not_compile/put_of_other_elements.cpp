@@ -1,5 +1,5 @@
 // expect: could not convert|no known conversion|cannot convert|no matching function
-#include <tranship/fabric/block.hpp>
+#include <tranship/fabric/lanes/cpu_lanes.hpp>
 
 void wrong(const tranship::CpuLane& lane, const tranship::HeapView& heap, tranship::Span<float> target,
            tranship::Span<int> source) {

@@ -1,6 +1,6 @@
-// Every operation of kernels/rma.hpp at every scope, in a kernel.
-#include <tranship/kernels/cuda_lane.hpp>
-#include <tranship/kernels/rma.hpp>
+// Every operation of lanes/rma.hpp at every scope, in a kernel.
+#include <tranship/lanes/cuda_lane.hpp>
+#include <tranship/lanes/rma.hpp>
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include <tranship/fabric/heap/range_allocator.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/fabric/range_allocator.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 
 namespace tranship {
@@ -16,7 +16,9 @@ class ProcessesFabric final : public SharedFabric {
   ProcessesFabric(std::shared_ptr<SharedWorld> world, Rank rank);
 
   void* reach(Rank peer, const void* address) const noexcept override;
-  bool offers(const void* address) const noexcept override { return shared().translate(rank(), address) != nullptr; }
+  bool is_exposed(const void* address) const noexcept override {
+    return shared().translate(rank(), address) != nullptr;
+  }
   bool has_own_statics() const noexcept override { return true; }
   Index available_bytes(Index) const override { return available_memory_bytes(); }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;

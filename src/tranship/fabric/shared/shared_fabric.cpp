@@ -6,7 +6,7 @@
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/shared/shared_meeting.hpp>
-#include <tranship/memory/host_device.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -28,7 +28,7 @@ class SharedFabric : public Fabric {
   bool has_own_statics() const noexcept override { return size() == 1; }
   /// Of this process: where ranks are processes they have others.
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
-  std::shared_ptr<void> keeper() const override { return shared_; }
+  std::shared_ptr<void> lifetime() const override { return shared_; }
   std::unique_ptr<Transport> transport() override { return nullptr; }
   int spin_rounds() const noexcept override { return has_cores_ ? 1000 : 10; }
   std::int64_t spin_ns() const noexcept override { return has_cores_ ? 200'000 : 0; }

@@ -1,8 +1,8 @@
 // Private: how the members of a team on one machine meet: a FlagBarrier over their arrivals.
 #pragma once
 
-#include <tranship/fabric/barrier.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
+#include <tranship/fabric/sync/barrier.hpp>
 
 namespace tranship {
 

@@ -12,9 +12,9 @@
 #include <optional>
 
 #include <tranship/base/sync.hpp>
-#include <tranship/fabric/board.hpp>
-#include <tranship/fabric/call.hpp>
-#include <tranship/fabric/fabric.hpp>
+#include <tranship/fabric/seam/board.hpp>
+#include <tranship/fabric/seam/call.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/shared/shared_memory.hpp>
 
 namespace tranship {

@@ -42,26 +42,27 @@ class SimMeeting final : public Meeting {
 };
 
 /// What ranks tell each other by words. It may outlive the simulation.
-class SimWordWatch final : public WordWatch {
+class SimFlagWatch final : public FlagWatch {
  public:
-  SimWordWatch(std::shared_ptr<Order> order, Rank rank, const HeapPlace& heap)
-      : order_(std::move(order)), rank_(rank), heap_(heap) {}
+  SimFlagWatch(std::shared_ptr<RaceDetector> detector, Rank rank, const HeapPlace& heap)
+      : race_detector_(std::move(detector)), rank_(rank), heap_(heap) {}
 
-  void loaded(const void* word) override { order_->acquire(rank_, bytes_of(word)); }
-  void stored(const void* word) override { release(word, Order::Release::replaces); }
-  void updated(const void* word) override { release(word, Order::Release::joins); }
+  void loaded(const void* word) override { race_detector_->acquire(rank_, bytes_of(word)); }
+  void stored(const void* word) override { release(word, RaceDetector::Release::replaces); }
+  void updated(const void* word) override { release(word, RaceDetector::Release::joins); }
 
  private:
-  Order::Bytes bytes_of(const void* word) const {
+  RaceDetector::Bytes bytes_of(const void* word) const {
     const auto offset = std::size_t(static_cast<const std::byte*>(word) - heap_.first);
     const std::size_t first = offset % heap_.stride_bytes;
     return {Rank(offset / heap_.stride_bytes), first, first + sizeof(std::uint64_t)};
   }
-  void release(const void* word, Order::Release how) {
-    order_->release(bytes_of(word), std::make_shared<Order::Knowledge>(order_->known(rank_)), how);
+  void release(const void* word, RaceDetector::Release how) {
+    race_detector_->release(bytes_of(word), std::make_shared<RaceDetector::Knowledge>(race_detector_->known(rank_)),
+                            how);
   }
 
-  std::shared_ptr<Order> order_;
+  std::shared_ptr<RaceDetector> race_detector_;
   Rank rank_;
   HeapPlace heap_;
 };
@@ -73,7 +74,8 @@ std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot) {
 }
 
 Result<void> SimFabric::obtain(std::size_t offset_bytes, std::size_t size_bytes) {
-  if (Order* order = simulation_.order()) order->forget({rank(), offset_bytes, offset_bytes + size_bytes});
+  if (RaceDetector* detector = simulation_.race_detector())
+    detector->forget({rank(), offset_bytes, offset_bytes + size_bytes});
   return SharedFabric::obtain(offset_bytes, size_bytes);
 }
 
@@ -88,9 +90,9 @@ Result<std::shared_ptr<void>> SimFabric::join(std::shared_ptr<void> block, std::
   return held;
 }
 
-std::shared_ptr<WordWatch> SimFabric::word_watch() {
-  if (!simulation_.order()) return nullptr;
-  return std::make_shared<SimWordWatch>(simulation_.shared_order(), rank(), heap());
+std::shared_ptr<FlagWatch> SimFabric::flag_watch() {
+  if (!simulation_.race_detector()) return nullptr;
+  return std::make_shared<SimFlagWatch>(simulation_.shared_race_detector(), rank(), heap());
 }
 
 std::unique_ptr<Transport> SimFabric::transport() {

@@ -21,7 +21,7 @@ class SimFabric final : public SharedFabric {
   void* reach(Rank peer, const void* address) const noexcept override {
     return peer_kind(peer) == PeerKind::reachable ? const_cast<void*>(address) : nullptr;
   }
-  bool offers(const void*) const noexcept override { return simulation_.options().peers == PeerKind::reachable; }
+  bool is_exposed(const void*) const noexcept override { return simulation_.options().peers == PeerKind::reachable; }
   HeapPlace heap() const noexcept override {
     HeapPlace place = SharedFabric::heap();
     place.direct = false;
@@ -32,7 +32,7 @@ class SimFabric final : public SharedFabric {
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;
   std::unique_ptr<Transport> transport() override;
-  std::shared_ptr<WordWatch> word_watch() override;
+  std::shared_ptr<FlagWatch> flag_watch() override;
   int spin_rounds() const noexcept override { return 0; }
   std::int64_t spin_ns() const noexcept override { return 0; }
   int unseen_rounds() const noexcept override { return 0; }

@@ -2,9 +2,9 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
-#include <tranship/fabric/wait_note.hpp>
-#include <tranship/memory/host_device.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -64,18 +64,18 @@ void for_each_run(const CopyBlock& given, const long long* strides, int width, F
     if (d < 0) return;
   }
 }
-std::vector<Order::Bytes> bytes_in_heap(const CopyBlock& block, const long long* strides, int width, Rank owner,
-                                        std::size_t offset) {
-  std::vector<Order::Bytes> out;
+std::vector<RaceDetector::Bytes> bytes_in_heap(const CopyBlock& block, const long long* strides, int width, Rank owner,
+                                               std::size_t offset) {
+  std::vector<RaceDetector::Bytes> out;
   for_each_run(block, strides, width, [&](long long from, long long run) {
     const std::size_t first = offset + std::size_t(from);
     out.push_back({owner, first, first + std::size_t(run)});
   });
   return out;
 }
-std::vector<Order::Bytes> local_bytes(const Simulation& simulation, Rank rank, const CopyBlock& block,
-                                      const long long* strides, int width, const void* base) {
-  std::vector<Order::Bytes> out;
+std::vector<RaceDetector::Bytes> local_bytes(const Simulation& simulation, Rank rank, const CopyBlock& block,
+                                             const long long* strides, int width, const void* base) {
+  std::vector<RaceDetector::Bytes> out;
   for_each_run(block, strides, width, [&](long long from, long long run) {
     out.push_back(simulation.bytes_at(rank, static_cast<const std::byte*>(base) + from, std::size_t(run)));
   });
@@ -96,12 +96,12 @@ const char* name_of(AtomicOp op, bool fetches) {
 
 }  // namespace
 
-SimTransport::Noted SimTransport::note(Rank target, Order::Fencing fencing, const Order::Accesses& remote,
-                                       const Order::Accesses* local) {
-  Order* order = simulation_.order();
-  if (!order) return {};
-  Order::Sent sent = order->send(rank_, channel(target), fencing, remote, local);
-  return {std::make_shared<Order::Knowledge>(std::move(sent.tells)), sent.number};
+SimTransport::Noted SimTransport::note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
+                                       const RaceDetector::Accesses* local) {
+  RaceDetector* detector = simulation_.race_detector();
+  if (!detector) return {};
+  RaceDetector::Sent sent = detector->send(rank_, channel(target), fencing, remote, local);
+  return {std::make_shared<RaceDetector::Knowledge>(std::move(sent.tells)), sent.number};
 }
 
 InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
@@ -122,13 +122,14 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   const bool blocks = completion == Completion::blocking;
   const char* name = signal ? (blocks ? "put_signal" : "put_signal_nbi") : blocks ? "put" : "put_nbi";
   Noted noted;
-  if (Order* order = simulation_.order(); order && element_count(block) > 0) {
-    const Order::Accesses remote{{Order::What::write, name, where},
-                                 bytes_in_heap(block, block.target_strides, width, target.peer, target.offset_bytes)};
-    const Order::Accesses local{{Order::What::read, name, where, Order::Side::source},
-                                local_bytes(simulation_, rank_, block, block.source_strides, width, source)};
-    if (blocks) order->access(rank_, local);
-    noted = note(target.peer, Order::Fencing::ordered, remote, blocks ? nullptr : &local);
+  if (RaceDetector* detector = simulation_.race_detector(); detector && element_count(block) > 0) {
+    const RaceDetector::Accesses remote{
+        {RaceDetector::What::write, name, where},
+        bytes_in_heap(block, block.target_strides, width, target.peer, target.offset_bytes)};
+    const RaceDetector::Accesses local{{RaceDetector::What::read, name, where, RaceDetector::Side::source},
+                                       local_bytes(simulation_, rank_, block, block.source_strides, width, source)};
+    if (blocks) detector->access(rank_, local);
+    noted = note(target.peer, RaceDetector::Fencing::ordered, remote, blocks ? nullptr : &local);
     if (!blocks)
       open_sources_.push_back({noted.number, name, block, width, source, packed(block, width, source), where});
   }
@@ -157,9 +158,9 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   what.offset_bytes = signal->offset_bytes;
   what.op = signal->op == SignalOp::set ? AtomicOp::set : AtomicOp::add;
   what.operand = signal->value;
-  const Order::Bytes word{target.peer, signal->offset_bytes, signal->offset_bytes + sizeof signal->value};
-  const Order::Use update{Order::What::update, "signal", where};
-  if (const Noted told = note(target.peer, Order::Fencing::ordered, {update, {word}}, nullptr); told.tells) {
+  const RaceDetector::Bytes word{target.peer, signal->offset_bytes, signal->offset_bytes + sizeof signal->value};
+  const RaceDetector::Use update{RaceDetector::What::update, "signal", where};
+  if (const Noted told = note(target.peer, RaceDetector::Fencing::ordered, {update, {word}}, nullptr); told.tells) {
     if (noted.tells) told.tells->join(*noted.tells);
     what.written = {word};
     what.tells = told.tells;
@@ -172,17 +173,18 @@ void SimTransport::get(void* target, const CopyBlock& block, int width, Remote s
   simulation_.step(rank_);
   simulation_.looks_at(rank_, source.peer, source.offset_bytes);
   const bool blocks = completion == Completion::blocking;
-  if (Order* order = simulation_.order(); order && element_count(block) > 0) {
+  if (RaceDetector* detector = simulation_.race_detector(); detector && element_count(block) > 0) {
     const char* name = blocks ? "get" : "get_nbi";
-    const Order::Accesses remote{{Order::What::read, name, where},
-                                 bytes_in_heap(block, block.source_strides, width, source.peer, source.offset_bytes)};
-    const Order::Accesses local{{Order::What::write, name, where, Order::Side::target},
-                                local_bytes(simulation_, rank_, block, block.target_strides, width, target)};
+    const RaceDetector::Accesses remote{
+        {RaceDetector::What::read, name, where},
+        bytes_in_heap(block, block.source_strides, width, source.peer, source.offset_bytes)};
+    const RaceDetector::Accesses local{{RaceDetector::What::write, name, where, RaceDetector::Side::target},
+                                       local_bytes(simulation_, rank_, block, block.target_strides, width, target)};
     if (blocks) {
-      order->access(rank_, remote);
-      order->access(rank_, local);
+      detector->access(rank_, remote);
+      detector->access(rank_, local);
     } else {
-      note(source.peer, Order::Fencing::unordered, remote, &local);
+      note(source.peer, RaceDetector::Fencing::unordered, remote, &local);
     }
   }
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
@@ -207,22 +209,22 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
                           std::uint64_t compare, void* before, Completion completion, CallSite where) {
   simulation_.step(rank_);
   if (before) simulation_.looks_at(rank_, at.peer, at.offset_bytes);
-  const Order::Bytes word{at.peer, at.offset_bytes, at.offset_bytes + std::size_t(width)};
+  const RaceDetector::Bytes word{at.peer, at.offset_bytes, at.offset_bytes + std::size_t(width)};
   const char* name = name_of(op, before != nullptr);
-  const Order::What does = op == AtomicOp::fetch ? Order::What::fetch : Order::What::update;
-  const Order::Accesses remote{{does, name, where, Order::Side::peer, kind}, {word}};
+  const RaceDetector::What does = op == AtomicOp::fetch ? RaceDetector::What::fetch : RaceDetector::What::update;
+  const RaceDetector::Accesses remote{{does, name, where, RaceDetector::Side::peer, kind}, {word}};
   if (before && completion == Completion::blocking) {
     simulation_.deliver_fenced(rank_, context_, at.peer, fences_);
-    std::shared_ptr<Order::Knowledge> tells;
-    Order* const order = simulation_.order();
-    if (order) {
-      tells = std::make_shared<Order::Knowledge>(order->access(rank_, channel(at.peer), remote));
-      order->acquire(rank_, word);
-      tells->join(order->known(rank_));
+    std::shared_ptr<RaceDetector::Knowledge> tells;
+    RaceDetector* const detector = simulation_.race_detector();
+    if (detector) {
+      tells = std::make_shared<RaceDetector::Knowledge>(detector->access(rank_, channel(at.peer), remote));
+      detector->acquire(rank_, word);
+      tells->join(detector->known(rank_));
     }
     simulation_.apply_atomic_noting(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare,
                                     before);
-    if (order && writes(op, width, compare, before)) order->release(word, tells, Order::Release::joins);
+    if (detector && writes(op, width, compare, before)) detector->release(word, tells, RaceDetector::Release::joins);
     simulation_.look(rank_);
     return;
   }
@@ -235,12 +237,12 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   what.operand = operand;
   what.compare = compare;
   what.before = before;
-  if (simulation_.order()) {
-    Order::Accesses local{{Order::What::write, name, where, Order::Side::value}, {}};
+  if (simulation_.race_detector()) {
+    RaceDetector::Accesses local{{RaceDetector::What::write, name, where, RaceDetector::Side::value}, {}};
     if (before) local.bytes = {simulation_.bytes_at(rank_, before, std::size_t(width))};
     what.written = {word};
-    what.tells = note(at.peer, what.is_fenced ? Order::Fencing::ordered : Order::Fencing::unordered, remote,
-                      before ? &local : nullptr)
+    what.tells = note(at.peer, what.is_fenced ? RaceDetector::Fencing::ordered : RaceDetector::Fencing::unordered,
+                      remote, before ? &local : nullptr)
                      .tells;
   }
   simulation_.send(rank_, std::move(what));
@@ -252,12 +254,12 @@ void SimTransport::fence(CallSite) {
 }
 
 std::optional<Error> SimTransport::changed_source(CallSite where) {
-  const Order* order = simulation_.order();
+  const RaceDetector* detector = simulation_.race_detector();
   for (const OpenSource& one : std::exchange(open_sources_, {})) {
-    if (order->is_over(rank_, one.transfer) || packed(one.block, one.width, one.source) == one.held) continue;
+    if (detector->is_over(rank_, one.transfer) || packed(one.block, one.width, one.source) == one.held) continue;
     // What is known to have written it has been compared with the put by then.
     const auto bytes = local_bytes(simulation_, rank_, one.block, one.block.source_strides, one.width, one.source);
-    if (!order->is_unwritten_since(rank_, one.transfer, bytes)) continue;
+    if (!detector->is_unwritten_since(rank_, one.transfer, bytes)) continue;
     Error error = make_error(ErrorCode::race,
                              "the source of {} by rank {} ({}) is no longer what it was when rank {} calls quiet "
                              "({}): it may be written after that only",
@@ -270,11 +272,11 @@ std::optional<Error> SimTransport::changed_source(CallSite where) {
 
 void SimTransport::quiet(CallSite where) {
   simulation_.step(rank_);
-  Order* order = simulation_.order();
-  const std::optional<Error> race = order ? changed_source(where) : std::nullopt;
+  RaceDetector* detector = simulation_.race_detector();
+  const std::optional<Error> race = detector ? changed_source(where) : std::nullopt;
   while (simulation_.deliver_one_of(rank_, context_)) simulation_.step(rank_);
   if (std::exchange(is_awaited_, false)) simulation_.look(rank_);
-  if (order) order->quiet(rank_, context_);
+  if (detector) detector->quiet(rank_, context_);
   if (race) throw Error(*race);
 }
 
@@ -283,14 +285,16 @@ void SimTransport::poll() {
 }
 
 void SimTransport::seen(const void* first, std::size_t size_bytes) {
-  if (Order* order = simulation_.order()) order->acquire(rank_, simulation_.bytes_at(rank_, first, size_bytes));
+  if (RaceDetector* detector = simulation_.race_detector())
+    detector->acquire(rank_, simulation_.bytes_at(rank_, first, size_bytes));
 }
 
 void SimTransport::touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) {
-  Order* order = simulation_.order();
-  if (!order || size_bytes == 0) return;
-  constexpr Order::What whats[] = {Order::What::read, Order::What::write, Order::What::free};
-  order->access(rank_, {{whats[int(touch)], name, where}, {simulation_.bytes_at(rank_, first, size_bytes)}});
+  RaceDetector* detector = simulation_.race_detector();
+  if (!detector || size_bytes == 0) return;
+  constexpr RaceDetector::What whats[] = {RaceDetector::What::read, RaceDetector::What::write,
+                                          RaceDetector::What::free};
+  detector->access(rank_, {{whats[int(touch)], name, where}, {simulation_.bytes_at(rank_, first, size_bytes)}});
 }
 
 void SimTransport::abandon() noexcept {

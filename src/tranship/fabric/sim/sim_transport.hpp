@@ -5,8 +5,8 @@
 #include <vector>
 
 #include <tranship/base/error.hpp>
+#include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
-#include <tranship/fabric/transport.hpp>
 
 namespace tranship {
 
@@ -31,12 +31,13 @@ class SimTransport final : public Transport {
  private:
   /// What those who see that a transfer is over will know, and what it is among the transfers of this rank.
   struct Noted {
-    std::shared_ptr<Order::Knowledge> tells;  ///< nullptr where order is not checked
+    std::shared_ptr<RaceDetector::Knowledge> tells;  ///< nullptr where order is not checked
     std::uint64_t number = 0;
   };
-  Noted note(Rank target, Order::Fencing fencing, const Order::Accesses& remote, const Order::Accesses* local);
+  Noted note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
+             const RaceDetector::Accesses* local);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
-  Order::Channel channel(Rank target) const { return {context_, target, fences_}; }
+  RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_}; }
   /// What a rank that calls quiet has done wrong with the sources of its puts.
   std::optional<Error> changed_source(CallSite where);
 

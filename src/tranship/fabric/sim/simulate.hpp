@@ -22,7 +22,7 @@ enum class OrderChecks : std::uint8_t { on, off };
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
-  /// Of all peers: reachable ones let Words and reach() load and store; transfers are late all the same.
+  /// Of all peers: reachable ones let SharedFlags and reach() load and store; transfers are late all the same.
   PeerKind peers = PeerKind::reachable;
   OrderChecks order = OrderChecks::on;
   /// A rank that dies at its so-manieth step (a transfer, or a look at what it waits for).

@@ -8,7 +8,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
-#include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
 

@@ -2,10 +2,10 @@
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/run_rank.hpp>
+#include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/sim_fabric.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
-#include <tranship/memory/host_device.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -18,7 +18,7 @@ constexpr int vain_looks_max = 100'000;
 
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
     : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
-  if (options.order == OrderChecks::on) order_ = std::make_shared<Order>(options.ranks);
+  if (options.order == OrderChecks::on) race_detector_ = std::make_shared<RaceDetector>(options.ranks);
   // Some seeds deliver at once, some only when nobody can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
@@ -30,7 +30,7 @@ std::byte* Simulation::heap_of(Rank rank) const noexcept {
   return heap.first + std::size_t(rank) * heap.stride_bytes;
 }
 
-Order::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size_bytes) const {
+RaceDetector::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size_bytes) const {
   const HeapPlace heap = shared_->heap();
   const auto at = reinterpret_cast<std::uintptr_t>(first);
   const std::uintptr_t offset = at - reinterpret_cast<std::uintptr_t>(heap.first);
@@ -43,7 +43,7 @@ Order::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size
       const std::size_t in_heap = one.offset_bytes + (at - one.first);
       return {rank, in_heap, in_heap + size_bytes};
     }
-  return {rank, at, at + size_bytes, Order::Bytes::Memory::own};
+  return {rank, at, at + size_bytes, RaceDetector::Bytes::Memory::own};
 }
 
 SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
@@ -105,18 +105,18 @@ bool Simulation::expire_one() {
 
 void Simulation::come(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
   changed();
-  if (!order_) return;
+  if (!race_detector_) return;
   const auto [state, is_first] = meetings_.try_emplace({slot, members.first, meeting});
   if (is_first)
-    state->second.known = order_->known(rank);
+    state->second.known = race_detector_->known(rank);
   else
-    state->second.known.join(order_->known(rank));
+    state->second.known.join(race_detector_->known(rank));
 }
 
 void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t meeting) {
-  if (!order_) return;
+  if (!race_detector_) return;
   const auto state = meetings_.find({slot, members.first, meeting});
-  order_->learn(rank, state->second.known);
+  race_detector_->learn(rank, state->second.known);
   if (++state->second.gone == members.count) meetings_.erase(state);
 }
 
@@ -273,11 +273,13 @@ void Simulation::deliver(Rank source, std::size_t index) {
 void Simulation::tell(const InFlight& what, const void* there) {
   const bool is_put = what.kind == InFlight::Kind::put;
   if (what.before)
-    for (const Order::Bytes& bytes : what.written) order_->acquire_at_quiet(what.rank, what.context, bytes);
+    for (const RaceDetector::Bytes& bytes : what.written)
+      race_detector_->acquire_at_quiet(what.rank, what.context, bytes);
   if (!is_put && !writes(what.op, what.width, what.compare, there)) return;
   const bool replaces = is_put || what.op == AtomicOp::set;
-  for (const Order::Bytes& bytes : what.written)
-    order_->release(bytes, what.tells, replaces ? Order::Release::replaces : Order::Release::joins);
+  for (const RaceDetector::Bytes& bytes : what.written)
+    race_detector_->release(bytes, what.tells,
+                            replaces ? RaceDetector::Release::replaces : RaceDetector::Release::joins);
 }
 
 bool writes(AtomicOp op, int width, std::uint64_t compare, const void* before) {

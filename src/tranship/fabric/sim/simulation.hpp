@@ -13,11 +13,11 @@
 #include <vector>
 
 #include <tranship/base/random.hpp>
-#include <tranship/fabric/fiber.hpp>
+#include <tranship/fabric/lanes/fiber.hpp>
+#include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
-#include <tranship/fabric/sim/order.hpp>
+#include <tranship/fabric/sim/race_detector.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
-#include <tranship/fabric/transport.hpp>
 
 namespace tranship {
 
@@ -48,8 +48,8 @@ struct InFlight {
   void* before = nullptr;
 
   /// What those who see what it has written then know.
-  std::shared_ptr<const Order::Knowledge> tells;
-  std::vector<Order::Bytes> written;
+  std::shared_ptr<const RaceDetector::Knowledge> tells;
+  std::vector<RaceDetector::Bytes> written;
 };
 
 /// Whether an atomic on a word that held `before` writes it.
@@ -91,15 +91,15 @@ class Simulation {
 
   std::byte* heap_of(Rank rank) const noexcept;
   /// What lies at an address of a rank: in a symmetric heap, also where its own memory has been joined to its heap.
-  Order::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
+  RaceDetector::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
   void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
     joined_.push_back({rank, memory, reinterpret_cast<std::uintptr_t>(memory.get()), size_bytes, offset_bytes});
   }
   const SimulationOptions& options() const noexcept { return options_; }
   SplitMix64& random() noexcept { return random_; }
   /// nullptr where order is not checked.
-  Order* order() noexcept { return order_.get(); }
-  const std::shared_ptr<Order>& shared_order() const noexcept { return order_; }
+  RaceDetector* race_detector() noexcept { return race_detector_.get(); }
+  const std::shared_ptr<RaceDetector>& shared_race_detector() const noexcept { return race_detector_; }
   /// A member of a team comes to a meeting, and goes: it then knows what all knew that came.
   void come(Rank rank, int slot, const Members& members, std::uint64_t meeting);
   void go(Rank rank, int slot, const Members& members, std::uint64_t meeting);
@@ -141,7 +141,7 @@ class Simulation {
   std::shared_ptr<SharedWorld> shared_;
   SplitMix64 random_;
   std::vector<RankState> ranks_;
-  std::shared_ptr<Order> order_;
+  std::shared_ptr<RaceDetector> race_detector_;
   /// Memory of a rank that is also a part of its heap, for as long as it is held.
   struct Joined {
     Rank rank;
@@ -151,7 +151,7 @@ class Simulation {
   };
   std::vector<Joined> joined_;
   struct MeetingState {
-    Order::Knowledge known;
+    RaceDetector::Knowledge known;
     int gone = 0;
   };
   std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;

@@ -10,7 +10,7 @@ class ThreadsFabric final : public SharedFabric {
   using SharedFabric::SharedFabric;
 
   void* reach(Rank, const void* address) const noexcept override { return const_cast<void*>(address); }
-  bool offers(const void*) const noexcept override { return true; }
+  bool is_exposed(const void*) const noexcept override { return true; }
 };
 
 }  // namespace tranship

@@ -1,0 +1,276 @@
+#include <algorithm>
+
+#include <tranship/array/ghosts/coherence.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/combination.hpp>
+
+namespace tranship {
+namespace {
+
+bool has_ghosts(Cells which) {
+  return which == Cells::ghosts || which == Cells::stored;
+}
+
+bool counts_interfaces(const Distribution& array) {
+  if (array.is_indexed()) return false;
+  for (int d = 0; d < array.dims(); ++d)
+    if (array.axis(d).partition().points == Points::interfaces) return true;
+  return false;
+}
+
+/// Ghosts deeper than this hold nothing that anybody may need.
+Index kept_depth(const GhostState& state) {
+  return std::max(state.fresh, state.pending);
+}
+
+/// Ghosts deeper than this are valid in no memory.
+Index valid_depth(const GhostState& state) {
+  return std::max(kept_depth(state), state.by_hand);
+}
+
+/// What an access that changes cells leaves behind.
+GhostState after(const GhostState& before, Intent intent, Combine combine, Cells which, Index depth) {
+  GhostState out = before;
+  out.by_hand = 0;
+  if (intent == Intent::accumulate && has_ghosts(which)) return {0, std::max(before.pending, depth), combine};
+  if (intent != Intent::accumulate && (which == Cells::owned || which == Cells::stored)) out.pending = 0;
+  switch (which) {
+    case Cells::owned:
+    case Cells::boundary:
+      out.fresh = 0;
+      break;
+    case Cells::interior:
+      out.fresh = std::min(out.fresh, depth);
+      break;
+    case Cells::ghosts:
+      out.fresh = std::max(out.fresh, depth);
+      break;
+    case Cells::stored:
+      out.fresh = depth;
+      break;
+  }
+  return out;
+}
+
+}  // namespace
+
+Coherence::Coherence(World& world, std::shared_ptr<const ArraySpec> spec, const StridedView& view,
+                     std::shared_ptr<void> owner, const BufferOptions& options)
+    : world_(world),
+      spec_(std::move(spec)),
+      view_(view),
+      owner_(std::move(owner)),
+      options_(options),
+      cells_(*spec_, world.rank()),
+      ghosts_(cells_.whole(), GhostState()),
+      ghost_exchange_(world, {this}) {}
+
+Buffer& Coherence::buffer() {
+  if (buffer_) return *buffer_;
+  auto buffer = std::make_unique<Buffer>(Buffer::import(Device::host(), view_, options_, owner_));
+  if (cells_.depth_max() > 0) buffer->invalidate(cells_.parts(cells_.whole(), cells_.depth_max()).ghosts);
+  buffer_ = std::move(buffer);
+  return *buffer_;
+}
+
+void Coherence::track() {
+  buffer();
+  is_tracked_ = true;
+}
+
+// What is known of ghosts.
+
+Coherence::Scope Coherence::scope_of(const std::optional<Region>& region, Index depth) const {
+  Scope out{region ? *region : Region(cells_.whole()), depth == all_depths ? cells_.depth_max() : depth};
+  if (out.depth < 0 || out.depth > cells_.depth_max())
+    throw_error(ErrorCode::invalid_use, "ghosts of depth {} of array '{}', which stores them to depth {}", depth,
+                options_.name, cells_.depth_max());
+  if (!region) return out;
+  if (counts_interfaces(spec_->distribution))
+    throw_error(ErrorCode::unsupported, "a region of array '{}', which counts interfaces: its ghosts go together",
+                options_.name);
+  for (const Box& box : region->boxes())
+    if (box.dims() != cells_.whole().dims())
+      throw_error(ErrorCode::invalid_use, "a region of {} dimensions of array '{}', which has {}", box.dims(),
+                  options_.name, cells_.whole().dims());
+  if (!Region(cells_.whole()).contains(*region))
+    throw_error(ErrorCode::invalid_use, "region {} leaves array '{}' of {}", to_string(*region), options_.name,
+                to_string(cells_.whole()));
+  return out;
+}
+
+Region Coherence::stale(const Scope& scope) const {
+  std::vector<Box> boxes;
+  ghosts_.for_each(scope.cells, [&](const Box& box, const GhostState& state) {
+    if (state.fresh < scope.depth) boxes.push_back(box);
+  });
+  return Region::boxes(boxes);
+}
+
+std::vector<Coherence::Pending> Coherence::pending(const Region& cells, Index above) const {
+  struct Found {
+    GhostState state;
+    std::vector<Box> boxes;
+  };
+  std::vector<Found> found;
+  ghosts_.for_each(cells, [&](const Box& box, const GhostState& state) {
+    if (state.pending <= above) return;
+    auto known = std::find_if(found.begin(), found.end(), [&](const Found& one) { return one.state == state; });
+    if (known == found.end()) known = found.insert(known, Found{state, {}});
+    known->boxes.push_back(box);
+  });
+  std::vector<Pending> out;
+  for (const Found& one : found) out.push_back({one.state, Region::boxes(one.boxes)});
+  return out;
+}
+
+template <class F>
+void Coherence::update(const Region& cells, F&& f) {
+  ghosts_.update(cells, [&](const Box&, GhostState& state) { f(state); });
+}
+
+void Coherence::note_fresh(const Region& cells, Index depth) {
+  update(cells, [&](GhostState& state) { state.fresh = std::max(state.fresh, depth); });
+}
+
+void Coherence::note_stale(const Region& cells) {
+  update(cells, [](GhostState& state) { state = {}; });
+}
+
+void Coherence::drop_ghosts(const Region& cells, Index depth, CallSite where) {
+  if (!cells.empty() && depth > 0) buffer().invalidate(cells_.parts(cells, depth).ghosts, where);
+}
+
+void Coherence::before_exchange(const ArrayChange& change, CallSite where) {
+  if (!is_tracked_) return;
+  const Region whole = cells_.whole();
+  const bool loses_all = change.kind == ChangeKind::filled && !change.cells;
+  if (!loses_all && change.kind != ChangeKind::reduced) reduce(pending(whole), where);
+  if (change.kind != ChangeKind::changed) return;
+  drop_ghosts(whole, cells_.depth_max(), where);
+  note_stale(whole);
+}
+
+void Coherence::note_exchange(const ArrayChange& change) {
+  if (!is_tracked_) return;
+  const Region whole = cells_.whole();
+  switch (change.kind) {
+    case ChangeKind::read:
+    case ChangeKind::changed:  // noted before
+      break;
+    case ChangeKind::filled:
+      update(change.cells ? Region(*change.cells) : whole,
+             [&](GhostState& state) { state = {.fresh = cells_.depth_max()}; });
+      break;
+    case ChangeKind::halo:  // which of the ghosts depends on its stencil
+      update(whole, [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
+      break;
+    case ChangeKind::reduced:
+      note_stale(whole);
+      break;
+  }
+}
+
+// Accesses.
+
+void Coherence::reduce(const std::vector<Pending>& what, CallSite where) {
+  for (const Pending& one : what) {
+    ghost_exchange_.begin_reduce(one.cells, where);
+    ghost_exchange_.end();
+  }
+}
+
+/// Gives owners what ghosts hold for them, where the access would see, or lose, what is missing.
+void Coherence::settle(Intent intent, Combine combine, Cells which, const Scope& scope, CallSite where) {
+  const bool overwrites = intent == Intent::write && (which == Cells::owned || which == Cells::stored);
+  if (overwrites) return;
+  std::vector<Pending> found = pending(scope.cells, which == Cells::interior ? scope.depth : 0);
+  if (intent == Intent::accumulate)
+    std::erase_if(found, [&](const Pending& one) {
+      return one.state.combine == combine && (!has_ghosts(which) || one.state.pending >= scope.depth);
+    });
+  reduce(found, where);
+}
+
+/// Ghosts begin with the element that changes nothing.
+void Coherence::begin_partials(Combine combine, const ArrayAccess& access, const Scope& scope, CallSite where) {
+  std::vector<Box> fresh;
+  ghosts_.for_each(scope.cells, [&](const Box& box, const GhostState& state) {
+    if (state.pending == 0) fresh.push_back(box);
+  });
+  const Region ghosts = cells_.parts(Region::boxes(fresh), scope.depth).ghosts;
+  if (ghosts.empty()) return;
+  const Lease lease =
+      buffer().write({.stream = access.stream, .device = access.device, .cause = {}, .region = ghosts}, where);
+  detail::fill_identity(combine, lease.view(), ghosts, lease.stream());
+}
+
+void Coherence::change(Intent intent, Combine combine, Cells which, const Scope& scope, CallSite where) {
+  const auto next = [&](const GhostState& state) { return after(state, intent, combine, which, scope.depth); };
+  // By how deep the ghosts are that are kept.
+  std::vector<std::vector<Box>> lost(std::size_t(cells_.depth_max()) + 1);
+  ghosts_.for_each(scope.cells, [&](const Box& box, const GhostState& state) {
+    if (const Index kept = kept_depth(next(state)); kept < valid_depth(state)) lost[std::size_t(kept)].push_back(box);
+  });
+  for (Index kept = 0; kept < cells_.depth_max(); ++kept) {
+    const Region cells = Region::boxes(lost[std::size_t(kept)]);
+    if (cells.empty()) continue;
+    const Region all = cells_.parts(cells, cells_.depth_max()).ghosts;
+    buffer().invalidate(kept == 0 ? all : all - cells_.parts(cells, kept).ghosts, where);
+  }
+  update(scope.cells, [&](GhostState& state) { state = next(state); });
+}
+
+Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access, CallSite where) {
+  track();
+  const Scope scope = scope_of(access.region, access.depth);
+  settle(intent, combine, access.cells, scope, where);
+  if ((intent == Intent::read || intent == Intent::read_write) && has_ghosts(access.cells)) {
+    ghost_exchange_.begin_broadcast(access.region, access.depth, where);
+    ghost_exchange_.end();
+  }
+  if (intent == Intent::accumulate && has_ghosts(access.cells)) begin_partials(combine, access, scope, where);
+  if (intent != Intent::read) change(intent, combine, access.cells, scope, where);
+  const Access local{.stream = access.stream,
+                     .device = access.device,
+                     .cause = {},
+                     .region = cells_.region_of(access.cells, scope.cells, scope.depth)};
+  switch (intent) {
+    case Intent::read:
+      return buffer_->read(local, where);
+    case Intent::write:
+      return buffer_->write(local, where);
+    case Intent::read_write:
+      return buffer_->read_write(local, where);
+    case Intent::accumulate:
+      break;
+  }
+  return buffer_->accumulate(combine, local, where);
+}
+
+Region Coherence::local_region(const ArrayAccess& access) {
+  const Scope scope = scope_of(access.region, access.depth);
+  return cells_.region_of(access.cells, scope.cells, scope.depth);
+}
+
+std::string Coherence::explain(Intent intent, const ArrayAccess& access, CallSite where) {
+  Buffer& own = buffer();
+  const Scope scope = scope_of(access.region, access.depth);
+  std::string out = fmt::format("array '{}': {} of {} cells to depth {}\n", options_.name, name_of(intent),
+                                name_of(access.cells), scope.depth);
+  const std::vector<Pending> waiting = pending(scope.cells);
+  for (const Pending& one : waiting)
+    out += fmt::format("  ghosts to depth {} hold a {} for {}\n", one.state.pending, name_of(one.state.combine),
+                       to_string(one.cells));
+  const Region old = has_ghosts(access.cells) ? stale(scope) : Region();
+  if (!old.empty())
+    out += fmt::format("  an exchange fills {} ghosts of rank {}: those of {} are stale\n",
+                       cells_.parts(old, scope.depth).ghosts.count(), world_.rank(), to_string(old));
+  const bool settled = waiting.empty() && (old.empty() || intent == Intent::write || intent == Intent::accumulate);
+  if (settled)
+    out += own.explain(
+        intent, {.stream = access.stream, .device = access.device, .cause = {}, .region = local_region(access)}, where);
+  return out;
+}
+
+}  // namespace tranship

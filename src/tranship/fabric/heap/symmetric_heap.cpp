@@ -1,0 +1,201 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <mutex>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/pages.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/symmetric.hpp>
+#include <tranship/fabric/team.hpp>
+#include <tranship/fabric/world.hpp>
+
+namespace tranship {
+
+namespace detail {
+void refuse_slice(Index first, Index count, Index size) {
+  throw_error(ErrorCode::invalid_use, "elements [{}, {}) of a symmetric object of {}", first, first + count, size);
+}
+}  // namespace detail
+
+/// Blocks that this rank has let go of and has not told the others. Any thread may let go.
+struct SymmetricHeap::Released {
+  std::mutex mutex;
+  std::vector<std::uint64_t> serials;
+};
+
+SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
+    : world_(world),
+      fabric_(fabric),
+      place_(fabric.heap()),
+      ranges_(place_.size_bytes),
+      released_(std::make_shared<Released>()) {}
+
+std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
+  return place_.first + std::size_t(fabric_.rank()) * place_.stride_bytes + offset;
+}
+
+std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& request, CallSite where) {
+  if (!std::has_single_bit(request.alignment))
+    throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {}, {})", request.alignment,
+                world_.rank(), short_name(where));
+  const Call call{
+      .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
+  // What this rank has put must not come to what is allocated next.
+  world_.context().quiet(where);
+  // Many small blocks are as much memory as a large one. All ranks count alike, so all ask or none.
+  constexpr std::size_t worth_asking = std::size_t(1) << 20;
+  const Asking asking = unasked_bytes_ + request.size_bytes >= worth_asking ? Asking::yes : Asking::no;
+  const Index available = free_released(asking, everyone, call, where);
+  if (request.size_bytes == 0) return nullptr;
+
+  // Whole lines, so that what ranks write for different blocks does not share one.
+  const std::size_t bytes = round_up(request.size_bytes, 64);
+  const std::size_t alignment = std::max<std::size_t>(request.alignment, 64);
+  const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
+  if (!offset)  // on every rank, for all keep the same books
+    throw_error(ErrorCode::no_memory,
+                "the symmetric heap of {} bytes a rank has no room for {}: {} are in use, {} are free in one piece; "
+                "TRANSHIP_HEAP makes it larger (rank {}, {})",
+                place_.size_bytes, request.size_bytes, ranges_.used_bytes(), ranges_.largest_free_bytes(),
+                world_.rank(), short_name(where));
+
+  if (const double all = double(bytes) * fabric_.on_this_machine().count; all > double(available)) {
+    ranges_.release(*offset);  // on every rank, too: systems would rather end processes than refuse
+    throw_error(ErrorCode::no_memory,
+                "{} ranks need {} bytes each for their symmetric heaps, {} are available (rank {}, {})",
+                fabric_.on_this_machine().count, bytes, available, world_.rank(), short_name(where));
+  }
+  unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
+  const Result<void> obtained = fabric_.obtain(*offset, bytes);
+  if (obtained.ok() && *offset < touched_bytes_)
+    std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
+  touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
+  if (const auto refusal = first_refusal(obtained, everyone, call, where)) {
+    ranges_.release(*offset);
+    fabric_.give_back(*offset, bytes);
+    obtained.value();
+    throw_error(refusal->code, "rank {} cannot get {} bytes for its symmetric heap: {} (rank {}, {})", refusal->rank,
+                bytes, refusal->reason, world_.rank(), short_name(where));
+  }
+
+  const std::uint64_t serial = next_serial_++;
+  blocks_[*offset] = {.serial = serial, .size_bytes = request.size_bytes};
+  offset_of_[serial] = *offset;
+  const auto release = [serial, released = released_, lifetime = fabric_.lifetime()](void*) {
+    const std::lock_guard lock(released->mutex);
+    released->serials.push_back(serial);
+  };
+  return {own(*offset), release};
+}
+
+std::optional<SymmetricHeap::Refusal> SymmetricHeap::first_refusal(const Result<void>& mine, Team& everyone,
+                                                                   const Call& call, CallSite where) {
+  std::vector<std::uint8_t> all(std::size_t(world_.size()));
+  const std::uint8_t own = mine.ok() ? 0 : static_cast<std::uint8_t>(mine.error().code());
+  everyone.all_gather(call, &own, 1, all.data(), where);
+  const auto found = std::find_if(all.begin(), all.end(), [](std::uint8_t code) { return code != 0; });
+  if (found == all.end()) return std::nullopt;
+  const Rank rank = Rank(found - all.begin());
+  std::array<char, 256> reason{};
+  if (world_.rank() == rank) mine.error().message().copy(reason.data(), reason.size() - 1);
+  std::vector<std::array<char, 256>> reasons(all.size());
+  everyone.all_gather(call, reason.data(), reason.size(), reasons.data(), where);
+  return Refusal{.rank = rank, .code = static_cast<ErrorCode>(*found), .reason = reasons[std::size_t(rank)].data()};
+}
+
+RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where) {
+  const Request request{.size_bytes = size_bytes, .alignment = page_bytes(), .kind = CallKind::registration};
+  std::shared_ptr<void> block = allocate(everyone, request, where);
+  if (!block) return {};
+  auto* const in_heap = static_cast<std::byte*>(block.get());
+  std::shared_ptr<void> joined;
+  Result<void> mine;
+  if (auto pages = fabric_.join(std::move(block), std::size_t(in_heap - own(0)), size_bytes, memory))
+    joined = std::move(pages).value();
+  else
+    mine = pages.error();
+  const Call call{.kind = CallKind::registration, .size_bytes = size_bytes};
+  if (const auto refusal = first_refusal(mine, everyone, call, where)) {
+    mine.value();
+    throw_error(refusal->code, "rank {} cannot register its {} bytes: {} (rank {}, {})", refusal->rank, size_bytes,
+                refusal->reason, world_.rank(), short_name(where));
+  }
+  return {memory, size_bytes, in_heap, std::move(joined)};
+}
+
+Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& call, CallSite where) {
+  struct Some {
+    Index available = INT64_MAX;
+    std::uint64_t count = 0;
+    std::uint64_t serials[30] = {};
+  };
+  const Index granted = Index(ranges_.used_bytes()) * fabric_.on_this_machine().count;
+  Some mine{.available = asking == Asking::yes ? fabric_.available_bytes(granted) : INT64_MAX};
+  {
+    const std::lock_guard lock(released_->mutex);
+    auto& serials = released_->serials;
+    mine.count = std::min(serials.size(), std::size(mine.serials));
+    std::copy_n(serials.begin(), mine.count, mine.serials);
+    serials.erase(serials.begin(), serials.begin() + std::ptrdiff_t(mine.count));
+  }
+  std::vector<Some> all(std::size_t(world_.size()));
+  everyone.all_gather(call, &mine, sizeof mine, all.data(), where);
+  Index available = INT64_MAX;
+  for (const Some& some : all) {
+    available = std::min(available, some.available);
+    for (std::uint64_t i = 0; i < some.count; ++i) {
+      const auto offset = offset_of_.find(some.serials[i]);
+      if (offset == offset_of_.end()) continue;
+      const auto block = blocks_.find(offset->second);
+      if (++block->second.released_by == world_.size()) forget(block, where);
+    }
+  }
+  return available;
+}
+
+void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {
+  const std::size_t bytes = ranges_.release(block->first);
+  world_.context().touches(own(block->first), bytes, Touch::frees, "free", where);
+  fabric_.give_back(block->first, bytes);
+  offset_of_.erase(block->second.serial);
+  blocks_.erase(block);
+}
+
+void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite where) {
+  if (block.use_count() > 1)
+    throw_error(ErrorCode::invalid_use, "a symmetric block is freed that {} others hold (rank {}, {})",
+                block.use_count() - 1, world_.rank(), short_name(where));
+  const std::size_t offset = block ? std::size_t(static_cast<std::byte*>(block.get()) - own(0)) : 0;
+  const auto at = block ? blocks_.find(offset) : blocks_.end();
+  if (block && at == blocks_.end())
+    throw_error(ErrorCode::invalid_use, "{} is no block of the symmetric heap (rank {}, {})", block.get(),
+                world_.rank(), short_name(where));
+  const std::uint64_t serial = block ? at->second.serial : 0;
+  world_.context().quiet(where);
+  everyone.meet({.kind = CallKind::release, .detail = serial}, where);
+  if (!block) return;
+  forget(at, where);
+  block.reset();  // queues it, for nobody knows it any more
+  const std::lock_guard lock(released_->mutex);
+  std::erase(released_->serials, serial);
+}
+
+HeapUsage SymmetricHeap::usage() const noexcept {
+  return {.blocks = blocks_.size(),
+          .used_bytes = ranges_.used_bytes(),
+          .used_bytes_max = ranges_.used_bytes_max(),
+          .reserved_bytes = place_.size_bytes};
+}
+
+bool SymmetricHeap::is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const {
+  auto block = blocks_.upper_bound(offset_bytes);
+  if (block == blocks_.begin()) return false;
+  --block;
+  const std::size_t within = offset_bytes - block->first;
+  return within <= block->second.size_bytes && size_bytes <= block->second.size_bytes - within;
+}
+
+}  // namespace tranship

@@ -1,0 +1,92 @@
+// SymmetricHeap: one rank's view of the memory that all ranks allocate alike. Every rank keeps the same books, for
+// allocation is collective and checked to be called alike, so nobody asks where a block lies.
+//
+// It grows: addresses are reserved at the start, memory is obtained when a block is allocated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/fabric/heap/range_allocator.hpp>
+#include <tranship/fabric/heap/registered_memory.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
+
+namespace tranship {
+
+class Team;
+
+struct HeapUsage {
+  std::size_t blocks = 0;
+  std::size_t used_bytes = 0;
+  std::size_t used_bytes_max = 0;
+  std::size_t reserved_bytes = 0;
+};
+
+class SymmetricHeap {
+ public:
+  /// What a block is for, of which all ranks must say the same.
+  struct Request {
+    std::size_t size_bytes = 0;
+    std::size_t alignment = 64;
+    CallKind kind = CallKind::allocate;
+    std::uint8_t type = 0;
+  };
+
+  SymmetricHeap(World& world, Fabric& fabric);
+
+  /// Collective. Zeroed; nullptr for 0 bytes. Letting go of it is not collective: it is free again at the first
+  /// allocation after the last rank has let go of it, be it after the world has ended. Throws `mismatch`, or
+  /// `no_memory` on every rank when any has none.
+  std::shared_ptr<void> allocate(Team& everyone, const Request& request, CallSite where);
+  /// Collective: waits for all ranks, then frees at once. Throws `invalid_use` for what is no block, or still shared.
+  void free(Team& everyone, std::shared_ptr<void> block, CallSite where);
+
+  /// Collective: what World::register_memory says, or nothing for 0 bytes.
+  RegisteredMemory join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where);
+
+  HeapUsage usage() const noexcept;
+  const HeapPlace& place() const noexcept { return place_; }
+  /// Whether all these bytes lie in one block that has not been freed.
+  bool is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const;
+
+ private:
+  struct Released;
+  struct Block {
+    std::uint64_t serial = 0;
+    std::size_t size_bytes = 0;  ///< that were asked for
+    int released_by = 0;         ///< ranks that have let go of it
+  };
+  std::byte* own(std::size_t offset) const noexcept;
+  /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them,
+  /// each of which asks where it `asks`.
+  enum class Asking : std::uint8_t { no, yes };
+  Index free_released(Asking asking, Team& everyone, const Call& call, CallSite where);
+  struct Refusal {
+    Rank rank = 0;
+    ErrorCode code{};
+    std::string reason;
+  };
+  /// Collective: the first rank whose `mine` is an error, and its message.
+  std::optional<Refusal> first_refusal(const Result<void>& mine, Team& everyone, const Call& call, CallSite where);
+  void forget(std::map<std::size_t, Block>::iterator block, CallSite where);
+
+  World& world_;
+  Fabric& fabric_;
+  HeapPlace place_;
+  RangeAllocator ranges_;
+  std::map<std::size_t, Block> blocks_;                       // by offset
+  std::unordered_map<std::uint64_t, std::size_t> offset_of_;  // by serial number
+  std::uint64_t next_serial_ = 1;
+  std::size_t touched_bytes_ = 0;  // behind these, memory holds zeros
+  std::size_t unasked_bytes_ = 0;  // obtained since the system was asked what it has
+  std::shared_ptr<Released> released_;
+};
+
+}  // namespace tranship

@@ -1,0 +1,278 @@
+// Blocks of lanes on the CPU: runs a kernel that is written for a GPU (lanes/lane.hpp, lanes/rma.hpp) on the thread
+// of its rank. Each lane is a fiber; they take turns, always in the same order. A lane runs until it comes to an
+// operation of its warp or block, where it stays until all others have come, or to a wait, or has polled 64 times (g,
+// and atomics that fetch): what it looks for may come from another lane.
+//
+//   ts::run_block(world, {.lanes = 64}, [&](const ts::CpuLane& lane) { kernel(lane, ts::heap_view(world), ...); });
+//
+// Lanes that diverge throw `invalid_use`, with both lanes, what each of them is at, and where: one ends, or stands at
+// another operation or at another place or with other arguments, while others of its group stand at one. When a lane
+// throws, all others of the grid are unwound, and run_block throws what it threw.
+//
+// Waits have the deadline of the rank and fail as World::wait_until does, once no lane of the grid can go on; loops
+// that poll fail as those of a Context do. A kernel waits by its lane's operations only, not by those of World and
+// Context.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+#include <tranship/base/error.hpp>
+#include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/lanes/lane.hpp>
+#include <tranship/lanes/rma.hpp>
+
+namespace tranship {
+
+struct LaneBlock {
+  static constexpr int lanes_max = 1024;
+
+  int lanes = 1;
+  int warp = 32;  ///< lanes of a warp; the last one of a block may have fewer
+};
+struct LaneGrid {
+  int blocks = 1;
+  LaneBlock block = {};
+};
+
+/// The symmetric heaps of this world, for kernels.
+HeapView heap_view(const World& world) noexcept;
+/// This rank's elements, for kernels.
+template <class T>
+Span<T> span_of(Symmetric<T> array) noexcept {
+  return {array.local(), array.size()};
+}
+
+namespace detail {
+
+/// What a lane asks of those who run it.
+class LaneExecutor {
+ public:
+  virtual ~LaneExecutor() = default;
+  virtual void meet(Scope scope, const GroupCall& call) = 0;
+  /// Of a group, for one value.
+  virtual unsigned long long& slot(Scope scope) noexcept = 0;
+  virtual void wait(FunctionRef<bool()> ready, const WaitNote& note) = 0;
+  /// A lane has seen what this rank has at `word`.
+  virtual void saw(const void* word, std::size_t bytes) const = 0;
+  /// Runs `f` on the stack of the rank, which may wait and switch to other ranks.
+  virtual void on_rank(FunctionRef<void(Context&)> f) = 0;
+  /// The note of a wait for what this rank has at `word`.
+  virtual WaitNote note(const GroupCall& call, const void* word) const = 0;
+  /// What misuse throws.
+  virtual Error refusal(const GroupCall& call, const char* problem) const = 0;
+  /// Throws that where the rank checks blocks and these bytes of its heap do not lie in one.
+  virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
+  /// Lets others go on sometimes, and throws as polls of a Context do.
+  virtual void polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) = 0;
+};
+
+/// Carries operations to peers whose memory is not reachable.
+class LaneMessenger {
+ public:
+  explicit LaneMessenger(LaneExecutor& executor) : executor_(&executor) {}
+
+  template <class T>
+  void put(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.put(symmetric(target), plain(source), peer, site(where)); });
+  }
+  template <class T>
+  void put_nbi(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.put_nbi(symmetric(target), plain(source), peer, site(where)); });
+  }
+  template <class T>
+  void get(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.get(plain(target), symmetric(source), peer, site(where)); });
+  }
+  template <class T>
+  void get_nbi(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.get_nbi(plain(target), symmetric(source), peer, site(where)); });
+  }
+  template <class T>
+  void p(T* target, T value, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.p(symmetric(target), value, peer, site(where)); });
+  }
+  template <class T>
+  std::remove_const_t<T> g(T* source, Rank peer, KernelSite where) const {
+    std::remove_const_t<T> value;
+    executor_->on_rank([&](Context& c) { value = c.g(symmetric(source), peer, site(where)); });
+    return value;
+  }
+  template <class T, class S>
+  void put_signal(Span<T> target, Span<const T> source, S* signal, S value, SignalOp op, Rank peer,
+                  KernelSite where) const {
+    executor_->on_rank([&](Context& c) {
+      c.put_signal(symmetric(target), plain(source), word(signal), std::uint64_t(value), op, peer, site(where));
+    });
+  }
+  template <class T, class S>
+  void put_signal_nbi(Span<T> target, Span<const T> source, S* signal, S value, SignalOp op, Rank peer,
+                      KernelSite where) const {
+    executor_->on_rank([&](Context& c) {
+      c.put_signal_nbi(symmetric(target), plain(source), word(signal), std::uint64_t(value), op, peer, site(where));
+    });
+  }
+  template <class S>
+  void signal(S* signal, S value, SignalOp op, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.signal(word(signal), std::uint64_t(value), op, peer, site(where)); });
+  }
+  template <AtomicOp op, class T>
+  T atomic(T* variable, T operand, T expected, Rank peer, KernelSite where) const {
+    T before{};
+    executor_->on_rank([&](Context& c) {
+      const auto at = symmetric(variable);
+      if constexpr (op == AtomicOp::set) c.set(at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::fetch) before = c.fetch(at, peer, site(where));
+      if constexpr (op == AtomicOp::swap) before = c.swap(at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::compare_swap) before = c.compare_swap(at, expected, operand, peer, site(where));
+      if constexpr (op == AtomicOp::add) before = c.fetch_add(at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::bit_and) before = c.fetch_bit_and(at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::bit_or) before = c.fetch_bit_or(at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::bit_xor) before = c.fetch_bit_xor(at, operand, peer, site(where));
+    });
+    return before;
+  }
+  void fence(KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.fence(site(where)); });
+  }
+  void quiet(KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.quiet(site(where)); });
+  }
+
+ private:
+  static CallSite site(KernelSite where) noexcept { return {where.file, where.line}; }
+  template <class T>
+  static Symmetric<T> symmetric(Span<T> span) noexcept {
+    return Symmetric<T>::at(span.data, span.size);
+  }
+  template <class T>
+  static Symmetric<T> symmetric(T* one) noexcept {
+    return Symmetric<T>::at(one, 1);
+  }
+  template <class S>
+  static Symmetric<std::uint64_t> word(S* signal) noexcept {
+    return symmetric(reinterpret_cast<std::uint64_t*>(signal));
+  }
+  template <class T>
+  static std::span<T> plain(Span<T> span) noexcept {
+    return {span.data, static_cast<std::size_t>(span.size)};
+  }
+
+  LaneExecutor* executor_;
+};
+
+}  // namespace detail
+
+/// A group of lanes on the CPU, as lanes/lane.hpp says.
+template <Scope scope>
+class CpuGroup {
+ public:
+  CpuGroup(detail::LaneExecutor& executor, int lane, int lanes) : executor_(&executor), lane_(lane), lanes_(lanes) {}
+
+  static constexpr bool runs_side_by_side = false;
+
+  int lane() const noexcept { return lane_; }
+  int lanes() const noexcept { return lanes_; }
+  void sync(KernelSite where = KernelSite::here()) const {
+    enter([&] { return GroupCall{"sync", where}; });
+  }
+
+  template <class Call>
+  void enter(const Call& call) const {
+    if constexpr (scope != Scope::thread) executor_->meet(scope, call());
+  }
+  template <class Call>
+  void leave(const Call& call) const {
+    enter(call);
+  }
+  template <class Call, class T>
+  T share(const Call& call, T value) const {
+    static_assert(sizeof(T) <= sizeof(unsigned long long));
+    if constexpr (scope == Scope::thread) return value;
+    unsigned long long& slot = executor_->slot(scope);
+    if (lane_ == 0) detail::store(value, &slot);
+    leave(call);
+    return detail::load<T>(&slot);
+  }
+  template <class Call, class T>
+  T wait(const Call& call, const T* word, Comparison comparison, T value) const {
+    T seen = detail::load_word(word);
+    if (!holds(seen, comparison, value)) {
+      WaitNote note = executor_->note(call(), word);
+      note.wants(comparison, value);
+      executor_->wait(
+          [&] {
+            seen = detail::load_word(word);
+            note.sees(seen);
+            return holds(seen, comparison, value);
+          },
+          note);
+    }
+    executor_->saw(word, sizeof(T));
+    return seen;
+  }
+  template <class Call>
+  [[noreturn]] void refuse(const Call& call, const char* problem) const {
+    throw executor_->refusal(call(), problem);
+  }
+  template <class Call>
+  void check_block(const Call& call, std::size_t offset_bytes, std::size_t size_bytes) const {
+    executor_->check_block(call, offset_bytes, size_bytes);
+  }
+  template <class Call>
+  void polled(const Call& call, const void* local, Rank peer, std::uint64_t seen) const {
+    executor_->polled(call, local, peer, seen);
+  }
+  detail::LaneMessenger messenger() const noexcept { return detail::LaneMessenger(*executor_); }
+
+ private:
+  detail::LaneExecutor* executor_;
+  int lane_;
+  int lanes_;
+};
+
+/// A lane on the CPU, as lanes/lane.hpp says.
+class CpuLane {
+ public:
+  CpuLane(detail::LaneExecutor& executor, const LaneGrid& shape, int block, int index)
+      : executor_(&executor), shape_(shape), block_(block), index_(index) {}
+
+  int index() const noexcept { return index_; }
+  int lanes() const noexcept { return shape_.block.lanes; }
+  int block_index() const noexcept { return block_; }
+  int blocks() const noexcept { return shape_.blocks; }
+
+  CpuGroup<Scope::thread> thread() const { return {*executor_, 0, 1}; }
+  CpuGroup<Scope::warp> warp() const {
+    const int warp = shape_.block.warp;
+    return {*executor_, index_ % warp, std::min(warp, lanes() - index_ / warp * warp)};
+  }
+  CpuGroup<Scope::block> block() const { return {*executor_, index_, lanes()}; }
+
+ private:
+  detail::LaneExecutor* executor_;
+  LaneGrid shape_;
+  int block_;
+  int index_;
+};
+
+namespace detail {
+void run_lanes(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel);
+}
+
+/// Runs `kernel(const CpuLane&)` on every lane of every block. A block begins when those before it have ended or can
+/// only wait, so that blocks may wait for each other. Throws `invalid_use` for a shape that cannot be.
+template <class Kernel>
+void run_grid(World& world, const LaneGrid& shape, Kernel&& kernel) {
+  detail::run_lanes(world, shape, [&](const CpuLane& lane) { kernel(lane); });
+}
+template <class Kernel>
+void run_block(World& world, const LaneBlock& shape, Kernel&& kernel) {
+  run_grid(world, {.blocks = 1, .block = shape}, kernel);
+}
+
+}  // namespace tranship

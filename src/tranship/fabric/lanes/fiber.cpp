@@ -1,0 +1,149 @@
+#include <cstring>
+#include <utility>
+
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
+#include <cxxabi.h>
+
+#include <tranship/base/error.hpp>
+#include <tranship/fabric/lanes/fiber.hpp>
+#include <tranship/fabric/lanes/fiber_sanitizers.hpp>
+#include <tranship/memory/buffer/thread_scopes.hpp>
+
+namespace tranship {
+namespace {
+
+namespace context = boost::context;
+
+thread_local Fiber* current_fiber = nullptr;
+
+/// The exceptions that are in flight or being handled, of which the C++ runtime keeps a list for each thread. Each
+/// fiber has its own.
+class Exceptions {
+ public:
+  static constexpr std::size_t bytes = 16;  // a pointer and a count: the C++ ABI says so
+
+  void exchange() noexcept {
+    void* of_thread = abi::__cxa_get_globals();
+    unsigned char here[bytes];
+    std::memcpy(here, of_thread, bytes);
+    std::memcpy(of_thread, kept_, bytes);
+    std::memcpy(kept_, here, bytes);
+  }
+
+ private:
+  unsigned char kept_[bytes] = {};
+};
+
+struct Stacks : context::protected_fixedsize_stack {
+  using Base = context::protected_fixedsize_stack;
+  using Base::Base;
+#if defined(TRANSHIP_FIBERS_OF_ASAN)
+  /// Frames that never return leave marks on memory that others will get.
+  void deallocate(context::stack_context& stack) noexcept {
+    __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
+    Base::deallocate(stack);
+  }
+#endif
+};
+
+}  // namespace
+
+struct Fiber::State {
+  std::function<void()> body;
+  context::fiber inside;
+  context::fiber outside;
+  Exceptions exceptions;
+  detail::ThreadScopes scopes = detail::thread_scopes;
+  bool ended = false;
+#if defined(TRANSHIP_FIBERS_OF_TSAN)
+  void* tsan_inside = __tsan_create_fiber(0);
+  void* tsan_outside = nullptr;
+  ~State() {
+    __tsan_destroy_fiber(tsan_inside);
+  }
+#elif defined(TRANSHIP_FIBERS_OF_ASAN)
+  context::stack_context stack;
+  const void* outer_stack = nullptr;
+  std::size_t outer_stack_bytes = 0;
+  void* outer_fake_stack = nullptr;
+  void* inner_fake_stack = nullptr;
+#endif
+
+  void enter() {
+    exceptions.exchange();
+#if defined(TRANSHIP_FIBERS_OF_TSAN)
+    tsan_outside = __tsan_get_current_fiber();
+    __tsan_switch_to_fiber(tsan_inside, 0);
+#elif defined(TRANSHIP_FIBERS_OF_ASAN)
+    __sanitizer_start_switch_fiber(&outer_fake_stack, static_cast<char*>(stack.sp) - stack.size, stack.size);
+#endif
+    inside = std::move(inside).resume();
+#if defined(TRANSHIP_FIBERS_OF_ASAN)
+    __sanitizer_finish_switch_fiber(outer_fake_stack, nullptr, nullptr);
+#endif
+    exceptions.exchange();
+  }
+  /// On the fiber's own stack, before it leaves it.
+  void leave([[maybe_unused]] bool for_good) {
+#if defined(TRANSHIP_FIBERS_OF_TSAN)
+    __tsan_switch_to_fiber(tsan_outside, 0);
+#elif defined(TRANSHIP_FIBERS_OF_ASAN)
+    __sanitizer_start_switch_fiber(for_good ? nullptr : &inner_fake_stack, outer_stack, outer_stack_bytes);
+#endif
+  }
+  /// On the fiber's own stack, after it has come there.
+  void arrive() {
+#if defined(TRANSHIP_FIBERS_OF_ASAN)
+    __sanitizer_finish_switch_fiber(inner_fake_stack, &outer_stack, &outer_stack_bytes);
+#endif
+  }
+};
+
+Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes) : state_(std::make_unique<State>()) {
+  State& state = *state_;
+  state.body = std::move(body);
+  Stacks stacks(stack_bytes);
+  const context::stack_context stack = stacks.allocate();
+#if defined(TRANSHIP_FIBERS_OF_ASAN)
+  state.stack = stack;
+#endif
+  state.inside = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), stacks,
+                                [&state](context::fiber&& outside) {
+                                  state.arrive();
+                                  state.outside = std::move(outside);
+                                  state.body();
+                                  state.ended = true;
+                                  state.leave(true);
+                                  return std::move(state.outside);
+                                });
+}
+
+Fiber::~Fiber() = default;
+Fiber::Fiber(Fiber&&) noexcept = default;
+
+void Fiber::resume() {
+  TRANSHIP_ASSERT(!state_->ended && current_fiber != this);
+  Fiber* const before = std::exchange(current_fiber, this);
+  std::swap(state_->scopes, detail::thread_scopes);
+  state_->enter();
+  std::swap(state_->scopes, detail::thread_scopes);
+  current_fiber = before;
+}
+
+bool Fiber::ended() const noexcept {
+  return state_->ended;
+}
+Fiber* Fiber::current() noexcept {
+  return current_fiber;
+}
+
+void Fiber::suspend() {
+  TRANSHIP_ASSERT(current_fiber != nullptr);
+  State& state = *current_fiber->state_;
+  state.leave(false);
+  state.outside = std::move(state.outside).resume();
+  state.arrive();
+}
+
+}  // namespace tranship

@@ -1,0 +1,219 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <new>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/base/sync.hpp>
+#include <tranship/fabric/seam/board.hpp>
+
+namespace tranship {
+namespace {
+
+enum class Doing : int { starting, running, waiting, finished, failed };  // memory of zeros is a rank that starts
+
+/// Text in atomic words: a reader that overtakes a writer sees mixed text, never an invalid access. Release and acquire
+/// on each word, for the seqlock around it.
+template <std::size_t bytes>
+class AtomicText {
+ public:
+  void store(std::string_view text) noexcept {
+    std::array<char, bytes> padded{};
+    std::copy_n(text.data(), std::min(text.size(), bytes - 1), padded.data());
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      std::uint64_t word;
+      std::memcpy(&word, padded.data() + 8 * i, 8);
+      words_[i].store(word, std::memory_order_release);
+    }
+  }
+  std::string load() const {
+    std::array<char, bytes> padded;
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      const std::uint64_t word = words_[i].load(std::memory_order_acquire);
+      std::memcpy(padded.data() + 8 * i, &word, 8);
+    }
+    return std::string(padded.data(), strnlen(padded.data(), bytes));
+  }
+
+ private:
+  static_assert(bytes % 8 == 0);
+  std::array<std::atomic<std::uint64_t>, bytes / 8> words_{};
+};
+
+/// `call` as post_call and post_return leave it.
+std::string running_line(std::uint64_t call) {
+  if (call == 0) return "running";
+  const auto kind = static_cast<CallKind>(call >> 8 & 0xff);
+  return fmt::format("running {} {} (collective call {})", (call & 1) != 0 ? "since" : "in", name_of(kind), call >> 16);
+}
+
+}  // namespace
+
+struct alignas(64) Board::Head {
+  std::atomic<Rank> first_failed_plus_1 = 0;
+};
+
+struct alignas(64) Board::Slot {
+  // Odd while the wait below is being written. Each field is stored with release and loaded with acquire: a reader that
+  // has seen a new field therefore also sees the odd version, and reads again. No fence is needed.
+  std::atomic<std::uint64_t> version = 0;
+  std::atomic<Doing> doing = Doing::starting;
+  std::atomic<Rank> flag_rank = -1;
+  std::atomic<std::int64_t> since_ns = 0;
+  std::atomic<std::int64_t> flag_index = -1;
+  std::atomic<Rank> raised_by = -1;
+  std::atomic<int> how = 0;  // the comparison, and 8 where numbers are signed
+  std::atomic<std::uint64_t> wanted = 0;
+  std::atomic<std::uint64_t> seen = 0;
+  AtomicText<48> label;
+  AtomicText<64> file;
+  std::atomic<int> line = 0;
+
+  alignas(64) std::atomic<std::uint64_t> call = 0;  // sequence, kind, and in the last bit whether it has returned
+  std::atomic<int> failure_code = 0;
+  AtomicText<1008> failure;
+};
+
+Board::Board(int ranks) : Board(ranks, ::operator new(size_bytes(ranks), std::align_val_t(64))) {
+  std::memset(static_cast<void*>(head_), 0, size_bytes(ranks));
+  owned_ = true;
+}
+Board::Board(int ranks, void* memory) noexcept : ranks_(ranks), head_(static_cast<Head*>(memory)) {}
+Board::~Board() {
+  if (owned_) ::operator delete(static_cast<void*>(head_), std::align_val_t(64));
+}
+
+std::size_t Board::size_bytes(int ranks) noexcept {
+  return sizeof(Head) + static_cast<std::size_t>(ranks) * sizeof(Slot);
+}
+Board::Slot& Board::slot(Rank rank) const noexcept {
+  return reinterpret_cast<Slot*>(head_ + 1)[rank];
+}
+
+void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept {
+  Slot& to = slot(rank);
+  if (ended(rank)) return;
+  const std::uint64_t version = to.version.load(std::memory_order_relaxed);
+  to.version.store(version + 1, std::memory_order_relaxed);
+  to.since_ns.store(since_ns, std::memory_order_release);
+  to.flag_rank.store(note.flag_rank, std::memory_order_release);
+  to.flag_index.store(note.flag_index, std::memory_order_release);
+  to.raised_by.store(note.raised_by, std::memory_order_release);
+  to.how.store(static_cast<int>(note.comparison) + (note.is_signed ? 8 : 0), std::memory_order_release);
+  to.wanted.store(note.wanted, std::memory_order_release);
+  to.seen.store(note.seen, std::memory_order_release);
+  to.label.store(note.label);
+  to.file.store(file_name(note.where));
+  to.line.store(note.where.line, std::memory_order_release);
+  to.doing.store(Doing::waiting, std::memory_order_release);
+  to.version.store(version + 2, std::memory_order_release);
+}
+
+void Board::post_running(Rank rank) noexcept {
+  if (ended(rank)) return;  // it unwinds what it waited for
+  slot(rank).doing.store(Doing::running, std::memory_order_release);
+}
+
+void Board::post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept {
+  slot(rank).call.store(sequence << 16 | std::uint64_t(kind) << 8, std::memory_order_relaxed);
+}
+
+void Board::post_return(Rank rank) noexcept {
+  Slot& to = slot(rank);
+  to.call.store(to.call.load(std::memory_order_relaxed) | 1, std::memory_order_relaxed);
+}
+
+std::uint64_t Board::call_of(Rank rank) const noexcept {
+  return slot(rank).call.load(std::memory_order_relaxed);
+}
+
+void Board::post_finished(Rank rank) noexcept {
+  slot(rank).doing.store(Doing::finished, std::memory_order_release);
+}
+
+void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept {
+  Slot& to = slot(rank);
+  if (to.doing.load(std::memory_order_relaxed) == Doing::failed) return;  // what was said first stands
+  to.failure.store(message);
+  to.failure_code.store(static_cast<int>(code), std::memory_order_release);
+  to.doing.store(Doing::failed, std::memory_order_release);
+  Rank none = 0;
+  head_->first_failed_plus_1.compare_exchange_strong(none, rank + 1, std::memory_order_acq_rel);
+}
+
+bool Board::finished(Rank rank) const noexcept {
+  return slot(rank).doing.load(std::memory_order_acquire) == Doing::finished;
+}
+bool Board::joined(Rank rank) const noexcept {
+  return slot(rank).doing.load(std::memory_order_acquire) != Doing::starting;
+}
+bool Board::ended(Rank rank) const noexcept {
+  const Doing doing = slot(rank).doing.load(std::memory_order_acquire);
+  return doing == Doing::finished || doing == Doing::failed;
+}
+Rank Board::first_failed() const noexcept {
+  return head_->first_failed_plus_1.load(std::memory_order_acquire) - 1;
+}
+ErrorCode Board::failure_code_of(Rank rank) const noexcept {
+  return static_cast<ErrorCode>(slot(rank).failure_code.load(std::memory_order_acquire));
+}
+std::string Board::failure_of(Rank rank) const {
+  return slot(rank).failure.load();
+}
+
+std::string Board::line(Rank rank) const {
+  const Slot& from = slot(rank);
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::uint64_t version = from.version.load(std::memory_order_acquire);
+    const Doing doing = from.doing.load(std::memory_order_acquire);
+    if (doing == Doing::starting) return "starting";
+    if (doing == Doing::running) return running_line(from.call.load(std::memory_order_relaxed));
+    if (doing == Doing::finished) return "finished";
+    if (doing == Doing::failed) return "failed: " + failure_of(rank);
+    const std::string label = from.label.load(), file = from.file.load();
+    const std::int64_t since_ns = from.since_ns.load(std::memory_order_acquire);
+    WaitNote note(label.c_str(), from.raised_by.load(std::memory_order_acquire),
+                  {file.c_str(), from.line.load(std::memory_order_acquire)});
+    note.flag_rank = from.flag_rank.load(std::memory_order_acquire);
+    note.flag_index = from.flag_index.load(std::memory_order_acquire);
+    const int how = from.how.load(std::memory_order_acquire);
+    note.comparison = static_cast<Comparison>(how % 8);
+    note.is_signed = how >= 8;
+    note.wanted = from.wanted.load(std::memory_order_acquire);
+    note.seen = from.seen.load(std::memory_order_acquire);
+    if (version % 2 != 0 || from.version.load(std::memory_order_relaxed) != version) {
+      RealSync::yield();
+      continue;
+    }
+    const double waited_seconds = static_cast<double>(now_ns() - since_ns) * 1e-9;
+    return fmt::format("waiting for {} for {:.3g} s (from {})", to_string(note), waited_seconds,
+                       short_name(note.where));
+  }
+  return "waiting";  // a writer that died in the middle leaves the version odd for good
+}
+
+Rank Board::awaited_by(Rank rank) const noexcept {
+  const Slot& from = slot(rank);
+  if (from.doing.load(std::memory_order_acquire) != Doing::waiting) return -1;
+  return from.raised_by.load(std::memory_order_acquire);
+}
+
+std::string Board::circle_from(Rank rank) const {
+  // As many steps as there are ranks lead into the circle, if there is one.
+  Rank at = rank;
+  for (int step = 0; step < ranks_ && at >= 0; ++step) at = awaited_by(at);
+  if (at < 0) return "";
+  std::string text = fmt::format("{}", at);
+  Rank next = at;
+  for (int step = 0; step < ranks_; ++step) {
+    next = awaited_by(next);
+    if (next < 0) return "";  // it has gone on meanwhile
+    text += fmt::format(" waits on {}", next);
+    if (next == at) return text;
+  }
+  return "";
+}
+
+}  // namespace tranship

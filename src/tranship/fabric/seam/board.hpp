@@ -1,0 +1,77 @@
+// Board: what every rank of a world is doing, so that a wait that fails can say who holds it up.
+//
+// Each rank writes its own slot; any rank reads all. A slot is a seqlock of atomics with text copied in: no lock, no
+// pointer, no allocation, so it also works in memory that processes share and survives the death of its writer.
+// Invariant: the first failure is set once, after its text is written, and never changes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <tranship/base/error.hpp>
+#include <tranship/base/index.hpp>
+#include <tranship/fabric/seam/call.hpp>
+#include <tranship/fabric/seam/wait_note.hpp>
+
+namespace tranship {
+
+class Board {
+ public:
+  /// Memory of its own.
+  explicit Board(int ranks);
+  /// Memory of size_bytes(ranks), aligned to a cache line, that holds zeros or a board; it outlives this object.
+  Board(int ranks, void* memory) noexcept;
+  ~Board();
+  Board(const Board&) = delete;
+  Board& operator=(const Board&) = delete;
+
+  static std::size_t size_bytes(int ranks) noexcept;
+  int ranks() const noexcept { return ranks_; }
+
+  /// The rank waits as `note` says since `since_ns`. Only the rank itself may call this; so for the next five.
+  void post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept;
+  /// It has begun, or waits no longer.
+  void post_running(Rank rank) noexcept;
+  /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
+  void post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept;
+  void post_return(Rank rank) noexcept;
+  /// Of the rank's last collective call: another number for another one.
+  std::uint64_t call_of(Rank rank) const noexcept;
+  /// The rank's function has returned, or its process has ended well without ever joining (whoever started it says so):
+  /// it will raise nothing more. Release: what it raised before is seen by whoever sees that it has finished.
+  void post_finished(Rank rank) noexcept;
+
+  /// The rank has failed: it has thrown (the rank itself says so), or has died (whoever started it does). Keeps the
+  /// first 1007 bytes of `message`.
+  void post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept;
+
+  /// Acquire.
+  bool finished(Rank rank) const noexcept;
+  bool joined(Rank rank) const noexcept;
+  bool ended(Rank rank) const noexcept;  ///< finished or failed
+  /// The rank that failed first, or -1. Acquire.
+  Rank first_failed() const noexcept;
+  ErrorCode failure_code_of(Rank rank) const noexcept;
+  std::string failure_of(Rank rank) const;
+
+  /// What a rank does now: "running", "running in allocate (collective call 7)", "finished", "failed: ...", "waiting
+  /// for barrier (rank 1, flag 0 >= 3, sees 2; rank 1 should raise it) from halo.cpp:12 for 0.05 s".
+  std::string line(Rank rank) const;
+  /// The rank that should end the wait of this one, or -1.
+  Rank awaited_by(Rank rank) const noexcept;
+  /// "0 waits on 1 waits on 0": the ranks that wait for each other in a circle that `rank` leads into, or "".
+  std::string circle_from(Rank rank) const;
+
+ private:
+  struct Head;
+  struct Slot;
+  Slot& slot(Rank rank) const noexcept;
+
+  int ranks_;
+  Head* head_;
+  bool owned_ = false;
+};
+
+}  // namespace tranship

@@ -1,0 +1,62 @@
+#include <fmt/core.h>
+
+#include <tranship/base/element_type.hpp>
+#include <tranship/base/sync.hpp>
+#include <tranship/fabric/seam/call.hpp>
+
+namespace tranship {
+
+const char* name_of(CallKind kind) noexcept {
+  switch (kind) {
+    case CallKind::none:
+      return "none";
+    case CallKind::barrier:
+      return "barrier";
+    case CallKind::sync:
+      return "sync";
+    case CallKind::all_gather:
+      return "all_gather";
+    case CallKind::broadcast:
+      return "broadcast";
+    case CallKind::allocate:
+      return "allocate";
+    case CallKind::release:
+      return "free";
+    case CallKind::shared_flags:
+      return "shared_flags";
+    case CallKind::registration:
+      return "register_memory";
+    case CallKind::split:
+      break;
+  }
+  return "split";
+}
+
+std::string to_string(const Call& call) {
+  std::string text = name_of(call.kind);
+  switch (call.kind) {
+    case CallKind::none:
+    case CallKind::barrier:
+    case CallKind::sync:
+      return text;
+    case CallKind::release:
+      return text + fmt::format(" of block {}", call.detail);
+    case CallKind::split:
+      if (call.detail >> 60 != 0) return text + fmt::format(" in rows of {}", call.size_bytes);
+      return text + fmt::format(" of {} members from {}, {} apart", call.size_bytes, call.detail >> 32,
+                                static_cast<std::int32_t>(call.detail));
+    case CallKind::all_gather:
+    case CallKind::registration:
+      return text + fmt::format(" of {} bytes", call.size_bytes);
+    case CallKind::broadcast:
+      return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);
+    case CallKind::shared_flags:
+      return text + fmt::format(", {} per rank", call.size_bytes / sizeof(RealSync::Word));
+    case CallKind::allocate:
+      break;
+  }
+  return text + fmt::format(" of {} bytes of {}, aligned to {}", call.size_bytes,
+                            name_of(static_cast<ElementType>(call.type)), call.detail);
+}
+
+}  // namespace tranship

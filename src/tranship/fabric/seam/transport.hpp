@@ -1,0 +1,60 @@
+// Transport: carries the transfers of one context to peers whose memory cannot simply be loaded and stored. What each
+// call promises is written in context.hpp, which checks all arguments before it calls this.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <tranship/base/call_site.hpp>
+#include <tranship/base/index.hpp>
+#include <tranship/fabric/atomic.hpp>
+#include <tranship/kernels/copy_block.hpp>
+#include <tranship/kernels/word.hpp>
+
+namespace tranship {
+
+/// Whether a call returns when its buffers may be used again, or only a quiet says so.
+enum class Completion : std::uint8_t { blocking, nonblocking };
+/// What an atomic takes its word for. Atomics of one word that differ in it are not atomic with each other.
+enum class WordKind : std::uint8_t { integer, floating };
+/// What a rank does to memory of its own.
+enum class Touch : std::uint8_t { loads, stores, frees };
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  /// A place in the heap of a peer.
+  struct Remote {
+    Rank peer = 0;
+    std::size_t offset_bytes = 0;
+  };
+  struct Signal {
+    std::size_t offset_bytes = 0;
+    std::uint64_t value = 0;
+    SignalOp op = SignalOp::set;
+  };
+
+  /// Element by element as `block` says, from `source` here to `target` there, and then, if there is one, the signal.
+  virtual void put(Remote target, const CopyBlock& block, int width, const void* source, const Signal* signal,
+                   Completion completion, CallSite where) = 0;
+  /// From `source` there to `target` here.
+  virtual void get(void* target, const CopyBlock& block, int width, Remote source, Completion completion,
+                   CallSite where) = 0;
+  /// On an element of `width` bytes, 4 or 8, of which operands have their first ones. What it held before goes to
+  /// `before`, unless that is nullptr.
+  virtual void atomic(Remote at, int width, WordKind kind, AtomicOp op, std::uint64_t operand, std::uint64_t compare,
+                      void* before, Completion completion, CallSite where) = 0;
+  virtual void fence(CallSite where) = 0;
+  virtual void quiet(CallSite where) = 0;
+  /// This rank has looked at what peers write there, in its own heap.
+  virtual void seen(const void* first, std::size_t size_bytes) = 0;
+  /// This rank touches these bytes of its own, in its heap or elsewhere; `name` says by what.
+  virtual void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) = 0;
+  /// This rank looks whether something has come; others may go on first.
+  virtual void poll() = 0;
+  /// The rank fails: nothing of its memory is read or written any more.
+  virtual void abandon() noexcept = 0;
+};
+
+}  // namespace tranship

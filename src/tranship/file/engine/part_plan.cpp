@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <numeric>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/engine/part_plan.hpp>
+#include <tranship/plan/clip.hpp>
+#include <tranship/plan/redistribution.hpp>
+
+namespace tranship {
+namespace {
+
+std::vector<Rank> consecutive(Rank first, Index count) {
+  std::vector<Rank> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), first);
+  return out;
+}
+
+/// Of all replicas the first, each of its parts on the rank that is the part's ordinal in `d`.
+Distribution first_copy(const Distribution& d) {
+  if (!d.replicated()) return d.on_ranks(consecutive(0, d.grid().size()));
+  Indices parts = d.grid().extents();
+  std::vector<Partition> partitions;
+  for (int axis = 0; axis < d.dims(); ++axis) {
+    if (d.axis(axis).replicated()) parts[axis] = 1;
+    partitions.push_back(d.axis(axis).partition());
+  }
+  GridOptions options;
+  const Grid grid(parts);
+  for (Index i = 0; i < grid.size(); ++i)
+    options.ranks.push_back(static_cast<Rank>(d.grid().ordinal_of(Place{grid.place_at(i).coordinates, 0})));
+  return Distribution(d.extents(), Grid(parts, options), std::move(partitions), d.memory());
+}
+
+/// Makes a run of copies of a cell of the same local array one that reads where that cell itself comes from. Returns
+/// whether something in `entries` gives that cell.
+bool append_copies(Run copies, std::vector<AxisEntry>& entries) {
+  std::vector<Run> cell;
+  for (AxisEntry& entry : entries)
+    for (const Run& run : entry.runs) {
+      clip(run, {copies.source, copies.source + 1}, cell);
+      if (cell.empty()) continue;
+      copies.source = cell[0].source;
+      entry.runs.push_back(copies);
+      return true;
+    }
+  return false;
+}
+
+/// Replicating edges of a structured part: along each dimension, copies of the cell at the edge.
+void receive_copies(const Distribution& to, const Place& place, TransferGroup& group) {
+  for (int d = 0; d < to.dims(); ++d)
+    for (const AxisPiece& piece : stored_pieces(to.axis(d), place.coordinates[d]))
+      if (piece.kind == AxisPieceKind::replicated) append_copies(piece.local_run(), group.axes[d]);
+}
+
+/// The same where cells are received by lists: those that the fills copy come to stand in the lists themselves.
+void receive_listed_copies(const Indices& extents, int leading_dims, TransferPlan& plan) {
+  Indices leading;
+  for (int d = 0; d < leading_dims; ++d) leading.push_back(extents[d]);
+  struct Origin {
+    std::size_t list = 0;
+    Index cell = -1;
+  };
+  std::vector<Origin> origins(static_cast<std::size_t>(checked_product(leading)));
+  for (std::size_t n = 0; n < plan.indexed_receives.size(); ++n) {
+    const IndexedTransfer& list = plan.indexed_receives[n];
+    for (std::size_t i = 0; i < list.target_cells.size(); ++i)
+      origins[list.target_cells[i]] = {n, list.source_cells[i]};
+  }
+  const auto cell_of = [&](const Indices& at) {
+    Index out = 0;
+    for (int d = 0; d < leading_dims; ++d) out = out * leading[d] + at[d];
+    return out;
+  };
+  for (const LocalFill& fill : plan.fills_after) {
+    if (fill.kind != LocalFillKind::replicate) continue;
+    std::vector<std::vector<std::pair<Index, Index>>> copies(leading_dims);  // from, to
+    Indices counts;
+    for (int d = 0; d < leading_dims; ++d) {
+      for (const Run& run : fill.axes[d])
+        for (Index k = 0; k < run.count; ++k)
+          for (Index i = 0; i < run.length; ++i)
+            copies[d].emplace_back(run.source + k * run.source_pitch + i * run.source_step,
+                                   run.target + k * run.target_pitch + i * run.target_step);
+      counts.push_back(static_cast<Index>(copies[d].size()));
+    }
+    Indices from = leading, to = leading;
+    for_each_coordinate(counts, [&](const Indices& at) {
+      for (int d = 0; d < leading_dims; ++d) std::tie(from[d], to[d]) = copies[d][at[d]];
+      const Origin& origin = origins[cell_of(from)];
+      if (origin.cell < 0) return;
+      IndexedTransfer& list = plan.indexed_receives[origin.list];
+      list.source_cells.push_back(origin.cell);
+      list.target_cells.push_back(cell_of(to));
+    });
+  }
+  for (IndexedTransfer& list : plan.indexed_receives) sort_by_target(list);
+}
+
+EntryReach reach_of(const std::vector<Run>& runs) {
+  EntryReach out;
+  for (const Run& run : runs) {
+    const Interval hull = target_hull(run);
+    out.ascending = out.ascending && (out.hull.empty() || hull.lower >= out.hull.upper);
+    out.hull =
+        out.hull.empty() ? hull : Interval{std::min(out.hull.lower, hull.lower), std::max(out.hull.upper, hull.upper)};
+  }
+  return out;
+}
+
+}  // namespace
+
+PartPlanner::PartPlanner(const ArraySpec& source, const ArraySpec& wanted)
+    : from_{source.type, first_copy(source.distribution)},
+      to_(wanted),
+      // Ranks beyond those of the source: a plan then has nothing to send.
+      first_rank_(static_cast<Rank>(source.distribution.grid().size())) {
+  check_fits(source, wanted);
+  to_.distribution = to_.distribution.on_ranks(consecutive(first_rank_, to_.distribution.grid().size()));
+}
+
+PartPlan PartPlanner::plan(Index ordinal) const {
+  PartPlan out{.moves = plan_redistribution(from_, to_, static_cast<Rank>(first_rank_ + ordinal))};
+  TransferPlan& moves = out.moves;
+  const Distribution& to = to_.distribution;
+  if (!to.is_indexed() && !moves.receives.empty())
+    receive_copies(to, to.grid().place_at(ordinal), moves.receives.front());
+  if (!to.is_indexed() && !moves.indexed_receives.empty())
+    receive_listed_copies(to.local_extents(moves.rank), from_.distribution.indexed_dims(), moves);
+  if (!moves.receives.empty())
+    for (const auto& entries : moves.receives.front().axes) {
+      auto& reaches = out.reaches.emplace_back();
+      for (const AxisEntry& entry : entries) reaches.push_back(reach_of(entry.runs));
+    }
+  for (const Distribution* d : {&from_.distribution, &to})
+    if (d->is_indexed()) out.trailing_dims = d->dims() - d->indexed_dims();
+  return out;
+}
+
+}  // namespace tranship

@@ -1,0 +1,249 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/machine.hpp>
+#include <tranship/file/engine/reshard_run.hpp>
+#include <tranship/file/engine/verify.hpp>
+#include <tranship/file/io/checksum.hpp>
+#include <tranship/plan/transfer_plan.hpp>
+
+namespace tranship {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Long stretches go to the disk while others are assembled, which takes a tenth off the whole; short ones are better
+// collected by the system.
+constexpr Index early_sync_bytes = Index(256) << 10;
+
+fs::path resolved(const std::string& path) {
+  std::error_code failure;
+  fs::path absolute = fs::absolute(path, failure);
+  if (!failure) absolute = fs::weakly_canonical(absolute, failure);
+  if (failure) throw posix::io_error("find", path, failure.value());
+  return absolute.has_filename() ? absolute : absolute.parent_path();
+}
+
+bool lies_in(const fs::path& inner, const fs::path& outer) {
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// FNV-1a of a text.
+std::uint64_t hash_of(const std::string& text) {
+  std::uint64_t out = 0xcbf29ce484222325u;
+  for (const unsigned char c : text) out = (out ^ c) * 0x100000001b3u;
+  return out;
+}
+
+/// A number that two runs share when one may go on with the work of the other: the same sources in the same state, the
+/// same target, cut into the same blocks.
+std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
+  std::string text = fmt::format("3 {} {}\n", target.staging().target(), memory_bytes);
+  for (std::size_t n = 0; n < sources.arrays.size(); ++n)
+    text += fmt::format("{} {} {} {}\n", fingerprint_of(sources.arrays[n].spec), sources.arrays[n].descr,
+                        sources.arrays[n].parts.front().offset_bytes, fingerprint_of(target.arrays()[n].spec));
+  for (Index i = 0; i < static_cast<Index>(target.files().size()); ++i)
+    text += fmt::format("{} {}\n", target.files()[i].name, target.checksum(i, 0));
+  for (Index i = 0; i < sources.files.count(); ++i) {
+    text += sources.files.path(i) + "\n";
+    // What was made of another file for this run alone is as that file is.
+    if (sources.files.is_private(i)) continue;
+    const FileState& state = sources.files.state(i);
+    text += fmt::format("{} {} {} {} {} {}\n", state.size_bytes, state.modified_ns, state.changed_ns, state.device,
+                        state.inode, sources.checksums[i].value_or(0));
+  }
+  return std::max<std::uint64_t>(1, hash_of(text));
+}
+
+/// One run: from where sources and target are known to the target in its place.
+class Work {
+ public:
+  Work(const ReshardSources& sources, NewParts& target, const ReshardRunOptions& options, const ReshardFormat& format)
+      : options_(options),
+        sources_(sources),
+        target_(target),
+        format_(format),
+        jobs_(jobs_of(sources, target)),
+        progress_(jobs_, options.memory_bytes, sync_interval_bytes(options)) {
+    for (const StoredParts& array : target.arrays()) {
+      const auto parts = static_cast<Index>(array.parts.size());
+      for (Index i = 0; i < parts; ++i) bytes_total_ = checked_add(bytes_total_, array.part_bytes(i));
+      parts_total_ += parts;
+    }
+  }
+
+  void run() {
+    begin();
+    report();
+    // Pages of the page cache, which the system takes back when it needs them; more help where the pieces lie far
+    // apart.
+    sources_.files.keep_mapped(std::max(options_.memory_bytes, Index(1) << 28));
+    // With verification they were checked before.
+    if (options_.verify == Verify::no) sources_.files.check_reads(sources_.checksums);
+    try {
+      assemble();
+      sources_.files.finish_reads([this] { report(); });
+      target_.fill_in(contributions());
+      progress_.finish();
+      target_.write_beside(format_.manifest(checksums()));
+      report();
+      if (options_.verify == Verify::yes) verify();
+      sources_.files.check_unchanged();
+      target_.commit();
+    } catch (const Error& error) {
+      throw kept_or_not(error);
+    }
+  }
+
+  Progress::Totals totals() const { return progress_.totals(); }
+
+  std::vector<std::uint32_t> checksums() const {
+    std::vector<std::uint32_t> out = contributions();
+    for (Index i = 0; i < static_cast<Index>(out.size()); ++i) out[i] = target_.checksum(i, out[i]);
+    return out;
+  }
+
+ private:
+  /// Of the elements, by file.
+  std::vector<std::uint32_t> contributions() const {
+    std::vector<std::uint32_t> out(target_.files().size());
+    for (std::size_t job = 0; job < jobs_.size(); ++job)
+      for (std::size_t i = 0; i < jobs_[job].wanted->parts.size(); ++i)
+        out[jobs_[job].wanted->parts[i].file] ^= progress_.contribution(static_cast<Index>(job), static_cast<Index>(i));
+    return out;
+  }
+
+  static std::vector<BlockJob> jobs_of(const ReshardSources& sources, const NewParts& target) {
+    std::vector<BlockJob> out;
+    for (std::size_t n = 0; n < sources.arrays.size(); ++n) out.push_back({&sources.arrays[n], &target.arrays()[n]});
+    return out;
+  }
+
+  static Index sync_interval_bytes(const ReshardRunOptions& options) {
+    // Often enough that little is lost, seldom enough that the disk is not made to wait.
+    return options.sync_interval_bytes > 0 ? options.sync_interval_bytes
+                                           : std::max(options.memory_bytes, Index(1) << 28);
+  }
+
+  void begin() {
+    const std::uint64_t work = work_of(sources_, target_, options_.memory_bytes);
+    const JournalContents before = read_journal(target_.staging().journal());
+    if (before.subject.work == work && target_.resume(before.subject) && progress_.take_over(before.finished)) {
+      progress_.keep_journal(Journal::resume(target_.staging().journal(), before));
+      return;
+    }
+    target_.begin();
+    progress_.keep_journal(
+        Journal::begin(target_.staging().journal(),
+                       {.work = work, .name = target_.staging().name(), .inode = target_.staging().inode()}));
+  }
+
+  void assemble() {
+    const auto write = [&](const FileBlock& block) {
+      const StoredParts& target = *jobs_[block.at.job].wanted;
+      const StoredPart& part = target.parts[block.at.part];
+      PieceChecksum checksum;
+      for_each_stretch(part, size_bytes(target.spec.type), block.box, [&](Index offset, Index in_block, Index bytes) {
+        const auto piece = block.bytes.subspan(static_cast<std::size_t>(in_block), static_cast<std::size_t>(bytes));
+        checksum.add(offset, piece);
+        target.files->write(part.file, offset, piece);
+        if (bytes >= early_sync_bytes) target.files->start_syncing(part.file, offset, bytes);
+      });
+      progress_.add(block.at, static_cast<Index>(block.bytes.size()), block.bytes_from_source,
+                    checksum.contribution(target_.files()[part.file].tail_offset_bytes()));
+    };
+    const auto skip = [&](const BlockAddress& at) { return progress_.finished_before(at); };
+    const auto watch = [&] { report(); };
+    run_blocks(jobs_, {.memory_bytes = options_.memory_bytes,
+                       .threads = options_.threads,
+                       .skip = skip,
+                       .sink = write,
+                       .watch = watch});
+  }
+
+  void verify() {
+    const std::vector<StoredParts> written = format_.reopen(target_.staging().path());
+    const auto watch = [&] { report(); };
+    for (std::size_t n = 0; n < written.size(); ++n)
+      verify_parts(sources_.arrays[n], written[n],
+                   {.memory_bytes = options_.memory_bytes, .threads = options_.threads, .watch = watch});
+  }
+
+  void report() const {
+    if (!options_.progress) return;
+    const Progress::Totals totals = progress_.totals();
+    (*options_.progress)({.bytes_done = totals.bytes,
+                          .bytes_total = bytes_total_,
+                          .parts_done = totals.parts,
+                          .parts_total = parts_total_});
+  }
+
+  /// After an error of the surroundings, such as a full disk or an interrupt, what was written is kept for a later run.
+  Error kept_or_not(const Error& error) {
+    const bool is_in_place = target_.staging().folder().empty();
+    if (error.code() != ErrorCode::io || is_in_place || options_.after_failure == AfterFailure::leave_nothing)
+      return error;
+    const Result<void> ignored = attempt([&] { progress_.settle(); });
+    (void)ignored;  // what was in the journal before is good as it is
+    const Progress::Totals totals = progress_.totals();
+    if (totals.bytes_journaled == 0) return error;
+    target_.keep();
+    return make_error(ErrorCode::io,
+                      "{}; {} bytes of the new '{}' are kept in '{}': the same command goes on with them",
+                      error.message(), totals.bytes_journaled, target_.staging().target(), target_.staging().folder());
+  }
+
+  const ReshardRunOptions& options_;
+  const ReshardSources& sources_;
+  NewParts& target_;
+  const ReshardFormat& format_;
+  std::vector<BlockJob> jobs_;
+  Progress progress_;
+  Index bytes_total_ = 0;
+  Index parts_total_ = 0;
+};
+
+}  // namespace
+
+ReshardRunOptions settled(ReshardRunOptions options) {
+  if (options.memory_bytes < reshard_memory_min)
+    throw_error(ErrorCode::invalid_use, "{} bytes of memory: at least {} are needed", options.memory_bytes,
+                reshard_memory_min);
+  if (const Index available = available_memory_bytes(); options.memory_bytes > available)
+    throw_error(ErrorCode::invalid_use, "{} bytes of memory: {} are available here", options.memory_bytes, available);
+  options.threads = threads_within(options.memory_bytes, options.threads > 0 ? options.threads : default_threads());
+  return options;
+}
+
+void check_apart(const std::string& source, const std::string& target) {
+  const fs::path from = resolved(source), to = resolved(target);
+  if (from == to) throw_error(ErrorCode::invalid_use, "the target '{}' is the source '{}'", target, source);
+  if (lies_in(to, from)) throw_error(ErrorCode::invalid_use, "the target '{}' lies in the source '{}'", target, source);
+  if (lies_in(from, to))
+    throw_error(ErrorCode::invalid_use, "the source '{}' lies in the target '{}', which would be replaced", source,
+                target);
+}
+
+void check_links(const FileSet& source, const std::string& target) {
+  std::error_code failure;
+  if (!fs::exists(target, failure)) return;
+  const fs::path to = resolved(target);
+  for (Index i = 0; i < source.count(); ++i) {
+    const std::string& path = source.path(i);
+    if (fs::equivalent(path, to, failure))
+      throw_error(ErrorCode::invalid_use, "the target '{}' is '{}' of the source by another name", target, path);
+    if (lies_in(resolved(path), to))
+      throw_error(ErrorCode::invalid_use, "'{}' of the source lies in the target '{}', which would be replaced", path,
+                  target);
+  }
+}
+
+ReshardOutcome run_reshard(const ReshardSources& sources, NewParts& target, const ReshardRunOptions& options,
+                           const ReshardFormat& format) {
+  Work work(sources, target, options, format);
+  work.run();
+  return {work.totals(), work.checksums()};
+}
+
+}  // namespace tranship

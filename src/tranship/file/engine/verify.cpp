@@ -1,0 +1,428 @@
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/engine/block_run.hpp>
+#include <tranship/file/engine/verify.hpp>
+#include <tranship/file/format/byte_order.hpp>
+
+namespace tranship {
+namespace {
+
+// What is compared at a time.
+constexpr Index piece_bytes = Index(1) << 16;
+
+/// Bytes as hexadecimal digits, in the order of the file.
+std::string hex(std::span<const std::byte> bytes) {
+  std::string out;
+  for (const std::byte b : bytes) out += fmt::format("{:02x}", static_cast<unsigned>(b));
+  return out;
+}
+
+/// `where` says what gives the bytes that are needed.
+[[noreturn]] void fail(const char* where, const std::string& path, const Indices& local, std::span<const std::byte> has,
+                       std::span<const std::byte> needed) {
+  throw_error(ErrorCode::internal, "verification failed: '{}' holds {} in element [{}], {} gives {}", path, hex(has),
+              to_string(local), where, hex(needed));
+}
+
+/// The element at `number` of a part, counted as the elements lie in its file.
+Indices local_at(const StoredPart& part, Index number) {
+  const int dims = part.extents.size();
+  const Indices order = dimension_order(part.order, dims);
+  Indices out = Indices::filled(dims, 0);
+  for (int k = dims - 1; k >= 0; --k) {
+    const int d = order[k];
+    out[d] = number % part.extents[d];
+    number /= part.extents[d];
+  }
+  return out;
+}
+
+constexpr std::size_t element_bytes_max = 32;
+
+/// Where an element of a part lies in its file.
+Index offset_of(const StoredParts& array, Index ordinal, const Indices& local) {
+  const StoredPart& part = array.parts[ordinal];
+  const Indices strides = view_of(part, array.spec.type, nullptr).strides;
+  Index elements = 0;
+  for (int d = 0; d < local.size(); ++d) elements += local[d] * strides[d];
+  return part.offset_bytes + elements * size_bytes(array.spec.type);
+}
+
+/// Whether a part of the source that owns an interface has these bytes there. Parts that share one may differ in it,
+/// and whoever has it once has it from the part that is nearest.
+bool some_owner_has(const StoredParts& source, const Indices& cell, std::span<const std::byte> bytes, Index swap) {
+  const Distribution& d = source.spec.distribution;
+  bool has_interfaces = false;
+  for (int axis = 0; axis < d.dims() && !d.is_indexed(); ++axis)
+    has_interfaces |= d.axis(axis).partition().points == Points::interfaces;
+  if (!has_interfaces) return false;
+  std::array<std::byte, element_bytes_max> room = {};
+  const auto there = std::span(room).first(bytes.size());
+  for (const Rank owner : d.owners(cell)) {
+    const Index ordinal = *d.grid().ordinal_of(owner);
+    source.files->read(source.parts[ordinal].file, offset_of(source, ordinal, *d.local_of(owner, cell)), there);
+    reverse_each(there, swap);
+    if (std::memcmp(there.data(), bytes.data(), bytes.size()) == 0) return true;
+  }
+  return false;
+}
+
+/// Compares a stretch of a part of the source, as it was rebuilt, to the file; only what the part owns: its overlap may
+/// be anything.
+void compare_stretch(const StoredParts& source, Index ordinal, Index offset_bytes, std::span<const std::byte> rebuilt) {
+  const StoredPart& part = source.parts[ordinal];
+  const Distribution& distribution = source.spec.distribution;
+  const Rank rank = distribution.grid().rank_at(ordinal);
+  const auto width = static_cast<std::size_t>(size_bytes(source.spec.type));
+  std::vector<std::byte> buffer(std::min(rebuilt.size(), static_cast<std::size_t>(piece_bytes)));
+  for (std::size_t done = 0; done < rebuilt.size(); done += buffer.size()) {
+    const auto found = rebuilt.subspan(done, std::min(buffer.size(), rebuilt.size() - done));
+    const auto expected = std::span(buffer).first(found.size());
+    const Index offset = offset_bytes + static_cast<Index>(done);
+    source.files->read(part.file, offset, expected);
+    if (std::memcmp(expected.data(), found.data(), found.size()) == 0) continue;
+    for (std::size_t at = 0; at < found.size(); at += width) {
+      if (std::memcmp(expected.data() + at, found.data() + at, width) == 0) continue;
+      const Indices local =
+          local_at(part, (offset - part.offset_bytes + static_cast<Index>(at)) / static_cast<Index>(width));
+      const auto cell = distribution.cell_of(rank, local);
+      if (cell.owned && !some_owner_has(source, cell.at, found.subspan(at, width), 0))
+        fail("the target", source.path_of(ordinal), local, expected.subspan(at, width), found.subspan(at, width));
+    }
+  }
+}
+
+/// What the target leaves out cannot be rebuilt from it.
+void check_all_owned(const Distribution& target) {
+  if (!target.is_indexed()) return;
+  Index owned = 0;
+  for (Index i = 0; i < target.grid().size(); ++i) owned += static_cast<Index>(target.indexed_part(i).owned.size());
+  if (owned != target.id_count())
+    throw_error(ErrorCode::unsupported, "cannot verify a layout whose parts own {} of {} ids", owned,
+                target.id_count());
+}
+
+void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
+  const BlockJob job{.source = &target, .wanted = &source};
+  const auto none = [](const BlockAddress&) { return false; };
+  const auto compare = [&](const FileBlock& block) {
+    for_each_stretch(source.parts[block.at.part], size_bytes(source.spec.type), block.box,
+                     [&](Index offset, Index in_block, Index bytes) {
+                       compare_stretch(
+                           source, block.at.part, offset,
+                           block.bytes.subspan(static_cast<std::size_t>(in_block), static_cast<std::size_t>(bytes)));
+                     });
+  };
+  const auto watch = [&] {
+    if (options.watch) (*options.watch)();
+  };
+  run_blocks({&job, 1}, {.memory_bytes = options.memory_bytes,
+                         .threads = options.threads,
+                         .skip = none,
+                         .sink = compare,
+                         .watch = watch});
+}
+
+/// The ordinal of the first copy of a part.
+Index first_copy_of(const Distribution& d, Index ordinal) {
+  if (!d.replicated()) return ordinal;
+  Place place = d.grid().place_at(ordinal);
+  place.replica = 0;
+  for (int axis = 0; axis < d.dims(); ++axis)
+    if (d.axis(axis).replicated()) place.coordinates[axis] = 0;
+  return d.grid().ordinal_of(place);
+}
+
+void compare_copy(const StoredParts& target, Index first, Index copy) {
+  const StoredPart &expected_part = target.parts[first], &found_part = target.parts[copy];
+  const Index width = size_bytes(target.spec.type), size = target.part_bytes(copy);
+  const auto room = static_cast<std::size_t>(std::min(size, piece_bytes));
+  std::vector<std::byte> expected(room), found(room);
+  for (Index at = 0; at < size; at += piece_bytes) {
+    const auto bytes = static_cast<std::size_t>(std::min(piece_bytes, size - at));
+    target.files->read(expected_part.file, expected_part.offset_bytes + at, std::span(expected).first(bytes));
+    target.files->read(found_part.file, found_part.offset_bytes + at, std::span(found).first(bytes));
+    if (std::memcmp(expected.data(), found.data(), bytes) == 0) continue;
+    const auto differs = std::mismatch(found.begin(), found.end(), expected.begin()).first - found.begin();
+    const Index begin = differs / width * width;
+    const auto element = [&](const std::vector<std::byte>& piece) {
+      return std::span(piece).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(width));
+    };
+    fail("the first copy", target.path_of(copy), local_at(found_part, (at + begin) / width), element(found),
+         element(expected));
+  }
+}
+
+/// Returns the ordinals of the first copies.
+std::vector<Index> verify_replicas(const StoredParts& target) {
+  std::vector<Index> first_copies;
+  for (Index i = 0; i < static_cast<Index>(target.parts.size()); ++i) {
+    const Index first = first_copy_of(target.spec.distribution, i);
+    if (first == i)
+      first_copies.push_back(i);
+    else
+      compare_copy(target, first, i);
+  }
+  return first_copies;
+}
+
+/// A local index along one dimension: its cell, which may lie beyond the edge, and the slice that stores it.
+struct AxisPoint {
+  Index local = 0;
+  Index cell = 0;
+  Interval owned;
+};
+
+/// The local indices of one part along one dimension, numbered: those that only this part owns, then all others.
+class AxisPoints {
+ public:
+  AxisPoints(const AxisParts& axis, Index part) : families_(axis.slices(part)) {
+    for (const SliceFamily& f : families_) {
+      // The upper interface of a part is owned by its neighbour as well: another copy, like overlap.
+      const bool shared = axis.partition().points == Points::interfaces && axis.owner(f.start + f.length - 1) != part;
+      sole_.push_back(f.length - (shared ? 1 : 0));
+      sole_count_ += f.count * sole_.back();
+      other_count_ += f.count * (f.stored() - sole_.back());
+    }
+  }
+
+  Index sole_count() const { return sole_count_; }
+  Index other_count() const { return other_count_; }
+  Index count() const { return sole_count_ + other_count_; }
+
+  AxisPoint operator[](Index number) const {
+    const bool sole = number < sole_count_;
+    if (!sole) number -= sole_count_;
+    for (std::size_t i = 0;; ++i) {
+      const SliceFamily& f = families_[i];
+      const Index each = sole ? sole_[i] : f.stored() - sole_[i];
+      if (number >= f.count * each) {
+        number -= f.count * each;
+        continue;
+      }
+      const Index slice = number / each, n = number % each;
+      const Index in_slice = sole ? f.left + n : n < f.left ? n : n + sole_[i];
+      const Index start = f.start + slice * f.period;
+      return {f.local + slice * f.pitch + in_slice, start - f.left + in_slice, {start, start + f.length}};
+    }
+  }
+
+ private:
+  std::vector<SliceFamily> families_;
+  std::vector<Index> sole_;  // by family: owned cells of a slice that nobody else owns
+  Index sole_count_ = 0;
+  Index other_count_ = 0;
+};
+
+/// The cell whose value a point has along one dimension; empty where it is zero: beyond a zero edge, and beyond an open
+/// one, where nobody has written.
+std::optional<Index> resolve(const AxisParts& axis, const AxisPoint& point) {
+  if (point.cell >= 0 && point.cell < axis.extent()) return point.cell;
+  const Overlap& overlap = axis.partition().overlap;
+  const bool low = point.cell < 0;
+  switch (low ? overlap.left.edge : overlap.right.edge) {
+    case EdgePolicy::toroidal: {
+      // Interfaces 0 and period are one: what lies to the left counts down from it, what lies to the right counts up.
+      const Index first = !low && axis.partition().points == Points::interfaces ? 1 : 0;
+      return first + floor_modulo(point.cell - first, axis.period());
+    }
+    case EdgePolicy::replicate:
+      return low ? 0 : axis.extent() - 1;
+    case EdgePolicy::replicate_local:
+      return low ? point.owned.lower : point.owned.upper - 1;
+    case EdgePolicy::zero:
+    case EdgePolicy::open:
+    case EdgePolicy::truncate:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// The cells of one part that somebody else owns, numbered.
+class OverlapCells {
+ public:
+  struct Cell {
+    Indices local;
+    std::optional<Indices> at;  ///< empty: zero
+  };
+
+  OverlapCells(const Distribution& distribution, Index ordinal)
+      : distribution_(distribution), rank_(distribution.grid().rank_at(ordinal)) {
+    if (distribution.is_indexed()) {
+      owned_ = static_cast<Index>(distribution.indexed_part(ordinal).owned.size());
+      trailing_ = distribution.local_extents(rank_);
+      trailing_[0] -= owned_;
+      count_ = checked_product(trailing_);
+      return;
+    }
+    const Place place = distribution.grid().place_at(ordinal);
+    for (int d = 0; d < distribution.dims(); ++d) axes_.emplace_back(distribution.axis(d), place.coordinates[d]);
+    for (int d = 0; d < distribution.dims(); ++d) count_ += count_from(d);
+  }
+
+  Index count() const { return count_; }
+
+  Cell operator[](Index number) const { return distribution_.is_indexed() ? indexed(number) : structured(number); }
+
+ private:
+  /// Cells whose first dimension in which they are not this part's alone is `first`.
+  Index count_from(int first) const {
+    Index out = axes_[first].other_count();
+    for (int d = 0; d < static_cast<int>(axes_.size()); ++d)
+      if (d != first) out *= d < first ? axes_[d].sole_count() : axes_[d].count();
+    return out;
+  }
+
+  Cell structured(Index number) const {
+    int first = 0;
+    for (; number >= count_from(first); ++first) number -= count_from(first);
+    const int dims = distribution_.dims();
+    Cell out{.local = Indices::filled(dims, 0), .at = Indices::filled(dims, 0)};
+    for (int d = dims - 1; d >= 0; --d) {
+      const AxisPoints& axis = axes_[d];
+      const Index choices = d < first ? axis.sole_count() : d == first ? axis.other_count() : axis.count();
+      const AxisPoint point = axis[number % choices + (d == first ? axis.sole_count() : 0)];
+      number /= choices;
+      out.local[d] = point.local;
+      const std::optional<Index> cell = resolve(distribution_.axis(d), point);
+      if (!cell) out.at.reset();
+      if (out.at) (*out.at)[d] = *cell;
+    }
+    return out;
+  }
+
+  Cell indexed(Index number) const {
+    Indices local = trailing_;
+    for (int d = local.size() - 1; d >= 0; --d) {
+      local[d] = number % trailing_[d];
+      number /= trailing_[d];
+    }
+    local[0] += owned_;
+    return {local, distribution_.cell_of(rank_, local).at};
+  }
+
+  const Distribution& distribution_;
+  Rank rank_;
+  std::vector<AxisPoints> axes_;
+  Index owned_ = 0;   // of an indexed part
+  Indices trailing_;  // likewise: the extents of its ghosts
+  Index count_ = 0;
+};
+
+/// Elements that are looked up here and there, through pages of the files that are kept for a while.
+class ElementReader {
+ public:
+  explicit ElementReader(const StoredParts& array) : array_(array) {}
+
+  /// The bytes stay until the next call.
+  std::span<const std::byte> operator()(Index ordinal, const Indices& local) {
+    const StoredPart& part = array_.parts[ordinal];
+    const auto width = static_cast<std::size_t>(size_bytes(array_.spec.type));
+    const Index offset = offset_of(array_, ordinal, local);
+    const auto in_page = static_cast<std::size_t>(offset % page_bytes);
+    const Page& page = page_at(part.file, offset / page_bytes);
+    if (in_page + width <= page.bytes.size()) return std::span(page.bytes).subspan(in_page, width);
+    array_.files->read(part.file, offset, std::span(across_).first(width));
+    return std::span(across_).first(width);
+  }
+
+ private:
+  static constexpr Index page_bytes = 4096;
+  static constexpr Index pages_kept = 128;
+
+  struct Page {
+    Index file = -1;
+    Index number = 0;
+    std::vector<std::byte> bytes;
+  };
+
+  const Page& page_at(Index file, Index number) {
+    Page& page = pages_[static_cast<std::size_t>((file * 31 + number) % pages_kept)];
+    if (page.file == file && page.number == number) return page;
+    page.file = -1;  // until it is read
+    const Index begin = number * page_bytes;
+    page.bytes.resize(static_cast<std::size_t>(std::min(page_bytes, array_.files->size_bytes(file) - begin)));
+    array_.files->read(file, begin, page.bytes);
+    page.file = file;
+    page.number = number;
+    return page;
+  }
+
+  const StoredParts& array_;
+  std::vector<Page> pages_{static_cast<std::size_t>(pages_kept)};
+  std::array<std::byte, element_bytes_max> across_;  // an element that lies on two pages
+};
+
+/// Looks up cells of overlap in both arrays.
+class OverlapCheck {
+ public:
+  OverlapCheck(const StoredParts& source, const StoredParts& target)
+      : source_(source),
+        target_(target),
+        swap_(swapped_bytes(source.descr, target.descr)),
+        needed_(source),
+        found_(target) {}
+
+  void operator()(Index ordinal, const OverlapCells::Cell& cell) {
+    const Distribution& from = source_.spec.distribution;
+    const auto found = found_(ordinal, cell.local);
+    std::array<std::byte, element_bytes_max> room = {};
+    const auto needed = std::span(room).first(found.size());
+    if (const Rank owner = cell.at ? from.owner(*cell.at) : -1; owner >= 0) {
+      const auto there = needed_(*from.grid().ordinal_of(owner), *from.local_of(owner, *cell.at));
+      std::copy(there.begin(), there.end(), needed.begin());
+      reverse_each(needed, swap_);
+    }
+    if (std::memcmp(found.data(), needed.data(), found.size()) == 0) return;
+    if (!cell.at || !some_owner_has(source_, *cell.at, found, swap_))
+      fail("the source", target_.path_of(ordinal), cell.local, found, needed);
+  }
+
+ private:
+  const StoredParts& source_;
+  const StoredParts& target_;
+  Index swap_;
+  ElementReader needed_;
+  ElementReader found_;
+};
+
+void verify_overlap(const StoredParts& source, const StoredParts& target, const std::vector<Index>& ordinals,
+                    const VerifyOptions& options) {
+  std::vector<Index> counts;
+  for (const Index i : ordinals) counts.push_back(OverlapCells(target.spec.distribution, i).count());
+  const Index total = std::accumulate(counts.begin(), counts.end(), Index(0));
+  const bool all = total <= options.overlap_cells_max;
+  // Numbers through the overlap of all parts, drawn once and gone through part by part.
+  std::vector<Index> drawn;
+  if (!all) {
+    std::mt19937_64 random(options.seed);
+    for (Index i = 0; i < options.overlap_cells_max; ++i)
+      drawn.push_back(static_cast<Index>(random() % static_cast<std::uint64_t>(total)));
+    std::sort(drawn.begin(), drawn.end());
+  }
+  OverlapCheck check_cell(source, target);
+  auto next = drawn.begin();
+  Index first = 0;
+  for (std::size_t k = 0; k < ordinals.size(); first += counts[k++]) {
+    const OverlapCells cells(target.spec.distribution, ordinals[k]);
+    const auto check = [&](Index number) { check_cell(ordinals[k], cells[number]); };
+    if (all)
+      for (Index n = 0; n < counts[k]; ++n) check(n);
+    for (; next != drawn.end() && *next < first + counts[k]; ++next) check(*next - first);
+  }
+}
+
+}  // namespace
+
+void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
+  check_all_owned(target.spec.distribution);
+  verify_own_cells(source, target, options);
+  verify_overlap(source, target, verify_replicas(target), options);
+}
+
+}  // namespace tranship

@@ -1,0 +1,185 @@
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
+#include <tranship/file/format/manifest.hpp>
+#include <tranship/file/io/posix.hpp>
+#include <tranship/layout/json.hpp>
+#include <tranship/layout/json_value.hpp>
+#include <tranship/layout/text.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index version = 1;
+
+void check_descr(const std::string& descr, const ArraySpec& spec) {
+  const ElementType type = spec.type;
+  const Result<NpyElement> element = parse_npy_descr(descr);
+  if (!element) throw make_error(element.error().code(), "descr: {}", element.error().message());
+  if (element.value().type != type)
+    throw_error(ErrorCode::bad_file, "descr '{}' spells elements {}, the layout has {}", printable(descr),
+                name_of(element.value().type), name_of(type));
+  const Indices& extents = spec.distribution.extents();
+  if (const Index count = element.value().count; count > 1 && extents[extents.size() - 1] != count)
+    throw_error(ErrorCode::bad_file, "descr '{}' spells {} {} each, the last extent of [{}] is {}", printable(descr),
+                count, name_of(type), to_string(extents), extents[extents.size() - 1]);
+}
+
+/// Takes files and checksums of the parts.
+void read_parts(const Json& parts, Manifest& out) {
+  const Distribution& distribution = out.spec.distribution;
+  const Grid& grid = distribution.grid();
+  if (!parts.is_array()) throw_error(ErrorCode::bad_file, "parts: expected an array");
+  if (static_cast<Index>(parts.size()) != grid.size())
+    throw_error(ErrorCode::bad_file, "the manifest lists {} parts, its layout has {}", parts.size(), grid.size());
+  std::vector<std::string>& files = out.files;
+  files.resize(parts.size());
+  out.checksums.resize(parts.size());
+  bool any_checksum = false;
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    JsonObject part(parts[i], fmt::format("parts[{}]", i));
+    const Index rank = index_of(part.at("rank"), part.path("rank"));
+    const std::string& file = word_of(part.at("file"), part.path("file"));
+    const Indices shape = indices_of(part.at("shape"), part.path("shape"));
+    std::optional<std::uint32_t> checksum;
+    if (const Json* value = part.find("crc32"))
+      checksum = checksum_of_digits(word_of(*value, part.path("crc32")), part.path("crc32"));
+    part.finish();
+    const std::optional<Index> ordinal =
+        rank >= 0 && rank < grid.world_size_min() ? grid.ordinal_of(static_cast<Rank>(rank)) : std::nullopt;
+    if (!ordinal)
+      throw_error(ErrorCode::bad_file, "{}: rank {} holds none of the {} parts", part.path("rank"), rank, grid.size());
+    if (!files[*ordinal].empty())
+      throw_error(ErrorCode::bad_file, "{}: rank {} is listed twice", part.path("rank"), rank);
+    check_stored_name(file, part.path("file"));
+    if (!seen.insert(file).second)
+      throw_error(ErrorCode::bad_file, "{}: '{}' is listed twice", part.path("file"), file);
+    const Indices needed = distribution.local_extents(static_cast<Rank>(rank));
+    if (!(shape == needed))
+      throw_error(ErrorCode::bad_file, "{}: the manifest says [{}], its layout gives rank {} [{}]", part.path("shape"),
+                  to_string(shape), rank, to_string(needed));
+    files[*ordinal] = file;
+    out.checksums[*ordinal] = checksum;
+    any_checksum |= checksum.has_value();
+  }
+  if (!any_checksum) out.checksums.clear();
+}
+
+Manifest read(std::string_view text) {
+  if (static_cast<Index>(text.size()) > manifest_bytes_max)
+    throw_error(ErrorCode::unsupported, "a manifest of {} bytes: at most {} are read", text.size(), manifest_bytes_max);
+  const Json json = parse_json(text);
+  JsonObject object(json, "");
+  const Index found = index_of(object.at("tranship_manifest"), "tranship_manifest");
+  if (found != version)
+    throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
+  Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}, {}};
+  word_of(object.at("layout_text"), "layout_text");
+  if (const Json* dimensions = object.find("dimensions")) {
+    const Index given = index_of(*dimensions, "dimensions");
+    if (given != 0 || out.spec.distribution.extents()[0] != 1)
+      throw_error(ErrorCode::bad_file, "dimensions: only an array of 0 says so, found {} for extents [{}]", given,
+                  to_string(out.spec.distribution.extents()));
+    out.is_scalar = true;
+  }
+  stored_order(out.spec);
+  check_descr(out.descr, out.spec);
+  read_parts(object.at("parts"), out);
+  object.finish();
+  return out;
+}
+
+}  // namespace
+
+// A plain name in the directory itself, that can stand in a message.
+void check_stored_name(const std::string& name, std::string_view where) {
+  constexpr std::size_t length_max = 255;
+  const bool plain = std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~' && c != '/'; });
+  if (name.empty() || name.size() > length_max || !plain || name.find("..") != std::string::npos ||
+      name == manifest_name)
+    throw_error(ErrorCode::bad_file,
+                "{}: not the name of a part: 1 to {} printable characters, no '/' and no '..', found {} characters",
+                where, length_max, name.size());
+}
+
+std::uint32_t checksum_of_digits(const std::string& digits, std::string_view where) {
+  std::uint32_t out = 0;
+  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), out, 16);
+  if (digits.size() != 8 || failure != std::errc() || end != digits.data() + digits.size())
+    throw_error(ErrorCode::bad_file, "{}: expected 8 hexadecimal digits, found {} characters", where, digits.size());
+  return out;
+}
+
+std::string part_name(Rank rank) {
+  return fmt::format("part-{:05}.npy", rank);
+}
+
+NpyOrder stored_order(const ArraySpec& spec) {
+  const MemoryLayout& memory = spec.distribution.memory();
+  const auto refuse = [&](std::string_view what) {
+    throw_error(ErrorCode::unsupported,
+                "a .npy file has no {}: its elements lie densely, in row-major order or its reverse", what);
+  };
+  if (memory.parts == ComplexParts::split) refuse("split complex numbers");
+  if (memory.offset != 0) refuse(fmt::format("offset of {} elements before the first", memory.offset));
+  if (memory.align != 1) refuse(fmt::format("rows aligned to {} elements", memory.align));
+  if (!memory.spacing.empty()) refuse(fmt::format("spacing [{}]", to_string(memory.spacing)));
+  if (!memory.strides.empty()) refuse(fmt::format("strides [{}]", to_string(memory.strides)));
+  for (int k = 0; k < memory.order.size(); ++k)
+    if (memory.order[k] != memory.order.size() - 1 - k)
+      refuse(fmt::format("dimension order [{}]", to_string(memory.order)));
+  if (const Index parts = spec.distribution.grid().size(); parts > parts_max)
+    throw_error(ErrorCode::unsupported, "the layout has {} parts, a directory holds at most {}", parts, parts_max);
+  return memory.order.empty() ? NpyOrder::c : NpyOrder::fortran;
+}
+
+Manifest make_manifest(const ArraySpec& spec, std::string descr) {
+  stored_order(spec);
+  Manifest out{spec, std::move(descr), {}, {}};
+  for (const Rank rank : spec.distribution.grid().ranks()) out.files.push_back(part_name(rank));
+  return out;
+}
+
+std::string format_manifest(const Manifest& manifest) {
+  const Distribution& distribution = manifest.spec.distribution;
+  std::vector<Rank> ranks = distribution.grid().ranks();
+  std::sort(ranks.begin(), ranks.end());
+  std::string parts;
+  for (const Rank rank : ranks) {
+    const Index ordinal = *distribution.grid().ordinal_of(rank);
+    parts += fmt::format("{}\n    {{\"rank\": {}, \"file\": {}, \"shape\": [{}]", parts.empty() ? "" : ",", rank,
+                         json_string(manifest.files[ordinal]), to_string(distribution.local_extents(rank)));
+    if (!manifest.checksums.empty() && manifest.checksums[ordinal])
+      parts += fmt::format(", \"crc32\": \"{:08x}\"", *manifest.checksums[ordinal]);
+    parts += '}';
+  }
+  return fmt::format(
+      "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n{}  \"parts\": "
+      "[{}\n  ]\n}}\n",
+      version, to_json(manifest.spec), json_string(to_text(manifest.spec)), json_string(manifest.descr),
+      manifest.is_scalar ? "  \"dimensions\": 0,\n" : "", parts);
+}
+
+Result<Manifest> parse_manifest(std::string_view text) {
+  Result<Manifest> out = attempt([&] { return read(text); });
+  if (out) return out;
+  // A layout that makes no sense is misuse where a caller gives it; here the file is wrong.
+  const ErrorCode code = out.error().code();
+  const bool wrong_file = code == ErrorCode::bad_text || code == ErrorCode::invalid_use;
+  return Error(wrong_file ? ErrorCode::bad_file : code, out.error().message());
+}
+
+Result<Manifest> read_manifest(const std::string& directory) {
+  const std::string path = directory + "/" + manifest_name;
+  const Result<std::string> text = attempt([&] { return posix::read_text(path, manifest_bytes_max); });
+  if (!text) return text.error();
+  Result<Manifest> out = parse_manifest(text.value());
+  if (!out) return make_error(out.error().code(), "'{}': {}", path, out.error().message());
+  return out;
+}
+
+}  // namespace tranship

@@ -1,0 +1,38 @@
+// Members of .npz files: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
+//
+// A stored member is read where it lies in the archive. A deflated one is inflated once, into a file without a name.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <tranship/file/format/formats.hpp>
+
+namespace tranship {
+
+struct NpzName {
+  std::string archive;
+  std::optional<std::string> member;
+};
+
+/// What a path means: empty where it names no .npz file. Whatever exists under the whole path is that.
+std::optional<NpzName> npz_name_of(const std::string& path);
+
+/// The only member of an archive that is written: "arr_0.npy" where the name says none, as NumPy's savez calls it.
+/// Throws `invalid_use`.
+std::string npz_member_name(const NpzName& name);
+
+/// The header of a member. Fails with `io`, `bad_file`, `unsupported` and `invalid_use` (which member?), naming both.
+Result<NpyHeader> read_npz_header(const NpzName& name);
+
+/// Opens a member: packed, where it is deflated. `layout` is as of open_parts. Fails likewise.
+Result<OpenArray> open_npz(const NpzName& name, const std::optional<ArraySpec>& layout);
+
+/// Inflates a member that was opened packed, and lets its part lie there. Throws likewise.
+void unpack_npz(const NpzName& name, const std::string& folder, StoredParts& array);
+
+/// Throws `bad_file` where the bytes of a member are not those of its checksum.
+void check_npz_checksum(const NpzName& name);
+
+}  // namespace tranship

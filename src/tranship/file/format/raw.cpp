@@ -1,0 +1,33 @@
+#include <tranship/base/fail.hpp>
+#include <tranship/file/format/raw.hpp>
+
+namespace tranship {
+
+Result<OpenArray> open_raw(const ArraySource& source) {
+  return attempt([&] {
+    const std::string& path = source.path;
+    if (!source.layout)
+      throw_error(ErrorCode::invalid_use, "'{}' is bare elements: a layout must say what they are", path);
+    const ArraySpec& layout = *source.layout;
+    const RawForm form = source.raw.value_or(RawForm{});
+    if (form.skip_bytes < 0) throw_error(ErrorCode::invalid_use, "cannot skip {} bytes", form.skip_bytes);
+    const Grid& grid = layout.distribution.grid();
+    if (grid.size() != 1)
+      throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
+    const Indices extents = layout.distribution.local_extents(grid.rank_at(0));
+    StoredParts out{.spec = layout,
+                    .descr = source.descr.empty() ? make_npy_header(layout.type, extents).descr : source.descr,
+                    .files = std::make_shared<FileSet>(FileAccess::read_only),
+                    .parts = {{0, form.skip_bytes, stored_order(layout), extents}},
+                    .checksums = {std::nullopt}};
+    const Index file = out.files->add(path).value(), size = out.files->size_bytes(file);
+    const Index needed = checked_add(form.skip_bytes, out.part_bytes(0));
+    if (size != needed)
+      throw_error(ErrorCode::mismatch, "'{}' has {} bytes; {} elements {} of [{}]{} need {}", path, size,
+                  checked_product(extents), name_of(layout.type), to_string(extents),
+                  form.skip_bytes > 0 ? fmt::format(" after {} bytes", form.skip_bytes) : "", needed);
+    return OpenArray{std::move(out)};
+  });
+}
+
+}  // namespace tranship

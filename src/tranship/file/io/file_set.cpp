@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/io/file_set.hpp>
+
+namespace tranship {
+
+using posix::FileDescriptor;
+using posix::io_error;
+
+namespace {
+
+std::int64_t ns_of(const timespec& time) {
+  return std::int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
+
+FileState state_of(const struct stat& status) {
+  return {.size_bytes = status.st_size,
+          .modified_ns = ns_of(status.st_mtim),
+          .changed_ns = ns_of(status.st_ctim),
+          .device = status.st_dev,
+          .inode = status.st_ino};
+}
+
+/// A new name or other permissions are no harm while a run has the file open.
+void check_same(const std::string& path, const FileState& before, FileState now) {
+  now.changed_ns = before.changed_ns;
+  if (!(now == before))
+    throw_error(ErrorCode::bad_file, "'{}' changed while it was read: it had {} bytes, and has {}{}", path,
+                before.size_bytes, now.size_bytes, now.size_bytes == before.size_bytes ? ", written meanwhile" : "");
+}
+
+}  // namespace
+
+Error other_checksum(const std::string& path, std::uint32_t found, std::uint32_t recorded) {
+  return make_error(ErrorCode::bad_file,
+                    "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}", path, found,
+                    recorded);
+}
+
+Result<Index> FileSet::add(const std::string& path) {
+  struct stat status;
+  if (::stat(path.c_str(), &status) != 0) return io_error("open", path, errno);
+  if (!S_ISREG(status.st_mode))
+    return make_error(ErrorCode::bad_file, "'{}' is {}, not a regular file", path,
+                      S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket");
+  entries_.push_back({path, state_of(status), false, nullptr});
+  return count() - 1;
+}
+
+Result<Index> FileSet::adopt(const std::string& path, FileDescriptor file) {
+  struct stat status;
+  if (::fstat(file.number(), &status) != 0) return io_error("inspect", path, errno);
+  entries_.push_back({path, state_of(status), true, std::make_shared<FileDescriptor>(std::move(file))});
+  return count() - 1;
+}
+
+void FileSet::check_unchanged() const {
+  for (const Entry& entry : entries_) {
+    if (entry.is_private) continue;
+    struct stat status;
+    if (::stat(entry.path.c_str(), &status) != 0) throw io_error("inspect", entry.path, errno);
+    check_same(entry.path, entry.state, state_of(status));
+  }
+}
+
+std::shared_ptr<FileDescriptor> FileSet::descriptor(Index file) const {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = entries_[file];
+  if (entry.open) return entry.open;
+  const int mode = access_ == FileAccess::read_write ? O_RDWR : O_RDONLY;
+  auto opened = std::make_shared<FileDescriptor>(::open(entry.path.c_str(), mode | O_CLOEXEC | O_NONBLOCK));
+  if (opened->number() < 0) throw io_error("open", entry.path, errno);
+  struct stat status;
+  if (::fstat(opened->number(), &status) != 0) throw io_error("inspect", entry.path, errno);
+  if (access_ == FileAccess::read_only) check_same(entry.path, entry.state, state_of(status));
+  if (static_cast<Index>(open_files_.size()) >= open_max_) {
+    entries_[open_files_.front()].open.reset();  // whoever uses it now closes it
+    open_files_.pop_front();
+  }
+  entry.open = opened;
+  open_files_.push_back(file);
+  return opened;
+}
+
+void FileSet::read(Index file, Index offset_bytes, std::span<std::byte> bytes) const {
+  if (bytes.empty()) return;
+  posix::read_at(descriptor(file)->number(), path(file), offset_bytes, bytes);
+  if (entries_[file].check) entries_[file].check->add(offset_bytes, bytes);
+}
+
+void FileSet::check_reads(std::span<const std::optional<std::uint32_t>> checksums) {
+  for (std::size_t file = 0; file < checksums.size(); ++file) {
+    if (!checksums[file]) continue;
+    entries_[file].checksum = checksums[file];
+    entries_[file].check = std::make_unique<ReadCheck>(entries_[file].state.size_bytes);
+  }
+}
+
+void FileSet::finish_reads(FunctionRef<void()> watch) const {
+  for (Index file = 0; file < count(); ++file) {
+    const Entry& entry = entries_[file];
+    if (!entry.check || !entry.check->any_read()) continue;
+    const std::uint32_t found = entry.check->finish([&](Index offset_bytes, std::span<std::byte> bytes) {
+      posix::read_at(descriptor(file)->number(), entry.path, offset_bytes, bytes);
+      watch();
+    });
+    if (found != *entry.checksum) throw other_checksum(entry.path, found, *entry.checksum);
+  }
+}
+
+/// Where the process has too many windows, the oldest of this set go.
+std::shared_ptr<const MappedWindow> FileSet::map_in_place_of_others(Index file, Index offset_bytes,
+                                                                    Index size_bytes) const {
+  const auto open = descriptor(file);
+  for (;;) try {
+      return std::make_shared<const MappedWindow>(
+          MappedWindow::map(open->number(), path(file), offset_bytes, size_bytes));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::no_memory || windows_.empty()) throw;
+      windows_.pop_front();
+    }
+}
+
+std::shared_ptr<const MappedWindow> FileSet::map(Index file, Index offset_bytes) const {
+  // Twice as long as the distance from one to the next: any stretch of `window_bytes` lies in one of them.
+  const Index number = offset_bytes / window_bytes, begin = number * window_bytes;
+  const std::lock_guard lock(windows_mutex_);
+  const auto found = std::find_if(windows_.begin(), windows_.end(),
+                                  [&](const Window& w) { return w.file == file && w.number == number; });
+  Window window{file, number, nullptr};
+  if (found != windows_.end()) {
+    window = std::move(*found);
+    windows_.erase(found);
+  } else {
+    if (entries_[file].check) entries_[file].check->add(offset_bytes, {});
+    const Index size = std::min(2 * window_bytes, size_bytes(file) - begin);
+    if (static_cast<Index>(windows_.size()) >= windows_max_) windows_.pop_front();
+    window.mapped = map_in_place_of_others(file, begin, size);
+  }
+  windows_.push_back(window);
+  return window.mapped;
+}
+
+void FileSet::write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const {
+  if (!bytes.empty()) posix::write_at(descriptor(file)->number(), path(file), offset_bytes, bytes);
+}
+
+void FileSet::start_syncing(Index file, Index offset_bytes, Index size_bytes) const noexcept {
+  std::shared_ptr<FileDescriptor> open;
+  {
+    const std::lock_guard lock(mutex_);
+    open = entries_[file].open;
+  }
+  // Only a hint: what fails here fails again when it is waited for.
+  if (open) ::sync_file_range(open->number(), offset_bytes, size_bytes, SYNC_FILE_RANGE_WRITE);
+}
+
+void FileSet::sync(Index file) const {
+  const auto open = descriptor(file);
+  int status;
+  do status = posix::disk.fdatasync(open->number());
+  while (status != 0 && errno == EINTR);
+  if (status != 0) throw io_error("sync", path(file), errno);
+}
+
+}  // namespace tranship

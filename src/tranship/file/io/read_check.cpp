@@ -1,0 +1,70 @@
+#include <algorithm>
+#include <vector>
+
+#include <tranship/file/io/checksum.hpp>
+#include <tranship/file/io/read_check.hpp>
+
+namespace tranship {
+namespace {
+
+// Moving a checksum on costs as much as computing that of some KiB.
+constexpr std::size_t piece_bytes_min = std::size_t(16) << 10;
+// Beyond so many stretches it is cheaper to read the file again.
+constexpr std::size_t stretches_max = 1024;
+constexpr Index buffer_bytes = Index(1) << 18;
+
+}  // namespace
+
+void ReadCheck::add(Index offset_bytes, std::span<const std::byte> bytes) {
+  std::vector<std::pair<Index, Index>> fresh;
+  {
+    const std::lock_guard lock(mutex_);
+    any_read_ = true;
+    if (bytes.size() < piece_bytes_min || covered_.size() >= stretches_max) return;
+    const Index end = offset_bytes + static_cast<Index>(bytes.size());
+    auto next = covered_.upper_bound(offset_bytes);
+    if (next != covered_.begin() && std::prev(next)->second >= offset_bytes) --next;
+    Index begin = offset_bytes, joined_begin = offset_bytes, joined_end = end;
+    while (next != covered_.end() && next->first <= end) {
+      if (begin < next->first) fresh.emplace_back(begin, next->first);
+      begin = std::max(begin, next->second);
+      joined_begin = std::min(joined_begin, next->first);
+      joined_end = std::max(joined_end, next->second);
+      next = covered_.erase(next);
+    }
+    if (begin < end) fresh.emplace_back(begin, end);
+    covered_.emplace(joined_begin, joined_end);
+  }
+  for (const auto& [begin, end] : fresh)
+    add_contribution(
+        begin, bytes.subspan(static_cast<std::size_t>(begin - offset_bytes), static_cast<std::size_t>(end - begin)));
+}
+
+void ReadCheck::add_contribution(Index offset_bytes, std::span<const std::byte> bytes) {
+  const Index end = offset_bytes + static_cast<Index>(bytes.size());
+  const std::uint32_t contribution = moved_on(crc32_of(bytes), file_bytes_ - end);
+  const std::lock_guard lock(mutex_);
+  checksum_ ^= contribution;
+}
+
+std::uint32_t ReadCheck::finish(FunctionRef<void(Index, std::span<std::byte>)> read) {
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(file_bytes_, buffer_bytes)));
+  const auto read_all = [&](Index begin, Index end) {
+    while (begin < end) {
+      const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min(end - begin, buffer_bytes)));
+      read(begin, piece);
+      add_contribution(begin, piece);
+      begin += static_cast<Index>(piece.size());
+    }
+  };
+  Index at = 0;
+  for (const auto& [begin, end] : covered_) {
+    read_all(at, begin);
+    at = end;
+  }
+  read_all(at, file_bytes_);
+  covered_ = {{0, file_bytes_}};
+  return checksum_;
+}
+
+}  // namespace tranship

@@ -1,0 +1,95 @@
+#include <cerrno>
+
+#include <fcntl.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/format/manifest.hpp>
+#include <tranship/file/store/new_parts.hpp>
+
+namespace tranship {
+namespace {
+
+using posix::FileDescriptor;
+using posix::io_error;
+
+void make_file(const std::string& path, Index size_bytes) {
+  const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
+  if (file.number() < 0) throw io_error("create", path, errno);
+  posix::reserve(file.number(), path, size_bytes);
+}
+
+}  // namespace
+
+NewParts::NewParts(NewArrays what, Staging staging) : what_(std::move(what)), staging_(std::move(staging)) {}
+
+Result<NewParts> NewParts::open(const std::string& target, NewArrays what) {
+  return attempt([&] {
+    Staging staging = Staging::open(target, what.kind, manifest_name).value();
+    return NewParts(std::move(what), std::move(staging));
+  });
+}
+
+std::string NewParts::path_of(Index file) const {
+  return what_.kind == StagedKind::file ? staging_.path() : staging_.path() + "/" + what_.files[file].name;
+}
+
+/// Writes heads and tails: a run that was killed may have been killed before they were on the disk.
+void NewParts::use(const std::shared_ptr<FileSet>& files) {
+  for (Index i = 0; i < files->count(); ++i) write_around(*files, i);
+  for (StoredParts& array : what_.arrays) array.files = files;
+}
+
+void NewParts::write_around(const FileSet& files, Index file) const {
+  const NewFile& f = what_.files[file];
+  files.write(file, 0, std::as_bytes(std::span(f.head)));
+  files.write(file, f.tail_offset_bytes(), std::as_bytes(std::span(f.tail)));
+}
+
+void NewParts::begin() {
+  staging_.begin();
+  const auto files = std::make_shared<FileSet>(FileAccess::read_write);
+  for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
+    make_file(path_of(i), what_.files[i].size_bytes);
+    files->add(path_of(i)).value();
+  }
+  use(files);
+}
+
+bool NewParts::resume(const JournalSubject& subject) {
+  if (!staging_.resume(subject.name, subject.inode)) return false;
+  const auto files = std::make_shared<FileSet>(FileAccess::read_write);
+  for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
+    const Result<Index> file = files->add(path_of(i));
+    if (!file || files->size_bytes(i) != what_.files[i].size_bytes) return false;
+  }
+  use(files);
+  return true;
+}
+
+void NewParts::fill_in(std::span<const std::uint32_t> elements) {
+  const FileSet& files = *what_.arrays.front().files;
+  for (Index i = 0; i < files.count(); ++i) {
+    if (!what_.files[i].inner) continue;
+    what_.files[i].fill_in(elements[i]);
+    write_around(files, i);
+    files.sync(i);
+  }
+}
+
+void NewParts::commit() {
+  what_.check_replaceable(staging_.target());
+  staging_.commit();
+}
+
+void NewParts::write_beside(std::span<const TextFile> files) const {
+  if (staging_.kind() == StagedKind::file) return;
+  for (const TextFile& beside : files) {
+    const std::string path = staging_.path() + "/" + beside.name;
+    const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+    if (file.number() < 0) throw io_error("create", path, errno);
+    posix::write_at(file.number(), path, 0, std::as_bytes(std::span(beside.text)));
+    if (posix::disk.fsync(file.number()) != 0) throw io_error("sync", path, errno);
+  }
+}
+
+}  // namespace tranship

@@ -1,0 +1,227 @@
+#include <algorithm>
+#include <filesystem>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
+#include <tranship/file/io/checksum.hpp>
+#include <tranship/file/store/part_store.hpp>
+#include <tranship/layout/text.hpp>
+
+namespace tranship {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_directory(const std::string& path) {
+  std::error_code failure;
+  const bool out = fs::is_directory(path, failure);
+  return out && !failure;
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;  // what cannot be looked at is found when it is opened
+  return fs::exists(path, ignored);
+}
+
+/// A spelling but for what it says of the byte order.
+std::string_view kind_of(std::string_view descr) {
+  return descr.substr(!descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos ? 1 : 0);
+}
+
+bool is_number(std::string_view kind) {
+  return kind == "bfloat16" || element_type_of_numpy(kind).ok();
+}
+
+/// Whether elements that are spelled so are the same and mean the same. Of numbers the type says all; what moves as
+/// bytes has units, fields or a kind of text that only the spelling tells.
+bool same_element(const std::string& a, const std::string& b) {
+  if (a == b) return true;
+  if (parse_npy_descr(a).value() != parse_npy_descr(b).value()) return false;
+  const std::string_view kind_a = kind_of(a), kind_b = kind_of(b);
+  return kind_a == kind_b || (is_number(kind_a) && is_number(kind_b));
+}
+
+/// Without a manifest only the number of files says whether the layout means all of them.
+void check_count(const std::string& directory, Index parts) {
+  Index found = 0;
+  std::error_code failure;
+  for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    found += name.starts_with("part-") && name.ends_with(".npy");
+  }
+  if (failure) throw posix::io_error("list", directory, failure.value());
+  if (found != parts)
+    throw_error(ErrorCode::mismatch, "'{}' holds {} files part-*.npy, the layout has {} parts", directory, found,
+                parts);
+}
+
+/// The header of a .npy file of the set.
+NpyHeader header_of(const FileSet& files, Index file) {
+  // Nearly all headers are shorter than this; the others are asked for again.
+  constexpr Index first_bytes = 4096;
+  for (Index wanted = first_bytes;; wanted = npy_header_bytes_max) {
+    std::vector<std::byte> head(static_cast<std::size_t>(std::min(wanted, files.size_bytes(file))));
+    files.read(file, 0, head);
+    Result<NpyHeader> header = parse_npy_header(head, files.size_bytes(file));
+    if (header) return std::move(header).value();
+    if (header.error().code() != ErrorCode::invalid_use || wanted == npy_header_bytes_max)
+      throw make_error(header.error().code(), "'{}': {}", files.path(file), header.error().message());
+  }
+}
+
+/// Where an element is several of its type they lie together, so that only the order of C is left.
+NpyOrder stored_order_of(const NpyHeader& header) {
+  if (header.count == 1) return header.order;
+  if (header.order == NpyOrder::fortran && header.extents.size() > 1)
+    throw_error(ErrorCode::unsupported, "elements '{}' of {} bytes in Fortran order", printable(header.descr),
+                header.count * size_bytes(header.type));
+  return NpyOrder::c;
+}
+
+void check_part(const std::string& path, const NpyHeader& header, const ArraySpec& spec, Rank rank) {
+  if (header.type != spec.type)
+    throw_error(ErrorCode::mismatch, "'{}': the part has elements {}, the layout {}", path, name_of(header.type),
+                name_of(spec.type));
+  const Indices needed = spec.distribution.local_extents(rank), found = layout_extents(header);
+  if (!(found == needed))
+    throw_error(ErrorCode::mismatch, "'{}': the part has extents [{}], the layout gives rank {} [{}]", path,
+                to_string(found), rank, to_string(needed));
+  stored_order_of(header);
+}
+
+/// Adds a part that the layout gives to `rank`. Returns its header.
+NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec& spec, Rank rank) {
+  const Index file = array.files->add(path).value();
+  NpyHeader header = header_of(*array.files, file);
+  check_part(path, header, spec, rank);
+  array.parts.push_back({file, header.header_bytes, stored_order_of(header), layout_extents(header)});
+  return header;
+}
+
+StoredParts open_file(const std::string& path, const std::optional<ArraySpec>& layout) {
+  const auto files = std::make_shared<FileSet>(FileAccess::read_only);
+  StoredParts out = whole_array(path, header_of(*files, files->add(path).value()), layout);
+  out.files = files;
+  return out;
+}
+
+StoredParts open_directory(const std::string& path, const std::optional<ArraySpec>& layout) {
+  const bool has_manifest = exists(path + "/" + manifest_name);
+  if (!has_manifest && !layout) throw lacks_manifest(path);
+  const Manifest manifest = has_manifest ? read_manifest(path).value() : make_manifest(*layout, "");
+  if (has_manifest && layout) {
+    check_fits(manifest.spec, *layout);
+    if (!(manifest.spec == *layout))
+      throw_error(ErrorCode::mismatch, "'{}' has the layout {}, given is {}", path, to_text(manifest.spec),
+                  to_text(*layout));
+  }
+  const Grid& grid = manifest.spec.distribution.grid();
+  if (!has_manifest) check_count(path, grid.size());
+
+  StoredParts out{.spec = manifest.spec,
+                  .descr = manifest.descr,
+                  .is_scalar = manifest.is_scalar,
+                  .files = std::make_shared<FileSet>(FileAccess::read_only)};
+  for (Index i = 0; i < grid.size(); ++i) {
+    const NpyHeader header = add_part(out, path + "/" + manifest.files[i], manifest.spec, grid.rank_at(i));
+    out.is_scalar |= header.extents.empty();
+    if (out.descr.empty()) out.descr = header.descr;
+    if (!same_element(header.descr, out.descr))
+      throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i),
+                  printable(header.descr), printable(out.descr));
+  }
+  out.checksums = manifest.checksums;
+  out.checksums.resize(static_cast<std::size_t>(grid.size()));
+  return out;
+}
+
+}  // namespace
+
+Indices dimension_order(NpyOrder order, int dims) {
+  Indices out;
+  for (int k = 0; k < dims; ++k) out.push_back(order == NpyOrder::c ? k : dims - 1 - k);
+  return out;
+}
+
+StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements) {
+  return {.data = elements,
+          .type = type,
+          .extents = part.extents,
+          .strides = dense_strides(part.extents, dimension_order(part.order, part.extents.size()))};
+}
+
+Index StoredParts::part_bytes(Index part) const {
+  return checked_multiply(checked_product(parts[part].extents), size_bytes(spec.type));
+}
+
+ArraySpec whole_layout(const NpyHeader& header) {
+  const Indices extents = layout_extents(header);
+  const int dims = extents.size();
+  MemoryLayout memory;
+  if (stored_order_of(header) == NpyOrder::fortran)
+    for (int d = dims - 1; d >= 0; --d) memory.order.push_back(d);
+  return {header.type, Distribution(extents, Grid(Indices::filled(dims, 1)),
+                                    std::vector<Partition>(static_cast<std::size_t>(dims), whole()), memory)};
+}
+
+StoredParts whole_array(const std::string& path, const NpyHeader& header, const std::optional<ArraySpec>& layout) {
+  const auto array = [&](const ArraySpec& spec) {
+    return StoredParts{.spec = spec,
+                       .descr = header.descr,
+                       .is_scalar = header.extents.empty(),
+                       .parts = {{0, header.header_bytes, stored_order_of(header), layout_extents(header)}},
+                       .checksums = {std::nullopt}};
+  };
+  if (layout) {
+    const Grid& grid = layout->distribution.grid();
+    if (grid.size() != 1)
+      throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
+    check_part(path, header, *layout, grid.rank_at(0));
+    return array(*layout);
+  }
+  const Result<ArraySpec> whole = attempt([&] { return whole_layout(header); });
+  if (!whole) throw make_error(whole.error().code(), "'{}': {}", path, whole.error().message());
+  return array(whole.value());
+}
+
+Error lacks_manifest(const std::string& directory) {
+  return make_error(ErrorCode::bad_file,
+                    "directory '{}' holds no '{}': the layout of its parts must be given (--from of the command)",
+                    directory, manifest_name);
+}
+
+void check_fits(const ArraySpec& array, const ArraySpec& layout) {
+  if (array.type != layout.type)
+    throw_error(ErrorCode::mismatch, "the array has elements {}, the layout {}", name_of(array.type),
+                name_of(layout.type));
+  if (!(array.distribution.extents() == layout.distribution.extents()))
+    throw_error(ErrorCode::mismatch, "the array has extents [{}], the layout [{}]",
+                to_string(array.distribution.extents()), to_string(layout.distribution.extents()));
+}
+
+Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout) {
+  return attempt([&] {
+    if (layout) stored_order(*layout);
+    return is_directory(path) ? open_directory(path, layout) : open_file(path, layout);
+  });
+}
+
+void check_checksums(const FileSet& files, std::span<const std::optional<std::uint32_t>> checksums) {
+  std::vector<std::byte> buffer(std::size_t(1) << 18);
+  for (Index file = 0; file < files.count(); ++file) {
+    const std::optional<std::uint32_t>& recorded = checksums[file];
+    if (!recorded) continue;
+    std::uint32_t found = 0;
+    const Index size = files.size_bytes(file);
+    for (Index at = 0; at < size;) {
+      const auto piece =
+          std::span(buffer).first(static_cast<std::size_t>(std::min(size - at, static_cast<Index>(buffer.size()))));
+      files.read(file, at, piece);
+      found = crc32_of(piece, found);
+      at += static_cast<Index>(piece.size());
+    }
+    if (found != *recorded) throw other_checksum(files.path(file), found, *recorded);
+  }
+}
+
+}  // namespace tranship

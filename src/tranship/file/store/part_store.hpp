@@ -1,0 +1,70 @@
+// Stored arrays: one .npy file, or a directory of parts with its manifest. Opening one checks all of it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <tranship/file/format/manifest.hpp>
+#include <tranship/file/format/npy.hpp>
+#include <tranship/file/io/file_set.hpp>
+#include <tranship/layout/distribution.hpp>
+
+namespace tranship {
+
+/// A dense array somewhere in a file; which file, the FileSet says.
+struct StoredPart {
+  Index file = 0;
+  Index offset_bytes = 0;
+  NpyOrder order = NpyOrder::c;
+  Indices extents;
+};
+
+/// Dimensions from the slowest to the fastest.
+Indices dimension_order(NpyOrder order, int dims);
+/// The elements of a part that lie from `elements` on.
+StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements);
+
+/// An array in files: its layout, and where each part of it lies. Several may share one set of files.
+struct StoredParts {
+  ArraySpec spec;
+  std::string descr;
+  /// An array of 0 dimensions: its layout is of one element, the headers of its parts say ().
+  bool is_scalar = false;
+  std::shared_ptr<FileSet> files;
+  std::vector<StoredPart> parts;  ///< by ordinal of the grid
+  /// Of each file, where it is known, by number.
+  std::vector<std::optional<std::uint32_t>> checksums;
+
+  const std::string& path_of(Index part) const { return files->path(parts[part].file); }
+  /// Bytes of the elements of a part.
+  Index part_bytes(Index part) const;
+};
+
+/// The layout of a plain .npy file: one part on rank 0, whole in every dimension (layout_extents). Throws `unsupported`
+/// where there are too many of them, or Fortran order would tear an element apart.
+ArraySpec whole_layout(const NpyHeader& header);
+
+/// Throws `mismatch`, with both, where elements or extents of a layout are not those of the array.
+void check_fits(const ArraySpec& array, const ArraySpec& layout);
+
+/// Error `bad_file`: a directory says nothing of itself.
+Error lacks_manifest(const std::string& directory);
+
+/// Opens a .npy file or a directory, and checks that every part is there, is whole, and has the elements and the shape
+/// that the layout says. `layout` must be what the path says of itself; a directory without a manifest needs it, and a
+/// .npy file takes any of one part. Fails with `io`, `bad_file`, `unsupported`, `overflow` and `mismatch`, naming the
+/// path.
+Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout = std::nullopt);
+
+/// Throws `bad_file` at the first file whose bytes are not those of its checksum, by number. Files without one are
+/// passed over.
+void check_checksums(const FileSet& files, std::span<const std::optional<std::uint32_t>> checksums);
+
+/// The array of one .npy file: its part lies in file 0 of a FileSet that is not there yet, behind the header. `layout`
+/// has one part, or is what the header says. Throws `mismatch` and `unsupported`, naming the path.
+StoredParts whole_array(const std::string& path, const NpyHeader& header, const std::optional<ArraySpec>& layout);
+
+}  // namespace tranship

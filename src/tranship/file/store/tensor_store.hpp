@@ -1,0 +1,30 @@
+// Stored tensors: all that a safetensors file, an index with its shards, or a directory of ours holds, each tensor as a
+// stored array. Opening checks everything but the elements.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <tranship/file/format/tensor_manifest.hpp>
+#include <tranship/file/store/part_store.hpp>
+
+namespace tranship {
+
+struct StoredTensors {
+  /// Of all files; of equal keys, that of the first file.
+  std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<TensorShape> shapes;
+  std::vector<StoredParts> arrays;  ///< as many, sharing one FileSet, with the dtype for a descr
+  std::shared_ptr<FileSet> files;
+  /// Of each file, where it is known, by number.
+  std::vector<std::optional<std::uint32_t>> checksums;
+};
+
+/// Fails with `io`, `bad_file`, `unsupported`, `overflow` and `mismatch`, naming the path.
+Result<StoredTensors> open_tensors(const std::string& path);
+/// The same of a single file, whatever its name.
+Result<StoredTensors> open_tensors_file(const std::string& path);
+
+}  // namespace tranship

@@ -1,0 +1,98 @@
+// The lanes of a CUDA kernel. Blocks may have up to three dimensions; lanes are numbered as CUDA numbers them, x first.
+//
+//   __global__ void launched(...) { kernel(CudaLane(), ...); }
+#pragma once
+
+#if defined(__CUDACC__)
+
+#include <tranship/kernels/word.hpp>
+#include <tranship/lanes/lane.hpp>
+
+namespace tranship {
+
+template <Scope scope>
+class CudaGroup {
+ public:
+  __device__ CudaGroup(int lane, int lanes) : lane_(lane), lanes_(lanes) {}
+
+  static constexpr bool runs_side_by_side = true;
+
+  __device__ int lane() const { return lane_; }
+  __device__ int lanes() const { return lanes_; }
+  __device__ void sync() const {
+    if constexpr (scope == Scope::warp) __syncwarp(mask());
+    if constexpr (scope == Scope::block) __syncthreads();
+  }
+
+  template <class Call>
+  __device__ void enter(const Call&) const {
+    sync();
+  }
+  template <class Call>
+  __device__ void leave(const Call&) const {
+    sync();
+  }
+  template <class Call, class T>
+  __device__ T share(const Call&, T value) const {
+    static_assert(sizeof(T) <= 8);
+    if constexpr (scope == Scope::thread) return value;
+    unsigned long long bits = 0;
+    __builtin_memcpy(&bits, &value, sizeof value);
+    if constexpr (scope == Scope::warp) bits = __shfl_sync(mask(), bits, 0);
+    if constexpr (scope == Scope::block) {
+      // Nobody writes it again before the next enter().
+      __shared__ unsigned long long slot;
+      if (lane_ == 0) slot = bits;
+      __syncthreads();
+      bits = slot;
+    }
+    __builtin_memcpy(&value, &bits, sizeof value);
+    return value;
+  }
+  template <class Call, class T>
+  __device__ T wait(const Call&, const T* word, Comparison comparison, T value) const {
+    T seen;
+    do seen = detail::load_word(word);
+    while (!holds(seen, comparison, value));
+    detail::system_fence();
+    return seen;
+  }
+  template <class Call>
+  [[noreturn]] __device__ void refuse(const Call&, const char*) const {
+    detail::trap();
+  }
+
+ private:
+  /// The last warp of a block may have fewer lanes.
+  __device__ unsigned mask() const { return lanes_ == 32 ? ~0u : (1u << lanes_) - 1; }
+
+  int lane_;
+  int lanes_;
+};
+
+class CudaLane {
+ public:
+  __device__ CudaLane()
+      : index_(int(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z))),
+        lanes_(int(blockDim.x * blockDim.y * blockDim.z)) {}
+
+  __device__ int index() const { return index_; }
+  __device__ int lanes() const { return lanes_; }
+  __device__ int block_index() const { return int(blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z)); }
+  __device__ int blocks() const { return int(gridDim.x * gridDim.y * gridDim.z); }
+
+  __device__ CudaGroup<Scope::thread> thread() const { return {0, 1}; }
+  __device__ CudaGroup<Scope::warp> warp() const {
+    const int left = lanes_ - index_ / 32 * 32;
+    return {index_ % 32, left < 32 ? left : 32};
+  }
+  __device__ CudaGroup<Scope::block> block() const { return {index_, lanes_}; }
+
+ private:
+  int index_;
+  int lanes_;
+};
+
+}  // namespace tranship
+
+#endif

@@ -1,0 +1,510 @@
+// HeapView: one-sided transfers from within a kernel, by one lane, a warp or a block. What completes when is what
+// fabric/context.hpp says; here an operation has a group of lanes (lane.hpp), which make it once, together:
+//
+//   heap.put(lane.block(), target, source, peer);     // all lanes of the block copy
+//   heap.add(lane.thread(), counter, 1, peer);        // each lane adds
+//
+// All lanes of the group call it at the same place with the same arguments, and all get what it returns. It begins when
+// all have come, so that what any of them has written is put; when it returns, all may use the buffers again. Forms
+// with _nbi return as soon as a lane has done its part; quiet() of the same group waits for all parts.
+//
+// Symmetric objects are named by this rank's own addresses. When target and source differ in size, the smaller size is
+// moved. Misuse is found before anything happens; on a GPU it stops the kernel.
+#pragma once
+
+#include <tranship/kernels/word.hpp>
+#include <tranship/lanes/lane.hpp>
+#include <tranship/lanes/multicast.hpp>
+
+namespace tranship {
+namespace detail {
+
+/// Not deduced: what the other arguments say is wanted.
+template <class T>
+struct SameType {
+  using Type = T;
+};
+template <class T>
+using Same = typename SameType<T>::Type;
+template <class T>
+struct MutableType {
+  using Type = T;
+};
+template <class T>
+struct MutableType<const T> {
+  using Type = T;
+};
+template <class T>
+using Mutable = typename MutableType<T>::Type;
+
+template <class T>
+concept Integer32Or64 = (sizeof(T) == 4 || sizeof(T) == 8) && requires(T a) {
+  a& a;
+};
+
+/// What lane `lane` of `lanes` copies of `count` words: every lanes-th of them.
+template <int width>
+TRANSHIP_SHARED inline void copy_words(int lane, int lanes, unsigned char* to, const unsigned char* from,
+                                       unsigned long long count) {
+  for (unsigned long long i = lane; i < count; i += lanes)
+    __builtin_memcpy(__builtin_assume_aligned(to + i * width, width), __builtin_assume_aligned(from + i * width, width),
+                     width);
+}
+
+// What one lane copies when all of them copy `bytes` bytes.
+
+/// For lanes that run side by side, whose accesses should lie side by side: the widest words that source and target
+/// have in their natural places, and single bytes before the first and after the last of them.
+TRANSHIP_SHARED inline void copy_interleaved(int lane, int lanes, void* target, const void* source,
+                                             unsigned long long bytes) {
+  auto* to = static_cast<unsigned char*>(target);
+  const auto* from = static_cast<const unsigned char*>(source);
+  const auto place = reinterpret_cast<unsigned long long>(to);
+  const auto apart = place ^ reinterpret_cast<unsigned long long>(from);
+  const unsigned width = apart % 16 == 0 ? 16 : apart % 8 == 0 ? 8 : apart % 4 == 0 ? 4 : apart % 2 == 0 ? 2 : 1;
+  unsigned long long head = (width - place % width) % width;
+  if (head > bytes) head = bytes;
+  const unsigned long long words = (bytes - head) / width, tail = head + words * width;
+  copy_words<1>(lane, lanes, to, from, head);
+  if (width == 16) copy_words<16>(lane, lanes, to + head, from + head, words);
+  if (width == 8) copy_words<8>(lane, lanes, to + head, from + head, words);
+  if (width == 4) copy_words<4>(lane, lanes, to + head, from + head, words);
+  if (width == 2) copy_words<2>(lane, lanes, to + head, from + head, words);
+  if (width == 1) copy_words<1>(lane, lanes, to + head, from + head, words);
+  copy_words<1>(lane, lanes, to + tail, from + tail, bytes - tail);
+}
+
+/// For lanes that run one after the other, each of which should go through memory in long rows.
+TRANSHIP_SHARED inline void copy_in_runs(int lane, int lanes, void* target, const void* source,
+                                         unsigned long long bytes) {
+  constexpr unsigned long long run = 1 << 16;
+  for (unsigned long long first = lane * run; first < bytes; first += lanes * run)
+    __builtin_memcpy(static_cast<unsigned char*>(target) + first, static_cast<const unsigned char*>(source) + first,
+                     bytes - first < run ? bytes - first : run);
+}
+
+template <class T>
+TRANSHIP_SHARED inline bool is_in_place(const void* at) {
+  return reinterpret_cast<unsigned long long>(at) % sizeof(T) == 0;
+}
+
+}  // namespace detail
+
+/// Where the symmetric heaps of all ranks lie, as one rank sees them. A value, to be passed to kernels.
+struct HeapView {
+  unsigned char* first = nullptr;  ///< the heap of rank r begins at first + r * stride_bytes
+  unsigned long long stride_bytes = 0;
+  unsigned long long size_bytes = 0;  ///< of each
+  int rank = 0;
+  int size = 0;
+  bool direct = false;  ///< whether all of them can be loaded and stored; if not, only this rank's own
+
+  // Contiguous elements.
+
+  template <class Group, class T>
+  TRANSHIP_SHARED void put(const Group& group, Span<T> target, detail::Same<Span<const T>> source, int peer,
+                           KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("put", target, source, peer, where);
+    copy_there(group, call, target, source, peer, [&](const auto& m) { m.put(target, source, peer, where); });
+    group.leave(call);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void put_nbi(const Group& group, Span<T> target, detail::Same<Span<const T>> source, int peer,
+                               KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("put_nbi", target, source, peer, where);
+    copy_there(group, call, target, source, peer, [&](const auto& m) { m.put_nbi(target, source, peer, where); });
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void get(const Group& group, Span<T> target, detail::Same<Span<const T>> source, int peer,
+                           KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("get", target, source, peer, where);
+    copy_here(group, call, target, source, peer, [&](const auto& m) { m.get(target, source, peer, where); });
+    group.leave(call);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void get_nbi(const Group& group, Span<T> target, detail::Same<Span<const T>> source, int peer,
+                               KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("get_nbi", target, source, peer, where);
+    copy_here(group, call, target, source, peer, [&](const auto& m) { m.get_nbi(target, source, peer, where); });
+  }
+
+  // One element of 1, 2, 4 or 8 bytes.
+
+  template <class Group, class T>
+  TRANSHIP_SHARED void p(const Group& group, T* target, detail::Same<T> value, int peer,
+                         KernelSite where = KernelSite::here()) const {
+    const auto call = [&] {
+      return GroupCall{"p", where, {{"target", target}, {"value", bits(value)}, {"peer", number(peer)}}};
+    };
+    unsigned char* to = at(group, call, "the target lies outside the symmetric heap", target, sizeof(T), peer);
+    group.enter(call);
+    if (group.lane() == 0) {
+      if (!direct)
+        by_message(group, [&](const auto& m) { m.p(target, value, peer, where); });
+      else if (detail::is_in_place<T>(to))
+        detail::store_word(reinterpret_cast<detail::Word<T>*>(to), bits(value));
+      else
+        detail::store(value, to);
+    }
+    group.leave(call);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED detail::Mutable<T> g(const Group& group, T* source, int peer,
+                                       KernelSite where = KernelSite::here()) const {
+    using Value = detail::Mutable<T>;
+    const auto call = [&] { return GroupCall{"g", where, {{"source", source}, {"peer", number(peer)}}}; };
+    const unsigned char* from = at(group, call, "the source lies outside the symmetric heap", source, sizeof(T), peer);
+    group.enter(call);
+    Value value{};
+    if (group.lane() == 0) {
+      if (!direct)
+        by_message(group, [&](const auto& m) { value = m.g(source, peer, where); });
+      else if (detail::is_in_place<T>(from))
+        value = of_bits<Value>(detail::load_word(reinterpret_cast<const detail::Word<T>*>(from)));
+      else
+        value = detail::load<Value>(from);
+      polled(group, call, source, peer, bits(value));
+    }
+    return group.share(call, value);
+  }
+
+  // Signals: integers of 8 bytes.
+
+  template <class Group, class T, class S>
+  TRANSHIP_SHARED void put_signal(const Group& group, Span<T> target, detail::Same<Span<const T>> source, S* signal,
+                                  detail::Same<S> value, SignalOp op, int peer,
+                                  KernelSite where = KernelSite::here()) const {
+    put_signal_as("put_signal", group, target, source, signal, value, op, peer, where,
+                  [&](const auto& m) { m.put_signal(target, source, signal, value, op, peer, where); });
+  }
+  /// The source may be used again after quiet(). Where the signal is seen the data is there, here too.
+  template <class Group, class T, class S>
+  TRANSHIP_SHARED void put_signal_nbi(const Group& group, Span<T> target, detail::Same<Span<const T>> source, S* signal,
+                                      detail::Same<S> value, SignalOp op, int peer,
+                                      KernelSite where = KernelSite::here()) const {
+    put_signal_as("put_signal_nbi", group, target, source, signal, value, op, peer, where,
+                  [&](const auto& m) { m.put_signal_nbi(target, source, signal, value, op, peer, where); });
+  }
+  /// The signal alone. Ordered after nothing: a fence before it orders it.
+  template <class Group, class S>
+  TRANSHIP_SHARED void signal(const Group& group, S* signal, detail::Same<S> value, SignalOp op, int peer,
+                              KernelSite where = KernelSite::here()) const {
+    const auto call = [&] {
+      return GroupCall{"signal",
+                       where,
+                       {{"signal", signal}, {"value", bits(value)}, {"op", number(int(op))}, {"peer", number(peer)}}};
+    };
+    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    group.enter(call);
+    if (group.lane() == 0) {
+      if (direct)
+        raise(word, value, op);
+      else
+        by_message(group, [&](const auto& m) { m.signal(signal, value, op, peer, where); });
+    }
+    group.leave(call);
+  }
+  /// Waits until this rank's signal compares so with `value`; returns what it was then. What was put with what is seen
+  /// is there, for all lanes of the group.
+  template <class Group, class S>
+  TRANSHIP_SHARED S signal_wait(const Group& group, S* signal, Comparison comparison, detail::Same<S> value,
+                                KernelSite where = KernelSite::here()) const {
+    static_assert(sizeof(S) == 8);
+    return wait("signal_wait", group, signal, comparison, value, where);
+  }
+  /// The same for any integer that is put here.
+  template <class Group, class T>
+  TRANSHIP_SHARED T wait_until(const Group& group, T* variable, Comparison comparison, detail::Same<T> value,
+                               KernelSite where = KernelSite::here()) const {
+    return wait("wait_until", group, variable, comparison, value, where);
+  }
+
+  // Atomics on integers, or with fetch, set and swap on any element, of 4 or 8 bytes. Those that return a value return
+  // what was there before.
+
+  template <class Group, class T>
+  TRANSHIP_SHARED detail::Mutable<T> fetch(const Group& group, T* variable, int peer,
+                                           KernelSite where = KernelSite::here()) const {
+    using Value = detail::Mutable<T>;
+    return atomic<AtomicOp::fetch>("fetch", group, const_cast<Value*>(variable), Value{}, Value{}, peer, where);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void set(const Group& group, T* variable, detail::Same<T> value, int peer,
+                           KernelSite where = KernelSite::here()) const {
+    atomic<AtomicOp::set>("set", group, variable, value, T{}, peer, where);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED T swap(const Group& group, T* variable, detail::Same<T> value, int peer,
+                         KernelSite where = KernelSite::here()) const {
+    return atomic<AtomicOp::swap>("swap", group, variable, value, T{}, peer, where);
+  }
+  /// Becomes `desired` where it was `expected`.
+  template <class Group, detail::Integer32Or64 T>
+  TRANSHIP_SHARED T compare_swap(const Group& group, T* variable, detail::Same<T> expected, detail::Same<T> desired,
+                                 int peer, KernelSite where = KernelSite::here()) const {
+    return atomic<AtomicOp::compare_swap>("compare_swap", group, variable, desired, expected, peer, where);
+  }
+  template <class Group, detail::Integer32Or64 T>
+  TRANSHIP_SHARED T fetch_inc(const Group& group, T* variable, int peer, KernelSite where = KernelSite::here()) const {
+    return atomic<AtomicOp::add>("fetch_inc", group, variable, T{1}, T{}, peer, where);
+  }
+  template <class Group, detail::Integer32Or64 T>
+  TRANSHIP_SHARED void inc(const Group& group, T* variable, int peer, KernelSite where = KernelSite::here()) const {
+    atomic<AtomicOp::add>("inc", group, variable, T{1}, T{}, peer, where);
+  }
+#define TRANSHIP_ATOMIC(name, op)                                                                  \
+  template <class Group, detail::Integer32Or64 T>                                                  \
+  TRANSHIP_SHARED T fetch_##name(const Group& group, T* variable, detail::Same<T> value, int peer, \
+                                 KernelSite where = KernelSite::here()) const {                    \
+    return atomic<AtomicOp::op>("fetch_" #name, group, variable, value, T{}, peer, where);         \
+  }                                                                                                \
+  template <class Group, detail::Integer32Or64 T>                                                  \
+  TRANSHIP_SHARED void name(const Group& group, T* variable, detail::Same<T> value, int peer,      \
+                            KernelSite where = KernelSite::here()) const {                         \
+    atomic<AtomicOp::op>(#name, group, variable, value, T{}, peer, where);                         \
+  }
+  TRANSHIP_ATOMIC(add, add)
+  TRANSHIP_ATOMIC(bit_and, bit_and)
+  TRANSHIP_ATOMIC(bit_or, bit_or)
+  TRANSHIP_ATOMIC(bit_xor, bit_xor)
+#undef TRANSHIP_ATOMIC
+
+  // Order, of what all lanes of the group have done before.
+
+  template <class Group>
+  TRANSHIP_SHARED void fence(const Group& group, KernelSite where = KernelSite::here()) const {
+    order(
+        group,
+        [&] {
+          return GroupCall{"fence", where};
+        },
+        [&](const auto& m) { m.fence(where); });
+  }
+  template <class Group>
+  TRANSHIP_SHARED void quiet(const Group& group, KernelSite where = KernelSite::here()) const {
+    order(
+        group,
+        [&] {
+          return GroupCall{"quiet", where};
+        },
+        [&](const auto& m) { m.quiet(where); });
+  }
+
+  // Memory of peers, to load and store.
+
+  /// The elements of `array` at `peer`; refused where they are not to be loaded and stored.
+  template <class Group, class T>
+  TRANSHIP_SHARED Span<T> peer_array(const Group& group, Span<T> array, int peer,
+                                     KernelSite where = KernelSite::here()) const {
+    const auto call = [&] {
+      return GroupCall{
+          "peer_array", where, {{"array", array.data}, {"elements", number(array.size)}, {"peer", number(peer)}}};
+    };
+    if (!direct && peer != rank) group.refuse(call, "the memory of that peer is not reachable");
+    return {reinterpret_cast<T*>(at(group, call, "the array lies outside the symmetric heap", array.data,
+                                    bytes_of(array.size, sizeof(T)), peer)),
+            array.size};
+  }
+  /// The elements of `array` at ranks first, first + stride, ... of the world, `count` of them: the members of a team.
+  /// Refused where they are not to be loaded and stored.
+  template <class Group, class T>
+  TRANSHIP_SHARED MulticastSpan<T> multicast_array(const Group& group, Span<T> array, int first_rank, int stride,
+                                                   int count, KernelSite where = KernelSite::here()) const {
+    const auto call = [&] {
+      return GroupCall{"multicast_array",
+                       where,
+                       {{"array", array.data},
+                        {"elements", number(array.size)},
+                        {"first", number(first_rank)},
+                        {"stride", number(stride)},
+                        {"count", number(count)}}};
+    };
+    const long long last_rank = first_rank + (count - 1) * static_cast<long long>(stride);
+    if (count < 1 || (count > 1 && stride == 0) || last_rank < 0 || last_rank >= size)
+      group.refuse(call, "there is no such team");
+    if (!direct && (count > 1 || first_rank != rank)) group.refuse(call, "the memory of peers is not reachable");
+    constexpr const char* outside = "the array lies outside the symmetric heap";
+    return {at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank),
+            stride * static_cast<long long>(stride_bytes), count, array.size};
+  }
+
+ private:
+  TRANSHIP_SHARED static unsigned long long number(long long value) {
+    return static_cast<unsigned long long>(value);
+  }
+  template <class T>
+  TRANSHIP_SHARED static detail::Word<detail::Mutable<T>> bits(T value) {
+    static_assert(__is_trivially_copyable(T));
+    return __builtin_bit_cast(detail::Word<detail::Mutable<T>>, value);
+  }
+  template <class T, class W>
+  TRANSHIP_SHARED static T of_bits(W word) {
+    return __builtin_bit_cast(T, word);
+  }
+  template <class T>
+  TRANSHIP_SHARED static long long smaller(Span<T> target, Span<const T> source) {
+    static_assert(__is_trivially_copyable(T));
+    return target.size < source.size ? target.size : source.size;
+  }
+  template <class T>
+  TRANSHIP_SHARED static GroupCall::Argument elements(Span<T> target, Span<const T> source) {
+    return {"elements", number(smaller(target, source))};
+  }
+
+  template <class T>
+  TRANSHIP_SHARED static auto transfer(const char* name, Span<T> target, Span<const T> source, int peer,
+                                       KernelSite where) {
+    return [=] {
+      return GroupCall{
+          name,
+          where,
+          {{"target", target.data}, {"source", source.data}, elements(target, source), {"peer", number(peer)}}};
+    };
+  }
+
+  /// Where this rank's `local` lies at `peer`, as this rank sees it.
+  template <class Group, class Call>
+  TRANSHIP_SHARED unsigned char* at(const Group& group, const Call& call, const char* problem, const void* local,
+                                    unsigned long long bytes, int peer) const {
+    if (peer < 0 || peer >= size) group.refuse(call, "there is no such peer");
+    const auto own = reinterpret_cast<unsigned long long>(first) + rank * stride_bytes;
+    const auto offset = bytes == 0 ? 0 : reinterpret_cast<unsigned long long>(local) - own;
+    if (bytes > size_bytes || offset > size_bytes - bytes) group.refuse(call, problem);
+    if constexpr (requires { group.check_block(call, offset, bytes); }) group.check_block(call, offset, bytes);
+    return first + peer * stride_bytes + offset;
+  }
+
+  /// After a value has come that a loop may look for.
+  template <class Group, class Call>
+  TRANSHIP_SHARED static void polled(const Group& group, const Call& call, const void* local, int peer,
+                                     unsigned long long seen) {
+    if constexpr (requires { group.polled(call, local, peer, seen); }) group.polled(call, local, peer, seen);
+  }
+  /// Of elements; more than there are for a count that cannot be.
+  TRANSHIP_SHARED static unsigned long long bytes_of(long long count, unsigned long long width) {
+    const auto most = ~0ull;
+    return count < 0 || static_cast<unsigned long long>(count) > most / width ? most : count * width;
+  }
+
+  template <class Group, class F>
+  TRANSHIP_SHARED static void by_message(const Group& group, const F& send) {
+    if constexpr (requires { group.messenger(); })
+      send(group.messenger());
+    else
+      detail::trap();
+  }
+
+  template <class Group>
+  TRANSHIP_SHARED static void copy_together(const Group& group, void* to, const void* from, unsigned long long bytes) {
+    if constexpr (Group::runs_side_by_side)
+      detail::copy_interleaved(group.lane(), group.lanes(), to, from, bytes);
+    else
+      detail::copy_in_runs(group.lane(), group.lanes(), to, from, bytes);
+  }
+  template <class Group, class Call, class T, class F>
+  TRANSHIP_SHARED void copy_there(const Group& group, const Call& call, Span<T> target, Span<const T> source, int peer,
+                                  const F& send) const {
+    const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
+    void* to = at(group, call, "the target lies outside the symmetric heap", target.data, bytes, peer);
+    group.enter(call);
+    if (direct)
+      copy_together(group, to, source.data, bytes);
+    else if (group.lane() == 0)
+      by_message(group, send);
+  }
+  template <class Group, class Call, class T, class F>
+  TRANSHIP_SHARED void copy_here(const Group& group, const Call& call, Span<T> target, Span<const T> source, int peer,
+                                 const F& send) const {
+    const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
+    const void* from = at(group, call, "the source lies outside the symmetric heap", source.data, bytes, peer);
+    group.enter(call);
+    if (direct)
+      copy_together(group, target.data, from, bytes);
+    else if (group.lane() == 0)
+      by_message(group, send);
+  }
+
+  template <class S>
+  TRANSHIP_SHARED static void raise(unsigned char* at, S value, SignalOp op) {
+    static_assert(sizeof(S) == 8);
+    detail::raise_word(reinterpret_cast<unsigned long long*>(at), bits(value), op);
+  }
+  template <class Group, class T, class S, class F>
+  TRANSHIP_SHARED void put_signal_as(const char* name, const Group& group, Span<T> target, Span<const T> source,
+                                     S* signal, S value, SignalOp op, int peer, KernelSite where, const F& send) const {
+    const auto call = [&] {
+      return GroupCall{name,
+                       where,
+                       {{"target", target.data},
+                        {"source", source.data},
+                        elements(target, source),
+                        {"signal", signal},
+                        {"value", bits(value)},
+                        {"op", number(int(op))},
+                        {"peer", number(peer)}}};
+    };
+    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    copy_there(group, call, target, source, peer, send);
+    if (direct) {
+      group.leave(call);
+      if (group.lane() == 0) {
+        detail::system_fence();
+        raise(word, value, op);
+      }
+    }
+    group.leave(call);
+  }
+
+  template <class Group, class T>
+  TRANSHIP_SHARED T wait(const char* name, const Group& group, T* variable, Comparison comparison, T value,
+                         KernelSite where) const {
+    const auto call = [&] {
+      return GroupCall{
+          name, where, {{"variable", variable}, {"comparison", number(int(comparison))}, {"value", bits(value)}}};
+    };
+    at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), rank);
+    group.enter(call);
+    T seen{};
+    if (group.lane() == 0) seen = group.wait(call, variable, comparison, value);
+    return group.share(call, seen);
+  }
+
+  template <AtomicOp op, class Group, class T>
+  TRANSHIP_SHARED T atomic(const char* name, const Group& group, T* variable, T operand, T expected, int peer,
+                           KernelSite where) const {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+    const auto call = [&] {
+      return GroupCall{
+          name,
+          where,
+          {{"variable", variable}, {"operand", bits(operand)}, {"expected", bits(expected)}, {"peer", number(peer)}}};
+    };
+    unsigned char* to = at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), peer);
+    group.enter(call);
+    T before{};
+    if (group.lane() == 0) {
+      if (direct)
+        before =
+            of_bits<T>(detail::update_word<op>(reinterpret_cast<detail::Word<T>*>(to), bits(operand), bits(expected)));
+      else
+        by_message(group,
+                   [&](const auto& m) { before = m.template atomic<op>(variable, operand, expected, peer, where); });
+      if constexpr (op != AtomicOp::set) polled(group, call, variable, peer, bits(before));
+    }
+    return group.share(call, before);
+  }
+
+  template <class Group, class Call, class F>
+  TRANSHIP_SHARED void order(const Group& group, const Call& call, const F& send) const {
+    group.enter(call);
+    if (group.lane() == 0) {
+      if (direct)
+        detail::system_fence();
+      else
+        by_message(group, send);
+    }
+    group.leave(call);
+  }
+};
+
+}  // namespace tranship

@@ -1,0 +1,36 @@
+// Private: devices without hardware, for tests. Their memory is the host's, but counted apart, and a stream refuses to
+// copy from or to the memory of a device that it does not reach. When work happens is one of FakeTiming.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/device/driver.hpp>
+
+namespace tranship {
+
+class FakeMachine final : public DeviceSet {
+ public:
+  /// Throws `invalid_use` for options that contradict each other.
+  explicit FakeMachine(const DeviceSetOptions& options);
+  ~FakeMachine() override;
+  FakeMachine(const FakeMachine&) = delete;
+  FakeMachine& operator=(const FakeMachine&) = delete;
+
+  int count() const noexcept override;
+  Device device(int ordinal) const noexcept override { return Device::fake(ordinal); }
+  std::unique_ptr<Driver> make_driver(int ordinal) override;
+  int memory_of(int ordinal) const noexcept override;
+  void stop() noexcept override;
+  int steps(int count) override;
+
+  struct State;
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+extern const DeviceFamily fake_devices;
+
+}  // namespace tranship

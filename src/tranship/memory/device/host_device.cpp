@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include <sys/mman.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/strided_copy.hpp>
+#include <tranship/memory/combination.hpp>
+#include <tranship/memory/device/host_device.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr std::size_t alignment_bytes = 256;
+// Fewer pages are fewer misses when rows are far apart. What is rounded up is at most a third.
+constexpr std::size_t huge_page_bytes = std::size_t(2) << 20;
+constexpr std::size_t huge_bytes_min = 2 * huge_page_bytes;
+
+/// The byte that the whole element consists of, or -1.
+int only_byte(const void* element, int width) {
+  if (!element) return 0;
+  const auto* bytes = static_cast<const unsigned char*>(element);
+  return std::all_of(bytes, bytes + width, [&](unsigned char byte) { return byte == bytes[0]; }) ? bytes[0] : -1;
+}
+
+/// Calls f(canonical block). Blocks of one dimension, of which most are, have no other form.
+template <class F>
+void with_canonical(const CopyBlock& block, int width, F f) {
+  if (block.dims == 1) return f(block);
+  CopyBlock fused = block;
+  canonicalise(fused, width);
+  f(fused);
+}
+
+}  // namespace
+
+void* allocate_on_host(std::size_t size_bytes) noexcept {
+  const bool is_huge = size_bytes >= huge_bytes_min;
+  const std::size_t alignment = is_huge ? huge_page_bytes : alignment_bytes;
+  std::size_t room;
+  if (__builtin_add_overflow(size_bytes, alignment - 1, &room)) return nullptr;
+  room -= room % alignment;
+  void* memory = std::aligned_alloc(alignment, room);
+  // Only a hint: a system without huge pages gives others.
+  if (memory && is_huge) ::madvise(memory, room, MADV_HUGEPAGE);
+  return memory;
+}
+
+void free_on_host(void* memory) noexcept {
+  std::free(memory);
+}
+
+void check_width(int width) {
+  if (!can_move(Move::copy, Arithmetic::none, width))
+    throw_error(ErrorCode::invalid_use, "elements of {} bytes; a stream moves those of 1, 2, 4, 8 and 16", width);
+}
+
+void copy_on_host(const CopyBlock& block, int width, const void* source, void* target) {
+  with_canonical(block, width, [&](const CopyBlock& fused) {
+    const long long bytes = element_count(fused) * width;
+    const CopyMethod way = copy_method(bytes);
+    if (fused.dims != 1 || !has_contiguous_rows(fused, width) || bytes == 0)
+      return move_on_host(fused, Move::copy, Arithmetic::none, width, way, source, target);
+    copy_row(target, source, bytes, way);
+  });
+}
+
+void fill_on_host(const CopyBlock& block, int width, const void* element, void* target) {
+  CopyBlock same = block;
+  std::fill_n(same.source_strides, same.dims, 0);
+  with_canonical(same, width, [&](const CopyBlock& fused) {
+    const bool is_dense = fused.dims == 1 && fused.target_strides[0] == width;
+    if (const int byte = only_byte(element, width); is_dense && byte >= 0)
+      std::memset(target, byte, std::size_t(fused.extents[0]) * std::size_t(width));
+    else
+      fill(fused, width, element, target);
+  });
+}
+
+void run_kernel(std::unique_ptr<Kernel> kernel) noexcept {
+  kernel->run();
+}
+
+void EagerStream::wait(Event event) {
+  if (!tranship::is_over(event)) tranship::finish(event, Deadline::after_ns(wait_timeout_ns_));
+}
+
+void EagerStream::copy(const CopyBlock& block, int width, const void* source, void* target) {
+  check_width(width);
+  copy_on_host(block, width, source, target);
+}
+
+void EagerStream::fill(const CopyBlock& block, int width, const void* element, void* target) {
+  check_width(width);
+  fill_on_host(block, width, element, target);
+}
+
+void EagerStream::combine(const CopyBlock& block, Combine how, ElementType type, const void* source, void* target) {
+  detail::combine_block(how, type, block, source, target);
+}
+
+void EagerStream::run(std::unique_ptr<Kernel> kernel) {
+  run_kernel(std::move(kernel));
+}
+
+std::unique_ptr<Stream> HostDriver::make_stream() {
+  return std::make_unique<EagerStream>(Device::host(), wait_timeout_ns_);
+}
+
+}  // namespace tranship

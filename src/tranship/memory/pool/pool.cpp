@@ -1,0 +1,353 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <optional>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/sync.hpp>
+#include <tranship/memory/pool/pool.hpp>
+
+namespace tranship {
+namespace {
+
+/// What it guards takes some tens of nanoseconds, of which a mutex would be half.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (is_locked_.exchange(true, std::memory_order_acquire)) RealSync::yield();
+  }
+  void unlock() noexcept { is_locked_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> is_locked_ = false;
+};
+using Lock = std::unique_lock<SpinLock>;
+
+constexpr int smallest_bits = 8;  // blocks of 256 bytes
+constexpr int largest_bits = 62;
+constexpr int class_count = 4 * (largest_bits - smallest_bits) + 1;
+
+constexpr std::size_t bytes_of_class(int number) {
+  return (std::size_t(4) + std::size_t(number % 4)) << (smallest_bits - 2 + number / 4);
+}
+
+int class_of(std::size_t size_bytes) {
+  if (size_bytes <= bytes_of_class(0)) return 0;
+  if (size_bytes > bytes_of_class(class_count - 1))
+    throw_error(ErrorCode::overflow, "a block of {} bytes; the largest has {}", size_bytes,
+                bytes_of_class(class_count - 1));
+  // The last byte lies in the power of two [2^bits, 2^(bits+1)), in one of its quarters.
+  const std::size_t last = size_bytes - 1;
+  const int bits = std::bit_width(last) - 1;
+  const int quarter = int(last >> (bits - 2)) - 4;
+  return 4 * (bits - smallest_bits) + quarter + 1;
+}
+
+/// A block for as long as the driver's memory is the pool's. Kept blocks are linked through themselves, so that keeping
+/// one takes no memory.
+struct Block {
+  Block* next = nullptr;
+  Block* previous = nullptr;
+  void* memory = nullptr;
+  int size_class = 0;
+  bool is_kept = false;
+  int use_count = 0;
+  Event uses[Pool::last_uses_max];
+
+  std::size_t bytes() const { return bytes_of_class(size_class); }
+  /// False when there is no room for it. Of two points of one stream the later one counts.
+  bool add_use(Event use) {
+    for (int i = 0; i < use_count; ++i)
+      if (uses[i].stream == use.stream) {
+        uses[i].number = std::max(uses[i].number, use.number);
+        return true;
+      }
+    if (use_count == Pool::last_uses_max) return false;
+    uses[use_count++] = use;
+    return true;
+  }
+  /// Forgets the uses that are at rest; true when none is left.
+  bool is_idle() {
+    int unfinished = 0;
+    for (int i = 0; i < use_count; ++i)
+      if (!is_at_rest(uses[i])) uses[unfinished++] = uses[i];
+    use_count = unfinished;
+    return unfinished == 0;
+  }
+  bool is_used_only_by(const Stream* stream) const {
+    return stream && std::all_of(uses, uses + use_count, [&](Event use) { return use.stream == stream; });
+  }
+};
+
+/// Kept blocks of one class: the idle ones in front, the last freed first, then the others, the first freed first.
+class Chain {
+ public:
+  Block* first() const { return first_; }
+  void push_front(Block& block) { link(block, nullptr, first_); }
+  void push_back(Block& block) { link(block, last_, nullptr); }
+  void remove(Block& block) {
+    (block.previous ? block.previous->next : first_) = block.next;
+    (block.next ? block.next->previous : last_) = block.previous;
+    block.next = block.previous = nullptr;
+  }
+
+ private:
+  void link(Block& block, Block* previous, Block* next) {
+    block.previous = previous;
+    block.next = next;
+    (previous ? previous->next : first_) = &block;
+    (next ? next->previous : last_) = &block;
+  }
+  Block* first_ = nullptr;
+  Block* last_ = nullptr;
+};
+
+}  // namespace
+
+/// All of it is under the lock. What may take long, the driver and waits, happens without.
+struct Pool::State {
+  State(Driver& d, PoolOptions o) : driver(d), options(o) {}
+
+  Block& get(int size_class, std::size_t size_bytes, Stream* stream);
+  Block* take_ready(int size_class, const Stream* in_order);
+  Block* make(int size_class, Lock& lock);
+  bool give_back(std::int64_t keep_bytes, Lock& lock);
+  void wait_on(Stream& stream, Block& block, Lock& lock);
+  Block* first_kept() const;
+  void wait_here(const Block& block, Deadline deadline, Lock& lock);
+  Block& hand_out(Block& block);
+  void take(Block& block);
+  void keep(Block& block);
+  [[noreturn]] void fail(int size_class, std::size_t size_bytes) const;
+
+  Driver& driver;
+  PoolOptions options;
+  mutable SpinLock mutex;
+  PoolCounts counts;
+  std::array<Chain, class_count> kept;
+};
+
+Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) {
+  const auto bytes = std::int64_t(bytes_of_class(size_class));
+  // What the events of a stream name need not be the object that the caller has. None: its waits block the caller.
+  const Stream* const in_order = stream ? stream->event().stream : nullptr;
+  std::optional<Deadline> deadline;
+  Lock lock(mutex);
+  for (;;) {
+    if (Block* block = take_ready(size_class, in_order)) {
+      ++counts.reuses;
+      return hand_out(*block);
+    }
+    const std::int64_t room = options.limit_bytes - counts.in_use_bytes - bytes;  // for what is kept
+    const bool fits = room >= counts.kept_bytes;
+    if (fits)
+      if (Block* block = make(size_class, lock)) return hand_out(*block);
+    if (room >= 0 && give_back(fits ? 0 : room, lock)) continue;
+
+    Block* busy = kept[std::size_t(size_class)].first();
+    if (busy && in_order) {
+      wait_on(*stream, *busy, lock);
+      ++counts.reuses;
+      return hand_out(*busy);
+    }
+    if (!busy && room >= 0) busy = first_kept();
+    if (!busy) fail(size_class, size_bytes);
+    if (!deadline) deadline = Deadline::after_ns(options.wait_timeout_ns);
+    wait_here(*busy, *deadline, lock);
+  }
+}
+
+/// Takes out the first block that nobody uses, or only the stream that wants it, which is in order with itself. Such
+/// uses stay remembered, for the new owner may free the block unused.
+Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
+  for (Block* block = kept[std::size_t(size_class)].first(); block; block = block->next)
+    if (block->is_idle() || block->is_used_only_by(in_order)) {
+      take(*block);
+      return block;
+    }
+  return nullptr;
+}
+
+/// A new block; null when the driver has no room.
+Block* Pool::State::make(int size_class, Lock& lock) {
+  const std::size_t bytes = bytes_of_class(size_class);
+  // Counted before, so that nobody else takes the room meanwhile.
+  counts.in_use_bytes += std::int64_t(bytes);
+  lock.unlock();
+  std::unique_ptr<Block> block(new (std::nothrow) Block);
+  void* const memory = block ? driver.allocate(bytes) : nullptr;
+  lock.lock();
+  if (!memory) {
+    counts.in_use_bytes -= std::int64_t(bytes);
+    return nullptr;
+  }
+  ++counts.driver_allocations;
+  block->memory = memory;
+  block->size_class = size_class;
+  return block.release();
+}
+
+/// Gives idle blocks back, the largest first, until no more than `keep_bytes` are kept. Whether there were any.
+bool Pool::State::give_back(std::int64_t keep_bytes, Lock& lock) {
+  Block* unlinked = nullptr;
+  for (int size_class = class_count - 1; size_class >= 0; --size_class) {
+    Chain& chain = kept[std::size_t(size_class)];
+    for (Block* block = chain.first(); block && counts.kept_bytes > keep_bytes;) {
+      Block* const next = block->next;
+      if (block->is_idle()) {
+        chain.remove(*block);
+        counts.kept_bytes -= std::int64_t(block->bytes());
+        ++counts.driver_frees;
+        block->next = unlinked;
+        unlinked = block;
+      }
+      block = next;
+    }
+  }
+  if (!unlinked) return false;
+  lock.unlock();
+  while (unlinked) {
+    const std::unique_ptr<Block> block(unlinked);
+    unlinked = block->next;
+    driver.deallocate(block->memory, block->bytes());
+  }
+  lock.lock();
+  return true;
+}
+
+/// Takes out a block for `stream`, which will use it when the last users are done. That the stream has come so far is
+/// then all that matters, even if the new owner frees the block unused.
+void Pool::State::wait_on(Stream& stream, Block& block, Lock& lock) {
+  take(block);
+  lock.unlock();
+  try {
+    for (int i = 0; i < block.use_count; ++i)
+      if (!is_at_rest(block.uses[i])) stream.wait(block.uses[i]);
+    block.uses[0] = stream.event();
+    block.use_count = 1;
+  } catch (...) {
+    lock.lock();
+    keep(block);
+    throw;
+  }
+  lock.lock();
+}
+
+Block* Pool::State::first_kept() const {
+  const auto chain = std::find_if(kept.rbegin(), kept.rend(), [](const Chain& c) { return c.first() != nullptr; });
+  return chain == kept.rend() ? nullptr : chain->first();
+}
+
+/// Until nobody uses the block. It stays where it is: others may wait for it too, and whoever comes first has it.
+void Pool::State::wait_here(const Block& block, Deadline deadline, Lock& lock) {
+  std::array<Event, last_uses_max> uses;
+  std::copy(std::begin(block.uses), std::end(block.uses), uses.begin());
+  const int use_count = block.use_count;
+  lock.unlock();
+  for (int i = 0; i < use_count; ++i) settle(uses[std::size_t(i)], deadline);
+  lock.lock();
+}
+
+Block& Pool::State::hand_out(Block& block) {
+  ++counts.allocations;
+  counts.in_use_bytes_max = std::max(counts.in_use_bytes_max, counts.in_use_bytes);
+  return block;
+}
+
+void Pool::State::take(Block& block) {
+  const auto bytes = std::int64_t(block.bytes());
+  kept[std::size_t(block.size_class)].remove(block);
+  block.is_kept = false;
+  counts.kept_bytes -= bytes;
+  counts.in_use_bytes += bytes;
+}
+
+void Pool::State::keep(Block& block) {
+  const auto bytes = std::int64_t(block.bytes());
+  Chain& chain = kept[std::size_t(block.size_class)];
+  if (block.use_count == 0)
+    chain.push_front(block);
+  else
+    chain.push_back(block);
+  block.is_kept = true;
+  counts.in_use_bytes -= bytes;
+  counts.kept_bytes += bytes;
+}
+
+void Pool::State::fail(int size_class, std::size_t size_bytes) const {
+  const std::string limit = options.limit_bytes == INT64_MAX ? "none" : fmt::format("{} bytes", options.limit_bytes);
+  throw_error(ErrorCode::no_memory,
+              "no room on {} for {} bytes (a block of {}): {} bytes are in use, {} are kept, the limit is {}",
+              to_string(driver.device()), size_bytes, bytes_of_class(size_class), counts.in_use_bytes,
+              counts.kept_bytes, limit);
+}
+
+Pool::Pool(Driver& driver, PoolOptions options) : state_(std::make_unique<State>(driver, options)) {
+  limit(options.limit_bytes);
+}
+
+Pool::~Pool() {
+  const Deadline deadline = Deadline::after_ns(state_->options.wait_timeout_ns);
+  for (Chain& chain : state_->kept)
+    while (Block* first = chain.first()) {
+      chain.remove(*first);
+      const std::unique_ptr<Block> block(first);
+      try {
+        for (int i = 0; i < block->use_count; ++i) settle(block->uses[i], deadline);
+        state_->driver.deallocate(block->memory, block->bytes());
+      } catch (const Error&) {
+        // Memory that is still used is nobody else's to have.
+      }
+    }
+}
+
+PoolBlock Pool::allocate(std::size_t size_bytes, Stream* stream) {
+  Block& block = state_->get(class_of(size_bytes), size_bytes, stream);
+  return {.memory = block.memory, .size_bytes = size_bytes, .record = &block};
+}
+
+void Pool::free(PoolBlock block, std::span<const Event> last_uses) noexcept {
+  if (!block.record) return;
+  Block& record = *static_cast<Block*>(block.record);
+  TRANSHIP_ASSERT(!record.is_kept);
+  for (const Event use : last_uses) {
+    if (is_at_rest(use) || record.add_use(use)) continue;
+    try {
+      settle(use, Deadline::after_ns(state_->options.wait_timeout_ns));
+    } catch (const Error&) {
+      return;  // It stays in use for good, for it may be.
+    }
+  }
+  const Lock lock(state_->mutex);
+  state_->keep(record);
+}
+
+void Pool::trim(std::int64_t keep_bytes) noexcept {
+  Lock lock(state_->mutex);
+  state_->give_back(std::max<std::int64_t>(keep_bytes, 0), lock);
+}
+
+void Pool::limit(std::int64_t limit_bytes) noexcept {
+  Lock lock(state_->mutex);
+  state_->options.limit_bytes = std::max<std::int64_t>(limit_bytes, 0);
+  const std::int64_t room = state_->options.limit_bytes - state_->counts.in_use_bytes;
+  state_->give_back(std::max<std::int64_t>(room, 0), lock);
+}
+
+PoolCounts Pool::counts() const noexcept {
+  const Lock lock(state_->mutex);
+  return state_->counts;
+}
+
+Driver& Pool::driver() const noexcept {
+  return state_->driver;
+}
+
+std::size_t Pool::class_bytes(std::size_t size_bytes) {
+  return bytes_of_class(class_of(size_bytes));
+}
+
+}  // namespace tranship

@@ -1,0 +1,157 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/memory/state/cell_state.hpp>
+
+namespace tranship::detail {
+namespace {
+
+bool reads(Intent intent) {
+  return intent == Intent::read || intent == Intent::read_write;
+}
+
+/// Of what is not ready.
+Step::Kind kind_of_step(const CellState& cell, Intent intent, Combine combine) {
+  const bool other_partials = !cell.partial.empty() && cell.combine != combine;
+  if (reads(intent) ? !cell.partial.empty() : other_partials) return Step::Kind::merge;
+  // Zeros that nobody has written are made, not copied.
+  if (cell.partial.empty() && (cell.valid.empty() || (reads(intent) && cell.version == 0))) return Step::Kind::zero;
+  return intent == Intent::accumulate ? Step::Kind::identity : Step::Kind::copy;
+}
+
+}  // namespace
+
+bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory) {
+  if (intent == Intent::write) return true;
+  if (reads(intent)) return cell.partial.empty() && cell.valid.has(memory);
+  if (!cell.partial.empty() && cell.combine != combine) return false;
+  return cell.valid.has(memory) || cell.partial.has(memory);
+}
+
+bool operator==(const CellState& a, const CellState& b) {
+  return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.added == b.added &&
+         a.touched == b.touched && (a.partial.empty() || a.combine == b.combine) && a.cause == b.cause &&
+         a.elsewhere == b.elsewhere && a.lost_with == b.lost_with && a.writer.file == b.writer.file &&
+         a.writer.line == b.writer.line && a.uses == b.uses;
+}
+
+void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
+               Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps) {
+  cells.for_each(region, [&](const Box& box, const CellState& cell) {
+    if (is_ready(cell, intent, combine, memory)) return;
+    if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
+      throw_error(ErrorCode::invalid_use, "{} wants cells {} that nobody has written", name_of(intent), to_string(box));
+    if (cell.elsewhere)
+      throw_error(ErrorCode::invalid_use, "{} wants cells {} whose value is not here since the write at {}",
+                  name_of(intent), to_string(box), to_string(cell.writer));
+    if (cell.lost_with)
+      throw_error(ErrorCode::device_lost, "{} wants cells {}, whose last value, of the write at {}, was lost with {}",
+                  name_of(intent), to_string(box), to_string(cell.writer), to_string(*cell.lost_with));
+    Step& step = steps.add();
+    step.kind = kind_of_step(cell, intent, combine);
+    step.box = box;
+    step.source = cell.valid.empty() ? -1 : cell.valid.has(memory) ? memory : nearest(cell.valid, memory);
+    step.before = cell;
+  });
+}
+
+void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell) {
+  cell.touched.add(memory);
+  switch (step.kind) {
+    case Step::Kind::zero:
+    case Step::Kind::copy:
+      cell.valid.add(memory);
+      return;
+    case Step::Kind::identity:
+      cell.partial.add(memory);
+      cell.combine = combine;
+      return;
+    case Step::Kind::merge:
+      cell.partial = cell.added = {};
+      cell.valid = MemorySet::of(memory);
+      cell.version = version;
+      return;
+  }
+}
+
+void forget(MemoryId memory, CellState& cell) {
+  cell.valid.remove(memory);
+  cell.partial.remove(memory);
+  cell.added.remove(memory);
+  cell.touched.remove(memory);
+  std::erase_if(cell.uses, [&](const Use& use) { return use.memory == memory; });
+}
+
+void claim(MemoryId memory, CellState& cell) {
+  if (cell.valid.has(memory)) cell.valid = MemorySet::of(memory);
+}
+
+bool is_claimed(const CellState& cell, MemoryId memory) {
+  return !cell.valid.has(memory) || cell.valid.is_only(memory);
+}
+
+void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell) {
+  if (intent == Intent::read) return;
+  cell.version = version;
+  cell.writer = where;
+  cell.cause = {};
+  cell.elsewhere = false;
+  cell.touched.add(memory);
+  if (intent == Intent::write) cell.lost_with = {};
+  // Of what is lost under a lease, only a write gives everything back.
+  if (cell.lost_with) return;
+  if (intent == Intent::accumulate) {
+    if (cell.partial.has(memory))
+      cell.added.add(memory);
+    else
+      cell.valid = MemorySet::of(memory);
+    return;
+  }
+  cell.valid = MemorySet::of(memory);
+  cell.partial = cell.added = {};
+}
+
+void expire(std::uint64_t version, CallSite where, CellState& cell) {
+  cell.version = version;
+  cell.writer = where;
+  cell.cause = {};
+  cell.elsewhere = true;
+  cell.lost_with = {};
+  cell.valid = cell.partial = cell.added = {};
+}
+
+void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, CellState& cell) {
+  std::optional<Device> without;
+  const bool had_value = !cell.valid.empty();
+  bool is_partial_lost = false;
+  const auto take = [&](MemoryId memory, Device device) {
+    if (!cell.valid.has(memory) && !cell.partial.has(memory)) return;
+    is_partial_lost |= cell.added.has(memory);
+    cell.valid.remove(memory);
+    cell.partial.remove(memory);
+    without = device;
+  };
+  lost_memories.for_each([&](MemoryId memory) { take(memory, device_of(memory)); });
+  std::erase_if(cell.uses, [&](const Use& use) {
+    const std::optional<Device> device = lost_with(use.event);
+    if (device && use.intent != Intent::read) take(use.memory, *device);
+    return device.has_value();
+  });
+  const bool is_value_lost = had_value && cell.valid.empty();
+  if (!is_partial_lost && !is_value_lost) return;
+  // Zeros that nobody has written can be made again.
+  if (cell.version > 0) cell.lost_with = without;
+  cell.valid = cell.partial = cell.added = {};
+}
+
+void add_use(const Use& use, std::vector<Use>& uses) {
+  std::erase_if(uses, [&](const Use& old) {
+    if (is_over(old.event)) return true;
+    if (old.memory != use.memory) return false;
+    // What writes has waited for all that came before it; what reads comes after older reads of its own stream.
+    return use.intent != Intent::read || (old.intent == Intent::read && old.event.stream == use.event.stream);
+  });
+  if (!is_over(use.event)) uses.push_back(use);
+}
+
+}  // namespace tranship::detail

@@ -1,0 +1,616 @@
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include <fmt/format.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/view/picture.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr std::string_view symbols = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr int legend_rows_max = 24;
+constexpr int title_chars_max = 110;
+
+// What both pictures draw.
+
+// Consecutive cells of one dimension with one owner.
+struct Block {
+  Interval cells;
+  Index part = 0;
+};
+
+// The blocks of a dimension from cell 0 on, as many as are shown.
+struct Axis {
+  int dim = -1;  // none: the rows of a 1-dimensional array
+  Index extent = 1;
+  std::vector<Block> blocks;
+
+  Index shown() const { return blocks.empty() ? 0 : blocks.back().cells.upper; }
+  bool complete() const { return shown() == extent; }
+};
+
+std::vector<Block> leading_blocks(const AxisParts& axis, Index count_max) {
+  std::vector<Block> out;
+  const Partition& rule = axis.partition();
+  for (Index cell = 0; cell < axis.extent() && Index(out.size()) < count_max;) {
+    const Index part = axis.owner(cell);
+    Index upper = axis.extent();
+    if (rule.kind == PartitionKind::cyclic) {
+      upper = rule.block_size > axis.extent() - cell ? axis.extent() : cell + rule.block_size;
+    } else if (rule.kind != PartitionKind::whole) {
+      const SliceFamily slice = axis.slices(part).front();
+      upper = slice.start + slice.length;
+      if (axis.owner(upper - 1) != part) --upper;  // an interface that the next part shares
+    }
+    out.push_back({{cell, upper}, part});
+    cell = upper;
+  }
+  return out;
+}
+
+// The dimensions to show, one or two, increasing: those that the grid cuts come first.
+std::vector<int> shown_dims(const Distribution& d) {
+  std::vector<int> out;
+  for (const bool cut : {true, false})
+    for (int i = 0; i < d.dims() && out.size() < 2; ++i)
+      if ((d.grid().extents()[i] > 1) == cut) out.push_back(i);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+struct Map {
+  Axis rows, columns;
+  std::string caption;  // empty when the picture shows all dimensions
+};
+
+// `blocks_max(axis)` says how many blocks of a dimension to look at.
+template <class BlocksMax>
+Map map_of(const Distribution& d, BlocksMax&& blocks_max) {
+  if (d.is_indexed())
+    throw_error(ErrorCode::unsupported, "an indexed distribution of {} ids has no picture", d.id_count());
+  auto axis_of = [&](int dim, bool is_rows) {
+    return Axis{dim, d.extents()[dim], leading_blocks(d.axis(dim), blocks_max(d.axis(dim), is_rows))};
+  };
+  const std::vector<int> dims = shown_dims(d);
+  Map out;
+  out.columns = axis_of(dims.back(), false);
+  out.rows = dims.size() == 2 ? axis_of(dims.front(), true) : Axis{.blocks = {{{0, 1}, 0}}};
+  if (d.dims() > 2)
+    out.caption = fmt::format("dimensions {} and {} of {}, at cell 0 of the others", dims[0], dims[1], d.dims());
+  return out;
+}
+
+// The part that owns a block: the coordinates not shown are those of cell 0.
+Place place_of(const Distribution& d, const Map& map, const Block& row, const Block& column) {
+  Place out;
+  for (int i = 0; i < d.dims(); ++i)
+    out.coordinates.push_back(i == map.columns.dim ? column.part
+                              : i == map.rows.dim  ? row.part
+                              : d.extents()[i] > 0 ? d.axis(i).owner(0)
+                                                   : 0);
+  return out;
+}
+
+// All ranks that hold the same cells as `place`, by ordinal, at most `count_max` of them.
+struct Holders {
+  std::vector<Rank> first;
+  Index count = 1;
+};
+
+Holders holders_of(const Distribution& d, const Place& place, Index count_max) {
+  const Grid& grid = d.grid();
+  Indices copies;
+  Holders out{.first = {}, .count = grid.replicas()};
+  for (int i = 0; i < d.dims(); ++i) {
+    copies.push_back(d.axis(i).replicated() ? grid.extents()[i] : 1);
+    out.count *= copies[i];
+  }
+  // Mixed-radix counting: the copies of one replica, then those of the next.
+  for (Index n = 0; n < std::min(out.count, count_max); ++n) {
+    Place copy = place;
+    Index rest = n;
+    for (int i = d.dims() - 1; i >= 0; --i) {
+      if (copies[i] > 1) copy.coordinates[i] = rest % copies[i];
+      rest /= copies[i];
+    }
+    copy.replica = rest;
+    out.first.push_back(grid.rank_of(copy));
+  }
+  return out;
+}
+
+std::string rank_names(const Holders& holders) {
+  return fmt::format("{}{}", join_text(holders.first, ", "),
+                     holders.count > Index(holders.first.size()) ? ", ..." : "");
+}
+
+std::string with_thousands(Index number) {
+  std::string out = fmt::format("{}", number);
+  for (Index i = Index(out.size()) - 3; i > 0; i -= 3) out.insert(std::size_t(i), ",");
+  return out;
+}
+
+std::string count_of_cells(Index count) {
+  return with_thousands(count) + (count == 1 ? " cell" : " cells");
+}
+
+struct LegendRow {
+  Rank rank = 0;  // the first, which gives the colour
+  std::string ranks;
+  Index cells = 0;
+};
+
+// One row for every part that the map shows, by rank; `more` counts those left out.
+std::vector<LegendRow> legend_of(const Distribution& d, const Map& map, Index& more) {
+  std::map<Index, const Block*> rows, columns;
+  for (const Block& block : map.rows.blocks) rows.emplace(block.part, &block);
+  for (const Block& block : map.columns.blocks) columns.emplace(block.part, &block);
+  std::map<Rank, Place> places;
+  for (const auto& [row_part, row] : rows)
+    for (const auto& [column_part, column] : columns) {
+      const Place place = place_of(d, map, *row, *column);
+      places.emplace(d.grid().rank_of(place), place);
+    }
+  std::vector<LegendRow> out;
+  for (const auto& [rank, place] : places) {
+    if (out.size() == legend_rows_max) break;
+    const Holders holders = holders_of(d, place, 4);
+    LegendRow row{rank, (holders.count > 1 ? "ranks " : "rank ") + rank_names(holders), 1};
+    for (int i = 0; i < d.dims(); ++i) row.cells *= d.axis(i).owned_count(place.coordinates[i]);
+    out.push_back(row);
+  }
+  more = Index(places.size() - out.size());
+  return out;
+}
+
+std::string shown_part(const Axis& axis) {
+  const char* unit = axis.extent == 1 ? "cell" : "cells";
+  if (axis.complete()) return fmt::format("dimension {}: {} {}", axis.dim, with_thousands(axis.extent), unit);
+  return fmt::format("dimension {}: the first {} of {} {}", axis.dim, with_thousands(axis.shown()),
+                     with_thousands(axis.extent), unit);
+}
+
+std::string title_of(const ArraySpec& spec) {
+  std::string out = to_text(spec);
+  if (out.size() > title_chars_max) out = out.substr(0, title_chars_max - 3) + "...";
+  return out;
+}
+
+// Colours: the eight of Okabe and Ito, which colour-blind people tell apart, then lighter and darker shades of them.
+
+struct Color {
+  int red, green, blue;
+};
+
+Color color_of(Rank rank) {
+  constexpr Color base[] = {{86, 180, 233}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167},
+                            {240, 228, 66}, {0, 114, 178}, {213, 94, 0},  {153, 153, 153}};
+  // Every round of 24 ranks starts at another colour, so that rows of 24, 48 or 192 ranks do not look alike.
+  const Index index = (rank + Index(rank) / 24 * 5) % 24;
+  const Color c = base[index % 8];
+  if (index < 8) return c;
+  if (index < 16) return {(c.red + 255) / 2, (c.green + 255) / 2, (c.blue + 255) / 2};
+  return {c.red * 3 / 5, c.green * 3 / 5, c.blue * 3 / 5};
+}
+
+std::string hex(const Color& c) {
+  return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue);
+}
+
+// Whether black is easier to read on it than white.
+bool is_light(const Color& c) {
+  return 299 * c.red + 587 * c.green + 114 * c.blue > 125'000;
+}
+
+// Text.
+
+// The character pieces of an axis: every block is cut into at least one.
+std::vector<Block> pieces_of(Axis& axis, Index pieces_max) {
+  // The fewest cells per character at which all blocks fit; a block has at least one character.
+  Index per_piece = std::max<Index>(1, ceil_divide(axis.shown(), pieces_max));
+  auto pieces_in = [&](const Block& block) { return std::max<Index>(1, block.cells.length() / per_piece); };
+  auto total = [&] {
+    Index out = 0;
+    for (const Block& block : axis.blocks) out += pieces_in(block);
+    return out;
+  };
+  while (total() > pieces_max && per_piece < axis.shown()) per_piece += ceil_divide(per_piece, 8);
+  std::vector<Block> out;
+  for (const Block& block : axis.blocks) {
+    const Index pieces = pieces_in(block), length = block.cells.length() / pieces,
+                longer = block.cells.length() % pieces;
+    Index lower = block.cells.lower;
+    for (Index i = 0; i < pieces; ++i) {
+      const Index upper = lower + length + (i < longer ? 1 : 0);
+      out.push_back({{lower, upper}, block.part});
+      lower = upper;
+    }
+  }
+  return out;
+}
+
+std::string symbol_of(Rank rank, PictureColors colors) {
+  std::string symbol(1, symbols[std::size_t(rank) % symbols.size()]);
+  if (colors == PictureColors::plain) return symbol;
+  // The nearest colour of the 6x6x6 cube that terminals have.
+  const Color c = color_of(rank);
+  auto level = [](int value) { return (value * 5 + 127) / 255; };
+  return fmt::format("\x1b[48;5;{}m\x1b[38;5;{}m{}\x1b[0m", 16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue),
+                     is_light(c) ? 16 : 231, symbol);
+}
+
+// The first cells of blocks above their columns, as many as fit without touching.
+std::string column_labels(const std::vector<Block>& columns) {
+  std::string out;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const bool first_of_block = i == 0 || columns[i].part != columns[i - 1].part;
+    if (!first_of_block || (!out.empty() && i < out.size() + 1)) continue;
+    out.resize(i, ' ');
+    out += fmt::format("{}", columns[i].cells.lower);
+  }
+  return out;
+}
+
+// SVG.
+
+constexpr Index svg_blocks_max = 48;      // of a dimension; of more, the leading ones
+constexpr Index svg_blocks_leading = 24;  // or two rounds of all parts
+constexpr double plot_px_max = 560, plot_px_min = 200, bar_px = 84;
+
+std::string xml(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+// Where the cells of an axis lie on the page.
+struct Scale {
+  double origin = 0;
+  double length = 0;
+  double px_per_cell = 0;
+
+  double at(Index cell) const { return origin + double(cell) * px_per_cell; }
+  double end() const { return origin + length; }
+};
+
+struct Span {
+  double begin = 0, end = 0;
+  double length() const { return end - begin; }
+};
+
+// One slice of the rank whose overlap is shown, along one axis.
+struct HatchedSlice {
+  Interval owned, stored;
+};
+
+// A rank in the middle of the array, which has neighbours on all sides.
+Place middle_place(const Distribution& d) {
+  Place out;
+  for (int i = 0; i < d.dims(); ++i) {
+    const AxisParts& axis = d.axis(i);
+    Index part = axis.partition().kind == PartitionKind::whole ? 0 : axis.parts() / 2;
+    if (axis.owned_count(part) == 0) part = axis.extent() > 0 ? axis.owner(0) : 0;
+    out.coordinates.push_back(part);
+  }
+  return out;
+}
+
+std::vector<HatchedSlice> shown_slices(const Axis& axis, const Distribution& d, Index part) {
+  if (axis.dim < 0) return {{{0, 1}, {0, 1}}};
+  std::vector<HatchedSlice> out;
+  for (const SliceFamily& f : d.axis(axis.dim).slices(part))
+    for (Index k = 0; k < f.count; ++k) {
+      const Interval owned{f.start + k * f.period, f.start + k * f.period + f.length};
+      if (owned.lower >= axis.shown()) return out;
+      out.push_back({owned, {owned.lower - f.left, owned.upper + f.right}});
+    }
+  return out;
+}
+
+class SvgPicture {
+ public:
+  explicit SvgPicture(const ArraySpec& spec)
+      : spec_(spec),
+        distribution_(spec.distribution),
+        map_(map_of(distribution_, [](const AxisParts&, bool) { return svg_blocks_max + 1; })) {
+    for (Axis* axis : {&map_.rows, &map_.columns}) shorten(*axis);
+    hatched_ = middle_place(distribution_);
+    row_slices_ = shown_slices(map_.rows, distribution_, part_of(map_.rows));
+    column_slices_ = shown_slices(map_.columns, distribution_, part_of(map_.columns));
+    place_plot();
+  }
+
+  std::string draw() {
+    const bool empty = map_.rows.shown() == 0 || map_.columns.shown() == 0;
+    if (empty) {
+      text(columns_.origin, rows_.origin + 20, "caption", "no cells");
+    } else {
+      blocks();
+      if (has_overlap()) overlap();
+      labels();
+      ticks();
+    }
+    axis_titles();
+    const double legend_end = empty ? 0 : legend();
+    return document(std::max(rows_.end() + 62, legend_end + 16));
+  }
+
+ private:
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
+  }
+  void text(double x, double y, std::string_view style, std::string_view what) {
+    add("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", x, y, style, xml(what));
+  }
+
+  Index part_of(const Axis& axis) const { return axis.dim < 0 ? 0 : hatched_.coordinates[axis.dim]; }
+
+  void shorten(Axis& axis) const {
+    if (Index(axis.blocks.size()) <= svg_blocks_max) return;
+    const Index two_rounds = 2 * distribution_.axis(axis.dim).parts();
+    axis.blocks.resize(std::clamp<Index>(two_rounds, svg_blocks_leading, svg_blocks_max));
+  }
+
+  // Shapes of the page.
+
+  void place_plot() {
+    const double rows = std::max<double>(1, double(map_.rows.shown()));
+    const double columns = std::max<double>(1, double(map_.columns.shown()));
+    columns_.length = rows_.length = plot_px_max;
+    if (map_.rows.dim < 0) {
+      rows_.length = bar_px;
+    } else if (rows <= columns) {
+      rows_.length = std::max(plot_px_min, plot_px_max * rows / columns);
+    } else {
+      columns_.length = std::max(plot_px_min, plot_px_max * columns / rows);
+    }
+    columns_.px_per_cell = columns_.length / columns;
+    rows_.px_per_cell = rows_.length / rows;
+    // Room for overlap beyond the edge, then for labels.
+    const double labels = 56 + 7 * double(fmt::format("{}", map_.rows.shown()).size());
+    columns_.origin = std::max(84.0, labels) + beyond(columns_, column_slices_, map_.columns, -1);
+    rows_.origin = (map_.caption.empty() ? 72 : 92) + beyond(rows_, row_slices_, map_.rows, -1);
+    right_ = columns_.end() + beyond(columns_, column_slices_, map_.columns, 1);
+    bottom_ = rows_.end() + beyond(rows_, row_slices_, map_.rows, 1);
+  }
+
+  // How far overlap reaches beyond the first (side -1) or last shown cell.
+  static double beyond(const Scale& scale, const std::vector<HatchedSlice>& slices, const Axis& axis, int side) {
+    Index cells = 0;
+    for (const HatchedSlice& slice : slices)
+      cells = std::max(cells, side < 0 ? -slice.stored.lower : slice.stored.upper - axis.extent);
+    if (cells <= 0 || (side > 0 && !axis.complete())) return 0;
+    return std::clamp(double(cells) * scale.px_per_cell, thin_px, 90.0);
+  }
+
+  // `f(x, y, place, color)` for every block.
+  template <class F>
+  void for_each_block(F&& f) const {
+    for (const Block& row : map_.rows.blocks)
+      for (const Block& column : map_.columns.blocks) {
+        const Place place = place_of(distribution_, map_, row, column);
+        f(Span{columns_.at(column.cells.lower), columns_.at(column.cells.upper)},
+          Span{rows_.at(row.cells.lower), rows_.at(row.cells.upper)}, place,
+          color_of(distribution_.grid().rank_of(place)));
+      }
+  }
+
+  void blocks() {
+    for_each_block([&](const Span& x, const Span& y, const Place&, const Color& c) {
+      add("<rect class=\"block\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x.begin,
+          y.begin, x.length(), y.length(), hex(c));
+    });
+  }
+
+  void labels() {
+    for_each_block([&](const Span& x, const Span& y, const Place& place, const Color& c) { label(x, y, place, c); });
+  }
+
+  // The ranks of a block, as large as fits; in small blocks the first one, or nothing.
+  void label(const Span& x, const Span& y, const Place& place, const Color& c) {
+    for (const Index count_max : {4, 1}) {
+      const std::string ranks = rank_names(holders_of(distribution_, place, count_max));
+      const double size = std::min({18.0, y.length() * 0.6, x.length() * 1.3 / double(ranks.size())});
+      if (size < 6) continue;
+      // The outline keeps it readable on hatching.
+      add("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"rank\" font-size=\"{:.1f}\" style=\"fill:{};stroke:{}\">{}</text>\n",
+          (x.begin + x.end) / 2, (y.begin + y.end) / 2 + size * 0.35, size, is_light(c) ? "#1a1a1a" : "#ffffff", hex(c),
+          ranks);
+      return;
+    }
+  }
+
+  bool has_overlap() const {
+    auto wider = [](const HatchedSlice& slice) { return slice.stored != slice.owned; };
+    return std::any_of(row_slices_.begin(), row_slices_.end(), wider) ||
+           std::any_of(column_slices_.begin(), column_slices_.end(), wider);
+  }
+
+  // The pixels of a stored range: an overlap that is thinner than a line is drawn as wide as one.
+  static Span stored_span(const Scale& scale, const HatchedSlice& slice) {
+    Span out{scale.at(slice.stored.lower), scale.at(slice.stored.upper)};
+    if (slice.stored.lower < slice.owned.lower) out.begin = std::min(out.begin, scale.at(slice.owned.lower) - thin_px);
+    if (slice.stored.upper > slice.owned.upper) out.end = std::max(out.end, scale.at(slice.owned.upper) + thin_px);
+    return out;
+  }
+
+  void overlap() {
+    const double left = columns_.origin - beyond(columns_, column_slices_, map_.columns, -1);
+    const double top = rows_.origin - beyond(rows_, row_slices_, map_.rows, -1);
+    add("<clipPath id=\"plot\"><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/></clipPath>\n",
+        left - 1, top - 1, right_ - left + 2, bottom_ - top + 2);
+    add("<g clip-path=\"url(#plot)\">\n");
+    for (const HatchedSlice& row : row_slices_)
+      for (const HatchedSlice& column : column_slices_) {
+        const Span x = stored_span(columns_, column), y = stored_span(rows_, row);
+        const Span in_x{columns_.at(column.owned.lower), columns_.at(column.owned.upper)};
+        const Span in_y{rows_.at(row.owned.lower), rows_.at(row.owned.upper)};
+        add("<path class=\"overlap\" fill-rule=\"evenodd\" d=\"M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}Z"
+            "M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}Z\"/>\n",
+            x.begin, y.begin, x.end, y.end, x.begin, in_x.begin, in_y.begin, in_x.end, in_y.end, in_x.begin);
+      }
+    add("</g>\n");
+  }
+
+  // The first cells of blocks and the end, as many as have room; of an array that goes on, dots.
+  void ticks() {
+    auto place = [](const Axis& axis, const Scale& scale, double room_px, auto&& label) {
+      const std::string end = axis.complete() ? fmt::format("{}", axis.extent) : "\u2026";
+      double next = scale.origin;
+      for (const Block& block : axis.blocks) {
+        const double at = scale.at(block.cells.lower);
+        if (at < next || at > scale.end() - room_px) continue;
+        label(at, fmt::format("{}", block.cells.lower));
+        next = at + room_px;
+      }
+      label(scale.end(), end);
+    };
+    const std::size_t digits = fmt::format("{}", map_.columns.shown()).size();
+    place(map_.columns, columns_, 14 + 7 * double(digits), [&](double x, const std::string& what) {
+      add("<path class=\"tick\" d=\"M{0:.1f} {1:.1f}v5\"/>\n", x, bottom_ + 2);
+      text(x, bottom_ + 19, "tick-label middle", what);
+    });
+    if (map_.rows.dim < 0) return;
+    const double left = columns_.origin - beyond(columns_, column_slices_, map_.columns, -1);
+    place(map_.rows, rows_, 16, [&](double y, const std::string& what) {
+      add("<path class=\"tick\" d=\"M{0:.1f} {1:.1f}h-5\"/>\n", left - 2, y);
+      text(left - 10, y + 4, "tick-label end", what);
+    });
+  }
+
+  void axis_titles() {
+    text((columns_.origin + columns_.end()) / 2, bottom_ + 40, "axis middle", shown_part(map_.columns));
+    if (map_.rows.dim < 0) return;
+    const double y = (rows_.origin + rows_.end()) / 2;
+    add("<text transform=\"translate(22 {:.1f}) rotate(-90)\" class=\"axis middle\">{}</text>\n", y,
+        shown_part(map_.rows));
+  }
+
+  double legend() {
+    const double x = right_ + 28;
+    double y = rows_.origin;
+    Index more = 0;
+    for (const LegendRow& row : legend_of(distribution_, map_, more)) {
+      const Color c = color_of(row.rank);
+      add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" rx=\"2\" fill=\"{}\"/>\n", x, y, hex(c));
+      legend_line(x + 22, y + 11, row.ranks + ": " + count_of_cells(row.cells));
+      y += 20;
+    }
+    if (more > 0) {
+      legend_line(x + 22, y + 11, fmt::format("and {} more", with_thousands(more)));
+      y += 20;
+    }
+    if (has_overlap()) {
+      y += 6;
+      add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" class=\"overlap\"/>\n", x, y);
+      legend_line(x + 22, y + 11, fmt::format("overlap of rank {}", distribution_.grid().rank_of(hatched_)));
+      y += 20;
+    }
+    return y;
+  }
+
+  void legend_line(double x, double y, const std::string& what) {
+    text(x, y, "legend", what);
+    width_ = std::max(width_, x + 7.2 * double(what.size()) + 16);
+  }
+
+  std::string document(double height) {
+    const std::string title = title_of(spec_);
+    const double width = std::max({width_, right_ + 40, 24 + 8.7 * double(title.size()) + 24});
+    std::string out = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "{1:.0f}\" "
+        "role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
+        width, std::max(height, bottom_ + 56), xml(title), picture_mark);
+    out +=
+        "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
+        "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#ffffff\" fill-opacity=\"0.35\"/>"
+        "<path d=\"M0 0V6\" stroke=\"#1a1a1a\" stroke-width=\"2\"/></pattern></defs>\n"
+        "<style>text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;fill:#333}"
+        ".title{font:600 14px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;fill:#1a1a1a}"
+        ".caption,.axis{font-size:13px}.tick-label{font-size:11px;fill:#666}.legend{font-size:13px}"
+        ".block{stroke:#ffffff;stroke-width:1}.rank{text-anchor:middle;font-weight:600;stroke-width:2.5;paint-order:"
+        "stroke}.middle{text-anchor:middle}.end{text-anchor:end}"
+        ".tick{stroke:#999;stroke-width:1}.overlap{fill:url(#hatch);stroke:#1a1a1a;stroke-width:1.5}</style>\n"
+        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
+    out += fmt::format("<text x=\"24\" y=\"34\" class=\"title\">{}</text>\n", xml(title));
+    if (!map_.caption.empty())
+      out += fmt::format("<text x=\"24\" y=\"56\" class=\"caption\">{}</text>\n", xml(map_.caption));
+    return out + body_ + "</svg>\n";
+  }
+
+  static constexpr double thin_px = 3;
+
+  const ArraySpec& spec_;
+  const Distribution& distribution_;
+  Map map_;
+  Place hatched_;
+  std::vector<HatchedSlice> row_slices_, column_slices_;
+  Scale rows_, columns_;
+  double right_ = 0, bottom_ = 0;  // of the plot with the overlap beyond its edge
+  double width_ = 0;
+  std::string body_;
+};
+
+}  // namespace
+
+std::string picture_text(const ArraySpec& spec, const PictureOptions& options) {
+  const Distribution& d = spec.distribution;
+  if (options.max_columns < 1 || options.max_rows < 1)
+    throw_error(ErrorCode::invalid_use, "a picture of {} columns and {} rows; at least 1 of each is needed",
+                options.max_columns, options.max_rows);
+  Map map = map_of(
+      d, [&](const AxisParts&, bool is_rows) { return Index(is_rows ? options.max_rows : options.max_columns); });
+  const std::vector<Block> rows = pieces_of(map.rows, options.max_rows);
+  const std::vector<Block> columns = pieces_of(map.columns, options.max_columns);
+
+  std::string out = to_text(spec) + "\n";
+  if (!map.caption.empty()) out += map.caption + "\n";
+  if (map.rows.dim >= 0) out += "down    " + shown_part(map.rows) + "\n";
+  out += "across  " + shown_part(map.columns) + "\n";
+  if (rows.empty() || columns.empty()) return out + "no cells\n";
+
+  std::size_t label_width = 0;
+  if (map.rows.dim >= 0) label_width = std::max<std::size_t>(4, fmt::format("{}", rows.back().cells.lower).size());
+  const std::string indent(label_width + 2, ' ');
+  out += "\n" + indent + column_labels(columns) + "\n";
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool labelled = map.rows.dim >= 0 && (i == 0 || rows[i].part != rows[i - 1].part);
+    out += fmt::format("{:>{}}  ", labelled ? fmt::format("{}", rows[i].cells.lower) : "", label_width);
+    for (const Block& column : columns)
+      out += symbol_of(d.grid().rank_of(place_of(d, map, rows[i], column)), options.colors);
+    out += map.columns.complete() ? "\n" : " ...\n";
+  }
+  if (!map.rows.complete()) out += indent + "...\n";
+  out += "\n";
+  Index more = 0;
+  for (const LegendRow& row : legend_of(d, map, more))
+    out += fmt::format("{}  {}: {}\n", symbol_of(row.rank, options.colors), row.ranks, count_of_cells(row.cells));
+  if (more > 0) out += fmt::format("   and {} more\n", with_thousands(more));
+  return out;
+}
+
+std::string picture_svg(const ArraySpec& spec) {
+  return SvgPicture(spec).draw();
+}
+
+}  // namespace tranship

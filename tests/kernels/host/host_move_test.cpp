@@ -1,0 +1,239 @@
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include <tranship/kernels/host/host_move.hpp>
+
+#include "kernels/reference.hpp"
+
+namespace tranship {
+namespace {
+
+using reference::Arena;
+using reference::Bytes;
+using reference::Random;
+using reference::Targets;
+
+/// All that this CPU can do.
+std::vector<CopyMethod> ways() {
+  std::vector<CopyMethod> out;
+  for (const Simd simd : {Simd::bytes16, Simd::bytes32})
+    for (const Stores stores : {Stores::plain, Stores::prefetched, Stores::streaming})
+      for (const LongRows long_rows : {LongRows::vectors, LongRows::string})
+        if (simd <= copy_method(0).simd) out.push_back({simd, stores, long_rows});
+  return out;
+}
+
+void expect_like_reference(Random& random, const CopyBlock& block, Move move, Arithmetic arithmetic, int width) {
+  const Arena source = reference::arena_for(random, block, block.source_strides, width, arithmetic);
+  const Arena before = reference::arena_for(random, block, block.target_strides, width, arithmetic);
+  const unsigned char* from = source.bytes.data() + source.base;
+  Arena expected = before;
+  reference::apply(block, move, arithmetic, width, from, expected.at_base());
+  CopyBlock canonical = block;
+  canonicalise(canonical, width);
+  for (const CopyMethod way : ways())
+    for (const CopyBlock* b : {&block, static_cast<const CopyBlock*>(&canonical)}) {
+      Arena target = before;
+      move_on_host(*b, move, arithmetic, width, way, from, target.at_base());
+      ASSERT_TRUE(target.bytes == expected.bytes)
+          << "move " << int(move) << " arithmetic " << int(arithmetic) << " width " << width << ", "
+          << name_of(way.simd) << ", " << name_of(way.stores) << ", " << name_of(way.long_rows) << ", "
+          << name_of(shape_of(*b, width)) << ", " << reference::describe(*b);
+    }
+}
+
+/// Two or three dimensions, long enough for whole tiles and lines, in any order on either side, some of them mirrored;
+/// half of the time in whole cache lines.
+CopyBlock large_block(Random& random, int width) {
+  CopyBlock block;
+  block.dims = 2 + reference::below(random, 2);
+  for (int d = 0; d < block.dims; ++d)
+    block.extents[d] = 1 + reference::below(random, block.dims == 2 || d == 0 ? 200 : 40);
+  std::shuffle(block.extents, block.extents + block.dims, random);
+  for (long long* strides : {block.source_strides, block.target_strides}) {
+    std::vector<int> order(block.dims);
+    for (int d = 0; d < block.dims; ++d) order[d] = block.dims - 1 - d;
+    if (reference::below(random, 3)) std::shuffle(order.begin(), order.end(), random);
+    const bool whole_lines = reference::below(random, 2) == 0;
+    long long stride = width;
+    for (const int d : order) {
+      strides[d] = reference::below(random, 5) ? stride : -stride;
+      stride *= block.extents[d];
+      if (whole_lines) stride = (stride + 63) / 64 * 64;
+      if (reference::below(random, 4) == 0) stride += whole_lines ? 64 : reference::below(random, 3) * width;
+    }
+  }
+  return block;
+}
+
+TEST(HostMove, random_blocks_copy_at_every_width) {
+  Random random(11);
+  for (int i = 0; i < 4'000; ++i) {
+    const int width = reference::widths[i % 5];
+    expect_like_reference(random, reference::random_block(random, width, Targets::any), Move::copy, Arithmetic::none,
+                          width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, random_blocks_do_every_move_in_every_arithmetic) {
+  Random random(12);
+  for (int i = 0; i < 4'000; ++i) {
+    const Arithmetic arithmetic = reference::numbers[i % reference::number_count];
+    const int width = width_of(arithmetic);
+    expect_like_reference(random, reference::random_block(random, width, Targets::any),
+                          reference::random_move(random, arithmetic), arithmetic, width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, large_blocks_copy_at_every_width) {
+  Random random(13);
+  for (int i = 0; i < 300; ++i) {
+    const int width = reference::widths[i % 5];
+    expect_like_reference(random, large_block(random, width), Move::copy, Arithmetic::none, width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, transposes_of_several_patches_copy) {
+  Random random(16);
+  for (const int width : reference::widths) {
+    // Of elements in a line: patches are 4 by 4 and 4 by 16 lines large, and lie in strips of 64 lines.
+    const long long n = 64 / width, count_a = 8 * n + 3, count_b = 97 * n + 5;
+    CopyBlock block;
+    block.dims = 2;
+    block.extents[0] = count_b;
+    block.source_strides[0] = width;
+    block.target_strides[0] = (count_a * width + 63) / 64 * 64;
+    block.extents[1] = count_a;
+    block.source_strides[1] = count_b * width;
+    block.target_strides[1] = width;
+    expect_like_reference(random, block, Move::copy, Arithmetic::none, width);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {
+  Random random(14);
+  for (int times = 0; times < 4; ++times)
+    for (const Arithmetic arithmetic : reference::numbers)
+      for (const Move move : reference::moves_of(arithmetic)) {
+        const int width = width_of(arithmetic);
+        expect_like_reference(random, large_block(random, width), move, arithmetic, width);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST(HostMove, rows_of_every_length_do_every_move_in_every_arithmetic) {
+  Random random(16);
+  for (const Arithmetic arithmetic : reference::numbers)
+    for (const Move move : reference::moves_of(arithmetic))
+      for (const long long count : {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 257}) {
+        const int width = width_of(arithmetic);
+        CopyBlock block;
+        block.dims = 2;
+        block.extents[0] = 3;
+        block.extents[1] = count;
+        block.source_strides[0] = (count + reference::below(random, 3)) * width;
+        block.target_strides[0] = (count + reference::below(random, 3)) * width;
+        block.source_strides[1] = block.target_strides[1] = width;
+        expect_like_reference(random, block, move, arithmetic, width);
+        if (HasFatalFailure()) return;
+      }
+}
+
+TEST(HostMove, rows_of_every_length_copy) {
+  Random random(15);
+  const auto expect_rows = [&](long long count, long long row_bytes) {
+    CopyBlock block;
+    block.dims = 2;
+    block.extents[0] = count;
+    block.extents[1] = row_bytes;
+    block.source_strides[0] = row_bytes + reference::below(random, 70);
+    block.target_strides[0] = row_bytes + reference::below(random, 70);
+    block.source_strides[1] = block.target_strides[1] = 1;
+    expect_like_reference(random, block, Move::copy, Arithmetic::none, 1);
+  };
+  for (long long bytes = 1; bytes <= 300 && !HasFatalFailure(); ++bytes) expect_rows(5, bytes);
+  for (const long long near : {512, 1024, 4096, 8192, 20'000})
+    for (long long bytes = near - 3; bytes <= near + 3 && !HasFatalFailure(); ++bytes) expect_rows(2, bytes);
+}
+
+/// Copies `bytes` from every place of a line (and one more) to every place of another that lies alike in its page, and
+/// looks at the bytes around.
+template <class Copy>
+void expect_all_alignments(long long bytes, int step, Copy copy) {
+  constexpr std::size_t guard = 64, places = 65, page = 4096;
+  const std::size_t room = std::size_t(bytes) + places + 2 * guard;
+  Bytes source(room + page), target(room + page);
+  const Bytes poison(room, 0xa5);
+  Random random{std::uint64_t(bytes)};
+  for (unsigned char& byte : source) byte = static_cast<unsigned char>(random());
+  const auto page_in = [](Bytes& all) { return all.data() + (-reinterpret_cast<std::uintptr_t>(all.data()) % page); };
+  const unsigned char* const from = page_in(source);
+  unsigned char* const first = page_in(target);
+  for (std::size_t s = 0; s < places; s += std::size_t(step))
+    for (std::size_t t = 0; t < places; t += std::size_t(step)) {
+      std::memcpy(first, poison.data(), room);
+      unsigned char* const to = first + guard + t;
+      copy(to, from + s, bytes);
+      unsigned char* const end = to + bytes;
+      const auto before = std::size_t(to - first), after = room - before - std::size_t(bytes);
+      ASSERT_EQ(std::memcmp(to, from + s, std::size_t(bytes)), 0) << bytes << " bytes, " << s << " to " << t;
+      ASSERT_EQ(std::memcmp(first, poison.data(), before), 0) << bytes << " bytes, " << s << " to " << t;
+      ASSERT_EQ(std::memcmp(end, poison.data(), after), 0) << bytes << " bytes, " << s << " to " << t;
+    }
+}
+
+TEST(HostMove, long_rows_of_every_alignment_copy_and_leave_the_bytes_around) {
+  // Where the methods change, and the margins of lines and vectors.
+  for (const long long near : {512, 1024, 8192}) {
+    for (const long long bytes : {near - 1, near, near + 1, near + 37})
+      for (const CopyMethod way : ways())
+        expect_all_alignments(bytes, bytes == near ? 1 : 7,
+                              [&](void* to, const void* from, long long n) { copy_row(to, from, n, way); });
+  }
+  for (const long long bytes : {1, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 8191, 8192, 8193, 70'000})
+    expect_all_alignments(bytes, 5, copy_piece);
+  for (const CopyMethod way : ways())
+    expect_all_alignments(1'000'003, 31, [&](void* to, const void* from, long long n) { copy_row(to, from, n, way); });
+  expect_all_alignments(cached_bytes_max() + 1, 64, copy_piece);
+}
+
+/// Dimensions as (extent, source stride, target stride), in elements of 8 bytes.
+BlockShape shape_of_dims(const std::vector<std::array<long long, 3>>& dims) {
+  CopyBlock block;
+  for (const auto& [extent, source, target] : dims) {
+    block.extents[block.dims] = extent;
+    block.source_strides[block.dims] = 8 * source;
+    block.target_strides[block.dims++] = 8 * target;
+  }
+  canonicalise(block, 8);
+  return shape_of(block, 8);
+}
+
+TEST(HostMove, shapes_are_told_apart) {
+  EXPECT_EQ(shape_of_dims({}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{0, 1, 1}}), BlockShape::empty);
+  EXPECT_EQ(shape_of_dims({{9, 1, 1}}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{9, -1, -1}}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{9, -1, 1}}), BlockShape::elements);
+  EXPECT_EQ(shape_of_dims({{5, 20, 30}, {9, 1, 1}}), BlockShape::rows);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 1, 30}}), BlockShape::tiles);
+  EXPECT_EQ(shape_of_dims({{5, 20, -1}, {9, -1, 30}}), BlockShape::tiles);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 2, 3}}), BlockShape::elements);
+  EXPECT_EQ(shape_of_dims({{5, 20, 1}, {9, 2, 30}}), BlockShape::rows) << "elements that lie lines apart";
+  EXPECT_EQ(shape_of_dims({{5, 1, 0}}), BlockShape::elements) << "a sum has an order";
+}
+
+TEST(HostMove, small_traffic_is_left_to_the_caches) {
+  EXPECT_EQ(copy_method(cached_bytes_max()).stores, Stores::plain);
+}
+
+}  // namespace
+}  // namespace tranship
