@@ -6,7 +6,7 @@ usage: check_words.py REPOSITORY
 No file mentions where or how it was written: no folder of a developer's machine, no host of a package registry, no
 tools. Every pattern in PATTERNS is written so that it does not match its own text.
 
-Documents (*.md) name their subject: a sentence says "no rank" or "the caller", and not a pronoun that the reader has to
+Documents (*.md) and library code name their subject: a sentence says "no rank" or "the caller", and not a pronoun that the reader has to
 resolve. They avoid the words in RIDDLES.
 """
 
@@ -25,7 +25,7 @@ PATTERNS = [
     (r"(?i)\b(registry\.npmjs|proxy\.golang|index\.crates)[.](org|io)\b", "a package registry"),
 ]
 
-# What documents may not contain.
+# What documents and library code may not contain.
 RIDDLES = [
     (r"(?i)\b(no|some|any|every)body\b", "a pronoun; name the rank, the caller or the memory"),
     (r"(?i)\bwhoever\b", "a pronoun; name the rank, the caller or the memory"),
@@ -50,7 +50,7 @@ def files(repository):
 def check_text(name, text):
     """All violations in one text, as "name:line: what is wrong"."""
     problems = []
-    for pattern, what in PATTERNS + (RIDDLES if name.endswith(".md") else []):
+    for pattern, what in PATTERNS + (RIDDLES if name.endswith(".md") or name.startswith("src/") else []):
         if (name, pattern) in ALLOWED:
             continue
         for match in re.finditer(pattern, text):

@@ -134,7 +134,8 @@ class Words(unittest.TestCase):
                 found = check_words.check_text("docs/a.md", f"fine\n{words} waits")
                 self.assertEqual(len(found), 1, found)
                 self.assertIn("docs/a.md:2: ", found[0])
-                self.assertEqual(check_words.check_text("src/a.hpp", f"fine\n{words} waits"), [])
+                self.assertEqual(check_words.check_text("tests/a.cpp", f"fine\n{words} waits"), [])
+                self.assertEqual(len(check_words.check_text("src/a.hpp", f"fine\n{words} waits")), 1)
         self.assertEqual(check_words.check_text("docs/a.md", "no body; nonetheless; some bodies of nonempty boxes"), [])
 
     def test_a_repository_with_a_riddle_fails(self):

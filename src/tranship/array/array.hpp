@@ -27,7 +27,7 @@ struct PartOf<std::complex<T>> {
 ///
 /// T is one of NumPy's number types or bfloat16; or any other trivially copyable type, whose elements are moved as
 /// bytes (they can be neither added nor kept in planes, and leases and view() show them with one more dimension, the
-/// inside of an element). Of const T the memory is the program's own, and no exchange writes it.
+/// inside of an element). Where T is const the memory is the program's own, and no exchange writes it.
 template <class T>
 class Array {
   using Value = std::remove_const_t<T>;
@@ -98,7 +98,7 @@ class Array {
   // Leases: the array on devices, and ghosts that fetch themselves. Collective: all ranks open the same leases, in the
   // same order, each on a device of its choice. What a lease needs is exchanged and copied, and nothing else: a read of
   // ghosts exchanges those that are stale, straight to the memory that asks; reading owned cells exchanges nothing.
-  // From the first lease on, the pointers below see the host's copy only, and nobody sees what they write.
+  // From the first lease on, the pointers below see the host's copy only, and the buffer does not see what they write.
   //
   // Lease::view() is of the local array. Throw as Buffer's, `invalid_use` for regions and depths that are not there,
   // and as exchanges do.
@@ -112,7 +112,7 @@ class Array {
   Lease read_write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return ref_.coherence->open(Intent::read_write, Combine::sum, access, where);
   }
-  /// Of ghosts: what is combined there is for the owner, who gets it when somebody next needs the value: from all
+  /// For ghosts: what is combined there is for the owner, who gets it when a lease next needs the value: from all
   /// ranks, in their order, so that sums of floats are always the same. Ghosts begin with the element that changes
   /// nothing.
   Lease accumulate(Combine combine, const ArrayAccess& access = {}, CallSite where = CallSite::here()) const

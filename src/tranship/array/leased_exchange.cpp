@@ -47,7 +47,7 @@ void LeasedExchange::invalidate(Coherence& array, const Region& region) noexcept
   try {
     if (array.has_buffer()) array.buffer().invalidate(region);
   } catch (const Error&) {
-    // Somebody has taken a lease since: what it sees is what has arrived.
+    // A lease has been taken since: what it sees is what has arrived.
   }
 }
 

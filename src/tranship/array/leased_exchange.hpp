@@ -1,5 +1,5 @@
 // LeasedExchange: an exchange between arrays that may have copies on devices. While it is in flight it holds leases on
-// exactly the cells that it touches, so that nobody else does.
+// exactly the cells that it touches, so that no other lease does.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,7 @@ struct LeasedArray {
   std::string name = {};
 };
 
-/// Moves on the host. Arrays of which nobody has taken a lease yet live on the host alone and cost nothing more.
+/// Moves on the host. Arrays without a lease until now live on the host alone and cost nothing more.
 class LeasedExchange {
  public:
   /// As Exchange; `slots` are the arrays of each slot of the plan, and must outlive this.
@@ -49,7 +49,7 @@ class LeasedExchange {
     Coherence* array;
     std::size_t slot;
   };
-  /// Nobody may read what may be half there.
+  /// No lease may read what may be half there.
   static void invalidate(Coherence& array, const Region& region) noexcept;
 
   std::vector<Member> arrays_;

@@ -90,7 +90,7 @@ class Json {
   bool is_object() const noexcept { return type_ == JsonType::object; }
   bool is_structured() const noexcept { return is_array() || is_object(); }
 
-  // What a value holds. Of other types these throw `bad_text`.
+  // What a value holds. For other types these throw `bad_text`.
   bool as_boolean() const;
   /// Throws `overflow` for a large_integer.
   std::int64_t as_integer() const;
@@ -99,10 +99,10 @@ class Json {
   /// Any number; what has more than 53 bits is rounded.
   double as_number() const;
   const std::string& as_string() const;
-  /// Of an array. Those of a temporary are given away, so that a loop over them does not outlive them.
+  /// The elements of an array. Those of a temporary are given away, so that a loop over them does not outlive them.
   const std::vector<Json>& items() const&;
   std::vector<Json> items() &&;
-  /// Of an object.
+  /// The members of an object.
   const std::vector<Member>& members() const&;
   std::vector<Member> members() &&;
 

@@ -7,7 +7,7 @@
 
 namespace tranship {
 
-/// Of this machine: 4 KiB, 16 KiB or 64 KiB.
+/// The page size of this machine: 4 KiB, 16 KiB or 64 KiB.
 inline std::size_t page_bytes() noexcept {
   static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   return bytes;

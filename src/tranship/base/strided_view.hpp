@@ -6,7 +6,7 @@
 
 namespace tranship {
 
-/// A view of memory that somebody else owns: element (i0, i1, ...) lies at data + (i0*strides[0] + i1*strides[1] + ...)
+/// A view of memory that it does not own: element (i0, i1, ...) lies at data + (i0*strides[0] + i1*strides[1] + ...)
 /// elements. Strides count elements and may be negative or zero. Split complex: `data` holds the real parts,
 /// `imaginary` the imaginary parts, and strides count parts.
 struct StridedView {

@@ -2,7 +2,7 @@
 //
 // RealSync is std::atomic and plain memory. The tests' ExploredSync runs the same protocol under a controlled
 // scheduler, and models what release and acquire promise. Payload goes through the seam too, or a flag raised too early
-// stays hidden. The memory order is part of each name: there is no default that somebody could forget to think about.
+// stays hidden. The memory order is part of each name: there is no default that could be forgotten.
 #pragma once
 
 #include <atomic>

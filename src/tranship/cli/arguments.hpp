@@ -1,4 +1,4 @@
-// What arguments mean: layouts as text or in a file, ranks, lists of numbers. Whoever finds an argument wrong throws
+// What arguments mean: layouts as text or in a file, ranks, lists of numbers. Code that finds an argument wrong throws
 // UsageError, which ends the command with exit code 2.
 #pragma once
 

@@ -11,7 +11,7 @@
 
 namespace tranship::cli {
 
-/// Thrown when nobody reads the output any more; the command then ends quietly.
+/// Thrown when the output is not read any more; the command then ends quietly.
 struct OutputClosed {};
 
 /// Writes to standard output at once. Throws OutputClosed, or Error(io) when it cannot be written.

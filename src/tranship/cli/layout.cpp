@@ -20,7 +20,7 @@ namespace tranship::cli {
 namespace {
 
 constexpr Index rows_shown_max = 24;
-// Each is an object of some hundred bytes: a list of more is of use to nobody.
+// Each is an object of some hundred bytes: a list of more is of no use.
 constexpr Index json_ranks_max = Index(1) << 20;
 
 struct LayoutOptions {

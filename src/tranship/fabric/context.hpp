@@ -215,7 +215,8 @@ class Context {
     if (!found(variable.local(), comparison, value)) return missed("test", variable, comparison, value, where);
     return acted_ = true;
   }
-  /// Of several: `skip[i]`, where there is one, leaves variable i out. All of none have come; any of none is -1.
+  /// The same for several variables: `skip[i]`, where there is one, leaves variable i out. Without variables, `all` is
+  /// true at once and `any` gives -1.
   template <Waitable T>
   void wait_until_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                       std::span<const int> skip = {}, CallSite where = CallSite::here()) {
@@ -229,7 +230,7 @@ class Context {
     return wait_any<T>(variables, comparison, value, skip, "wait_until_any", where);
   }
   /// Waits for at least one and puts the places of all that have come into `places`, which has room for all. Returns
-  /// how many; 0 only of none.
+  /// how many; 0 only where there are no variables.
   template <Waitable T>
   Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
@@ -463,7 +464,8 @@ class Context {
     return fits ? std::size_t(array.size()) * sizeof(T) : SIZE_MAX;
   }
 
-  // Release and acquire, which cost nothing here on x86, so that whoever waits for an element sees what came before it.
+  // Release and acquire, which cost nothing here on x86, so that a rank that waits for an element sees what came before
+  // it.
   template <class T>
   static void store(std::byte* to, const T& value) noexcept {
     if constexpr (is_word<T>)

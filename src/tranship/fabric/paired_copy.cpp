@@ -23,7 +23,7 @@ Half half_of(RealSync::Word& state, std::size_t first, std::size_t end, std::siz
 
 }  // namespace
 
-/// Of a copy that has begun. One that does not come to its end is the last of its pair.
+/// The state of a copy that has begun. One that does not come to its end is the last of its pair.
 class PairedCopy::Attempt {
  public:
   Attempt(PairedCopy& copies, Rank peer) : copies_(copies), peer_(peer) {}

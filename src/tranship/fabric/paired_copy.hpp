@@ -18,7 +18,7 @@ class PairedCopy {
   /// Collective. For copies between any two ranks, of which each pair makes its own in the same order.
   explicit PairedCopy(World& world, CallSite where = CallSite::here());
 
-  /// Called by the ranks `from` and `to`, and nobody else, with the same objects: what `source` holds at `from` is in
+  /// Called by the ranks `from` and `to`, and by no others, with the same objects: what `source` holds at `from` is in
   /// `target` at `to` when it returns there. When it returns at `from`, the source may be written again. As many
   /// elements as the smaller one has. Where one rank cannot load the memory of the other, `from` puts it all. Throws
   /// `mismatch` on both when their arguments differ, `invalid_use` on other ranks, else as a wait; then this rank makes

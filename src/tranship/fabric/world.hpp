@@ -104,9 +104,9 @@ class World {
     heap_.free(team_, std::move(array).take_memory(), where);
   }
   /// Collective: makes memory of the program's own symmetric, where it lies, with what it holds: as many bytes on every
-  /// rank, in whole pages of base/pages.hpp. Nobody may write it meanwhile. Throws `invalid_use` on every rank when any
-  /// brings no whole pages, or some that are registered already; else as allocate. What children of a fork write there
-  /// is written for this rank.
+  /// rank, in whole pages of base/pages.hpp. It may not be written meanwhile. Throws `invalid_use` on every rank when
+  /// any brings no whole pages, or some that are registered already; else as allocate. What children of a fork write
+  /// there is written for this rank.
   template <Transferable T>
   RegisteredMemory register_memory(std::span<T> memory, CallSite where = CallSite::here()) {
     return heap_.join(team_, memory.data(), memory.size_bytes(), where);
@@ -182,7 +182,7 @@ class World {
   void take_team_slot(int slot) noexcept { team_slots_ |= std::uint64_t(1) << slot; }
   void release_team_slot(int slot) noexcept { team_slots_ &= ~(std::uint64_t(1) << slot); }
   std::uint64_t team_slots_taken() const noexcept { return team_slots_ | predefined_slots; }
-  /// Of the world, the ranks that share memory, those of the machine.
+  /// Those of the world, of the ranks that share memory, and of those of the machine.
   static constexpr std::uint64_t predefined_slots = 7;
 
   void wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);

@@ -122,7 +122,7 @@ ArrayForecast forecast_reshard(const ReshardOptions& options);
 
 /// What a path holds.
 struct StoredArray {
-  /// Of a plain .npy file: one part, whole in every dimension, its memory order reversed for Fortran order.
+  /// For a plain .npy file: one part, whole in every dimension, its memory order reversed for Fortran order.
   ArraySpec spec;
   /// The element type as NumPy spells it ("<f8").
   std::string descr;

@@ -122,7 +122,7 @@ TRANSHIP_SHARED inline void flip_sign(const unsigned char* source, unsigned char
   store(static_cast<Unsigned>(load<Unsigned>(source) ^ sign), target);
 }
 
-/// What all floats have in common. Of a minimum, a NaN on either side is the result.
+/// What all floats have in common. For a minimum, a NaN on either side is the result.
 template <class Float>
 struct FloatValues {
   using Value = Float;

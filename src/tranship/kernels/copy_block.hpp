@@ -12,7 +12,7 @@ inline constexpr int block_dims_max = 18;
 
 /// Element (i0, i1, ...) is read at source + i0*source_strides[0] + i1*source_strides[1] + ... and written likewise.
 /// Strides are in bytes and may be negative or zero; extents are not negative; dimension 0 is the slowest. No
-/// dimensions is one element. Offsets must fit in 63 bits: whoever makes a block has checked that.
+/// dimensions is one element. Offsets must fit in 63 bits: the maker of a block has checked that.
 struct CopyBlock {
   int dims = 0;
   long long extents[block_dims_max] = {};

@@ -40,7 +40,7 @@ class CudaGroup {
     __builtin_memcpy(&bits, &value, sizeof value);
     if constexpr (scope == Scope::warp) bits = __shfl_sync(mask(), bits, 0);
     if constexpr (scope == Scope::block) {
-      // Nobody writes it again before the next enter().
+      // It is not written again before the next enter().
       __shared__ unsigned long long slot;
       if (lane_ == 0) slot = bits;
       __syncthreads();

@@ -15,7 +15,7 @@
 //   sync()                      waits for all lanes of the group; what they wrote before, all of them see after
 //
 // What the lanes of a group do together, all of them call at the same place and with the same arguments. On the CPU
-// that is checked. What else a group has is for rma.hpp, where `call()` returns the GroupCall, if somebody wants it:
+// that is checked. What else a group has is for rma.hpp, where `call()` returns the GroupCall, if the group keeps one:
 //
 //   enter(call), leave(call)    a sync that can say what it is for
 //   share(call, value)          leave(), and lane 0's value on all lanes; 8 bytes at most

@@ -380,7 +380,7 @@ struct HeapView {
                                      unsigned long long seen) {
     if constexpr (requires { group.polled(call, local, peer, seen); }) group.polled(call, local, peer, seen);
   }
-  /// Of elements; more than there are for a count that cannot be.
+  /// A count of elements; more than there are for a count that cannot be.
   TRANSHIP_SHARED static unsigned long long bytes_of(long long count, unsigned long long width) {
     const auto most = ~0ull;
     return count < 0 || static_cast<unsigned long long>(count) > most / width ? most : count * width;

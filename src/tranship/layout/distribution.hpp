@@ -120,12 +120,12 @@ class Distribution {
   };
   Cell cell_of(Rank rank, const Indices& local) const;
 
-  // Of indexed distributions.
+  // Only indexed distributions have these.
   int indexed_dims() const noexcept;
   const IndexedPart& indexed_part(Index ordinal) const;
   /// Number of ids: the product of the indexed extents.
   Index id_count() const;
-  /// Owner ordinal and local index of an id; ordinal -1 when nobody owns it.
+  /// Owner ordinal and local index of an id; ordinal -1 when no part owns it.
   struct IdPlace {
     Index ordinal = -1;
     Index local = 0;

@@ -13,7 +13,7 @@
 namespace tranship {
 
 /// The owned points that the neighbour at `side` receives. Throws `invalid_use` when `owned` has fewer than `width`
-/// points to give, for that neighbour would get points that nobody here owns.
+/// points to give, for that neighbour would get points that no part here owns.
 Interval send_interval(Interval owned, Index width, Side side, Points points);
 /// Where the points of the neighbour at `side` go.
 Interval receive_interval(Interval owned, Index width, Side side);

@@ -12,7 +12,7 @@
 
 namespace tranship {
 
-/// The members of an object, each asked for by name; finish() refuses what nobody asked for.
+/// The members of an object, each asked for by name; finish() refuses what was not asked for.
 class JsonObject {
  public:
   JsonObject(const Json& value, std::string where);

@@ -210,7 +210,7 @@ Interval AxisParts::block_of(Index part) const {
 
 Index AxisParts::block_owner(Index cell) const {
   if (cells_ == 0) return 0;
-  // Of interfaces, the last one belongs to the part of the last cell.
+  // The last interface belongs to the part of the last cell.
   const Index c = std::min(cell, cells_ - 1);
   if (partition_.kind == PartitionKind::irregular) {
     const auto& bounds = partition_.bounds;

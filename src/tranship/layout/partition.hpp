@@ -147,7 +147,7 @@ class AxisParts {
   Index extent_;
   Index parts_;
   Partition partition_;
-  // Of block partitions: cells, and the parts that share them when a minimum leaves some empty.
+  // For block partitions: cells, and the parts that share them when a minimum leaves some empty.
   Index cells_ = 0;
   Index sharing_ = 1;
   Index units_ = 0;

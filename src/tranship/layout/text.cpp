@@ -66,7 +66,7 @@ class Parser {
     return {type, located(at, [&] { return built(layout); })};
   }
 
-  // Of an array that is not known yet.
+  // Belongs to an array that is not known yet.
   Grid placement() {
     Grid ranks = grid_after_sign(std::nullopt);
     parts(ranks, nullptr);

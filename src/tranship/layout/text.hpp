@@ -32,7 +32,7 @@ Result<ArraySpec> try_parse_placement(std::string_view text, ElementType type, c
 /// those that an array must have.
 Result<Grid> try_parse_placement_grid(std::string_view text);
 
-/// The canonical text, defaults left out: parse_layout(to_text(x)) == x. Of an indexed distribution it is a summary
+/// The canonical text, defaults left out: parse_layout(to_text(x)) == x. For an indexed distribution it is a summary
 /// that cannot be read back.
 std::string to_text(const ArraySpec& spec);
 

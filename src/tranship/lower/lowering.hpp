@@ -55,7 +55,7 @@ struct LoweredMove {
   std::byte* target = nullptr;
   MovePlace place;
   bool place_is_source = false;
-  /// Of an indexed move: the rows; the block does not count then. The lists are kept by the pointer.
+  /// For an indexed move: the rows; the block does not count then. The lists are kept by the pointer.
   std::shared_ptr<const std::vector<long long>> source_rows;
   std::shared_ptr<const std::vector<long long>> target_rows;
   IndexedBlock indexed;

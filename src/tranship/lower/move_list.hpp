@@ -25,8 +25,8 @@ class MoveList {
 
   /// Makes all moves. Their stores are ordered before what the caller stores afterwards.
   void run(MoveShift shift = {}) const;
-  /// Large lists come in parts of about the same size, which several ranks may make at once, each part once. Whoever
-  /// has lowered the same transfers has the same parts. At least one; one for combinations.
+  /// Large lists come in parts of about the same size, which several ranks may make at once, each part once. A rank
+  /// that has lowered the same transfers has the same parts. At least one; one for combinations.
   int parts() const noexcept { return int(first_stretches_.size()) - 1; }
   /// Into how many parts so many bytes are cut.
   static int parts_of(Index bytes) noexcept;

@@ -28,11 +28,11 @@ enum class Intent : std::uint8_t {
   read,
   write,  ///< every cell of the region will be written: its old value is not copied, and is lost
   read_write,
-  accumulate,  ///< cells are combined with what is there; memories may do it apart, and are merged by whoever reads
+  accumulate,  ///< cells are combined with what is there; memories may do it apart, and are merged by the next read
 };
 const char* name_of(Intent intent);
 
-/// What cells hold that nobody has written.
+/// What cells hold that have not been written.
 enum class Contents : std::uint8_t {
   zeros,
   undefined,  ///< reading them is an error
@@ -124,7 +124,7 @@ class Lease {
 
   Device device() const noexcept { return device_; }
   Intent intent() const noexcept { return intent_; }
-  /// Where kernels that use the lease belong. Of the host: work is over when it has been given.
+  /// Where kernels that use the lease belong. On the host, work is over when it has been given.
   Stream& stream() const noexcept { return *stream_; }
   /// The copy as a whole: of the buffer's extents and strides. Only the region may be touched, and only as the intent
   /// says. A device's memory may be touched by work on stream() alone, the host's at once.
@@ -184,7 +184,7 @@ class Buffer {
   std::string explain(Intent intent = Intent::read, const Access& access = Access::whole(),
                       CallSite where = CallSite::here()) const;
 
-  /// Of a whole buffer or of a region in the memory of a device. Changes nothing.
+  /// The state of a whole buffer, or of a region, in the memory of a device. Changes nothing.
   CopyState state(Device device) const;
   CopyState state(Device device, const Region& region) const;
   Region valid(Device device) const;
@@ -192,11 +192,11 @@ class Buffer {
   std::uint64_t version() const;
 
   /// Says that the value of these cells has changed where this buffer does not see it: on another rank, in a file. No
-  /// copy of them is valid, and needing one is an error, until somebody writes them. Throws `invalid_use` while a lease
+  /// copy of them is valid, and needing one is an error, until they are written. Throws `invalid_use` while a lease
   /// on some of them is open.
   void invalidate(const Region& region, CallSite where = CallSite::here());
 
-  /// From now on nobody may write: `invalid_use` for leases that would. Open leases that write: `invalid_use`.
+  /// From now on it may not be written: `invalid_use` for leases that would. Open leases that write: `invalid_use`.
   void freeze(CallSite where = CallSite::here());
   bool is_frozen() const;
 
@@ -204,7 +204,7 @@ class Buffer {
   /// then all that it holds there is copied within that memory, but for what is overwritten, so that nothing need come
   /// from another memory again. Leases that write must be closed.
   Buffer duplicate(CallSite where = CallSite::here()) const;
-  /// A buffer of the same shape, type and options that nobody has written.
+  /// A buffer of the same shape, type and options that has not been written.
   Buffer duplicate_empty() const;
 
   /// Throws `invalid_use` for what Checks have found at the close of a lease; every later access does, too, once.

@@ -57,7 +57,7 @@ void fill_identity(Combine combine, const StridedView& view, const Region& regio
       block.target_strides[d] = view.strides[d] * size;
       offset += box.lower[d] * view.strides[d] * size;
     }
-    // Of a wider element, each part that streams write at once.
+    // A wider element is written part by part, as wide as streams write at once.
     for (int part = 0; part < size; part += width)
       stream.fill(block, width, element + part, static_cast<std::byte*>(view.data) + offset + part);
   }

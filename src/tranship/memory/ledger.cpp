@@ -82,7 +82,7 @@ class Clusters {
         known = known || *boxes[i] == *boxes[j];
         return false;
       });
-      // Of boxes that come again and again one is enough.
+      // One of the boxes that come again and again is enough.
       if (!known) open.push_back(i);
     }
   }

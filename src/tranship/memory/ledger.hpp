@@ -21,7 +21,7 @@ enum class Cause : std::uint8_t {
   halo,         ///< ghosts were fetched
   eviction,     ///< the only valid copy had to leave
   export_,      ///< an export wanted it in another memory
-  prefetch,     ///< somebody asked in advance
+  prefetch,     ///< it was asked for in advance
   duplicate,    ///< a copy-on-write duplicate was written
 };
 const char* name_of(Cause cause);
@@ -83,7 +83,7 @@ class CopyLedger {
   Sums sums() const;
   Sums sums(Cause cause) const;
   Sums sums(Device source, Device target) const;
-  /// Zeros that nobody has written, and that a memory was given without a copy: `copies` is how often it was filled.
+  /// Zeros that have not been written, and that a memory was given without a copy: `copies` is how often it was filled.
   Sums fills() const;
   void add_fill(std::int64_t bytes);
   void clear();
@@ -101,7 +101,7 @@ class CopyLedger {
   std::unique_ptr<State> state_;
 };
 
-/// While one exists in this thread, a copy that nobody asked for by name (prefetch and export are asked for) throws
+/// While one exists in this thread, a copy that was not asked for by name (prefetch and export are asked for) throws
 /// `invalid_use` before anything moves, naming the copy, its cause, and where this was opened. Nests; may be closed in
 /// any order, but in the thread that opened it.
 class NoImplicitCopies {

@@ -205,7 +205,7 @@ bool add_cells(const Box& box, Index& sum) {
   return !__builtin_add_overflow(sum, cells, &sum);
 }
 
-/// Whether disjoint boxes make up `box`, which has them all. False too where nobody can count its cells.
+/// Whether disjoint boxes make up `box`, which has them all. False too where its cells cannot be counted.
 bool fill(const Box& box, const std::vector<Box>& boxes) {
   Index cells = 0, filled = 0;
   if (!add_cells(box, cells)) return false;

@@ -43,7 +43,7 @@ class Region {
   friend bool operator==(const Region& a, const Region& b);
 
  private:
-  /// Of disjoint boxes, none of them empty.
+  /// Takes disjoint boxes that are not empty.
   static Region joined(std::vector<Box> boxes);
   static Region of(std::vector<Box> boxes);
 
@@ -57,7 +57,7 @@ std::string to_string(const Region& region);
 
 namespace detail {
 
-// Of boxes that are not empty and have the same number of dimensions.
+// For boxes that are not empty and have the same number of dimensions.
 
 inline bool overlap(const Box& a, const Box& b) noexcept {
   for (int d = 0; d < a.dims(); ++d)

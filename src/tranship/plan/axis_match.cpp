@@ -142,7 +142,7 @@ Interval AxisWant::source_interval() const noexcept {
 
 void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs) {
   const SliceFamily& target = want.family;
-  // Of a mirrored family the last slice comes first in the source. There the wanted intervals and the slices begin at:
+  // The last slice of a mirrored family comes first in the source. There the wanted intervals and the slices begin at:
   const Index last = target.count - 1;
   const Index mirrored_by = want.sign > 0 ? 0 : last * target.period;
   const Interval wanted = want.source_interval();

@@ -49,7 +49,7 @@ struct AxisWant {
 /// was cut, changes nothing.
 void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs);
 
-/// Parts of the source that may give something to `want`, increasing; all other parts give nothing. Of replicas only
+/// Parts of the source that may give something to `want`, increasing; all other parts give nothing. Among replicas only
 /// part 0.
 std::vector<Index> parts_giving(const AxisParts& source, const AxisWant& want);
 

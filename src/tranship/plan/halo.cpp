@@ -396,7 +396,7 @@ TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields,
   const int tiles = tiling.tiles();
   const int tile_dims = tiling.dims();
   std::vector<const ArraySpec*> slots;
-  // Of each field, the vector it is a component of and which component; -1 for a scalar.
+  // For each field, the vector it is a component of and which component; -1 for a scalar.
   struct Component {
     int vector = -1;
     int dim = -1;

@@ -32,7 +32,7 @@ struct HaloOptions {
   /// The same per dimension, which takes precedence; here at most what is stored. Empty: as `depth` says.
   Indices depth_low = {};
   Indices depth_high = {};
-  /// Of each array, disjoint boxes: only ghosts of these global cells are filled (of an indexed array: of these ids, in
+  /// Disjoint boxes of each array: only ghosts of these global cells are filled (of an indexed array: of these ids, in
   /// one dimension). A ghost beyond a toroidal edge is one of the cell that it wraps to, beyond another edge of the
   /// cell at that edge. Empty: all ghosts of all arrays. The same on all ranks.
   std::vector<std::vector<Box>> cells = {};

@@ -77,7 +77,7 @@ Held held_structured(const Distribution& source, const Distribution& target) {
 }
 
 /// Where a side is indexed, the planner counts: ranks that are not in the source ask for the parts, so that all they
-/// want comes from somebody.
+/// want comes from some rank.
 Held held_indexed(const Distribution& source, const Distribution& target) {
   Held held(target.grid().size());
   const Rank first = std::max(source.grid().world_size_min(), target.grid().world_size_min());

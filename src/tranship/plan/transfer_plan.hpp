@@ -134,11 +134,11 @@ struct TransferPlan {
 };
 
 /// The plan run backward: what was written is read, and is combined into what was read, in the order of the ranks. For
-/// sums it is the adjoint; other combinations are the same plan with another operation. Of a halo, the ghosts hold
-/// afterwards what changes nothing: of sums zero. (They were overwritten by the forward plan, so nothing depends on
-/// what they held before it, and running the reverse again adds nothing.) Throws `unsupported` for a plan that combines
-/// already; for a combination that the elements do not have (can_map); and for other combinations than sums of what
-/// changes its sign on the way, for these depend on whose sign is taken.
+/// sums it is the adjoint; other combinations are the same plan with another operation. After that of a halo, the
+/// ghosts hold afterwards what changes nothing: of sums zero. (They were overwritten by the forward plan, so nothing
+/// depends on what they held before it, and running the reverse again adds nothing.) Throws `unsupported` for a plan
+/// that combines already; for a combination that the elements do not have (can_map); and for other combinations than
+/// sums of what changes its sign on the way, for these depend on whose sign is taken.
 TransferPlan adjoint(const TransferPlan& plan, Combine combine = Combine::sum);
 
 /// A number that two array layouts share exactly when they are (but for collisions) equal by content.

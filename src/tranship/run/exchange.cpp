@@ -136,8 +136,8 @@ Index lines_of(Index bytes) {
 }
 
 /// How messages go to peers that are only messaged: packed here, put into the inbox of the target with a signal,
-/// unpacked there, and the place in the inbox is given back by a signal. Signals count epochs; whoever leaves adds a
-/// bit. The memory is symmetric, so a put that comes late does no harm.
+/// unpacked there, and the place in the inbox is given back by a signal. Signals count epochs; a side that leaves adds
+/// a bit. The memory is symmetric, so a put that comes late does no harm.
 struct Posts {
   struct Card {
     Rank peer = -1;
@@ -387,7 +387,7 @@ struct Exchange::State {
     if (staged_bytes(transfer, type_of(source_slot)) > 0) f(transfer, source_slot, target_slot);
   }
 
-  /// Collective. What fails on one rank must fail on all before anybody makes the next collective call.
+  /// Collective. What fails on one rank must fail on all before any rank makes the next collective call.
   void set_up() {
     const std::vector<Vote> votes = agree(tried([&] {
       if (plan.rank != rank())
@@ -723,7 +723,7 @@ struct Exchange::State {
       if (k == 0) out.staging = staging;
     }
   }
-  /// Of each array of a strand, from the first one; of those that do not lie alike, none.
+  /// The shift of each array of a strand from the first one; empty where they do not lie alike.
   std::vector<MoveShift> shifts_of(const Strand& strand, const Message& m, Hop hop, const SlotAddress& source,
                                    const SlotAddress& target) const {
     std::vector<MoveShift> out = {{}};
@@ -862,7 +862,8 @@ struct Exchange::State {
     bool all = true;
     for (Message& m : sends)
       if (m.staged) all &= m.done || (posts ? post(m) : pack(m));
-    // In the order of the sources, this rank in its place among them: sums are made in one order, whoever comes first.
+    // In the order of the sources, this rank in its place among them: sums are made in one order, whichever comes
+    // first.
     const bool in_order = accumulates(plan.kind);
     for (Message& m : receives) {
       if (m.source > rank()) move_own();
@@ -966,7 +967,7 @@ struct Exchange::State {
     return set_done(m);
   }
 
-  /// After what it has posted. Nobody is there to hear of an error.
+  /// After what it has posted. There is no caller to hear of an error.
   void leave_post(const Message& m, Leaving why) noexcept {
     try {
       world.context().fence();
@@ -976,7 +977,7 @@ struct Exchange::State {
   }
 
   /// A peer has left before this message was done. One that fails leaves while it unwinds, and its reason is known a
-  /// moment later: whoever waits is told that, if it comes before the deadline.
+  /// moment later: a rank that waits is told that, if it comes before the deadline.
   template <class Protocol>
   void lose(const Message& m, const Protocol& protocol) {
     if (lost) return;
@@ -1049,7 +1050,7 @@ struct Exchange::State {
           note.raised_by = note.flag_rank = m.peer;
           note.flag_index = entered_word;
           note.wanted = epoch;
-          // Of a peer that is only messaged it is known how much it has sent or read.
+          // For a peer that is only messaged it is known how much it has sent or read.
           note.seen = posts ? posts->signal(m.signal_here)[0] & Posts::epochs : words.load(m.peer, entered_word);
           return;
         }
@@ -1133,10 +1134,10 @@ const TransferPlan& Exchange::plan() const noexcept {
 std::string Exchange::explain() const {
   const State& s = *state_;
   const bool any_direct = s.any_message(false), any_staged = s.any_message(true);
-  std::string out =
-      fmt::format("schedule: {}\n", any_direct && any_staged ? "direct and staged, by message"
-                                    : any_staged             ? "staged (packed by the sender, unpacked by the receiver)"
-                                                 : "direct (straight from array to array, by whoever comes second)");
+  std::string out = fmt::format("schedule: {}\n",
+                                any_direct && any_staged ? "direct and staged, by message"
+                                : any_staged             ? "staged (packed by the sender, unpacked by the receiver)"
+                                             : "direct (straight from array to array, by the side that comes second)");
   for (const Measured& m : s.measured)
     out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
   if (s.schedule == Schedule::automatic)

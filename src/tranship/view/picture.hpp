@@ -16,7 +16,7 @@ namespace tranship {
 enum class PictureColors : std::uint8_t { plain, ansi };
 
 struct PictureOptions {
-  /// Of the map itself; labels come on top.
+  /// The size of the map itself; labels come on top.
   int max_columns = 64;
   int max_rows = 24;
   PictureColors colors = PictureColors::plain;

@@ -80,7 +80,7 @@ TEST_P(BufferGuardDeathTest, a_read_after_the_lease_is_reported) {
       " through a pointer that no lease covers\n"
       "  at 0x[0-9a-f]+, byte 40, element 5, of 512 bytes\n"
       "  no lease is open there\n"
-      "  it was last legal under the lease of model.cpp:20; nobody has written the buffer elsewhere since\n");
+      "  it was last legal under the lease of model.cpp:20; the buffer has not been written elsewhere since\n");
 }
 
 TEST_P(BufferGuardDeathTest, a_write_after_the_lease_is_reported) {

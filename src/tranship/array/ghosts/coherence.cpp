@@ -18,7 +18,7 @@ bool counts_interfaces(const Distribution& array) {
   return false;
 }
 
-/// Ghosts deeper than this hold nothing that anybody may need.
+/// Ghosts deeper than this hold nothing that a lease may need.
 Index kept_depth(const GhostState& state) {
   return std::max(state.fresh, state.pending);
 }

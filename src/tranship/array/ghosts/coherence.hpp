@@ -2,7 +2,7 @@
 // ghosts, on all ranks, hold what their owners hold.
 //
 // All ranks make the same accesses in the same order, so each knows what the others know: which ghosts are stale
-// follows from the accesses, and nobody is asked. It is kept for global cells, by the depth of their ghosts:
+// follows from the accesses, without a message. It is kept for global cells, by the depth of their ghosts:
 //
 //      fresh = 1:   owner 3    ghosts of depth 1: 3    ghosts of depth 2: stale
 //
@@ -41,7 +41,7 @@ enum class ChangeKind : std::uint8_t {
 };
 struct ArrayChange {
   ChangeKind kind = ChangeKind::read;
-  /// Of filled: these global cells alone.
+  /// Where they are filled: these global cells alone.
   std::optional<Box> cells = {};
 };
 
@@ -60,7 +60,7 @@ class Coherence {
   const std::string& name() const noexcept { return options_.name; }
   /// This rank's. Throws `unsupported` for split complex numbers.
   Buffer& buffer();
-  /// Whether anybody here has asked for it. Until then what is on the host is all there is.
+  /// Whether this rank has asked for it. Until then what is on the host is all there is.
   bool has_buffer() const noexcept { return buffer_ != nullptr; }
 
   /// Collective, see Array. Exchanges ghosts as far as the access needs it.

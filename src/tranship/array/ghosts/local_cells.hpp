@@ -11,7 +11,7 @@
 
 namespace tranship {
 
-/// Of one rank's part of an array. Remembers the last few answers: what a program asks it asks again.
+/// The cells of one rank's part of an array. Remembers the last few answers: what a program asks it asks again.
 class LocalCells {
  public:
   LocalCells(const ArraySpec& spec, Rank rank);

@@ -8,7 +8,8 @@
 
 namespace tranship {
 
-/// Of one slot, in local indices (of an indexed array: the number of the id, then the whole dimensions). Disjoint.
+/// The cells of one slot, in local indices (of an indexed array: the number of the id, then the whole dimensions).
+/// Disjoint.
 struct TouchedCells {
   Region read;
   Region written;   ///< whatever they held before

@@ -22,7 +22,7 @@ class RangeAllocator {
   /// has room for it wherever it begins, or in one that is smaller; of equal ones in the lowest. None when no free part
   /// has room; that alone may take longer, where the alignment decides it.
   std::optional<std::size_t> allocate(std::size_t size_bytes, std::size_t alignment);
-  /// Of an offset that allocate has given. Returns its size.
+  /// Releases an offset that allocate has given. Returns its size.
   std::size_t release(std::size_t offset);
 
   std::size_t size_bytes() const noexcept { return size_bytes_; }

@@ -178,7 +178,7 @@ void SymmetricHeap::free(Team& everyone, std::shared_ptr<void> block, CallSite w
   everyone.meet({.kind = CallKind::release, .detail = serial}, where);
   if (!block) return;
   forget(at, where);
-  block.reset();  // queues it, for nobody knows it any more
+  block.reset();  // queues it, for no handle is left
   const std::lock_guard lock(released_->mutex);
   std::erase(released_->serials, serial);
 }

@@ -142,7 +142,7 @@ class Block {
   bool arrive(const Lane& lane, Scope scope);
   void end(const Lane& lane);
   unsigned long long& slot(const Lane& lane, Scope scope) noexcept { return group(lane, scope).slot; }
-  /// Of lanes that can neither go on nor wait.
+  /// The error of lanes that can neither go on nor wait.
   Error divergence();
 
  private:

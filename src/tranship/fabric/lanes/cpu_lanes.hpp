@@ -54,7 +54,7 @@ class LaneExecutor {
  public:
   virtual ~LaneExecutor() = default;
   virtual void meet(Scope scope, const GroupCall& call) = 0;
-  /// Of a group, for one value.
+  /// The room of a group for one value.
   virtual unsigned long long& slot(Scope scope) noexcept = 0;
   virtual void wait(FunctionRef<bool()> ready, const WaitNote& note) = 0;
   /// A lane has seen what this rank has at `word`.

@@ -25,7 +25,7 @@ class Fiber {
 
   /// The fiber that runs on this thread, or nullptr.
   static Fiber* current() noexcept;
-  /// Returns to whoever has resumed the current fiber; goes on when it is resumed again.
+  /// Returns to the caller of resume(); goes on when it is resumed again.
   static void suspend();
 
  private:

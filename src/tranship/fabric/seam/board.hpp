@@ -37,13 +37,13 @@ class Board {
   /// The rank makes its collective call number `sequence` of the world; then that it has returned from it. One store.
   void post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept;
   void post_return(Rank rank) noexcept;
-  /// Of the rank's last collective call: another number for another one.
+  /// Names the rank's last collective call: another number for another one.
   std::uint64_t call_of(Rank rank) const noexcept;
-  /// The rank's function has returned, or its process has ended well without ever joining (whoever started it says so):
-  /// it will raise nothing more. Release: what it raised before is seen by whoever sees that it has finished.
+  /// The rank's function has returned, or its process has ended well without ever joining (its launcher says so):
+  /// it will raise nothing more. Release: what it raised before is seen by a rank that sees that it has finished.
   void post_finished(Rank rank) noexcept;
 
-  /// The rank has failed: it has thrown (the rank itself says so), or has died (whoever started it does). Keeps the
+  /// The rank has failed: it has thrown (the rank itself says so), or has died (its launcher does). Keeps the
   /// first 1007 bytes of `message`.
   void post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept;
 

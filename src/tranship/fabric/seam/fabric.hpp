@@ -70,7 +70,8 @@ class Fabric {
   virtual void* reach(Rank peer, const void* address) const noexcept = 0;
   /// Whether peers that are reachable can reach what this rank has at `address`.
   virtual bool is_exposed(const void* address) const noexcept = 0;
-  /// Of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than teams_max.
+  /// The meeting of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than
+  /// teams_max.
   virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot) = 0;
 
   virtual HeapPlace heap() const noexcept = 0;

@@ -17,7 +17,7 @@ namespace tranship {
 
 class Fabric;
 
-/// Of one rank.
+/// The polls of one rank.
 class Polling {
  public:
   /// After a look that `note` describes. Throws `peer_lost` when a rank has failed, at the second look after that, so

@@ -30,7 +30,7 @@ struct WaitNote {
   Rank raised_by;
   CallSite where;
 
-  /// The flag that is awaited, if it is one: index -1 where there is none. Of flags in the symmetric heap the index is
+  /// The flag that is awaited, if it is one: index -1 where there is none. For flags in the symmetric heap the index is
   /// the offset in bytes from the start of the heap.
   Rank flag_rank = -1;
   std::int64_t flag_index = -1;

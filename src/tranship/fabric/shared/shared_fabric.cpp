@@ -14,7 +14,7 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
     : Fabric(rank, shared->shape().ranks, shared->board()),
       shared_(std::move(shared)),
       // A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores,
-      // whoever spins keeps the one it waits for from running.
+      // a rank that spins keeps the one it waits for from running.
       has_cores_(size() <= shared_->shape().cores),
       ranks_per_core_(std::max(1, size() / std::max(1, shared_->shape().cores))) {}
 
@@ -40,7 +40,7 @@ Result<std::shared_ptr<void>> SharedFabric::join(std::shared_ptr<void> block, st
                                                  std::size_t size_bytes, void* memory) {
   if (Result<void> joined = shared_->join(rank(), offset_bytes, size_bytes, memory); !joined) return joined.error();
   const auto part = [block, shared = shared_, rank = rank(), offset_bytes, size_bytes](void* joined) {
-    // Pages that stay together are the program's: nobody else may have them.
+    // Pages that stay together are the program's: no other block may have them.
     if (!shared->part(rank, offset_bytes, size_bytes, joined)) new std::shared_ptr<void>(block);
   };
   return std::shared_ptr<void>(memory, part);
@@ -54,7 +54,7 @@ std::int64_t SharedFabric::own_time_ns() const noexcept {
 
 void SharedFabric::idle(int round) {
   // Yielding beats a futex by far when many ranks share a core and all soon go on. Sleep only when that has not helped
-  // for long: then somebody computes, and yielding would take half his core.
+  // for long: then another rank computes, and yielding would take half its core.
   // Where hundreds of ranks share a core, one yield lets all of them look, and waking all of them every millisecond
   // takes more than the core has: naps are so long that looking costs a tenth of it.
   const int yields = std::clamp(6400 / ranks_per_core_, 10, 200);

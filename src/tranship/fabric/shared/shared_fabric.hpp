@@ -26,7 +26,7 @@ class SharedFabric : public Fabric {
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;
   bool has_own_statics() const noexcept override { return size() == 1; }
-  /// Of this process: where ranks are processes they have others.
+  /// Belong to this process: where ranks are processes they have others.
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
   std::shared_ptr<void> lifetime() const override { return shared_; }
   std::unique_ptr<Transport> transport() override { return nullptr; }

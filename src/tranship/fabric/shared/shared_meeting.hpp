@@ -19,7 +19,7 @@ class SharedMeeting final : public Meeting {
  private:
   MeetingPlace& place(int member) const noexcept;
   MeetingPlace::Offer& offer(int member) const noexcept;
-  /// Of the meeting that comes next.
+  /// For the meeting that comes next.
   MeetingPlace::Offer& next_offer() const noexcept;
   void disagree(World& world, const Call& call, CallSite where);
 

@@ -46,7 +46,7 @@ void* map_over(void* memory, std::size_t size_bytes, int flags, int descriptor, 
       mmap(memory, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, static_cast<off_t>(offset_bytes));
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
-/// Of all bytes, those between variables too, which the address sanitizer guards: by no function that it knows.
+/// Copies all bytes, those between variables too, which the address sanitizer guards: by no function that it knows.
 __attribute__((no_sanitize_address)) void copy_pages(void* to, const void* from, std::size_t size_bytes) {
   auto* const target = static_cast<volatile std::uint64_t*>(to);
   const auto* const source = static_cast<const volatile std::uint64_t*>(from);

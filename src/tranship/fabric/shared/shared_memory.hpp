@@ -34,7 +34,7 @@ class SharedMemory {
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
 
   /// Makes a part that has been obtained and `size_bytes` bytes at `memory` the same pages, which hold what `memory`
-  /// held. Nobody may write either meanwhile. Fails with `invalid_use` where these are no whole pages, or shared or
+  /// held. Neither may be written meanwhile. Fails with `invalid_use` where these are no whole pages, or shared or
   /// joined already, or with `no_memory`.
   Result<void> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const;
   /// Gives `memory` pages of its own again, with what they held together; the part holds anything then. False when the

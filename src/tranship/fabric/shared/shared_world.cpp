@@ -32,7 +32,7 @@ struct SharedWorld::Header {
 
 namespace {
 
-/// Of the world, the ranks that share memory, those of the machine.
+/// Those of the world, of the ranks that share memory, and of those of the machine.
 constexpr int slots_at_start = 3;
 
 using Base = std::atomic<std::uintptr_t>;

@@ -115,7 +115,7 @@ bool RaceDetector::is_over(Rank rank, std::uint64_t transfer) const {
 
 bool RaceDetector::is_unwritten_since(Rank rank, std::uint64_t transfer, const std::vector<Bytes>& all) const {
   for (const Bytes& bytes : all) {
-    if (bytes.memory == Bytes::Memory::own) continue;  // nobody else writes it
+    if (bytes.memory == Bytes::Memory::own) continue;  // no other rank writes it
     std::size_t seen = 0;
     heaps_[std::size_t(bytes.owner)].look(
         bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {

@@ -22,7 +22,7 @@ enum class OrderChecks : std::uint8_t { on, off };
 struct SimulationOptions {
   int ranks = 2;
   std::uint64_t seed = 1;
-  /// Of all peers: reachable ones let SharedFlags and reach() load and store; transfers are late all the same.
+  /// The kind of all peers: reachable ones let SharedFlags and reach() load and store; transfers are late all the same.
   PeerKind peers = PeerKind::reachable;
   OrderChecks order = OrderChecks::on;
   /// A rank that dies at its so-manieth step (a transfer, or a look at what it waits for).
@@ -33,9 +33,9 @@ struct SimulationOptions {
   std::optional<Death> death = std::nullopt;
   /// For waits, on a clock that stands still until nothing can happen any more: then the earliest deadline passes.
   std::int64_t timeout_ns = 60'000'000'000;
-  /// Of each rank; as LaunchOptions say where there is none.
+  /// The heap of each rank; as LaunchOptions say where there is none.
   std::optional<std::size_t> heap_bytes = std::size_t(64) << 20;
-  /// Of all ranks together; more is a failure.
+  /// The steps of all ranks together; more is a failure.
   std::int64_t steps_max = 10'000'000;
 };
 

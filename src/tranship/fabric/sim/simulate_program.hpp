@@ -19,7 +19,7 @@ struct SimulatedProgramOptions {
 };
 
 struct SimulatedProgramResult {
-  /// Of the program; 128 and the number of the signal when it was killed, 127 when it could not be run.
+  /// That of the program; 128 and the number of the signal when it was killed, 127 when it could not be run.
   int exit_code = 0;
   /// Seeds under which its ranks ended well.
   std::int64_t seen = 0;

@@ -19,7 +19,7 @@ constexpr int vain_looks_max = 100'000;
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
     : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
   if (options.order == OrderChecks::on) race_detector_ = std::make_shared<RaceDetector>(options.ranks);
-  // Some seeds deliver at once, some only when nobody can do anything else.
+  // Some seeds deliver at once, some only when no rank can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
   switch_chance_ = chances[random_.below(std::size(chances))];

@@ -60,7 +60,7 @@ class Simulation {
   Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared);
 
   SimulationReport run(FunctionRef<void(World&)> body);
-  /// Of a rank that has failed.
+  /// What a rank that has failed has thrown.
   const std::exception_ptr& thrown_by(Rank rank) const noexcept { return ranks_[std::size_t(rank)].thrown; }
 
   // For the rank that runs.
@@ -81,7 +81,7 @@ class Simulation {
   bool passed(Rank rank, Deadline deadline);
 
   void send(Rank source, InFlight what);
-  /// Of what this rank has sent in a context: delivers one piece that may be delivered, false when there is none; of
+  /// Delivers one piece of what this rank has sent in a context and that may be delivered, false when there is none; of
   /// one target, all that fences hold before what comes now; forgets what has not been read from its source.
   bool deliver_one_of(Rank source, int context);
   void deliver_fenced(Rank source, int context, Rank target, std::uint64_t fences);
@@ -120,7 +120,7 @@ class Simulation {
   };
 
   void count_step(Rank rank);
-  /// Memory of some rank has changed, or may have: nobody's time is up who has not heard of it yet.
+  /// Memory of some rank has changed, or may have: no wait expires that has not looked since.
   void changed() noexcept {
     vain_looks_ = 0;
     for (RankState& rank : ranks_) rank.expired = false;

@@ -2,9 +2,9 @@
 // there.
 //
 // Each rank raises its `entered` word to e when its source is final and its ghosts may be overwritten. Once both sides
-// have entered e, whoever has time claims a part of the message, copies it straight from source to target, and marks it
-// done; so both copy when both have time. Both sides go on to e+1 only after all parts are done, so nobody enters it
-// while its memory is still read or written.
+// have entered e, a side that has time claims a part of the message, copies it straight from source to target, and
+// marks it done; so both copy when both have time. Both sides go on to e+1 only after all parts are done, so neither
+// enters it while its memory is still read or written.
 //
 //   state (epoch, parts claimed, parts done), of P parts:
 //   (e-1, P, P)  --claim-->  (e, 1, 0)  --claim-->  (e, 2, 0)  --complete-->  (e, 2, 1)  ...  (e, P, P)
@@ -34,7 +34,7 @@ struct LeavingBits {
   }
 };
 
-/// Raises a rank's `entered` word. Release: all that the rank wrote before is seen by whoever claims a message of
+/// Raises a rank's `entered` word. Release: all that the rank wrote before is seen by the side that claims a message of
 /// `epoch`.
 template <class Word>
 void enter_epoch(Word& entered, std::uint64_t epoch) {
@@ -55,12 +55,12 @@ class Claim : protected LeavingBits {
   Claim(Word& source_entered, Word& target_entered, Word& state, int parts = 1)
       : source_entered_(&source_entered), target_entered_(&target_entered), state_(&state), parts_(parts) {}
 
-  /// Both sides have entered. Acquire: the source may be read and the target written by whoever then claims.
+  /// Both sides have entered. Acquire: the source may be read and the target written by the side that then claims.
   bool ready(std::uint64_t epoch) const {
     return source_entered_->load_acquire() >= epoch && target_entered_->load_acquire() >= epoch;
   }
   /// A part that the caller must copy and then complete(); each is given out once per epoch. -1 when none is left, and
-  /// for ever once somebody has left. Only when ready(epoch).
+  /// for ever once a side has left. Only when ready(epoch).
   int try_claim(std::uint64_t epoch) {
     for (;;) {
       const std::uint64_t seen = state_->load_acquire();
@@ -72,12 +72,12 @@ class Claim : protected LeavingBits {
       if (state_->compare_exchange(seen, next)) return static_cast<int>(claimed);
     }
   }
-  /// Release: the copied bytes are seen by whoever sees done(epoch).
+  /// Release: the copied bytes are seen by a side that sees done(epoch).
   void complete() { state_->fetch_add(one_done); }
   /// Acquire: the bytes are there and the source may be written again.
   bool done(std::uint64_t epoch) const { return is_done(state_->load_acquire(), epoch); }
 
-  /// After this nobody touches either side's memory for this message. Waits for copies that have begun, unless the
+  /// After this neither side touches the other's memory for this message. Waits for copies that have begun, unless the
   /// other side `has_ended()`, which then does not go on with them; one that copies may not call it before complete().
   template <class Ended>
   void leave(Leaving why, Ended&& has_ended) {
@@ -91,12 +91,12 @@ class Claim : protected LeavingBits {
   void leave(Leaving why = Leaving::done) {
     leave(why, [] { return false; });
   }
-  /// Somebody has left, and the message of `epoch` was not done before: it never will be.
+  /// A side has left, and the message of `epoch` was not done before: it never will be.
   bool left_before(std::uint64_t epoch) const {
     const std::uint64_t seen = state_->load_acquire();
     return (seen & left_bit) != 0 && !is_done(seen, epoch);
   }
-  /// Whoever has left did so because it fails: it will say why.
+  /// The side that has left did so because it fails: it will say why.
   bool left_failing() const { return (state_->load_acquire() & failing_bit) != 0; }
 
  protected:

@@ -24,10 +24,11 @@ class Mailbox : LeavingBits {
   explicit Mailbox(Word& state) : state_(&state) {}
 
   // The sender.
-  /// True once per epoch, when the buffer is empty and nobody has left. Acquire: the receiver has read what it held.
+  /// True once per epoch, when the buffer is empty and neither side has left. Acquire: the receiver has read what it
+  /// held.
   bool try_fill(std::uint64_t epoch) { return state_->compare_exchange(3 * epoch - 3, 3 * epoch - 2); }
-  /// Release: the bytes are seen by whoever sees full(epoch). A plain store, for while the buffer is being filled
-  /// nobody else writes the word.
+  /// Release: the bytes are seen by the receiver when it sees full(epoch). A plain store, for while the buffer is being
+  /// filled the other side does not write the word.
   void filled(std::uint64_t epoch) { state_->store_release(3 * epoch - 1); }
 
   // The receiver.
@@ -37,8 +38,8 @@ class Mailbox : LeavingBits {
   void emptied() { state_->fetch_add(1); }
 
   // Both.
-  /// After this nobody fills the buffer. Called by the receiver, it waits for a filling that has begun, unless the
-  /// sender `has_ended()`; the sender may not call it while it fills.
+  /// After this the sender does not fill the buffer. Called by the receiver, it waits for a filling that has begun,
+  /// unless the sender `has_ended()`; the sender may not call it while it fills.
   template <class Ended>
   void leave(Leaving why, Ended&& has_ended) {
     for (;;) {
@@ -52,12 +53,12 @@ class Mailbox : LeavingBits {
   void leave(Leaving why = Leaving::done) {
     leave(why, [] { return false; });
   }
-  /// Somebody has left, and the buffer was not filled for `epoch` before: it never will be.
+  /// A side has left, and the buffer was not filled for `epoch` before: it never will be.
   bool left_before(std::uint64_t epoch) const {
     const std::uint64_t seen = state_->load_acquire();
     return (seen & left_bit) != 0 && (seen & ~(left_bit | failing_bit)) < 3 * epoch - 1;
   }
-  /// Whoever has left did so because it fails: it will say why.
+  /// The side that has left did so because it fails: it will say why.
   bool left_failing() const { return (state_->load_acquire() & failing_bit) != 0; }
 
  private:

@@ -41,7 +41,7 @@ class Progress {
     Index bytes_resumed = 0;    ///< that an earlier run wrote
   };
   Totals totals() const;
-  /// Of the blocks of a part.
+  /// What the finished blocks of a part contribute.
   std::uint32_t contribution(Index job, Index part) const;
 
  private:

@@ -27,7 +27,7 @@ std::string holder_of(int lock) {
   return length > 0 ? fmt::format(" (process {})", std::string(text, static_cast<std::size_t>(length))) : "";
 }
 
-/// False where the folder has vanished. Throws for what somebody else may have put there: writing to it is writing
+/// False where the folder has vanished. Throws for what another user may have put there: writing to it is writing
 /// wherever it leads.
 bool is_ours(const std::string& folder) {
   struct stat found;

@@ -18,7 +18,7 @@
 namespace tranship {
 namespace {
 
-// Of the memory, a block takes a 32nd and its reader's window twice that: 8 threads take three quarters of it.
+// A block takes a 32nd of the memory, and its reader's window twice that: 8 threads take three quarters of it.
 constexpr Index blocks_in_memory = 32;
 constexpr Index windows_per_block = 2;
 // Slabs gain nothing from being larger than the caches.

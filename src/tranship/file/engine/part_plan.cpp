@@ -15,7 +15,7 @@ std::vector<Rank> consecutive(Rank first, Index count) {
   return out;
 }
 
-/// Of all replicas the first, each of its parts on the rank that is the part's ordinal in `d`.
+/// The first of all replicas, each of its parts on the rank that is the part's ordinal in `d`.
 Distribution first_copy(const Distribution& d) {
   if (!d.replicated()) return d.on_ranks(consecutive(0, d.grid().size()));
   Indices parts = d.grid().extents();

@@ -21,9 +21,9 @@ struct PartPlan {
   /// Peers are ordinals of the source's parts. What lies beyond a replicating edge is received as well, from where its
   /// edge cell comes; no fills remain but zeros, which are whatever nothing is received for.
   TransferPlan moves;
-  /// Of the one group that a structured part has, by dimension and entry.
+  /// Belong to the one group of a structured part, by dimension and entry.
   std::vector<std::vector<EntryReach>> reaches;
-  /// Of a part that is given by lists: the dimensions after those that its cells count through.
+  /// Where a part is given by lists: the dimensions after those that its cells count through.
   int trailing_dims = 0;
 };
 

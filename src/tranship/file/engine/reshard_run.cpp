@@ -105,7 +105,7 @@ class Work {
   }
 
  private:
-  /// Of the elements, by file.
+  /// What the elements contribute, by file.
   std::vector<std::uint32_t> contributions() const {
     std::vector<std::uint32_t> out(target_.files().size());
     for (std::size_t job = 0; job < jobs_.size(); ++job)

@@ -1,5 +1,5 @@
 // One run of the engine from sources that are open to a target in its place: any number of arrays, with one budget of
-// memory, one journal and one commit. What their files are is known to whoever calls: reshard.cpp for one array,
+// memory, one journal and one commit. The caller knows what their files are: reshard.cpp for one array,
 // reshard_tensors.cpp for the tensors of a checkpoint.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace tranship {
 struct ReshardSources {
   std::span<const StoredParts> arrays;
   FileSet& files;
-  /// Of the files, by number, where they are known.
+  /// Those of the files, by number, where they are known.
   std::span<const std::optional<std::uint32_t>> checksums;
 };
 

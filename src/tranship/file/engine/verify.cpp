@@ -54,7 +54,7 @@ Index offset_of(const StoredParts& array, Index ordinal, const Indices& local) {
 }
 
 /// Whether a part of the source that owns an interface has these bytes there. Parts that share one may differ in it,
-/// and whoever has it once has it from the part that is nearest.
+/// and a reader takes it from the part that is nearest.
 bool some_owner_has(const StoredParts& source, const Indices& cell, std::span<const std::byte> bytes, Index swap) {
   const Distribution& d = source.spec.distribution;
   bool has_interfaces = false;
@@ -214,13 +214,13 @@ class AxisPoints {
 
  private:
   std::vector<SliceFamily> families_;
-  std::vector<Index> sole_;  // by family: owned cells of a slice that nobody else owns
+  std::vector<Index> sole_;  // by family: owned cells of a slice that no other part owns
   Index sole_count_ = 0;
   Index other_count_ = 0;
 };
 
 /// The cell whose value a point has along one dimension; empty where it is zero: beyond a zero edge, and beyond an open
-/// one, where nobody has written.
+/// one, where nothing has been written.
 std::optional<Index> resolve(const AxisParts& axis, const AxisPoint& point) {
   if (point.cell >= 0 && point.cell < axis.extent()) return point.cell;
   const Overlap& overlap = axis.partition().overlap;
@@ -243,7 +243,7 @@ std::optional<Index> resolve(const AxisParts& axis, const AxisPoint& point) {
   return std::nullopt;
 }
 
-/// The cells of one part that somebody else owns, numbered.
+/// The cells of one part that another part owns, numbered.
 class OverlapCells {
  public:
   struct Cell {

@@ -29,7 +29,7 @@ struct NpyHeader {
   ElementType type = ElementType::u8;
   /// How many of `type` an element is: 1 of numbers.
   Index count = 1;
-  /// '<' little-endian, '>' big-endian, '|' where the file does not say: elements of bytes, and "|V2". Of a record:
+  /// '<' little-endian, '>' big-endian, '|' where the file does not say: elements of bytes, and "|V2". For a record:
   /// that which is not this machine's, where any field has it.
   char byte_order = '|';
   NpyOrder order = NpyOrder::c;

@@ -26,7 +26,7 @@ inline constexpr std::size_t safetensors_dims_max = 64;
 
 /// What moves of a tensor.
 struct TensorForm {
-  /// Of the floats of one byte, and of a tensor that is opaque, u8.
+  /// u8 for floats of one byte and for an opaque tensor.
   ElementType type = ElementType::u8;
   /// Empty for a scalar; of a tensor that is opaque, the number of its bytes.
   Indices extents;

@@ -14,7 +14,7 @@
 namespace tranship {
 
 /// A new file that takes the place of `target` when it is committed, and vanishes when it is not. A symbolic link at
-/// `target` is followed; an existing file's permissions are kept. Of several writers of one target the last one wins.
+/// `target` is followed; an existing file's permissions are kept. The last of several writers of one target wins.
 class AtomicFile {
  public:
   AtomicFile(AtomicFile&& other) noexcept;

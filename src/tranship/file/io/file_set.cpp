@@ -80,7 +80,7 @@ std::shared_ptr<FileDescriptor> FileSet::descriptor(Index file) const {
   if (::fstat(opened->number(), &status) != 0) throw io_error("inspect", entry.path, errno);
   if (access_ == FileAccess::read_only) check_same(entry.path, entry.state, state_of(status));
   if (static_cast<Index>(open_files_.size()) >= open_max_) {
-    entries_[open_files_.front()].open.reset();  // whoever uses it now closes it
+    entries_[open_files_.front()].open.reset();  // a thread that uses it now closes it
     open_files_.pop_front();
   }
   entry.open = opened;

@@ -28,7 +28,8 @@ namespace tranship {
 struct FileState {
   Index size_bytes = 0;
   std::int64_t modified_ns = 0;
-  /// Of its bytes, its names or its permissions: what gives a file its old time of modification back changes this.
+  /// The last change of its bytes, its names or its permissions: what gives a file its old time of modification back
+  /// changes this.
   std::int64_t changed_ns = 0;
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
@@ -46,7 +47,7 @@ class FileSet {
   /// something else than a regular file. To be called before any thread reads.
   Result<Index> add(const std::string& path);
 
-  /// Adds an open file without a name, which nobody else can change; `path` is what errors call it.
+  /// Adds an open file without a name, which no other process can change; `path` is what errors call it.
   Result<Index> adopt(const std::string& path, posix::FileDescriptor file);
   bool is_private(Index file) const { return entries_[file].is_private; }
 
@@ -70,7 +71,7 @@ class FileSet {
   /// last ones stay mapped, so that threads share them and come back to them cheaply. Throws as `read` does.
   std::shared_ptr<const MappedWindow> map(Index file, Index offset_bytes) const;
   static constexpr Index window_bytes = Index(8) << 20;
-  /// How much stays mapped, in `window_bytes` from one window to the next: 256 MiB where nobody says, and never more
+  /// How much stays mapped, in `window_bytes` from one window to the next: 256 MiB by default, and never more
   /// than 256 windows, of which a process has only so many.
   void keep_mapped(Index size_bytes) { windows_max_ = std::min<Index>(size_bytes / window_bytes + 1, 256); }
   /// Throws `io`.

@@ -15,7 +15,7 @@
 namespace tranship::posix {
 
 /// The calls that change what lies on a disk, one table for the whole process. Tests put others in that fail, or that
-/// end the process, at a moment of their choice; nobody else may.
+/// end the process, at a moment of their choice; no other code may.
 struct DiskCalls {
   ssize_t (*pwrite)(int, const void*, std::size_t, off_t);
   int (*fallocate)(int, int, off_t, off_t);
@@ -45,7 +45,7 @@ class FileDescriptor {
 /// Error `io`: "cannot <action> '<path>': <text of the errno value>".
 Error io_error(const char* action, const std::string& path, int error_number);
 
-/// All of a text file, which nobody need keep as it is meanwhile. Throws `io`; `bad_file` where there is something else
+/// All of a text file, which may change meanwhile. Throws `io`; `bad_file` where there is something else
 /// than a regular file; and `unsupported` where it is longer than `bytes_max`.
 std::string read_text(const std::string& path, Index bytes_max);
 

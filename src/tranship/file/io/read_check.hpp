@@ -12,7 +12,7 @@
 
 namespace tranship {
 
-/// Of one file. Threads may add at once.
+/// The check of one file. Threads may add at once.
 class ReadCheck {
  public:
   explicit ReadCheck(Index file_bytes) : file_bytes_(file_bytes) {}
@@ -21,7 +21,8 @@ class ReadCheck {
   /// file.
   void add(Index offset_bytes, std::span<const std::byte> bytes);
   bool any_read() const noexcept { return any_read_; }
-  /// The checksum of the whole file: `read(offset, bytes)` reads what no piece has had. To be called when nobody adds.
+  /// The checksum of the whole file: `read(offset, bytes)` reads what no piece has had. To be called when no thread
+  /// adds.
   std::uint32_t finish(FunctionRef<void(Index, std::span<std::byte>)> read);
 
  private:

@@ -34,7 +34,7 @@ struct NewFile {
   /// Fills in what it says of itself, of elements that contribute `elements` to the checksum of all in front of the
   /// tail.
   void fill_in(std::uint32_t elements);
-  /// Of the whole file, whose elements contribute likewise.
+  /// The checksum of the whole file, whose elements contribute likewise.
   std::uint32_t checksum(std::uint32_t elements) const;
 };
 

@@ -1,6 +1,6 @@
 // NewParts: stored arrays in the making, in one file or in a directory of files. What the files are, the formats say
 // (new_arrays.hpp). Every file has its length from the beginning; what is written where, and when it is on the disk, is
-// the matter of whoever writes.
+// the matter of the writer.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class NewParts {
   std::span<const StoredParts> arrays() const noexcept { return what_.arrays; }
   const std::vector<NewFile>& files() const noexcept { return what_.files; }
   const Staging& staging() const noexcept { return staging_; }
-  /// Of a file whose elements contribute so much to the checksum of all that is in front of its tail.
+  /// The checksum of a file whose elements contribute so much to the checksum of all that is in front of its tail.
   std::uint32_t checksum(Index file, std::uint32_t elements) const { return what_.files[file].checksum(elements); }
 
   /// Writes what the files say of themselves, of elements that contribute so much, by number. Throws `io`.

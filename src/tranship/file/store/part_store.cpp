@@ -32,7 +32,7 @@ bool is_number(std::string_view kind) {
   return kind == "bfloat16" || element_type_of_numpy(kind).ok();
 }
 
-/// Whether elements that are spelled so are the same and mean the same. Of numbers the type says all; what moves as
+/// Whether elements that are spelled so are the same and mean the same. The type of numbers says all; what moves as
 /// bytes has units, fields or a kind of text that only the spelling tells.
 bool same_element(const std::string& a, const std::string& b) {
   if (a == b) return true;

@@ -35,7 +35,7 @@ struct StoredParts {
   bool is_scalar = false;
   std::shared_ptr<FileSet> files;
   std::vector<StoredPart> parts;  ///< by ordinal of the grid
-  /// Of each file, where it is known, by number.
+  /// That of each file, by number, where it is known.
   std::vector<std::optional<std::uint32_t>> checksums;
 
   const std::string& path_of(Index part) const { return files->path(parts[part].file); }

@@ -13,12 +13,12 @@
 namespace tranship {
 
 struct StoredTensors {
-  /// Of all files; of equal keys, that of the first file.
+  /// That of all files; for equal keys, that of the first file.
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<TensorShape> shapes;
   std::vector<StoredParts> arrays;  ///< as many, sharing one FileSet, with the dtype for a descr
   std::shared_ptr<FileSet> files;
-  /// Of each file, where it is known, by number.
+  /// That of each file, by number, where it is known.
   std::vector<std::optional<std::uint32_t>> checksums;
 };
 

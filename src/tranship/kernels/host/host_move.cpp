@@ -1,6 +1,6 @@
 // Three loops (rows, tiles, elements), each compiled for two widths of vector registers: what is marked `always inline`
 // takes the target of the function that it is inlined into. No inline function may be compiled for AVX2 on its own: the
-// linker might choose it for everybody.
+// linker might choose it for the whole program.
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -237,7 +237,7 @@ template <Move move>
   if constexpr (move == Move::accumulate) return _mm256_add_ps(a, b);
   if constexpr (move == Move::accumulate_negated) return _mm256_sub_ps(a, b);
   if constexpr (move == Move::multiply) return _mm256_mul_ps(a, b);
-  // Of two numbers that are equal or none, these take the second.
+  // Where two numbers are equal, or one is no number, these take the second.
   const __m256 chosen = move == Move::minimum ? _mm256_min_ps(b, a) : _mm256_max_ps(b, a);
   return _mm256_blendv_ps(chosen, b, _mm256_cmp_ps(b, b, _CMP_UNORD_Q));
 }

@@ -40,7 +40,7 @@ struct CopyMethod {
 CopyMethod copy_method(long long traffic_bytes);
 /// From how many bytes of traffic on copy_method() takes the caches to be too small.
 long long cached_bytes_max();
-/// Of the largest cache that a core has to itself.
+/// The size of the largest cache that a core has to itself.
 long long private_cache_bytes();
 
 /// The shape of a block, which decides how it is moved.
@@ -51,12 +51,12 @@ enum class BlockShape : unsigned char {
   elements,  ///< anything else, and all blocks whose order matters
 };
 
-/// Of a canonical block.
+/// The shape of a canonical block.
 BlockShape shape_of(const CopyBlock& block, int width);
 
 /// Whether the last dimension goes upward through contiguous elements on both sides.
 bool has_contiguous_rows(const CopyBlock& block, int width);
-/// Of one row of a block of the shape `rows` that goes upward: the last dimension, or one element.
+/// The bytes of one row of a block of the shape `rows` that goes upward: the last dimension, or one element.
 long long row_bytes_of(const CopyBlock& block, int width);
 
 /// Moves as move() does, to the bit. `block` should be canonical. Requires `can_move(move, arithmetic, width)`. The
@@ -79,7 +79,7 @@ struct Rows {
 /// The innermost loops of a block of the shape `rows` that goes upward; the loops around them stay in `block`.
 Rows take_rows(CopyBlock& block, int width);
 
-/// How rows of `row_bytes` (at least one) are copied. For whoever walks many blocks in turns and orders the stores
+/// How rows of `row_bytes` (at least one) are copied. For callers that walk many blocks in turns and order the stores
 /// once, at the end.
 using RowCopy = void (*)(const Rows& rows, const void* source, void* target);
 RowCopy row_copy(long long row_bytes, CopyMethod way);

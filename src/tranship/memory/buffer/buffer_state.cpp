@@ -588,7 +588,7 @@ void BufferState::carry_out(const Request& request, std::optional<Cause> asked) 
 
 Region BufferState::needed(MemoryId memory) const {
   return cells_where(whole, [&](const CellState& cell) {
-    // Zeros that nobody has written can be made again, but not beneath what is added to them elsewhere.
+    // Zeros that have not been written can be made again, but not beneath what is added to them elsewhere.
     return cell.partial.has(memory) || (cell.valid.is_only(memory) && (cell.version > 0 || !cell.partial.empty()));
   });
 }
@@ -692,7 +692,7 @@ void BufferState::close(const Lease& lease) noexcept {
     OpenLease& entry = leases[lease.slot_];
     const Region& region = region_of(entry);
     if (watch) watch->closing(lease.slot_, *lease.stream_);
-    if (!entry.is_void) {  // else nobody has used it
+    if (!entry.is_void) {  // else it has not been used
       if (writes(entry.intent)) {
         ++version;
         const auto written = [&](const Box&, CellState& cell) {

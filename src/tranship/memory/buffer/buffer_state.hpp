@@ -26,7 +26,7 @@ struct Storage {
   Pool* pool = nullptr;  ///< none: foreign memory
   PoolBlock block;
   void* data = nullptr;
-  std::unique_ptr<Guard> guard;  ///< none: anybody can touch it
+  std::unique_ptr<Guard> guard;  ///< none: any code can touch it
   std::shared_ptr<void> owner;
   /// Another buffer has held it, too: its uses are unknown to the cells of this one.
   std::atomic<bool> was_shared = false;
@@ -36,7 +36,7 @@ struct Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
   ~Storage();
-  /// Remembers a use for whoever gets the memory next, or the buffer that is left alone with it.
+  /// Remembers a use for the next user of the memory, or the buffer that is left alone with it.
   void note(Event event);
   std::vector<Event> uses() const;
 
@@ -146,11 +146,11 @@ struct BufferState final : private Resident {
   void check_no_writer(const char* done, CallSite where) const;
   /// What a request needs before a lease of it may be opened.
   struct Plan {
-    /// `asked` is the cause of copies that somebody asked for by name.
+    /// `asked` is the cause of copies that were asked for by name.
     Plan(const BufferState& state, const Request& request, std::optional<Cause> asked);
     Few<Step> steps;
     /// What goes to a copy of the buffer's own, where others read the one that the request would change: all that the
-    /// memory holds but for what is overwritten. Nothing where nobody does.
+    /// memory holds but for what is overwritten. Nothing where there is no such memory.
     Optional<Region> own;
     Few<CopyRecord> records;  ///< of all that is copied, `own` last
   };

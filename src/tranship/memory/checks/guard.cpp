@@ -47,7 +47,7 @@ struct Guard::Record {
   Record* next = nullptr;       // of all, set once
   Record* next_free = nullptr;  // under the lock of those who make guards
 
-  /// Of the notes. The handler may wait for it, for who holds it touches nothing guarded.
+  /// The lock of the notes. The handler may wait for it, for who holds it touches nothing guarded.
   std::atomic<bool> is_busy = false;
   Note buffer, size, open, legal_to_read, legal_to_write;
 
@@ -271,7 +271,7 @@ void Guard::describe() noexcept {
                last.where.file, last.where.line, to_string(elsewhere_), last_elsewhere_.where.file,
                last_elsewhere_.where.line);
     else
-      note.set("  it was last legal under the lease of {}:{}; nobody has written the buffer elsewhere since\n",
+      note.set("  it was last legal under the lease of {}:{}; the buffer has not been written elsewhere since\n",
                last.where.file, last.where.line);
   };
   const std::lock_guard lock(record_);

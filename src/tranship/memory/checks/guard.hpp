@@ -1,8 +1,8 @@
 // Guard: pages of a buffer's copy that can be touched under a lease alone, and the report of who else does.
 //
 // Pages are closed while no lease is open on the copy, readable while there are leases to read, and writable while one
-// writes. Whoever breaks that is told on stderr, and then is what a program is that has broken a page: the handler of
-// SIGSEGV that was there before has the next word.
+// writes. Code that breaks that is named on stderr, and the program then ends as one that has touched a forbidden page:
+// the handler of SIGSEGV that was there before has the next word.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ class Guard {
   /// For the library's own work.
   void open();
   void close() noexcept;
-  /// Somebody has written the buffer in another memory.
+  /// The buffer has been written in another memory.
   void written_elsewhere(Device device, CallSite where) noexcept;
 
   struct Record;

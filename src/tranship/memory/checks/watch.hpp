@@ -18,7 +18,7 @@ struct BufferState;
 class Guard;
 class OwnAccess;
 
-/// The element that stands for "nobody has written this"; 16 bytes at most, repeated for wider ones.
+/// The element that stands for "this has not been written"; 16 bytes at most, repeated for wider ones.
 struct Poison {
   explicit Poison(ElementType type);
   int width = 0;
@@ -42,7 +42,7 @@ class Watch {
   void forget(MemoryId memory);
   /// After the library itself has changed a copy on which no lease is open.
   void remember(MemoryId memory);
-  /// Throws what has been found when nobody could be told.
+  /// Throws what was found when there was no caller to throw to.
   void report();
   /// Whether copies in a memory are to have a Guard.
   bool guards(MemoryId memory) const;

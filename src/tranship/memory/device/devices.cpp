@@ -18,7 +18,7 @@ struct Processor {
   MemoryId memory = 0;
   std::unique_ptr<Driver> driver;
   std::atomic<Stream*> stream = nullptr;
-  std::vector<Stream*> idle;  // made for somebody who has destroyed it
+  std::vector<Stream*> idle;  // lent once, and given back
 };
 
 struct Memory {
@@ -67,7 +67,7 @@ struct Devices::State {
   std::atomic<int> losses = 0;
   std::vector<std::unique_ptr<DeviceSet>> sets;
   std::deque<Processor> processors;
-  std::vector<std::unique_ptr<Stream>> streams;  // all, for somebody may have their events
+  std::vector<std::unique_ptr<Stream>> streams;  // all, for their events may still be held
   std::mutex streams_mutex;
   std::unique_ptr<Pool> pinned_pool;
   std::deque<Memory> memories;

@@ -15,7 +15,7 @@ namespace tranship {
 /// When the work of a fake device happens.
 enum class FakeTiming : std::uint8_t {
   eager,     ///< at once, in the calling thread
-  deferred,  ///< only when somebody waits for it, or at steps(): as late as is legal, in an order drawn from the seed
+  deferred,  ///< only when it is waited for, or at steps(): as late as is legal, in an order drawn from the seed
   threaded,  ///< in a thread for each stream
 };
 
@@ -28,8 +28,8 @@ struct FakeDevices {
   /// Whether fake devices may copy from each other; without, they go through pinned memory of the host.
   bool reach_each_other = true;
   std::int64_t capacity_bytes = INT64_MAX;  ///< of each
-  /// By device: after so many pieces of work, on all its streams, it is lost in the middle of the next one. Of a copy
-  /// or a fill half of the elements have been written then, and a kernel has not run. -1 or missing: never.
+  /// By device: after so many pieces of work, on all its streams, it is lost in the middle of the next one. After a
+  /// copy or a fill half of the elements have been written then, and a kernel has not run. -1 or missing: never.
   std::vector<std::int64_t> lost_after;
   /// Devices (ordinal, of an earlier one) that have no memory of their own; -1 or missing: its own.
   std::vector<int> memory_of;
@@ -37,8 +37,8 @@ struct FakeDevices {
 
 struct DevicesOptions {
   FakeDevices fake;
-  /// Of waits that no caller gives a deadline: those of streams where work is over when it has been given, of pools,
-  /// and of destructors.
+  /// The timeout of waits that no caller gives a deadline: those of streams where work is over when it has been given,
+  /// of pools, and of destructors.
   std::int64_t wait_timeout_ns = 30'000'000'000;
 };
 
@@ -77,7 +77,7 @@ class Devices {
   /// One of its own, to be destroyed before this. Its events stay valid after it; what did the work is used again.
   std::unique_ptr<Stream> make_stream(Device device) const;
 
-  /// Of all copies of all buffers that belong here.
+  /// The ledger of all copies of all buffers that belong here.
   CopyLedger& ledger() const noexcept;
   /// All buffers that belong here.
   Residents& residents() const noexcept;

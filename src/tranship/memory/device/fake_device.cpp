@@ -278,7 +278,7 @@ class QueuedStream : public Stream {
  public:
   QueuedStream(FakeMachine::State& machine, int ordinal) : machine_(machine), ordinal_(ordinal) {}
 
-  /// The device is lost: whoever waits for this stream must look again.
+  /// The device is lost: a thread that waits for this stream must look again.
   virtual void wake() noexcept = 0;
   virtual void stop() noexcept {}
 

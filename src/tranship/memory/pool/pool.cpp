@@ -58,7 +58,7 @@ struct Block {
   Event uses[Pool::last_uses_max];
 
   std::size_t bytes() const { return bytes_of_class(size_class); }
-  /// False when there is no room for it. Of two points of one stream the later one counts.
+  /// False when there is no room for it. The later of two points of one stream counts.
   bool add_use(Event use) {
     for (int i = 0; i < use_count; ++i)
       if (uses[i].stream == use.stream) {
@@ -160,8 +160,8 @@ Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) 
   }
 }
 
-/// Takes out the first block that nobody uses, or only the stream that wants it, which is in order with itself. Such
-/// uses stay remembered, for the new owner may free the block unused.
+/// Takes out the first block that is not used, or used only by the stream that wants it, which is in order with itself.
+/// Such uses stay remembered, for the new owner may free the block unused.
 Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
   for (Block* block = kept[std::size_t(size_class)].first(); block; block = block->next)
     if (block->is_idle() || block->is_used_only_by(in_order)) {
@@ -174,7 +174,7 @@ Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
 /// A new block; null when the driver has no room.
 Block* Pool::State::make(int size_class, Lock& lock) {
   const std::size_t bytes = bytes_of_class(size_class);
-  // Counted before, so that nobody else takes the room meanwhile.
+  // Counted before, so that no other thread takes the room meanwhile.
   counts.in_use_bytes += std::int64_t(bytes);
   lock.unlock();
   std::unique_ptr<Block> block(new (std::nothrow) Block);
@@ -241,7 +241,7 @@ Block* Pool::State::first_kept() const {
   return chain == kept.rend() ? nullptr : chain->first();
 }
 
-/// Until nobody uses the block. It stays where it is: others may wait for it too, and whoever comes first has it.
+/// Until the block is not used. It stays where it is: others may wait for it too, and the first that comes has it.
 void Pool::State::wait_here(const Block& block, Deadline deadline, Lock& lock) {
   std::array<Event, last_uses_max> uses;
   std::copy(std::begin(block.uses), std::end(block.uses), uses.begin());
@@ -299,7 +299,7 @@ Pool::~Pool() {
         for (int i = 0; i < block->use_count; ++i) settle(block->uses[i], deadline);
         state_->driver.deallocate(block->memory, block->bytes());
       } catch (const Error&) {
-        // Memory that is still used is nobody else's to have.
+        // Memory that is still used belongs to no other.
       }
     }
 }

@@ -1,7 +1,7 @@
 // Pool: memory of one device in size classes, reused as soon as, and not before, the work that uses it is over.
 //
 // A class is a quarter of a power of two wide, so at most a fifth of a block is wasted. A block that is freed keeps the
-// events of its last users; whoever gets it next must wait for them, or gets another block.
+// events of its last users; its next user must wait for them, or gets another block.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ namespace tranship {
 struct PoolOptions {
   /// What allocate() refuses to go beyond, in blocks in use and kept together.
   std::int64_t limit_bytes = INT64_MAX;
-  /// Of all waits of one call for last users.
+  /// The timeout of all waits of one call for last users.
   std::int64_t wait_timeout_ns = 30'000'000'000;
 };
 
@@ -53,7 +53,7 @@ class Pool {
   /// users are over, for `stream`, is also one that only `stream` itself uses. Throws `no_memory` with the bytes asked
   /// for, in use, kept and allowed, and `timeout`.
   PoolBlock allocate(std::size_t size_bytes, Stream* stream = nullptr);
-  /// Never allocates, never waits, never throws. `last_uses` are the points after which nobody uses the block; at most
+  /// Never allocates, never waits, never throws. `last_uses` are the points after which the block is not used; at most
   /// `last_uses_max` streams, and more are waited for; if in vain, the block is never used again. An empty block is
   /// nothing.
   void free(PoolBlock block, std::span<const Event> last_uses = {}) noexcept;

@@ -26,7 +26,7 @@ class Resident {
 class Residents {
  public:
   void add(Resident& resident);
-  /// After this nobody calls it.
+  /// After this it is not called.
   void remove(Resident& resident) noexcept;
   /// Makes one of them release its copy in a memory, the least recently used first. False when none can; `except` is
   /// not asked.

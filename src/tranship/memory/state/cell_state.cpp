@@ -10,11 +10,11 @@ bool reads(Intent intent) {
   return intent == Intent::read || intent == Intent::read_write;
 }
 
-/// Of what is not ready.
+/// The step that makes a cell ready which is not.
 Step::Kind kind_of_step(const CellState& cell, Intent intent, Combine combine) {
   const bool other_partials = !cell.partial.empty() && cell.combine != combine;
   if (reads(intent) ? !cell.partial.empty() : other_partials) return Step::Kind::merge;
-  // Zeros that nobody has written are made, not copied.
+  // Zeros that have not been written are made, not copied.
   if (cell.partial.empty() && (cell.valid.empty() || (reads(intent) && cell.version == 0))) return Step::Kind::zero;
   return intent == Intent::accumulate ? Step::Kind::identity : Step::Kind::copy;
 }
@@ -40,7 +40,8 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
   cells.for_each(region, [&](const Box& box, const CellState& cell) {
     if (is_ready(cell, intent, combine, memory)) return;
     if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
-      throw_error(ErrorCode::invalid_use, "{} wants cells {} that nobody has written", name_of(intent), to_string(box));
+      throw_error(ErrorCode::invalid_use, "{} wants cells {} that have not been written", name_of(intent),
+                  to_string(box));
     if (cell.elsewhere)
       throw_error(ErrorCode::invalid_use, "{} wants cells {} whose value is not here since the write at {}",
                   name_of(intent), to_string(box), to_string(cell.writer));
@@ -98,7 +99,7 @@ void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite wher
   cell.elsewhere = false;
   cell.touched.add(memory);
   if (intent == Intent::write) cell.lost_with = {};
-  // Of what is lost under a lease, only a write gives everything back.
+  // Only a write gives back all of what is lost under a lease.
   if (cell.lost_with) return;
   if (intent == Intent::accumulate) {
     if (cell.partial.has(memory))
@@ -139,7 +140,7 @@ void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, Cell
   });
   const bool is_value_lost = had_value && cell.valid.empty();
   if (!is_partial_lost && !is_value_lost) return;
-  // Zeros that nobody has written can be made again.
+  // Zeros that have not been written can be made again.
   if (cell.version > 0) cell.lost_with = without;
   cell.valid = cell.partial = cell.added = {};
 }

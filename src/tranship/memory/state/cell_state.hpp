@@ -3,7 +3,7 @@
 //
 // The value of a cell is the one that the `valid` memories hold, combined with what the `partial` memories hold, in the
 // order of their numbers. Invariant: a memory is in at most one of the two sets; where one is partial another is valid,
-// be it with the zero of cells that nobody has written.
+// be it with the zero of cells that have not been written.
 #pragma once
 
 #include <bit>
@@ -50,10 +50,10 @@ struct Use {
 };
 
 struct CellValue {
-  std::uint64_t version = 0;  ///< the buffer's count at the last write; 0: nobody has written it
+  std::uint64_t version = 0;  ///< the buffer's count at the last write; 0: it has not been written
   MemorySet valid;
   MemorySet partial;
-  MemorySet added;                 ///< of the partial ones, those that somebody has added to
+  MemorySet added;                 ///< of the partial ones, those that have been added to
   MemorySet touched;               ///< that have held some value of it since they have a copy
   Combine combine = Combine::sum;  ///< of the partial ones
   CallSite writer{"", 0};
@@ -73,7 +73,7 @@ using CellStates = RegionMap<CellState>;
 /// One thing that must happen before a lease may be opened.
 struct Step {
   enum class Kind : std::uint8_t {
-    zero,      ///< the memory gets zeros, since nobody has written any value; they then are valid there, too
+    zero,      ///< the memory gets zeros, since no value has been written; they then are valid there, too
     copy,      ///< the memory gets what `source` holds, which then is valid there, too
     identity,  ///< the memory becomes partial, with the value that changes nothing
     merge,     ///< the memory gets the value combined with all partial ones, which then is valid there alone
@@ -85,7 +85,8 @@ struct Step {
 };
 
 /// Adds what `intent` on `memory` needs in `region`, in no order that matters. `nearest(set, memory)` chooses from
-/// where to copy. Throws `invalid_use` where cells that nobody has written would be read and `contents` is undefined.
+/// where to copy. Throws `invalid_use` where cells that have not been written would be read and `contents` is
+/// undefined.
 void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
                Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps);
 /// Whether there are none: the fast answer.

@@ -115,7 +115,7 @@ class RegionMap {
   void update(const Region& region, F&& f) {
     for (const Box& box : region.boxes()) update(box, f);
   }
-  /// The same where f gives a value that no other cells have: nobody is compared with an entry that is the region.
+  /// The same where f gives a value that no other cells have: no cell is compared with an entry that is the region.
   template <class F>
   void renew(const Box& region, F&& f) {
     if (const At same = entry_of(region); same != entries_.end())
@@ -251,8 +251,8 @@ class RegionMap {
     return place(at, box);
   }
 
-  /// Joins what is in list_, and what a cut has left, which may go with others than before. An entry that finds nobody
-  /// to join need not ask again: what others make of themselves has the same cells.
+  /// Joins what is in list_, and what a cut has left, which may go with others than before. An entry that finds no
+  /// other to join need not ask again: what others make of themselves has the same cells.
   void join_all() {
     list_.insert(list_.end(), rest_.begin(), rest_.end());
     for (std::size_t i = 0; i < list_.size(); ++i) list_[i]->second.listed = std::ptrdiff_t(i);
