@@ -20,23 +20,10 @@
 #include <tranship/base/combine.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/intent.hpp>
 #include <tranship/memory/region.hpp>
 
 namespace tranship {
-
-enum class Intent : std::uint8_t {
-  read,
-  write,  ///< every cell of the region will be written: its old value is not copied, and is lost
-  read_write,
-  accumulate,  ///< cells are combined with what is there; memories may do it apart, and are merged by the next read
-};
-const char* name_of(Intent intent);
-
-/// What cells hold that have not been written.
-enum class Contents : std::uint8_t {
-  zeros,
-  undefined,  ///< reading them is an error
-};
 
 /// When a copy leaves a device.
 enum class Residency : std::uint8_t {

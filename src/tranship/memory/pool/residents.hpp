@@ -6,10 +6,9 @@
 #include <mutex>
 #include <vector>
 
-namespace tranship {
+#include <tranship/memory/device.hpp>
 
-/// Number of a memory within Devices; the host's is 0.
-using MemoryId = int;
+namespace tranship {
 
 class Resident {
  public:
