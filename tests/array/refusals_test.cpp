@@ -61,6 +61,16 @@ TEST(Refusals, TargetsWhoseElementsOverlap) {
   });
 }
 
+TEST(Refusals, MemoryOfDevices) {
+  launch(1, [](World& world) {
+    const Distribution cells({4, 3}, grid(1, 1), {block(), block()});
+    std::vector<double> memory(12);
+    StridedView view = view_of(&memory[0], {4, 3}, {3, 1});
+    view.device = Device::fake(1);
+    expect_says(error_of([&] { Array<double>(world, cells, view); }), {"unsupported: a view of memory of fake:1"});
+  });
+}
+
 TEST(Refusals, AdjointsOfElementsWithoutAddition) {
   launch(2, [](World& world) {
     const Distribution rows({6}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)});

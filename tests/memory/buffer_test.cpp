@@ -92,6 +92,12 @@ TEST_P(BufferOn, a_host_write_reaches_a_device_that_had_a_copy_and_then_writes) 
   EXPECT_EQ(values(b, other_gpu), expected);
 }
 
+TEST_P(BufferOn, views_say_where_they_lie) {
+  const Buffer b = buffer();
+  EXPECT_EQ(b.read().view().device, Device::host());
+  EXPECT_EQ(b.read({.device = gpu}).view().device, gpu);
+}
+
 TEST_P(BufferOn, the_first_touch_of_a_device_may_be_a_write) {
   Buffer b = buffer();
   fill(b, gpu, 4);
@@ -439,9 +445,8 @@ TEST_P(BufferOn, foreign_memory_is_taken_as_it_is) {
   std::iota(mine.begin(), mine.end(), 0.0);
   auto owner = std::make_shared<int>(1);
   {
-    Buffer b =
-        Buffer::import(Device::host(), {.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
-                       {.devices = &devices_}, owner);
+    Buffer b = Buffer::import({.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
+                              {.devices = &devices_}, owner);
     EXPECT_EQ(owner.use_count(), 2);
     EXPECT_EQ(values(b, gpu), mine);
     fill(b, gpu, 1);
@@ -455,8 +460,7 @@ TEST_P(BufferOn, foreign_memory_may_have_gaps_and_run_backward) {
   // Two rows of three, the second one first, 8 apart.
   std::vector<double> mine(11, -1);
   for (int i = 0; i < 3; ++i) mine[8 + i] = i, mine[i] = 10 + i;
-  Buffer b = Buffer::import(Device::host(),
-                            {.data = mine.data() + 8, .type = ElementType::f64, .extents = {2, 3}, .strides = {-8, 1}},
+  Buffer b = Buffer::import({.data = mine.data() + 8, .type = ElementType::f64, .extents = {2, 3}, .strides = {-8, 1}},
                             {.devices = &devices_});
   EXPECT_EQ(b.strides(), Indices({-8, 1}));
   {

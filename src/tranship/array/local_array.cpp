@@ -111,6 +111,10 @@ ArrayRef wrap_array(World& world, ArraySpec spec, const StridedView& view, const
   if (view.imaginary && !is_complex(view.type))
     throw_error(ErrorCode::invalid_use, "a view of {} with an imaginary plane (rank {})", name_of(view.type),
                 world.rank());
+  if (!view.device.is_host())
+    throw_error(ErrorCode::unsupported,
+                "a view of memory of {}: arrays lie on the host, and leases bring them to devices (rank {})",
+                to_string(view.device), world.rank());
   if (!view.data && checked_product(view.extents) > 0)
     throw_error(ErrorCode::invalid_use, "a view of {} elements without memory (rank {})", checked_product(view.extents),
                 world.rank());

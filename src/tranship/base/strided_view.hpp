@@ -1,6 +1,7 @@
 // StridedView: where an N-d array lies in memory. The typed edge erases to it at once.
 #pragma once
 
+#include <tranship/base/device.hpp>
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/index.hpp>
 
@@ -15,6 +16,8 @@ struct StridedView {
   Indices extents;
   Indices strides;
   void* imaginary = nullptr;
+  /// Whose memory it is; `data` is an address there.
+  Device device = {};
 
   int dims() const noexcept { return extents.size(); }
 };

@@ -65,7 +65,8 @@ void Lease::close() noexcept {
 
 StridedView Lease::view() const {
   if (!state_) throw_error(ErrorCode::invalid_use, "this lease is closed");
-  return {.data = data_, .type = state_->type, .extents = state_->extents, .strides = state_->strides};
+  return {
+      .data = data_, .type = state_->type, .extents = state_->extents, .strides = state_->strides, .device = device_};
 }
 
 void* Lease::data_as(ElementType type, detail::Constness constness) const {
@@ -131,8 +132,7 @@ detail::Request request_of(const detail::BufferState& state, Intent intent, cons
 Buffer::Buffer(ElementType type, const Indices& extents, const BufferOptions& options)
     : state_(detail::BufferState::make(type, extents, row_major_strides(extents), options)) {}
 
-Buffer Buffer::import(Device device, const StridedView& view, const BufferOptions& options,
-                      std::shared_ptr<void> owner) {
+Buffer Buffer::import(const StridedView& view, const BufferOptions& options, std::shared_ptr<void> owner) {
   Buffer out(detail::BufferState::make(view.type, view.extents, view.strides, options));
   detail::BufferState& state = *out.state_;
   if (view.imaginary)
@@ -140,7 +140,7 @@ Buffer Buffer::import(Device device, const StridedView& view, const BufferOption
   if (!view.data && state.size_bytes > 0)
     throw_error(ErrorCode::invalid_use, "buffer '{}': no memory is given for its {} bytes", state.options.name,
                 state.size_bytes);
-  const MemoryId id = state.devices.memory_of(device);
+  const MemoryId id = state.devices.memory_of(view.device);
   auto storage = std::make_shared<detail::Storage>();
   storage->data = view.data;
   storage->owner = std::move(owner);

@@ -9,7 +9,7 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/result.hpp>
-#include <tranship/memory/device.hpp>
+#include <tranship/base/device.hpp>
 #include <tranship/memory/region.hpp>
 
 namespace tranship {

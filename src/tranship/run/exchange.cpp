@@ -210,6 +210,10 @@ void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
                 rank);
   if (const Index elements = checked_product(view.extents); elements > 0 && !view.data)
     throw_error(ErrorCode::invalid_use, "{} of {} elements has no memory (rank {})", array.name, elements, rank);
+  if (!view.device.is_host())
+    throw_error(ErrorCode::unsupported,
+                "{} lies on {}; exchanges move memory of the host, so take a lease of it there (rank {})", array.name,
+                to_string(view.device), rank);
 }
 
 /// Slots that this rank writes.

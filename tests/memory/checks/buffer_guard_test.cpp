@@ -275,9 +275,8 @@ TEST_P(BufferGuard, memory_that_was_guarded_can_be_used_again) {
 TEST_P(BufferGuard, foreign_memory_is_left_as_it_is) {
   Devices devices({.fake = {.count = 1, .timing = GetParam()}});
   std::vector<double> mine(n, 1.0);
-  Buffer b =
-      Buffer::import(Device::host(), {.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
-                     {.checks = Checks::guard, .devices = &devices});
+  Buffer b = Buffer::import({.data = mine.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
+                            {.checks = Checks::guard, .devices = &devices});
   {
     Lease lease = b.write({.device = gpu});
     run_on(lease.stream(), [data = lease.data<double>()] { std::fill_n(data, n, 2.0); });

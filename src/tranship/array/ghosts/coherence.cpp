@@ -67,7 +67,7 @@ Coherence::Coherence(World& world, std::shared_ptr<const ArraySpec> spec, const 
 
 Buffer& Coherence::buffer() {
   if (buffer_) return *buffer_;
-  auto buffer = std::make_unique<Buffer>(Buffer::import(Device::host(), view_, options_, owner_));
+  auto buffer = std::make_unique<Buffer>(Buffer::import(view_, options_, owner_));
   if (cells_.depth_max() > 0) buffer->invalidate(cells_.parts(cells_.whole(), cells_.depth_max()).ghosts);
   buffer_ = std::move(buffer);
   return *buffer_;

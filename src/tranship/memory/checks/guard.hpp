@@ -13,7 +13,7 @@
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
-#include <tranship/memory/device.hpp>
+#include <tranship/base/device.hpp>
 #include <tranship/memory/intent.hpp>
 
 namespace tranship::detail {

@@ -8,10 +8,10 @@
 
 #include <tranship/base/combine.hpp>
 #include <tranship/base/deadline.hpp>
+#include <tranship/base/device.hpp>
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/error.hpp>
 #include <tranship/kernels/copy_block.hpp>
-#include <tranship/memory/device.hpp>
 
 namespace tranship {
 

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include <tranship/memory/device.hpp>
+#include <tranship/memory/memory_id.hpp>
 
 namespace tranship {
 

@@ -16,6 +16,7 @@
 #include <tranship/memory/device/stream.hpp>
 #include <tranship/memory/intent.hpp>
 #include <tranship/memory/ledger.hpp>
+#include <tranship/memory/memory_id.hpp>
 #include <tranship/memory/region.hpp>
 #include <tranship/memory/state/few.hpp>
 #include <tranship/memory/state/region_map.hpp>

@@ -10,9 +10,6 @@
 
 namespace tranship {
 
-/// Number of a memory within Devices; the host's is 0.
-using MemoryId = int;
-
 enum class DeviceKind : std::uint8_t {
   host,
   fake,  ///< memory of the host that only its own streams may touch: for tests, without a GPU

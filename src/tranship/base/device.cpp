@@ -2,7 +2,7 @@
 #include <charconv>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/device.hpp>
+#include <tranship/base/device.hpp>
 
 namespace tranship {
 namespace {

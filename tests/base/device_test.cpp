@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <tranship/memory/device.hpp>
+#include <tranship/base/device.hpp>
 
 namespace tranship {
 namespace {
