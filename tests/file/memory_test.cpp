@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/file/store/part_store.hpp>
@@ -72,7 +73,7 @@ void write_array(const std::string& path, Index rows, Index columns) {
 }
 
 TEST(ReshardMemory, StaysWithinWhatIsGiven) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_SANITIZED)
   GTEST_SKIP() << "a sanitizer keeps memory of its own";
 #endif
   // Beside the memory for elements: plans, stacks, what the allocator holds back.
@@ -101,7 +102,7 @@ TEST(ReshardMemory, StaysWithinWhatIsGiven) {
 }
 
 TEST(ReshardMemory, MapsALimitedPartOfTheSource) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_SANITIZED)
   GTEST_SKIP() << "a sanitizer keeps memory of its own";
 #endif
   TemporaryFolder folder(FolderPlace::memory);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/array/local_array.hpp>
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/kernels/half.hpp>
 #include <tranship/memory/combination.hpp>
@@ -617,7 +618,7 @@ TEST(Exchange, OneArrayTwiceIsRefused) {
   });
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_SANITIZED)
 constexpr bool impossible_sizes_end_the_program = true;
 #else
 constexpr bool impossible_sizes_end_the_program = false;

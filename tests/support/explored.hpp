@@ -12,7 +12,7 @@ namespace tranship::test {
 
 // Sanitizers make a switch of fibers expensive. They look at the explorer itself; whether the protocols are right is
 // for the other builds to say.
-#if defined(TRANSHIP_FIBERS_OF_TSAN) || defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_TSAN) || defined(TRANSHIP_ASAN)
 inline constexpr bool explores_all = false;
 inline constexpr long runs_max = 3000;
 inline constexpr long runs_max_of_many = 200;

@@ -177,7 +177,7 @@ class Explorer {
     std::vector<unsigned char> stack = std::vector<unsigned char>(256 * 1024);
     bool finished = false;
     bool waiting = false;
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     void* tsan = nullptr;
 #endif
   };
@@ -223,14 +223,14 @@ class Explorer {
     body_ = body;
     scenario_ = scenario;
     for (auto& fiber : fiber_) prepare(*fiber);
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     main_tsan_ = __tsan_get_current_fiber();
 #endif
     const int first = choose(fibers_);
     running_ = first;
     enter(main_, *fiber_[first], Leaving::to_come_back);
     running_ = -1;
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     for (auto& fiber : fiber_) __tsan_destroy_fiber(fiber->tsan);
 #endif
   }
@@ -242,7 +242,7 @@ class Explorer {
     fiber.context.uc_stack.ss_size = fiber.stack.size();
     fiber.context.uc_link = nullptr;
     makecontext(&fiber.context, &Explorer::fiber_main, 0);
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     fiber.tsan = __tsan_create_fiber(0);
 #endif
   }
@@ -312,14 +312,14 @@ class Explorer {
 
   /// Back to explore().
   void leave(Leaving leaving) {
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     __tsan_switch_to_fiber(main_tsan_, 0);
 #endif
     switch_context(fiber_[running_]->context, main_, main_stack_, main_stack_bytes_, leaving);
   }
 
   void enter(ucontext_t& from, Fiber& to, Leaving leaving) {
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     __tsan_switch_to_fiber(to.tsan, 0);
 #endif
     switch_context(from, to.context, to.stack.data(), to.stack.size(), leaving);
@@ -328,7 +328,7 @@ class Explorer {
   // AddressSanitizer wants to know of every change of stack: before it, and on the other side after it.
   void switch_context(ucontext_t& from, ucontext_t& to, [[maybe_unused]] const void* stack,
                       [[maybe_unused]] std::size_t stack_bytes, [[maybe_unused]] Leaving leaving) {
-#if defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_ASAN)
     void* fake_stack = nullptr;
     __sanitizer_start_switch_fiber(leaving == Leaving::for_good ? nullptr : &fake_stack, stack, stack_bytes);
     swapcontext(&from, &to);
@@ -338,7 +338,7 @@ class Explorer {
 #endif
   }
   void arrived() {
-#if defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_ASAN)
     const void* stack;
     std::size_t stack_bytes;
     __sanitizer_finish_switch_fiber(nullptr, &stack, &stack_bytes);
@@ -357,7 +357,7 @@ class Explorer {
   ucontext_t main_;
   const void* main_stack_ = nullptr;
   std::size_t main_stack_bytes_ = 0;
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
   void* main_tsan_ = nullptr;
 #endif
   void (*body_)(void*, int) = nullptr;

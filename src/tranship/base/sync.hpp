@@ -13,6 +13,8 @@
 #include <sched.h>
 #endif
 
+#include <tranship/base/sanitizers.hpp>
+
 namespace tranship {
 
 /// What a protocol may use: 64-bit words shared by ranks, payload that the words guard, and a way to let others go on.
@@ -82,13 +84,13 @@ static_assert(SyncSeam<RealSync>);
 
 /// Stores before it are seen before stores after it.
 inline void release_fence() noexcept {
-#if !defined(__SANITIZE_THREAD__)  // which knows no fences
+#if !defined(TRANSHIP_TSAN)  // which knows no fences
   std::atomic_thread_fence(std::memory_order_release);
 #endif
 }
 /// Stores before it are seen by all before any load or store after it is made.
 inline void full_fence() noexcept {
-#if defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_TSAN)
   static std::atomic<int> all = 0;
   all.fetch_add(0, std::memory_order_seq_cst);
 #else

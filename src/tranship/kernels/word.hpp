@@ -3,6 +3,7 @@
 // they order nothing, and system_fence() orders them.
 #pragma once
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/kernels/shared.hpp>
 
 namespace tranship {
@@ -60,7 +61,7 @@ using Word = typename WordOf<sizeof(T)>::Type;
 TRANSHIP_SHARED inline void system_fence() {
 #if defined(__CUDA_ARCH__)
   __threadfence_system();
-#elif !defined(__SANITIZE_THREAD__)  // which knows no fences
+#elif !defined(TRANSHIP_TSAN)  // which knows no fences
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
 #endif
 }

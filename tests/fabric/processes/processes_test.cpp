@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <tranship/base/pages.hpp>
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -430,7 +431,7 @@ void require_small_heaps_that_work(On on, std::size_t all_max) {
 
 constexpr std::size_t mega = std::size_t(1) << 20;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_SANITIZED)
 #define TRANSHIP_NEEDS_LIMITED_ADDRESSES() GTEST_SKIP() << "sanitizers need more addresses than any limit leaves"
 #else
 #define TRANSHIP_NEEDS_LIMITED_ADDRESSES() static_cast<void>(0)

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/memory/buffer.hpp>
 
 namespace tranship {
@@ -154,7 +155,7 @@ TEST_P(BufferGuardDeathTest, the_copy_of_a_duplicate_is_closed_as_long_as_neithe
 }
 
 TEST_P(BufferGuardDeathTest, a_program_without_a_handler_ends_by_the_signal) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(TRANSHIP_SANITIZED)
   GTEST_SKIP() << "sanitizers have a handler of their own";
 #endif
   EXPECT_EXIT(

@@ -38,7 +38,7 @@ class Exceptions {
 struct Stacks : context::protected_fixedsize_stack {
   using Base = context::protected_fixedsize_stack;
   using Base::Base;
-#if defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_ASAN)
   /// Frames that never return leave marks on memory that others will get.
   void deallocate(context::stack_context& stack) noexcept {
     __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
@@ -56,13 +56,13 @@ struct Fiber::State {
   Exceptions exceptions;
   detail::ThreadScopes scopes = detail::thread_scopes;
   bool ended = false;
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
   void* tsan_inside = __tsan_create_fiber(0);
   void* tsan_outside = nullptr;
   ~State() {
     __tsan_destroy_fiber(tsan_inside);
   }
-#elif defined(TRANSHIP_FIBERS_OF_ASAN)
+#elif defined(TRANSHIP_ASAN)
   context::stack_context stack;
   const void* outer_stack = nullptr;
   std::size_t outer_stack_bytes = 0;
@@ -72,29 +72,29 @@ struct Fiber::State {
 
   void enter() {
     exceptions.exchange();
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     tsan_outside = __tsan_get_current_fiber();
     __tsan_switch_to_fiber(tsan_inside, 0);
-#elif defined(TRANSHIP_FIBERS_OF_ASAN)
+#elif defined(TRANSHIP_ASAN)
     __sanitizer_start_switch_fiber(&outer_fake_stack, static_cast<char*>(stack.sp) - stack.size, stack.size);
 #endif
     inside = std::move(inside).resume();
-#if defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_ASAN)
     __sanitizer_finish_switch_fiber(outer_fake_stack, nullptr, nullptr);
 #endif
     exceptions.exchange();
   }
   /// On the fiber's own stack, before it leaves it.
   void leave([[maybe_unused]] bool for_good) {
-#if defined(TRANSHIP_FIBERS_OF_TSAN)
+#if defined(TRANSHIP_TSAN)
     __tsan_switch_to_fiber(tsan_outside, 0);
-#elif defined(TRANSHIP_FIBERS_OF_ASAN)
+#elif defined(TRANSHIP_ASAN)
     __sanitizer_start_switch_fiber(for_good ? nullptr : &inner_fake_stack, outer_stack, outer_stack_bytes);
 #endif
   }
   /// On the fiber's own stack, after it has come there.
   void arrive() {
-#if defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_ASAN)
     __sanitizer_finish_switch_fiber(inner_fake_stack, &outer_stack, &outer_stack_bytes);
 #endif
   }
@@ -105,7 +105,7 @@ Fiber::Fiber(std::function<void()> body, std::size_t stack_bytes) : state_(std::
   state.body = std::move(body);
   Stacks stacks(stack_bytes);
   const context::stack_context stack = stacks.allocate();
-#if defined(TRANSHIP_FIBERS_OF_ASAN)
+#if defined(TRANSHIP_ASAN)
   state.stack = stack;
 #endif
   state.inside = context::fiber(std::allocator_arg, context::preallocated(stack.sp, stack.size, stack), stacks,

@@ -9,22 +9,13 @@
 #include <immintrin.h>
 #endif
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
-#endif
-
-// g++ and clang say differently that a sanitizer is on.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || __has_feature(thread_sanitizer)
-#define TRANSHIP_SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TRANSHIP_SANITIZED
 #endif
 
 #define TRANSHIP_INLINE [[gnu::always_inline]] inline
