@@ -738,18 +738,21 @@ INSTANTIATE_TEST_SUITE_P(All, TestedExchange,
 
 TEST_P(TestedExchange, EndsAtTheDeadline) {
   const auto [on, schedule] = GetParam();
-  const auto program = [schedule = schedule](World& world) {
+  const bool polls_itself = on == On::threads || on == On::processes;  // else the context does
+  const auto program = [schedule = schedule, polls_itself](World& world) {
     const ArraySpec spec = ring(8, 2);
     const std::vector<ArraySpec> fields = {spec};
     const ArrayRef array = allocate_array(world, spec);
     Exchange one(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
     Exchange other(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
-    const auto times_out = [&](auto&& test) {
+    const auto times_out = [&](int line, auto&& test) {
       world.set_timeout_ns(20'000'000);
       const Error error = error_of_rank([&] {
         while (!test()) RealSync::pause();
       });
       require_says(error, ErrorCode::timeout, {"has done nothing but poll for "});
+      if (polls_itself)
+        require_says(error, ErrorCode::timeout, {fmt::format("from exchange_test.cpp:{})", line).c_str()});
       world.set_timeout_ns(20'000'000'000);
       world.barrier();  // the exchanges stay until both ranks are here
     };
@@ -757,12 +760,12 @@ TEST_P(TestedExchange, EndsAtTheDeadline) {
     // Each tests what the other has not started; then one of them tests both.
     Exchange& mine = world.rank() == 0 ? one : other;
     mine.start();
-    times_out([&] { return mine.test(); });
+    times_out(__LINE__, [&] { return mine.test(); });
     if (world.rank() == 0) {
       other.start();
       other.finish();
       other.start();
-      times_out([&] { return one.test() || other.test(); });
+      times_out(__LINE__, [&] { return one.test() || other.test(); });
     } else {
       other.finish();
       world.barrier();

@@ -32,7 +32,7 @@ class Ghosts {
   /// Owners get what ghosts hold for them since leases have accumulated there. The ghosts are stale afterwards.
   void begin_reduce(const std::optional<Region>& region = {}, CallSite where = CallSite::here());
   /// Moves what can be moved; true when nothing is in flight.
-  bool test() { return exchange_.test(); }
+  bool test(CallSite where = CallSite::here()) { return exchange_.test(where); }
   void end() { exchange_.end(); }
 
   void broadcast(Index depth = all_depths, const std::optional<Region>& region = {},

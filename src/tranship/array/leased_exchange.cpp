@@ -86,8 +86,8 @@ void LeasedExchange::start(CallSite where) {
   leases_ = std::move(leases);
 }
 
-bool LeasedExchange::test() {
-  if (!exchange_->test()) return false;
+bool LeasedExchange::test(CallSite where) {
+  if (!exchange_->test(where)) return false;
   leases_.clear();
   return true;
 }

@@ -33,7 +33,7 @@ class LeasedExchange {
   /// As Exchange's. Throws `invalid_use` when a lease is open on a cell that it touches; waits for devices that hold
   /// what it sends.
   void start(CallSite where = CallSite::here());
-  bool test();
+  bool test(CallSite where = CallSite::here());
   void finish(CallSite where = CallSite::here());
   void operator()(CallSite where = CallSite::here()) {
     start(where);

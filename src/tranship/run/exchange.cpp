@@ -1000,11 +1000,11 @@ struct Exchange::State {
     throw error;
   }
 
-  bool test() {
+  bool test(CallSite site) {
     if (!in_flight) return true;
     if (!progress()) {
       check_lost();
-      poll();
+      poll(site);
       return false;
     }
     end_epoch();
@@ -1013,13 +1013,13 @@ struct Exchange::State {
 
   /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is looked at by the
   /// context that posts it.
-  void poll() {
+  void poll(CallSite site) {
     if (posts) return;
     // A test looks at some words of every message, and each of them counts as a poll does.
     constexpr int words_per_message = 4;
     polls_left -= words_per_message * static_cast<int>(receives.size() + sends.size());
     if (polls_left > 0) return;
-    WaitNote note("exchange", WaitNote::anyone, where);
+    WaitNote note("exchange", WaitNote::anyone, site);
     name_missing(note);
     // Exchanges that are tested in turn are told apart by where their words lie.
     note.flag_index = reinterpret_cast<const std::byte*>(&words.at(rank(), entered_word)) -
@@ -1121,8 +1121,8 @@ Exchange::Exchange(Exchange&&) noexcept = default;
 void Exchange::start() {
   state_->start();
 }
-bool Exchange::test() {
-  return state_->test();
+bool Exchange::test(CallSite where) {
+  return state_->test(where);
 }
 void Exchange::finish(CallSite where) {
   state_->finish(where);

@@ -69,7 +69,7 @@ class Exchange {
   /// Throws `invalid_use` while an exchange is in flight.
   void start();
   /// True when nothing is in flight. Throws `peer_lost` when a peer has left or failed, `timeout` as polls do.
-  bool test();
+  bool test(CallSite where = CallSite::here());
   /// Throws `timeout` or `peer_lost`, saying who waits on what. Returns at once when nothing is in flight.
   void finish(CallSite where = CallSite::here());
   void operator()(CallSite where = CallSite::here()) {

@@ -114,9 +114,9 @@ void GhostExchange::settle(const Planned& done) {
     arrays_[i]->drop_ghosts(done.parts[i].cells, done.parts[i].depth, since_);
 }
 
-bool GhostExchange::test() {
-  std::erase_if(in_flight_, [this](Planned* planned) {
-    if (!planned->exchange.test()) return false;
+bool GhostExchange::test(CallSite where) {
+  std::erase_if(in_flight_, [this, where](Planned* planned) {
+    if (!planned->exchange.test(where)) return false;
     settle(*planned);
     return true;
   });

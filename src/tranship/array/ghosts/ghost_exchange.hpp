@@ -31,7 +31,7 @@ class GhostExchange {
   /// Collective: combines into owned cells of a region what ghosts hold for them.
   void begin_reduce(const std::optional<Region>& region, CallSite where);
   /// True when nothing is in flight.
-  bool test();
+  bool test(CallSite where = CallSite::here());
   void end();
   const GhostCounts& counts() const noexcept { return counts_; }
 
