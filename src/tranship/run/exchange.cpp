@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <new>
@@ -12,12 +11,12 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/sync/claim.hpp>
 #include <tranship/fabric/sync/mailbox.hpp>
-#include <tranship/layout/text.hpp>
 #include <tranship/lower/move_bundle.hpp>
-#include <tranship/lower/view_overlap.hpp>
 #include <tranship/plan/check_plan.hpp>
-#include <tranship/plan/enum_names.hpp>
 #include <tranship/run/exchange.hpp>
+#include <tranship/run/exchange_agreement.hpp>
+#include <tranship/run/exchange_schedule.hpp>
+#include <tranship/run/exchange_slots.hpp>
 
 namespace tranship {
 namespace {
@@ -42,49 +41,6 @@ struct Arrival {
   Rank source = -1;
   Index bytes = 0;
   std::byte* staging = nullptr;
-};
-
-/// What a rank tells all others before they go on.
-struct Vote {
-  int code = 0;  // of the error that stands in this rank's way, or 0
-  PlanKind kind{};
-  Schedule schedule{};
-  int arrays = 0;
-  std::uint64_t layouts = 0;  // of all slots, and how many arrays each has
-  Index receives = 0;
-  Index sends = 0;
-  Index bytes = 0;  // that reach this rank, its own included
-  const Arrival* arrivals = nullptr;
-  const ArrayCard* cards = nullptr;
-  bool needs_posts = false;
-  bool has_staged = false;
-  Index inbox_lines = 0;  // if all that it receives were staged
-};
-
-/// What a rank tells all others when they cannot go on.
-struct Remark {
-  char text[480] = {};
-
-  explicit Remark(const std::string& from = {}) { std::strncpy(text, from.c_str(), sizeof(text) - 1); }
-};
-
-const char* name_of(Schedule schedule) {
-  switch (schedule) {
-    case Schedule::automatic:
-      return "automatic";
-    case Schedule::direct:
-      return "direct";
-    case Schedule::staged:
-      return "staged";
-    case Schedule::measured:
-      break;
-  }
-  return "measured";
-}
-
-struct Measured {
-  Schedule schedule{};
-  std::int64_t ns = 0;
 };
 
 /// What of a message goes from one slot to another: a list of moves of its own where several arrays share it.
@@ -120,12 +76,6 @@ struct Message {
   MoveBundle moves;
   bool done = false;
 };
-
-/// Messages with shorter contiguous runs are staged, so that what crosses between the cores are lines full of elements
-/// and not one line for every element (docs/copying.md).
-constexpr Index direct_run_bytes_min = 16;
-/// Smaller ones touch too few lines to be worth a second copy.
-constexpr Index staged_message_bytes_min = 1024;
 
 /// Staging buffers begin on cache lines of their own.
 struct alignas(64) Line {
@@ -184,120 +134,12 @@ Result<void> tried(F&& f) {
   }
 }
 
-using Slots = std::vector<std::vector<ExchangeArray>>;
-
-/// Names for messages: as they stand in a plan.
-Slots slots_of(const std::vector<StridedView>& views) {
-  Slots out;
-  for (const StridedView& view : views)
-    out.push_back({{.view = view, .name = fmt::format("array {}", out.size()), .spec = {}}});
-  return out;
-}
-
-void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
-  const StridedView& view = array.view;
-  if (view.type != slot.type)
-    throw_error(ErrorCode::mismatch, "{} has elements {}, the plan {} (rank {})", array.name, name_of(view.type),
-                name_of(slot.type), rank);
-  if (!(view.extents == slot.local_extents))
-    throw_error(ErrorCode::mismatch, "{} has local extents [{}], the plan [{}] (rank {})", array.name,
-                to_string(view.extents), to_string(slot.local_extents), rank);
-  if (view.strides.size() != view.extents.size())
-    throw_error(ErrorCode::invalid_use, "{} has {} extents and {} strides (rank {})", array.name, view.extents.size(),
-                view.strides.size(), rank);
-  if (view.imaginary && !is_complex(view.type))
-    throw_error(ErrorCode::invalid_use, "{} of {} has an imaginary plane (rank {})", array.name, name_of(view.type),
-                rank);
-  if (const Index elements = checked_product(view.extents); elements > 0 && !view.data)
-    throw_error(ErrorCode::invalid_use, "{} of {} elements has no memory (rank {})", array.name, elements, rank);
-  if (!view.device.is_host())
-    throw_error(ErrorCode::unsupported,
-                "{} lies on {}; exchanges move memory of the host, so take a lease of it there (rank {})", array.name,
-                to_string(view.device), rank);
-}
-
-/// Slots that this rank writes.
-std::vector<bool> written_slots(const TransferPlan& plan) {
-  std::vector<bool> out(plan.slots.size(), false);
-  for (const TransferGroup& group : plan.receives)
-    if (group.combinations() > 0) out[std::size_t(group.target_slot)] = true;
-  for (const IndexedTransfer& list : plan.indexed_receives) out[std::size_t(list.target_slot)] = true;
-  for (const auto* fills : {&plan.fills_before, &plan.fills_after})
-    for (const LocalFill& fill : *fills) out[std::size_t(fill.slot)] = true;
-  return out;
-}
-
-/// What is written lies in memory of its own: schedules move in whatever order they like.
-void check_memory(const TransferPlan& plan, const Slots& slots) {
-  struct Known {
-    const ExchangeArray* array;
-    ByteRange range;
-    bool is_written;
-    std::size_t number;  // in the order in which they are given
-  };
-  const std::vector<bool> written = written_slots(plan);
-  std::vector<Known> known;
-  for (std::size_t s = 0; s < slots.size(); ++s)
-    for (const ExchangeArray& array : slots[s]) {
-      const ByteRange range = range_of(array.view);
-      if (range.lower < range.upper) known.push_back({&array, range, written[s], known.size()});
-      if (written[s] && overlaps_itself(array.view))
-        throw_error(ErrorCode::invalid_use,
-                    "{} is written, and strides [{}] make elements of extents [{}] share memory ({}) (rank {})",
-                    array.name, to_string(array.view.strides), to_string(array.view.extents), to_string(range),
-                    plan.rank);
-    }
-  std::stable_sort(known.begin(), known.end(),
-                   [](const Known& a, const Known& b) { return a.range.lower < b.range.lower; });
-  for (std::size_t i = 0; i < known.size(); ++i)
-    for (std::size_t j = i + 1; j < known.size() && known[j].range.lower < known[i].range.upper; ++j) {
-      const Known& first =
-          std::min(known[i], known[j], [](const Known& a, const Known& b) { return a.number < b.number; });
-      const Known& second = &first == &known[i] ? known[j] : known[i];
-      if ((first.is_written || second.is_written) && share_bytes(first.array->view, second.array->view))
-        throw_error(ErrorCode::invalid_use, "{} ({}) and {} ({}) share memory, and the exchange writes {} (rank {})",
-                    first.array->name, to_string(first.range), second.array->name, to_string(second.range),
-                    first.is_written && second.is_written ? "both"
-                    : first.is_written                    ? first.array->name
-                                                          : second.array->name,
-                    plan.rank);
-    }
-}
-
-void check_slots(const TransferPlan& plan, const Slots& slots, int world_size) {
-  if (slots.size() != plan.slots.size())
-    throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} arrays are given (rank {})", plan.slots.size(),
-                slots.size(), plan.rank);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].empty())
-      throw_error(ErrorCode::invalid_use, "slot {} of the plan has 0 arrays (rank {})", i, plan.rank);
-    for (const ExchangeArray& array : slots[i]) check_view(array, plan.slots[i], plan.rank);
-  }
-  const auto check_transfer = [&](Rank peer, int source_slot, int target_slot) {
-    if (peer < 0 || peer >= world_size)
-      throw_error(ErrorCode::invalid_use, "the plan needs rank {}, the world has {} (rank {})", peer, world_size,
-                  plan.rank);
-    const std::size_t from = slots[std::size_t(source_slot)].size(), to = slots[std::size_t(target_slot)].size();
-    if (from != to)
-      throw_error(ErrorCode::invalid_use, "the plan moves slot {} of {} arrays to slot {} of {} (rank {})", source_slot,
-                  from, target_slot, to, plan.rank);
-  };
-  const auto check_group = [&](const Transfer& t) {
-    check_transfer(t.peer, t.group->source_slot, t.group->target_slot);
-  };
-  plan.for_each_receive(check_group);
-  plan.for_each_send(check_group);
-  for (const auto* lists : {&plan.indexed_receives, &plan.indexed_sends})
-    for (const IndexedTransfer& list : *lists) check_transfer(list.peer, list.source_slot, list.target_slot);
-  check_memory(plan, slots);
-}
-
 }  // namespace
 
 struct Exchange::State {
   World& world;
   const TransferPlan plan;
-  const Slots slots;
+  const ExchangeSlots slots;
   const Schedule schedule;
   const CallSite where;
 
@@ -331,7 +173,7 @@ struct Exchange::State {
   Deadline reason_due = Deadline::never();  // when its peer should have said why
   int exceptions_before = std::uncaught_exceptions();
 
-  State(World& w, TransferPlan p, Slots s, ExchangeOptions options, CallSite site)
+  State(World& w, TransferPlan p, ExchangeSlots s, ExchangeOptions options, CallSite site)
       : world(w), plan(std::move(p)), slots(std::move(s)), schedule(options.schedule), where(site) {
     for (const auto& arrays : slots) {
       first_card.push_back(cards_per_rank);
@@ -400,7 +242,7 @@ struct Exchange::State {
       check_slots(plan, slots, world.size());
       list_messages();
     }));
-    check_layouts(votes);
+    check_layouts(world, votes, plan, slots, where);
     Index words_per_rank = first_message_word, received = 0, sent = 0;
     for (const Vote& vote : votes) {
       traffic = checked_add(traffic, vote.bytes);
@@ -437,72 +279,21 @@ struct Exchange::State {
                   received, sent, rank());
   }
 
-  std::vector<Vote> agree(const Result<void>& mine) {
-    std::vector<Vote> votes = world.all_gather(Vote{.code = mine.ok() ? 0 : int(mine.error().code()),
-                                                    .kind = plan.kind,
-                                                    .schedule = schedule,
-                                                    .arrays = int(cards_per_rank),
-                                                    .layouts = layouts(),
-                                                    .receives = Index(receives.size()),
-                                                    .sends = Index(sends.size()),
-                                                    .bytes = bytes_in,
-                                                    .arrivals = arrivals.data(),
-                                                    .cards = cards.data(),
-                                                    .needs_posts = needs_posts(),
-                                                    .has_staged = any_message(true),
-                                                    .inbox_lines = inbox_lines()},
-                                               where);
-    const auto failed = std::find_if(votes.begin(), votes.end(), [](const Vote& vote) { return vote.code != 0; });
-    if (failed != votes.end()) {
-      const std::vector<Remark> why = world.all_gather(Remark(mine.ok() ? "" : mine.error().message()), where);
-      mine.value();
-      const auto r = std::size_t(failed - votes.begin());
-      throw_error(static_cast<ErrorCode>(failed->code), "rank {} cannot take part in the exchange: {}", r, why[r].text);
-    }
-    for (Rank r = 0; r < world.size(); ++r) {
-      const Vote& vote = votes[std::size_t(r)];
-      if (vote.kind != plan.kind || vote.schedule != schedule || vote.arrays != int(cards_per_rank))
-        throw_error(ErrorCode::mismatch,
-                    "rank {} runs a plan of kind {} with schedule {} and {} arrays, rank {} one of kind {} with "
-                    "schedule {} and {}",
-                    rank(), name_of(plan.kind), name_of(schedule), cards_per_rank, r, name_of(vote.kind),
-                    name_of(vote.schedule), vote.arrays);
-    }
-    return votes;
-  }
-
-  std::uint64_t layouts() const {
-    std::uint64_t out = 0;
-    for (std::size_t i = 0; i < plan.slots.size() && i < slots.size(); ++i)
-      for (const std::uint64_t part : {plan.slots[i].fingerprint, std::uint64_t(slots[i].size())})
-        out = (out ^ part) * 0x9e3779b97f4a7c15 ^ out >> 29;
-    return out;
-  }
-  /// Collective where it fails, which all ranks see alike.
-  void check_layouts(const std::vector<Vote>& votes) {
-    const auto differs = [&](const Vote& vote) { return vote.layouts != votes[0].layouts; };
-    const auto other = std::find_if(votes.begin(), votes.end(), differs);
-    if (other == votes.end()) return;
-    // The first array that differs, in an order that does not depend on which arrays share a slot.
-    struct One {
-      std::uint64_t fingerprint;
-      Remark name, layout;
-    };
-    std::vector<One> mine;
-    for (std::size_t i = 0; i < slots.size(); ++i)
-      for (const ExchangeArray& array : slots[i])
-        mine.push_back({plan.slots[i].fingerprint, Remark(array.name),
-                        Remark(array.spec ? to_text(*array.spec) : fmt::format("{:016x}", plan.slots[i].fingerprint))});
-    std::sort(mine.begin(), mine.end(),
-              [](const One& a, const One& b) { return std::strcmp(a.name.text, b.name.text) < 0; });
-    const auto r = std::size_t(other - votes.begin());
-    for (const One& one : mine) {
-      const std::vector<One> all = world.all_gather(one, where);
-      if (all[r].fingerprint != all[0].fingerprint)
-        throw_error(ErrorCode::mismatch, "{} has layout {} on rank 0 and {} on rank {}", all[r].name.text,
-                    all[0].layout.text, all[r].layout.text, r);
-    }
-    throw_error(ErrorCode::mismatch, "the arrays of rank 0 and rank {} share slots differently", r);
+  std::vector<Vote> agree(const Result<void>& so_far) {
+    const Vote mine{.code = so_far.ok() ? 0 : int(so_far.error().code()),
+                    .kind = plan.kind,
+                    .schedule = schedule,
+                    .arrays = int(cards_per_rank),
+                    .layouts = fingerprint_of(plan, slots),
+                    .receives = Index(receives.size()),
+                    .sends = Index(sends.size()),
+                    .bytes = bytes_in,
+                    .arrivals = arrivals.data(),
+                    .cards = cards.data(),
+                    .needs_posts = needs_posts(),
+                    .has_staged = any_message(true),
+                    .inbox_lines = inbox_lines()};
+    return tranship::agree(world, mine, so_far, where);
   }
 
   /// Where transfers take their time all of them must be transfers: peers are messaged, or simulated.
@@ -764,7 +555,7 @@ struct Exchange::State {
     for (std::size_t i = 0; i < sends.size(); ++i) set_moves(sends[i], std::move(sent[i]));
     const bool exposes = is_exposed(cards.data());
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = posts || !exposes || !m.is_exposed || is_staged(m.moves);
+      for (Message& m : *messages) m.staged = posts || !exposes || !m.is_exposed || is_staged(schedule, m.moves);
     fills_before = lowered(plan.fills_before);
     fills_after = lowered(plan.fills_after);
   }
@@ -790,15 +581,6 @@ struct Exchange::State {
     }
     return out;
   }
-  bool is_staged(const MoveBundle& direct) const {
-    if (schedule != Schedule::automatic) return schedule == Schedule::staged;
-    if (direct.bytes() < staged_message_bytes_min) return false;
-    const MoveList::Summary moves = direct.summary();
-    // Lines that have left the sender's own cache come to it from as far as to the receiver.
-    const Index line_bytes = moves.runs * Index(sizeof(Line));
-    return moves.run_bytes_mean < direct_run_bytes_min && line_bytes <= private_cache_bytes();
-  }
-
   /// The buffers for what arrives staged.
   void open_inbox() {
     Index lines = 0;
@@ -1061,28 +843,6 @@ struct Exchange::State {
   }
 };
 
-namespace {
-
-constexpr Schedule schedules_to_measure[] = {Schedule::automatic, Schedule::direct, Schedule::staged};
-
-/// The median time of an exchange, of the slowest rank. Collective, with one answer on all ranks.
-std::int64_t time_ns(World& world, CallSite where, FunctionRef<void()> exchange) {
-  constexpr int rounds = 7;
-  std::vector<std::int64_t> times;
-  for (int round = 0; round <= rounds; ++round) {
-    world.barrier(where);
-    const std::int64_t begin = now_ns();
-    exchange();
-    std::int64_t slowest = 0;
-    for (const std::int64_t ns : world.all_gather(now_ns() - begin, where)) slowest = std::max(slowest, ns);
-    if (round > 0) times.push_back(slowest);  // the first one finds its pages
-  }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[rounds / 2];
-}
-
-}  // namespace
-
 Exchange::Exchange(World& world, TransferPlan plan, const std::vector<StridedView>& slots, ExchangeOptions options,
                    CallSite where)
     : Exchange(world, std::move(plan), slots_of(slots), options, where) {}
@@ -1099,7 +859,7 @@ Exchange::Exchange(World& world, TransferPlan plan, std::vector<std::vector<Exch
   if (options.schedule == Schedule::measured) {
     options.schedule = Schedule::automatic;
     if (!accumulates(plan.kind))
-      for (const Schedule schedule : schedules_to_measure) {
+      for (const Schedule schedule : schedules_to_measure()) {
         State candidate(world, plan, slots, {.schedule = schedule}, where);
         candidate.set_up();
         measured.push_back({schedule, time_ns(world, where, [&] {
@@ -1144,11 +904,7 @@ std::string Exchange::explain() const {
                                              : "direct (straight from array to array, by the side that comes second)");
   for (const Measured& m : s.measured)
     out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
-  if (s.schedule == Schedule::automatic)
-    out += fmt::format(
-        "chosen by message: staged from {} bytes on in contiguous runs of less than {} on average, while their lines "
-        "fit in a core's own cache of {}\n",
-        staged_message_bytes_min, direct_run_bytes_min, private_cache_bytes());
+  if (s.schedule == Schedule::automatic) out += automatic_rule();
   const auto how = [](const Message& m) { return m.staged ? "staged" : "direct"; };
   const auto describe = [&](const std::string& what, const MoveBundle& moves) {
     const MoveList::Summary m = moves.summary();

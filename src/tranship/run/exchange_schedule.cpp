@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <vector>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/run/exchange_schedule.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index line_bytes = 64;
+
+/// Messages with shorter contiguous runs are staged, so that what crosses between the cores are lines full of elements
+/// and not one line for every element (docs/copying.md).
+constexpr Index direct_run_bytes_min = 16;
+/// Smaller ones touch too few lines to be worth a second copy.
+constexpr Index staged_message_bytes_min = 1024;
+
+constexpr Schedule measured_schedules[] = {Schedule::automatic, Schedule::direct, Schedule::staged};
+
+}  // namespace
+
+const char* name_of(Schedule schedule) {
+  switch (schedule) {
+    case Schedule::automatic:
+      return "automatic";
+    case Schedule::direct:
+      return "direct";
+    case Schedule::staged:
+      return "staged";
+    case Schedule::measured:
+      break;
+  }
+  return "measured";
+}
+
+bool is_staged(Schedule schedule, const MoveBundle& direct) {
+  if (schedule != Schedule::automatic) return schedule == Schedule::staged;
+  if (direct.bytes() < staged_message_bytes_min) return false;
+  const MoveList::Summary moves = direct.summary();
+  // Lines that have left the sender's own cache come to it from as far as to the receiver.
+  const Index bytes_of_lines = moves.runs * line_bytes;
+  return moves.run_bytes_mean < direct_run_bytes_min && bytes_of_lines <= private_cache_bytes();
+}
+
+std::string automatic_rule() {
+  return fmt::format(
+      "chosen by message: staged from {} bytes on in contiguous runs of less than {} on average, while their lines "
+      "fit in a core's own cache of {}\n",
+      staged_message_bytes_min, direct_run_bytes_min, private_cache_bytes());
+}
+
+std::span<const Schedule> schedules_to_measure() noexcept {
+  return measured_schedules;
+}
+
+std::int64_t time_ns(World& world, CallSite where, FunctionRef<void()> exchange) {
+  constexpr int rounds = 7;
+  std::vector<std::int64_t> times;
+  for (int round = 0; round <= rounds; ++round) {
+    world.barrier(where);
+    const std::int64_t begin = now_ns();
+    exchange();
+    std::int64_t slowest = 0;
+    for (const std::int64_t ns : world.all_gather(now_ns() - begin, where)) slowest = std::max(slowest, ns);
+    if (round > 0) times.push_back(slowest);  // the first one finds its pages
+  }
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[rounds / 2];
+}
+
+}  // namespace tranship
