@@ -97,7 +97,7 @@ TEST_P(BufferGuardDeathTest, a_write_after_the_lease_is_reported) {
       " through a pointer that no lease covers\n"
       "  at 0x[0-9a-f]+, byte 504, element 63, of 512 bytes\n"
       "  no lease is open there\n"
-      "  it was last legal under the lease of " LAST_LEASE_TO_WRITE "; nobody");
+      "  it was last legal under the lease of " LAST_LEASE_TO_WRITE "; the buffer has not been written elsewhere");
 }
 
 TEST_P(BufferGuardDeathTest, a_write_under_a_lease_to_read_is_reported) {
