@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include <tranship/base/fail.hpp>
 #include <tranship/base/device.hpp>
+#include <tranship/base/fail.hpp>
 
 namespace tranship {
 namespace {

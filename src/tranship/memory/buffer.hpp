@@ -142,9 +142,9 @@ class Buffer {
  public:
   /// Row-major. Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
   Buffer(ElementType type, const Indices& extents, const BufferOptions& options = {});
-  /// Takes foreign memory as the copy in the memory of `view.device`, valid as it is. It must stay until the buffer is gone;
-  /// `owner` is kept until then. Copies in other memories lie there as it does: a stride that leaves gaps leaves them
-  /// there, too. Throws `unsupported` for split complex views.
+  /// Takes foreign memory as the copy in the memory of `view.device`, valid as it is. It must stay until the buffer is
+  /// gone; `owner` is kept until then. Copies in other memories lie there as it does: a stride that leaves gaps leaves
+  /// them there, too. Throws `unsupported` for split complex views.
   static Buffer import(const StridedView& view, const BufferOptions& options = {},
                        std::shared_ptr<void> owner = nullptr);
 

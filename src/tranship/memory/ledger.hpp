@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
-#include <tranship/base/result.hpp>
 #include <tranship/base/device.hpp>
+#include <tranship/base/result.hpp>
 #include <tranship/memory/region.hpp>
 
 namespace tranship {
