@@ -39,9 +39,10 @@ ReshardReport reshard(const ReshardOptions& given) {
   stored_order(given.to);
   const ArraySource from = source_of(given);
   const Format& format = format_of(from);
-  auto [source, unpacked_bytes] = open_source(given, from, format);
+  OpenArray opened = open_source(given, from, format);
+  StoredParts& source = opened.array;
   const std::string target_path = path_of_target(given);
-  if (unpacked_bytes > 0) format.unpack(from, folder_of(resolved_target(target_path)), source);
+  if (opened.unpacked_bytes > 0) format.unpack(from, folder_of(resolved_target(target_path)), source);
   if (given.verify == Verify::yes) {
     check_checksums(*source.files, source.checksums);
     format.check(from);

@@ -9,23 +9,16 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/sync/claim.hpp>
-#include <tranship/fabric/sync/mailbox.hpp>
 #include <tranship/lower/move_bundle.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/run/exchange.hpp>
 #include <tranship/run/exchange_agreement.hpp>
+#include <tranship/run/exchange_courier.hpp>
 #include <tranship/run/exchange_schedule.hpp>
 #include <tranship/run/exchange_slots.hpp>
 
 namespace tranship {
 namespace {
-
-/// What a rank tells its peers of one of its arrays.
-struct ArrayCard {
-  SlotAddress address;
-  bool is_exposed = false;  // to peers that can reach it
-};
 
 /// Whether what is lowered for one of them serves the other, too.
 bool is_alike(const SlotAddress& a, const SlotAddress& b) {
@@ -33,89 +26,6 @@ bool is_alike(const SlotAddress& a, const SlotAddress& b) {
          std::equal(a.strides_bytes, a.strides_bytes + a.dims, b.strides_bytes) &&
          std::equal(a.local_extents, a.local_extents + a.dims, b.local_extents);
 }
-
-/// A message that a rank expects: how much, and where the sender puts it, which is nowhere when it goes straight to the
-/// array. Each rank keeps a list of them, by source, in which the senders look; the place in the list is also the place
-/// of the message's word.
-struct Arrival {
-  Rank source = -1;
-  Index bytes = 0;
-  std::byte* staging = nullptr;
-};
-
-/// What of a message goes from one slot to another: a list of moves of its own where several arrays share it.
-struct Strand {
-  int source_slot = -1;  // of slots that are one array each: none, for all of them together
-  int target_slot = -1;
-  int arrays = 1;
-  Index bytes = 0;  // of each array
-
-  friend bool operator<(const Strand& a, const Strand& b) {
-    return std::tie(a.source_slot, a.target_slot) < std::tie(b.source_slot, b.target_slot);
-  }
-};
-
-/// What goes from one rank to another in one exchange, as far as this rank is concerned.
-struct Message {
-  Rank source = -1;
-  Rank target = -1;
-  Rank peer = -1;
-  Index bytes = 0;
-  std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
-  const ArrayCard* cards = nullptr;  // the peer's
-  bool is_exposed = false;           // whether this rank reaches all of them
-  RealSync::Word* word = nullptr;    // none until the ranks have agreed
-  bool staged = false;
-  /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
-  /// the source's outbox.
-  Index signal_here = 0;
-  Index signal_there = 0;
-  Index inbox_line = 0;
-  Index outbox_line = 0;
-  /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
-  MoveBundle moves;
-  bool done = false;
-};
-
-/// Staging buffers begin on cache lines of their own.
-struct alignas(64) Line {
-  std::byte bytes[64];
-};
-Index lines_of(Index bytes) {
-  return ceil_divide(bytes, sizeof(Line));
-}
-
-/// How messages go to peers that are only messaged: packed here, put into the inbox of the target with a signal,
-/// unpacked there, and the place in the inbox is given back by a signal. Signals count epochs; a side that leaves adds
-/// a bit. The memory is symmetric, so a put that comes late does no harm.
-struct Posts {
-  struct Card {
-    Rank peer = -1;
-    Index bytes = 0;
-    Index inbox_line = 0;
-  };
-  static constexpr std::uint64_t epochs = LeavingBits::failing_bit - 1;
-  static constexpr Index words_per_signal = 8;  // a line of its own
-
-  Index receives_max = 0;
-  SymmetricArray<Line> inbox;
-  SymmetricArray<Card> incoming, outgoing;  // by message, as the rank itself lists them
-  SymmetricArray<std::uint64_t> signals;    // of what it receives, then of what it sends
-
-  Symmetric<std::uint64_t> signal(Index message) const { return signals.slice(message * words_per_signal, 1); }
-
-  /// What one side of a message has seen of the other.
-  class Seen {
-   public:
-    explicit Seen(std::uint64_t word) : word_(word) {}
-    std::uint64_t epoch() const { return word_ & epochs; }
-    bool has_left() const { return (word_ & LeavingBits::left_bit) != 0; }
-    bool left_failing() const { return (word_ & LeavingBits::failing_bit) != 0; }
-
-   private:
-    std::uint64_t word_;
-  };
-};
 
 bool accumulates(PlanKind kind) {
   return kind == PlanKind::redistribution_adjoint || kind == PlanKind::halo_adjoint;
@@ -150,9 +60,7 @@ struct Exchange::State {
   std::vector<ArrayCard> all_cards;                            // by rank, where the peers' cannot be reached
   std::span<Arrival> arrivals;                                 // of receives
   std::vector<std::byte*> outbox;                              // of each staged send: where its bytes go
-  std::optional<Posts> posts;                                  // where some ranks only message each other: then all do
-  std::vector<Line> outbox_lines;                              // of what is posted
-  SharedFlags words;  // per rank: the epoch that it has entered, then one word for every arrival
+  Journey journey;
   MoveBundle fills_before;
   MoveBundle fills_after;
   Message own;                    // from this rank to itself
@@ -165,7 +73,6 @@ struct Exchange::State {
 
   std::vector<Measured> measured;
 
-  std::uint64_t epoch = 0;
   bool in_flight = false;
   bool own_moved = false;
   int polls_left = 0;                       // of test(), until the world is looked at
@@ -174,7 +81,12 @@ struct Exchange::State {
   int exceptions_before = std::uncaught_exceptions();
 
   State(World& w, TransferPlan p, ExchangeSlots s, ExchangeOptions options, CallSite site)
-      : world(w), plan(std::move(p)), slots(std::move(s)), schedule(options.schedule), where(site) {
+      : world(w),
+        plan(std::move(p)),
+        slots(std::move(s)),
+        schedule(options.schedule),
+        where(site),
+        journey{.world = w, .only_targets_move = accumulates(plan.kind)} {
     for (const auto& arrays : slots) {
       first_card.push_back(cards_per_rank);
       cards_per_rank += arrays.size();
@@ -184,23 +96,11 @@ struct Exchange::State {
   ~State() {
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) {
-        const auto has_ended = [&] { return world.has_ended(m.peer); };
-        if (posts)
-          leave_post(m, why);
-        else if (m.word == nullptr)
-          continue;
-        else if (m.staged)
-          Mailbox<RealSync>(*m.word).leave(why, has_ended);
-        else
-          claim(m).leave(why, has_ended);
-      }
+      for (Message& m : *messages)
+        if (m.courier) m.courier->leave(journey, m, why);
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-
-  static constexpr int entered_word = 0;
-  static constexpr int first_message_word = 1;
 
   Rank rank() const { return world.rank(); }
   ElementType type_of(int slot) const { return plan.slots[std::size_t(slot)].type; }
@@ -243,15 +143,15 @@ struct Exchange::State {
       list_messages();
     }));
     check_layouts(world, votes, plan, slots, where);
-    Index words_per_rank = first_message_word, received = 0, sent = 0;
+    Index words_per_rank = Journey::first_message_word, received = 0, sent = 0;
     for (const Vote& vote : votes) {
       traffic = checked_add(traffic, vote.bytes);
-      words_per_rank = std::max(words_per_rank, first_message_word + vote.receives);
+      words_per_rank = std::max(words_per_rank, Journey::first_message_word + vote.receives);
       received += vote.receives;
       sent += vote.sends;
     }
     way = copy_method(traffic);
-    words = world.shared_flags(int(words_per_rank), "exchange", where);
+    journey.words = world.shared_flags(int(words_per_rank), "exchange", where);
     const auto posts_needed = [](const Vote& vote) { return vote.needs_posts; };
     if (std::any_of(votes.begin(), votes.end(), posts_needed)) {
       all_cards.resize(cards_per_rank * std::size_t(world.size()));
@@ -260,16 +160,17 @@ struct Exchange::State {
     }
     const std::vector<Vote> lowered = agree(tried([&] {
       find_cards(votes);
-      if (!posts) open_words(votes);
+      if (!journey.posts) open_words(votes);
       lower();
       open_inbox();
     }));
     const auto has_staged = [](const Vote& vote) { return vote.has_staged; };
-    if (posts || std::any_of(lowered.begin(), lowered.end(), has_staged))
+    if (journey.posts || std::any_of(lowered.begin(), lowered.end(), has_staged))
       agree(tried([&] {
-        if (posts)
+        if (journey.posts) {
           open_posts();
-        else
+          choose_couriers();
+        } else
           find_inboxes(votes);
         lower_staged();
       }));
@@ -364,8 +265,8 @@ struct Exchange::State {
   void find_cards(const std::vector<Vote>& votes) {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) {
-        m.cards = posts ? &all_cards[std::size_t(m.peer) * cards_per_rank]
-                        : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
+        m.cards = journey.posts ? &all_cards[std::size_t(m.peer) * cards_per_rank]
+                                : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
         m.is_exposed = is_exposed(m.cards);
       }
   }
@@ -373,22 +274,24 @@ struct Exchange::State {
   /// Collective.
   void make_posts(const std::vector<Vote>& votes) {
     Index lines = 0, sends_max = 0;
-    posts.emplace();
+    journey.posts.emplace();
     for (const Vote& vote : votes) {
-      posts->receives_max = std::max(posts->receives_max, vote.receives);
+      journey.posts->receives_max = std::max(journey.posts->receives_max, vote.receives);
       sends_max = std::max(sends_max, vote.sends);
       lines = std::max(lines, vote.inbox_lines);
     }
-    posts->inbox = world.allocate<Line>(lines, where);
-    posts->incoming = world.allocate<Posts::Card>(posts->receives_max, where);
-    posts->outgoing = world.allocate<Posts::Card>(sends_max, where);
-    posts->signals = world.allocate<std::uint64_t>((posts->receives_max + sends_max) * Posts::words_per_signal, where);
+    journey.posts->inbox = world.allocate<Line>(lines, where);
+    journey.posts->incoming = world.allocate<Posts::Card>(journey.posts->receives_max, where);
+    journey.posts->outgoing = world.allocate<Posts::Card>(sends_max, where);
+    journey.posts->signals =
+        world.allocate<std::uint64_t>((journey.posts->receives_max + sends_max) * Posts::words_per_signal, where);
     Index line = 0;
     for (std::size_t i = 0; i < receives.size(); ++i) {
-      posts->incoming[Index(i)] = {receives[i].peer, receives[i].bytes, line};
+      journey.posts->incoming[Index(i)] = {receives[i].peer, receives[i].bytes, line};
       line += lines_of(receives[i].bytes);
     }
-    for (std::size_t i = 0; i < sends.size(); ++i) posts->outgoing[Index(i)] = {sends[i].peer, sends[i].bytes, 0};
+    for (std::size_t i = 0; i < sends.size(); ++i)
+      journey.posts->outgoing[Index(i)] = {sends[i].peer, sends[i].bytes, 0};
     world.barrier(where);
   }
 
@@ -408,19 +311,19 @@ struct Exchange::State {
     for (std::size_t i = 0; i < receives.size(); ++i) {
       Message& m = receives[i];
       m.signal_here = Index(i);
-      m.signal_there = posts->receives_max + find(m, posts->outgoing).first;
-      m.inbox_line = posts->incoming[Index(i)].inbox_line;
+      m.signal_there = journey.posts->receives_max + find(m, journey.posts->outgoing).first;
+      m.inbox_line = journey.posts->incoming[Index(i)].inbox_line;
     }
     Index lines = 0;
     for (std::size_t i = 0; i < sends.size(); ++i) {
       Message& m = sends[i];
-      m.signal_here = posts->receives_max + Index(i);
-      std::tie(m.signal_there, m.inbox_line) = find(m, posts->incoming);
+      m.signal_here = journey.posts->receives_max + Index(i);
+      std::tie(m.signal_there, m.inbox_line) = find(m, journey.posts->incoming);
       m.outbox_line = lines;
       lines += lines_of(m.bytes);
     }
-    outbox_lines.resize(std::size_t(lines));
-    for (const Message& m : sends) outbox.push_back(outbox_lines[std::size_t(m.outbox_line)].bytes);
+    journey.outbox_lines.resize(std::size_t(lines));
+    for (const Message& m : sends) outbox.push_back(journey.outbox_lines[std::size_t(m.outbox_line)].bytes);
   }
 
   /// What the target of a message expects of this rank. Throws `mismatch` when that is not what is sent.
@@ -438,10 +341,11 @@ struct Exchange::State {
 
   /// Finds the word of every message.
   void open_words(const std::vector<Vote>& votes) {
-    for (std::size_t i = 0; i < receives.size(); ++i) receives[i].word = &words.at(rank(), first_message_word + int(i));
+    for (std::size_t i = 0; i < receives.size(); ++i)
+      receives[i].word = &journey.words.at(rank(), Journey::first_message_word + int(i));
     for (Message& m : sends) {
       const auto* list = static_cast<const Arrival*>(reached(m.peer, votes[std::size_t(m.peer)].arrivals));
-      m.word = &words.at(m.peer, first_message_word + int(arrival_of(m, votes) - list));
+      m.word = &journey.words.at(m.peer, Journey::first_message_word + int(arrival_of(m, votes) - list));
     }
   }
 
@@ -555,9 +459,17 @@ struct Exchange::State {
     for (std::size_t i = 0; i < sends.size(); ++i) set_moves(sends[i], std::move(sent[i]));
     const bool exposes = is_exposed(cards.data());
     for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.staged = posts || !exposes || !m.is_exposed || is_staged(schedule, m.moves);
+      for (Message& m : *messages)
+        m.staged = journey.posts || !exposes || !m.is_exposed || is_staged(schedule, m.moves);
+    if (!journey.posts) choose_couriers();
     fills_before = lowered(plan.fills_before);
     fills_after = lowered(plan.fills_after);
+  }
+  /// From here on a rank that leaves says so to its peers.
+  void choose_couriers() {
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages)
+        m.courier = &(journey.posts ? posting_courier() : m.staged ? mailing_courier() : claiming_courier());
   }
   /// A fill may copy what an earlier one has filled.
   MoveBundle lowered(const std::vector<LocalFill>& fills) const {
@@ -586,8 +498,8 @@ struct Exchange::State {
     Index lines = 0;
     for (const Message& m : receives)
       if (m.staged) lines = checked_add(lines, lines_of(m.bytes));
-    if (!posts) inbox = local_memory(std::size_t(lines) * sizeof(Line));
-    Line* next = posts ? posts->inbox.local() : static_cast<Line*>(inbox.get());
+    if (!journey.posts) inbox = local_memory(std::size_t(lines) * sizeof(Line));
+    Line* next = journey.posts ? journey.posts->inbox.local() : static_cast<Line*>(inbox.get());
     for (std::size_t i = 0; i < receives.size(); ++i)
       if (receives[i].staged) {
         arrivals[i].staging = next->bytes;
@@ -629,15 +541,15 @@ struct Exchange::State {
 
   void start() {
     if (in_flight)
-      throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})", epoch,
-                  epoch + 1, rank());
-    ++epoch;
+      throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})",
+                  journey.epoch, journey.epoch + 1, rank());
+    ++journey.epoch;
     in_flight = true;
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) m.done = false;
     own_moved = false;
     fills_before.run();
-    enter_epoch(words.at(rank(), entered_word), epoch);
+    enter_epoch(journey.words.at(rank(), Journey::entered_word), journey.epoch);
     world.has_acted();
     progress();
   }
@@ -647,19 +559,18 @@ struct Exchange::State {
   bool progress() {
     bool all = true;
     for (Message& m : sends)
-      if (m.staged) all &= m.done || (posts ? post(m) : pack(m));
+      if (m.staged) all &= m.done || advance(m, m.courier->send(journey, m));
     // In the order of the sources, this rank in its place among them: sums are made in one order, whichever comes
     // first.
-    const bool in_order = accumulates(plan.kind);
     for (Message& m : receives) {
       if (m.source > rank()) move_own();
-      if (m.done || take(m)) continue;
+      if (m.done || advance(m, m.courier->take(journey, m))) continue;
       all = false;
-      if (in_order) return false;
+      if (journey.only_targets_move) return false;
     }
     move_own();
     for (Message& m : sends)
-      if (!m.staged) all &= m.done || give_direct(m);
+      if (!m.staged) all &= m.done || advance(m, m.courier->send(journey, m));
     return all;
   }
 
@@ -669,106 +580,23 @@ struct Exchange::State {
     own.moves.run();
   }
 
-  /// Only the target adds, in its order.
-  bool give_direct(Message& m) { return accumulates(plan.kind) ? is_done(m) : copy_direct(m); }
-  bool take(Message& m) {
-    if (posts) return take_post(m);
-    return m.staged ? unpack(m) : copy_direct(m);
-  }
-
-  Claim<RealSync> claim(const Message& m) const {
-    return {words.at(m.source, entered_word), words.at(m.target, entered_word), *m.word, m.moves.parts()};
-  }
-
-  /// True.
-  bool set_done(Message& m) {
+  /// Whether the message is done.
+  bool advance(Message& m, Passage passage) {
+    if (passage == Passage::waiting) return false;
+    if (passage != Passage::done) {
+      lose(m, passage);
+      return false;
+    }
     world.has_acted();
     return m.done = true;
   }
 
-  bool is_done(Message& m) {
-    const Claim<RealSync> c = claim(m);
-    if (c.left_before(epoch)) lose(m, c);
-    return c.done(epoch) && set_done(m);
-  }
-
-  bool copy_direct(Message& m) {
-    if (is_done(m)) return true;
-    Claim<RealSync> c = claim(m);
-    if (!c.ready(epoch)) return false;
-    for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
-      m.moves.run_part(part);
-      c.complete();
-      world.has_acted();
-    }
-    return c.done(epoch) && set_done(m);
-  }
-
-  bool pack(Message& m) {
-    Mailbox<RealSync> mailbox(*m.word);
-    if (!mailbox.try_fill(epoch)) {
-      if (mailbox.left_before(epoch)) lose(m, mailbox);
-      return false;
-    }
-    m.moves.run();
-    mailbox.filled(epoch);
-    return set_done(m);
-  }
-
-  bool unpack(Message& m) {
-    Mailbox<RealSync> mailbox(*m.word);
-    if (!mailbox.full(epoch)) {
-      if (mailbox.left_before(epoch)) lose(m, mailbox);
-      return false;
-    }
-    m.moves.run();
-    mailbox.emptied();
-    return set_done(m);
-  }
-
-  Symmetric<Line> inbox_of(const Message& m) const { return posts->inbox.slice(m.inbox_line, lines_of(m.bytes)); }
-
-  bool post(Message& m) {
-    Context& rma = world.context();
-    // What the receiver has read; it may be one epoch behind.
-    const Posts::Seen read(rma.signal_fetch(posts->signal(m.signal_here)));
-    if (read.has_left()) lose(m, read);
-    if (read.has_left() || read.epoch() + 1 < epoch) return false;
-    m.moves.run();
-    const std::span packed(outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
-    rma.put_signal(inbox_of(m), packed, posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
-    return set_done(m);
-  }
-
-  bool take_post(Message& m) {
-    Context& rma = world.context();
-    const Posts::Seen sent(rma.signal_fetch(posts->signal(m.signal_here)));
-    if (sent.epoch() < epoch) {
-      if (sent.has_left()) lose(m, sent);
-      return false;
-    }
-    rma.reads(inbox_of(m));
-    m.moves.run();
-    rma.signal(posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
-    return set_done(m);
-  }
-
-  /// After what it has posted. There is no caller to hear of an error.
-  void leave_post(const Message& m, Leaving why) noexcept {
-    try {
-      world.context().fence();
-      world.context().signal(posts->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
-    } catch (...) {
-    }
-  }
-
   /// A peer has left before this message was done. One that fails leaves while it unwinds, and its reason is known a
   /// moment later: a rank that waits is told that, if it comes before the deadline.
-  template <class Protocol>
-  void lose(const Message& m, const Protocol& protocol) {
+  void lose(const Message& m, Passage passage) {
     if (lost) return;
     lost = &m;
-    reason_due = protocol.left_failing() ? world.deadline() : Deadline::after_ns(0);
+    reason_due = passage == Passage::left_failing ? world.deadline() : Deadline::after_ns(0);
   }
   void check_lost() const {
     if (!lost) return;
@@ -776,7 +604,7 @@ struct Exchange::State {
     if (!reason_due.passed()) return;
     Error error = make_error(ErrorCode::peer_lost,
                              "rank {} has left the exchange before its message {} -> {} of epoch {} was done (rank {})",
-                             lost->peer, lost->source, lost->target, epoch, rank());
+                             lost->peer, lost->source, lost->target, journey.epoch, rank());
     error.rank = rank();
     error.peer = lost->peer;
     throw error;
@@ -796,7 +624,7 @@ struct Exchange::State {
   /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is looked at by the
   /// context that posts it.
   void poll(CallSite site) {
-    if (posts) return;
+    if (journey.posts) return;
     // A test looks at some words of every message, and each of them counts as a poll does.
     constexpr int words_per_message = 4;
     polls_left -= words_per_message * static_cast<int>(receives.size() + sends.size());
@@ -804,7 +632,7 @@ struct Exchange::State {
     WaitNote note("exchange", WaitNote::anyone, site);
     name_missing(note);
     // Exchanges that are tested in turn are told apart by where their words lie.
-    note.flag_index = reinterpret_cast<const std::byte*>(&words.at(rank(), entered_word)) -
+    note.flag_index = reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::entered_word)) -
                       (world.heap().place().first + std::size_t(rank()) * world.heap().place().stride_bytes);
     polls_left = world.look(note);
   }
@@ -834,10 +662,9 @@ struct Exchange::State {
       for (const Message& m : *messages)
         if (!m.done) {
           note.raised_by = note.flag_rank = m.peer;
-          note.flag_index = entered_word;
-          note.wanted = epoch;
-          // For a peer that is only messaged it is known how much it has sent or read.
-          note.seen = posts ? posts->signal(m.signal_here)[0] & Posts::epochs : words.load(m.peer, entered_word);
+          note.flag_index = Journey::entered_word;
+          note.wanted = journey.epoch;
+          note.seen = m.courier->epoch_of_peer(journey, m);
           return;
         }
   }

@@ -1,0 +1,148 @@
+#include <span>
+
+#include <tranship/fabric/sync/claim.hpp>
+#include <tranship/fabric/sync/mailbox.hpp>
+#include <tranship/run/exchange_courier.hpp>
+
+namespace tranship {
+namespace {
+
+template <class Protocol>
+Passage left_of(const Protocol& protocol) {
+  return protocol.left_failing() ? Passage::left_failing : Passage::left;
+}
+
+class Claiming final : public Courier {
+ public:
+  Passage send(Journey& journey, Message& m) const override {
+    return journey.only_targets_move ? look(claim(journey, m), journey.epoch) : copy(journey, m);
+  }
+  Passage take(Journey& journey, Message& m) const override { return copy(journey, m); }
+  void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
+    claim(journey, m).leave(why, [&] { return journey.world.has_ended(m.peer); });
+  }
+  std::uint64_t epoch_of_peer(const Journey& journey, const Message& m) const override {
+    return journey.words.load(m.peer, Journey::entered_word);
+  }
+
+ private:
+  static Claim<RealSync> claim(const Journey& journey, const Message& m) {
+    const SharedFlags& words = journey.words;
+    return {words.at(m.source, Journey::entered_word), words.at(m.target, Journey::entered_word), *m.word,
+            m.moves.parts()};
+  }
+  static Passage look(const Claim<RealSync>& c, std::uint64_t epoch) {
+    if (c.done(epoch)) return Passage::done;
+    return c.left_before(epoch) ? left_of(c) : Passage::waiting;
+  }
+  static Passage copy(Journey& journey, Message& m) {
+    Claim<RealSync> c = claim(journey, m);
+    const std::uint64_t epoch = journey.epoch;
+    if (const Passage seen = look(c, epoch); seen != Passage::waiting || !c.ready(epoch)) return seen;
+    for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
+      m.moves.run_part(part);
+      c.complete();
+      journey.world.has_acted();
+    }
+    return c.done(epoch) ? Passage::done : Passage::waiting;
+  }
+};
+
+class Mailing final : public Courier {
+ public:
+  Passage send(Journey& journey, Message& m) const override {
+    Mailbox<RealSync> mailbox(*m.word);
+    if (!mailbox.try_fill(journey.epoch))
+      return mailbox.left_before(journey.epoch) ? left_of(mailbox) : Passage::waiting;
+    m.moves.run();
+    mailbox.filled(journey.epoch);
+    return Passage::done;
+  }
+  Passage take(Journey& journey, Message& m) const override {
+    Mailbox<RealSync> mailbox(*m.word);
+    if (!mailbox.full(journey.epoch)) return mailbox.left_before(journey.epoch) ? left_of(mailbox) : Passage::waiting;
+    m.moves.run();
+    mailbox.emptied();
+    return Passage::done;
+  }
+  void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
+    Mailbox<RealSync>(*m.word).leave(why, [&] { return journey.world.has_ended(m.peer); });
+  }
+  std::uint64_t epoch_of_peer(const Journey& journey, const Message& m) const override {
+    return journey.words.load(m.peer, Journey::entered_word);
+  }
+};
+
+class Posting final : public Courier {
+ public:
+  Passage send(Journey& journey, Message& m) const override {
+    // What the receiver has read; it may be one epoch behind.
+    const Seen read = seen(journey, m);
+    if (read.has_left()) return left_of(read);
+    if (read.epoch() + 1 < journey.epoch) return Passage::waiting;
+    m.moves.run();
+    const std::span packed(journey.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
+    const Posts& posts = *journey.posts;
+    journey.world.context().put_signal(inbox_of(posts, m), packed, posts.signal(m.signal_there), 1, SignalOp::add,
+                                       m.peer);
+    return Passage::done;
+  }
+  Passage take(Journey& journey, Message& m) const override {
+    const Seen sent = seen(journey, m);
+    if (sent.epoch() < journey.epoch) return sent.has_left() ? left_of(sent) : Passage::waiting;
+    Context& rma = journey.world.context();
+    rma.reads(inbox_of(*journey.posts, m));
+    m.moves.run();
+    rma.signal(journey.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+    return Passage::done;
+  }
+  /// After what it has posted. There is no caller to hear of an error.
+  void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
+    try {
+      Context& rma = journey.world.context();
+      rma.fence();
+      rma.signal(journey.posts->signal(m.signal_there), LeavingBits::bits_of(why), SignalOp::add, m.peer);
+    } catch (...) {
+    }
+  }
+  std::uint64_t epoch_of_peer(const Journey& journey, const Message& m) const override {
+    return journey.posts->signal(m.signal_here)[0] & Posts::epochs;
+  }
+
+ private:
+  /// What one side of a message has seen of the other.
+  class Seen {
+   public:
+    explicit Seen(std::uint64_t word) : word_(word) {}
+    std::uint64_t epoch() const { return word_ & Posts::epochs; }
+    bool has_left() const { return (word_ & LeavingBits::left_bit) != 0; }
+    bool left_failing() const { return (word_ & LeavingBits::failing_bit) != 0; }
+
+   private:
+    std::uint64_t word_;
+  };
+
+  static Seen seen(Journey& journey, const Message& m) {
+    return Seen(journey.world.context().signal_fetch(journey.posts->signal(m.signal_here)));
+  }
+  static Symmetric<Line> inbox_of(const Posts& posts, const Message& m) {
+    return posts.inbox.slice(m.inbox_line, lines_of(m.bytes));
+  }
+};
+
+}  // namespace
+
+const Courier& claiming_courier() noexcept {
+  static const Claiming courier;
+  return courier;
+}
+const Courier& mailing_courier() noexcept {
+  static const Mailing courier;
+  return courier;
+}
+const Courier& posting_courier() noexcept {
+  static const Posting courier;
+  return courier;
+}
+
+}  // namespace tranship

@@ -1,0 +1,110 @@
+// Private: the messages of an exchange, and what all of them share.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/sync/claim.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/lower/move_bundle.hpp>
+
+namespace tranship {
+
+class Courier;
+
+/// What a rank tells its peers of one of its arrays.
+struct ArrayCard {
+  SlotAddress address;
+  bool is_exposed = false;  // to peers that can reach it
+};
+
+/// A message that a rank expects: how much, and where the sender puts it, which is nowhere when it goes straight to the
+/// array. Each rank keeps a list of them, by source, in which the senders look; the place in the list is also the place
+/// of the message's word.
+struct Arrival {
+  Rank source = -1;
+  Index bytes = 0;
+  std::byte* staging = nullptr;
+};
+
+/// What of a message goes from one slot to another: a list of moves of its own where several arrays share it.
+struct Strand {
+  int source_slot = -1;  // of slots that are one array each: none, for all of them together
+  int target_slot = -1;
+  int arrays = 1;
+  Index bytes = 0;  // of each array
+
+  friend bool operator<(const Strand& a, const Strand& b) {
+    return std::tie(a.source_slot, a.target_slot) < std::tie(b.source_slot, b.target_slot);
+  }
+};
+
+/// What goes from one rank to another in one exchange, as far as this rank is concerned.
+struct Message {
+  Rank source = -1;
+  Rank target = -1;
+  Rank peer = -1;
+  Index bytes = 0;
+  std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
+  const ArrayCard* cards = nullptr;  // the peer's
+  bool is_exposed = false;           // whether this rank reaches all of them
+  RealSync::Word* word = nullptr;    // none until the ranks have agreed
+  bool staged = false;
+  const Courier* courier = nullptr;  // none until it is known whether the message is staged
+  /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
+  /// the source's outbox.
+  Index signal_here = 0;
+  Index signal_there = 0;
+  Index inbox_line = 0;
+  Index outbox_line = 0;
+  /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
+  MoveBundle moves;
+  bool done = false;
+};
+
+/// Staging buffers begin on cache lines of their own.
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+inline Index lines_of(Index bytes) {
+  return ceil_divide(bytes, sizeof(Line));
+}
+
+/// How messages go to peers that are only messaged: packed here, put into the inbox of the target with a signal,
+/// unpacked there, and the place in the inbox is given back by a signal. Signals count epochs; a side that leaves adds
+/// a bit. The memory is symmetric, so a put that comes late does no harm.
+struct Posts {
+  struct Card {
+    Rank peer = -1;
+    Index bytes = 0;
+    Index inbox_line = 0;
+  };
+  static constexpr std::uint64_t epochs = LeavingBits::failing_bit - 1;
+  static constexpr Index words_per_signal = 8;  // a line of its own
+
+  Index receives_max = 0;
+  SymmetricArray<Line> inbox;
+  SymmetricArray<Card> incoming, outgoing;  // by message, as the rank itself lists them
+  SymmetricArray<std::uint64_t> signals;    // of what it receives, then of what it sends
+
+  Symmetric<std::uint64_t> signal(Index message) const { return signals.slice(message * words_per_signal, 1); }
+};
+
+/// What the messages of one exchange share.
+struct Journey {
+  World& world;
+  /// Per rank: the epoch that it has entered, then one word for every arrival.
+  SharedFlags words = {};
+  std::optional<Posts> posts = {};      // where some ranks only message each other: then all do
+  std::vector<Line> outbox_lines = {};  // of what is posted
+  std::uint64_t epoch = 0;
+  bool only_targets_move = false;  // in their own order: combinations
+
+  static constexpr int entered_word = 0;
+  static constexpr int first_message_word = 1;
+};
+
+}  // namespace tranship
