@@ -130,8 +130,8 @@ struct FloatValues {
   TRANSHIP_SHARED static Value add(Value a, Value b) { return a + b; }
   TRANSHIP_SHARED static Value subtract(Value a, Value b) { return a - b; }
   TRANSHIP_SHARED static Value multiply(Value a, Value b) { return a * b; }
-  TRANSHIP_SHARED static Value minimum(Value a, Value b) { return (b < a) | (b != b) ? b : a; }
-  TRANSHIP_SHARED static Value maximum(Value a, Value b) { return (a < b) | (b != b) ? b : a; }
+  TRANSHIP_SHARED static Value minimum(Value a, Value b) { return ((b < a) | (b != b)) ? b : a; }
+  TRANSHIP_SHARED static Value maximum(Value a, Value b) { return ((a < b) | (b != b)) ? b : a; }
   TRANSHIP_SHARED static Value lowest() { return -highest(); }
   TRANSHIP_SHARED static Value highest() { return static_cast<Value>(__builtin_inff()); }
 };
