@@ -20,7 +20,7 @@ struct Remark {
 }  // namespace
 
 std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_far, CallSite where) {
-  const std::vector<Vote> votes = world.all_gather(mine, where);
+  std::vector<Vote> votes = world.all_gather(mine, where);
   const auto failed = std::find_if(votes.begin(), votes.end(), [](const Vote& vote) { return vote.code != 0; });
   if (failed != votes.end()) {
     const std::vector<Remark> why = world.all_gather(Remark(so_far.ok() ? "" : so_far.error().message()), where);
