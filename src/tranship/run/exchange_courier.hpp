@@ -1,5 +1,5 @@
-// Courier: how one message gets from its source to its target in one epoch. There are three ways: claimed parts of a
-// direct copy, a mailbox in memory that both ranks reach, and posts to peers that are only messaged.
+// Private: couriers: how one message gets from its source to its target in one epoch. There are three ways: claimed
+// parts of a direct copy, a mailbox in memory that both ranks reach, and posts to peers that are only messaged.
 #pragma once
 
 #include <cstdint>
