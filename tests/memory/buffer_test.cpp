@@ -1,5 +1,6 @@
 // The defects that lazily assigned buffers have elsewhere, each as a test, and what leases promise.
 #include <array>
+#include <complex>
 #include <numeric>
 #include <thread>
 
@@ -90,6 +91,19 @@ TEST_P(BufferOn, a_host_write_reaches_a_device_that_had_a_copy_and_then_writes) 
   expected[0] = 3;
   EXPECT_EQ(values(b, Device::host()), expected);
   EXPECT_EQ(values(b, other_gpu), expected);
+}
+
+TEST_P(BufferOn, partial_values_of_the_widest_elements_are_merged) {
+  using Value = std::complex<long double>;
+  Buffer b(ElementType::c256, {3, 5}, {.devices = &devices_});
+  for (const Device device : {Device::host(), gpu, other_gpu}) {
+    const Lease lease = b.accumulate(Combine::sum, {.device = device});
+    run_on(lease.stream(), [data = lease.data<Value>()] {
+      for (int i = 0; i < 15; ++i) data[i] += Value(i, 1);
+    });
+  }
+  const Lease lease = b.read();
+  for (int i = 0; i < 15; ++i) EXPECT_EQ(lease.data<const Value>()[i], Value(3 * i, 3)) << i;
 }
 
 TEST_P(BufferOn, views_say_where_they_lie) {

@@ -130,26 +130,37 @@ Index BufferState::offset_bytes(const Box& box) const {
   return offset * tranship::size_bytes(type);
 }
 
-const CopyBlock& BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) {
+namespace {
+
+/// Appends a dimension. One that goes on where the last one ends is joined with it: a contiguous box is one row.
+void append_dimension(CopyBlock& block, Index extent, Index source_stride, Index target_stride) {
+  if (extent == 1) return;
+  const int last = block.dims - 1;
+  if (last >= 0 && block.source_strides[last] == source_stride * extent &&
+      block.target_strides[last] == target_stride * extent)
+    extent *= block.extents[last];
+  else
+    ++block.dims;
+  block.extents[block.dims - 1] = extent;
+  block.source_strides[block.dims - 1] = source_stride;
+  block.target_strides[block.dims - 1] = target_stride;
+}
+
+}  // namespace
+
+const CopyBlock& BufferState::elements_of(const Box& box, bool source_is_dense, bool target_is_dense) {
   const Indices dense = source_is_dense || target_is_dense ? row_major_strides(box.extents()) : Indices();
   const Index size = tranship::size_bytes(type);
   block.dims = 0;
-  // Dimensions that go on where the last one ends are one: a contiguous box is one row.
-  const auto add = [&](Index extent, Index source_stride, Index target_stride) {
-    if (extent == 1) return;
-    const int last = block.dims - 1;
-    if (last >= 0 && block.source_strides[last] == source_stride * extent &&
-        block.target_strides[last] == target_stride * extent)
-      extent *= block.extents[last];
-    else
-      ++block.dims;
-    block.extents[block.dims - 1] = extent;
-    block.source_strides[block.dims - 1] = source_stride;
-    block.target_strides[block.dims - 1] = target_stride;
-  };
   for (int d = 0; d < box.dims(); ++d)
-    add(box[d].length(), (source_is_dense ? dense : strides)[d] * size, (target_is_dense ? dense : strides)[d] * size);
-  if (size > 16) add(size / 16, 16, 16);  // kernels move at most 16 bytes at once
+    append_dimension(block, box[d].length(), (source_is_dense ? dense : strides)[d] * size,
+                     (target_is_dense ? dense : strides)[d] * size);
+  return block;
+}
+
+const CopyBlock& BufferState::block_of(const Box& box, bool source_is_dense, bool target_is_dense) {
+  elements_of(box, source_is_dense, target_is_dense);
+  append_dimension(block, tranship::size_bytes(type) / width(), width(), width());
   return block;
 }
 
@@ -506,7 +517,7 @@ Event BufferState::merge(const Step& step, const Request& request) {
   // asks. Where this memory is partial itself, the value is made beside.
   const Index offset = offset_bytes(step.box);
   for (const Place& from : partial)
-    stream.combine(block_of(step.box, from.is_dense, sum.is_dense), step.before.combine, type,
+    stream.combine(elements_of(step.box, from.is_dense, sum.is_dense), step.before.combine, type,
                    static_cast<const std::byte*>(from.data) + (from.is_dense ? 0 : offset),
                    static_cast<std::byte*>(sum.data) + (sum.is_dense ? 0 : offset));
   if (is_partial) copy(step.box, sum, here, {});

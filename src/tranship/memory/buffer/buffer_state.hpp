@@ -215,11 +215,12 @@ struct BufferState final : private Resident {
       f(base + offset * tranship::size_bytes(type), count);
     });
   }
-  /// The same, to be kept.
   /// What kernels move at once: an element, or 16 bytes of a wider one.
   int width() const { return std::min(tranship::size_bytes(type), 16); }
-  /// Until the next call.
+  /// A box in units of width(), as copies and fills take it. Until the next call.
   const CopyBlock& block_of(const Box& box, bool source_is_dense, bool target_is_dense);
+  /// The same in whole elements, as combinations take it.
+  const CopyBlock& elements_of(const Box& box, bool source_is_dense, bool target_is_dense);
   Index offset_bytes(const Box& box) const;
   std::int64_t bytes_of(const Region& region) const;
 
