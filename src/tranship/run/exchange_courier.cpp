@@ -21,9 +21,6 @@ class Claiming final : public Courier {
   void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
     claim(journey, m).leave(why, [&] { return journey.world.has_ended(m.peer); });
   }
-  std::uint64_t epoch_of_peer(const Journey& journey, const Message& m) const override {
-    return journey.words.load(m.peer, Journey::entered_word);
-  }
 
  private:
   static Claim<RealSync> claim(const Journey& journey, const Message& m) {
@@ -67,9 +64,6 @@ class Mailing final : public Courier {
   }
   void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
     Mailbox<RealSync>(*m.word).leave(why, [&] { return journey.world.has_ended(m.peer); });
-  }
-  std::uint64_t epoch_of_peer(const Journey& journey, const Message& m) const override {
-    return journey.words.load(m.peer, Journey::entered_word);
   }
 };
 
@@ -131,6 +125,10 @@ class Posting final : public Courier {
 };
 
 }  // namespace
+
+std::uint64_t Courier::epoch_of_peer(const Journey& journey, const Message& m) const {
+  return journey.words.load(m.peer, Journey::entered_word);
+}
 
 const Courier& claiming_courier() noexcept {
   static const Claiming courier;

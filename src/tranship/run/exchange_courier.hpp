@@ -26,8 +26,8 @@ class Courier {
   virtual Passage take(Journey& journey, Message& message) const = 0;
   /// After this the peer touches no memory of this rank for the message, and is told that this rank has left.
   virtual void leave(Journey& journey, const Message& message, Leaving why) const noexcept = 0;
-  /// The epoch that the peer is known to have entered.
-  virtual std::uint64_t epoch_of_peer(const Journey& journey, const Message& message) const = 0;
+  /// The epoch that the peer is known to have entered: by its word, where that is reached.
+  virtual std::uint64_t epoch_of_peer(const Journey& journey, const Message& message) const;
 };
 
 /// Straight from array to array: both sides claim parts and copy them.

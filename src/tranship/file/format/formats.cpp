@@ -23,10 +23,6 @@ bool is_never(const std::string&) {
 bool is_always(const std::string&) {
   return true;
 }
-bool is_directory(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is found when it is opened
-  return fs::is_directory(path, ignored);
-}
 void nothing_to_unpack(const ArraySource&, const std::string&, StoredParts&) {}
 void nothing_to_check(const ArraySource&) {}
 
@@ -44,7 +40,7 @@ NewFile npy_file(const std::string&, const NpyHeader& header, Index elements_byt
 
 constexpr Format directory_format{
     .endings = {},
-    .is_source = is_directory,
+    .is_source = posix::is_directory,
     .is_target = is_always,
     .file_of = same_text,
     .inspect = [](const std::string& path) -> Result<StoredArray> {

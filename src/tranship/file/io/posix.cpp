@@ -1,6 +1,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 
 #include <fcntl.h>
@@ -104,6 +105,16 @@ Result<void> sync_path(const std::string& path) {
   // Some network file systems have no fsync of a folder and say EINVAL: there, nothing more can be asked for.
   if (status != 0 && errno != EINVAL) return io_error("sync", path, errno);
   return {};
+}
+
+bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+bool is_directory(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
 }
 
 }  // namespace tranship::posix

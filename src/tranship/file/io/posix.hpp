@@ -62,4 +62,9 @@ void reserve(int descriptor, const std::string& path, Index size_bytes);
 /// Pages written through a mapping count. Fails with `io`.
 Result<void> sync_path(const std::string& path);
 
+/// Whether something, or a directory, stands at `path`. False where that cannot be looked at: what uses the path finds
+/// out why.
+bool exists(const std::string& path);
+bool is_directory(const std::string& path);
+
 }  // namespace tranship::posix

@@ -12,17 +12,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_directory(const std::string& path) {
-  std::error_code failure;
-  const bool out = fs::is_directory(path, failure);
-  return out && !failure;
-}
-
-bool exists(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is found when it is opened
-  return fs::exists(path, ignored);
-}
-
 /// A spelling but for what it says of the byte order.
 std::string_view kind_of(std::string_view descr) {
   return descr.substr(!descr.empty() && std::string_view("<>|=").find(descr[0]) != std::string_view::npos ? 1 : 0);
@@ -106,7 +95,7 @@ StoredParts open_file(const std::string& path, const std::optional<ArraySpec>& l
 }
 
 StoredParts open_directory(const std::string& path, const std::optional<ArraySpec>& layout) {
-  const bool has_manifest = exists(path + "/" + manifest_name);
+  const bool has_manifest = posix::exists(path + "/" + manifest_name);
   if (!has_manifest && !layout) throw lacks_manifest(path);
   const Manifest manifest = has_manifest ? read_manifest(path).value() : make_manifest(*layout, "");
   if (has_manifest && layout) {
@@ -202,7 +191,7 @@ void check_fits(const ArraySpec& array, const ArraySpec& layout) {
 Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout) {
   return attempt([&] {
     if (layout) stored_order(*layout);
-    return is_directory(path) ? open_directory(path, layout) : open_file(path, layout);
+    return posix::is_directory(path) ? open_directory(path, layout) : open_file(path, layout);
   });
 }
 

@@ -16,17 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_directory(const std::string& path) {
-  std::error_code failure;
-  const bool out = fs::is_directory(path, failure);
-  return out && !failure;
-}
-
-bool exists(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is found when it is opened
-  return fs::exists(path, ignored);
-}
-
 std::vector<std::string> files_named_in(const std::string& directory) {
   const std::string path = directory + "/" + manifest_name;
   const std::string text = posix::read_text(path, manifest_bytes_max);
@@ -41,8 +30,9 @@ std::vector<std::string> files_named_in(const std::string& directory) {
 
 /// True where something stands there, which is no directory.
 bool is_file_there(const std::string& target, std::string_view kind) {
-  if (!exists(target)) return false;
-  if (is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is a directory, not {}", target, kind);
+  if (!posix::exists(target)) return false;
+  if (posix::is_directory(target))
+    throw_error(ErrorCode::invalid_use, "'{}' exists and is a directory, not {}", target, kind);
   return true;
 }
 
@@ -76,11 +66,11 @@ void check_replaceable_raw(const std::string& target) {
 
 // Whatever lies in a replaced directory is gone.
 void check_replaceable_directory(const std::string& target) {
-  if (!exists(target)) return;
-  if (!is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
+  if (!posix::exists(target)) return;
+  if (!posix::is_directory(target)) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a directory", target);
   std::error_code ignored;  // what cannot be looked at is found when it is listed
   if (fs::is_empty(target, ignored)) return;
-  if (!exists(target + "/" + manifest_name))
+  if (!posix::exists(target + "/" + manifest_name))
     throw_error(ErrorCode::invalid_use, "directory '{}' exists and holds no '{}': it is not replaced", target,
                 manifest_name);
   const Result<std::vector<std::string>> named = attempt([&] { return files_named_in(target); });

@@ -30,11 +30,6 @@ std::string manifest_path(const std::string& directory) {
   return directory + "/" + manifest_name;
 }
 
-bool is_directory(const std::string& path) {
-  std::error_code ignored;  // what cannot be looked at is found when it is opened
-  return fs::is_directory(path, ignored);
-}
-
 bool is_file(const std::string& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
@@ -216,7 +211,7 @@ StoredTensors open_files(const std::string& directory, const std::vector<std::st
 }
 
 StoredTensors open_any(const std::string& path) {
-  if (!is_directory(path)) {
+  if (!posix::is_directory(path)) {
     if (path.ends_with(index_ending)) return open_index(path);
     StoredTensors out = empty_store();
     add_whole_tensors(out, path);
@@ -238,7 +233,7 @@ StoredTensors open_any(const std::string& path) {
 }  // namespace
 
 bool names_tensors(const std::string& path) {
-  if (!is_directory(path)) return path.ends_with(file_ending) || path.ends_with(index_ending);
+  if (!posix::is_directory(path)) return path.ends_with(file_ending) || path.ends_with(index_ending);
   if (!is_file(manifest_path(path)))
     return !files_in(path, index_ending).empty() || !files_in(path, file_ending).empty();
   const Result<bool> ours = attempt([&] { return is_tensor_manifest(text_of(manifest_path(path))); });
