@@ -8,7 +8,8 @@ namespace {
 
 class Everywhere : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Everywhere,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged),
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
+                                                              On::hosts),
                                             ::testing::Values(1, 2, 4, 6)),
                          OnRanks::name);
 
@@ -56,8 +57,9 @@ TEST_P(Everywhere, foreign_memory_takes_part) {
       halo();
     }
     require(b.count_wrong(value_of) == 0, "turned");
-    const bool staged = (on == On::processes || on == On::messaged) && n > 1;
-    require(!staged || turn.explain().find("schedule: staged") == 0, "{}", turn.explain());
+    const std::string said = turn.explain();
+    const char* way = on == On::processes ? "schedule: staged (" : is_simulated(on) ? "posted" : "schedule: direct (";
+    require(n == 1 || said.find(way) != std::string::npos, "{}", said);
   });
 }
 

@@ -13,7 +13,8 @@ namespace {
 
 class ManyArrays : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, ManyArrays,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged),
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
+                                                              On::hosts),
                                             ::testing::Values(1, 2, 3, 5, 8)),
                          OnRanks::name);
 

@@ -122,7 +122,8 @@ TEST(Refusals, IndicesThatAreNotThere) {
 
 class RefusalsEverywhere : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, RefusalsEverywhere,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged),
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
+                                                              On::hosts),
                                             ::testing::Values(2, 3)),
                          OnRanks::name);
 

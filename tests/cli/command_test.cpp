@@ -256,6 +256,16 @@ TEST(Simulate, PeersAreMessagedOnRequest) {
       << failed.errors;
 }
 
+TEST(Simulate, RanksLieOnSeveralMachinesOnRequest) {
+  EXPECT_EQ(Workplace().run(simulating({"--seeds", "5", "--ranks-per-host", "2"}, "ring")).code, 0);
+  EXPECT_EQ(
+      Workplace().run(simulating({"--seeds", "3", "--ranks-per-host", "3"}, "fails_where_peers_are_messaged")).code, 0);
+  const Outcome failed = Workplace().run(simulating({"--ranks-per-host", "2"}, "fails_where_peers_are_messaged"));
+  EXPECT_EQ(failed.code, 1);
+  EXPECT_NE(failed.errors.find("seed 1: std::runtime_error: far away"), std::string::npos) << failed.errors;
+  EXPECT_NE(failed.errors.find("--seeds 1 --ranks-per-host 2 "), std::string::npos) << failed.errors;
+}
+
 TEST(Simulate, EndsAsTheProgramDoes) {
   EXPECT_EQ(Workplace().run(simulating({"--seeds", "3"}, "fails_after_its_ranks")).code, 9);
   const Outcome missing = Workplace().run({"simulate", "-n", "2", "/no/such/program"});
@@ -277,6 +287,7 @@ TEST(Simulate, EndsAsTheProgramDoes) {
 TEST(Info, ListsBackends) {
   const auto info = Workplace().run({"info", "--json"}).json();
   for (const char* key : {"version", "build", "compiler"}) EXPECT_TRUE(info.at(key).is_string()) << key;
+  EXPECT_TRUE((std::set<std::string>{"vectors", "rep movsb"}).contains(info.at("long_rows").as_string()));
   std::set<std::string> present;
   for (const auto& backend : info.at("backends").items()) {
     EXPECT_NE(backend.at("note"), "") << backend.dump();

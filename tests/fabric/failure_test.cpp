@@ -105,7 +105,7 @@ class FailingOn : public ::testing::TestWithParam<On> {
       check(Failures(GetParam(), {.ranks = ranks}, f, seed));
   }
 };
-const auto everywhere = ::testing::Values(On::threads, On::processes, On::sim, On::messaged);
+const auto everywhere = ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts);
 const auto names = [](const ::testing::TestParamInfo<On>& info) { return std::string(name_of(info.param)); };
 
 // Waits.
@@ -911,7 +911,7 @@ TEST(Failing, a_predicate_may_throw_and_the_board_says_running_again) {
 }
 
 TEST(Failing, a_rank_that_catches_a_failure_and_returns_is_not_the_first_failure) {
-  for (const On on : {On::threads, On::processes, On::sim, On::messaged}) {
+  for (const On on : {On::threads, On::processes, On::sim, On::messaged, On::hosts}) {
     const Failures failures(on, {.ranks = 3}, [](World& world) {
       if (world.rank() == 1) throw Error(ErrorCode::io, "disk gone");
       require(!attempt([&] { world.barrier(); }).ok(), "met");

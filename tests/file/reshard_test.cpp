@@ -220,16 +220,7 @@ TEST(Reshard, AgreesWithTheOracleOnIndexedLayouts) {
                                     return test::random_indexed(random, extents, indexed_dims, 3, {5, 1, 2});
                                   const Distribution first =
                                       test::random_distribution(random, leading, {.replicas = random.one_in(2)});
-                                  // The dimensions that are not indexed are whole.
-                                  Indices grid = first.grid().extents();
-                                  std::vector<Partition> partitions;
-                                  for (int d = 0; d < indexed_dims; ++d)
-                                    partitions.push_back(first.axis(d).partition());
-                                  if (extents.size() > indexed_dims) {
-                                    grid.push_back(1);
-                                    partitions.push_back(whole());
-                                  }
-                                  return in_files(random, Distribution(extents, Grid(grid), partitions));
+                                  return in_files(random, test::with_whole_rest(first, extents));
                                 };
                                 const Distribution from = any(), to = any();
                                 return reshard_fault(random, {type, from}, {type, to});

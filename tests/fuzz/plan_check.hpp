@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/plan/plan_json.hpp>
 

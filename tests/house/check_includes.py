@@ -21,7 +21,7 @@ for column in (LEFT, RIGHT):
         BELOW[name] = {"base", *column[: height + 1]}
 for height, name in enumerate(TOP):
     BELOW[name] = {"base", *LEFT, *RIGHT, *TOP[: height + 1]}
-BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between addresses
+BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between places
 BELOW["file"] -= {"run", "array"}  # files have no world
 BELOW["view"] = {"base", "layout", "plan", "view"}  # pictures
 for name in ("face", "cli"):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_header
 import check_includes
+import check_public
 import check_signposts
 import check_words
 
@@ -90,6 +91,75 @@ class Includes(Folder):
 
     def test_vendor_headers_of_a_device(self):
         self.assert_caught("kernels/copy.hpp", "<cuda_runtime.h>", "a folder named cuda")
+
+
+class Public(Folder):
+    """One public header, which includes a detail, which includes another and a table; and a private header."""
+
+    def setUp(self):
+        super().setUp()
+        self.header("a.hpp", "// A.\n#include <tranship/b.hpp>\n")
+        self.header("b.hpp", "// Detail: b.\n#include <tranship/c.hpp>\n#include <tranship/d.def>\n")
+        self.header("c.hpp", "// Detail: c.\n")
+        self.header("d.def", "// Detail: d.\n")
+        self.header("e.hpp", "// Private: e.\n#include <tranship/a.hpp>\n")
+        self.list("# Values\ntranship/a.hpp: all of it\n")
+
+    def header(self, name, text):
+        self.write(f"src/tranship/{name}", text)
+
+    def list(self, text):
+        self.write(check_public.LIST, text)
+
+    def assert_caught(self, *words, installed=None):
+        found = check_public.check(self.root, installed)
+        self.assertEqual(len(found), 1, found)
+        for word in words:
+            self.assertIn(word, found[0])
+
+    def test_all_agree(self):
+        self.assertEqual(check_public.check(self.root), [])
+
+    def test_listed_but_missing(self):
+        self.list("tranship/a.hpp: all of it\ntranship/z.hpp: not there\n")
+        self.assert_caught("tranship/z.hpp", "does not exist")
+
+    def test_a_line_without_a_purpose(self):
+        self.list("tranship/a.hpp: all of it\ntranship/e.hpp\n")
+        self.assert_caught("public_headers.txt:2:", "purpose")
+
+    def test_listed_twice(self):
+        self.list("tranship/a.hpp: all of it\ntranship/a.hpp: again\n")
+        self.assert_caught("public_headers.txt:2:", "twice")
+
+    def test_public_but_marked(self):
+        self.header("a.hpp", "// Private: a.\n#include <tranship/b.hpp>\n")
+        self.assert_caught("src/tranship/a.hpp", "listed as public")
+
+    def test_private_but_included(self):
+        self.header("c.hpp", "// Private: c.\n")
+        self.assert_caught("src/tranship/c.hpp", "tranship/b.hpp includes it", "Private")
+
+    def test_included_without_a_mark(self):
+        self.header("d.def", "// Table.\n")
+        self.assert_caught("src/tranship/d.def", "tranship/b.hpp includes it", "no mark")
+
+    def test_detail_that_no_header_needs(self):
+        self.header("f.hpp", "// Detail: f.\n")
+        self.assert_caught("src/tranship/f.hpp", "no public header needs it")
+
+    def test_no_mark_and_not_listed(self):
+        self.header("f.hpp", "// F.\n")
+        self.assert_caught("src/tranship/f.hpp", "no mark")
+
+    def test_an_installed_copy(self):
+        for name in ["a.hpp", "b.hpp", "c.hpp"]:
+            self.write(f"include/tranship/{name}", "")
+        self.assert_caught("tranship/d.def is not installed", installed=self.root / "include")
+        self.write("include/tranship/d.def", "")
+        self.assertEqual(check_public.check(self.root, self.root / "include"), [])
+        self.write("include/tranship/e.hpp", "")
+        self.assert_caught("tranship/e.hpp is installed", installed=self.root / "include")
 
 
 class Signposts(Folder):

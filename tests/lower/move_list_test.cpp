@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include <tranship/lower/move_list.hpp>
+#include <tranship/lower/move_bundle.hpp>
 
 namespace tranship {
 namespace {
@@ -23,13 +23,25 @@ struct Cube {
 
   Cube(Index z, Index y, Index x) : extents{z, y, x}, cells(std::size_t(z * y * x)) {}
   Index stride(int d) const { return d == 2 ? 1 : d == 1 ? extents[2] : extents[1] * extents[2]; }
-  std::byte* at(const Index* cell) {
-    return reinterpret_cast<std::byte*>(&cells[std::size_t(cell[0] * stride(0) + cell[1] * stride(1) + cell[2])]);
-  }
+  Index offset_bytes(const Index* cell) const { return 8 * (cell[0] * stride(0) + cell[1] * stride(1) + cell[2]); }
+  std::byte* base() { return reinterpret_cast<std::byte*>(cells.data()); }
+  std::byte* at(const Index* cell) { return base() + offset_bytes(cell); }
 };
 
-LoweredMove box_move(Cube& source, const Index* from, Cube& target, const Index* to, const Index* extents) {
-  LoweredMove move{.width = 8, .source = source.at(from), .target = target.at(to)};
+/// The arrays of a test are the slots, by number.
+std::vector<std::byte*> bound(const MoveList& list, const std::vector<std::byte*>& arrays) {
+  std::vector<std::byte*> out;
+  list.bind([&](MoveSide, int slot, int) { return arrays[std::size_t(slot)]; }, 0, out);
+  return out;
+}
+void run_all(const MoveList& list, const std::vector<std::byte*>& arrays) {
+  list.run(bound(list, arrays));
+}
+
+LoweredMove box_move(const Cube& source, int source_slot, const Index* from, const Cube& target, int target_slot,
+                     const Index* to, const Index* extents) {
+  LoweredMove move{
+      .width = 8, .source = {source_slot, source.offset_bytes(from)}, .target = {target_slot, target.offset_bytes(to)}};
   move.block.dims = 3;
   for (int d = 0; d < 3; ++d) {
     move.block.extents[d] = extents[d];
@@ -37,7 +49,6 @@ LoweredMove box_move(Cube& source, const Index* from, Cube& target, const Index*
     move.block.target_strides[d] = 8 * target.stride(d);
   }
   canonicalise(move.block, 8);
-  move.place = {0, move.target - reinterpret_cast<std::byte*>(target.cells.data())};
   return move;
 }
 
@@ -60,11 +71,12 @@ TEST(MoveList, boxes_that_make_up_an_array_arrive_whatever_their_order_and_way) 
     for (const auto& [z0, z1] : cuts(random, n[0]))
       for (const auto& [y0, y1] : cuts(random, n[1]))
         for (const auto& [x0, x1] : cuts(random, n[2])) {
-          Cube& from = below(random, 2) ? source : other;
+          const int slot = 1 + int(below(random, 2));
+          Cube& from = slot == 1 ? source : other;
           const Index shift = below(random, 2);
           const Index to[3] = {z0, y0, x0}, at[3] = {z0 + shift, y0 + shift, x0 + shift};
           const Index extents[3] = {z1 - z0, y1 - y0, x1 - x0};
-          moves.push_back(box_move(from, at, target, to, extents));
+          moves.push_back(box_move(from, slot, at, target, 0, to, extents));
           for (Index z = 0; z < extents[0]; ++z)
             for (Index y = 0; y < extents[1]; ++y)
               for (Index x = 0; x < extents[2]; ++x) {
@@ -77,7 +89,7 @@ TEST(MoveList, boxes_that_make_up_an_array_arrive_whatever_their_order_and_way) 
       const MoveList list(moves, MoveOrder::any, {copy_method(0).simd, stores});
       EXPECT_EQ(list.bytes(), n[0] * n[1] * n[2] * 8);
       std::fill(target.cells.begin(), target.cells.end(), 0);
-      list.run();
+      run_all(list, {target.base(), source.base(), other.base()});
       ASSERT_EQ(target.cells, expected.cells) << "turn " << turn;
     }
   }
@@ -87,8 +99,9 @@ TEST(MoveList, ghosts_on_both_ends_of_a_row_are_one_walk) {
   Cube field(10, 20, 30);
   const Index low[3] = {0, 0, 0}, high[3] = {0, 0, 27}, cells[3] = {0, 0, 3}, last_cells[3] = {0, 0, 24};
   const Index extents[3] = {10, 20, 3};
-  const MoveList list({box_move(field, last_cells, field, low, extents), box_move(field, cells, field, high, extents)},
-                      MoveOrder::any, copy_method(0));
+  const MoveList list(
+      {box_move(field, 0, last_cells, field, 0, low, extents), box_move(field, 0, cells, field, 0, high, extents)},
+      MoveOrder::any, copy_method(0));
   const MoveList::Summary summary = list.summary();
   EXPECT_EQ(summary.moves, 2);
   EXPECT_EQ(summary.walks, 1);
@@ -107,7 +120,7 @@ TEST(MoveList, parts_in_any_order_make_up_the_whole) {
                  : std::vector<std::pair<Index, Index>>{{0, 80}};
     for (const auto& [x0, x1] : columns) {
       const Index at[3] = {0, 0, x0}, extents[3] = {40, 90, x1 - x0};
-      moves.push_back(box_move(source, at, target, at, extents));
+      moves.push_back(box_move(source, 1, at, target, 0, at, extents));
     }
     const MoveList list(moves, MoveOrder::any, copy_method(0));
     ASSERT_EQ(list.summary().walks, 1);
@@ -117,44 +130,40 @@ TEST(MoveList, parts_in_any_order_make_up_the_whole) {
     std::shuffle(parts.begin(), parts.end(), random);
     const int last = parts.back();
     parts.pop_back();
-    for (const int part : parts) list.run_part(part);
+    const std::vector<std::byte*> bases = bound(list, {target.base(), source.base()});
+    for (const int part : parts) list.run_part(part, bases);
     EXPECT_NE(target.cells, source.cells) << "nothing is left for part " << last;
-    list.run_part(last);
+    list.run_part(last, bases);
     EXPECT_EQ(target.cells, source.cells);
   }
 }
 
 TEST(MoveList, small_lists_have_one_part_and_empty_ones_none_to_do) {
   EXPECT_EQ(MoveList({}, MoveOrder::any, copy_method(0)).parts(), 1);
-  MoveList({}, MoveOrder::any, copy_method(0)).run();
+  run_all(MoveList({}, MoveOrder::any, copy_method(0)), {});
   Cube cube(2, 2, 2), other(2, 2, 2);
   const Index zero[3] = {}, extents[3] = {2, 2, 2};
-  EXPECT_EQ(MoveList({box_move(cube, zero, other, zero, extents)}, MoveOrder::any, copy_method(0)).parts(), 1);
+  EXPECT_EQ(MoveList({box_move(cube, 0, zero, other, 1, zero, extents)}, MoveOrder::any, copy_method(0)).parts(), 1);
 }
 
 TEST(MoveList, sums_stay_in_their_order) {
   // (big + small) - big is not big + (small - big).
   double source[3] = {1e16, 1.0, -1e16}, target = 0;
   std::vector<LoweredMove> moves;
-  for (double& value : source)
-    moves.push_back({.move = Move::accumulate,
-                     .arithmetic = Arithmetic::f64,
-                     .width = 8,
-                     .source = reinterpret_cast<std::byte*>(&value),
-                     .target = reinterpret_cast<std::byte*>(&target)});
-  MoveList(moves, MoveOrder::given, copy_method(0)).run();
+  for (Index i = 0; i < 3; ++i)
+    moves.push_back(
+        {.move = Move::accumulate, .arithmetic = Arithmetic::f64, .width = 8, .source = {0, 8 * i}, .target = {1, 0}});
+  const std::vector<std::byte*> arrays{reinterpret_cast<std::byte*>(source), reinterpret_cast<std::byte*>(&target)};
+  run_all(MoveList(moves, MoveOrder::given, copy_method(0)), arrays);
   EXPECT_EQ(target, ((0 + 1e16) + 1.0) - 1e16);
   std::reverse(moves.begin(), moves.end());
   target = 0;
-  MoveList(moves, MoveOrder::given, copy_method(0)).run();
+  run_all(MoveList(moves, MoveOrder::given, copy_method(0)), arrays);
   EXPECT_EQ(target, ((0 - 1e16) + 1.0) + 1e16);
 }
 
 TEST(MoveList, a_transpose_has_runs_as_long_as_its_shorter_side) {
-  std::vector<double> source(12 * 40), target(12 * 40);
-  LoweredMove move{.width = 8,
-                   .source = reinterpret_cast<std::byte*>(source.data()),
-                   .target = reinterpret_cast<std::byte*>(target.data())};
+  LoweredMove move{.width = 8, .source = {0, 0}, .target = {1, 0}};
   move.block.dims = 2;
   move.block.extents[0] = 40;
   move.block.extents[1] = 12;

@@ -8,6 +8,7 @@
 
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/buffer/buffer_state.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 #include "memory/manual_stream.hpp"
 

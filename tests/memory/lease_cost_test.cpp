@@ -4,6 +4,7 @@
 #include <memory/allocations.hpp>
 
 #include <tranship/memory/buffer.hpp>
+#include <tranship/memory/pool/pool.hpp>
 #include <tranship/memory/state/box_tree.hpp>
 
 #include "support/random_layouts.hpp"

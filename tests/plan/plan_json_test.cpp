@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/plan_json.hpp>
 
 #include "fuzz/plan_check.hpp"

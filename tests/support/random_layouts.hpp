@@ -190,6 +190,18 @@ inline Distribution random_distribution(Random& random, const Indices& extents, 
   return Distribution(extents, grid, std::move(partitions), random_memory(random, extents.size()));
 }
 
+/// A layout of the leading dimensions, with the one dimension whole by which `extents` may be longer.
+inline Distribution with_whole_rest(const Distribution& leading, const Indices& extents) {
+  Indices grid = leading.grid().extents();
+  std::vector<Partition> partitions;
+  for (int d = 0; d < leading.dims(); ++d) partitions.push_back(leading.axis(d).partition());
+  if (extents.size() > leading.dims()) {
+    grid.push_back(1);
+    partitions.push_back(whole());
+  }
+  return Distribution(extents, Grid(grid), partitions);
+}
+
 /// Ids dealt at random, in random order, with random ghosts. Every id has an owner.
 inline Distribution random_indexed(Random& random, const Indices& extents, int indexed_dims, Index parts,
                                    const std::vector<Rank>& ranks) {

@@ -14,23 +14,26 @@
 
 namespace tranship::test {
 
-enum class On { threads, processes, sim, messaged };
+/// `hosts` is simulated, too: ranks on two machines.
+enum class On { threads, processes, sim, messaged, hosts };
 
 inline const char* name_of(On on) {
-  constexpr const char* names[] = {"threads", "processes", "sim", "messaged"};
+  constexpr const char* names[] = {"threads", "processes", "sim", "messaged", "hosts"};
   return names[int(on)];
 }
 inline void PrintTo(On on, std::ostream* out) {
   *out << name_of(on);
 }
 
-/// Of a test that runs simulated, each with its own order of everything.
-inline std::uint64_t seeds_per_test() {
-  return std::getenv("TRANSHIP_TEST_LONG") ? 20 : 6;
+inline bool is_simulated(On on) {
+  return on == On::sim || on == On::messaged || on == On::hosts;
 }
 
-inline bool is_simulated(On on) {
-  return on == On::sim || on == On::messaged;
+/// Of a test that runs simulated, each with its own order of everything. Several machines take system calls.
+inline std::uint64_t seeds_per_test(On on) {
+  if (!is_simulated(on)) return 1;
+  const int share = on == On::hosts ? 3 : 1;
+  return (std::getenv("TRANSHIP_TEST_LONG") ? 18 : 6) / share;
 }
 
 /// Runs `f(World&)` as ranks; throws what launch throws. In a rank of its own process what f changes is its own. The
@@ -42,15 +45,15 @@ void run_once(On on, LaunchOptions options, std::uint64_t seed, F&& f) {
   if (on == On::processes) return launch_processes(options, f);
   simulate({.ranks = options.ranks,
             .seed = seed,
-            .peers = on == On::sim ? PeerKind::reachable : PeerKind::messaged,
+            .peers = on == On::messaged ? PeerKind::messaged : PeerKind::reachable,
+            .ranks_per_host = on == On::hosts ? (options.ranks + 1) / 2 : 0,
             .heap_bytes = *options.heap_bytes},
            f);
 }
 /// The same under every seed that a test is run with.
 template <class F>
 void run_on(On on, const LaunchOptions& options, F&& f) {
-  for (std::uint64_t seed = 1; seed <= (is_simulated(on) ? seeds_per_test() : 1); ++seed)
-    run_once(on, options, seed, f);
+  for (std::uint64_t seed = 1; seed <= seeds_per_test(on); ++seed) run_once(on, options, seed, f);
 }
 template <class F>
 void run_on(On on, int ranks, F&& f) {

@@ -1,7 +1,7 @@
 // Private: which arrays have an adjoint.
 #pragma once
 
-#include <tranship/array/array_exchange.hpp>
+#include <tranship/array/array_plan.hpp>
 
 namespace tranship {
 

@@ -4,7 +4,6 @@
 #include <complex>
 #include <type_traits>
 
-#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/array/mdspan.hpp>
 #include <tranship/array/records.hpp>
@@ -22,12 +21,16 @@ struct PartOf<std::complex<T>> {
 };
 }  // namespace detail
 
-/// A rank's part of a distributed array. Copies share the memory. Local indices count stored elements, overlap
-/// included, as Distribution says.
+/// A handle of a rank's part of a distributed array. Copies share the memory, which lives as long as any of them or an
+/// exchange that moves it. Local indices count stored elements, overlap included, as Distribution says. Used by the
+/// thread of its rank. The World must outlive it.
 ///
 /// T is one of NumPy's number types or bfloat16; or any other trivially copyable type, whose elements are moved as
 /// bytes (they can be neither added nor kept in planes, and leases and view() show them with one more dimension, the
 /// inside of an element). Where T is const the memory is the program's own, and no exchange writes it.
+///
+/// Making an Array is not collective and sends nothing. Elements, views and descriptions are local and never wait. Only
+/// the calls that open leases are collective.
 template <class T>
 class Array {
   using Value = std::remove_const_t<T>;
@@ -39,19 +42,24 @@ class Array {
       "tranship moves NumPy's number types, bfloat16, and as bytes what is trivially copyable and no pointer");
 
  public:
-  /// Allocates this rank's part, zeroed. Throws `invalid_use` when the grid needs more ranks than the world has. Not
-  /// collective.
+  /// Allocates this rank's part aligned to 64 bytes, where reachable peers can load and store it, and zeroes it on the
+  /// calling thread. Throws `invalid_use` when the grid needs more ranks than the world has, and for planes of elements
+  /// that are not complex; `overflow`; `no_memory`.
   Array(World& world, const Distribution& distribution,
         const BufferOptions& options = {.name = "array"}) requires(!is_const)
       : Array(allocate_array(world, spec_of(distribution), options), distribution) {}
-  /// Foreign memory, laid out as `distribution.storage(world.rank())` says; it must outlive all exchanges.
+  /// Foreign memory, laid out as `distribution.storage(world.rank())` says. It must outlive all copies of this and all
+  /// exchanges that move it; nothing is copied. Where ranks are processes, peers do not reach it unless it lies in the
+  /// symmetric heap, and exchanges stage its messages. These constructors throw `invalid_use` for a grid of more ranks
+  /// than the world has and for missing memory, `mismatch` for a view of other extents or another type, `unsupported`
+  /// for memory of a device.
   Array(World& world, const Distribution& distribution, T* memory, const BufferOptions& options = {.name = "array"})
       : Array(wrap_array(world, spec_of(distribution), const_cast<Value*>(memory), nullptr, options), distribution) {}
-  /// Foreign memory in any layout; of split complex arrays the view has both planes.
+  /// The same in any layout; of split complex arrays the view has both planes.
   Array(World& world, const Distribution& distribution, const StridedView& view,
         const BufferOptions& options = {.name = "array"})
       : Array(wrap_array(world, spec_of(distribution), view, options), distribution) {}
-  /// Foreign memory that a std::mdspan, or a view like it, shows.
+  /// The same where a std::mdspan, or a view like it, shows the memory.
   template <MdspanLike M>
   Array(World& world, const Distribution& distribution, const M& view, const BufferOptions& options = {.name = "array"})
       : Array(wrap_array(world, spec_of(distribution), erased(world, distribution, view), options), distribution) {}
@@ -95,46 +103,58 @@ class Array {
   }
 #endif
 
-  // Leases: the array on devices, and ghosts that fetch themselves. Collective: all ranks open the same leases, in the
-  // same order, each on a device of its choice. What a lease needs is exchanged and copied, and nothing else: a read of
-  // ghosts exchanges those that are stale, straight to the memory that asks; reading owned cells exchanges nothing.
-  // From the first lease on, the pointers below see the host's copy only, and the buffer does not see what they write.
+  // Leases: the array on devices, and ghosts that fetch themselves.
   //
-  // Lease::view() is of the local array. Throw as Buffer's, `invalid_use` for regions and depths that are not there,
-  // and as exchanges do.
+  // Collective: all ranks open the same leases, in the same order, each on a device of its choice. What a lease needs
+  // is exchanged and copied, and nothing else: a read of ghosts exchanges those that are stale, in one message per pair
+  // of neighbours; reading owned cells exchanges nothing, unless leases have accumulated in ghosts of these cells. A
+  // call that exchanges waits for the peers until the world's timeout, and for devices that hold boundary cells. The
+  // first exchange of a given depth and region plans it and allocates; the last 32 plans are kept. A call that
+  // exchanges nothing sends nothing and does not wait for peers.
+  //
+  // From the first lease on, the pointers below see the host's copy only, and the buffer does not see what they write.
+  // Lease::view() is of the local array.
+  //
+  // Throw `invalid_use` for regions and depths that are not there and when an open lease forbids the access, with both
+  // call sites; `unsupported` for split complex arrays; `timeout`, `peer_lost`, `device_lost` and `no_memory`.
+
+  /// Cells that may be read. Ghosts among them hold what their owners hold.
   Lease read(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
-    return ref_.coherence->open(Intent::read, Combine::sum, access, where);
+    return detail::open_lease(ref_, Intent::read, Combine::sum, access, where);
   }
-  /// Ghosts that are written are taken to hold what their owners hold; the others become stale.
+  /// All cells of the access will be written. Ghosts that are written are taken to hold what their owners hold; the
+  /// others become stale.
   Lease write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
-    return ref_.coherence->open(Intent::write, Combine::sum, access, where);
+    return detail::open_lease(ref_, Intent::write, Combine::sum, access, where);
   }
+  /// Cells that are read and then written. Ghosts among them hold what their owners hold, then count as in write().
   Lease read_write(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
-    return ref_.coherence->open(Intent::read_write, Combine::sum, access, where);
+    return detail::open_lease(ref_, Intent::read_write, Combine::sum, access, where);
   }
   /// For ghosts: what is combined there is for the owner, who gets it when a lease next needs the value: from all
   /// ranks, in their order, so that sums of floats are always the same. Ghosts begin with the element that changes
   /// nothing.
   Lease accumulate(Combine combine, const ArrayAccess& access = {}, CallSite where = CallSite::here()) const
       requires(!is_const && !is_record) {
-    return ref_.coherence->open(Intent::accumulate, combine, access, where);
+    return detail::open_lease(ref_, Intent::accumulate, combine, access, where);
   }
-  /// Where the cells of such a lease lie in this rank's local array.
+  /// Where the cells of such a lease lie in this rank's local array. Not collective.
   Region local_region(const ArrayAccess& access = {}) const {
-    return ref_.coherence->local_region(access);
+    return detail::local_region(ref_, access);
   }
-  /// What opening such a lease would exchange and copy, on this rank. Changes nothing.
+  /// What opening such a lease would exchange and copy, on this rank. Changes nothing. Not collective.
   std::string explain(Intent intent = Intent::read, const ArrayAccess& access = {},
                       CallSite where = CallSite::here()) const {
-    return ref_.coherence->explain(intent, access, where);
+    return detail::explain_lease(ref_, intent, access, where);
   }
   /// What leases of this array have exchanged on this rank.
   GhostCounts ghost_counts() const noexcept {
-    return ref_.coherence->counts();
+    return detail::ghost_counts(ref_);
   }
-  /// This rank's part on all devices. Reading from it exchanges nothing, and refuses ghosts that are stale.
+  /// This rank's part on all devices. Reading from it exchanges nothing, and refuses ghosts that are stale. Not
+  /// collective. Throws `unsupported` for split complex arrays.
   const Buffer& buffer() const {
-    return ref_.coherence->buffer();
+    return detail::buffer_of(ref_);
   }
 
   /// First element on the host; null when this rank holds nothing. Not for split complex arrays.
@@ -142,9 +162,8 @@ class Array {
     return static_cast<T*>(ref_.view.data);
   }
 
-  /// A local element by its local indices, one for each dimension. Not for split complex arrays: use get and put. Like
-  /// these, it throws `invalid_use` for indices out of range where costly assertions are on, and does not look
-  /// elsewhere.
+  /// A local element by its local indices, one for each dimension. Not for split complex arrays: use get and put. All
+  /// three throw `invalid_use` for indices out of range in builds with costly assertions; other builds do not check.
   template <class... I>
   T& operator()(I... local) const {
     const Index at[] = {static_cast<Index>(local)...};
@@ -172,14 +191,14 @@ class Array {
     data()[offset_of(local)] = value;
   }
 
-  /// Gives every element that this rank owns the value `f(cell)`.
+  /// Gives every element that this rank owns the value `f(cell)`. Local; calls `f` once for each.
   template <class F>
   void fill_owned(F&& f) const requires(!is_const) {
     for_each_owned(distribution(), world().rank(),
                    [&](const Indices& local, const Indices& cell) { put(local, f(cell)); });
   }
-  /// Number of stored elements (owned and overlap) that differ from `f(cell)`; cells outside [0, extent) are left out.
-  /// The built-in check of a redistribution or of a halo without toroidal edges.
+  /// The number of this rank's stored elements (owned and overlap) that differ from `f(cell)`; cells outside [0,
+  /// extent) are left out. The built-in check of a redistribution or of a halo without toroidal edges.
   template <class F>
   Index count_wrong(F&& f) const {
     Index wrong = 0;

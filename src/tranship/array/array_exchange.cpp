@@ -1,4 +1,6 @@
 #include <tranship/array/array_exchange.hpp>
+#include <tranship/array/array_plan.hpp>
+#include <tranship/array/leased_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 
@@ -31,16 +33,47 @@ World& checked(const std::vector<ArraySlot>& slots, CallSite where) {
 
 }  // namespace
 
+struct ArrayExchange::State {
+  std::vector<ArraySlot> kept;  // before the exchange, which uses their memory until it ends
+  LeasedExchange exchange;
+
+  State(ArrayPlan plan, ExchangeOptions options, CallSite where)
+      : kept(std::move(plan.slots)),
+        exchange(checked(kept, where), std::move(plan.plan), leased(kept), options, where) {}
+};
+
 ArrayExchange::ArrayExchange(ArrayPlan plan, ExchangeOptions options, CallSite where)
-    : KeptArrays{std::move(plan.slots)},
-      LeasedExchange(checked(kept, where), std::move(plan.plan), leased(kept), options, where) {}
+    : state_(std::make_unique<State>(std::move(plan), options, where)) {}
+
+ArrayExchange::~ArrayExchange() = default;
+ArrayExchange::ArrayExchange(ArrayExchange&&) noexcept = default;
 
 void ArrayExchange::start(CallSite where) {
-  for (const ArraySlot& slot : kept)
+  for (const ArraySlot& slot : state_->kept)
     for (const NamedArray& one : slot.arrays) one.array.coherence->before_exchange(slot.change, where);
-  LeasedExchange::start(where);
-  for (const ArraySlot& slot : kept)
+  state_->exchange.start(where);
+  for (const ArraySlot& slot : state_->kept)
     for (const NamedArray& one : slot.arrays) one.array.coherence->note_exchange(slot.change);
+}
+
+bool ArrayExchange::test(CallSite where) {
+  return state_->exchange.test(where);
+}
+
+void ArrayExchange::finish(CallSite where) {
+  state_->exchange.finish(where);
+}
+
+Schedule ArrayExchange::schedule() const noexcept {
+  return state_->exchange.schedule();
+}
+
+const TransferPlan& ArrayExchange::plan() const noexcept {
+  return state_->exchange.plan();
+}
+
+std::string ArrayExchange::explain() const {
+  return state_->exchange.explain();
 }
 
 }  // namespace tranship

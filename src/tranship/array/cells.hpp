@@ -1,4 +1,4 @@
-// Cells: which of the cells that ranks store an access is about.
+// Detail: Cells, which of the cells that ranks store an access is about.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,13 @@ struct ArrayAccess {
   std::optional<Region> region;
   Stream* stream = nullptr;
   Device device = stream ? stream->device() : current_device();
+};
+
+/// What exchanges of ghosts have moved on this rank since the array, or the Ghosts, was made.
+struct GhostCounts {
+  Index exchanges = 0;
+  Index cells_received = 0;  ///< ghosts in a broadcast, owned cells in a reduction
+  Index cells_sent = 0;
 };
 
 }  // namespace tranship

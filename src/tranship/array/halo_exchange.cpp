@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <tranship/array/adjoint.hpp>
+#include <tranship/array/array_plan.hpp>
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>

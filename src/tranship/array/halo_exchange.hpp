@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <tranship/array/array_exchange.hpp>
+#include <tranship/array/local_array.hpp>
 #include <tranship/plan/halo.hpp>
 
 namespace tranship {
@@ -28,11 +29,26 @@ struct TiledArray {
   std::vector<int> tile_dims;
 };
 
+/// Fills the ghosts of arrays: `halo()`, or `halo.start()`, work on cells that are not exchanged, `halo.finish()`.
+///
+/// Set-up is collective, over the world of the arrays, which must be one, and waits for all ranks until the world's
+/// timeout. It plans in time that does not depend on the extents, lets the ranks compare their plans, and allocates
+/// buffers for messages that are staged. Runs allocate nothing. Each run sends one message per pair of neighbours
+/// for all arrays together. start() never waits for peers, finish() does, until the world's timeout; every rank calls
+/// them equally often (declared in array_exchange.hpp). Between the two, ghosts must not be touched and owned cells
+/// that ghosts copy must not be written. When finish() has returned on a rank, its ghosts are filled and its own cells
+/// have been read by all neighbours.
+///
+/// Keeps the memory of arrays that tranship has allocated; foreign memory, and the World, must outlive it.
 class HaloExchange : public ArrayExchange {
  public:
-  /// Collective over the world of the arrays, which must be one. The arrays may differ in type and layout; those of one
-  /// layout are set up in about the time of one. Throws as plan_halo and Exchange do, and `invalid_use` for an array
-  /// that stores no overlap, for one that is const, and for the adjoint of bools and of structs.
+  /// The arrays may differ in type and layout; those of one layout are set up in about the time of one. A rank finds by
+  /// itself, before it sends anything, and throws: `invalid_use` for an array that stores no overlap, for a const one,
+  /// for arrays of two worlds, for a depth or an offset that reaches beyond the overlap, and for the adjoint of bools
+  /// and of structs; `unsupported` for a replicated array and for plans of more than 2^22 runs, some 300 MB. The ranks
+  /// find together, and all throw: `mismatch` when their calls differ; `invalid_use` for arrays that share memory;
+  /// `no_memory`. `timeout` and `peer_lost` where a rank does not come. The arrays are as they were then, except with
+  /// Schedule::measured.
   explicit HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo = {},
                         HaloDirection direction = HaloDirection::update, ExchangeOptions options = {},
                         CallSite where = CallSite::here());
@@ -48,7 +64,8 @@ class HaloExchange : public ArrayExchange {
                                                                        ExchangeOptions options = {},
                                                                        CallSite where = CallSite::here())
       : HaloExchange(std::vector<ArrayRef>(std::begin(arrays), std::end(arrays)), halo, direction, options, where) {}
-  /// On a tiling.
+  /// On a tiling. Throws also `invalid_use` for tile dimensions whose edge policy is not `open`, and `mismatch` for
+  /// arrays that do not have the extents of their tiles.
   HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo = {},
                HaloDirection direction = HaloDirection::update, ExchangeOptions options = {},
                CallSite where = CallSite::here());

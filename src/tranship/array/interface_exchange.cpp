@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include <tranship/array/array_plan.hpp>
 #include <tranship/array/interface_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>

@@ -1,5 +1,5 @@
-// LeasedExchange: an exchange between arrays that may have copies on devices. While it is in flight it holds leases on
-// exactly the cells that it touches, so that no other lease does.
+// Private: LeasedExchange, an exchange between arrays that may have copies on devices. While it is in flight it holds
+// leases on exactly the cells that it touches, so that no other lease does.
 #pragma once
 
 #include <memory>

@@ -66,6 +66,30 @@ std::vector<Coherence*> coherence_of(const std::vector<ArrayRef>& arrays) {
   return out;
 }
 
+namespace detail {
+
+Lease open_lease(const ArrayRef& array, Intent intent, Combine combine, const ArrayAccess& access, CallSite where) {
+  return array.coherence->open(intent, combine, access, where);
+}
+
+Region local_region(const ArrayRef& array, const ArrayAccess& access) {
+  return array.coherence->local_region(access);
+}
+
+std::string explain_lease(const ArrayRef& array, Intent intent, const ArrayAccess& access, CallSite where) {
+  return array.coherence->explain(intent, access, where);
+}
+
+GhostCounts ghost_counts(const ArrayRef& array) noexcept {
+  return array.coherence->counts();
+}
+
+const Buffer& buffer_of(const ArrayRef& array) {
+  return array.coherence->buffer();
+}
+
+}  // namespace detail
+
 ArrayRef allocate_array(World& world, ArraySpec spec, const BufferOptions& options) {
   check_world(world, spec);
   const Storage storage = spec.distribution.storage(world.rank());

@@ -1,4 +1,4 @@
-// The memory side of an array: one rank's local array, erased to a view, owned or foreign. The typed edge is array.hpp.
+// Detail: The memory side of an array: one rank's local array, erased to a view, owned or foreign.
 #pragma once
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <tranship/array/cells.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/layout/distribution.hpp>
@@ -58,6 +59,13 @@ void for_each_stored(const Distribution& distribution, Rank rank,
 namespace detail {
 /// True; throws `invalid_use` where these are no indices of an element, or its parts lie in two planes.
 bool check_element(std::span<const Index> local, const Indices& extents, const void* imaginary = nullptr);
+
+// What Array asks of an array's Coherence.
+Lease open_lease(const ArrayRef& array, Intent intent, Combine combine, const ArrayAccess& access, CallSite where);
+Region local_region(const ArrayRef& array, const ArrayAccess& access);
+std::string explain_lease(const ArrayRef& array, Intent intent, const ArrayAccess& access, CallSite where);
+GhostCounts ghost_counts(const ArrayRef& array) noexcept;
+const Buffer& buffer_of(const ArrayRef& array);
 }  // namespace detail
 
 }  // namespace tranship

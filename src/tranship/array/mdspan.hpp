@@ -1,5 +1,5 @@
-// Views of the standard library's kind (std::mdspan, and others that are made and asked alike) to and from a pointer,
-// extents and strides.
+// Detail: Views of the standard library's kind (std::mdspan, and others that are made and asked alike) to and from a
+// pointer, extents and strides.
 #pragma once
 
 #include <array>

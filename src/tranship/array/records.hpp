@@ -1,5 +1,5 @@
-// Elements that are no numbers: any trivially copyable type, moved as bytes. To plans and exchanges such an array has
-// one more dimension, the inside of an element, in units that are aligned as the element is.
+// Detail: Elements that are no numbers: any trivially copyable type, moved as bytes. To plans and exchanges such an
+// array has one more dimension, the inside of an element, in units that are aligned as the element is.
 #pragma once
 
 #include <memory>

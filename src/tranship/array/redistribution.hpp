@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tranship/array/array_exchange.hpp>
+#include <tranship/array/local_array.hpp>
 #include <tranship/plan/redistribution.hpp>
 
 namespace tranship {
@@ -14,28 +15,44 @@ struct ArrayPair {
   ArrayRef target;
 };
 
-/// Moves arrays from one distribution to another. Every stored cell of the targets is filled, overlap included; with
-/// RedistributionOptions::part, of those cells alone.
+/// Moves arrays from one distribution to another: `turn()`, or `turn.start()`, other work, `turn.finish()`. Every
+/// stored cell of the targets is filled, overlap included; with RedistributionOptions::part, of those cells alone.
+///
+/// Set-up is collective, over the world of the arrays, which must be one, and waits for all ranks until the world's
+/// timeout. It plans in time that does not depend on the extents, lets the ranks compare their plans, and allocates
+/// buffers for messages that are staged. Runs allocate nothing. Each run sends one message per pair of ranks that
+/// share cells, for all pairs of arrays together. start() never waits for peers, finish() does, until the world's
+/// timeout; every rank calls them equally often (declared in array_exchange.hpp). When finish() has returned on a rank,
+/// its targets are complete and its sources may be written; the others may still be at work.
+///
+/// Keeps the memory of arrays that tranship has allocated; foreign memory, and the World, must outlive it.
 class Redistribution : public ArrayExchange {
  public:
-  /// Collective over the world of both arrays, which must be one. Throws as plan_redistribution and Exchange do, and
-  /// `invalid_use` for a const target.
+  /// A rank finds by itself, before it sends anything, and throws: `mismatch` when extents (without a part) or element
+  /// types differ; `invalid_use` for a const target, arrays of two worlds and a part that lies outside; `unsupported`
+  /// for plans of more than 2^22 runs, some 300 MB, or 2^27 slices to look at. The ranks find together, and all throw:
+  /// `mismatch` when their calls differ; `invalid_use` for a target that shares memory with another array or with
+  /// itself; `no_memory`. `timeout` and `peer_lost` where a rank does not come. Targets are as they were then, except
+  /// with Schedule::measured.
   Redistribution(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options = {},
                  const RedistributionOptions& plan = {}, CallSite where = CallSite::here());
   /// Several arrays at once: what goes from one rank to another is one message. Pairs of the same two layouts are set
   /// up in about the time of one. A source may stand in several pairs.
   explicit Redistribution(const std::vector<ArrayPair>& pairs, ExchangeOptions options = {},
                           const RedistributionOptions& plan = {}, CallSite where = CallSite::here());
-  /// With a plan made or loaded before, for arrays of these layouts; Error(mismatch) otherwise.
+  /// With this rank's plan, made or loaded before, for arrays of these layouts. Throws `mismatch` for a plan of others.
   Redistribution(const ArrayRef& source, const ArrayRef& target, TransferPlan plan, ExchangeOptions options = {},
                  CallSite where = CallSite::here());
 };
 
 /// The adjoint (transpose) of a redistribution: adds every stored cell of `target` to the cell of `source` that it was
-/// read from. Adds to what is there: zero `source` first for the adjoint alone.
+/// read from. Adds to what is there: zero `source` first for the adjoint alone. Sums are made in the order of the
+/// ranks, so they are the same in every run. Costs and waits are those of a redistribution: the set-up is collective,
+/// runs allocate nothing, finish() waits.
 class RedistributionAdjoint : public ArrayExchange {
  public:
-  /// As Redistribution. Throws `invalid_use` for elements that cannot be added, and for a const source.
+  /// Throws `invalid_use` for elements that cannot be added, and for a const source; and `mismatch`, `invalid_use`,
+  /// `unsupported`, `no_memory`, `timeout` and `peer_lost` for the reasons that Redistribution above gives.
   RedistributionAdjoint(const ArrayRef& source, const ArrayRef& target, ExchangeOptions options = {},
                         const RedistributionOptions& plan = {}, CallSite where = CallSite::here());
 };

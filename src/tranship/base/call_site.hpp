@@ -1,5 +1,5 @@
-// CallSite: where in the source a call was made, for the messages of waits. What CallSite is for; clang 14
-// with libstdc++ does not have that.
+// Detail: CallSite, where in the source a call was made, for the messages of waits: what std::source_location is for,
+// which clang 14 does not have with libstdc++.
 #pragma once
 
 #include <string>

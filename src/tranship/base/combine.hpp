@@ -1,4 +1,4 @@
-// How values of several places become one. Memories combine partial values, ranks what their ghosts hold.
+// Detail: How values of several places become one. Memories combine partial values, ranks what their ghosts hold.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Deadlines: points in monotonic time. Every wait in tranship takes one.
+// Detail: Deadlines, points in monotonic time. Every wait in tranship takes one.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Device: the name of a processor with memory. A value: two devices that name one memory are one device.
+// Detail: Device, the name of a processor with memory. A value: two devices that name one memory are one device.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,6 @@
-// How library code fails: `throw_error(code, format, ...)`; and how it writes texts: `fmt::format` and `join_text`. The
-// formats are checked where they are written and expanded in one place, so that a file that includes this pays for
-// neither fmt's formatting nor its ranges. Private: includes fmt, so no public header may include it.
+// Private: How library code fails: `throw_error(code, format, ...)`; and how it writes texts: `fmt::format` and
+// `join_text`. The formats are checked where they are written and expanded in one place, so that a file that includes
+// this pays for neither fmt's formatting nor its ranges. It includes fmt, so no public header may include it.
 #pragma once
 
 #include <string>

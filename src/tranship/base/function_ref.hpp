@@ -1,4 +1,4 @@
-// FunctionRef: a callable passed down a call, never kept. Two pointers, no allocation, no <functional>.
+// Detail: FunctionRef, a callable passed down a call, never kept. Two pointers, no allocation, no <functional>.
 #pragma once
 
 #include <type_traits>

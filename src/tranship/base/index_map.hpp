@@ -1,4 +1,4 @@
-// IndexMap: a signed permutation plus an offset, on points or on cells.
+// Detail: IndexMap, a signed permutation plus an offset, on points or on cells.
 //
 // A map takes a position x in one index space to a position y in another:  y[source_dim(d)] = sign(d) * x[d] +
 // offset(d). It works on doubled coordinates, in which a cell i is the odd number 2i+1 (its centre) and an interface i

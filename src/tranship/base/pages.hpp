@@ -1,4 +1,4 @@
-// Sizes in whole units: pages, cache lines.
+// Private: Sizes in whole units: pages, cache lines.
 #pragma once
 
 #include <cstddef>

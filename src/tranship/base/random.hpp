@@ -1,4 +1,4 @@
-// The numbers that a seed gives, the same on every machine: SplitMix64 (Steele, Lea, Flood 2014).
+// Detail: The numbers that a seed gives, the same on every machine: SplitMix64 (Steele, Lea, Flood 2014).
 #pragma once
 
 #include <cstdint>

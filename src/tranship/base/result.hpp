@@ -1,5 +1,5 @@
-// Result<T>: a value or the Error that stood in its way. The one place that converts a Result into an exception is
-// value().
+// Detail: Result<T>, a value or the Error that stood in its way. The one place that converts a Result into an exception
+// is value().
 #pragma once
 
 #include <optional>

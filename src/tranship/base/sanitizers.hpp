@@ -1,6 +1,6 @@
-// Which sanitizer this is compiled with, as macros that both g++ and clang set: TRANSHIP_TSAN, TRANSHIP_ASAN, and
-// TRANSHIP_SANITIZED for either of them (and for clang's memory sanitizer). Preprocessor only, so kernels may include
-// it.
+// Detail: Which sanitizer this is compiled with, as macros that both g++ and clang set: TRANSHIP_TSAN, TRANSHIP_ASAN,
+// and TRANSHIP_SANITIZED for either of them (and for clang's memory sanitizer). Preprocessor only, so kernels may
+// include it.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)

@@ -1,4 +1,4 @@
-// The seam of all lock-free code: protocols are templates on a `Sync`, so that tests can explore every interleaving.
+// Detail: The seam of all lock-free code: protocols are templates on a `Sync`, so that tests explore interleavings.
 //
 // RealSync is std::atomic and plain memory. The tests' ExploredSync runs the same protocol under a controlled
 // scheduler, and models what release and acquire promise. Payload goes through the seam too, or a flag raised too early

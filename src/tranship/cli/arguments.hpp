@@ -1,5 +1,5 @@
-// What arguments mean: layouts as text or in a file, ranks, lists of numbers. Code that finds an argument wrong throws
-// UsageError, which ends the command with exit code 2.
+// Private: What arguments mean: layouts as text or in a file, ranks, lists of numbers. Code that finds an argument
+// wrong throws UsageError, which ends the command with exit code 2.
 #pragma once
 
 #include <string>

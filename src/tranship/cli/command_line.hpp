@@ -1,4 +1,4 @@
-// What the command line consists of: commands, and the options and positional arguments that fill variables of theirs.
+// Private: The parts of the command line: commands, and the options and arguments that fill variables of theirs.
 // Only command_line.cpp includes the parser, which takes longer to compile than any command. Next: commands.hpp.
 #pragma once
 

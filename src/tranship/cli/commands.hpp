@@ -1,5 +1,5 @@
-// The commands. Each adds itself to the command line: its options, its help, and what it does when it is chosen. A
-// command parses, calls the library and prints; it holds no mechanism.
+// Private: The commands. Each adds itself to the command line: its options, its help, and what it does when it is
+// chosen. A command parses, calls the library and prints; it holds no mechanism.
 #pragma once
 
 #include <tranship/cli/command_line.hpp>

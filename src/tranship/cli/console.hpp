@@ -1,5 +1,5 @@
-// What all commands share of the terminal: output that survives a closed pipe, errors of one line, numbers for people,
-// tables. Next: commands.hpp.
+// Private: What all commands share of the terminal: output that survives a closed pipe, errors of one line, numbers for
+// people, tables. Next: commands.hpp.
 #pragma once
 
 #include <string>

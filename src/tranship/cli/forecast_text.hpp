@@ -1,4 +1,4 @@
-// What a reshard would do and need, as a table and as JSON.
+// Private: What a reshard would do and need, as a table and as JSON.
 #pragma once
 
 #include <string>

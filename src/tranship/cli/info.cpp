@@ -39,6 +39,7 @@ void print_json() {
                         {"huge_pages", name_of(machine.huge_pages)}}},
                       {"pinning", name_of(resolved(Pinning::automatic))},
                       {"simd", name_of(large_way().simd)},
+                      {"long_rows", name_of(large_way().long_rows)},
                       {"large_stores", name_of(large_way().stores)},
                       {"large_from_bytes", cached_bytes_max() + 1}});
 }
@@ -57,6 +58,7 @@ void print_text() {
   facts.add({"huge pages", name_of(machine.huge_pages)});
   facts.add({"ranks are pinned", fmt::format("{} (TRANSHIP_PIN)", name_of(resolved(Pinning::automatic)))});
   facts.add({"vectors", name_of(large_way().simd)});
+  facts.add({"rows of 8 KiB and more", name_of(large_way().long_rows)});
   facts.add({"stores", fmt::format("plain up to {}, then {} (TRANSHIP_STORES)", human_bytes(cached_bytes_max()),
                                    name_of(large_way().stores))});
   print(out + table.text() + "\n" + facts.text());

@@ -1,4 +1,4 @@
-// The SVG of a layout, written as all files are: complete or not at all.
+// Private: The SVG of a layout, written as all files are: complete or not at all.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// How far a reshard is, on standard error: on a terminal a bar that is rewritten in place, elsewhere plain lines now
-// and then, so that a log of a long run says something and one of a short run says nothing.
+// Private: How far a reshard is, on standard error: on a terminal a bar that is rewritten in place, elsewhere plain
+// lines now and then, so that a log of a long run says something and one of a short run says nothing.
 #pragma once
 
 #include <cstdint>

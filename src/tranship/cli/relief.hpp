@@ -1,4 +1,4 @@
-// A raster of heights for the demo: read from a file or made up, smoothed, and shown as a relief of characters.
+// Private: A raster of heights for the demo: read from a file or made up, smoothed, shown as a relief of characters.
 #pragma once
 
 #include <string>

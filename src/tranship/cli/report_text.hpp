@@ -1,4 +1,4 @@
-// What a reshard did, in one line.
+// Private: What a reshard did, in one line.
 #pragma once
 
 #include <string>

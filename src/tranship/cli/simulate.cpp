@@ -48,6 +48,7 @@ int run(const Options& options, const std::vector<std::string>& program) {
     print_error(fmt::format("seed {}: {}", *result.failed_seed, result.reason));
     std::string again = fmt::format("tranship simulate -n {} --seed {} --seeds 1{}", simulated.ranks,
                                     *result.failed_seed, options.messaged ? " --messaged" : "");
+    if (simulated.ranks_per_host > 0) again += fmt::format(" --ranks-per-host {}", simulated.ranks_per_host);
     for (const std::string& word : program) again += " " + quoted(word);
     print_note("again: " + again + "\n");
     return code;
@@ -72,6 +73,10 @@ void add_simulate(CommandLine& line) {
   command.option("-n,--ranks", options->simulated.ranks, "How many ranks").required().in_range(1, 4096);
   command.option("--seeds", options->simulated.seeds, "How many orders (1000)").positive();
   command.option("--seed", options->simulated.first_seed, "The first of them (1)").not_negative();
+  command
+      .option("--ranks-per-host", options->simulated.ranks_per_host,
+              "How many ranks each of several machines has (one machine has all)")
+      .positive();
   command.flag("--messaged", options->messaged, "Ranks cannot load and store each other's memory");
   command.footer(footer);
   command.runs_program([options](const std::vector<std::string>& program) {

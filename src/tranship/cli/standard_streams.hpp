@@ -1,5 +1,5 @@
-// Arrays on standard input and output. Files are read and written in no particular order, so a stream is a file for a
-// while: in TMPDIR, or /tmp where that is not set.
+// Private: Arrays on standard input and output. Files are read and written in no particular order, so a stream is a
+// file for a while: in TMPDIR, or /tmp where that is not set.
 #pragma once
 
 #include <string>

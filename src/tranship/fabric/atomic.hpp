@@ -1,4 +1,4 @@
-// Atomic operations on a word of 4 or 8 bytes that is reachable; kernels/word.hpp has those that are known by type.
+// Detail: Atomic operations on a reachable word of 4 or 8 bytes; kernels/word.hpp has those that are known by type.
 #pragma once
 
 #include <tranship/kernels/word.hpp>

@@ -91,7 +91,11 @@ Context::Context(World& world, const ContextOptions& options)
       exceptions_before_(std::uncaught_exceptions()),
       transport_(world.fabric_->transport()) {
   if (checks_ == HeapChecks::bounds) own_bytes_ = heap_bytes_;
-  if (world.heap().place().direct) direct_bytes_ = own_bytes_;
+  if (const Members direct = world.heap().place().direct_range(rank_); direct.count > 0) {
+    direct_bytes_ = own_bytes_;
+    direct_first_ = direct.first;
+    direct_count_ = direct.count;
+  }
   world.contexts_.push_back(this);
 }
 
@@ -172,7 +176,7 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
   const std::size_t offset = checked_offset("the target of a put", target, reach.first, reach.end, where);
   const std::size_t signal_offset =
       signal ? checked_offset("a signal", signal->local, 0, sizeof(std::uint64_t), where) : 0;
-  if (transport_) {
+  if (!is_direct(peer)) {
     const Transport::Signal sent =
         signal ? Transport::Signal{signal_offset, signal->value, signal->op} : Transport::Signal{};
     return transport_->put({peer, offset}, block, width, source, signal ? &sent : nullptr, completion, where);
@@ -185,7 +189,7 @@ void Context::get_checked(void* target, const void* source, Run run, Completion 
   if (Index(run.count) < 0) refuse_count("the source of a get", 0, Index(run.count), where);
   check_peer(peer, where);
   const std::size_t offset = checked_offset("the source of a get", source, 0, std::int64_t(run.bytes), where);
-  if (transport_)
+  if (!is_direct(peer))
     transport_->get(target, contiguous(run.bytes, 1), 1, {peer, offset}, completion, where);
   else if (run.bytes > 0)
     copy(target, at_peer(offset, peer), run.bytes);
@@ -198,7 +202,7 @@ void Context::get_view(const StridedView& target, const StridedView& source, Com
   check_peer(peer, where);
   const Reach reach = reach_of(block, block.source_strides, width);
   const std::size_t offset = checked_offset("the source of a get", source.data, reach.first, reach.end, where);
-  if (transport_)
+  if (!is_direct(peer))
     transport_->get(target.data, block, width, {peer, offset}, completion, where);
   else if (reach.first != reach.end)
     copy_on_host(block, width, at_peer(offset, peer), target.data);
@@ -215,7 +219,8 @@ void Context::atomic_checked(const AtomicWord& word, AtomicOp op, const void* op
   const auto [at, width, kind] = word;
   check_peer(peer, where);
   const std::size_t offset = checked_offset("an atomic variable", at, 0, std::int64_t(width), where);
-  if (!transport_) return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
+  if (is_direct(peer))
+    return apply_atomic(at_peer(offset, peer), static_cast<int>(width), op, operand, expected, before);
   std::uint64_t by = 0, compare = 0;
   std::memcpy(&by, operand, width);
   std::memcpy(&compare, expected, width);

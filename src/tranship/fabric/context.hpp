@@ -75,15 +75,21 @@ concept AtomicInteger = std::is_integral_v<T> &&(sizeof(T) == 4 || sizeof(T) == 
 template <class T>
 concept Waitable = std::is_integral_v<T> && !std::is_same_v<T, bool>;
 
+/// No call is collective. Only the waits (signal_wait, wait_until and its kin), and quiet and calls that block to peers
+/// whose memory is not reachable, wait: until the world's timeout, and then throw `timeout`, or `peer_lost`. Every call
+/// throws `invalid_use` for misuse, as the head of this file says. To a reachable peer nothing is allocated: a put or a
+/// get is a copy by this thread, and an atomic is one instruction.
 class Context {
  public:
+  /// Local. A world has a default context (World::context()); others of one rank complete on their own. The world must
+  /// outlive it.
   explicit Context(World& world, const ContextOptions& options = {});
   ~Context();  ///< completes what is under way, as quiet() does; not collective
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   World& world() const noexcept { return *world_; }
-  /// Whether all transfers of this context are complete when their calls return.
+  /// Whether all transfers of this context, to whichever peer, are complete when their calls return.
   bool completes_at_once() const noexcept { return !transport_; }
   HeapChecks checks() const noexcept { return checks_; }
 
@@ -191,7 +197,8 @@ class Context {
     return seen;
   }
   /// Waits until this rank's signal compares so with `value`, and returns what it was then. Acquire. Who raises it may
-  /// be said: if that rank ends before, the wait fails at once. Throws as World::wait_until.
+  /// be said: if that rank ends before, the wait fails at once. Throws `timeout` after the world's timeout,
+  /// `peer_lost`.
   template <SignalWord S>
   S signal_wait(Symmetric<S> signal, Comparison comparison, std::type_identity_t<S> value,
                 Rank raised_by = WaitNote::anyone, CallSite where = CallSite::here()) {
@@ -374,22 +381,25 @@ class Context {
       seen_in_transport(array.local(), bytes_of(array));
   }
 
+  /// Orders what this context has put and updated at each peer before what comes after; completes nothing.
   void fence(CallSite where = CallSite::here()) {
-    if (transport_) [[unlikely]]
-      return fence_transport(where);
     release_fence();
-  }
-  void quiet(CallSite where = CallSite::here()) {
     if (transport_) [[unlikely]]
-      return quiet_transport(where);
+      fence_transport(where);
+  }
+  /// Completes all transfers of this context: puts are at their peers, for all to see; gets and values are here. Waits
+  /// for peers whose memory is not reachable.
+  void quiet(CallSite where = CallSite::here()) {
     full_fence();
+    if (transport_) [[unlikely]]
+      quiet_transport(where);
   }
 
   // Memory of peers, to load and store.
 
-  /// Whether that can be done.
+  /// Whether that can be done. Transfers to such a peer are complete when their calls return.
   bool reaches(Rank peer) const {
-    return peer == rank_ || (world_->heap().place().direct && world_->peer_kind(peer) == PeerKind::reachable);
+    return peer == rank_ || is_direct(peer);
   }
   /// The elements of `array` at `peer`. Throws `unsupported` when that peer's memory is not reachable.
   template <Transferable T>
@@ -431,7 +441,8 @@ class Context {
   /// Where `local` is at `peer` in this rank's addresses; nullptr unless a direct transfer of so many bytes is allowed.
   std::byte* direct(const void* local, std::size_t bytes, Rank peer) const noexcept {
     const std::size_t offset = reinterpret_cast<std::uintptr_t>(local) - own_;
-    if (bytes > direct_bytes_ || offset > direct_bytes_ - bytes || unsigned(peer) >= unsigned(size_)) [[unlikely]]
+    if (bytes > direct_bytes_ || offset > direct_bytes_ - bytes ||
+        unsigned(peer - direct_first_) >= unsigned(direct_count_)) [[unlikely]]
       return nullptr;
     return first_ + std::size_t(peer) * stride_ + offset;
   }
@@ -716,6 +727,9 @@ class Context {
   std::size_t checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
                              CallSite where) const;
   void check_peer(Rank peer, CallSite where) const;
+  bool is_direct(Rank peer) const {
+    return !transport_ || world_->heap().place().is_direct(peer);
+  }
   std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
     return first_ + std::size_t(peer) * stride_ + offset;
   }
@@ -755,9 +769,11 @@ class Context {
   std::size_t stride_;
   std::uintptr_t own_;
   std::size_t direct_bytes_ = 0;  // of a heap; 0 where each call is to be looked at
-  std::size_t own_bytes_ = 0;     // the same for looks at what is here
-  mutable int polls_left_ = 1;    // until the next look
-  mutable bool acted_ = false;    // something other than polls, since the last look of this rank
+  Rank direct_first_ = 0;         // the range of peers that most calls can be seen to go to directly
+  int direct_count_ = 0;
+  std::size_t own_bytes_ = 0;   // the same for looks at what is here
+  mutable int polls_left_ = 1;  // until the next look
+  mutable bool acted_ = false;  // something other than polls, since the last look of this rank
   int size_;
   Rank rank_;
   int spin_rounds_;

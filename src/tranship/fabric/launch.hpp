@@ -31,9 +31,10 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
 void launch_this(FunctionRef<void(World&)> body);
 }  // namespace detail
 
-/// Runs `f(World&)` on `options.ranks` new threads and returns when all have ended. If ranks threw, rethrows what the
-/// first of them threw, of whatever type (an Error with Error::rank set), after all threads have ended. Throws
-/// `invalid_use` for less than 1 rank.
+/// Runs `f(World&)` on `options.ranks` new threads and blocks until all have ended. Waits of tranship end by their
+/// deadlines; a rank that hangs in code of its own holds this up. Costs the threads and the address space of their
+/// heaps; memory is obtained by allocations. If ranks threw, rethrows what the first of them threw, of whatever type
+/// (an Error with Error::rank set), after all threads have ended. Throws `invalid_use` for less than 1 rank.
 template <class F>
 void launch(const LaunchOptions& options, F&& f) {
   detail::launch_ranks(options, [&f](World& world) { f(world); });

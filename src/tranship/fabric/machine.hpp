@@ -1,4 +1,4 @@
-// The machine that this process runs on, as hwloc sees it, and where its ranks run.
+// Detail: The machine that this process runs on, as hwloc sees it, and where its ranks run.
 #pragma once
 
 #include <cstddef>

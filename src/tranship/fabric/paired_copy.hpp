@@ -1,5 +1,5 @@
-// PairedCopy: large transfers between two ranks that both have time for them. Both call it, and each copies parts until
-// none is left: two cores move what one of them would, and neither waits for the other to begin a part.
+// Private: PairedCopy, large transfers between two ranks that both have time for them. Both call it, and each copies
+// parts until none is left: two cores move what one of them would, and neither waits for the other to begin a part.
 #pragma once
 
 #include <cstdint>

@@ -11,6 +11,8 @@
 
 namespace tranship {
 
+/// Moves, does not copy. All calls, and what lives in the world, belong to the thread that joined. Leaving is not
+/// collective and does not wait for other ranks.
 class RankScope {
  public:
   /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, or as the

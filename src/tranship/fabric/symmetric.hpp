@@ -1,5 +1,5 @@
-// Symmetric<T>: memory that every rank has at the same place of its symmetric heap. It names what lies at the caller
-// and at all its peers alike; no address of a peer can be mistaken for it.
+// Detail: Symmetric<T>, memory that every rank has at the same place of its symmetric heap. It names what lies at the
+// caller and at all its peers alike; no address of a peer can be mistaken for it.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace detail {
 template <class T>
 concept Transferable = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>;
 
-/// A value: copies name the same elements. It does not keep the memory.
+/// A value: copies name the same elements. It does not keep the memory. All calls are local and cost nothing.
 template <class T>
 class Symmetric {
  public:
@@ -59,8 +59,9 @@ class Symmetric {
   Index count_ = 0;
 };
 
-/// Owns an allocation of World::allocate. Moving it is cheap; letting go of it is not collective: the memory is free
-/// again at the first allocation after the last rank has let go.
+/// Owns an allocation of World::allocate. Moves, does not copy. Letting go of it is not collective and never waits: the
+/// memory is free again at the first allocation after the last rank has let go. It may be let go of after the world has
+/// ended.
 template <class T>
 class SymmetricArray : public Symmetric<T> {
  public:

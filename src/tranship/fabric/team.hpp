@@ -18,7 +18,12 @@ namespace tranship {
 template <class T>
 concept Gatherable = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
 
-/// One member's handle; copies are the same team. Letting go of it is not collective. Outlives no World.
+/// One member's handle; copies are the same team. Letting go of it is not collective. The World must outlive it. Used
+/// by the thread of its rank.
+///
+/// Collective calls wait for all members until the world's timeout. They throw `mismatch` on every member when the
+/// calls differ, `timeout`, and `peer_lost` as soon as a member has failed. Where memory is shared, members meet by
+/// words in it, and a barrier or a sync allocates nothing. The other calls are local.
 class Team {
  public:
   Team(World& world, Fabric& fabric, const Members& members, int slot);

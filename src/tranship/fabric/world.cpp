@@ -40,6 +40,41 @@ class Posted {
 
 }  // namespace
 
+/// By the transport of the default context. What this rank has put before is there when a flag shows so.
+class World::CarriedFlags final : public FlagCarrier {
+ public:
+  explicit CarriedFlags(Context& context) : context_(context) {}
+
+  std::uint64_t load(Rank rank, const void* own) override { return fetching(AtomicOp::fetch, rank, own, 0, 0); }
+  void store(Rank rank, const void* own, std::uint64_t value) override {
+    context_.quiet();
+    apply(AtomicOp::set, rank, own, value, 0, nullptr);
+  }
+  bool compare_exchange(Rank rank, const void* own, std::uint64_t expected, std::uint64_t desired) override {
+    context_.quiet();
+    return fetching(AtomicOp::compare_swap, rank, own, desired, expected) == expected;
+  }
+  std::uint64_t fetch_add(Rank rank, const void* own, std::uint64_t by) override {
+    context_.quiet();
+    return fetching(AtomicOp::add, rank, own, by, 0);
+  }
+
+ private:
+  std::uint64_t fetching(AtomicOp op, Rank rank, const void* own, std::uint64_t operand, std::uint64_t compare) {
+    std::uint64_t before = 0;
+    apply(op, rank, own, operand, compare, &before);
+    return before;
+  }
+  void apply(AtomicOp op, Rank rank, const void* own, std::uint64_t operand, std::uint64_t compare, void* before) {
+    const CallSite where = CallSite::here();
+    const std::size_t offset = context_.checked_offset("a flag", own, 0, sizeof(std::uint64_t), where);
+    context_.transport_->atomic({rank, offset}, sizeof(std::uint64_t), WordKind::integer, op, operand, compare, before,
+                                Completion::blocking, where);
+  }
+
+  Context& context_;
+};
+
 std::int64_t default_timeout_ns() {
   const char* text = std::getenv("TRANSHIP_TIMEOUT");
   if (text == nullptr || *text == '\0') return 60'000'000'000;
@@ -101,9 +136,12 @@ SharedFlags World::shared_flags(int count, const char* label, CallSite where) {
   std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::shared_flags}, where);
   const HeapPlace& place = heap_.place();
   auto* first = static_cast<std::byte*>(memory.get()) - std::size_t(rank()) * place.stride_bytes;
-  return SharedFlags(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
-                     std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
-                     fabric_->flag_watch());
+  SharedFlags flags(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
+                    std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
+                    fabric_->flag_watch());
+  if (const Members sharing = fabric_->sharing(); sharing.count < size())
+    flags.carry_others(rank(), sharing, std::make_shared<CarriedFlags>(*context_));
+  return flags;
 }
 
 std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment,
@@ -142,7 +180,10 @@ int World::look(const WaitNote& note) {
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->acted_, false);
   if (acted) polling_.end_row();
-  return polling_.look(*fabric_, note, timeout_ns_);
+  const int polls = polling_.look(*fabric_, note, timeout_ns_);
+  // A transport that only some peers need learns of polls of the others here.
+  if (context_->transport_ && heap_.place().direct.count > 0) context_->transport_->poll();
+  return polls;
 }
 
 void World::wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,

@@ -33,7 +33,10 @@ std::int64_t default_timeout_ns();
 
 class Context;
 
-/// Used by the thread of its rank only. Calls marked collective must be made by all ranks, in the same order.
+/// Used by the thread of its rank only. It lives as long as the function that launch() runs, or as its RankScope;
+/// arrays, exchanges, teams and contexts must be gone before. Calls marked collective must be made by all ranks, in the
+/// same order; they wait for all ranks until the timeout, and throw `mismatch` on every rank when the calls differ,
+/// `timeout` and `peer_lost`. All other calls are local and do not wait, except the waits.
 class World {
  public:
   World(Fabric& fabric, std::int64_t timeout_ns);
@@ -65,7 +68,9 @@ class World {
   Team& shared_team();
   Team& node_team();
 
-  /// Collective, as Team says.
+  /// Collective. A barrier completes this rank's transfers of the default context and waits for all ranks: what any of
+  /// them wrote or put before is seen by all after it. A sync only waits: what ranks stored is seen, puts may still be
+  /// on their way. The others gather, or spread, few bytes of each rank, for set-ups.
   void barrier(CallSite where = CallSite::here()) { team_.barrier(where); }
   void sync(CallSite where = CallSite::here()) { team_.sync(where); }
   void all_gather(const void* mine, std::size_t size_bytes, void* all, CallSite where = CallSite::here()) {
@@ -97,8 +102,8 @@ class World {
   SymmetricArray<T> allocate(Index count, CallSite where = CallSite::here()) {
     return allocate<T>(count, Alignment{}, where);
   }
-  /// Collective, as allocate: frees at once, after all ranks have come here. Throws `mismatch` when they free different
-  /// ones.
+  /// Collective: frees at once, after all ranks have come here. Completes the transfers of the default context, as
+  /// allocate does. Throws `mismatch` when they free different ones.
   template <class T>
   void free(SymmetricArray<T> array, CallSite where = CallSite::here()) {
     heap_.free(team_, std::move(array).take_memory(), where);
@@ -174,6 +179,8 @@ class World {
   friend class RankScope;
   friend class SharedMeeting;
   friend class Team;
+
+  class CarriedFlags;
 
   std::shared_ptr<void> allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment, std::uint8_t type,
                                        CallSite where);

@@ -1,9 +1,8 @@
 // Reshard: an array in files goes from the layout that it has to the one that it shall have.
 //
 // Everything about the source is checked before anything is written, and the target appears complete or not at all,
-// whenever the process is killed or the power fails. Files hold what part_store.hpp says; the moves are those of
-// plan_redistribution. Next: reshard_run.hpp runs the engine, block_run.hpp assembles the blocks, staging.hpp puts them
-// in place.
+// whenever the process is killed or the power fails. A directory of parts holds manifest.json and one .npy file for
+// each rank, its local array. Files have no world: all calls are of one process, and block until they are done.
 #pragma once
 
 #include <cstdint>
@@ -86,6 +85,10 @@ struct ReshardReport {
   Verify verified = Verify::no;
 };
 
+/// Does the work and returns when the target is complete and on the disk. Costs at most `memory_bytes` beside the
+/// plans, and the disk space of the target beside an old one; reads no byte twice that is not needed twice
+/// (verification reads both again). Two runs for one target at a time: the second is refused.
+///
 /// Elements keep their bytes: also those of the other byte order. Cells beyond an open edge become zero. Throws
 /// `mismatch` (source, `from` and `to` do not agree), `bad_file`, `io`, `overflow`, `unsupported`, `invalid_use` (a
 /// target that must not be replaced, overlaps the source, or is being written by another run; too little memory),
@@ -117,7 +120,8 @@ struct ArrayForecast {
 };
 
 /// Checks all that `reshard` checks before it writes, but for the checksums of the source, and that no other run is
-/// writing the target; writes nothing. An empty target stands for a new directory. Throws as `reshard` does.
+/// writing the target; writes nothing, and reads headers only. An empty target stands for a new directory. Throws the
+/// errors of these checks: `mismatch`, `bad_file`, `io`, `overflow`, `unsupported`, `invalid_use`.
 ArrayForecast forecast_reshard(const ReshardOptions& options);
 
 /// What a path holds.

@@ -1,5 +1,6 @@
 // Resharding checkpoints: all tensors of safetensors files go from the layouts that they have to those that rules give
-// them, in one run: one budget of memory, one commit. What reshard.hpp says of crashes and errors holds here too.
+// them, in one run: one budget of memory, one commit. Everything about the source is checked before anything is
+// written, and the target appears complete or not at all, whenever the process is killed or the power fails.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,7 @@ struct TensorReshardOptions {
   /// all shards of one checkpoint; or a directory that reshard_tensors has made.
   std::string source;
   /// A .safetensors file, for layouts of one rank; or a directory: "rank-00000-of-00004.safetensors", ..., each with
-  /// the local arrays of one rank under the tensors' names, and "manifest.json" (tensor_manifest.hpp).
+  /// the local arrays of one rank under the tensors' names, and "manifest.json".
   std::string target;
   /// Every rule must match some tensor, and every tensor some rule.
   LayoutRules to;
@@ -25,11 +26,18 @@ struct TensorReshardOptions {
   /// "model.safetensors.index.json", as other programs read it; and "manifest.json". The rules must keep every tensor
   /// whole on one rank.
   std::optional<Index> shard_bytes_max = {};
+  /// Whether the checksums of the source are checked first, and the target is read back and compared to the source
+  /// before it is put in place.
   Verify verify = Verify::no;
-  /// This and what follows: as of ReshardOptions. A part is what one rank has of one tensor.
+  /// Called on the calling thread: before the first byte, as bytes move or every now and then, and when all is written.
+  /// An Error `io` that it throws ends the work so that a later call may go on with it; anything else leaves nothing. A
+  /// part is what one rank has of one tensor.
   std::optional<FunctionRef<void(const ReshardProgress&)>> progress = {};
+  /// Memory for what is on its way, of all threads together: at least reshard_memory_min.
   Index memory_bytes = Index(256) << 20;
+  /// 0: as many as CPUs that this process may run on, at most 8.
   int threads = 0;
+  /// Bytes that are written between two entries in the journal. 0: the memory, or 256 MiB where that is more.
   Index sync_interval_bytes = 0;
 };
 
@@ -49,7 +57,11 @@ struct TensorReshardReport {
 /// Whether a source is for reshard_tensors rather than for reshard.
 bool names_tensors(const std::string& source);
 
-/// Throws as reshard does, and `mismatch` for a rule or a tensor that nothing matches, naming it.
+/// Does the work and returns when the target is complete and on the disk. Throws `mismatch` for a rule or a tensor that
+/// nothing matches, naming it, and for layouts that do not fit their tensors; `bad_file`, `io`, `overflow`,
+/// `unsupported`, `invalid_use` (a target that must not be replaced, overlaps the source, or is being written by
+/// another run; too little memory), `no_memory` and, where verification fails, `internal`. After an `io` error what was
+/// written may be kept beside the target, which the message says: the same call goes on with it.
 TensorReshardReport reshard_tensors(const TensorReshardOptions& options);
 
 struct TensorForecast {
@@ -58,7 +70,8 @@ struct TensorForecast {
   ReshardForecast work;
 };
 
-/// As forecast_reshard.
+/// Checks all that `reshard_tensors` checks before it writes, but for the checksums of the source, and that no other
+/// run is writing the target; writes nothing, and reads headers only. Throws the errors of these checks.
 TensorForecast forecast_tensors(const TensorReshardOptions& options);
 
 /// What a path holds of one tensor.

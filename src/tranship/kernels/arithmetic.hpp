@@ -1,7 +1,7 @@
-// What happens to an element on its way: copied, negated, or combined with what is there. Copying and negating touch
-// bits only; combinations are exact to the bit on host and device alike: integers wrap, floats round to nearest even,
-// and a result that is not a number is the one positive quiet NaN of its type, whichever operand or instruction it came
-// from. Complex numbers come as two parts, an extra innermost dimension; so they can be added, not multiplied.
+// Private: What happens to an element on its way: copied, negated, or combined with what is there. Copying and negating
+// touch bits only; combinations are exact to the bit on host and device alike: integers wrap, floats round to nearest
+// even, and a result that is not a number is the one positive quiet NaN of its type, whichever operand or instruction
+// it came from. Complex numbers come as two parts, an extra innermost dimension; so they can be added, not multiplied.
 #pragma once
 
 #include <tranship/kernels/half.hpp>

@@ -1,6 +1,6 @@
-// CopyBlock: the one shape that all strided moves have. A nest of loops over elements, each with a stride on either
-// side. Invariant of canonicalise: the same elements move, and what reaches one target byte reaches it in the same
-// order, so neither a copy nor an accumulation changes by a bit. Next: strided_copy.hpp.
+// Detail: CopyBlock, the one shape that all strided moves have. A nest of loops over elements, each with a stride on
+// either side. Invariant of canonicalise: the same elements move, and what reaches one target byte reaches it in the
+// same order, so neither a copy nor an accumulation changes by a bit. Next: strided_copy.hpp.
 #pragma once
 
 #include <tranship/kernels/shared.hpp>

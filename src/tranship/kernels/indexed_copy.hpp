@@ -1,4 +1,4 @@
-// Moving rows by index lists: gather, scatter, and both at once, for meshes whose cells lie in no order.
+// Private: Moving rows by index lists: gather, scatter, and both at once, for meshes whose cells lie in no order.
 // As in strided_copy.hpp, source and target must not overlap and nothing needs to be aligned.
 #pragma once
 

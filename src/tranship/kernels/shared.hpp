@@ -1,5 +1,5 @@
-// What every kernel header shares: the mark of a function that runs on host and device, and unaligned loads and stores.
-// No kernel header includes the standard library or another layer, so the same text compiles with g++ and with nvcc.
+// Detail: What kernel headers share: the mark of a function that runs on host and device, and unaligned access. No
+// kernel header includes the standard library or another layer: the same text compiles with g++ and with nvcc.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -1,6 +1,6 @@
-// Words that ranks raise, update and wait for: 1, 2, 4 or 8 bytes in their natural place, one value to every thread of
-// every device of the machine. On the host loads acquire and stores release, which costs nothing on x86; on a device
-// they order nothing, and system_fence() orders them.
+// Detail: Words that ranks raise, update and wait for: 1, 2, 4 or 8 bytes in their natural place, one value to every
+// thread of every device of the machine. On the host loads acquire and stores release, which costs nothing on x86; on a
+// device they order nothing, and system_fence() orders them.
 #pragma once
 
 #include <tranship/base/sanitizers.hpp>

@@ -1,4 +1,4 @@
-// The lanes of a CUDA kernel. Blocks may have up to three dimensions; lanes are numbered as CUDA numbers them, x first.
+// Private: The lanes of a CUDA kernel. Lanes of up to three dimensions are numbered as CUDA numbers them, x first.
 //
 //   __global__ void launched(...) { kernel(CudaLane(), ...); }
 #pragma once

@@ -1,4 +1,4 @@
-// Lanes: the threads of a kernel, and the groups in which they work together. A kernel is a template on its lane,
+// Detail: Lanes, the threads of a kernel, and the groups they work in. A kernel is a template on its lane,
 //
 //   template <class Lane>
 //   TRANSHIP_SHARED void kernel(const Lane& lane, ...);

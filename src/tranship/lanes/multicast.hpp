@@ -1,5 +1,5 @@
-// MulticastSpan: what all members of a team have at one place of their heaps, as one array: a store goes to all of
-// them, a load combines them. What NVSHMEM calls a multicast view, where every copy is loaded and stored by itself.
+// Detail: MulticastSpan, what all members of a team have at one place of their heaps, as one array: a store goes to all
+// of them, a load combines them. What NVSHMEM calls a multicast view, where every copy is loaded and stored by itself.
 //
 // Stores are stores: members see them once something says so, a fence and a signal or a barrier. No rank may write
 // copies that are being combined.

@@ -1,5 +1,5 @@
-// HeapView: one-sided transfers from within a kernel, by one lane, a warp or a block. What completes when is what
-// fabric/context.hpp says; here an operation has a group of lanes (lane.hpp), which make it once, together:
+// Detail: HeapView, one-sided transfers from within a kernel, by one lane, a warp or a block. What completes when is
+// what fabric/context.hpp says; here an operation has a group of lanes (lane.hpp), which make it once, together:
 //
 //   heap.put(lane.block(), target, source, peer);     // all lanes of the block copy
 //   heap.add(lane.thread(), counter, 1, peer);        // each lane adds
@@ -97,7 +97,14 @@ struct HeapView {
   unsigned long long size_bytes = 0;  ///< of each
   int rank = 0;
   int size = 0;
-  bool direct = false;  ///< whether all of them can be loaded and stored; if not, only this rank's own
+  /// The ranks [direct_first, direct_first + direct_count) can be loaded and stored. What goes to others is carried by
+  /// a Context of this rank; of others, only this rank's own heap is looked at.
+  int direct_first = 0;
+  int direct_count = 0;
+
+  TRANSHIP_SHARED bool is_direct(int peer) const {
+    return static_cast<unsigned>(peer - direct_first) < static_cast<unsigned>(direct_count);
+  }
 
   // Contiguous elements.
 
@@ -139,7 +146,7 @@ struct HeapView {
     unsigned char* to = at(group, call, "the target lies outside the symmetric heap", target, sizeof(T), peer);
     group.enter(call);
     if (group.lane() == 0) {
-      if (!direct)
+      if (!is_direct(peer))
         by_message(group, [&](const auto& m) { m.p(target, value, peer, where); });
       else if (detail::is_in_place<T>(to))
         detail::store_word(reinterpret_cast<detail::Word<T>*>(to), bits(value));
@@ -157,7 +164,7 @@ struct HeapView {
     group.enter(call);
     Value value{};
     if (group.lane() == 0) {
-      if (!direct)
+      if (!is_direct(peer))
         by_message(group, [&](const auto& m) { value = m.g(source, peer, where); });
       else if (detail::is_in_place<T>(from))
         value = of_bits<Value>(detail::load_word(reinterpret_cast<const detail::Word<T>*>(from)));
@@ -197,7 +204,7 @@ struct HeapView {
     unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
     group.enter(call);
     if (group.lane() == 0) {
-      if (direct)
+      if (is_direct(peer))
         raise(word, value, op);
       else
         by_message(group, [&](const auto& m) { m.signal(signal, value, op, peer, where); });
@@ -300,7 +307,7 @@ struct HeapView {
       return GroupCall{
           "peer_array", where, {{"array", array.data}, {"elements", number(array.size)}, {"peer", number(peer)}}};
     };
-    if (!direct && peer != rank) group.refuse(call, "the memory of that peer is not reachable");
+    if (!is_direct(peer) && peer != rank) group.refuse(call, "the memory of that peer is not reachable");
     return {reinterpret_cast<T*>(at(group, call, "the array lies outside the symmetric heap", array.data,
                                     bytes_of(array.size, sizeof(T)), peer)),
             array.size};
@@ -322,7 +329,9 @@ struct HeapView {
     const long long last_rank = first_rank + (count - 1) * static_cast<long long>(stride);
     if (count < 1 || (count > 1 && stride == 0) || last_rank < 0 || last_rank >= size)
       group.refuse(call, "there is no such team");
-    if (!direct && (count > 1 || first_rank != rank)) group.refuse(call, "the memory of peers is not reachable");
+    const int last = static_cast<int>(last_rank);
+    if (!(is_direct(first_rank) && is_direct(last)) && (count > 1 || first_rank != rank))
+      group.refuse(call, "the memory of peers is not reachable");
     constexpr const char* outside = "the array lies outside the symmetric heap";
     return {at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank),
             stride * static_cast<long long>(stride_bytes), count, array.size};
@@ -407,7 +416,7 @@ struct HeapView {
     const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
     void* to = at(group, call, "the target lies outside the symmetric heap", target.data, bytes, peer);
     group.enter(call);
-    if (direct)
+    if (is_direct(peer))
       copy_together(group, to, source.data, bytes);
     else if (group.lane() == 0)
       by_message(group, send);
@@ -418,7 +427,7 @@ struct HeapView {
     const unsigned long long bytes = bytes_of(smaller(target, source), sizeof(T));
     const void* from = at(group, call, "the source lies outside the symmetric heap", source.data, bytes, peer);
     group.enter(call);
-    if (direct)
+    if (is_direct(peer))
       copy_together(group, target.data, from, bytes);
     else if (group.lane() == 0)
       by_message(group, send);
@@ -445,7 +454,7 @@ struct HeapView {
     };
     unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
     copy_there(group, call, target, source, peer, send);
-    if (direct) {
+    if (is_direct(peer)) {
       group.leave(call);
       if (group.lane() == 0) {
         detail::system_fence();
@@ -483,7 +492,7 @@ struct HeapView {
     group.enter(call);
     T before{};
     if (group.lane() == 0) {
-      if (direct)
+      if (is_direct(peer))
         before =
             of_bits<T>(detail::update_word<op>(reinterpret_cast<detail::Word<T>*>(to), bits(operand), bits(expected)));
       else
@@ -498,7 +507,7 @@ struct HeapView {
   TRANSHIP_SHARED void order(const Group& group, const Call& call, const F& send) const {
     group.enter(call);
     if (group.lane() == 0) {
-      if (direct)
+      if (direct_count == size)
         detail::system_fence();
       else
         by_message(group, send);

@@ -69,6 +69,10 @@ struct IndexedPart {
   friend bool operator==(const IndexedPart&, const IndexedPart&) = default;
 };
 
+/// A value that knows no running world: nothing here is collective or waits, and any thread may read it. Copies cost a
+/// few allocations for the partitions; the lists of an indexed distribution are shared. A question takes time in
+/// proportion to the dimensions and families of slices, never to the extents; of an indexed distribution at most to the
+/// logarithm of a list, unless it returns one.
 class Distribution {
  public:
   /// A structured distribution: `partitions[d]` cuts dimension d among the coordinates of grid axis d. Throws

@@ -1,4 +1,4 @@
-// What two neighbours exchange along one dimension, seen from the one that owns [lower, upper).
+// Private: What two neighbours exchange along one dimension, seen from the one that owns [lower, upper).
 //
 //      receive low | send low |        ...        | send high | receive high
 //                  ^ lower                                upper ^

@@ -1,4 +1,4 @@
-// Which end of a dimension.
+// Detail: Which end of a dimension.
 #pragma once
 
 #include <cstdint>

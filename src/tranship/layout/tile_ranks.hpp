@@ -1,6 +1,6 @@
-// Ranks on a tiling: every tile is cut by the same grid of ranks, and ranks are numbered tile by tile, row-major within
-// a tile. To its ranks a tiling is a smaller tiling, whose cells are the ranks, so that neighbours need no rule of
-// their own.
+// Private: Ranks on a tiling: every tile is cut by the same grid of ranks, and ranks are numbered tile by tile,
+// row-major within a tile. To its ranks a tiling is a smaller tiling, whose cells are the ranks, so that neighbours
+// need no rule of their own.
 #pragma once
 
 #include <tranship/layout/tiling.hpp>

@@ -1,5 +1,5 @@
-// Blocks whose first and last part have one size and all others another, as weather models cut the tiles of a cubed
-// sphere whose edges cost more (or less) than its interior. The bounds make an irregular partition.
+// Private: Blocks whose first and last part have one size and all others another, as weather models cut the tiles of a
+// cubed sphere whose edges cost more (or less) than its interior. The bounds make an irregular partition.
 #pragma once
 
 #include <vector>

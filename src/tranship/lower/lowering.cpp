@@ -35,7 +35,7 @@ struct Unit {
   Arithmetic arithmetic;
 };
 
-Unit unit_of(ElementType type, ElementMap map, const SlotAddress& source, const SlotAddress& target) {
+Unit unit_of(ElementType type, ElementMap map, const SlotLayout& source, const SlotLayout& target) {
   TRANSHIP_ASSERT(can_map(map, type));
   Unit unit{size_bytes(type), false, move_of(map), Arithmetic::none};
   if (is_complex(type) &&
@@ -47,20 +47,25 @@ Unit unit_of(ElementType type, ElementMap map, const SlotAddress& source, const 
   return unit;
 }
 
-/// The moves towards a staging buffer copy; arithmetic happens where the target is.
-Unit staged(Unit unit, Hop hop) {
-  if (hop == Hop::pack) {
-    unit.move = Move::copy;
-    unit.arithmetic = Arithmetic::none;
-  }
-  return unit;
-}
-
 void append_dimension(CopyBlock& block, Index extent, Index source_stride, Index target_stride) {
   block.extents[block.dims] = extent;
   block.source_strides[block.dims] = source_stride;
   block.target_strides[block.dims] = target_stride;
   ++block.dims;
+}
+
+/// A loop of a block may go one stride further than its last element, and block arithmetic must not overflow there.
+constexpr Index reach_bytes_max = Index(1) << 62;
+
+/// From the lowest element to the highest one.
+Index reach_bytes(const SlotLayout& layout) {
+  Index lower = std::min<Index>(0, layout.part_stride_bytes), upper = std::max<Index>(0, layout.part_stride_bytes);
+  for (int d = 0; d < layout.dims; ++d) {
+    if (layout.local_extents[d] == 0) return 0;
+    const Index reach = checked_multiply(layout.strides_bytes[d], layout.local_extents[d] - 1);
+    (reach < 0 ? lower : upper) = checked_add(reach < 0 ? lower : upper, reach);
+  }
+  return checked_add(upper, checked_multiply(lower, -1));
 }
 
 /// Goes through all combinations of one run per table.
@@ -71,45 +76,38 @@ void for_each_product(const std::vector<const std::vector<Run>*>& tables, F&& f)
   for_each_coordinate(counts, f);
 }
 
+/// The distance between the turns of a loop. One turn has none, and what a run says of it may be out of all bounds.
+Index stride_of(Index turns, Index cells, Index stride_bytes) {
+  return turns > 1 ? cells * stride_bytes : 0;
+}
+
 void lower_product(const std::vector<const std::vector<Run>*>& tables, const std::vector<int>& source_dims,
-                   const std::vector<int>& target_dims, const Unit& unit, const SlotAddress& source, int source_slot,
-                   const SlotAddress& target, int target_slot, Hop hop, std::byte*& staging,
-                   std::vector<LoweredMove>& moves) {
+                   const std::vector<int>& target_dims, const Unit& unit, const SlotLayout& source, int source_slot,
+                   const SlotLayout& target, int target_slot, std::vector<LoweredMove>& moves) {
   for_each_product(tables, [&](const Indices& at) {
     LoweredMove out{.move = unit.move,
                     .arithmetic = unit.arithmetic,
                     .width = unit.width,
-                    .source = source.data,
-                    .target = target.data};
+                    .source = {source_slot, source.offset_bytes},
+                    .target = {target_slot, target.offset_bytes}};
     for (int k = 0; k < int(tables.size()); ++k) {
       const Run& run = (*tables[k])[at[k]];
       const Index s = source.strides_bytes[source_dims[k]], t = target.strides_bytes[target_dims[k]];
-      append_dimension(out.block, run.count, run.source_pitch * s, run.target_pitch * t);
-      append_dimension(out.block, run.length, run.source_step * s, run.target_step * t);
-      out.source += run.source * s;
-      out.target += run.target * t;
+      append_dimension(out.block, run.count, stride_of(run.count, run.source_pitch, s),
+                       stride_of(run.count, run.target_pitch, t));
+      append_dimension(out.block, run.length, stride_of(run.length, run.source_step, s),
+                       stride_of(run.length, run.target_step, t));
+      out.source.offset_bytes += run.source * s;
+      out.target.offset_bytes += run.target * t;
     }
-    out.place = {target_slot, out.target - target.data};
     if (unit.in_parts) append_dimension(out.block, 2, source.part_stride_bytes, target.part_stride_bytes);
-    const Index bytes = element_count(out.block) * unit.width;
-    if (hop == Hop::pack) {
-      out.block = with_dense_target(out.block, unit.width);
-      out.target = staging;
-      out.place = {source_slot, out.source - source.data};
-      out.place_is_source = true;
-    } else if (hop == Hop::unpack) {
-      out.block = with_dense_source(out.block, unit.width);
-      out.source = staging;
-    }
-    if (hop != Hop::direct) staging += bytes;
-    canonicalise(out.block, unit.width);
     moves.push_back(std::move(out));
   });
 }
 
 /// Byte offset of every element that a list of cells names: the leading dimensions counted through row-major, then the
 /// `inner` elements of the trailing ones.
-std::vector<Index> element_offsets(const std::vector<Index>& cells, Index inner, const SlotAddress& slot) {
+std::vector<Index> element_offsets(const std::vector<Index>& cells, Index inner, const SlotLayout& slot) {
   // The trailing dimensions are those whose product is `inner`, counted from the last.
   int leading = slot.dims;
   for (Index product = 1; leading > 0 && product * slot.local_extents[leading - 1] <= inner && product < inner;)
@@ -152,8 +150,15 @@ std::vector<long long> every(const std::vector<Index>& list, Index step) {
 
 }  // namespace
 
-SlotAddress address_of(const StridedView& view) {
-  SlotAddress out{.data = static_cast<std::byte*>(view.data), .dims = view.dims()};
+bool operator==(const SlotLayout& a, const SlotLayout& b) noexcept {
+  return a.offset_bytes == b.offset_bytes && a.dims == b.dims && a.part_stride_bytes == b.part_stride_bytes &&
+         a.parts_together == b.parts_together &&
+         std::equal(a.strides_bytes, a.strides_bytes + a.dims, b.strides_bytes) &&
+         std::equal(a.local_extents, a.local_extents + a.dims, b.local_extents);
+}
+
+SlotLayout layout_of(const StridedView& view) {
+  SlotLayout out{.dims = view.dims()};
   const bool split = view.imaginary != nullptr;
   const Index unit = split ? size_bytes(part_of(view.type)) : size_bytes(view.type);
   for (int d = 0; d < view.dims(); ++d) {
@@ -161,10 +166,18 @@ SlotAddress address_of(const StridedView& view) {
     out.local_extents[d] = view.extents[d];
   }
   if (is_complex(view.type)) {
-    out.part_stride_bytes = split ? static_cast<std::byte*>(view.imaginary) - out.data : unit / 2;
+    out.part_stride_bytes =
+        split ? static_cast<std::byte*>(view.imaginary) - static_cast<std::byte*>(view.data) : unit / 2;
     out.parts_together = !split;
   }
+  if (const Index apart = reach_bytes(out); apart > reach_bytes_max - unit)
+    throw_error(ErrorCode::overflow, "elements of extents [{}] with strides [{}] lie up to {} bytes apart; at most {}",
+                to_string(view.extents), to_string(view.strides), apart, reach_bytes_max - unit);
   return out;
+}
+
+std::span<const std::byte> constants() {
+  return detail::identities();
 }
 
 long long LoweredMove::outermost() const {
@@ -172,9 +185,10 @@ long long LoweredMove::outermost() const {
   return block.dims > 0 ? block.extents[0] : 1;
 }
 
-void LoweredMove::run(long long lower, long long upper, CopyMethod way, MoveShift shift) const {
-  const std::byte* from = source + shift.source_bytes;
-  std::byte* to = target + shift.target_bytes;
+void LoweredMove::run(long long lower, long long upper, CopyMethod way, const std::byte* source_base,
+                      std::byte* target_base) const {
+  const std::byte* from = source_base + source.offset_bytes;
+  std::byte* to = target_base + target.offset_bytes;
   if (is_indexed) {
     IndexedBlock rows = indexed;
     rows.count = upper - lower;
@@ -194,57 +208,40 @@ Index LoweredMove::bytes() const {
   return (is_indexed ? indexed.count * indexed.row_length : element_count(block)) * width;
 }
 
-void lower_transfer(const Transfer& transfer, ElementType type, const SlotAddress& source, const SlotAddress& target,
-                    Hop hop, std::byte*& staging, std::vector<LoweredMove>& moves) {
+void lower_transfer(const Transfer& transfer, ElementType type, const SlotLayout& source, const SlotLayout& target,
+                    std::vector<LoweredMove>& moves) {
   const TransferGroup& group = *transfer.group;
   std::vector<const std::vector<Run>*> tables;
   for (int k = 0; k < int(group.axes.size()); ++k) tables.push_back(&transfer.runs(k));
-  const Unit unit = staged(unit_of(type, group.map, source, target), hop);
-  lower_product(tables, group.source_dims, group.target_dims, unit, source, group.source_slot, target,
-                group.target_slot, hop, staging, moves);
+  lower_product(tables, group.source_dims, group.target_dims, unit_of(type, group.map, source, target), source,
+                group.source_slot, target, group.target_slot, moves);
 }
 
-void lower_indexed(const IndexedTransfer& transfer, ElementType type, const SlotAddress& source,
-                   const SlotAddress& target, Hop hop, std::byte*& staging, std::vector<LoweredMove>& moves) {
-  const Unit unit = staged(unit_of(type, transfer.map, source, target), hop);
+void lower_indexed(const IndexedTransfer& transfer, ElementType type, const SlotLayout& source,
+                   const SlotLayout& target, std::vector<LoweredMove>& moves) {
+  const Unit unit = unit_of(type, transfer.map, source, target);
   const std::vector<Index> from = element_offsets(transfer.source_cells, transfer.inner, source);
   const std::vector<Index> to = element_offsets(transfer.target_cells, transfer.inner, target);
   const Index row = unit.in_parts ? 1 : common_row_length(from, to, transfer.inner, unit.width);
   const auto source_rows = std::make_shared<const std::vector<long long>>(every(from, row));
   const auto target_rows = std::make_shared<const std::vector<long long>>(every(to, row));
-  // Rows are named by their byte offset: a row stride of one byte. In a staging buffer rows lie one after the other,
-  // the parts of complex numbers in two planes.
-  for (int part = 0; part < (unit.in_parts ? 2 : 1); ++part) {
-    LoweredMove out{.move = unit.move,
-                    .arithmetic = unit.arithmetic,
-                    .width = unit.width,
-                    .source = source.data,
-                    .target = target.data};
-    out.is_indexed = true;
-    out.source += part * source.part_stride_bytes;
-    out.target += part * target.part_stride_bytes;
-    out.place = {transfer.target_slot, to.empty() ? 0 : to.front()};
-    out.indexed = {
-        .count = Index(source_rows->size()), .row_length = row, .source_row_stride = 1, .target_row_stride = 1};
-    out.source_rows = source_rows;
-    out.target_rows = target_rows;
-    if (hop == Hop::pack) {
-      out.target = staging;
-      out.place = {transfer.source_slot, from.empty() ? 0 : from.front()};
-      out.place_is_source = true;
-      out.target_rows = nullptr;
-      out.indexed.target_row_stride = row * unit.width;
-    } else if (hop == Hop::unpack) {
-      out.source = staging;
-      out.source_rows = nullptr;
-      out.indexed.source_row_stride = row * unit.width;
-    }
-    if (hop != Hop::direct) staging += out.bytes();
-    moves.push_back(std::move(out));
-  }
+  // Rows are named by their byte offset: a row stride of one byte. The parts of complex numbers are two planes.
+  for (int part = 0; part < (unit.in_parts ? 2 : 1); ++part)
+    moves.push_back({.move = unit.move,
+                     .arithmetic = unit.arithmetic,
+                     .width = unit.width,
+                     .source = {transfer.source_slot, source.offset_bytes + part * source.part_stride_bytes},
+                     .target = {transfer.target_slot, target.offset_bytes + part * target.part_stride_bytes},
+                     .source_rows = source_rows,
+                     .target_rows = target_rows,
+                     .indexed = {.count = Index(source_rows->size()),
+                                 .row_length = row,
+                                 .source_row_stride = 1,
+                                 .target_row_stride = 1},
+                     .is_indexed = true});
 }
 
-void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot, std::vector<LoweredMove>& moves) {
+void lower_fill(const LocalFill& fill, ElementType type, const SlotLayout& slot, std::vector<LoweredMove>& moves) {
   const ElementMap map = fill.kind == LocalFillKind::accumulate ? map_of(fill.combine) : ElementMap::copy;
   const Unit unit = unit_of(type, map, slot, slot);
   std::vector<const std::vector<Run>*> tables;
@@ -253,16 +250,59 @@ void lower_fill(const LocalFill& fill, ElementType type, const SlotAddress& slot
     dims.push_back(int(tables.size()));
     tables.push_back(&axis);
   }
-  std::byte* staging = nullptr;
   const std::size_t first = moves.size();
-  lower_product(tables, dims, dims, unit, slot, fill.slot, slot, fill.slot, Hop::direct, staging, moves);
+  lower_product(tables, dims, dims, unit, slot, fill.slot, slot, fill.slot, moves);
   if (fill.kind != LocalFillKind::zero) return;
   // Complex numbers have sums only: whole or in parts, they become zeros.
-  const void* identity = detail::identity_of(fill.combine, part_of(type));
+  const auto* identity = static_cast<const std::byte*>(detail::identity_of(fill.combine, part_of(type)));
   for (std::size_t i = first; i < moves.size(); ++i) {
-    moves[i].source = static_cast<std::byte*>(const_cast<void*>(identity));
-    for (int d = 0; d < moves[i].block.dims; ++d) moves[i].block.source_strides[d] = 0;
+    moves[i].source = {constants_slot, identity - constants().data()};
+    std::fill_n(moves[i].block.source_strides, moves[i].block.dims, 0);
   }
+}
+
+Index route(std::vector<LoweredMove>& moves, Hop hop, Index staging_bytes) {
+  for (LoweredMove& move : moves) {
+    const Index bytes = move.bytes(), row_bytes = move.indexed.row_length * move.width;
+    if (hop == Hop::pack) {
+      // Arithmetic happens where the target is.
+      move.move = Move::copy;
+      move.arithmetic = Arithmetic::none;
+      move.target = {staging_slot, staging_bytes};
+      move.target_rows = nullptr;
+      move.indexed.target_row_stride = row_bytes;
+      move.block = with_dense_target(move.block, move.width);
+    } else if (hop == Hop::unpack) {
+      move.source = {staging_slot, staging_bytes};
+      move.source_rows = nullptr;
+      move.indexed.source_row_stride = row_bytes;
+      move.block = with_dense_source(move.block, move.width);
+    }
+    if (hop != Hop::direct) staging_bytes += bytes;
+    canonicalise(move.block, move.width);
+  }
+  return staging_bytes;
+}
+
+Index run_bytes(const LoweredMove& move) {
+  if (move.is_indexed) return move.indexed.row_length * move.width;
+  CopyBlock block = move.block;
+  canonicalise(block, move.width);
+  const int last = block.dims - 1;
+  long long run = 1;
+  switch (shape_of(block, move.width)) {
+    case BlockShape::rows:
+      return row_bytes_of(block, move.width);
+    case BlockShape::tiles:
+      for (int d = 0; d < last; ++d)
+        if (detail::magnitude(block.source_strides[d]) == move.width)
+          run = std::min(block.extents[d], block.extents[last]);
+      break;
+    case BlockShape::empty:
+    case BlockShape::elements:
+      break;
+  }
+  return run * move.width;
 }
 
 Index staged_bytes(const Transfer& transfer, ElementType type) {

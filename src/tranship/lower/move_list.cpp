@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/lower/move_list.hpp>
 
 namespace tranship {
@@ -21,9 +22,13 @@ constexpr int parts_max = 16;
 /// Transposes and stretches are cut where neither their squares nor their lines suffer.
 constexpr long long cut_unit = 64;
 
-/// The strides on the side that has the move's place.
+/// The side of a move that orders it: the array that it goes through, which is the target, or the source where the
+/// target is a staging buffer.
+const MovePlace& ordering_place(const LoweredMove& move) {
+  return move.packs() ? move.source : move.target;
+}
 const long long* ordering_strides(const LoweredMove& move) {
-  return move.place_is_source ? move.block.source_strides : move.block.target_strides;
+  return move.packs() ? move.block.source_strides : move.block.target_strides;
 }
 
 /// The loops around the rows of a move.
@@ -42,58 +47,61 @@ bool is_walked_in_rows(const LoweredMove& move) {
 
 /// Where a move begins in the array that orders it.
 MovePlace first_place(const LoweredMove& move) {
-  MovePlace first = move.place;
-  if (!move.is_indexed)
-    for (int d = 0; d < move.block.dims; ++d)
-      if (const long long stride = ordering_strides(move)[d]; stride < 0)
-        first.offset_bytes += (move.block.extents[d] - 1) * stride;
+  MovePlace first = ordering_place(move);
+  if (move.is_indexed) {
+    const auto& rows = move.packs() ? move.source_rows : move.target_rows;
+    first.offset_bytes += rows->front();
+    return first;
+  }
+  for (int d = 0; d < move.block.dims; ++d)
+    if (const long long stride = ordering_strides(move)[d]; stride < 0)
+      first.offset_bytes += (move.block.extents[d] - 1) * stride;
   return first;
 }
 
 /// Whether two moves have the same loops around their rows, and their rows lie side by side.
 bool walk_together(const LoweredMove& first, const LoweredMove& other) {
   const int loops = row_loops(first);
-  if (row_loops(other) != loops || first.place.slot != other.place.slot ||
-      first.place_is_source != other.place_is_source)
+  if (row_loops(other) != loops || first.packs() != other.packs() ||
+      ordering_place(first).slot != ordering_place(other).slot)
     return false;
   for (int d = 0; d < loops; ++d)
     if (first.block.extents[d] != other.block.extents[d] || ordering_strides(first)[d] != ordering_strides(other)[d])
       return false;
-  return other.place.offset_bytes - first.place.offset_bytes < ordering_strides(first)[loops - 1];
-}
-
-/// Bytes that lie together on both sides; of a transpose, along the shorter of the dimensions that are contiguous on
-/// either side.
-Index run_bytes(const LoweredMove& move) {
-  if (move.is_indexed) return move.indexed.row_length * move.width;
-  const CopyBlock& block = move.block;
-  const int last = block.dims - 1;
-  long long run = 1;
-  switch (shape_of(block, move.width)) {
-    case BlockShape::rows:
-      return row_bytes_of(block, move.width);
-    case BlockShape::tiles:
-      for (int d = 0; d < last; ++d)
-        if (detail::magnitude(block.source_strides[d]) == move.width)
-          run = std::min(block.extents[d], block.extents[last]);
-      break;
-    case BlockShape::empty:
-    case BlockShape::elements:
-      break;
-  }
-  return run * move.width;
+  return ordering_place(other).offset_bytes - ordering_place(first).offset_bytes < ordering_strides(first)[loops - 1];
 }
 
 }  // namespace
 
-MoveList::Piece MoveList::piece_of(const LoweredMove& move, CopyMethod way) {
+int MoveList::end_of(MoveSide side, int slot) {
+  // Moves come in the order of the slots, so the end is most often one of the last.
+  const End end{side, slot};
+  std::size_t i = ends_.size();
+  while (i > 0 && ends_[i - 1] != end) --i;
+  if (i > 0) return int(i - 1);
+  ends_.push_back(end);
+  return int(ends_.size() - 1);
+}
+
+MoveList::Ends MoveList::ends_of(const LoweredMove& move) {
+  return {end_of(MoveSide::source, move.source.slot), end_of(MoveSide::target, move.target.slot)};
+}
+
+void MoveList::bind(HostBases bases, int array, std::vector<std::byte*>& out) const {
+  for (const End& end : ends_)
+    out.push_back(end.slot == constants_slot ? const_cast<std::byte*>(constants().data())
+                                             : bases(end.side, end.slot, array));
+}
+
+MoveList::Piece MoveList::piece_of(const LoweredMove& move) {
   CopyBlock around = move.block;
-  Piece piece{.source = move.source,
-              .target = move.target,
+  Piece piece{.ends = ends_of(move),
+              .source_bytes = move.source.offset_bytes,
+              .target_bytes = move.target.offset_bytes,
               .rows = take_rows(around, move.width),
               .source_stride = move.block.source_strides[0],
               .target_stride = move.block.target_strides[0]};
-  piece.copy = row_copy(piece.rows.row_bytes, way);
+  piece.copy = row_copy(piece.rows.row_bytes, way_);
   long long source_back = 0, target_back = 0;  // from the last turn of the loops within to their first
   piece.steps.resize(std::size_t(around.dims));
   for (int d = around.dims - 1; d >= 0; --d) {
@@ -118,13 +126,13 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, CopyMethod w
     const std::size_t i = places[p].second;
     if (taken[i]) continue;
     if (!is_walked_in_rows(moves[i])) {
-      entries.push_back(Index(moves_.size()));
-      moves_.push_back(moves[i]);
+      entries.push_back(Index(singles_.size()));
+      singles_.push_back({ends_of(moves[i]), moves[i]});
       continue;
     }
     std::vector<std::size_t> together = {i};
     if (order == MoveOrder::any) {
-      MovePlace end = moves[i].place;
+      MovePlace end = ordering_place(moves[i]);
       end.offset_bytes += ordering_strides(moves[i])[row_loops(moves[i]) - 1];
       for (std::size_t q = p + 1; q < places.size() && places[q].first < end && together.size() < pieces_together_max;
            ++q)
@@ -140,7 +148,7 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, CopyMethod w
               .pieces = {}};
     for (const std::size_t k : together) {
       taken[k] = true;
-      walk.pieces.push_back(piece_of(moves[k], way));
+      walk.pieces.push_back(piece_of(moves[k]));
     }
     walks_.push_back(std::move(walk));
     entries.push_back(-Index(walks_.size()));
@@ -150,11 +158,11 @@ MoveList::MoveList(std::vector<LoweredMove> moves, MoveOrder order, CopyMethod w
 
 long long MoveList::outermost(Index entry) const {
   if (entry < 0) return walks_[-1 - entry].outermost;
-  return moves_[entry].outermost();
+  return singles_[entry].move.outermost();
 }
 
 Index MoveList::bytes_of(Index entry) const {
-  if (entry >= 0) return moves_[entry].bytes();
+  if (entry >= 0) return singles_[entry].move.bytes();
   const Walk& walk = walks_[-1 - entry];
   Index bytes = 0;
   for (const Piece& piece : walk.pieces) bytes += piece.rows.row_bytes;
@@ -162,8 +170,8 @@ Index MoveList::bytes_of(Index entry) const {
 }
 
 bool MoveList::is_cut_anywhere(Index entry) const {
-  if (entry < 0 || moves_[entry].is_indexed) return true;
-  const LoweredMove& move = moves_[entry];
+  if (entry < 0 || singles_[entry].move.is_indexed) return true;
+  const LoweredMove& move = singles_[entry].move;
   return move.block.dims > 1 && shape_of(move.block, move.width) != BlockShape::tiles;
 }
 
@@ -196,27 +204,30 @@ void MoveList::cut_into_parts(const std::vector<Index>& entries, Index parts) {
     first_stretches_.push_back(stretches_.size());
 }
 
-void MoveList::run(MoveShift shift) const {
+void MoveList::run(std::span<std::byte* const> bases) const {
+  TRANSHIP_ASSERT(bases.size() == ends_.size());
   for (std::size_t i = 0; i < stretches_.size();) {
     Stretch whole = stretches_[i];
     while (++i < stretches_.size() && stretches_[i].entry == whole.entry) whole.upper = stretches_[i].upper;
-    run_stretch(whole, shift);
+    run_stretch(whole, bases);
   }
   order_stores(way_);
 }
 
-void MoveList::run_part(int part, MoveShift shift) const {
-  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i], shift);
+void MoveList::run_part(int part, std::span<std::byte* const> bases) const {
+  TRANSHIP_ASSERT(bases.size() == ends_.size());
+  for (std::size_t i = first_stretches_[part]; i < first_stretches_[part + 1]; ++i) run_stretch(stretches_[i], bases);
   order_stores(way_);
 }
 
-void MoveList::run_stretch(const Stretch& stretch, MoveShift shift) const {
+void MoveList::run_stretch(const Stretch& stretch, std::span<std::byte* const> bases) const {
   const auto& [entry, lower, upper] = stretch;
-  if (entry < 0) return run_walk(walks_[-1 - entry], lower, upper, shift);
-  moves_[entry].run(lower, upper, way_, shift);
+  if (entry < 0) return run_walk(walks_[-1 - entry], lower, upper, bases);
+  const Single& single = singles_[entry];
+  single.move.run(lower, upper, way_, bases[single.ends.source], bases[single.ends.target]);
 }
 
-void MoveList::run_walk(const Walk& walk, long long lower, long long upper, MoveShift shift) const {
+void MoveList::run_walk(const Walk& walk, long long lower, long long upper, std::span<std::byte* const> bases) const {
   struct Cursor {
     const std::byte* source;
     std::byte* target;
@@ -226,8 +237,8 @@ void MoveList::run_walk(const Walk& walk, long long lower, long long upper, Move
   const std::size_t count = walk.pieces.size();
   for (std::size_t p = 0; p < count; ++p) {
     const Piece& piece = walk.pieces[p];
-    cursors[p] = {piece.source + shift.source_bytes + lower * piece.source_stride,
-                  piece.target + shift.target_bytes + lower * piece.target_stride, piece.rows};
+    cursors[p] = {bases[piece.ends.source] + piece.source_bytes + lower * piece.source_stride,
+                  bases[piece.ends.target] + piece.target_bytes + lower * piece.target_stride, piece.rows};
   }
   const Rows& shape = walk.pieces[0].rows;
   long long rows = shape.count, planes = shape.planes;
@@ -257,14 +268,14 @@ void MoveList::run_walk(const Walk& walk, long long lower, long long upper, Move
 }
 
 MoveList::Summary MoveList::summary() const {
-  Summary out{.walks = Index(moves_.size() + walks_.size())};
+  Summary out{.walks = Index(singles_.size() + walks_.size())};
   const auto add = [&](Index bytes, Index run_bytes, BlockShape shape) {
     ++out.moves;
     out.runs += bytes / run_bytes;
     out.run_bytes_min = out.moves == 1 ? run_bytes : std::min(out.run_bytes_min, run_bytes);
     out.shapes[int(shape)] += bytes;
   };
-  for (const LoweredMove& move : moves_)
+  for (const auto& [ends, move] : singles_)
     add(move.bytes(), run_bytes(move), move.is_indexed ? BlockShape::elements : shape_of(move.block, move.width));
   for (const Walk& walk : walks_) {
     for (const Piece& piece : walk.pieces)

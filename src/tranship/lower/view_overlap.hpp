@@ -1,5 +1,5 @@
-// Whether strided views share memory: exactly, element by element, not only by the ranges that they span. Fields of one
-// struct lie interleaved, and share nothing.
+// Private: Whether strided views share memory: exactly, element by element, not only by the ranges that they span.
+// Fields of one struct lie interleaved, and share nothing.
 #pragma once
 
 #include <cstdint>

@@ -96,7 +96,9 @@ enum class Constness : bool { changeable, constant };
 }  // namespace detail
 
 /// Access to a region of a buffer in one memory, while it lives. Opened by Buffer; moves, does not copy. Closing (or
-/// destroying) it commits the version of what was written. A lease may be used and closed by any one thread at a time.
+/// destroying) it commits the version of what was written; it takes about as long as opening a lease that copies
+/// nothing, copies nothing, does not wait (except with Checks) and never throws. A lease keeps its buffer. It may be
+/// used and closed by any one thread at a time.
 class Lease {
  public:
   Lease() = default;
@@ -138,6 +140,15 @@ class Lease {
 };
 
 /// A handle: copies of it are the same buffer. Thread-safe: accesses of several threads are leases like any others.
+/// Everything here is of one process; nothing is collective.
+///
+/// Costs: a buffer allocates its copy in a memory when the first lease there opens, from a pool. A lease that copies
+/// nothing takes some 40 to 60 ns plus about the logarithm of the number of regions in different states, and allocates
+/// nothing. A lease that copies gives the copies to streams, each with an entry in the ledger. A lease on the host
+/// waits for these copies, and for work of devices on what it reads, up to 60 s; one on a device does not wait: its
+/// stream does. What predict() says is what opening copies.
+///
+/// Devices (BufferOptions::devices) must outlive it. A failed call changes nothing but the copies that it had made.
 class Buffer {
  public:
   /// Row-major. Allocates nothing. Throws `invalid_use` for a negative extent, `overflow`.
@@ -155,16 +166,20 @@ class Buffer {
   Devices& devices() const noexcept;
 
   /// Opens a lease. Makes the copies that it needs, and returns when the host, or the lease's stream, may use it.
-  /// Throws `invalid_use`, with both call sites, when an open lease forbids it: several may read a region, or one write
-  /// it; and several memories may accumulate in it, each once.
+  /// Throws `invalid_use`, with both call sites, when an open lease forbids it (several may read a region, or one write
+  /// it; and several memories may accumulate in it, each once), for a region outside, for a write to a frozen buffer,
+  /// for a read of cells that have no value, and for copies that an open NoImplicitCopies or ByteBudget forbids;
+  /// `no_memory` when the device is full and nothing can leave it; `timeout` where the host has waited too long;
+  /// `device_lost` for a device that is lost, and for a value that only it held.
   Lease read(const Access& access = Access::whole(), CallSite where = CallSite::here()) const;
   Lease write(const Access& access = Access::whole(), CallSite where = CallSite::here());
   Lease read_write(const Access& access = Access::whole(), CallSite where = CallSite::here());
   Lease accumulate(Combine combine, const Access& access = Access::whole(), CallSite where = CallSite::here());
 
-  /// Makes the copies that a read would make, without waiting for them; asked for by name.
+  /// Makes the copies that a read would make, without waiting for them; asked for by name. Throws what opening a lease
+  /// throws.
   void prefetch(const Access& access = Access::whole(), CallSite where = CallSite::here()) const;
-  /// What opening such a lease would copy now. Changes nothing.
+  /// What opening such a lease would copy now. Changes nothing; allocates the list.
   std::vector<CopyRecord> predict(Intent intent, const Access& access = Access::whole(),
                                   CallSite where = CallSite::here()) const;
   /// The same in words, and the state of every memory.
@@ -197,8 +212,9 @@ class Buffer {
   /// Throws `invalid_use` for what Checks have found at the close of a lease; every later access does, too, once.
   void check() const;
 
-  /// Gives the copy of a device's memory back. drop() throws `invalid_use` when a value would be lost, evict() copies
-  /// it to the host before. Both throw when a lease is open there. Nothing happens where there is no copy.
+  /// Gives the copy of a device's memory back to its pool. drop() throws `invalid_use` when a value would be lost,
+  /// evict() has it copied to the host before. Both throw `invalid_use` when a lease is open there.
+  /// Nothing happens where there is no copy.
   void drop(Device device, CallSite where = CallSite::here());
   void evict(Device device, CallSite where = CallSite::here());
 
@@ -208,7 +224,7 @@ class Buffer {
 };
 
 /// While one exists, accesses of this thread that name no device are on this one. Nests, restores, moves nothing
-/// itself.
+/// itself; its end releases copies of buffers with Residency::release. To be destroyed by the thread that made it.
 class Offload {
  public:
   explicit Offload(Device device);

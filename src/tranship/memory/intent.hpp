@@ -1,4 +1,4 @@
-// Intent: what an access to a buffer is for. It decides what is copied before the access, and what is stale after it.
+// Detail: Intent, what an access to a buffer does: it decides what is copied before and what is stale after it.
 #pragma once
 
 #include <cstdint>

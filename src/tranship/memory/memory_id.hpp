@@ -1,4 +1,4 @@
-// MemoryId: how the memories of one Devices (device/devices.hpp) are numbered.
+// Detail: MemoryId, how the memories of one Devices (device/devices.hpp) are numbered.
 #pragma once
 
 namespace tranship {

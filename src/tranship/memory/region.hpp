@@ -1,4 +1,4 @@
-// Region: a set of cells of a buffer, as disjoint boxes. Nearly all regions are one box, which needs no allocation.
+// Detail: Region, a set of cells of a buffer, as disjoint boxes. Most regions are one box, which needs no allocation.
 #pragma once
 
 #include <span>

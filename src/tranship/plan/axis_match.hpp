@@ -1,4 +1,4 @@
-// One dimension of planning: which cells of a source part a target part wants, as runs.
+// Detail: One dimension of planning: which cells of a source part a target part wants, as runs.
 //
 // The source owns periodic families of slices, the target wants periodic families of intervals. Two such families meet
 // in families again: with g = gcd of the periods, a slice and an interval whose distance is c can only meet when g

@@ -1,4 +1,4 @@
-// Checking a plan before it is run: nothing that passes reads or writes outside the local arrays of its rank.
+// Private: Checking a plan before it is run: nothing that passes reads or writes outside the local arrays of its rank.
 //
 // Plans made by the planners pass; what is checked here is what a plan file, or a plan put together by hand, could get
 // wrong. What a peer does with its end is the peer's to check.

@@ -69,4 +69,15 @@ Interval target_hull(const Run& run) noexcept {
   return hull(run.target, reach(run.length, run.target_step), reach(run.count, run.target_pitch));
 }
 
+Interval joined(const Interval& hull, const Interval& more) noexcept {
+  return hull.empty() ? more : Interval{std::min(hull.lower, more.lower), std::max(hull.upper, more.upper)};
+}
+
+Run reversed(Run run) noexcept {
+  std::swap(run.source, run.target);
+  std::swap(run.source_step, run.target_step);
+  std::swap(run.source_pitch, run.target_pitch);
+  return run;
+}
+
 }  // namespace tranship

@@ -1,5 +1,5 @@
-// Clipping: the part of a run that lies in an interval of the target. This is how a plan of a whole part serves any box
-// of it: the plan is made once, and clipping costs the same wherever the box lies and however large the array is.
+// Private: Clipping, the part of a run that lies in an interval of the target. A plan of a whole part serves any box
+// of it: it is made once, and clipping costs the same wherever the box lies and however large the array is.
 #pragma once
 
 #include <vector>
@@ -15,5 +15,10 @@ void clip(const Run& run, Interval target, std::vector<Run>& out);
 /// The interval from the lowest to the highest cell that a run reads or writes.
 Interval source_hull(const Run& run) noexcept;
 Interval target_hull(const Run& run) noexcept;
+/// A hull that grows by another one; an empty hull becomes that.
+Interval joined(const Interval& hull, const Interval& more) noexcept;
+
+/// The run that moves the same cells back.
+Run reversed(Run run) noexcept;
 
 }  // namespace tranship

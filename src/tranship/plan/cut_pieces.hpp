@@ -1,4 +1,4 @@
-// Cutting what a part wants along one dimension to an interval of cells.
+// Private: Cutting what a part wants along one dimension to an interval of cells.
 #pragma once
 
 #include <vector>

@@ -68,7 +68,8 @@ struct PlanSummary {
   std::vector<PeerAmount> peers;  ///< the other ranks, ascending; empty above transfers_listed_max transfers
 };
 
-/// The plan must pass check_plan. Time depends on the plan's tables and on the number of peers.
+/// The plan must be one that a planner has made or load_plan has accepted. Time depends on the plan's tables and on the
+/// number of peers.
 PlanSummary summarise(const TransferPlan& plan);
 
 /// One screen, for people: totals, stretches, and the largest messages first.

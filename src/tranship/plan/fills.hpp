@@ -1,4 +1,4 @@
-// The part of a plan that a rank does alone: zeros and replicated cells beyond the edges of the array.
+// Private: The part of a plan that a rank does alone: zeros and replicated cells beyond the edges of the array.
 #pragma once
 
 #include <tranship/plan/transfer_plan.hpp>

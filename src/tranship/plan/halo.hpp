@@ -39,8 +39,10 @@ struct HaloOptions {
 };
 
 /// The halo of several arrays at once (slots in the order given): what goes from one rank to another is one message.
-/// The arrays may differ in everything. Throws `invalid_use` when a depth or an offset reaches beyond the stored
-/// overlap, `unsupported` above plan_runs_max runs.
+/// The arrays may differ in everything. Local: a rank plans for itself, or for any other, and sends nothing. Time and
+/// size depend on the number of slices and offsets, never on the extents. Throws `invalid_use` when a depth or an
+/// offset reaches beyond the stored overlap; `unsupported` for a replicated array, and when a rank's plan may have more
+/// than 2^22 runs, some 300 MB.
 TransferPlan plan_halo(std::span<const ArraySpec> fields, Rank rank, const HaloOptions& options = {});
 
 /// A field on a tiling: one array per tile, and which of its dimensions are the tile's.
@@ -64,7 +66,8 @@ struct TiledHaloOptions : HaloOptions {
 
 /// The halo of fields on a tiling. The slot of field f on tile t is f * tiles + t. In the tile dimensions the edge
 /// policy must be `open`: the tiling continues the tile there, and cells that it does not reach (a cube's corners) are
-/// left alone.
+/// left alone. Throws also `invalid_use` for another edge policy and for vectors that do not name each dimension once,
+/// and `mismatch` for arrays that do not have the extents of their tiles.
 TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
                        const TiledHaloOptions& options = {});
 

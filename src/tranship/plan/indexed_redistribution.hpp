@@ -1,4 +1,4 @@
-// Redistribution from or to lists of ids, cell by cell: the part of plan_redistribution where no family helps.
+// Private: Redistribution from or to lists of ids, cell by cell: the part of plan_redistribution where no family helps.
 #pragma once
 
 #include <optional>

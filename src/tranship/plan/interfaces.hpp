@@ -1,5 +1,5 @@
-// Planning to make shared points agree: an interface between two parts is stored by both as their own, and a halo
-// leaves what they own alone.
+// Private: Planning to make shared points agree: an interface between two parts is stored by both as their own, and a
+// halo leaves what they own alone.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Several plans as one: what goes from one rank to another in any of them is one message.
+// Private: Several plans as one: what goes from one rank to another in any of them is one message.
 #pragma once
 
 #include <vector>

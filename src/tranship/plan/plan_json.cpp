@@ -3,6 +3,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json_value.hpp>
+#include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/plan_json.hpp>
 

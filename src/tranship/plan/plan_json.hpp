@@ -12,17 +12,19 @@
 #include <string>
 #include <string_view>
 
-#include <tranship/plan/check_plan.hpp>
+#include <tranship/plan/transfer_plan.hpp>
 
 namespace tranship {
 
 /// A longer text is refused.
 inline constexpr std::size_t plan_text_bytes_max = std::size_t(1) << 30;
 
-/// The plan as text that ends with a newline: load_plan(save_plan(x)) == x for every x that passes check_plan.
+/// The plan as text that ends with a newline: load_plan(save_plan(x)) == x for every x that a planner has
+/// made.
 std::string save_plan(const TransferPlan& plan);
 
-/// Reads and checks (check_plan) a plan. Texts are untrusted. `bad_text`, with the path of what does not belong there
+/// Reads a plan and checks it: what is accepted reads and writes only inside the local arrays of its rank. Texts are
+/// untrusted. `bad_text`, with the path of what does not belong there
 /// (and with `column` where the text is no JSON), or `bad_file`, with the path and the numbers of what makes no sense.
 Result<TransferPlan> try_load_plan(std::string_view text);
 /// The same; throws the Error.

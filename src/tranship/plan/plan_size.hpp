@@ -1,4 +1,4 @@
-// How large a plan will be, before it is made: a bound from block sizes and parts alone, the same on all ranks.
+// Private: How large a plan will be, before it is made: a bound from block sizes and parts, the same on all ranks.
 #pragma once
 
 #include <tranship/plan/halo.hpp>

@@ -1,4 +1,4 @@
-// Who may read what a part owns, found from the part's cells instead of by asking all parts.
+// Private: Who may read what a part owns, found from the part's cells instead of by asking all parts.
 #pragma once
 
 #include <tranship/plan/axis_match.hpp>

@@ -20,8 +20,8 @@ struct Relabelled {
 /// The permutation of the target's ranks that moves the fewest cells, overlap included; of those the one that gives the
 /// fewest parts to another rank. Cells are counted as plan_redistribution moves them: of a replicated source nothing
 /// moves to a rank that holds a copy, and an interface between two parts comes from one of them. The ranks of the
-/// source may be others in part or all; a rank that is not in the source receives all of its part. Throws `mismatch`
-/// when the extents differ, `unsupported` above `relabel_parts_max` parts.
+/// source may be others in part or all; a rank that is not in the source receives all of its part. Local, and the same
+/// on every rank that asks. Throws `mismatch` when the extents differ, `unsupported` above `relabel_parts_max` parts.
 Relabelled relabel(const Distribution& source, const Distribution& target);
 
 }  // namespace tranship

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/plan/clip.hpp>
 #include <tranship/plan/enum_names.hpp>
 #include <tranship/plan/transfer_plan.hpp>
 
@@ -122,13 +123,6 @@ Index TransferPlan::stored_runs() const noexcept {
 }
 
 namespace {
-
-Run reversed(Run run) {
-  std::swap(run.source, run.target);
-  std::swap(run.source_step, run.target_step);
-  std::swap(run.source_pitch, run.target_pitch);
-  return run;
-}
 
 /// The map of what flows back.
 ElementMap reversed(ElementMap map, Combine combine) {

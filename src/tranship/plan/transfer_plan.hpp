@@ -109,6 +109,8 @@ struct Transfer {
 
 enum class PlanKind : std::uint8_t { redistribution, halo, redistribution_adjoint, halo_adjoint };
 
+/// The plan of one rank, a plain value: copying copies its tables, whose size is stored_runs(). Plans of all ranks that
+/// belong together come from the same call with the same arguments, apart from the rank.
 struct TransferPlan {
   PlanKind kind = PlanKind::redistribution;
   Rank rank = -1;

@@ -14,18 +14,12 @@
 #include <tranship/run/exchange.hpp>
 #include <tranship/run/exchange_agreement.hpp>
 #include <tranship/run/exchange_courier.hpp>
+#include <tranship/run/exchange_explanation.hpp>
 #include <tranship/run/exchange_schedule.hpp>
 #include <tranship/run/exchange_slots.hpp>
 
 namespace tranship {
 namespace {
-
-/// Whether what is lowered for one of them serves the other, too.
-bool is_alike(const SlotAddress& a, const SlotAddress& b) {
-  return a.dims == b.dims && a.part_stride_bytes == b.part_stride_bytes && a.parts_together == b.parts_together &&
-         std::equal(a.strides_bytes, a.strides_bytes + a.dims, b.strides_bytes) &&
-         std::equal(a.local_extents, a.local_extents + a.dims, b.local_extents);
-}
 
 bool accumulates(PlanKind kind) {
   return kind == PlanKind::redistribution_adjoint || kind == PlanKind::halo_adjoint;
@@ -152,15 +146,14 @@ struct Exchange::State {
     }
     way = copy_method(traffic);
     journey.words = world.shared_flags(int(words_per_rank), "exchange", where);
-    const auto posts_needed = [](const Vote& vote) { return vote.needs_posts; };
-    if (std::any_of(votes.begin(), votes.end(), posts_needed)) {
+    if (std::any_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.posts(); })) {
       all_cards.resize(cards_per_rank * std::size_t(world.size()));
       world.all_gather(cards.data(), cards.size_bytes(), all_cards.data(), where);
       make_posts(votes);
     }
     const std::vector<Vote> lowered = agree(tried([&] {
       find_cards(votes);
-      if (!journey.posts) open_words(votes);
+      open_words(votes);
       lower();
       open_inbox();
     }));
@@ -169,10 +162,10 @@ struct Exchange::State {
       agree(tried([&] {
         if (journey.posts) {
           open_posts();
-          choose_couriers();
-        } else
-          find_inboxes(votes);
-        lower_staged();
+          choose_couriers(true);
+        }
+        find_inboxes(votes);
+        bind_staged();
       }));
     // Every send has found its arrival, so equal numbers say that every arrival has its send.
     if (received != sent)
@@ -191,17 +184,18 @@ struct Exchange::State {
                     .bytes = bytes_in,
                     .arrivals = arrivals.data(),
                     .cards = cards.data(),
-                    .needs_posts = needs_posts(),
                     .has_staged = any_message(true),
-                    .inbox_lines = inbox_lines()};
+                    .posted_receives = std::count_if(receives.begin(), receives.end(), is_posted),
+                    .posted_sends = std::count_if(sends.begin(), sends.end(), is_posted),
+                    .inbox_lines = posted_lines()};
     return tranship::agree(world, mine, so_far, where);
   }
 
-  /// Where transfers take their time all of them must be transfers: peers are messaged, or simulated.
-  bool needs_posts() const { return !world.context().completes_at_once(); }
-  Index inbox_lines() const {
+  static bool is_posted(const Message& m) { return m.is_posted; }
+  Index posted_lines() const {
     Index lines = 0;
-    for (const Message& m : receives) lines = checked_add(lines, lines_of(m.bytes));
+    for (const Message& m : receives)
+      if (m.is_posted) lines = checked_add(lines, lines_of(m.bytes));
     return lines;
   }
 
@@ -227,13 +221,17 @@ struct Exchange::State {
       sends.back().target = sends.back().peer = peer;
       sends.back().source = rank();
     }
+    // Where transfers take their time all that is moved must be transfers: the peer is messaged, or simulated.
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages) m.is_posted = !world.context().reaches(m.peer);
     cards_memory = local_memory(cards_per_rank * sizeof(ArrayCard));
     cards = {static_cast<ArrayCard*>(cards_memory.get()), cards_per_rank};
     own.cards = cards.data();
     std::size_t i = 0;
     for (const auto& arrays : slots)
       for (const ExchangeArray& array : arrays)
-        cards[i++] = {address_of(array.view), !array.view.data || world.is_exposed(array.view.data)};
+        cards[i++] = {layout_of(array.view), static_cast<std::byte*>(array.view.data),
+                      !array.view.data || world.is_exposed(array.view.data)};
   }
   /// Adds a transfer to the message that it is part of; gives its bytes.
   Index count(const auto& t, int from, int to, Message& message) const {
@@ -265,9 +263,9 @@ struct Exchange::State {
   void find_cards(const std::vector<Vote>& votes) {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) {
-        m.cards = journey.posts ? &all_cards[std::size_t(m.peer) * cards_per_rank]
-                                : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
-        m.is_exposed = is_exposed(m.cards);
+        m.cards = m.is_posted ? &all_cards[std::size_t(m.peer) * cards_per_rank]
+                              : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
+        m.is_exposed = !m.is_posted && is_exposed(m.cards);
       }
   }
 
@@ -276,8 +274,8 @@ struct Exchange::State {
     Index lines = 0, sends_max = 0;
     journey.posts.emplace();
     for (const Vote& vote : votes) {
-      journey.posts->receives_max = std::max(journey.posts->receives_max, vote.receives);
-      sends_max = std::max(sends_max, vote.sends);
+      journey.posts->receives_max = std::max(journey.posts->receives_max, vote.posted_receives);
+      sends_max = std::max(sends_max, vote.posted_sends);
       lines = std::max(lines, vote.inbox_lines);
     }
     journey.posts->inbox = world.allocate<Line>(lines, where);
@@ -285,17 +283,24 @@ struct Exchange::State {
     journey.posts->outgoing = world.allocate<Posts::Card>(sends_max, where);
     journey.posts->signals =
         world.allocate<std::uint64_t>((journey.posts->receives_max + sends_max) * Posts::words_per_signal, where);
-    Index line = 0;
-    for (std::size_t i = 0; i < receives.size(); ++i) {
-      journey.posts->incoming[Index(i)] = {receives[i].peer, receives[i].bytes, line};
-      line += lines_of(receives[i].bytes);
+    Index line = 0, number = 0;
+    for (Message& m : receives) {
+      if (!m.is_posted) continue;
+      m.signal_here = number++;
+      m.inbox_line = line;
+      journey.posts->incoming[m.signal_here] = {m.peer, m.bytes, line};
+      line += lines_of(m.bytes);
     }
-    for (std::size_t i = 0; i < sends.size(); ++i)
-      journey.posts->outgoing[Index(i)] = {sends[i].peer, sends[i].bytes, 0};
+    number = 0;
+    for (Message& m : sends) {
+      if (!m.is_posted) continue;
+      m.signal_here = journey.posts->receives_max + number;
+      journey.posts->outgoing[number++] = {m.peer, m.bytes, 0};
+    }
     world.barrier(where);
   }
 
-  /// Finds every message in the list of its peer.
+  /// Finds every posted message in the list of its peer.
   void open_posts() {
     const auto find = [&](const Message& m, const SymmetricArray<Posts::Card>& list) {
       std::vector<Posts::Card> theirs(std::size_t(list.size()));
@@ -308,22 +313,16 @@ struct Exchange::State {
                     m.target, m.bytes, rank(), bytes, m.peer);
       return std::pair(Index(card - theirs.begin()), card->inbox_line);
     };
-    for (std::size_t i = 0; i < receives.size(); ++i) {
-      Message& m = receives[i];
-      m.signal_here = Index(i);
-      m.signal_there = journey.posts->receives_max + find(m, journey.posts->outgoing).first;
-      m.inbox_line = journey.posts->incoming[Index(i)].inbox_line;
-    }
+    for (Message& m : receives)
+      if (m.is_posted) m.signal_there = journey.posts->receives_max + find(m, journey.posts->outgoing).first;
     Index lines = 0;
-    for (std::size_t i = 0; i < sends.size(); ++i) {
-      Message& m = sends[i];
-      m.signal_here = journey.posts->receives_max + Index(i);
+    for (Message& m : sends) {
+      if (!m.is_posted) continue;
       std::tie(m.signal_there, m.inbox_line) = find(m, journey.posts->incoming);
       m.outbox_line = lines;
       lines += lines_of(m.bytes);
     }
     journey.outbox_lines.resize(std::size_t(lines));
-    for (const Message& m : sends) outbox.push_back(journey.outbox_lines[std::size_t(m.outbox_line)].bytes);
   }
 
   /// What the target of a message expects of this rank. Throws `mismatch` when that is not what is sent.
@@ -339,21 +338,26 @@ struct Exchange::State {
     return arrival;
   }
 
-  /// Finds the word of every message.
+  /// Finds the word of every message that is not posted.
   void open_words(const std::vector<Vote>& votes) {
     for (std::size_t i = 0; i < receives.size(); ++i)
-      receives[i].word = &journey.words.at(rank(), Journey::first_message_word + int(i));
+      if (!receives[i].is_posted) receives[i].word = &journey.words.at(rank(), Journey::first_message_word + int(i));
     for (Message& m : sends) {
+      if (m.is_posted) continue;
       const auto* list = static_cast<const Arrival*>(reached(m.peer, votes[std::size_t(m.peer)].arrivals));
       m.word = &journey.words.at(m.peer, Journey::first_message_word + int(arrival_of(m, votes) - list));
     }
   }
 
-  /// Finds the buffer of every message that is sent and staged, at its receiver.
+  /// Finds the buffer of every message that is sent and staged: at its receiver, or here where it is posted.
   void find_inboxes(const std::vector<Vote>& votes) {
     outbox.resize(sends.size());
     for (std::size_t i = 0; i < sends.size(); ++i) {
       const Message& m = sends[i];
+      if (m.is_posted) {
+        outbox[i] = journey.outbox_lines[std::size_t(m.outbox_line)].bytes;
+        continue;
+      }
       const Arrival* arrival = arrival_of(m, votes);
       if (m.staged != (arrival->staging != nullptr))
         throw_error(ErrorCode::mismatch,
@@ -371,12 +375,13 @@ struct Exchange::State {
                   peer);
     return here;
   }
-  /// This rank's arrays, or those of a message's peer; without data where they are not reached.
-  SlotAddress address(const Message& m, Rank r, int slot, int array) const {
+  /// One of this rank's arrays, or of those of a message's peer.
+  const ArrayCard& card(const Message& m, Rank r, int slot, int array) const {
     const ArrayCard* all = r == rank() ? cards.data() : m.cards;
-    SlotAddress out = all[first_card[std::size_t(slot)] + std::size_t(array)].address;
-    if (r != rank()) out.data = m.is_exposed ? static_cast<std::byte*>(reached(r, out.data)) : nullptr;
-    return out;
+    return all[first_card[std::size_t(slot)] + std::size_t(array)];
+  }
+  const SlotLayout& layout(const Message& m, Rank r, int slot, int array) const {
+    return card(m, r, slot, array).layout;
   }
   bool is_exposed(const ArrayCard* all) const {
     return std::all_of(all, all + cards_per_rank, [](const ArrayCard& card) { return card.is_exposed; });
@@ -384,152 +389,152 @@ struct Exchange::State {
 
   using Moves = std::vector<LoweredMove>;
 
-  /// The moves of one message, strand by strand.
-  struct Lowering {
-    struct One {
-      Moves moves;
-      std::vector<MoveShift> shifts;
-      std::byte* staging = nullptr;  // of the first array: where the bytes that are lowered next go
-    };
-    std::vector<One> strands;
-  };
-  static Lowering lowering_of(const Message& m, std::byte* staging = nullptr) {
-    Lowering out;
-    for (const Strand& strand : m.strands) {
-      out.strands.push_back({.moves = {}, .shifts = {}, .staging = staging});
-      if (staging) staging += strand.bytes * strand.arrays;
-    }
-    return out;
-  }
+  /// The moves of one message, strand by strand: one list for all arrays of a strand where they lie alike, else one for
+  /// each of them.
+  using Lowering = std::vector<std::vector<Moves>>;
 
-  /// Appends the moves of a transfer: once for all arrays that lie alike on both sides, else for each of them.
-  void lower_one(const auto& t, int from, int to, const Message& m, Hop hop, Lowering& lowering) const {
-    const Strand key = strand_of(from, to);
-    const auto at = std::lower_bound(m.strands.begin(), m.strands.end(), key);
-    const Strand& strand = *at;
-    Lowering::One& out = lowering.strands[std::size_t(at - m.strands.begin())];
-    const SlotAddress source = address(m, m.source, from, 0), target = address(m, m.target, to, 0);
-    if (out.shifts.empty()) out.shifts = shifts_of(strand, m, hop, source, target);
-    const int each = int(out.shifts.size()) == strand.arrays ? 1 : strand.arrays;
-    std::byte* const begin = out.staging;
-    for (int k = 0; k < each; ++k) {
-      std::byte* staging = begin ? begin + k * strand.bytes : nullptr;
-      if (k == 0)
-        append_moves(t, type_of(to), source, target, hop, staging, out.moves);
-      else
-        append_moves(t, type_of(to), address(m, m.source, from, k), address(m, m.target, to, k), hop, staging,
-                     out.moves);
-      if (k == 0) out.staging = staging;
-    }
+  void lower_one(const auto& t, int from, int to, const Message& m, Lowering& lowering) const {
+    const auto at = std::lower_bound(m.strands.begin(), m.strands.end(), strand_of(from, to));
+    lowering.resize(m.strands.size());
+    std::vector<Moves>& lists = lowering[std::size_t(at - m.strands.begin())];
+    if (lists.empty()) lists.resize(lie_alike(*at, m, from, to) ? 1 : std::size_t(at->arrays));
+    for (int k = 0; k < int(lists.size()); ++k)
+      append_moves(t, type_of(to), layout(m, m.source, from, k), layout(m, m.target, to, k), lists[std::size_t(k)]);
   }
-  /// The shift of each array of a strand from the first one; empty where they do not lie alike.
-  std::vector<MoveShift> shifts_of(const Strand& strand, const Message& m, Hop hop, const SlotAddress& source,
-                                   const SlotAddress& target) const {
-    std::vector<MoveShift> out = {{}};
-    for (int k = 1; k < strand.arrays; ++k) {
-      const SlotAddress from = address(m, m.source, strand.source_slot, k);
-      const SlotAddress to = address(m, m.target, strand.target_slot, k);
-      if (!is_alike(from, source) || !is_alike(to, target)) return {{}};
-      const std::ptrdiff_t in_buffer = k * strand.bytes;
-      out.push_back({hop == Hop::unpack ? in_buffer : from.data - source.data,
-                     hop == Hop::pack ? in_buffer : to.data - target.data});
-    }
-    return out;
+  bool lie_alike(const Strand& strand, const Message& m, int from, int to) const {
+    bool alike = true;
+    for (int k = 1; k < strand.arrays; ++k)
+      alike &= layout(m, m.source, from, k) == layout(m, m.source, from, 0) &&
+               layout(m, m.target, to, k) == layout(m, m.target, to, 0);
+    return alike;
   }
   static void append_moves(const Transfer& t, auto&&... how) { lower_transfer(t, how...); }
   static void append_moves(const IndexedTransfer& t, auto&&... how) { lower_indexed(t, how...); }
 
   /// All moves, and of each message whether it is staged. Both ends of a message see the same rows and decide alike.
   void lower() {
-    Lowering own_moves = lowering_of(own);
-    std::vector<Lowering> received, sent;
-    for (const Message& m : receives) received.push_back(lowering_of(m));
-    for (const Message& m : sends) sent.push_back(lowering_of(m));
+    Lowering own_moves;
+    std::vector<Lowering> received(receives.size()), sent(sends.size());
     for_each_receive([&](const auto& t, int from, int to) {
-      if (t.peer == rank()) return lower_one(t, from, to, own, Hop::direct, own_moves);
+      if (t.peer == rank()) return lower_one(t, from, to, own, own_moves);
       const std::size_t i = index_of(receives, t.peer);
-      lower_one(t, from, to, receives[i], Hop::direct, received[i]);
+      lower_one(t, from, to, receives[i], received[i]);
     });
     for_each_send([&](const auto& t, int from, int to) {
       const std::size_t i = index_of(sends, t.peer);
-      lower_one(t, from, to, sends[i], Hop::direct, sent[i]);
+      lower_one(t, from, to, sends[i], sent[i]);
     });
-    set_moves(own, std::move(own_moves));
-    for (std::size_t i = 0; i < receives.size(); ++i) set_moves(receives[i], std::move(received[i]));
-    for (std::size_t i = 0; i < sends.size(); ++i) set_moves(sends[i], std::move(sent[i]));
     const bool exposes = is_exposed(cards.data());
+    const auto stages = [&](const Message& m, const Lowering& direct) {
+      return !exposes || !m.is_exposed || is_staged(schedule, runs_of(m, direct));
+    };
+    set_moves(own, own_moves, Hop::direct);
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      receives[i].staged = stages(receives[i], received[i]);
+      set_moves(receives[i], received[i], receives[i].staged ? Hop::unpack : Hop::direct);
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i) {
+      sends[i].staged = stages(sends[i], sent[i]);
+      set_moves(sends[i], sent[i], sends[i].staged ? Hop::pack : Hop::direct);
+    }
+    choose_couriers(false);
+    bind(own, nullptr);
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages)
-        m.staged = journey.posts || !exposes || !m.is_exposed || is_staged(schedule, m.moves);
-    if (!journey.posts) choose_couriers();
+        if (!m.staged) bind(m, nullptr);
     fills_before = lowered(plan.fills_before);
     fills_after = lowered(plan.fills_after);
   }
   /// From here on a rank that leaves says so to its peers.
-  void choose_couriers() {
+  void choose_couriers(bool of_posted) {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages)
-        m.courier = &(journey.posts ? posting_courier() : m.staged ? mailing_courier() : claiming_courier());
+        if (m.is_posted == of_posted)
+          m.courier = &(m.is_posted ? posting_courier() : m.staged ? mailing_courier() : claiming_courier());
   }
   /// A fill may copy what an earlier one has filled.
   MoveBundle lowered(const std::vector<LocalFill>& fills) const {
     MoveBundle out(MoveOrder::given, way);
     for (std::size_t i = 0; i < fills.size();) {
-      const int slot = fills[i].slot;
-      const bool is_zero = fills[i].kind == LocalFillKind::zero;
-      const auto array = [&](int k) { return address(own, rank(), slot, k); };
-      Moves moves;
-      std::vector<MoveShift> shifts = {{}};
-      bool alike = true;
-      for (int k = 1; k < arrays_of(slot); ++k) {
-        const std::ptrdiff_t shift = array(k).data - array(0).data;
-        alike &= is_alike(array(k), array(0));
-        shifts.push_back({is_zero ? 0 : shift, shift});
+      const int slot = fills[i].slot, arrays = arrays_of(slot);
+      const std::size_t first = i;
+      while (i < fills.size() && fills[i].slot == slot) ++i;
+      const std::span same_slot(fills.data() + first, i - first);
+      const bool alike = lie_alike({.arrays = arrays}, own, slot, slot);
+      for (int k = 0; k < (alike ? 1 : arrays); ++k) {
+        Moves moves;
+        for (const LocalFill& fill : same_slot) lower_fill(fill, type_of(slot), layout(own, rank(), slot, k), moves);
+        route(moves, Hop::direct);
+        out.add(std::move(moves), {.first = k, .count = alike ? arrays : 1});
       }
-      if (!alike) shifts = {{}};
-      for (; i < fills.size() && fills[i].slot == slot && (fills[i].kind == LocalFillKind::zero) == is_zero; ++i)
-        for (int k = 0; k < (alike ? 1 : arrays_of(slot)); ++k) lower_fill(fills[i], type_of(slot), array(k), moves);
-      out.add(std::move(moves), std::move(shifts));
     }
+    out.bind([&](MoveSide, int slot, int array) { return card(own, rank(), slot, array).data; });
     return out;
   }
   /// The buffers for what arrives staged.
   void open_inbox() {
     Index lines = 0;
     for (const Message& m : receives)
-      if (m.staged) lines = checked_add(lines, lines_of(m.bytes));
-    if (!journey.posts) inbox = local_memory(std::size_t(lines) * sizeof(Line));
-    Line* next = journey.posts ? journey.posts->inbox.local() : static_cast<Line*>(inbox.get());
-    for (std::size_t i = 0; i < receives.size(); ++i)
-      if (receives[i].staged) {
+      if (m.staged && !m.is_posted) lines = checked_add(lines, lines_of(m.bytes));
+    inbox = local_memory(std::size_t(lines) * sizeof(Line));
+    Line* next = static_cast<Line*>(inbox.get());
+    for (std::size_t i = 0; i < receives.size(); ++i) {
+      const Message& m = receives[i];
+      if (m.is_posted) {
+        arrivals[i].staging = journey.posts->inbox.local()[m.inbox_line].bytes;
+      } else if (m.staged) {
         arrivals[i].staging = next->bytes;
-        next += lines_of(receives[i].bytes);
+        next += lines_of(m.bytes);
       }
+    }
   }
 
-  /// Staged messages go by way of their buffers.
-  void lower_staged() {
-    std::vector<Lowering> received, sent;
-    for (std::size_t i = 0; i < receives.size(); ++i) received.push_back(lowering_of(receives[i], arrivals[i].staging));
-    for (std::size_t i = 0; i < sends.size(); ++i) sent.push_back(lowering_of(sends[i], outbox[i]));
-    for_each_receive([&](const auto& t, int from, int to) {
-      const std::size_t i = t.peer == rank() ? receives.size() : index_of(receives, t.peer);
-      if (i < receives.size() && receives[i].staged) lower_one(t, from, to, receives[i], Hop::unpack, received[i]);
-    });
-    for_each_send([&](const auto& t, int from, int to) {
-      const std::size_t i = index_of(sends, t.peer);
-      if (sends[i].staged) lower_one(t, from, to, sends[i], Hop::pack, sent[i]);
-    });
+  /// Staged messages go by way of their buffers, which lie at their receivers.
+  void bind_staged() {
     for (std::size_t i = 0; i < receives.size(); ++i)
-      if (receives[i].staged) set_moves(receives[i], std::move(received[i]));
+      if (receives[i].staged) bind(receives[i], arrivals[i].staging);
     for (std::size_t i = 0; i < sends.size(); ++i)
-      if (sends[i].staged) set_moves(sends[i], std::move(sent[i]));
+      if (sends[i].staged) bind(sends[i], outbox[i]);
   }
 
   MoveOrder order() const { return accumulates(plan.kind) ? MoveOrder::given : MoveOrder::any; }
-  void set_moves(Message& m, Lowering lowering) const {
+  ContiguousRuns runs_of(const Message& m, const Lowering& lowering) const {
+    ContiguousRuns out;
+    for (std::size_t s = 0; s < lowering.size(); ++s) {
+      const Index arrays = lowering[s].size() == 1 ? m.strands[s].arrays : 1;
+      for (const Moves& moves : lowering[s])
+        for (const LoweredMove& move : moves)
+          if (const Index bytes = move.bytes(); bytes > 0) {
+            out.bytes += arrays * bytes;
+            out.count += arrays * (bytes / run_bytes(move));
+          }
+    }
+    return out;
+  }
+  /// Leaves no moves in `lowering`.
+  void set_moves(Message& m, Lowering& lowering, Hop hop) const {
     m.moves = MoveBundle(order(), way);
-    for (Lowering::One& one : lowering.strands) m.moves.add(std::move(one.moves), std::move(one.shifts));
+    Index staging_bytes = 0;
+    for (std::size_t s = 0; s < lowering.size(); ++s) {
+      const Strand& strand = m.strands[s];
+      for (std::size_t k = 0; k < lowering[s].size(); ++k) {
+        Moves& moves = lowering[s][k];
+        route(moves, hop, staging_bytes + Index(k) * strand.bytes);
+        const bool all = lowering[s].size() == 1;
+        m.moves.add(std::move(moves),
+                    {.first = int(k), .count = all ? strand.arrays : 1, .staging_pitch_bytes = strand.bytes});
+      }
+      staging_bytes += strand.arrays * strand.bytes;
+    }
+  }
+  /// Says where the arrays of a message lie, and its staging buffer if it has one.
+  void bind(Message& m, std::byte* staging) const {
+    m.moves.bind([&](MoveSide side, int slot, int array) {
+      if (slot == staging_slot) return staging;
+      const Rank r = side == MoveSide::source ? m.source : m.target;
+      std::byte* const data = card(m, r, slot, array).data;
+      return r == rank() ? data : static_cast<std::byte*>(reached(r, data));
+    });
   }
   static std::size_t index_of(const std::vector<Message>& messages, Rank peer) {
     const auto at =
@@ -624,7 +629,10 @@ struct Exchange::State {
   /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is looked at by the
   /// context that posts it.
   void poll(CallSite site) {
-    if (journey.posts) return;
+    const auto is_looked_at = [](const Message& m) { return m.is_posted && !m.done; };
+    if (std::any_of(receives.begin(), receives.end(), is_looked_at) ||
+        std::any_of(sends.begin(), sends.end(), is_looked_at))
+      return;
     // A test looks at some words of every message, and each of them counts as a poll does.
     constexpr int words_per_message = 4;
     polls_left -= words_per_message * static_cast<int>(receives.size() + sends.size());
@@ -724,27 +732,13 @@ const TransferPlan& Exchange::plan() const noexcept {
 
 std::string Exchange::explain() const {
   const State& s = *state_;
-  const bool any_direct = s.any_message(false), any_staged = s.any_message(true);
-  std::string out = fmt::format("schedule: {}\n",
-                                any_direct && any_staged ? "direct and staged, by message"
-                                : any_staged             ? "staged (packed by the sender, unpacked by the receiver)"
-                                             : "direct (straight from array to array, by the side that comes second)");
-  for (const Measured& m : s.measured)
-    out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
-  if (s.schedule == Schedule::automatic) out += automatic_rule();
-  const auto how = [](const Message& m) { return m.staged ? "staged" : "direct"; };
-  const auto describe = [&](const std::string& what, const MoveBundle& moves) {
-    const MoveList::Summary m = moves.summary();
-    out += fmt::format("{}: {} bytes in {} moves, {} walks, contiguous runs of {} bytes and more, {} on average\n",
-                       what, moves.bytes(), m.moves, m.walks, m.run_bytes_min, m.run_bytes_mean);
-  };
-  for (const Message& m : s.receives) describe(fmt::format("from rank {}, {}", m.peer, how(m)), m.moves);
-  for (const Message& m : s.sends) describe(fmt::format("to rank {}, {}", m.peer, how(m)), m.moves);
-  describe("within this rank", s.own.moves);
-  out += fmt::format("stores: {} ({} bytes reach all ranks together, the caches hold {})\n", name_of(s.way.stores),
-                     s.traffic, cached_bytes_max());
-  out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
-  return out;
+  return tranship::explain({.asked = s.schedule,
+                            .measured = s.measured,
+                            .receives = s.receives,
+                            .sends = s.sends,
+                            .own = s.own,
+                            .way = s.way,
+                            .traffic_bytes = s.traffic});
 }
 
 }  // namespace tranship

@@ -45,13 +45,19 @@ struct ExchangeArray {
   std::shared_ptr<const ArraySpec> spec = {};
 };
 
+/// Used by the thread of its rank. Making it is collective; start(), test(), finish() and the destructor are not, but
+/// every rank starts and finishes equally often. A run sends one message to each peer that shares cells, and allocates
+/// nothing. No destructor or start() waits for a peer.
 class Exchange {
  public:
-  /// Collective over `world`; `plan` is this rank's, `slots` the local arrays of its slots (without data where the rank
-  /// holds nothing). An array that is written shares memory with no other one, nor its elements with each other. The
-  /// memory must outlive the Exchange. Throws, on every rank, `mismatch` when the ranks' plans do not belong together
-  /// or a view does not fit its slot; `invalid_use` when a view is wrong in itself or elements cannot be added;
-  /// `no_memory`.
+  /// Collective over `world`, and waits for all ranks until the world's timeout. `plan` is this rank's, `slots` the
+  /// local arrays of its slots (without data where the rank holds nothing). An array that is written shares memory with
+  /// no other one, nor its elements with each other. The memory and the world must outlive the Exchange. Costs time and
+  /// memory in proportion to the plan, and the buffers of messages that are staged or posted.
+  ///
+  /// Throws, on every rank, `mismatch` when the ranks' plans do not belong together or a view does not fit its slot;
+  /// `invalid_use` when a view is wrong in itself or elements cannot be added; `no_memory`. Throws `timeout` or
+  /// `peer_lost` when a rank does not come.
   Exchange(World& world, TransferPlan plan, const std::vector<StridedView>& slots, ExchangeOptions options = {},
            CallSite where = CallSite::here());
   /// The same with several arrays of one layout for a slot, on all ranks as many: the first array of a source slot goes
@@ -66,11 +72,16 @@ class Exchange {
   Exchange(Exchange&&) noexcept;
   Exchange& operator=(Exchange&&) = delete;
 
-  /// Throws `invalid_use` while an exchange is in flight.
+  /// Publishes that the sources are final and the targets may be overwritten, and moves what peers are ready for. Never
+  /// waits. Throws `invalid_use` while an exchange is in flight.
   void start();
-  /// True when nothing is in flight. Throws `peer_lost` when a peer has left or failed, `timeout` as polls do.
+  /// Moves what has become possible and returns at once: true when everything has arrived and been read, and when
+  /// nothing is in flight. Throws `peer_lost` when a peer has left or failed, and `timeout` when a loop over test() has
+  /// seen nothing new for the world's timeout.
   bool test(CallSite where = CallSite::here());
-  /// Throws `timeout` or `peer_lost`, saying who waits on what. Returns at once when nothing is in flight.
+  /// Waits for that until the world's timeout. Then this rank's targets are complete, its sources may be written, and
+  /// the peers may still be at work. Throws `timeout` or `peer_lost`, saying who waits on what. Returns at once when
+  /// nothing is in flight.
   void finish(CallSite where = CallSite::here());
   void operator()(CallSite where = CallSite::here()) {
     start();

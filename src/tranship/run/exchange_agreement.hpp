@@ -22,9 +22,13 @@ struct Vote {
   Index bytes = 0;                 ///< that reach this rank, its own included
   const void* arrivals = nullptr;  ///< where its lists lie, in its own addresses
   const void* cards = nullptr;
-  bool needs_posts = false;
   bool has_staged = false;
-  Index inbox_lines = 0;  ///< if all that it receives were staged
+  /// To and from peers that are only messaged: how many messages, and the room for those that come.
+  Index posted_receives = 0;
+  Index posted_sends = 0;
+  Index inbox_lines = 0;
+
+  bool posts() const noexcept { return posted_receives > 0 || posted_sends > 0; }
 };
 
 /// Collective: the votes of all ranks, by rank. Throws on every rank where `so_far` is an error on one: that rank's

@@ -17,7 +17,8 @@ class Courier;
 
 /// What a rank tells its peers of one of its arrays.
 struct ArrayCard {
-  SlotAddress address;
+  SlotLayout layout;
+  std::byte* data = nullptr;
   bool is_exposed = false;  // to peers that can reach it
 };
 
@@ -50,11 +51,12 @@ struct Message {
   Index bytes = 0;
   std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
   const ArrayCard* cards = nullptr;  // the peer's
-  bool is_exposed = false;           // whether this rank reaches all of them
-  RealSync::Word* word = nullptr;    // none until the ranks have agreed
+  bool is_posted = false;            // the peer is only messaged
+  bool is_exposed = false;           // whether this rank reaches all of the peer's arrays
+  RealSync::Word* word = nullptr;    // none until the ranks have agreed, and of what is posted
   bool staged = false;
   const Courier* courier = nullptr;  // none until it is known whether the message is staged
-  /// Where the message is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
+  /// Of what is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
   /// the source's outbox.
   Index signal_here = 0;
   Index signal_there = 0;
@@ -98,7 +100,7 @@ struct Journey {
   World& world;
   /// Per rank: the epoch that it has entered, then one word for every arrival.
   SharedFlags words = {};
-  std::optional<Posts> posts = {};      // where some ranks only message each other: then all do
+  std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
   std::vector<Line> outbox_lines = {};  // of what is posted
   std::uint64_t epoch = 0;
   bool only_targets_move = false;  // in their own order: combinations

@@ -3,6 +3,7 @@
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/run/exchange_schedule.hpp>
 
 namespace tranship {
@@ -34,13 +35,12 @@ const char* name_of(Schedule schedule) {
   return "measured";
 }
 
-bool is_staged(Schedule schedule, const MoveBundle& direct) {
+bool is_staged(Schedule schedule, const ContiguousRuns& direct) {
   if (schedule != Schedule::automatic) return schedule == Schedule::staged;
-  if (direct.bytes() < staged_message_bytes_min) return false;
-  const MoveList::Summary moves = direct.summary();
+  if (direct.bytes < staged_message_bytes_min) return false;
   // Lines that have left the sender's own cache come to it from as far as to the receiver.
-  const Index bytes_of_lines = moves.runs * line_bytes;
-  return moves.run_bytes_mean < direct_run_bytes_min && bytes_of_lines <= private_cache_bytes();
+  const Index bytes_of_lines = direct.count * line_bytes;
+  return direct.bytes / direct.count < direct_run_bytes_min && bytes_of_lines <= private_cache_bytes();
 }
 
 std::string automatic_rule() {

@@ -5,15 +5,20 @@
 #include <span>
 
 #include <tranship/base/function_ref.hpp>
-#include <tranship/lower/move_bundle.hpp>
 #include <tranship/run/exchange.hpp>
 
 namespace tranship {
 
 const char* name_of(Schedule schedule);
 
-/// Whether a message that could go directly is staged. Both ends see the same moves and decide alike.
-bool is_staged(Schedule schedule, const MoveBundle& direct);
+/// What a message would move directly: stretches that are contiguous on both sides.
+struct ContiguousRuns {
+  Index bytes = 0;
+  Index count = 0;
+};
+
+/// Whether a message that could go directly is staged. Both ends see the same runs and decide alike.
+bool is_staged(Schedule schedule, const ContiguousRuns& direct);
 /// The rule of `automatic` in one line, for explanations.
 std::string automatic_rule();
 

@@ -1,4 +1,4 @@
-// Pictures of who owns what: characters for a terminal, or an SVG.
+// Private: Pictures of who owns what: characters for a terminal, or an SVG.
 //
 // A picture shows one or two dimensions: of more, the first two that the grid cuts, at cell 0 of the others. It is made
 // of blocks, never of cells, so its size does not depend on the extents; of more blocks than fit it shows the leading

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/tranship.hpp>
 
 #include "support/random_layouts.hpp"

@@ -86,11 +86,11 @@ class BlockOnRanks : public ::testing::TestWithParam<std::tuple<On, int, Route>>
     const auto [on, ranks, route] = GetParam();
     const auto body = [&, route = route](World& world) {
       HeapView heap = heap_view(world);
-      if (route == Route::context) heap.direct = false;
+      if (route == Route::context) heap.direct_count = 0;
       f(world, heap);
     };
     // Every lane is a fiber of a fiber there, so a few seeds have to do.
-    for (std::uint64_t seed = 1; seed <= (test::is_simulated(on) ? 3 : 1); ++seed)
+    for (std::uint64_t seed = 1; seed <= (std::max<std::uint64_t>(1, test::seeds_per_test(on) / 2)); ++seed)
       test::run_once(on, {.ranks = ranks}, seed, body);
   }
   static std::string name(const ::testing::TestParamInfo<ParamType>& info) {
@@ -105,6 +105,10 @@ INSTANTIATE_TEST_SUITE_P(All, BlockOnRanks,
 INSTANTIATE_TEST_SUITE_P(Simulated, BlockOnRanks,
                          ::testing::Combine(::testing::Values(On::sim, On::messaged), ::testing::Values(1, 3),
                                             ::testing::Values(Route::context)),
+                         BlockOnRanks::name);
+INSTANTIATE_TEST_SUITE_P(Hosts, BlockOnRanks,
+                         ::testing::Combine(::testing::Values(On::hosts), ::testing::Values(3),
+                                            ::testing::Values(Route::memory, Route::context)),
                          BlockOnRanks::name);
 
 int next(const World& world) {
@@ -125,7 +129,7 @@ TEST_P(BlockOnRanks, a_block_stores_to_all_members_and_combines_them) {
       });
       require_says(error, ErrorCode::invalid_use, {"multicast_array", "no such"});
     }
-    if (!heap.direct && world.size() > 1) {
+    if (heap.direct_count < world.size() && world.size() > 1) {
       const Error error = error_of_rank([&] {
         run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
           heap.multicast_array(lane.block(), Span(array.local(), 1000), 0, 1, world.size());
@@ -411,14 +415,14 @@ TEST_P(BlockOnRanks, misuse_is_found_before_anything_happens) {
             {"the source lies outside"});
     refused([&](const auto& block) { heap.inc(block, local, 0); }, {"inc(", "the variable lies outside"});
     refused([&](const auto& block) { heap.wait_until(block, local, Comparison::equal, 1); }, {"wait_until("});
-    if (heap.direct)
+    if (heap.is_direct(next(world)))
       run_block(world, {}, [&](const CpuLane& lane) {
         heap.peer_array(lane.thread(), span_of(data), next(world))[3] = world.rank() + 1;
       });
     else if (world.size() > 1)
       refused([&](const auto& block) { heap.peer_array(block, span_of(data), next(world)); }, {"is not reachable"});
     world.barrier();
-    require(data[0] == 0 && data[3] == (heap.direct ? previous(world) + 1 : 0), "{}", data[3]);
+    require(data[0] == 0 && data[3] == (heap.is_direct(previous(world)) ? previous(world) + 1 : 0), "{}", data[3]);
   });
 }
 
@@ -665,7 +669,7 @@ TEST(BlockFailure, of_another_rank_ends_a_wait) {
 
 TEST(BlockChecks, find_what_was_freed_and_what_runs_over) {
   setenv("TRANSHIP_HEAP_CHECKS", "blocks", 1);
-  for (const On on : {On::threads, On::processes, On::sim, On::messaged})
+  for (const On on : {On::threads, On::processes, On::sim, On::messaged, On::hosts})
     test::run_on(on, 3, [](World& world) {
       const HeapView heap = heap_view(world);
       auto gone = world.allocate<int>(16);

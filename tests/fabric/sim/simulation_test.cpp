@@ -241,6 +241,38 @@ void target_early(World& world) {
   world.barrier();
 }
 
+/// What is put to another machine arrives; what is stored there directly ends the program.
+void stores_to_another_machine(World& world) {
+  const auto a = world.allocate<Index>(1);
+  const HeapPlace& heap = world.heap().place();
+  const auto offset = reinterpret_cast<std::byte*>(a.local()) - (heap.first + heap.stride_bytes * world.rank());
+  if (world.rank() == 0) *reinterpret_cast<Index*>(heap.first + 2 * heap.stride_bytes + offset) = 1;
+  world.barrier();
+}
+
+TEST(SimulatedMachines, EndAProgramThatTouchesTheMemoryOfAnotherOne) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  simulate({.ranks = 4, .ranks_per_host = 4}, stores_to_another_machine);
+  simulate({.ranks = 4, .ranks_per_host = 3}, stores_to_another_machine);
+  EXPECT_DEATH(simulate({.ranks = 4, .ranks_per_host = 2}, stores_to_another_machine), "");
+  EXPECT_DEATH(simulate({.ranks = 4, .ranks_per_host = 1}, stores_to_another_machine), "");
+}
+
+/// The same of memory that a rank has got for its peers to reach, whose address it has told them.
+void loads_local_memory_of_rank_1(World& world) {
+  const auto memory = world.local_memory(sizeof(Index));
+  *static_cast<Index*>(memory.get()) = world.rank();
+  const auto all = world.all_gather(reinterpret_cast<std::uintptr_t>(memory.get()));
+  if (world.rank() == 0) require(*reinterpret_cast<const Index*>(all[1]) == 1, "loaded");
+  world.barrier();
+}
+
+TEST(SimulatedMachines, DoNotShowWhatARankHasForItsPeersToOtherMachines) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  simulate({.ranks = 2, .ranks_per_host = 2}, loads_local_memory_of_rank_1);
+  EXPECT_DEATH(simulate({.ranks = 2, .ranks_per_host = 1}, loads_local_memory_of_rank_1), "");
+}
+
 struct Canary {
   const char* name;
   Program program;

@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <tranship/file/format/manifest.hpp>
+#include <tranship/file/format/tensor_manifest.hpp>
 #include <tranship/layout/text.hpp>
 
+#include "file/format/json_mutations.hpp"
 #include "file/temporary_folder.hpp"
 #include "fuzz/manifest_check.hpp"
 #include "support/paths.hpp"
@@ -12,6 +14,7 @@
 namespace tranship {
 namespace {
 
+using testing::Tally;
 using testing::TemporaryFolder;
 using testing::write_text;
 
@@ -83,7 +86,8 @@ TEST(Manifest, SaysWhichLayoutsFilesCannotHave) {
       {"c128[4,4] @ 1x1 : whole, whole | split", "split complex"},
       {"f64[4] @ 1000001 : block", "the layout has 1000001 parts, a directory holds at most 1000000"},
   };
-  for (const auto& [layout, message] : cases) {
+  for (const auto& [text, message] : cases) {
+    const char* const layout = text;  // clang 14 captures no structured bindings
     const Result<NpyOrder> order = attempt([&] { return stored_order(parse_layout(layout)); });
     ASSERT_FALSE(order.ok()) << layout;
     EXPECT_EQ(order.error().code(), ErrorCode::unsupported) << layout;
@@ -181,44 +185,7 @@ std::vector<std::string> valid_manifests() {
   return out;
 }
 
-/// Changes `text` in one to three places: characters that mean something, numbers, spans dropped or doubled.
-void mutate(std::string& text, test::Random& random) {
-  static constexpr std::string_view meaning = "0123456789-[]{},:\"\\ .eftn/\x80";
-  static const std::vector<std::string> pieces = {
-      "9223372036854775807", "-1", "0", "1e9", "null", "\"\"", "\"rank\"", "..", "[]", "{}", "\"<f8\"",
-      "\"part-00001.npy\""};
-  for (Index changes = random.between(1, 3); changes-- > 0 && !text.empty();) {
-    const auto at = static_cast<std::size_t>(random.below(Index(text.size())));
-    const auto length = static_cast<std::size_t>(random.between(1, 12));
-    switch (random.below(5)) {
-      case 0:
-        text[at] = meaning[random.below(Index(meaning.size()))];
-        break;
-      case 1:
-        text.erase(at, length);
-        break;
-      case 2:
-        text.insert(at, text.substr(at, length));
-        break;
-      case 3:
-        text.replace(at, 1, random.pick(pieces));
-        break;
-      case 4: {
-        // A number becomes another one: the most of what is accepted changes so.
-        const std::size_t digit = text.find_first_of("0123456789", at);
-        if (digit != std::string::npos) text[digit] = char('0' + random.below(10));
-        break;
-      }
-    }
-  }
-}
-
-struct Tally {
-  int accepted = 0;
-  int refused = 0;
-  int violations = 0;
-  std::string first_violation;
-};
+const std::vector<std::string> pieces = {"\"rank\"", "\"<f8\"", "\"part-00001.npy\""};
 
 Tally run_mutations(int count, testing::ManifestFormat format) {
   test::Random random(20240607);
@@ -226,10 +193,8 @@ Tally run_mutations(int count, testing::ManifestFormat format) {
   Tally tally;
   for (int i = 0; i < count; ++i) {
     std::string text = random.pick(manifests);
-    mutate(text, random);
-    const testing::ManifestVerdict verdict = testing::check_manifest(text, format);
-    ++(verdict.accepted ? tally.accepted : tally.refused);
-    if (!verdict.violation.empty() && tally.violations++ == 0) tally.first_violation = verdict.violation + ": " + text;
+    testing::mutate_json(text, pieces, random);
+    tally.add(testing::check_manifest(text, format), text);
   }
   return tally;
 }
@@ -260,6 +225,52 @@ TEST(ManifestFuzz, CanaryAWriterThatSwapsTwoFilesIsFound) {
     return format_manifest(swapped);
   };
   EXPECT_GT(run_mutations(1'000, wrong).violations, 0);
+}
+
+/// An accepted manifest of tensors reads as the same once it has been written.
+testing::ManifestVerdict check_tensors(const std::string& text, std::string (*format)(const TensorManifest&)) {
+  const Result<TensorManifest> manifest = parse_tensor_manifest(text);
+  if (!manifest) {
+    const ErrorCode code = manifest.error().code();
+    const bool is_expected =
+        code == ErrorCode::bad_file || code == ErrorCode::unsupported || code == ErrorCode::overflow;
+    return {false, is_expected ? "" : std::string("refused as ") + name_of(code)};
+  }
+  const Result<TensorManifest> again = parse_tensor_manifest(format(manifest.value()));
+  return {true, again && again.value() == manifest.value() ? "" : "what is written of it reads as another"};
+}
+
+Tally run_tensor_mutations(int count, std::string (*format)(const TensorManifest&)) {
+  const std::string good = format_tensor_manifest(
+      {{{"format", "pt"}},
+       {{"rank-00000-of-00002.safetensors", 0x8d0f2b17}, {"rank-00001-of-00002.safetensors", {}}},
+       {{{"wte.weight", "BF16", {64, 32}}, parse_layout("bf16[64,32] @ 2x1 : block, whole")},
+        {{"steps", "I64", {}}, parse_layout("i64[1] @ 1*2 : whole")}}});
+  EXPECT_TRUE(parse_tensor_manifest(good).ok());
+  test::Random random(20240607);
+  Tally tally;
+  for (int i = 0; i < count; ++i) {
+    std::string text = good;
+    testing::mutate_json(text, pieces, random);
+    tally.add(check_tensors(text, format), text);
+  }
+  return tally;
+}
+
+TEST(ManifestFuzz, MutatedTensorManifestsAreRefusedOrKeepTheirPromises) {
+  const Tally tally = run_tensor_mutations(20'000, format_tensor_manifest);
+  EXPECT_EQ(tally.violations, 0) << tally.first_violation;
+  EXPECT_GT(tally.accepted, 1'000);
+  EXPECT_GT(tally.refused, 1'000);
+}
+
+TEST(ManifestFuzz, CanaryAWriterThatLosesAChecksumIsFound) {
+  const auto wrong = [](const TensorManifest& manifest) {
+    TensorManifest without = manifest;
+    without.files.front().checksum.reset();
+    return format_tensor_manifest(without);
+  };
+  EXPECT_GT(run_tensor_mutations(1'000, wrong).violations, 0);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/memory/buffer.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
 namespace {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <tranship/memory/buffer.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
 namespace {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
 namespace {

@@ -11,6 +11,8 @@
 #include <tranship/kernels/strided_copy.hpp>
 #include <tranship/memory/combination.hpp>
 #include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
 namespace {

@@ -11,6 +11,8 @@
 #include <support/random_layouts.hpp>
 
 #include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/pool/pool.hpp>
 
 namespace {
 thread_local long long allocations = 0;

@@ -1,5 +1,5 @@
-// Coherence: what is known of the copies of one array: which memory of this rank holds which cells (Buffer), and which
-// ghosts, on all ranks, hold what their owners hold.
+// Private: Coherence, what is known of the copies of one array: which memory of this rank holds which cells (Buffer),
+// and which ghosts, on all ranks, hold what their owners hold.
 //
 // All ranks make the same accesses in the same order, so each knows what the others know: which ghosts are stale
 // follows from the accesses, without a message. It is kept for global cells, by the depth of their ghosts:

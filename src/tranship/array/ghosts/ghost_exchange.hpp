@@ -1,20 +1,14 @@
-// GhostExchange: brings the ghosts of several arrays and their owners together, as far as they are apart.
+// Private: GhostExchange brings the ghosts of several arrays and their owners together, as far as they are apart.
 #pragma once
 
 #include <list>
 #include <optional>
 #include <vector>
 
+#include <tranship/array/cells.hpp>
 #include <tranship/array/leased_exchange.hpp>
 
 namespace tranship {
-
-/// What exchanges of ghosts have moved on this rank since they were made.
-struct GhostCounts {
-  Index exchanges = 0;
-  Index cells_received = 0;  ///< ghosts in a broadcast, owned cells in a reduction
-  Index cells_sent = 0;
-};
 
 /// One exchange for all arrays; none where nothing is to be done. Exchanges are kept and used again.
 class GhostExchange {

@@ -1,4 +1,4 @@
-// LocalCells: where the cells of an access lie in one rank's local array.
+// Private: LocalCells, where the cells of an access lie in one rank's local array.
 #pragma once
 
 #include <deque>

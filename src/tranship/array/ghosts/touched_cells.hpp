@@ -1,4 +1,4 @@
-// What running a plan reads and writes on this rank, as regions of its local arrays.
+// Private: What running a plan reads and writes on this rank, as regions of its local arrays.
 #pragma once
 
 #include <vector>

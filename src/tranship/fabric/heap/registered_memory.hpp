@@ -1,5 +1,5 @@
-// RegisteredMemory: memory that a program has of its own (a mapping, aligned allocations, its static variables) as part
-// of the symmetric heap. Nothing is copied between the two: they are the same pages, at two addresses.
+// Detail: RegisteredMemory, memory that a program has of its own (a mapping, aligned allocations, its static variables)
+// as part of the symmetric heap. Nothing is copied between the two: they are the same pages, at two addresses.
 #pragma once
 
 #include <cstddef>

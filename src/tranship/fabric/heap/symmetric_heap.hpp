@@ -1,5 +1,5 @@
-// SymmetricHeap: one rank's view of the memory that all ranks allocate alike. Every rank keeps the same books, for
-// allocation is collective and checked to be called alike, so no rank asks where a block lies.
+// Detail: SymmetricHeap, one rank's view of the memory that all ranks allocate alike. Every rank keeps the same books,
+// for allocation is collective and checked to be called alike, so no rank asks where a block lies.
 //
 // It grows: addresses are reserved at the start, memory is obtained when a block is allocated.
 #pragma once

@@ -15,12 +15,14 @@ namespace tranship {
 
 HeapView heap_view(const World& world) noexcept {
   const HeapPlace& place = world.heap().place();
+  const Members direct = place.direct_range(world.rank());
   return {.first = reinterpret_cast<unsigned char*>(place.first),
           .stride_bytes = place.stride_bytes,
           .size_bytes = place.size_bytes,
           .rank = world.rank(),
           .size = world.size(),
-          .direct = place.direct};
+          .direct_first = direct.first,
+          .direct_count = direct.count};
 }
 
 namespace detail {
@@ -315,13 +317,14 @@ void Lane::polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, s
   if (operations_ > polls_) world.has_acted();
   polls_ = operations_ = 0;
   // What is carried by a Context is looked at there.
-  if (world.heap().place().direct && grid.count_polls(polls_max)) {
+  if (world.heap().place().direct_range(world.rank()).member_of(peer) >= 0 && grid.count_polls(polls_max)) {
     const GroupCall what = call();
     WaitNote note = this->note(what, local);
     note.flag_rank = peer;
     note.shows = WaitNote::Shows::value;
     note.seen = seen;
-    grid.give_polls(world.look(note));
+    // On the rank's own stack, from which a simulated rank can let others go on.
+    on_rank([&](Context&) { grid.give_polls(world.look(note)); });
   }
   suspend(State::ready);
 }

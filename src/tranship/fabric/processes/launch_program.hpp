@@ -1,4 +1,4 @@
-// Starts a program as the ranks of one world: what `tranship launch` does.
+// Private: Starts a program as the ranks of one world: what `tranship launch` does.
 #pragma once
 
 #include <cstddef>

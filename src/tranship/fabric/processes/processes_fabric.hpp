@@ -1,5 +1,5 @@
-// The processes back-end: ranks are processes of one machine, which reach each other's symmetric heaps and local
-// memory, and nothing else.
+// Private: The processes back-end: ranks are processes of one machine, which reach each other's symmetric heaps and
+// local memory, and nothing else.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// The table of back-ends: what this build can run on, and why it cannot run on the others. A back-end that is a library
-// of its own registers itself.
+// Private: The table of back-ends: what this build can run on, and why it cannot run on the others. A back-end that is
+// a library of its own registers itself.
 #pragma once
 
 #include <optional>

@@ -113,7 +113,9 @@ void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) no
 
 void Board::post_running(Rank rank) noexcept {
   if (ended(rank)) return;  // it unwinds what it waited for
+  const bool is_new = !joined(rank);
   slot(rank).doing.store(Doing::running, std::memory_order_release);
+  if (is_new) tell(rank);
 }
 
 void Board::post_call(Rank rank, CallKind kind, std::uint64_t sequence) noexcept {
@@ -131,6 +133,7 @@ std::uint64_t Board::call_of(Rank rank) const noexcept {
 
 void Board::post_finished(Rank rank) noexcept {
   slot(rank).doing.store(Doing::finished, std::memory_order_release);
+  tell(rank);
 }
 
 void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noexcept {
@@ -141,6 +144,65 @@ void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noe
   to.doing.store(Doing::failed, std::memory_order_release);
   Rank none = 0;
   head_->first_failed_plus_1.compare_exchange_strong(none, rank + 1, std::memory_order_acq_rel);
+  tell(rank);
+}
+
+Board::Entry Board::entry_of(Rank rank) const {
+  const Slot& from = slot(rank);
+  Entry out;
+  const auto copy = [](const std::string& text, auto& to) { text.copy(to, sizeof to - 1); };
+  for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::uint64_t version = from.version.load(std::memory_order_acquire);
+    out = {.doing = static_cast<int>(from.doing.load(std::memory_order_acquire)),
+           .failure_code = from.failure_code.load(std::memory_order_acquire),
+           .how = from.how.load(std::memory_order_acquire),
+           .line = from.line.load(std::memory_order_acquire),
+           .flag_rank = from.flag_rank.load(std::memory_order_acquire),
+           .raised_by = from.raised_by.load(std::memory_order_acquire),
+           .flag_index = from.flag_index.load(std::memory_order_acquire),
+           .waited_ns = now_ns() - from.since_ns.load(std::memory_order_acquire),
+           .wanted = from.wanted.load(std::memory_order_acquire),
+           .seen = from.seen.load(std::memory_order_acquire),
+           .call = from.call.load(std::memory_order_relaxed)};
+    copy(from.label.load(), out.label);
+    copy(from.file.load(), out.file);
+    // A writer that died in the middle leaves the version odd for good. Only waits are written under it.
+    out.is_torn = version % 2 != 0 || from.version.load(std::memory_order_relaxed) != version;
+    if (!out.is_torn || static_cast<Doing>(out.doing) != Doing::waiting) break;
+    RealSync::yield();
+  }
+  copy(from.failure.load(), out.failure);
+  return out;
+}
+
+/// It points into the entry.
+WaitNote Board::note_of(const Entry& entry) {
+  WaitNote note(entry.label, entry.raised_by, {entry.file, entry.line});
+  note.flag_rank = entry.flag_rank;
+  note.flag_index = entry.flag_index;
+  note.comparison = static_cast<Comparison>(entry.how % 8);
+  note.is_signed = entry.how >= 8;
+  note.wanted = entry.wanted;
+  note.seen = entry.seen;
+  return note;
+}
+
+void Board::show(Rank rank, const Entry& entry) noexcept {
+  if (ended(rank)) return;
+  slot(rank).call.store(entry.call, std::memory_order_relaxed);
+  switch (static_cast<Doing>(entry.doing)) {
+    case Doing::starting:
+      return;
+    case Doing::running:
+      return post_running(rank);
+    case Doing::finished:
+      return post_finished(rank);
+    case Doing::failed:
+      return post_failed(rank, static_cast<ErrorCode>(entry.failure_code), entry.failure);
+    case Doing::waiting:
+      break;
+  }
+  post_wait(rank, note_of(entry), now_ns() - entry.waited_ns);
 }
 
 bool Board::finished(Rank rank) const noexcept {
@@ -164,37 +226,28 @@ std::string Board::failure_of(Rank rank) const {
 }
 
 std::string Board::line(Rank rank) const {
-  const Slot& from = slot(rank);
-  for (int attempt = 0; attempt < 1000; ++attempt) {
-    const std::uint64_t version = from.version.load(std::memory_order_acquire);
-    const Doing doing = from.doing.load(std::memory_order_acquire);
-    if (doing == Doing::starting) return "starting";
-    if (doing == Doing::running) return running_line(from.call.load(std::memory_order_relaxed));
-    if (doing == Doing::finished) return "finished";
-    if (doing == Doing::failed) return "failed: " + failure_of(rank);
-    const std::string label = from.label.load(), file = from.file.load();
-    const std::int64_t since_ns = from.since_ns.load(std::memory_order_acquire);
-    WaitNote note(label.c_str(), from.raised_by.load(std::memory_order_acquire),
-                  {file.c_str(), from.line.load(std::memory_order_acquire)});
-    note.flag_rank = from.flag_rank.load(std::memory_order_acquire);
-    note.flag_index = from.flag_index.load(std::memory_order_acquire);
-    const int how = from.how.load(std::memory_order_acquire);
-    note.comparison = static_cast<Comparison>(how % 8);
-    note.is_signed = how >= 8;
-    note.wanted = from.wanted.load(std::memory_order_acquire);
-    note.seen = from.seen.load(std::memory_order_acquire);
-    if (version % 2 != 0 || from.version.load(std::memory_order_relaxed) != version) {
-      RealSync::yield();
-      continue;
-    }
-    const double waited_seconds = static_cast<double>(now_ns() - since_ns) * 1e-9;
-    return fmt::format("waiting for {} for {:.3g} s (from {})", to_string(note), waited_seconds,
-                       short_name(note.where));
+  ask(rank);
+  const Entry entry = entry_of(rank);
+  switch (static_cast<Doing>(entry.doing)) {
+    case Doing::starting:
+      return "starting";
+    case Doing::running:
+      return running_line(entry.call);
+    case Doing::finished:
+      return "finished";
+    case Doing::failed:
+      return "failed: " + std::string(entry.failure);
+    case Doing::waiting:
+      break;
   }
-  return "waiting";  // a writer that died in the middle leaves the version odd for good
+  if (entry.is_torn) return "waiting";
+  const WaitNote note = note_of(entry);
+  return fmt::format("waiting for {} for {:.3g} s (from {})", to_string(note),
+                     static_cast<double>(entry.waited_ns) * 1e-9, short_name(note.where));
 }
 
 Rank Board::awaited_by(Rank rank) const noexcept {
+  ask(rank);
   const Slot& from = slot(rank);
   if (from.doing.load(std::memory_order_acquire) != Doing::waiting) return -1;
   return from.raised_by.load(std::memory_order_acquire);

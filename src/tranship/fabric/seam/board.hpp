@@ -1,8 +1,11 @@
-// Board: what every rank of a world is doing, so that a wait that fails can say who holds it up.
+// Detail: Board, what every rank of a world is doing, so that a wait that fails can say who holds it up.
 //
 // Each rank writes its own slot; any rank reads all. A slot is a seqlock of atomics with text copied in: no lock, no
 // pointer, no allocation, so it also works in memory that processes share and survives the death of its writer.
 // Invariant: the first failure is set once, after its text is written, and never changes.
+//
+// Each machine has a board of its own, with a slot for every rank. What ranks of other machines do is brought there by
+// a BoardLink: their ends without being asked, all else when it is to be read.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +16,24 @@
 #include <tranship/base/error.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/seam/call.hpp>
+#include <tranship/fabric/seam/members.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 
 namespace tranship {
+
+class Board;
+
+/// Carries slots from the boards of other machines to this one. Called from the threads of this machine's ranks.
+class BoardLink {
+ public:
+  virtual ~BoardLink() = default;
+  /// A rank of this machine has begun, finished or failed. The boards of all other machines are to show it soon,
+  /// after what the rank has transferred before, and in the order in which this machine has told it.
+  virtual void tell(Rank rank) noexcept = 0;
+  /// Brings what a rank of another machine does now to this board, if that can be done at once. Not its end: that comes
+  /// in its turn, so that the first failure shows first.
+  virtual void ask(Rank rank) noexcept = 0;
+};
 
 class Board {
  public:
@@ -26,6 +44,18 @@ class Board {
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
+
+  /// Ranks that are not `here` are on other machines. The link outlives this object.
+  void connect(const Members& here, BoardLink& link) noexcept {
+    here_ = here;
+    link_ = &link;
+  }
+
+  /// A slot as a value, to be sent to another machine.
+  struct Entry;
+  Entry entry_of(Rank rank) const;
+  /// Shows it here. An end that is shown here already stays.
+  void show(Rank rank, const Entry& entry) noexcept;
 
   static std::size_t size_bytes(int ranks) noexcept;
   int ranks() const noexcept { return ranks_; }
@@ -68,10 +98,38 @@ class Board {
   struct Head;
   struct Slot;
   Slot& slot(Rank rank) const noexcept;
+  static WaitNote note_of(const Entry& entry);
+  bool is_here(Rank rank) const noexcept { return !link_ || here_.member_of(rank) >= 0; }
+  void tell(Rank rank) const noexcept {
+    if (link_ && is_here(rank)) link_->tell(rank);
+  }
+  void ask(Rank rank) const noexcept {
+    if (!is_here(rank)) link_->ask(rank);
+  }
 
   int ranks_;
   Head* head_;
   bool owned_ = false;
+  Members here_;
+  BoardLink* link_ = nullptr;
+};
+
+struct Board::Entry {
+  int doing = 0;
+  int failure_code = 0;
+  int how = 0;
+  int line = 0;
+  bool is_torn = false;  ///< what it waits for was not read in one piece
+  Rank flag_rank = -1;
+  Rank raised_by = -1;
+  std::int64_t flag_index = -1;
+  std::int64_t waited_ns = 0;  // clocks of two machines differ
+  std::uint64_t wanted = 0;
+  std::uint64_t seen = 0;
+  std::uint64_t call = 0;
+  char label[48] = {};
+  char file[64] = {};
+  char failure[1008] = {};
 };
 
 }  // namespace tranship

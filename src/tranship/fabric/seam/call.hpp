@@ -1,4 +1,4 @@
-// Call: what a rank says of a collective call, so that ranks that make different ones learn it instead of hanging.
+// Detail: Call, what a rank states in a collective call, so that ranks that make different ones learn it.
 #pragma once
 
 #include <cstdint>

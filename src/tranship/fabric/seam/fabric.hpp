@@ -1,6 +1,6 @@
-// Fabric: the seam between World and a back-end. One object per rank; it says what differs between threads, processes,
-// a simulator and clusters. What is on the fast path (words, loads and stores of memory that is reachable) does not go
-// through it.
+// Detail: Fabric, the seam between World and a back-end. One object per rank; it says what differs between threads,
+// processes, a simulator and clusters. What is on the fast path (words, loads and stores of memory that is reachable)
+// does not go through it.
 #pragma once
 
 #include <cstddef>
@@ -44,8 +44,16 @@ struct HeapPlace {
   std::byte* first = nullptr;
   std::size_t stride_bytes = 0;
   std::size_t size_bytes = 0;  ///< reserved for each rank
-  /// Whether all of them can be loaded and stored there. If not, only this rank's own.
-  bool direct = false;
+  /// The ranks whose heaps can be loaded and stored there. Where this rank is not among them, its own can be all the
+  /// same, but its transfers take their time.
+  Members direct{.count = 0};
+
+  bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
+  /// Those of them that have this rank among them and lie side by side: what fast paths ask for.
+  Members direct_range(Rank rank) const noexcept {
+    if (direct.stride == 1 || direct.count <= 1) return direct;
+    return {.first = rank, .count = is_direct(rank) ? 1 : 0};
+  }
 };
 
 class Fabric {
@@ -92,7 +100,7 @@ class Fabric {
   virtual std::shared_ptr<void> local_memory(std::size_t size_bytes) = 0;
   /// Keeps the heaps mapped for as long as it is held, even after this object is gone.
   virtual std::shared_ptr<void> lifetime() const = 0;
-  /// Carries the transfers of one context where heap() is not direct; nullptr where it is.
+  /// Carries the transfers of one context to the peers that heap() does not reach; nullptr where it reaches all.
   virtual std::unique_ptr<Transport> transport() = 0;
   /// Sees what this rank does to words, where order is checked; nullptr elsewhere.
   virtual std::shared_ptr<FlagWatch> flag_watch() { return nullptr; }

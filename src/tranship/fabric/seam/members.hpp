@@ -1,4 +1,4 @@
-// Members: which ranks of the world make a team. Teams are split by steps, so their members are an arithmetic sequence.
+// Detail: Members, which ranks of the world make a team: an arithmetic sequence, because teams are split by steps.
 #pragma once
 
 #include <tranship/base/index.hpp>

@@ -1,5 +1,5 @@
-// Polling: tells when a rank does nothing but look for what does not come, so that a loop over test() or g() ends as a
-// wait does. Looks are counted by their callers (context.hpp); every so many of them come here.
+// Detail: Polling tells when a rank does nothing but look for what does not come, so that a loop over test() or g()
+// ends as a wait does. Looks are counted by their callers (context.hpp); every so many of them come here.
 //
 // What a rank has polled since it last did anything else is a row. A row goes on while every place that is looked at
 // shows what it has shown before; a transfer, a collective call, a wait or a new value begins the next one.

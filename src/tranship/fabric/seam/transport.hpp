@@ -1,5 +1,5 @@
-// Transport: carries the transfers of one context to peers whose memory cannot simply be loaded and stored. What each
-// call promises is written in context.hpp, which checks all arguments before it calls this.
+// Detail: Transport, carries the transfers of one context to peers whose memory cannot simply be loaded and stored.
+// What each call promises is written in context.hpp, which checks all arguments before it calls this.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// WaitNote: what a wait says of itself when it takes long: shown on the board to other ranks, and in its own failure.
+// Detail: WaitNote, what a wait says of itself when it takes long: on the board to other ranks, and in its failure.
 #pragma once
 
 #include <cstdint>

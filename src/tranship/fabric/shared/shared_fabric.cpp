@@ -10,8 +10,8 @@
 
 namespace tranship {
 
-SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank)
-    : Fabric(rank, shared->shape().ranks, shared->board()),
+SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board)
+    : Fabric(rank, shared->shape().ranks, board),
       shared_(std::move(shared)),
       // A rank that has its core to itself may spin for longer than a large message takes. With more ranks than cores,
       // a rank that spins keeps the one it waits for from running.

@@ -1,5 +1,5 @@
-// SharedFabric: what all back-ends on one machine have in common: they meet in a SharedWorld, and its memory is reached
-// by loads and stores.
+// Private: SharedFabric, what all back-ends on one machine have in common: they meet in a SharedWorld, and its memory
+// is reached by loads and stores.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,9 @@ namespace tranship {
 
 class SharedFabric : public Fabric {
  public:
-  SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank);
+  SharedFabric(const std::shared_ptr<SharedWorld>& shared, Rank rank) : SharedFabric(shared, rank, shared->board()) {}
+  /// With another board than that of the world.
+  SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board);
 
   PeerKind peer_kind(Rank) const noexcept override { return PeerKind::reachable; }
   std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;

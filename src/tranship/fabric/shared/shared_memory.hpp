@@ -1,5 +1,5 @@
-// SharedMemory: one range of addresses that all ranks of a machine map. The range is reserved at once; memory is
-// obtained piece by piece. It has no name, so nothing is left of it when its processes are gone, however they go.
+// Private: SharedMemory, one range of addresses that all ranks of a machine map. The range is reserved at once; memory
+// is obtained piece by piece. It has no name, so nothing is left of it when its processes are gone, however they go.
 #pragma once
 
 #include <cstddef>

@@ -177,7 +177,7 @@ HeapPlace SharedWorld::heap() const noexcept {
   return {.first = segments_,
           .stride_bytes = shape_.heap_bytes + shape_.local_bytes,
           .size_bytes = shape_.heap_bytes,
-          .direct = true};
+          .direct = {.count = shape_.ranks}};
 }
 
 Result<void> SharedWorld::obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const {

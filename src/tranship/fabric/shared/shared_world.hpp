@@ -1,4 +1,4 @@
-// SharedWorld: what the ranks of one machine share: a board, words and mailboxes to meet, and the memory of each rank.
+// Private: SharedWorld, what the ranks of one machine share: a board, words and mailboxes to meet, and their memory.
 //
 //   | header, board, arrivals and meeting places by slot and rank | rank 0: symmetric heap, local memory | rank 1: ...
 //
@@ -61,6 +61,9 @@ class SharedWorld {
 
   const Shape& shape() const noexcept { return shape_; }
   int descriptor() const noexcept { return memory_.descriptor(); }
+  std::size_t size_bytes() const noexcept { return memory_.size_bytes(); }
+  /// Where the heap of rank 0 begins in it.
+  std::size_t heap_offset_bytes() const noexcept { return place_of(0, 0); }
   Board& board() noexcept { return *board_; }
   /// How often a rank has come to meetings in a slot, less than Fabric::teams_max.
   RealSync::Word& arrivals(Rank rank, int slot) const noexcept {

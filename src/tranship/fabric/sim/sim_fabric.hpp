@@ -1,4 +1,5 @@
-// Private: one simulated rank. Memory is shared as that of threads is; transfers go through the log of the simulation.
+// Private: one simulated rank. Memory is shared as that of threads is, or by the ranks of one machine; transfers go
+// through the log of the simulation.
 #pragma once
 
 #include <tranship/fabric/shared/shared_fabric.hpp>
@@ -9,23 +10,30 @@ namespace tranship {
 class SimFabric final : public SharedFabric {
  public:
   SimFabric(Simulation& simulation, std::shared_ptr<SharedWorld> shared, Rank rank)
-      : SharedFabric(std::move(shared), rank), simulation_(simulation) {}
+      : SharedFabric(std::move(shared), rank, simulation.board_of(rank)), simulation_(simulation) {}
 
   PeerKind peer_kind(Rank peer) const noexcept override {
-    return peer == rank() ? PeerKind::reachable : simulation_.options().peers;
+    if (peer == rank()) return PeerKind::reachable;
+    return host().member_of(peer) >= 0 ? simulation_.options().peers : PeerKind::messaged;
   }
   Members sharing() const noexcept override {
     if (simulation_.options().peers == PeerKind::messaged) return {.first = rank()};
-    return SharedFabric::sharing();
+    return host();
   }
+  Members on_this_machine() const noexcept override { return host(); }
   void* reach(Rank peer, const void* address) const noexcept override {
     return peer_kind(peer) == PeerKind::reachable ? const_cast<void*>(address) : nullptr;
   }
   bool is_exposed(const void*) const noexcept override { return simulation_.options().peers == PeerKind::reachable; }
   HeapPlace heap() const noexcept override {
     HeapPlace place = SharedFabric::heap();
-    place.direct = false;
+    place.direct = simulation_.host_memory() ? sharing() : Members{.count = 0};
     return place;
+  }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override {
+    HostMemory* memory = simulation_.host_memory();
+    return memory ? memory->allocate(rank() / simulation_.options().ranks_per_host, size_bytes)
+                  : SharedFabric::local_memory(size_bytes);
   }
   std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override;
@@ -42,6 +50,8 @@ class SimFabric final : public SharedFabric {
   bool passed(Deadline deadline) const override { return simulation_.passed(rank(), deadline); }
 
  private:
+  Members host() const noexcept { return simulation_.host_of(rank()); }
+
   Simulation& simulation_;
 };
 

@@ -24,6 +24,11 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   /// The kind of all peers: reachable ones let SharedFlags and reach() load and store; transfers are late all the same.
   PeerKind peers = PeerKind::reachable;
+  /// Where it is not 0, the world has several machines with so many ranks each, the last one perhaps with less. Ranks
+  /// of one machine load and store each other's memory, and transfers between them are complete at once; the memory of
+  /// other machines cannot be touched, and what goes there comes late. The order of accesses is not checked then, since
+  /// loads and stores hold much of it that the checks do not see.
+  int ranks_per_host = 0;
   OrderChecks order = OrderChecks::on;
   /// A rank that dies at its so-manieth step (a transfer, or a look at what it waits for).
   struct Death {

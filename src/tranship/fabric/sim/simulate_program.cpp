@@ -77,6 +77,7 @@ void detail::simulate_seeds(FunctionRef<void(World&)> body) {
   SimulationOptions options{.ranks = seeds.options.ranks,
                             .seed = seeds.options.first_seed,
                             .peers = seeds.options.peers,
+                            .ranks_per_host = seeds.options.ranks_per_host,
                             .timeout_ns = default_timeout_ns(),
                             .heap_bytes = std::nullopt};
   shared.board().post_running(0);

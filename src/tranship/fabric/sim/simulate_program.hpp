@@ -1,4 +1,4 @@
-// Runs a program under many seeds: what `tranship simulate` does.
+// Private: Runs a program under many seeds: what `tranship simulate` does.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@ struct SimulatedProgramOptions {
   std::uint64_t first_seed = 1;
   std::int64_t seeds = 1000;
   PeerKind peers = PeerKind::reachable;
+  int ranks_per_host = 0;  ///< as SimulationOptions say
 };
 
 struct SimulatedProgramResult {

@@ -18,7 +18,14 @@ constexpr int vain_looks_max = 100'000;
 
 Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared)
     : options_(options), shared_(std::move(shared)), random_(options.seed), ranks_(std::size_t(options.ranks)) {
-  if (options.order == OrderChecks::on) race_detector_ = std::make_shared<RaceDetector>(options.ranks);
+  if (options.ranks_per_host > 0) {
+    host_memory_ = std::make_shared<HostMemory>(*shared_, options.ranks_per_host);
+    for (Rank first = 0; first < options.ranks; first += options.ranks_per_host) {
+      boards_.push_back(std::make_unique<Board>(options.ranks));
+      boards_.back()->connect(host_of(first), *this);
+    }
+  } else if (options.order == OrderChecks::on)
+    race_detector_ = std::make_shared<RaceDetector>(options.ranks);
   // Some seeds deliver at once, some only when no rank can do anything else.
   constexpr int chances[] = {0, 1, 4, 8, 14};
   delivery_chance_ = chances[random_.below(std::size(chances))];
@@ -26,8 +33,15 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
 }
 
 std::byte* Simulation::heap_of(Rank rank) const noexcept {
+  if (host_memory_) return host_memory_->heap_of(rank);
   const HeapPlace heap = shared_->heap();
   return heap.first + std::size_t(rank) * heap.stride_bytes;
+}
+
+Members Simulation::host_of(Rank rank) const noexcept {
+  if (options_.ranks_per_host == 0) return {.count = options_.ranks};
+  const Rank first = rank - rank % options_.ranks_per_host;
+  return {.first = first, .count = std::min(options_.ranks_per_host, options_.ranks - first)};
 }
 
 RaceDetector::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size_t size_bytes) const {
@@ -47,12 +61,11 @@ RaceDetector::Bytes Simulation::bytes_at(Rank rank, const void* first, std::size
 }
 
 SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
-  Board& board = shared_->board();
   constexpr std::size_t stack_bytes = std::size_t(1) << 20;  // what is not used costs addresses only
   for (Rank r = 0; r < options_.ranks; ++r) {
-    const auto run = [this, r, body, &board] {
+    const auto run = [this, r, body] {
       const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
-      ranks_[std::size_t(r)].thrown = run_rank(board, r, options_.timeout_ns, make, body);
+      ranks_[std::size_t(r)].thrown = run_rank(board_of(r), r, options_.timeout_ns, make, body);
       changed();
       something_happened();
     };
@@ -72,19 +85,54 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
       deliver_any();
     }
     if (random_.below(16) < std::uint64_t(delivery_chance_) && deliver_any()) continue;
-    std::vector<RankState*> ready;
-    for (RankState& rank : ranks_)
-      if (can_run(rank)) ready.push_back(&rank);
+    std::vector<Rank> ready;
+    for (Rank r = 0; r < options_.ranks; ++r)
+      if (can_run(ranks_[std::size_t(r)])) ready.push_back(r);
     if (!ready.empty())
-      ready[random_.below(ready.size())]->fiber->resume();
+      resume(ready[random_.below(ready.size())]);
     else if (!deliver_any() && !resume_polls() && !expire_one())
       break;
   }
+  if (host_memory_) host_memory_->enter(HostMemory::everywhere);
   return report_;
 }
 
+void Simulation::tell(Rank rank) noexcept {
+  if (Board& own = board_of(rank); first_failed_ < 0 && own.ended(rank) && !own.finished(rank)) first_failed_ = rank;
+  for (const auto& board : boards_)
+    if (board.get() != &board_of(rank)) news_.push_back({rank, board.get(), board_of(rank).entry_of(rank)});
+}
+
+void Simulation::ask(Rank rank) noexcept {
+  if (!board_of(rank).ended(rank)) board_of(running_).show(rank, board_of(rank).entry_of(rank));
+}
+
+bool Simulation::deliver_news() {
+  if (news_.empty()) return false;
+  // What one machine tells another arrives in order.
+  const News& any = news_[random_.below(news_.size())];
+  const auto at = std::find_if(news_.begin(), news_.end(), [&](const News& other) {
+    return other.to == any.to && host_of(other.of) == host_of(any.of);
+  });
+  const News one = *at;
+  news_.erase(at);
+  one.to->show(one.of, one.entry);
+  changed();
+  something_happened();
+  return true;
+}
+
+void Simulation::resume(Rank rank) {
+  running_ = rank;
+  if (host_memory_) host_memory_->enter(rank / options_.ranks_per_host);
+  ranks_[std::size_t(rank)].fiber->resume();
+}
+
 void Simulation::something_happened() {
-  for (RankState& rank : ranks_) rank.waits = rank.polls = false;
+  for (RankState& rank : ranks_) {
+    rank.waits = rank.polls = false;
+    rank.has_news = true;
+  }
 }
 
 bool Simulation::resume_polls() {
@@ -125,7 +173,7 @@ void Simulation::count_step(Rank rank) {
   ++mine.steps;
   if (options_.death && options_.death->rank == rank && mine.steps >= options_.death->step) {
     mine.dying = true;
-    shared_->board().post_failed(rank, ErrorCode::peer_lost, "the simulation has ended it");
+    board_of(rank).post_failed(rank, ErrorCode::peer_lost, "the simulation has ended it");
     something_happened();
     throw RankDies();
   }
@@ -160,8 +208,10 @@ void Simulation::wait(Rank rank, int round) {
   count_step(rank);
   // What it has stored before it began to wait may be what others wait for.
   if (round == 0) something_happened();
-  mine.waits = true;
+  // What it waits for may have come while it looked at something else.
+  mine.waits = !mine.has_news;
   Fiber::suspend();
+  mine.has_news = false;
 }
 
 void Simulation::poll(Rank rank) {
@@ -217,7 +267,8 @@ bool Simulation::deliver_one(F&& counts) {
 }
 
 bool Simulation::deliver_any() {
-  return deliver_one([](Rank, const InFlight&) { return true; });
+  if (!news_.empty() && random_.below(2) == 0) return deliver_news();
+  return deliver_one([](Rank, const InFlight&) { return true; }) || deliver_news();
 }
 
 bool Simulation::deliver_one_of(Rank source, int context) {
@@ -256,16 +307,16 @@ void Simulation::deliver(Rank source, std::size_t index) {
     case InFlight::Kind::put:
       changed();
       if (what.payload.empty())
-        copy_on_host(what.block, what.width, what.source, there);
+        copy_on_host(what.block, what.width, open(what.source), there);
       else
         copy_on_host(with_dense_source(what.block, what.width), what.width, what.payload.data(), there);
       break;
     case InFlight::Kind::get:
-      copy_on_host(what.block, what.width, there, what.local_target);
+      copy_on_host(what.block, what.width, there, open(what.local_target));
       break;
     case InFlight::Kind::update:
     case InFlight::Kind::signal:
-      apply_atomic_noting(there, what.width, what.op, &what.operand, &what.compare, what.before);
+      apply_atomic_noting(there, what.width, what.op, &what.operand, &what.compare, open(what.before));
       break;
   }
 }
@@ -297,15 +348,20 @@ void Simulation::apply_atomic_noting(void* at, int width, AtomicOp op, const voi
 
 SimulationReport detail::simulate(const SimulationOptions& options, FunctionRef<void(World&)> body) {
   if (options.ranks < 1) throw_error(ErrorCode::invalid_use, "simulate needs at least 1 rank, got {}", options.ranks);
-  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::threads, 1);
+  if (options.ranks_per_host < 0)
+    throw_error(ErrorCode::invalid_use, "simulate needs at least 1 rank per host, or 0 for one host, got {}",
+                options.ranks_per_host);
+  // Memory that is opened and closed has to be mapped twice, as that of processes can be.
+  const auto kind = options.ranks_per_host > 0 ? SharedWorld::Kind::processes : SharedWorld::Kind::threads;
+  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, kind, 1);
   Simulation simulation(options, shared);
   const SimulationReport report = simulation.run(body);
-  const Rank first = shared->board().first_failed();
+  const Rank first = simulation.first_failed();
   if (first < 0) return report;
-  if (shared->board().failure_code_of(first) == ErrorCode::user_exception)
+  if (simulation.board_of(first).failure_code_of(first) == ErrorCode::user_exception)
     std::rethrow_exception(simulation.thrown_by(first));
-  Error error = make_error(shared->board().failure_code_of(first), "{}; simulated with seed {}",
-                           shared->board().failure_of(first), options.seed);
+  Error error = make_error(simulation.board_of(first).failure_code_of(first), "{}; simulated with seed {}",
+                           simulation.board_of(first).failure_of(first), options.seed);
   error.rank = first;
   throw error;
 }

@@ -16,6 +16,7 @@
 #include <tranship/fabric/lanes/fiber.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
+#include <tranship/fabric/sim/host_memory.hpp>
 #include <tranship/fabric/sim/race_detector.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
@@ -55,9 +56,12 @@ struct InFlight {
 /// Whether an atomic on a word that held `before` writes it.
 bool writes(AtomicOp op, int width, std::uint64_t compare, const void* before);
 
-class Simulation {
+/// What ranks post reaches the boards of other machines late, by the log.
+class Simulation final : private BoardLink {
  public:
   Simulation(const SimulationOptions& options, std::shared_ptr<SharedWorld> shared);
+  Simulation(const Simulation&) = delete;
+  Simulation& operator=(const Simulation&) = delete;
 
   SimulationReport run(FunctionRef<void(World&)> body);
   /// What a rank that has failed has thrown.
@@ -90,6 +94,21 @@ class Simulation {
   int next_context() noexcept { return ++contexts_; }
 
   std::byte* heap_of(Rank rank) const noexcept;
+  /// That of the rank's machine.
+  Board& board_of(Rank rank) const noexcept {
+    return boards_.empty() ? shared_->board() : *boards_[std::size_t(rank / options_.ranks_per_host)];
+  }
+  /// Of all ranks, or -1.
+  Rank first_failed() const noexcept { return boards_.empty() ? shared_->board().first_failed() : first_failed_; }
+  /// The ranks of one machine.
+  Members host_of(Rank rank) const noexcept;
+  /// What lies at an address of a rank's own, open whichever rank runs.
+  template <class T>
+  T* open(T* own) const noexcept {
+    return host_memory_ ? host_memory_->open(own) : own;
+  }
+  /// nullptr where all ranks are on one machine.
+  HostMemory* host_memory() const noexcept { return host_memory_.get(); }
   /// What lies at an address of a rank: in a symmetric heap, also where its own memory has been joined to its heap.
   RaceDetector::Bytes bytes_at(Rank rank, const void* first, std::size_t size_bytes) const;
   void join(Rank rank, const std::shared_ptr<void>& memory, std::size_t size_bytes, std::size_t offset_bytes) {
@@ -113,6 +132,7 @@ class Simulation {
     Deadline deadline = Deadline::never();
     std::set<std::pair<Rank, std::size_t>> places;  // that it has looked at
     bool waits = false;
+    bool has_news = false;  ///< something has happened since it last began to look at what it waits for
     bool polls = false;
     bool acted = false;  ///< since it has polled
     bool expired = false;
@@ -134,6 +154,10 @@ class Simulation {
   bool deliver_one(F&& counts);
   bool deliver_any();
   void something_happened();
+  void tell(Rank rank) noexcept override;
+  void ask(Rank rank) noexcept override;
+  bool deliver_news();
+  void resume(Rank rank);
   bool resume_polls();
   bool expire_one();
 
@@ -142,6 +166,16 @@ class Simulation {
   SplitMix64 random_;
   std::vector<RankState> ranks_;
   std::shared_ptr<RaceDetector> race_detector_;
+  std::shared_ptr<HostMemory> host_memory_;
+  std::vector<std::unique_ptr<Board>> boards_;  // by machine, where there are several
+  struct News {
+    Rank of;
+    Board* to;
+    Board::Entry entry;
+  };
+  std::vector<News> news_;  // that are on their way
+  Rank first_failed_ = -1;
+  Rank running_ = 0;
   /// Memory of a rank that is also a part of its heap, for as long as it is held.
   struct Joined {
     Rank rank;

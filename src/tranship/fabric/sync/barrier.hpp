@@ -1,6 +1,6 @@
-// FlagBarrier: the barrier of ranks that share memory. One word per rank counts its arrivals; a rank has passed when it
-// has seen all others. Words only grow, so a fast rank that arrives at the next barrier disturbs no other; and a rank
-// that waits always knows for whom.
+// Private: FlagBarrier, the barrier of ranks that share memory. One word per rank counts its arrivals; a rank has
+// passed when it has seen all others. Words only grow, so a fast rank that arrives at the next barrier disturbs no
+// other; and a rank that waits always knows for whom.
 //
 // One phase: between two cores this costs one cache line each way, where a counter with a release flag costs two trips.
 // Beside the count, a word carries 16 bits that all ranks must bring alike: what call they think they make. A rank that

@@ -1,5 +1,5 @@
-// Claim: how the two ranks of one message agree, without a lock, on who copies what of it in each epoch, and when it is
-// there.
+// Private: Claim, how the two ranks of one message agree, without a lock, on who copies what of it in each epoch, and
+// when it is there.
 //
 // Each rank raises its `entered` word to e when its source is final and its ghosts may be overwritten. Once both sides
 // have entered e, a side that has time claims a part of the message, copies it straight from source to target, and

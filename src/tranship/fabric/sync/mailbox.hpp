@@ -1,6 +1,6 @@
-// Mailbox: how a sender and a receiver share one buffer, epoch after epoch, without a lock. The sender writes into the
-// buffer as soon as the receiver has emptied it; the receiver reads when it is full. Neither waits for the other to be
-// ready.
+// Private: Mailbox, how a sender and a receiver share one buffer, epoch after epoch, without a lock. The sender writes
+// into the buffer as soon as the receiver has emptied it; the receiver reads when it is full. Neither waits for the
+// other to be ready.
 //
 //   state:  3e-3 (empty)  --try_fill-->  3e-2 (being filled)  --filled-->  3e-1 (full)  --emptied-->  3e (empty, e+1)
 //

@@ -1,7 +1,8 @@
-// SharedFlags: 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own cache line.
-// What they count (epochs, claims, credits) is their user's business. World::shared_flags makes them. In a simulated
-// world they are raised at once; what load, store, compare_exchange and fetch_add order is known to its checks, what is
-// done to the word itself (`at`) is not.
+// Detail: SharedFlags, 64-bit flags that all ranks of a world can read and raise, `count` per rank, each on its own
+// cache line. What they count (epochs, claims, credits) is their user's business. World::shared_flags makes them. Those
+// of peers that are only messaged are carried by transfers: loads of them take a round trip, stores come late. In a
+// simulated world those of reachable peers are raised at once; what load, store, compare_exchange and fetch_add order
+// is known to its checks, what is done to the word itself (`at`) is not.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +13,7 @@
 #include <tranship/base/error.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/sync.hpp>
+#include <tranship/fabric/seam/members.hpp>
 
 namespace tranship {
 
@@ -24,8 +26,20 @@ class FlagWatch {
   virtual void updated(const void* word) = 0;
 };
 
+/// Does to flags of peers that are only messaged what is done to others by loads and stores.
+class FlagCarrier {
+ public:
+  virtual ~FlagCarrier() = default;
+  /// `own` is this rank's flag of the same index. Each orders as the operation of SharedFlags of that name.
+  virtual std::uint64_t load(Rank rank, const void* own) = 0;
+  virtual void store(Rank rank, const void* own, std::uint64_t value) = 0;
+  virtual bool compare_exchange(Rank rank, const void* own, std::uint64_t expected, std::uint64_t desired) = 0;
+  virtual std::uint64_t fetch_add(Rank rank, const void* own, std::uint64_t by) = 0;
+};
+
 /// One rank's handle. Copies share the words; they are freed when the last handle of the last rank is gone, in any
-/// order and without a meeting. Any thread may use any word.
+/// order and without a meeting. Any thread may use any word; those of messaged peers only the thread of its rank, while
+/// its world lives.
 class SharedFlags {
  public:
   SharedFlags() = default;
@@ -38,7 +52,15 @@ class SharedFlags {
         ranks_(ranks),
         count_(count),
         label_(std::move(label)),
-        watch_(std::move(watch)) {}
+        watch_(std::move(watch)),
+        reachable_{.count = ranks} {}
+
+  /// The same where only the flags of some ranks, `rank` among them, are reached by loads and stores.
+  void carry_others(Rank rank, const Members& reachable, std::shared_ptr<FlagCarrier> carrier) {
+    rank_ = rank;
+    reachable_ = reachable;
+    carrier_ = std::move(carrier);
+  }
 
   /// Flags per rank.
   int count() const noexcept { return count_; }
@@ -47,6 +69,8 @@ class SharedFlags {
 
   /// Acquire.
   std::uint64_t load(Rank rank, int index) const {
+    if (is_carried(rank)) [[unlikely]]
+      return carrier_->load(rank, &at(rank_, index));
     RealSync::Word& word = at(rank, index);
     if (watch_) [[unlikely]]
       watch_->loaded(&word);
@@ -54,6 +78,8 @@ class SharedFlags {
   }
   /// Release.
   void store(Rank rank, int index, std::uint64_t value) const {
+    if (is_carried(rank)) [[unlikely]]
+      return carrier_->store(rank, &at(rank_, index), value);
     RealSync::Word& word = at(rank, index);
     if (watch_) [[unlikely]]
       watch_->stored(&word);
@@ -61,6 +87,8 @@ class SharedFlags {
   }
   /// Acquire and release; true on success.
   bool compare_exchange(Rank rank, int index, std::uint64_t expected, std::uint64_t desired) const {
+    if (is_carried(rank)) [[unlikely]]
+      return carrier_->compare_exchange(rank, &at(rank_, index), expected, desired);
     RealSync::Word& word = at(rank, index);
     const bool is_exchanged = word.compare_exchange(expected, desired);
     if (watch_) [[unlikely]] {
@@ -71,6 +99,8 @@ class SharedFlags {
   }
   /// Acquire and release; the value before.
   std::uint64_t fetch_add(Rank rank, int index, std::uint64_t by) const {
+    if (is_carried(rank)) [[unlikely]]
+      return carrier_->fetch_add(rank, &at(rank_, index), by);
     RealSync::Word& word = at(rank, index);
     if (watch_) [[unlikely]] {
       watch_->loaded(&word);
@@ -79,13 +109,16 @@ class SharedFlags {
     return word.fetch_add(by);
   }
 
-  /// The word itself, for protocols (claim.hpp). Valid while a handle lives.
+  /// The word itself, of a rank that is reached, for protocols (claim.hpp). Valid while a handle lives.
   RealSync::Word& at(Rank rank, int index) const {
     TRANSHIP_ASSERT_COSTLY(rank >= 0 && rank < ranks() && index >= 0 && index < count());
+    TRANSHIP_ASSERT_COSTLY(!is_carried(rank));
     return first_[rank * stride_ + index];
   }
 
  private:
+  bool is_carried(Rank rank) const noexcept { return carrier_ && reachable_.member_of(rank) < 0; }
+
   std::shared_ptr<void> memory_;
   RealSync::Word* first_ = nullptr;
   std::ptrdiff_t stride_ = 0;
@@ -93,6 +126,9 @@ class SharedFlags {
   int count_ = 0;
   std::string label_;
   std::shared_ptr<FlagWatch> watch_;
+  Rank rank_ = 0;
+  Members reachable_;
+  std::shared_ptr<FlagCarrier> carrier_;
 };
 
 }  // namespace tranship

@@ -1,4 +1,4 @@
-// The threads back-end: ranks are threads of one process, all memory is reachable as it is. launch() makes it.
+// Private: The threads back-end: ranks are threads of one process, all memory is reachable as it is. launch() makes it.
 #pragma once
 
 #include <tranship/fabric/shared/shared_fabric.hpp>

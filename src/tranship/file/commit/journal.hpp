@@ -1,4 +1,4 @@
-// Journal: which blocks of an unfinished target are on the disk, so that a later run can go on from there.
+// Private: Journal, which blocks of an unfinished target are on the disk, so that a later run can go on from there.
 //
 // Text, one record a line, each with its own checksum at the end: the first line says which work it is, which file or
 // directory it speaks of and its inode; each other line names blocks that follow each other, and what they contribute

@@ -1,4 +1,4 @@
-// Progress: what of a reshard is done. Finished blocks are counted as they come; now and then those whose bytes have
+// Private: Progress, what of a reshard is done. Finished blocks are counted; now and then those whose bytes have
 // reached the disk are written into the journal, so that a run that is killed loses little and is gone on with.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Staging: where a new file or directory is made beside its target, and how it takes the target's place.
+// Private: Staging, where a new file or directory is made beside its target, and how it takes the target's place.
 //
 //   .<name>.partial/lock          held by the one run that works here, and freed by its end, however it ends
 //   .<name>.partial/journal       see journal.hpp

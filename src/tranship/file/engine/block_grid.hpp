@@ -1,5 +1,5 @@
-// BlockGrid: a part cut into boxes that fit in memory, so that what is read and what is written both come in long
-// stretches.
+// Private: BlockGrid, a part cut into boxes that fit in memory, so that what is read and what is written both come in
+// long stretches.
 #pragma once
 
 #include <tranship/base/box.hpp>

@@ -273,4 +273,27 @@ void for_each_stretch(const StoredPart& part, Index width, const Box& box, Funct
   });
 }
 
+void for_each_piece(const Box& box, const Indices& order, Index cells_max, FunctionRef<void(const Box&, Index)> f) {
+  Indices steps = Indices::filled(box.dims(), 1), counts = steps;  // the latter in the order
+  for (int k = box.dims() - 1; k >= 0; --k) {
+    const Index length = box[order[k]].length();
+    if (length == 0) return;
+    steps[order[k]] = std::clamp<Index>(cells_max, 1, length);
+    counts[k] = ceil_divide(length, steps[order[k]]);
+    // A dimension that is cut is the last one of which a piece has more than one cell.
+    cells_max = steps[order[k]] == length ? cells_max / length : 1;
+  }
+  Index first = 0;
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Box piece = box;
+    for (int k = 0; k < box.dims(); ++k) {
+      const int d = static_cast<int>(order[k]);
+      piece.lower[d] = box.lower[d] + at[k] * steps[d];
+      piece.upper[d] = std::min(box.upper[d], piece.lower[d] + steps[d]);
+    }
+    f(piece, first);
+    first += piece.count();
+  });
+}
+
 }  // namespace tranship

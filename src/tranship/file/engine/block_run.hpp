@@ -1,5 +1,5 @@
-// The engine of the file layer: arrays in files, assembled block by block in the layouts that are wanted, by several
-// threads in bounded memory. What becomes of a block, its sink says: it is written, or compared.
+// Private: The engine of the file layer: arrays in files, assembled block by block in the layouts that are wanted, by
+// several threads in bounded memory. What becomes of a block, its sink says: it is written, or compared.
 //
 // What is read once: blocks of parts that share rows of the source are assembled soon after each other, so that a page
 // of the source is used up while it lies in the page cache; no byte is copied out of it for two blocks but those of
@@ -67,5 +67,9 @@ void run_blocks(std::span<const BlockJob> jobs, const BlockRunOptions& options);
 /// The stretches of a box in the file of its part, in the order of the file: `f(offset in the file, offset in the box,
 /// size)`, in bytes.
 void for_each_stretch(const StoredPart& part, Index width, const Box& box, FunctionRef<void(Index, Index, Index)> f);
+
+/// Cuts a box into boxes of no more cells than that (at least one) that follow each other in the elements of the box,
+/// dense in an order of dimensions: `f(box, number of its first cell)`.
+void for_each_piece(const Box& box, const Indices& order, Index cells_max, FunctionRef<void(const Box&, Index)> f);
 
 }  // namespace tranship

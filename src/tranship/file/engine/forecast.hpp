@@ -1,4 +1,4 @@
-// Forecast: what a reshard would do and need, found out from layouts and headers alone. Nothing is written.
+// Private: Forecast, what a reshard would do and need, found out from layouts and headers alone. Nothing is written.
 #pragma once
 
 #include <span>

@@ -102,8 +102,7 @@ EntryReach reach_of(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
     const Interval hull = target_hull(run);
     out.ascending = out.ascending && (out.hull.empty() || hull.lower >= out.hull.upper);
-    out.hull =
-        out.hull.empty() ? hull : Interval{std::min(out.hull.lower, hull.lower), std::max(out.hull.upper, hull.upper)};
+    out.hull = joined(out.hull, hull);
   }
   return out;
 }

@@ -1,6 +1,6 @@
-// PartPlan: what one part of a layout takes from a stored array, as a redistribution moves it; made once for a part and
-// clipped to each box of it. Parts are what moves, not ranks: the ranks of either layout, which may be the same
-// numbers, do not matter here.
+// Private: PartPlan, what one part of a layout takes from a stored array, as a redistribution moves it; made once for a
+// part and clipped to each box of it. Parts are what moves, not ranks: the ranks of either layout, which may be the
+// same numbers, do not matter here.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
-// One run of the engine from sources that are open to a target in its place: any number of arrays, with one budget of
-// memory, one journal and one commit. The caller knows what their files are: reshard.cpp for one array,
+// Private: One run of the engine from sources that are open to a target in its place: any number of arrays, with one
+// budget of memory, one journal and one commit. The caller knows what their files are: reshard.cpp for one array,
 // reshard_tensors.cpp for the tensors of a checkpoint.
 #pragma once
 

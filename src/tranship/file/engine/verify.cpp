@@ -8,12 +8,15 @@
 #include <tranship/file/engine/block_run.hpp>
 #include <tranship/file/engine/verify.hpp>
 #include <tranship/file/format/byte_order.hpp>
+#include <tranship/file/store/strided_source.hpp>
 
 namespace tranship {
 namespace {
 
 // What is compared at a time.
 constexpr Index piece_bytes = Index(1) << 16;
+// For rows of a piece that are read together with what lies between them.
+constexpr Index window_bytes = 4 * piece_bytes;
 
 /// Bytes as hexadecimal digits, in the order of the file.
 std::string hex(std::span<const std::byte> bytes) {
@@ -44,13 +47,12 @@ Indices local_at(const StoredPart& part, Index number) {
 
 constexpr std::size_t element_bytes_max = 32;
 
-/// Where an element of a part lies in its file.
-Index offset_of(const StoredParts& array, Index ordinal, const Indices& local) {
-  const StoredPart& part = array.parts[ordinal];
-  const Indices strides = view_of(part, array.spec.type, nullptr).strides;
-  Index elements = 0;
-  for (int d = 0; d < local.size(); ++d) elements += local[d] * strides[d];
-  return part.offset_bytes + elements * size_bytes(array.spec.type);
+/// Reads a box of a part, dense in the order of the part.
+void read_box(const PartSource& source, const StoredParts& array, Index ordinal, const Box& box,
+              std::span<std::byte> bytes, ReadScratch& scratch) {
+  const StoredPart dense{.order = array.parts[ordinal].order, .extents = box.extents()};
+  scratch.way = copy_method(static_cast<long long>(bytes.size()));
+  source.read(ordinal, box, view_of(dense, array.spec.type, bytes.data()), scratch);
 }
 
 /// Whether a part of the source that owns an interface has these bytes there. Parts that share one may differ in it,
@@ -63,38 +65,53 @@ bool some_owner_has(const StoredParts& source, const Indices& cell, std::span<co
   if (!has_interfaces) return false;
   std::array<std::byte, element_bytes_max> room = {};
   const auto there = std::span(room).first(bytes.size());
+  const SourceOf reader(source);
+  ReadScratch scratch(window_bytes);
   for (const Rank owner : d.owners(cell)) {
     const Index ordinal = *d.grid().ordinal_of(owner);
-    source.files->read(source.parts[ordinal].file, offset_of(source, ordinal, *d.local_of(owner, cell)), there);
+    const Indices local = *d.local_of(owner, cell);
+    Box element{local, local};
+    for (Index& upper : element.upper) ++upper;
+    read_box(*reader, source, ordinal, element, there, scratch);
     reverse_each(there, swap);
     if (std::memcmp(there.data(), bytes.data(), bytes.size()) == 0) return true;
   }
   return false;
 }
 
-/// Compares a stretch of a part of the source, as it was rebuilt, to the file; only what the part owns: its overlap may
+/// The place in the part of an element of a box, counted as the elements of the box lie.
+Indices local_in(const Box& box, NpyOrder order, Index number) {
+  Indices out = local_at({.order = order, .extents = box.extents()}, number);
+  for (int d = 0; d < out.size(); ++d) out[d] += box.lower[d];
+  return out;
+}
+
+/// Compares a block of a part of the source, as it was rebuilt, to the source; only what the part owns: its overlap may
 /// be anything.
-void compare_stretch(const StoredParts& source, Index ordinal, Index offset_bytes, std::span<const std::byte> rebuilt) {
-  const StoredPart& part = source.parts[ordinal];
+void compare_block(const StoredParts& source, const FileBlock& block) {
+  const StoredPart& part = source.parts[block.at.part];
   const Distribution& distribution = source.spec.distribution;
-  const Rank rank = distribution.grid().rank_at(ordinal);
+  const Rank rank = distribution.grid().rank_at(block.at.part);
   const auto width = static_cast<std::size_t>(size_bytes(source.spec.type));
-  std::vector<std::byte> buffer(std::min(rebuilt.size(), static_cast<std::size_t>(piece_bytes)));
-  for (std::size_t done = 0; done < rebuilt.size(); done += buffer.size()) {
-    const auto found = rebuilt.subspan(done, std::min(buffer.size(), rebuilt.size() - done));
+  const SourceOf reader(source);
+  ReadScratch scratch(window_bytes);
+  std::vector<std::byte> buffer(std::min(block.bytes.size(), static_cast<std::size_t>(piece_bytes)));
+  const auto compare = [&](const Box& piece, Index first) {
+    const auto found =
+        block.bytes.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(piece.count()) * width);
     const auto expected = std::span(buffer).first(found.size());
-    const Index offset = offset_bytes + static_cast<Index>(done);
-    source.files->read(part.file, offset, expected);
-    if (std::memcmp(expected.data(), found.data(), found.size()) == 0) continue;
+    read_box(*reader, source, block.at.part, piece, expected, scratch);
+    if (std::memcmp(expected.data(), found.data(), found.size()) == 0) return;
     for (std::size_t at = 0; at < found.size(); at += width) {
       if (std::memcmp(expected.data() + at, found.data() + at, width) == 0) continue;
-      const Indices local =
-          local_at(part, (offset - part.offset_bytes + static_cast<Index>(at)) / static_cast<Index>(width));
+      const Indices local = local_in(piece, part.order, static_cast<Index>(at / width));
       const auto cell = distribution.cell_of(rank, local);
       if (cell.owned && !some_owner_has(source, cell.at, found.subspan(at, width), 0))
-        fail("the target", source.path_of(ordinal), local, expected.subspan(at, width), found.subspan(at, width));
+        fail("the target", source.path_of(block.at.part), local, expected.subspan(at, width), found.subspan(at, width));
     }
-  }
+  };
+  for_each_piece(block.box, dimension_order(part.order, block.box.dims()), piece_bytes / static_cast<Index>(width),
+                 compare);
 }
 
 /// What the target leaves out cannot be rebuilt from it.
@@ -110,14 +127,7 @@ void check_all_owned(const Distribution& target) {
 void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
   const BlockJob job{.source = &target, .wanted = &source};
   const auto none = [](const BlockAddress&) { return false; };
-  const auto compare = [&](const FileBlock& block) {
-    for_each_stretch(source.parts[block.at.part], size_bytes(source.spec.type), block.box,
-                     [&](Index offset, Index in_block, Index bytes) {
-                       compare_stretch(
-                           source, block.at.part, offset,
-                           block.bytes.subspan(static_cast<std::size_t>(in_block), static_cast<std::size_t>(bytes)));
-                     });
-  };
+  const auto compare = [&](const FileBlock& block) { compare_block(source, block); };
   const auto watch = [&] {
     if (options.watch) (*options.watch)();
   };
@@ -139,23 +149,27 @@ Index first_copy_of(const Distribution& d, Index ordinal) {
 }
 
 void compare_copy(const StoredParts& target, Index first, Index copy) {
-  const StoredPart &expected_part = target.parts[first], &found_part = target.parts[copy];
-  const Index width = size_bytes(target.spec.type), size = target.part_bytes(copy);
-  const auto room = static_cast<std::size_t>(std::min(size, piece_bytes));
+  const StoredPart& part = target.parts[copy];
+  const Index width = size_bytes(target.spec.type);
+  const auto room = static_cast<std::size_t>(std::min(target.part_bytes(copy), piece_bytes));
   std::vector<std::byte> expected(room), found(room);
-  for (Index at = 0; at < size; at += piece_bytes) {
-    const auto bytes = static_cast<std::size_t>(std::min(piece_bytes, size - at));
-    target.files->read(expected_part.file, expected_part.offset_bytes + at, std::span(expected).first(bytes));
-    target.files->read(found_part.file, found_part.offset_bytes + at, std::span(found).first(bytes));
-    if (std::memcmp(expected.data(), found.data(), bytes) == 0) continue;
+  const SourceOf reader(target);
+  ReadScratch scratch(window_bytes);
+  const auto compare = [&](const Box& piece, Index) {
+    const auto bytes = static_cast<std::size_t>(piece.count() * width);
+    read_box(*reader, target, first, piece, std::span(expected).first(bytes), scratch);
+    read_box(*reader, target, copy, piece, std::span(found).first(bytes), scratch);
+    if (std::memcmp(expected.data(), found.data(), bytes) == 0) return;
     const auto differs = std::mismatch(found.begin(), found.end(), expected.begin()).first - found.begin();
-    const Index begin = differs / width * width;
-    const auto element = [&](const std::vector<std::byte>& piece) {
-      return std::span(piece).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(width));
+    const Index number = differs / width;
+    const auto element = [&](const std::vector<std::byte>& bytes_of) {
+      return std::span(bytes_of).subspan(static_cast<std::size_t>(number * width), static_cast<std::size_t>(width));
     };
-    fail("the first copy", target.path_of(copy), local_at(found_part, (at + begin) / width), element(found),
+    fail("the first copy", target.path_of(copy), local_in(piece, part.order, number), element(found),
          element(expected));
-  }
+  };
+  for_each_piece(Box::of_extents(part.extents), dimension_order(part.order, part.extents.size()), piece_bytes / width,
+                 compare);
 }
 
 /// Returns the ordinals of the first copies.
@@ -314,48 +328,77 @@ class OverlapCells {
   Index count_ = 0;
 };
 
-/// Elements that are looked up here and there, through pages of the files that are kept for a while.
+/// Elements that are looked up here and there, in boxes of the parts that are kept for a while.
 class ElementReader {
  public:
-  explicit ElementReader(const StoredParts& array) : array_(array) {}
+  explicit ElementReader(const StoredParts& array) : array_(array), source_(array) {}
+  ElementReader(const ElementReader&) = delete;
+  ElementReader& operator=(const ElementReader&) = delete;
 
   /// The bytes stay until the next call.
   std::span<const std::byte> operator()(Index ordinal, const Indices& local) {
-    const StoredPart& part = array_.parts[ordinal];
+    // Lookups go through a part cell by cell, so most find the tile of the one before.
+    if (last_->ordinal != ordinal || !last_->box.contains(local)) last_ = &tile_at(ordinal, local);
+    Index number = 0;
+    for (int d = 0; d < local.size(); ++d) number += (local[d] - last_->box.lower[d]) * last_->strides[d];
     const auto width = static_cast<std::size_t>(size_bytes(array_.spec.type));
-    const Index offset = offset_of(array_, ordinal, local);
-    const auto in_page = static_cast<std::size_t>(offset % page_bytes);
-    const Page& page = page_at(part.file, offset / page_bytes);
-    if (in_page + width <= page.bytes.size()) return std::span(page.bytes).subspan(in_page, width);
-    array_.files->read(part.file, offset, std::span(across_).first(width));
-    return std::span(across_).first(width);
+    return std::span(last_->bytes).subspan(static_cast<std::size_t>(number) * width, width);
   }
 
  private:
-  static constexpr Index page_bytes = 4096;
-  static constexpr Index pages_kept = 128;
+  static constexpr Index tile_bytes = 4096;
+  static constexpr std::size_t tiles_kept = 128;
 
-  struct Page {
-    Index file = -1;
-    Index number = 0;
+  struct Tile {
+    Index ordinal = -1;
+    Box box;
+    Indices strides;
     std::vector<std::byte> bytes;
   };
 
-  const Page& page_at(Index file, Index number) {
-    Page& page = pages_[static_cast<std::size_t>((file * 31 + number) % pages_kept)];
-    if (page.file == file && page.number == number) return page;
-    page.file = -1;  // until it is read
-    const Index begin = number * page_bytes;
-    page.bytes.resize(static_cast<std::size_t>(std::min(page_bytes, array_.files->size_bytes(file) - begin)));
-    array_.files->read(file, begin, page.bytes);
-    page.file = file;
-    page.number = number;
-    return page;
+  /// Tiles lie at the multiples of their extents: all of the fastest dimensions, as far as tile_bytes go.
+  Tile& tile_at(Index ordinal, const Indices& local) {
+    const Indices& extents = array_.parts[ordinal].extents;
+    const Index width = size_bytes(array_.spec.type);
+    if (shape_of_ != ordinal) {
+      shape_of_ = ordinal;
+      order_ = dimension_order(array_.parts[ordinal].order, extents.size());
+      shape_ = extents;
+      Index cells = tile_bytes / width;
+      for (int k = extents.size() - 1; k >= 0; --k) {
+        const int d = static_cast<int>(order_[k]);
+        // A little more than a tile is one tile, for a row is often looked up at both ends.
+        shape_[d] = extents[d] <= 2 * cells ? extents[d] : std::max<Index>(1, cells);
+        cells = shape_[d] == extents[d] ? cells / extents[d] : 0;
+      }
+    }
+    Indices corner = local;
+    auto hash = static_cast<std::uint64_t>(ordinal);
+    for (int d = 0; d < local.size(); ++d) {
+      const Index number = local[d] / shape_[d];
+      corner[d] = number * shape_[d];
+      hash = hash * 31 + static_cast<std::uint64_t>(number);
+    }
+    Tile& tile = tiles_[hash % tiles_kept];
+    if (tile.ordinal == ordinal && tile.box.lower == corner) return tile;
+    tile.ordinal = -1;  // until it is read
+    tile.box = {corner, corner};
+    for (int d = 0; d < local.size(); ++d) tile.box.upper[d] = std::min(extents[d], corner[d] + shape_[d]);
+    tile.strides = dense_strides(tile.box.extents(), order_);
+    tile.bytes.resize(static_cast<std::size_t>(tile.box.count() * width));
+    read_box(*source_, array_, ordinal, tile.box, tile.bytes, scratch_);
+    tile.ordinal = ordinal;
+    return tile;
   }
 
   const StoredParts& array_;
-  std::vector<Page> pages_{static_cast<std::size_t>(pages_kept)};
-  std::array<std::byte, element_bytes_max> across_;  // an element that lies on two pages
+  SourceOf source_;
+  ReadScratch scratch_{window_bytes};
+  std::vector<Tile> tiles_{tiles_kept};
+  const Tile* last_ = tiles_.data();
+  // Of the part that was looked at last: the extents of its tiles, and how its dimensions are ordered.
+  Index shape_of_ = -1;
+  Indices shape_, order_;
 };
 
 /// Looks up cells of overlap in both arrays.

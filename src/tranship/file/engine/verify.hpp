@@ -1,4 +1,4 @@
-// Verifying a reshard from its files alone: does the target hold what the source says, in every cell?
+// Private: Verifying a reshard from its files alone: does the target hold what the source says, in every cell?
 //
 //   own cells   every part of the source is rebuilt from the target by a plan of its own, block by block, and compared
 //               byte by byte

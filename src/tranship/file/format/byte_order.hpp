@@ -1,4 +1,4 @@
-// The byte order of elements on their way from one spelling of an array to another.
+// Private: The byte order of elements on their way from one spelling of an array to another.
 #pragma once
 
 #include <cstddef>

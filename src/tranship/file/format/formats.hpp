@@ -1,5 +1,5 @@
-// Formats: the ways in which one array lies in files. One table says how each is recognised, opened and written; no
-// other code of this layer asks how the name of a file ends. The tensors of a checkpoint: tensor_store.hpp.
+// Private: Formats, the ways in which one array lies in files. One table says how each is recognised, opened and
+// written; no other code of this layer asks how the name of a file ends. The tensors of a checkpoint: tensor_store.hpp.
 #pragma once
 
 #include <optional>

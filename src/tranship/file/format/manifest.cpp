@@ -5,6 +5,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/format/manifest.hpp>
+#include <tranship/file/format/manifest_text.hpp>
 #include <tranship/file/io/posix.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
@@ -69,14 +70,7 @@ void read_parts(const Json& parts, Manifest& out) {
   if (!any_checksum) out.checksums.clear();
 }
 
-Manifest read(std::string_view text) {
-  if (static_cast<Index>(text.size()) > manifest_bytes_max)
-    throw_error(ErrorCode::unsupported, "a manifest of {} bytes: at most {} are read", text.size(), manifest_bytes_max);
-  const Json json = parse_json(text);
-  JsonObject object(json, "");
-  const Index found = index_of(object.at("tranship_manifest"), "tranship_manifest");
-  if (found != version)
-    throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
+Manifest read(JsonObject& object) {
   Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}, {}};
   word_of(object.at("layout_text"), "layout_text");
   if (const Json* dimensions = object.find("dimensions")) {
@@ -89,7 +83,6 @@ Manifest read(std::string_view text) {
   stored_order(out.spec);
   check_descr(out.descr, out.spec);
   read_parts(object.at("parts"), out);
-  object.finish();
   return out;
 }
 
@@ -164,13 +157,32 @@ std::string format_manifest(const Manifest& manifest) {
       manifest.is_scalar ? "  \"dimensions\": 0,\n" : "", parts);
 }
 
-Result<Manifest> parse_manifest(std::string_view text) {
-  Result<Manifest> out = attempt([&] { return read(text); });
-  if (out) return out;
-  // A layout that makes no sense is misuse where a caller gives it; here the file is wrong.
-  const ErrorCode code = out.error().code();
+Result<void> parse_manifest_text(std::string_view text, const char* version_key, Index version,
+                                 FunctionRef<void(JsonObject&)> read) {
+  Result<void> done = attempt([&] {
+    if (static_cast<Index>(text.size()) > manifest_bytes_max)
+      throw_error(ErrorCode::unsupported, "a manifest of {} bytes: at most {} are read", text.size(),
+                  manifest_bytes_max);
+    const Json json = parse_json(text);
+    JsonObject object(json, "");
+    const Index found = index_of(object.at(version_key), version_key);
+    if (found != version)
+      throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
+    read(object);
+    object.finish();
+  });
+  if (done) return done;
+  const ErrorCode code = done.error().code();
   const bool wrong_file = code == ErrorCode::bad_text || code == ErrorCode::invalid_use;
-  return Error(wrong_file ? ErrorCode::bad_file : code, out.error().message());
+  return Error(wrong_file ? ErrorCode::bad_file : code, done.error().message());
+}
+
+Result<Manifest> parse_manifest(std::string_view text) {
+  std::optional<Manifest> out;
+  const Result<void> done =
+      parse_manifest_text(text, "tranship_manifest", version, [&](JsonObject& object) { out = read(object); });
+  if (!done) return done.error();
+  return std::move(*out);
 }
 
 Result<Manifest> read_manifest(const std::string& directory) {

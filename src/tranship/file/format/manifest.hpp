@@ -1,4 +1,4 @@
-// The manifest of a directory of parts: what its files are, in JSON that people can read as well.
+// Private: The manifest of a directory of parts: what its files are, in JSON that people can read as well.
 //
 //   {"tranship_manifest": 1, "layout": {...}, "layout_text": "...", "descr": "<f8",
 //    "parts": [{"rank": 0, "file": "part-00000.npy", "shape": [86, 403], "crc32": "8d0f2b17"}, ...]}

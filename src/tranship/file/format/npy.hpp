@@ -1,7 +1,7 @@
-// NumPy's .npy format, versions 1.0, 2.0 and 3.0: at most 8 dimensions, and no Python objects. Elements that are no
-// numbers (dates, text, records, raw memory) are moved as bytes, and their descr is kept.
-// Headers are untrusted text: parsing never recurses, never allocates what the text asks for, and accepts a header only
-// together with a file of exactly the length that it implies. Format: numpy.lib.format in NumPy's reference.
+// Private: NumPy's .npy format, versions 1.0, 2.0 and 3.0: at most 8 dimensions, and no Python objects. Elements that
+// are no numbers (dates, text, records, raw memory) are moved as bytes, and their descr is kept. Headers are untrusted
+// text: parsing never recurses, never allocates what the text asks for, and accepts a header only together with a file
+// of exactly the length that it implies. Format: numpy.lib.format in NumPy's reference.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Members of .npz files: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
+// Private: Members of .npz files: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
 //
 // A stored member is read where it lies in the archive. A deflated one is inflated once, into a file without a name.
 #pragma once

@@ -1,4 +1,4 @@
-// Bare elements: a file that says nothing of itself.
+// Private: Bare elements: a file that says nothing of itself.
 #pragma once
 
 #include <tranship/file/format/formats.hpp>

@@ -1,6 +1,6 @@
-// The safetensors format: 8 bytes with the length of a header, a JSON header, and the elements of all tensors, one
-// after the other. Headers are untrusted: one is accepted only when its tensors fill the file exactly, without holes or
-// overlap. Elements are little-endian and row-major, whatever wrote them.
+// Private: The safetensors format: 8 bytes with the length of a header, a JSON header, and the elements of all tensors,
+// one after the other. Headers are untrusted: one is accepted only when its tensors fill the file exactly, without
+// holes or overlap. Elements are little-endian and row-major, whatever wrote them.
 #pragma once
 
 #include <cstddef>

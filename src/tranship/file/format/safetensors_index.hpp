@@ -1,4 +1,4 @@
-// The index of a sharded checkpoint, "model.safetensors.index.json": which file holds which tensor.
+// Private: The index of a sharded checkpoint, "model.safetensors.index.json": which file holds which tensor.
 //
 //   {"metadata": {"total_size": 2048}, "weight_map": {"a": "model-00001-of-00002.safetensors", ...}}
 //

@@ -3,6 +3,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/json_events.hpp>
+#include <tranship/file/format/manifest_text.hpp>
 #include <tranship/file/format/safetensors.hpp>
 #include <tranship/file/format/tensor_manifest.hpp>
 #include <tranship/layout/json.hpp>
@@ -81,14 +82,7 @@ void read_tensors(const Json& tensors, TensorManifest& out) {
   refuse_equal(std::move(names), "tensor");
 }
 
-TensorManifest read(std::string_view text) {
-  if (static_cast<Index>(text.size()) > manifest_bytes_max)
-    throw_error(ErrorCode::unsupported, "a manifest of {} bytes: at most {} are read", text.size(), manifest_bytes_max);
-  const Json json = parse_json(text);
-  JsonObject object(json, "");
-  const Index found = index_of(object.at("tranship_tensors"), "tranship_tensors");
-  if (found != version)
-    throw_error(ErrorCode::unsupported, "a manifest of version {}: version {} is read", found, version);
+TensorManifest read(JsonObject& object) {
   TensorManifest out;
   const Json& metadata = object.at("metadata");
   if (!metadata.is_object()) throw_error(ErrorCode::bad_file, "metadata: expected an object");
@@ -96,7 +90,6 @@ TensorManifest read(std::string_view text) {
     out.metadata.emplace_back(key, word_of(value, fmt::format("metadata.{}", printable(key))));
   read_files(object.at("files"), out);
   read_tensors(object.at("tensors"), out);
-  object.finish();
   return out;
 }
 
@@ -150,11 +143,11 @@ std::string format_tensor_manifest(const TensorManifest& manifest) {
 }
 
 Result<TensorManifest> parse_tensor_manifest(std::string_view text) {
-  Result<TensorManifest> out = attempt([&] { return read(text); });
-  if (out) return out;
-  const ErrorCode code = out.error().code();
-  const bool wrong_file = code == ErrorCode::bad_text || code == ErrorCode::invalid_use;
-  return Error(wrong_file ? ErrorCode::bad_file : code, out.error().message());
+  TensorManifest out;
+  const Result<void> done =
+      parse_manifest_text(text, "tranship_tensors", version, [&](JsonObject& object) { out = read(object); });
+  if (!done) return done.error();
+  return out;
 }
 
 }  // namespace tranship

@@ -1,5 +1,5 @@
-// The manifest of a directory of tensors: one safetensors file for each rank, with the tensors' local arrays under
-// their full names, and what they are of.
+// Private: The manifest of a directory of tensors: one safetensors file for each rank, with the tensors' local arrays
+// under their full names, and what they are of.
 //
 //   {"tranship_tensors": 1, "metadata": {"format": "pt"},
 //    "files": [{"rank": 0, "file": "rank-00000-of-00002.safetensors", "crc32": "8d0f2b17"}, ...],

@@ -1,4 +1,4 @@
-// Zip archives, read from memory: the members of an .npz file. Zip64 too; members that are stored or deflated.
+// Private: Zip archives, read from memory: the members of an .npz file. Zip64 too; members that are stored or deflated.
 // Archives are untrusted: the directory is accepted only when every member lies in the file, before the directory and
 // apart from the others, and a member's bytes only when their number and their CRC are what the directory says. Memory
 // is bounded by the size of the directory, never by what it claims. Format: PKWARE's APPNOTE, 6.3.

@@ -1,5 +1,5 @@
-// What a zip archive of one stored member has around its bytes, for writers that write those in no particular order:
-// only the CRC of the member is left to be filled in once it is known. Format: PKWARE's APPNOTE, 6.3.
+// Private: What a zip archive of one stored member has around its bytes, for writers that write those in no particular
+// order: only the CRC of the member is left to be filled in once it is known. Format: PKWARE's APPNOTE, 6.3.
 #pragma once
 
 #include <string>

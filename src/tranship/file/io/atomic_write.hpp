@@ -1,6 +1,6 @@
-// Files that appear complete or not at all: made beside their name as `.<name>.partial-XXXXXX`, synced, then renamed. A
-// crash leaves the old one or the new one, and perhaps a partial one that its name tells apart. For files that take
-// long to make, see staging.hpp.
+// Private: Files that appear complete or not at all: made beside their name as `.<name>.partial-XXXXXX`, synced, then
+// renamed. A crash leaves the old one or the new one, and perhaps a partial one that its name tells apart. For files
+// that take long to make, see staging.hpp.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// CRC-32 as zip, PNG and Python's zlib.crc32 have it, of files that are written in no particular order.
+// Private: CRC-32 as zip, PNG and Python's zlib.crc32 have it, of files that are written in no particular order.
 //
 // The checksum of A followed by B is that of A, moved on by the length of B, xor that of B. So the checksum of a file
 // is the xor of what each of its pieces contributes, in any order: its own checksum moved on by the bytes after it.

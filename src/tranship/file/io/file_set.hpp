@@ -1,5 +1,5 @@
-// FileSet: many files by number, each opened when it is first needed and only so many at once, so that neither the
-// number of descriptors nor that of mappings limits how many files an array has. Threads may use it at once.
+// Private: FileSet, many files by number, each opened when it is first needed and only so many at once, so that neither
+// the number of descriptors nor that of mappings limits how many files an array has. Threads may use it at once.
 //
 // A file that is read is remembered as it was when it was added: one that has changed since is refused, not mixed.
 #pragma once

@@ -1,4 +1,4 @@
-// MappedFile: a whole file as memory, from open to the end of the object.
+// Private: MappedFile, a whole file as memory, from open to the end of the object.
 // The length is fixed when the file is mapped. If another process shortens the file meanwhile, a read beyond the new
 // end is a SIGBUS: map only what no other program writes.
 #pragma once

@@ -1,4 +1,4 @@
-// MappedWindow: a stretch of a file as memory, for reading bytes that lie too far apart to be worth a system call each.
+// Private: MappedWindow, a stretch of a file as memory, for bytes that lie too far apart for a system call each.
 //
 // Another process may make the file shorter at any moment. A page that is lost to that raises SIGBUS where it is
 // touched: while windows exist the process has a handler that puts zeros in the place of the window, and `check` finds

@@ -1,5 +1,5 @@
-// What the file layer needs of POSIX in more than one place: an owned descriptor, an error that names the path and says
-// what the system said, whole reads and writes, and syncing by path.
+// Private: What the file layer needs of POSIX in more than one place: an owned descriptor, an error that names the path
+// and says what the system said, whole reads and writes, and syncing by path.
 #pragma once
 
 #include <cstddef>

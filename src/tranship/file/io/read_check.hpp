@@ -1,4 +1,4 @@
-// ReadCheck: the checksum of a file, of the pieces in which it is read anyway. What they leave out is read in the end.
+// Private: ReadCheck, the checksum of a file from the pieces that are read anyway; what they leave out is read last.
 #pragma once
 
 #include <cstddef>

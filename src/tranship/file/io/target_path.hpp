@@ -1,4 +1,4 @@
-// What files and directories that replace others have in common: which path is meant, and what may be replaced.
+// Private: What files and directories that replace others share: which path is meant, and what may be replaced.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Layout rules: one layout for each tensor of a checkpoint, by patterns over their names.
+// Detail: Layout rules: one layout for each tensor of a checkpoint, by patterns over their names.
 //
 //   # attention by heads, the rest of the weights by rows; vectors on every rank
 //   model.layers.*.self_attn.o_proj.weight = @ 1x4 : whole, block

@@ -1,5 +1,5 @@
-// NewArrays: what the files of a target are to be, for each format that is written. Values: nothing is made here.
-// A target that would be a directory by a name like that of a file, "out.h5", is a mistyped file and refused with
+// Private: NewArrays, what the files of a target are to be, for each format that is written. Values: nothing is made
+// here. A target that would be a directory by a name like that of a file, "out.h5", is a mistyped file and refused with
 // `invalid_use`; "out.h5/", and a directory that is there, are taken. An empty name stands for a directory that has
 // none yet.
 #pragma once

@@ -1,6 +1,6 @@
-// NewParts: stored arrays in the making, in one file or in a directory of files. What the files are, the formats say
-// (new_arrays.hpp). Every file has its length from the beginning; what is written where, and when it is on the disk, is
-// the matter of the writer.
+// Private: NewParts, stored arrays in the making, in one file or in a directory of files. What the files are, the
+// formats say (new_arrays.hpp). Every file has its length from the beginning; what is written where, and when it is on
+// the disk, is the matter of the writer.
 #pragma once
 
 #include <cstdint>

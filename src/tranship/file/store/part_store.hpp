@@ -1,4 +1,4 @@
-// Stored arrays: one .npy file, or a directory of parts with its manifest. Opening one checks all of it.
+// Private: Stored arrays: one .npy file, or a directory of parts with its manifest. Opening one checks all of it.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,8 @@
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship {
+
+class PartSource;
 
 /// A dense array somewhere in a file; which file, the FileSet says.
 struct StoredPart {
@@ -37,6 +39,9 @@ struct StoredParts {
   std::vector<StoredPart> parts;  ///< by ordinal of the grid
   /// That of each file, by number, where it is known.
   std::vector<std::optional<std::uint32_t>> checksums;
+  /// What reads the parts where they are not dense in their files: then `parts` say their extents and the order in
+  /// which they are best read, and nothing else.
+  std::shared_ptr<const PartSource> source = {};
 
   const std::string& path_of(Index part) const { return files->path(parts[part].file); }
   /// Bytes of the elements of a part.

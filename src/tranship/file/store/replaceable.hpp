@@ -1,4 +1,4 @@
-// What a new target may take the place of: things of its own kind, so that a mistyped name costs nothing.
+// Private: What a new target may take the place of: things of its own kind, so that a mistyped name costs nothing.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Stored tensors: all that a safetensors file, an index with its shards, or a directory of ours holds, each tensor as a
-// stored array. Opening checks everything but the elements.
+// Private: Stored tensors: all that a safetensors file, an index with its shards, or a directory of ours holds, each
+// tensor as a stored array. Opening checks everything but the elements.
 #pragma once
 
 #include <optional>

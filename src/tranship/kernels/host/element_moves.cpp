@@ -27,6 +27,11 @@ Identities make_identities() {
   return out;
 }
 
+const Identities& all_identities() {
+  static const Identities identities = make_identities();
+  return identities;
+}
+
 }  // namespace
 
 Arithmetic arithmetic_of(ElementType type) {
@@ -86,8 +91,11 @@ bool can_combine(Combine combine, ElementType type) {
 
 const void* identity_of(Combine combine, ElementType type) {
   TRANSHIP_ASSERT(!is_complex(type));
-  static const Identities identities = make_identities();
-  return identities[int(type)][int(combine)].bytes;
+  return all_identities()[int(type)][int(combine)].bytes;
+}
+
+std::span<const std::byte> identities() {
+  return std::as_bytes(std::span(&all_identities(), 1));
 }
 
 }  // namespace tranship::detail

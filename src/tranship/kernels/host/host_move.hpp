@@ -1,5 +1,5 @@
-// Moving a CopyBlock on the host as fast as its memory allows: the same bytes as move() of strided_copy.hpp, by the way
-// that was measured to be fastest for the block's shape. docs/copying.md has the measurements, those that lost too.
+// Private: Moves a CopyBlock on the host as fast as its memory allows: the bytes of move() in strided_copy.hpp, by
+// the way that was measured to be fastest for the block's shape. Measurements are in docs/copying.md.
 #pragma once
 
 #include <tranship/kernels/arithmetic.hpp>

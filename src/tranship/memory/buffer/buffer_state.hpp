@@ -1,4 +1,4 @@
-// BufferState: what stands behind the handles of one buffer. Steps become work on streams here, and leases are kept.
+// Private: BufferState, what stands behind the handles of one buffer: turns steps into work on streams, keeps leases.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,8 @@
 #include <tranship/base/mutex.hpp>
 #include <tranship/memory/checks/guard.hpp>
 #include <tranship/memory/checks/watch.hpp>
+#include <tranship/memory/pool/pool.hpp>
+#include <tranship/memory/pool/residents.hpp>
 #include <tranship/memory/state/cell_state.hpp>
 
 namespace tranship::detail {

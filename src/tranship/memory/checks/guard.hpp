@@ -1,4 +1,4 @@
-// Guard: pages of a buffer's copy that can be touched under a lease alone, and the report of who else does.
+// Private: Guard, pages of a buffer's copy that can be touched under a lease alone, and the report of who else does.
 //
 // Pages are closed while no lease is open on the copy, readable while there are leases to read, and writable while one
 // writes. Code that breaks that is named on stderr, and the program then ends as one that has touched a forbidden page:

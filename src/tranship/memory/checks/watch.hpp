@@ -1,4 +1,4 @@
-// Watch: finds accesses that no lease covers. Slow, for debugging: every device is waited for.
+// Private: Watch finds accesses that no lease covers. Slow, for debugging: every device is waited for.
 //
 // What it writes: poison (of floats a NaN) into copies that have become stale and into what a write lease has opened.
 // What it remembers: a checksum of each copy while no lease is open on it, and of each region that is leased to be

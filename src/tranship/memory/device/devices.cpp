@@ -7,6 +7,8 @@
 #include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/fake_device.hpp>
 #include <tranship/memory/device/host_device.hpp>
+#include <tranship/memory/pool/pool.hpp>
+#include <tranship/memory/pool/residents.hpp>
 
 namespace tranship {
 namespace {

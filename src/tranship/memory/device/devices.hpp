@@ -5,12 +5,15 @@
 #include <memory>
 #include <vector>
 
-#include <tranship/memory/device/driver.hpp>
+#include <tranship/memory/device/stream.hpp>
 #include <tranship/memory/ledger.hpp>
-#include <tranship/memory/pool/pool.hpp>
-#include <tranship/memory/pool/residents.hpp>
+#include <tranship/memory/memory_id.hpp>
 
 namespace tranship {
+
+class Driver;
+class Pool;
+class Residents;
 
 /// When the work of a fake device happens.
 enum class FakeTiming : std::uint8_t {

@@ -1,5 +1,5 @@
-// Driver: what one kind of device must offer. A new kind implements this, Stream and DeviceSet, and registers itself;
-// nothing else changes.
+// Private: Driver, what one kind of device must offer. A new kind implements this, Stream and DeviceSet, and registers
+// itself; nothing else changes.
 #pragma once
 
 #include <atomic>

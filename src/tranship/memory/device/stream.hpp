@@ -1,5 +1,5 @@
-// Stream: work on a device in the order in which it was given, and Event: a point in it. The seam between the coherence
-// of buffers and the devices: everything above it is the same for a host, a fake device and a GPU.
+// Detail: Stream, work on a device in the order in which it was given, and Event, a point in it. The seam between the
+// coherence of buffers and the devices: everything above it is the same for a host, a fake device and a GPU.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Pool: memory of one device in size classes, reused as soon as, and not before, the work that uses it is over.
+// Private: Pool, memory of one device in size classes, reused as soon as, and not before, the work that uses it is
+// over.
 //
 // A class is a quarter of a power of two wide, so at most a fifth of a block is wasted. A block that is freed keeps the
 // events of its last users; its next user must wait for them, or gets another block.

@@ -1,5 +1,5 @@
-// Residents: who holds memory of a device and could do without it. When a memory is full, the copy that was used least
-// recently and is clean goes.
+// Private: Residents, who holds memory of a device and could do without it. When a memory is full, the copy that was
+// used least recently and is clean goes.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// BoxTree: finds those of many boxes that lie at a given place, in any number of dimensions.
+// Private: BoxTree finds those of many boxes that lie at a given place, in any number of dimensions.
 //
 //        [ 0 1 2 3 4 ]          Each inner node has the hull of the boxes below it, and neither of its two children has
 //        /           \          more than three quarters of its leaves; a subtree where that is no longer so is built

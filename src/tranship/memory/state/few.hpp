@@ -1,4 +1,4 @@
-// Few: a list of what is nearly always one, and then needs no allocation.
+// Private: Few, a list of what is nearly always one, and then needs no allocation.
 #pragma once
 
 #include <memory>

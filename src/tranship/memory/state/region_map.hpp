@@ -1,5 +1,5 @@
-// RegionMap: a value for every cell of a box, kept as disjoint boxes of cells that have one value. What it costs grows
-// with the number of distinct regions, never with the number of cells.
+// Private: RegionMap, a value for every cell of a box, kept as disjoint boxes of cells that have one value. What it
+// costs grows with the number of distinct regions, never with the number of cells.
 //
 // Invariants: no two or more entries of one value make up a box; so a map whose values are all equal has one entry.
 // Where there are many entries in more than one dimension, all of them are leaves of the tree.

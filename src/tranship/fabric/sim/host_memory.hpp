@@ -1,0 +1,64 @@
+// Private: the memory of simulated machines. While a rank runs, what lies on other machines than its own can be neither
+// loaded nor stored: a program, or a library, that does so ends where it does it. Transfers go through a second mapping
+// of the heaps, which is always open.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include <tranship/fabric/shared/shared_world.hpp>
+
+namespace tranship {
+
+/// For one thread.
+class HostMemory : public std::enable_shared_from_this<HostMemory> {
+ public:
+  /// Host h has the ranks [h * ranks_per_host, (h + 1) * ranks_per_host) and their heaps. Everything can be reached.
+  /// The world is one of processes, whose memory can be mapped twice. Throws `no_memory`.
+  HostMemory(const SharedWorld& shared, int ranks_per_host);
+  ~HostMemory();
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+
+  /// A rank of that host runs from now on. What others have is closed to the first thousands of them, and later to
+  /// some: closing takes two system calls, and ranks that poll take turns millions of times.
+  void enter(int host) noexcept;
+  static constexpr int everywhere = -1;
+
+  /// The heap of a rank where it is always open.
+  std::byte* heap_of(Rank rank) const noexcept { return heaps_ + std::size_t(rank) * heap_.stride_bytes; }
+  /// What a rank has at an address of its own, where it can be loaded and stored until the next enter().
+  template <class T>
+  T* open(T* own) noexcept {
+    const auto offset = reinterpret_cast<std::uintptr_t>(own) - reinterpret_cast<std::uintptr_t>(heap_.first);
+    if (offset < heap_.stride_bytes * std::size_t(ranks_)) return reinterpret_cast<T*>(heaps_ + offset);
+    open_allocated(own);
+    return own;
+  }
+
+  /// Memory of a host, of any content, freed when the last copy goes; nullptr when there is none.
+  std::shared_ptr<void> allocate(int host, std::size_t size_bytes);
+
+ private:
+  void close_others(int host) noexcept;
+  void open_allocated(const void* own) noexcept;
+  void protect(int host, int protection) noexcept;
+
+  HeapPlace heap_;
+  int ranks_;
+  int ranks_per_host_;
+  int host_ = everywhere;  // that is open
+  std::uint64_t turns_ = 0;
+  std::byte* mapped_ = nullptr;  // all of the shared memory
+  std::size_t mapped_bytes_ = 0;
+  std::byte* heaps_ = nullptr;
+  struct Range {
+    int host;
+    std::size_t size_bytes;
+  };
+  std::map<const void*, Range> allocated_;  // by where it begins
+};
+
+}  // namespace tranship

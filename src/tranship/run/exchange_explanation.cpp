@@ -1,0 +1,62 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/run/exchange_explanation.hpp>
+
+namespace tranship {
+namespace {
+
+const char* way_of(const Message& m) {
+  return m.is_posted ? "posted" : m.staged ? "staged" : "direct";
+}
+
+bool any_is(const ExplainedExchange& exchange, const char* way) {
+  const auto is = [&](const Message& m) { return std::string_view(way_of(m)) == way; };
+  return std::any_of(exchange.receives.begin(), exchange.receives.end(), is) ||
+         std::any_of(exchange.sends.begin(), exchange.sends.end(), is);
+}
+
+std::string schedule_line(const ExplainedExchange& exchange) {
+  struct Way {
+    const char* name;
+    const char* what;
+  };
+  constexpr Way ways[] = {{"direct", "straight from array to array, by the side that comes second"},
+                          {"staged", "packed by the sender, unpacked by the receiver"},
+                          {"posted", "packed, put with a signal, and unpacked: the peer is only messaged"}};
+  std::string names;
+  const Way* only = nullptr;
+  for (const Way& way : ways) {
+    if (!any_is(exchange, way.name)) continue;
+    only = names.empty() ? &way : nullptr;
+    names += (names.empty() ? "" : " and ") + std::string(way.name);
+  }
+  if (names.empty()) only = &ways[0];
+  return only ? fmt::format("schedule: {} ({})\n", only->name, only->what)
+              : fmt::format("schedule: {}, by message\n", names);
+}
+
+std::string line_of(const std::string& what, const MoveBundle& moves) {
+  const MoveList::Summary m = moves.summary();
+  return fmt::format("{}: {} bytes in {} moves, {} walks, contiguous runs of {} bytes and more, {} on average\n", what,
+                     moves.bytes(), m.moves, m.walks, m.run_bytes_min, m.run_bytes_mean);
+}
+
+}  // namespace
+
+std::string explain(const ExplainedExchange& exchange) {
+  std::string out = schedule_line(exchange);
+  for (const Measured& m : exchange.measured)
+    out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
+  if (exchange.asked == Schedule::automatic) out += automatic_rule();
+  for (const Message& m : exchange.receives)
+    out += line_of(fmt::format("from rank {}, {}", m.peer, way_of(m)), m.moves);
+  for (const Message& m : exchange.sends) out += line_of(fmt::format("to rank {}, {}", m.peer, way_of(m)), m.moves);
+  out += line_of("within this rank", exchange.own.moves);
+  out += fmt::format("stores: {} ({} bytes reach all ranks together, the caches hold {})\n",
+                     name_of(exchange.way.stores), exchange.traffic_bytes, cached_bytes_max());
+  out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
+  return out;
+}
+
+}  // namespace tranship

@@ -1,0 +1,24 @@
+// Private: what Exchange::explain() says.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include <tranship/run/exchange_message.hpp>
+#include <tranship/run/exchange_schedule.hpp>
+
+namespace tranship {
+
+struct ExplainedExchange {
+  Schedule asked{};  ///< by the caller, or by measuring
+  std::span<const Measured> measured;
+  std::span<const Message> receives, sends;
+  const Message& own;
+  CopyMethod way;
+  Index traffic_bytes = 0;  ///< that reach all ranks together
+};
+
+/// One line for each message, and what was decided for all of them.
+std::string explain(const ExplainedExchange& exchange);
+
+}  // namespace tranship
