@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -107,8 +108,13 @@ void be_one_of_many(World& world) {
   std::optional<Team> even = world.team().split_strided({.stride = 2, .count = (world.size() + 1) / 2});
   if (even) even->barrier();
 }
+/// A process of a sanitizer takes up to a third of a second to fork: its page tables are those of all tests before.
 int many_ranks() {
+#if defined(TRANSHIP_SANITIZED)
+  return 32;
+#else
   return std::getenv("TRANSHIP_TEST_LONG") ? 1000 : 200;
+#endif
 }
 TEST(World, may_have_a_thousand_ranks_that_are_threads) {
   launch(LaunchOptions{.ranks = many_ranks()}, be_one_of_many);
