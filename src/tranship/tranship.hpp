@@ -11,6 +11,7 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sub_world.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/tiling.hpp>
 #include <tranship/memory/buffer.hpp>

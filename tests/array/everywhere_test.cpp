@@ -12,6 +12,10 @@ INSTANTIATE_TEST_SUITE_P(On, Everywhere,
                                                               On::hosts),
                                             ::testing::Values(1, 2, 4, 6)),
                          OnRanks::name);
+INSTANTIATE_TEST_SUITE_P(OnSub, Everywhere,
+                         ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts),
+                                            ::testing::Values(1, 3)),
+                         OnRanks::name);
 
 double value_of(const Indices& cell) {
   double out = 1;

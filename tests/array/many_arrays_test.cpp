@@ -17,6 +17,10 @@ INSTANTIATE_TEST_SUITE_P(On, ManyArrays,
                                                               On::hosts),
                                             ::testing::Values(1, 2, 3, 5, 8)),
                          OnRanks::name);
+INSTANTIATE_TEST_SUITE_P(OnSub, ManyArrays,
+                         ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts),
+                                            ::testing::Values(1, 3)),
+                         OnRanks::name);
 
 double value_of(const Indices& cell, int field = 0) {
   double out = 1 + field;

@@ -17,10 +17,10 @@ struct Team::State {
   std::unique_ptr<Meeting> meeting;
 
   State(World& w, Fabric& f, const Members& m, int s)
-      : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s)) {
-    world.take_team_slot(slot);
+      : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s, m)) {
+    fabric.team_slots() |= std::uint64_t(1) << slot;
   }
-  ~State() { world.release_team_slot(slot); }
+  ~State() { fabric.team_slots() &= ~(std::uint64_t(1) << slot); }
 };
 
 Team::Team(World& world, Fabric& fabric, const Members& members, int slot)
@@ -34,6 +34,9 @@ int Team::size() const noexcept {
 }
 const Members& Team::members() const noexcept {
   return state_->members;
+}
+int Team::slot() const noexcept {
+  return state_->slot;
 }
 World& Team::world() const noexcept {
   return state_->world;
@@ -118,7 +121,7 @@ std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& 
   // The lowest slot that is free on all of them. Teams without a common member may have the same one.
   static_assert(Fabric::teams_max == 64);
   std::vector<std::uint64_t> taken(static_cast<std::size_t>(size()));
-  const std::uint64_t here = world().team_slots_taken();
+  const std::uint64_t here = state_->fabric.team_slots() | World::predefined_slots;
   all_gather(call, &here, sizeof here, taken.data(), where);
   std::uint64_t any = 0;
   for (const std::uint64_t slots : taken) any |= slots;

@@ -89,17 +89,22 @@ std::int64_t default_timeout_ns() {
 World::World(Fabric& fabric, std::int64_t timeout_ns)
     : fabric_(&fabric),
       timeout_ns_(timeout_ns),
-      team_(*this, fabric, {.first = 0, .stride = 1, .count = fabric.size()}, 0),
+      team_(*this, fabric, {.first = 0, .stride = 1, .count = fabric.size()}, fabric.world_slot()),
       heap_(*this, fabric),
       context_(std::make_unique<Context>(*this)) {}
 World::~World() = default;
 
+Team World::predefined_team(const Members& members, int slot) {
+  if (fabric_->world_slot() == 0) return Team(*this, *fabric_, members, slot);
+  return *team_.split(members, {.kind = CallKind::split, .detail = std::uint64_t(3 + slot) << 60}, CallSite::here());
+}
+
 Team& World::shared_team() {
-  if (!shared_team_) shared_team_.emplace(*this, *fabric_, fabric_->sharing(), 1);
+  if (!shared_team_) shared_team_.emplace(predefined_team(fabric_->sharing(), 1));
   return *shared_team_;
 }
 Team& World::node_team() {
-  if (!node_team_) node_team_.emplace(*this, *fabric_, fabric_->on_this_machine(), 2);
+  if (!node_team_) node_team_.emplace(predefined_team(fabric_->on_this_machine(), 2));
   return *node_team_;
 }
 
@@ -162,8 +167,7 @@ RegisteredMemory World::register_statics(CallSite where) {
 
 void World::check_failed() const {
   const Board& board = fabric_->board();
-  if (const Rank failed = board.first_failed(); failed >= 0)
-    raise(ErrorCode::peer_lost, rank(), failed, fmt::format("rank {} failed: {}", failed, board.failure_of(failed)));
+  if (board.has_failed()) raise(ErrorCode::peer_lost, rank(), board.first_failed(), board.first_failure());
 }
 
 void World::check_interrupt() {
@@ -216,13 +220,13 @@ void World::wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadlin
   for (;; ++round) {
     // The reasons to give up are read first and `ready` after them. A rank that has failed or finished published
     // before that all it ever will (acquire), so if `ready` is still false then, it stays false.
-    const Rank failed = board.first_failed();
+    const bool failed = board.has_failed();
     const Rank raiser = note.raised_by;
     const bool left = raiser >= 0 && raiser != rank() && board.finished(raiser);
     const bool late = fabric_->passed(deadline);
     if (ready()) return;
 
-    if (failed >= 0) check_failed();
+    if (failed) check_failed();
     if (left && note.raised_by == raiser)
       raise(ErrorCode::peer_lost, rank(), raiser,
             fmt::format("rank {} has finished, but rank {} waits for {} (from {})", raiser, rank(), to_string(note),

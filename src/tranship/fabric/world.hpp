@@ -178,6 +178,7 @@ class World {
   friend class Context;
   friend class RankScope;
   friend class SharedMeeting;
+  friend class SubWorld;
   friend class Team;
 
   class CarriedFlags;
@@ -186,19 +187,19 @@ class World {
                                        CallSite where);
   void idle(int round) { fabric_->idle(round); }
   int spin_rounds() const noexcept { return fabric_->spin_rounds(); }
-  void take_team_slot(int slot) noexcept { team_slots_ |= std::uint64_t(1) << slot; }
-  void release_team_slot(int slot) noexcept { team_slots_ &= ~(std::uint64_t(1) << slot); }
-  std::uint64_t team_slots_taken() const noexcept { return team_slots_ | predefined_slots; }
-  /// Those of the world, of the ranks that share memory, and of those of the machine.
+  /// Those of the whole world, of the ranks that share memory, and of those of the machine.
   static constexpr std::uint64_t predefined_slots = 7;
+  /// A team of which every rank says its own members, which has a predefined slot in the whole world.
+  Team predefined_team(const Members& members, int slot);
 
   void wait_longer(FunctionRef<bool()> ready, const WaitNote& note, Deadline deadline);
   void wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,
                      Deadline deadline);
   void check_peer(Rank peer) const;
 
-  Fabric* fabric_;
   void check_interrupt();
+
+  Fabric* fabric_;
 
   std::int64_t timeout_ns_;
   bool has_failed_ = false;  // its transfers are abandoned, not completed
@@ -206,7 +207,6 @@ class World {
   std::int64_t interrupt_checked_ns_ = 0;
   Polling polling_;
   std::vector<Context*> contexts_;
-  std::uint64_t team_slots_ = 0;
   Team team_;
   std::optional<Team> shared_team_;
   std::optional<Team> node_team_;

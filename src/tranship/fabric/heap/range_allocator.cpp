@@ -77,4 +77,18 @@ std::size_t RangeAllocator::release(std::size_t offset) {
   return size_bytes;
 }
 
+void RangeAllocator::resize(std::size_t size_bytes) {
+  const std::size_t begin = used_end();
+  TRANSHIP_ASSERT(size_bytes >= begin);
+  if (begin < size_bytes_) remove_free(free_.find(begin));
+  if (begin < size_bytes) add_free(begin, size_bytes - begin);
+  size_bytes_ = size_bytes;
+}
+
+std::size_t RangeAllocator::used_end() const noexcept {
+  if (free_.empty()) return size_bytes_;
+  const auto& [offset, length] = *free_.rbegin();
+  return offset + length == size_bytes_ ? offset : size_bytes_;
+}
+
 }  // namespace tranship

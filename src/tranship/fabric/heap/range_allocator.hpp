@@ -25,7 +25,12 @@ class RangeAllocator {
   /// Releases an offset that allocate has given. Returns its size.
   std::size_t release(std::size_t offset);
 
+  /// Another end of the range, not before used_end().
+  void resize(std::size_t size_bytes);
+
   std::size_t size_bytes() const noexcept { return size_bytes_; }
+  /// Behind this, nothing is in use.
+  std::size_t used_end() const noexcept;
   std::size_t used_bytes() const noexcept { return used_bytes_; }
   std::size_t used_bytes_max() const noexcept { return used_bytes_max_; }
   std::size_t largest_free_bytes() const noexcept { return by_size_.empty() ? 0 : by_size_.rbegin()->first; }

@@ -26,12 +26,20 @@ struct SymmetricHeap::Released {
   std::vector<std::uint64_t> serials;
 };
 
+/// What this rank has lent, at the end of the heap: offset to size. Any thread may return it.
+struct SymmetricHeap::Lendings {
+  std::mutex mutex;
+  std::map<std::size_t, std::size_t> sizes;
+};
+
 SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
     : world_(world),
       fabric_(fabric),
       place_(fabric.heap()),
       ranges_(place_.size_bytes),
-      released_(std::make_shared<Released>()) {}
+      touched_bytes_(place_.is_zeroed ? 0 : place_.size_bytes),
+      released_(std::make_shared<Released>()),
+      lendings_(std::make_shared<Lendings>()) {}
 
 std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
   return place_.first + std::size_t(fabric_.rank()) * place_.stride_bytes + offset;
@@ -57,9 +65,12 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   const auto offset = bytes < request.size_bytes ? std::nullopt : ranges_.allocate(bytes, alignment);
   if (!offset)  // on every rank, for all keep the same books
     throw_error(ErrorCode::no_memory,
-                "the symmetric heap of {} bytes a rank has no room for {}: {} are in use, {} are free in one piece; "
+                "the symmetric heap of {} bytes a rank has no room for {}: {} are in use, {} are free in one piece{}; "
                 "TRANSHIP_HEAP makes it larger (rank {}, {})",
                 place_.size_bytes, request.size_bytes, ranges_.used_bytes(), ranges_.largest_free_bytes(),
+                ranges_.size_bytes() < place_.size_bytes
+                    ? fmt::format(", {} at its end are those of sub-worlds", place_.size_bytes - ranges_.size_bytes())
+                    : "",
                 world_.rank(), short_name(where));
 
   if (const double all = double(bytes) * fabric_.on_this_machine().count; all > double(available)) {
@@ -129,8 +140,9 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
 Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& call, CallSite where) {
   struct Some {
     Index available = INT64_MAX;
+    std::uint64_t size_bytes = 0;
     std::uint64_t count = 0;
-    std::uint64_t serials[30] = {};
+    std::uint64_t serials[29] = {};
   };
   const Index granted = Index(ranges_.used_bytes()) * fabric_.on_this_machine().count;
   Some mine{.available = asking == Asking::yes ? fabric_.available_bytes(granted) : INT64_MAX};
@@ -141,10 +153,17 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
     std::copy_n(serials.begin(), mine.count, mine.serials);
     serials.erase(serials.begin(), serials.begin() + std::ptrdiff_t(mine.count));
   }
+  {
+    const std::lock_guard lock(lendings_->mutex);
+    const auto& lent = lendings_->sizes;
+    mine.size_bytes = lent.empty() ? place_.size_bytes : lent.begin()->first;
+  }
   std::vector<Some> all(std::size_t(world_.size()));
   everyone.all_gather(call, &mine, sizeof mine, all.data(), where);
   Index available = INT64_MAX;
+  std::size_t size_bytes = place_.size_bytes;
   for (const Some& some : all) {
+    size_bytes = std::min<std::size_t>(size_bytes, some.size_bytes);
     available = std::min(available, some.available);
     for (std::uint64_t i = 0; i < some.count; ++i) {
       const auto offset = offset_of_.find(some.serials[i]);
@@ -153,7 +172,56 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
       if (++block->second.released_by == world_.size()) forget(block, where);
     }
   }
+  ranges_.resize(size_bytes);
   return available;
+}
+
+SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size_t> wanted, CallSite where) {
+  const Call call{.kind = CallKind::sub_world, .size_bytes = wanted.value_or(0)};
+  // What is more than the heap is not rounded: it may be more than any number of pages.
+  const std::size_t asked = wanted.value_or(place_.size_bytes / 8);
+  const std::size_t size_bytes =
+      asked > place_.size_bytes ? asked : round_up(std::max<std::size_t>(asked, 1), page_bytes());
+
+  using Range = std::array<std::uint64_t, 2>;
+  std::vector<Range> mine = {{0, ranges_.used_end()}};
+  {
+    const std::lock_guard lock(lendings_->mutex);
+    for (const auto& [offset, size] : lendings_->sizes) mine.push_back({offset, offset + size});
+  }
+  const std::uint64_t count = mine.size();
+  std::vector<std::uint64_t> counts(std::size_t(borrowers.size()));
+  borrowers.all_gather(call, &count, sizeof count, counts.data(), where);
+  mine.resize(*std::max_element(counts.begin(), counts.end()));
+  std::vector<Range> used(mine.size() * counts.size());
+  borrowers.all_gather(call, mine.data(), mine.size() * sizeof(Range), used.data(), where);
+
+  // Downwards from the end, past what any of them uses.
+  std::sort(used.begin(), used.end(), [](const Range& a, const Range& b) { return a[1] > b[1]; });
+  constexpr std::size_t huge_page = std::size_t(2) << 20;
+  const std::size_t alignment = size_bytes >= huge_page ? huge_page : page_bytes();
+  std::size_t end = place_.size_bytes, largest = 0;
+  for (const Range& range : used) {
+    if (range[1] < end) largest = std::max<std::size_t>(largest, end - range[1]);
+    if (size_bytes <= end && range[1] <= (end - size_bytes) / alignment * alignment) break;
+    end = std::min<std::size_t>(end, range[0]);
+  }
+  if (size_bytes > end)
+    throw_error(ErrorCode::no_memory,
+                "the symmetric heap of {} bytes a rank has no room for that of a sub-world of {}: {} are free in one "
+                "piece; TRANSHIP_HEAP makes it larger (rank {}, {})",
+                place_.size_bytes, size_bytes, largest, world_.rank(), short_name(where));
+
+  const std::size_t offset = (end - size_bytes) / alignment * alignment;
+  {
+    const std::lock_guard lock(lendings_->mutex);
+    lendings_->sizes[offset] = size_bytes;
+  }
+  const auto give_back = [lendings = lendings_, offset](void*) {
+    const std::lock_guard lock(lendings->mutex);
+    lendings->sizes.erase(offset);
+  };
+  return {offset, size_bytes, std::shared_ptr<void>(own(offset), give_back)};
 }
 
 void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {

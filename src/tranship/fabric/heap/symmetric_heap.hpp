@@ -51,6 +51,16 @@ class SymmetricHeap {
   /// Collective: what World::register_memory says, or nothing for 0 bytes.
   RegisteredMemory join(Team& everyone, void* memory, std::size_t size_bytes, CallSite where);
 
+  /// Addresses of this heap in which no block of it will lie while `hold` lives, which may be let go of by any thread.
+  struct Lent {
+    std::size_t offset_bytes = 0;
+    std::size_t size_bytes = 0;
+    std::shared_ptr<void> hold;
+  };
+  /// Collective over `borrowers`, some of the ranks: the same on all of them, in whole pages; other ranks need not
+  /// know. An eighth of the heap where no size is said. Throws `no_memory` on all of them.
+  Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallSite where);
+
   HeapUsage usage() const noexcept;
   const HeapPlace& place() const noexcept { return place_; }
   /// Whether all these bytes lie in one block that has not been freed.
@@ -58,14 +68,15 @@ class SymmetricHeap {
 
  private:
   struct Released;
+  struct Lendings;
   struct Block {
     std::uint64_t serial = 0;
     std::size_t size_bytes = 0;  ///< that were asked for
     int released_by = 0;         ///< ranks that have let go of it
   };
   std::byte* own(std::size_t offset) const noexcept;
-  /// The first meeting of an allocation: what all have let go of is free. What the system can still give all of them,
-  /// each of which asks where it `asks`.
+  /// The first meeting of an allocation: what all have let go of is free, and what none has lent. What the system can
+  /// still give all of them, each of which asks where it `asks`.
   enum class Asking : std::uint8_t { no, yes };
   Index free_released(Asking asking, Team& everyone, const Call& call, CallSite where);
   struct Refusal {
@@ -87,6 +98,7 @@ class SymmetricHeap {
   std::size_t touched_bytes_ = 0;  // behind these, memory holds zeros
   std::size_t unasked_bytes_ = 0;  // obtained since the system was asked what it has
   std::shared_ptr<Released> released_;
+  std::shared_ptr<Lendings> lendings_;
 };
 
 }  // namespace tranship

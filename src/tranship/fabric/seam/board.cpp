@@ -80,7 +80,16 @@ Board::Board(int ranks) : Board(ranks, ::operator new(size_bytes(ranks), std::al
   std::memset(static_cast<void*>(head_), 0, size_bytes(ranks));
   owned_ = true;
 }
-Board::Board(int ranks, void* memory) noexcept : ranks_(ranks), head_(static_cast<Head*>(memory)) {}
+Board::Board(int ranks, void* memory) noexcept
+    : ranks_(ranks), shown_{.count = ranks}, head_(static_cast<Head*>(memory)) {}
+Board::Board(const Board& whole, const Members& members) noexcept
+    : ranks_(members.count),
+      shown_{.first = whole.shown_.rank_of(members.first),
+             .stride = whole.shown_.stride * members.stride,
+             .count = members.count},
+      head_(whole.head_),
+      here_(whole.here_),
+      link_(whole.link_) {}
 Board::~Board() {
   if (owned_) ::operator delete(static_cast<void*>(head_), std::align_val_t(64));
 }
@@ -89,7 +98,7 @@ std::size_t Board::size_bytes(int ranks) noexcept {
   return sizeof(Head) + static_cast<std::size_t>(ranks) * sizeof(Slot);
 }
 Board::Slot& Board::slot(Rank rank) const noexcept {
-  return reinterpret_cast<Slot*>(head_ + 1)[rank];
+  return reinterpret_cast<Slot*>(head_ + 1)[to_whole(rank)];
 }
 
 void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) noexcept {
@@ -98,9 +107,9 @@ void Board::post_wait(Rank rank, const WaitNote& note, std::int64_t since_ns) no
   const std::uint64_t version = to.version.load(std::memory_order_relaxed);
   to.version.store(version + 1, std::memory_order_relaxed);
   to.since_ns.store(since_ns, std::memory_order_release);
-  to.flag_rank.store(note.flag_rank, std::memory_order_release);
+  to.flag_rank.store(to_whole(note.flag_rank), std::memory_order_release);
   to.flag_index.store(note.flag_index, std::memory_order_release);
-  to.raised_by.store(note.raised_by, std::memory_order_release);
+  to.raised_by.store(to_whole(note.raised_by), std::memory_order_release);
   to.how.store(static_cast<int>(note.comparison) + (note.is_signed ? 8 : 0), std::memory_order_release);
   to.wanted.store(note.wanted, std::memory_order_release);
   to.seen.store(note.seen, std::memory_order_release);
@@ -143,7 +152,7 @@ void Board::post_failed(Rank rank, ErrorCode code, std::string_view message) noe
   to.failure_code.store(static_cast<int>(code), std::memory_order_release);
   to.doing.store(Doing::failed, std::memory_order_release);
   Rank none = 0;
-  head_->first_failed_plus_1.compare_exchange_strong(none, rank + 1, std::memory_order_acq_rel);
+  head_->first_failed_plus_1.compare_exchange_strong(none, to_whole(rank) + 1, std::memory_order_acq_rel);
   tell(rank);
 }
 
@@ -157,8 +166,8 @@ Board::Entry Board::entry_of(Rank rank) const {
            .failure_code = from.failure_code.load(std::memory_order_acquire),
            .how = from.how.load(std::memory_order_acquire),
            .line = from.line.load(std::memory_order_acquire),
-           .flag_rank = from.flag_rank.load(std::memory_order_acquire),
-           .raised_by = from.raised_by.load(std::memory_order_acquire),
+           .flag_rank = from_whole(from.flag_rank.load(std::memory_order_acquire)),
+           .raised_by = from_whole(from.raised_by.load(std::memory_order_acquire)),
            .flag_index = from.flag_index.load(std::memory_order_acquire),
            .waited_ns = now_ns() - from.since_ns.load(std::memory_order_acquire),
            .wanted = from.wanted.load(std::memory_order_acquire),
@@ -215,8 +224,17 @@ bool Board::ended(Rank rank) const noexcept {
   const Doing doing = slot(rank).doing.load(std::memory_order_acquire);
   return doing == Doing::finished || doing == Doing::failed;
 }
+bool Board::has_failed() const noexcept {
+  return head_->first_failed_plus_1.load(std::memory_order_acquire) != 0;
+}
 Rank Board::first_failed() const noexcept {
-  return head_->first_failed_plus_1.load(std::memory_order_acquire) - 1;
+  return from_whole(head_->first_failed_plus_1.load(std::memory_order_acquire) - 1);
+}
+std::string Board::first_failure() const {
+  if (const Rank rank = first_failed(); rank >= 0) return fmt::format("rank {} failed: {}", rank, failure_of(rank));
+  const Rank rank = head_->first_failed_plus_1.load(std::memory_order_acquire) - 1;
+  return fmt::format("rank {} of the whole world failed: {}", rank,
+                     reinterpret_cast<const Slot*>(head_ + 1)[rank].failure.load());
 }
 ErrorCode Board::failure_code_of(Rank rank) const noexcept {
   return static_cast<ErrorCode>(slot(rank).failure_code.load(std::memory_order_acquire));
@@ -250,7 +268,7 @@ Rank Board::awaited_by(Rank rank) const noexcept {
   ask(rank);
   const Slot& from = slot(rank);
   if (from.doing.load(std::memory_order_acquire) != Doing::waiting) return -1;
-  return from.raised_by.load(std::memory_order_acquire);
+  return from_whole(from.raised_by.load(std::memory_order_acquire));
 }
 
 std::string Board::circle_from(Rank rank) const {

@@ -41,6 +41,9 @@ class Board {
   explicit Board(int ranks);
   /// Memory of size_bytes(ranks), aligned to a cache line, that holds zeros or a board; it outlives this object.
   Board(int ranks, void* memory) noexcept;
+  /// What some ranks of another board do, as ranks 0, 1, ... in the order of `members`. That board outlives this
+  /// object.
+  Board(const Board& whole, const Members& members) noexcept;
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
@@ -81,8 +84,12 @@ class Board {
   bool finished(Rank rank) const noexcept;
   bool joined(Rank rank) const noexcept;
   bool ended(Rank rank) const noexcept;  ///< finished or failed
-  /// The rank that failed first, or -1. Acquire.
+  /// Whether any rank has failed, be it one that this board does not show. Acquire.
+  bool has_failed() const noexcept;
+  /// The rank that failed first, or -1; -1, too, when this board does not show it. Acquire.
   Rank first_failed() const noexcept;
+  /// "rank 3 failed: ..." of the rank that failed first.
+  std::string first_failure() const;
   ErrorCode failure_code_of(Rank rank) const noexcept;
   std::string failure_of(Rank rank) const;
 
@@ -101,13 +108,19 @@ class Board {
   static WaitNote note_of(const Entry& entry);
   bool is_here(Rank rank) const noexcept { return !link_ || here_.member_of(rank) >= 0; }
   void tell(Rank rank) const noexcept {
-    if (link_ && is_here(rank)) link_->tell(rank);
+    const Rank told = to_whole(rank);
+    if (link_ && is_here(told)) link_->tell(told);
   }
   void ask(Rank rank) const noexcept {
-    if (!is_here(rank)) link_->ask(rank);
+    const Rank asked = to_whole(rank);
+    if (!is_here(asked)) link_->ask(asked);
   }
+  /// Ranks in the slots are those of the whole board. What is no rank stays as it is.
+  Rank to_whole(Rank rank) const noexcept { return rank < 0 ? rank : shown_.rank_of(rank); }
+  Rank from_whole(Rank rank) const noexcept { return rank < 0 ? rank : shown_.member_of(rank); }
 
   int ranks_;
+  Members shown_;
   Head* head_;
   bool owned_ = false;
   Members here_;

@@ -27,9 +27,11 @@ const char* name_of(CallKind kind) noexcept {
     case CallKind::registration:
       return "register_memory";
     case CallKind::split:
+      return "split";
+    case CallKind::sub_world:
       break;
   }
-  return "split";
+  return "sub_world";
 }
 
 std::string to_string(const Call& call) {

@@ -18,7 +18,8 @@ enum class CallKind : std::uint8_t {
   release,
   shared_flags,
   registration,
-  split
+  split,
+  sub_world
 };
 
 const char* name_of(CallKind kind) noexcept;

@@ -49,6 +49,7 @@ struct HeapPlace {
   Members direct{.count = 0};
 
   bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
+  bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
   /// Those of them that have this rank among them and lie side by side: what fast paths ask for.
   Members direct_range(Rank rank) const noexcept {
     if (direct.stride == 1 || direct.count <= 1) return direct;
@@ -79,8 +80,12 @@ class Fabric {
   /// Whether peers that are reachable can reach what this rank has at `address`.
   virtual bool is_exposed(const void* address) const noexcept = 0;
   /// The meeting of a team that this rank belongs to. `slot` is the same on all its members and theirs alone, less than
-  /// teams_max.
-  virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot) = 0;
+  /// teams_max. What it says of its members it says of those of `named`, which are as many.
+  virtual std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) = 0;
+  /// The slots that this rank's teams have taken, those of every world that it is in, a bit each; and the slot of the
+  /// team of all ranks.
+  virtual std::uint64_t& team_slots() noexcept { return team_slots_; }
+  virtual int world_slot() const noexcept { return 0; }
 
   virtual HeapPlace heap() const noexcept = 0;
   /// What the ranks of this machine together can still obtain, when they have been granted so many bytes for their
@@ -127,6 +132,7 @@ class Fabric {
   Rank rank_;
   int size_;
   Board* board_;
+  std::uint64_t team_slots_ = 0;
 };
 
 }  // namespace tranship

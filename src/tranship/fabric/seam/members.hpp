@@ -18,6 +18,17 @@ struct Members {
     const int member = distance / stride;
     return distance % stride == 0 && member >= 0 && member < count ? member : -1;
   }
+  /// Those of these that are among others, which they number: which members of `others` they are.
+  Members among(const Members& others) const noexcept {
+    Members out{.count = 0};
+    for (int i = 0; i < others.count; ++i) {
+      if (member_of(others.rank_of(i)) < 0) continue;
+      if (out.count == 0) out.first = i;
+      if (out.count == 1) out.stride = i - out.first;
+      ++out.count;
+    }
+    return out;
+  }
   friend bool operator==(const Members&, const Members&) = default;
 };
 

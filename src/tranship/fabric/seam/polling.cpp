@@ -42,12 +42,12 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
   }
 
   const Board& board = fabric.board();
-  if (const Rank failed = board.first_failed(); failed >= 0) {
+  if (board.has_failed()) {
     if (failure_ == Failure::seen_with_news || (failure_ == Failure::seen && same)) {
-      Error error = make_error(ErrorCode::peer_lost, "rank {} failed: {}; rank {} polls {} (from {})", failed,
-                               board.failure_of(failed), fabric.rank(), to_string(note), short_name(note.where));
+      Error error = make_error(ErrorCode::peer_lost, "{}; rank {} polls {} (from {})", board.first_failure(),
+                               fabric.rank(), to_string(note), short_name(note.where));
       error.rank = fabric.rank();
-      error.peer = failed;
+      error.peer = board.first_failed();
       throw error;
     }
     // What was raised before the failure shows at the next look.

@@ -18,9 +18,9 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board
       has_cores_(size() <= shared_->shape().cores),
       ranks_per_core_(std::max(1, size() / std::max(1, shared_->shape().cores))) {}
 
-std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot) {
+std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot, const Members& named) {
   shared_->obtain_slot(slot);
-  return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot);
+  return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot, named);
 }
 
 Index SharedFabric::available_bytes(Index granted_bytes) const {

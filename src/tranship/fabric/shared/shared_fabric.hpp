@@ -16,7 +16,7 @@ class SharedFabric : public Fabric {
   SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board& board);
 
   PeerKind peer_kind(Rank) const noexcept override { return PeerKind::reachable; }
-  std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override;
   HeapPlace heap() const noexcept override { return shared_->heap(); }
   Index available_bytes(Index granted_bytes) const override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {

@@ -6,9 +6,10 @@
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
-SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot)
+SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named)
     : shared_(shared),
       members_(members),
+      named_(named),
       slot_(slot),
       me_(members.member_of(rank)),
       barrier_(&shared.arrivals(members.first, slot), members.count, me_,
@@ -33,7 +34,8 @@ MeetingPlace::Offer& SharedMeeting::next_offer() const noexcept {
 
 void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
   Board& board = shared_.board();
-  board.post_call(world.rank(), call.kind, barrier_.epoch() + 1);
+  const Rank rank = members_.rank_of(me_);
+  board.post_call(rank, call.kind, barrier_.epoch() + 1);
   next_offer().call = call;
   barrier_.arrive(fingerprint_of(call));
   bool passed = barrier_.passed();
@@ -46,14 +48,14 @@ void SharedMeeting::meet(World& world, const Call& call, CallSite where) {
     world.wait_until(
         [&] {
           if (barrier_.passed()) return true;
-          note.raised_by = note.flag_rank = members_.rank_of(barrier_.missing());
+          note.raised_by = note.flag_rank = named_.rank_of(barrier_.missing());
           note.seen = barrier_.arrivals_of(barrier_.missing());
           return false;
         },
         note);
   }
   if (barrier_.differs()) disagree(world, call, where);
-  board.post_return(world.rank());
+  board.post_return(rank);
 }
 
 void SharedMeeting::gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
@@ -97,9 +99,9 @@ void SharedMeeting::disagree(World& world, const Call& call, CallSite where) {
   while (other < members_.count && offer(other).call == offer(0).call) ++other;
   Error error =
       make_error(ErrorCode::mismatch, "collective call {} differs: rank {} makes {}, rank {} {} (rank {})", meeting,
-                 members_.rank_of(0), words_of(0), members_.rank_of(other), words_of(other), world.rank());
+                 named_.rank_of(0), words_of(0), named_.rank_of(other), words_of(other), world.rank());
   error.rank = world.rank();
-  error.peer = members_.rank_of(other);
+  error.peer = named_.rank_of(other);
   throw error;
 }
 

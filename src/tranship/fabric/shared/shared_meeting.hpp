@@ -8,7 +8,7 @@ namespace tranship {
 
 class SharedMeeting final : public Meeting {
  public:
-  SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot);
+  SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named);
 
   void meet(World& world, const Call& call, CallSite where) override;
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
@@ -25,6 +25,7 @@ class SharedMeeting final : public Meeting {
 
   SharedWorld& shared_;
   Members members_;
+  Members named_;  // the same in the world that they meet for
   int slot_;
   int me_;
   FlagBarrier<RealSync> barrier_;

@@ -69,8 +69,8 @@ class SimFlagWatch final : public FlagWatch {
 
 }  // namespace
 
-std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot) {
-  return std::make_unique<SimMeeting>(simulation_, rank(), members, slot, SharedFabric::meeting(members, slot));
+std::unique_ptr<Meeting> SimFabric::meeting(const Members& members, int slot, const Members& named) {
+  return std::make_unique<SimMeeting>(simulation_, rank(), members, slot, SharedFabric::meeting(members, slot, named));
 }
 
 Result<void> SimFabric::obtain(std::size_t offset_bytes, std::size_t size_bytes) {

@@ -35,7 +35,7 @@ class SimFabric final : public SharedFabric {
     return memory ? memory->allocate(rank() / simulation_.options().ranks_per_host, size_bytes)
                   : SharedFabric::local_memory(size_bytes);
   }
-  std::unique_ptr<Meeting> meeting(const Members& members, int slot) override;
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override;
   Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override;
   Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
                                      void* memory) override;

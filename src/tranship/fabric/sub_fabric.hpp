@@ -1,0 +1,75 @@
+// Private: SubFabric, what a back-end gives to some of its ranks, numbered anew. All that is done is done by the fabric
+// of the world around it; this translates ranks, and offsets into its part of the heap.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <tranship/fabric/heap/symmetric_heap.hpp>
+#include <tranship/fabric/seam/fabric.hpp>
+
+namespace tranship {
+
+class SubFabric final : public Fabric {
+ public:
+  /// Of members in the order of their ranks, `rank` among them. What `whole` refers to outlives this object, `lent`
+  /// is a part of the heap of `around`, and `slot` one that they have taken.
+  SubFabric(Fabric& whole, const SymmetricHeap& around, const Members& members, int slot, SymmetricHeap::Lent lent)
+      : SubFabric(std::make_unique<Board>(whole.board(), members), whole, around, members, slot, std::move(lent)) {}
+
+  PeerKind peer_kind(Rank peer) const noexcept override { return whole_.peer_kind(members_.rank_of(peer)); }
+  Members sharing() const noexcept override { return whole_.sharing().among(members_); }
+  Members on_this_machine() const noexcept override { return whole_.on_this_machine().among(members_); }
+  void* reach(Rank peer, const void* address) const noexcept override {
+    return whole_.reach(members_.rank_of(peer), address);
+  }
+  bool is_exposed(const void* address) const noexcept override { return whole_.is_exposed(address); }
+  std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override {
+    return whole_.meeting(in_whole(members), slot, named);
+  }
+  std::uint64_t& team_slots() noexcept override { return whole_.team_slots(); }
+  int world_slot() const noexcept override { return slot_; }
+
+  HeapPlace heap() const noexcept override;
+  Index available_bytes(Index granted_bytes) const override;
+  Result<void> obtain(std::size_t offset_bytes, std::size_t size_bytes) override {
+    return whole_.obtain(lent_.offset_bytes + offset_bytes, size_bytes);
+  }
+  void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
+    whole_.give_back(lent_.offset_bytes + offset_bytes, size_bytes);
+  }
+  Result<std::shared_ptr<void>> join(std::shared_ptr<void> block, std::size_t offset_bytes, std::size_t size_bytes,
+                                     void* memory) override {
+    return whole_.join(std::move(block), lent_.offset_bytes + offset_bytes, size_bytes, memory);
+  }
+  bool has_own_statics() const noexcept override { return whole_.has_own_statics(); }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) override { return whole_.local_memory(size_bytes); }
+  std::shared_ptr<void> lifetime() const override;
+  std::unique_ptr<Transport> transport() override;
+  std::shared_ptr<FlagWatch> flag_watch() override { return whole_.flag_watch(); }
+
+  int spin_rounds() const noexcept override { return whole_.spin_rounds(); }
+  std::int64_t spin_ns() const noexcept override { return whole_.spin_ns(); }
+  int unseen_rounds() const noexcept override { return whole_.unseen_rounds(); }
+  void idle(int round) override { whole_.idle(round); }
+  bool passed(Deadline deadline) const override { return whole_.passed(deadline); }
+  int polls_per_look() const noexcept override { return whole_.polls_per_look(); }
+  std::int64_t own_time_ns() const noexcept override { return whole_.own_time_ns(); }
+
+ private:
+  SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,
+            SymmetricHeap::Lent lent);
+  Members in_whole(const Members& members) const noexcept {
+    return {
+        .first = members_.rank_of(members.first), .stride = members_.stride * members.stride, .count = members.count};
+  }
+
+  std::unique_ptr<Board> board_;
+  Fabric& whole_;
+  const SymmetricHeap& around_;
+  Members members_;
+  int slot_;
+  SymmetricHeap::Lent lent_;
+};
+
+}  // namespace tranship
