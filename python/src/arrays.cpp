@@ -1,0 +1,274 @@
+// Distributed arrays, and what moves them.
+#include <nanobind/nanobind.h>
+
+#include <tranship/array/array.hpp>
+#include <tranship/array/ghosts.hpp>
+#include <tranship/array/ghosts/coherence.hpp>
+#include <tranship/array/halo_exchange.hpp>
+#include <tranship/array/interface_exchange.hpp>
+#include <tranship/array/local_array.hpp>
+#include <tranship/array/redistribution.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/layout/text.hpp>
+
+#include "bindings.hpp"
+#include "casters.hpp"
+#include "interpreter.hpp"
+#include "rank_handle.hpp"
+#include "views.hpp"
+
+namespace tranship::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+/// A rank's part of an array. Its memory outlives the world; what else it has ends with it.
+class LocalArray final : public Resident {
+ public:
+  LocalArray(std::shared_ptr<RankHandle> rank, ArrayRef ref, nb::object owner)
+      : rank_(std::move(rank)), ref_(std::move(ref)), owner_(std::move(owner)), name_(ref_.coherence->name()) {}
+
+  ~LocalArray() override { leave(); }
+  LocalArray(const LocalArray&) = delete;
+  LocalArray& operator=(const LocalArray&) = delete;
+
+  void leave() noexcept override {
+    without_gil([this] { ref_.coherence.reset(); });
+  }
+  const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
+  const std::string& name() const noexcept { return name_; }
+  /// For what the array itself says.
+  const ArrayRef& ref() const noexcept { return ref_; }
+  /// For calls that need the world. Throws `invalid_use` once it has ended.
+  const ArrayRef& living() const {
+    (void)rank_->world();
+    return ref_;
+  }
+
+ private:
+  std::shared_ptr<RankHandle> rank_;
+  ArrayRef ref_;
+  nb::object owner_;
+  std::string name_;
+};
+using ArrayHandle = std::shared_ptr<LocalArray>;
+
+ArrayHandle with_rank(const std::shared_ptr<RankHandle>& rank, ArrayRef ref, nb::object owner = {}) {
+  auto array = std::make_shared<LocalArray>(rank, std::move(ref), std::move(owner));
+  rank->add(array);
+  return array;
+}
+
+nb::dict interface_of(const LocalArray& array) {
+  const StridedView& view = array.ref().view;
+  if (view.imaginary) throw Error(ErrorCode::unsupported, "a complex array in two planes has no one NumPy view");
+  return array_interface(view, array.ref().is_const ? Access::read_only : Access::writable);
+}
+
+/// An exchange and the arrays that it moves, which C++ does not keep where they are foreign.
+class Moving final : public Resident {
+ public:
+  Moving(std::shared_ptr<RankHandle> rank, std::shared_ptr<ArrayExchange> exchange, std::vector<ArrayHandle> arrays)
+      : rank_(std::move(rank)), exchange_(std::move(exchange)), arrays_(std::move(arrays)) {
+    Index bytes = 0;
+    for (const ArrayHandle& array : arrays_) {
+      const StridedView& view = array->ref().view;
+      bytes += checked_product(view.extents) * size_bytes(view.type);
+    }
+    is_brief_ = bytes <= brief_bytes && rank_->world().context().completes_at_once();
+  }
+  ~Moving() override { leave(); }
+  Moving(const Moving&) = delete;
+  Moving& operator=(const Moving&) = delete;
+
+  void leave() noexcept override {
+    without_gil([this] { exchange_.reset(); });
+  }
+  ArrayExchange& exchange() const {
+    if (!exchange_) (void)rank_->world();
+    return *exchange_;
+  }
+  void start(CallSite where) const {
+    ArrayExchange& moved = exchange();
+    without_gil_unless(is_brief_, [&] { moved.start(where); });
+  }
+  bool test(CallSite where) const {
+    ArrayExchange& moved = exchange();
+    return without_gil_unless(is_brief_, [&] { return moved.test(where); });
+  }
+  void finish(CallSite where) const {
+    ArrayExchange& moved = exchange();
+    if (!is_brief_ || !test(where)) without_gil([&] { moved.finish(where); });
+  }
+
+ private:
+  std::shared_ptr<RankHandle> rank_;
+  std::shared_ptr<ArrayExchange> exchange_;
+  std::vector<ArrayHandle> arrays_;
+  bool is_brief_ = false;
+};
+using MovingHandle = std::shared_ptr<Moving>;
+
+/// Makes an exchange of `arrays` by `make(refs, where)`, with the interpreter's lock released.
+template <class F>
+MovingHandle moving(std::vector<ArrayHandle> arrays, F&& make) {
+  if (arrays.empty()) throw Error(ErrorCode::invalid_use, "there is no array to exchange");
+  const std::shared_ptr<RankHandle> rank = arrays.front()->rank();
+  std::vector<ArrayRef> refs;
+  for (const ArrayHandle& array : arrays) refs.push_back(array->living());
+  const CallSite where = python_call_site();
+  std::shared_ptr<ArrayExchange> exchange = without_gil([&] { return make(refs, where); });
+  auto handle = std::make_shared<Moving>(rank, std::move(exchange), std::move(arrays));
+  rank->add(handle);
+  return handle;
+}
+
+Schedule schedule_named(const std::string& name) {
+  if (name == "automatic") return Schedule::automatic;
+  if (name == "direct") return Schedule::direct;
+  if (name == "staged") return Schedule::staged;
+  if (name == "measured") return Schedule::measured;
+  throw Error(ErrorCode::invalid_use, "schedule='" + name + "': needs 'automatic', 'direct', 'staged' or 'measured'");
+}
+
+/// As NumPy's array, which keeps it.
+nb::object numpy_view(const nb::object& self, const LocalArray& array) {
+  // Not of the array itself: NumPy would ask that for its buffer first, which comes from here.
+  nb::object shown = nb::module_::import_("types").attr("SimpleNamespace")();
+  shown.attr("__array_interface__") = interface_of(array);
+  shown.attr("owner") = self;
+  return nb::module_::import_("numpy").attr("asarray")(shown);
+}
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
+  try {
+    const auto object = nb::borrow(self);
+    const nb::object array = numpy_view(object, nb::cast<const LocalArray&>(object));
+    return PyObject_GetBuffer(array.ptr(), view, flags);
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_BufferError, error.what());
+  }
+  view->obj = nullptr;
+  return -1;
+}
+PyType_Slot array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_buffer)}, {0, nullptr}};
+
+}  // namespace
+
+void bind_arrays(nb::module_& module) {
+  nb::class_<LocalArray>(module, "LocalArray", nb::type_slots(array_slots))
+      .def_prop_ro("__array_interface__", &interface_of)
+      .def("numpy", [](const nb::object& self) { return numpy_view(self, nb::cast<const LocalArray&>(self)); })
+      .def_prop_ro("spec", [](const LocalArray& self) { return *self.ref().spec; })
+      .def_prop_ro("distribution", [](const LocalArray& self) { return self.ref().spec->distribution; })
+      .def_prop_ro(
+          "extents", [](const LocalArray& self) { return self.ref().view.extents; },
+          "Extents of this rank's local array, overlap included.")
+      .def_prop_ro("world", [](const LocalArray& self) { return self.rank(); })
+      .def_prop_ro("is_const", [](const LocalArray& self) { return self.ref().is_const; })
+      .def("__repr__",
+           [](const LocalArray& self) { return "array '" + self.name() + "' " + to_text(*self.ref().spec); });
+  module.def(
+      "allocate_array",
+      [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, const std::string& name) {
+        World& world = rank->world();
+        const bool is_brief = spec.distribution.storage(world.rank()).elements <= brief_bytes / size_bytes(spec.type);
+        ArrayRef ref = without_gil_unless(is_brief, [&] { return allocate_array(world, spec, {.name = name}); });
+        return with_rank(rank, std::move(ref));
+      },
+      "world"_a, "spec"_a, "name"_a);
+  module.def(
+      "wrap_array",
+      [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, std::uintptr_t data, const Indices& extents,
+         const Indices& strides, bool is_const, nb::object owner, const std::string& name) {
+        const StridedView view{
+            .data = reinterpret_cast<void*>(data), .type = spec.type, .extents = extents, .strides = strides};
+        ArrayRef ref = wrap_array(rank->world(), spec, view, {.name = name});
+        ref.is_const = is_const;
+        return with_rank(rank, std::move(ref), std::move(owner));
+      },
+      "world"_a, "spec"_a, "data"_a, "extents"_a, "strides"_a, "is_const"_a, "owner"_a, "name"_a);
+
+  nb::class_<Moving>(module, "Exchange")
+      .def(
+          "start", [](const Moving& self) { self.start(python_call_site()); },
+          "Starts an exchange; it does not wait for peers. Sources must not be written, and targets not be touched,\n"
+          "until finish() returns.")
+      .def(
+          "test", [](const Moving& self) { return self.test(python_call_site()); },
+          "Moves what has become possible; True when the exchange is complete.")
+      .def(
+          "finish", [](const Moving& self) { self.finish(python_call_site()); },
+          "Waits until the exchange is complete, until the world's timeout at the latest.")
+      .def(
+          "__call__",
+          [](const Moving& self) {
+            const CallSite where = python_call_site();
+            self.start(where);
+            self.finish(where);
+          },
+          "start() and finish().")
+      .def_prop_ro("schedule",
+                   [](const Moving& self) {
+                     switch (self.exchange().schedule()) {
+                       case Schedule::direct:
+                         return "direct";
+                       case Schedule::staged:
+                         return "staged";
+                       default:
+                         return "automatic";
+                     }
+                   })
+      .def_prop_ro("plan", [](const Moving& self) { return self.exchange().plan(); })
+      .def(
+          "explain", [](const Moving& self) { return self.exchange().explain(); },
+          "How this rank moves what: messages, bytes, lengths of runs.");
+
+  module.def(
+      "make_redistribution",
+      [](const std::vector<std::pair<ArrayHandle, ArrayHandle>>& pairs, const std::string& schedule,
+         const std::optional<std::array<Indices, 3>>& part) {
+        std::vector<ArrayHandle> arrays;
+        for (const auto& [source, target] : pairs) arrays.insert(arrays.end(), {source, target});
+        const ExchangeOptions options{schedule_named(schedule)};
+        RedistributionOptions plan;
+        if (part) plan.part = SubArray{(*part)[0], (*part)[1], (*part)[2]};
+        return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          std::vector<ArrayPair> moved;
+          for (std::size_t i = 0; i < refs.size(); i += 2) moved.push_back({refs[i], refs[i + 1]});
+          return std::make_shared<Redistribution>(moved, options, plan, where);
+        });
+      },
+      "pairs"_a, "schedule"_a, "part"_a = nb::none());
+  module.def(
+      "make_adjoint",
+      [](const ArrayHandle& source, const ArrayHandle& target, const std::string& schedule) {
+        const ExchangeOptions options{schedule_named(schedule)};
+        return moving({source, target}, [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return std::make_shared<RedistributionAdjoint>(refs[0], refs[1], options, RedistributionOptions{}, where);
+        });
+      },
+      "source"_a, "target"_a, "schedule"_a);
+  module.def(
+      "make_halo",
+      [](const std::vector<ArrayHandle>& arrays, bool adjoint, const std::string& schedule, std::optional<Index> depth,
+         const std::string& stencil, const std::vector<Indices>& offsets) {
+        HaloOptions halo{.depth = depth};
+        if (stencil == "star")
+          halo.stencil.kind = StencilKind::star;
+        else if (stencil == "offsets")
+          halo.stencil = {StencilKind::offsets, offsets};
+        else if (stencil != "box")
+          throw Error(ErrorCode::invalid_use, "stencil='" + stencil + "': needs 'box', 'star', or a list of offsets");
+        const ExchangeOptions options{schedule_named(schedule)};
+        return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return std::make_shared<HaloExchange>(refs, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update,
+                                                options, where);
+        });
+      },
+      "arrays"_a, "adjoint"_a, "schedule"_a, "depth"_a, "stencil"_a, "offsets"_a);
+}
+
+}  // namespace tranship::python

@@ -1,0 +1,194 @@
+// Buffers: one array on many devices, copied only when a stale copy is read.
+#include <nanobind/nanobind.h>
+
+#include <tranship/base/device.hpp>
+#include <tranship/memory/buffer.hpp>
+#include <tranship/memory/device/devices.hpp>
+#include <tranship/memory/ledger.hpp>
+
+#include "bindings.hpp"
+#include "casters.hpp"
+#include "interpreter.hpp"
+#include "views.hpp"
+
+namespace tranship::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+using DevicesHandle = std::shared_ptr<Devices>;
+
+/// A buffer, the devices that it lies on, and the owner of memory that was imported.
+struct BufferHandle {
+  DevicesHandle devices;
+  Buffer buffer;
+};
+
+Intent intent_named(const std::string& name) {
+  if (name == "read") return Intent::read;
+  if (name == "write") return Intent::write;
+  if (name == "read_write") return Intent::read_write;
+  if (name == "accumulate") return Intent::accumulate;
+  throw Error(ErrorCode::invalid_use, "intent '" + name + "': needs 'read', 'write', 'read_write' or 'accumulate'");
+}
+Combine combine_named(const std::string& name) {
+  if (name == "sum") return Combine::sum;
+  if (name == "min") return Combine::minimum;
+  if (name == "max") return Combine::maximum;
+  if (name == "product") return Combine::product;
+  throw Error(ErrorCode::invalid_use, "combine '" + name + "': needs 'sum', 'product', 'min' or 'max'");
+}
+Device device_named(const std::string& name) {
+  return parse_device(name).value();
+}
+
+/// An open lease, as memory that NumPy can view: work of the device on it is over when a call returns.
+class LeaseHandle {
+ public:
+  LeaseHandle(BufferHandle buffer, Lease lease)
+      : buffer_(std::move(buffer)), lease_(std::move(lease)), view_(lease_.view()), intent_(lease_.intent()) {
+    finish(lease_.stream().event(), Deadline::after_seconds(60));
+  }
+
+  const StridedView& view() const {
+    if (!lease_) throw Error(ErrorCode::invalid_use, "the lease is closed");
+    return view_;
+  }
+  Access access() const { return intent_ == Intent::read ? Access::read_only : Access::writable; }
+  bool is_open() const { return bool(lease_); }
+  void close() noexcept { lease_.close(); }
+
+ private:
+  BufferHandle buffer_;
+  Lease lease_;
+  StridedView view_;
+  Intent intent_;
+};
+
+std::optional<Region> region_of(const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes) {
+  if (!boxes) return {};
+  std::vector<Box> list;
+  for (const auto& [lower, upper] : *boxes) list.push_back({lower, upper});
+  return Region::boxes(list);
+}
+
+}  // namespace
+
+void bind_buffers(nb::module_& module) {
+  nb::class_<Devices>(module, "Devices",
+                      "The host and the devices of a process, with what has been copied between them.")
+      .def(
+          nb::new_([](int fake, std::int64_t capacity_bytes) {
+            return std::make_shared<Devices>(DevicesOptions{.fake = {.count = fake, .capacity_bytes = capacity_bytes}});
+          }),
+          "fake"_a = 0, "capacity_bytes"_a = INT64_MAX)
+      .def("names",
+           [](const Devices& self) {
+             std::vector<std::string> out;
+             for (const Device device : self.list()) out.push_back(to_string(device));
+             return out;
+           })
+      .def(
+          "copies",
+          [](const Devices& self) {
+            nb::list out;
+            for (const CopyRecord& record : self.ledger().records()) {
+              nb::dict one;
+              one["buffer"] = record.buffer;
+              one["source"] = to_string(record.source);
+              one["target"] = to_string(record.target);
+              one["bytes"] = record.bytes;
+              one["cause"] = name_of(record.cause);
+              one["route"] = name_of(record.route);
+              one["seconds"] = double(record.end_ns - record.begin_ns) * 1e-9;
+              one["text"] = to_string(record);
+              out.append(one);
+            }
+            return out;
+          },
+          "Every copy that was made, and why.")
+      .def("copied", [](const Devices& self) {
+        const auto sums = self.ledger().sums();
+        return std::pair(sums.copies, sums.bytes);
+      });
+
+  nb::class_<LeaseHandle>(module, "LeaseMemory")
+      .def_prop_ro("__array_interface__",
+                   [](const LeaseHandle& self) { return array_interface(self.view(), self.access()); })
+      .def_prop_ro("is_open", &LeaseHandle::is_open)
+      .def("close", [](LeaseHandle& self) { without_gil([&] { self.close(); }); });
+
+  nb::class_<BufferHandle>(module, "BufferMemory")
+      .def(
+          "__init__",
+          [](BufferHandle* self, const DevicesHandle& devices, const Indices& extents, const std::string& type,
+             const std::string& name, bool zeros) {
+            const BufferOptions options{
+                .name = name, .contents = zeros ? Contents::zeros : Contents::undefined, .devices = devices.get()};
+            new (self) BufferHandle{devices, Buffer(element_type_of_numpy(type).value(), extents, options)};
+          },
+          "devices"_a, "extents"_a, "type"_a, "name"_a, "zeros"_a)
+      .def_static(
+          "wrap",
+          [](const DevicesHandle& devices, std::uintptr_t data, const std::string& type, const Indices& extents,
+             const Indices& strides, const nb::object& owner, const std::string& name) {
+            const StridedView view = view_at(data, type, extents, strides);
+            const std::shared_ptr<void> held(owner.inc_ref().ptr(), [](void* object) {
+              const nb::gil_scoped_acquire acquire;
+              nb::handle(static_cast<PyObject*>(object)).dec_ref();
+            });
+            return BufferHandle{devices, Buffer::import(view, {.name = name, .devices = devices.get()}, held)};
+          },
+          "devices"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "owner"_a, "name"_a)
+      .def_prop_ro("extents", [](const BufferHandle& self) { return self.buffer.extents(); })
+      .def_prop_ro("numpy_type", [](const BufferHandle& self) { return std::string(numpy_kind(self.buffer.type())); })
+      .def_prop_ro("name", [](const BufferHandle& self) { return self.buffer.name(); })
+      .def_prop_ro("version", [](const BufferHandle& self) { return self.buffer.version(); })
+      .def_prop_ro("is_frozen", [](const BufferHandle& self) { return self.buffer.is_frozen(); })
+      .def(
+          "open",
+          [](BufferHandle& self, const std::string& intent, const std::string& device, const std::string& combine,
+             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes) {
+            const CallSite where = python_call_site();
+            const Intent how = intent_named(intent);
+            const Combine by = combine_named(combine);
+            const Device on = device_named(device);
+            return without_gil([&] {
+              ::tranship::Access access;
+              access.device = on;
+              if (const auto region = region_of(boxes)) access.region = *region;
+              Buffer& buffer = self.buffer;
+              Lease lease = how == Intent::read         ? buffer.read(access, where)
+                            : how == Intent::write      ? buffer.write(access, where)
+                            : how == Intent::read_write ? buffer.read_write(access, where)
+                                                        : buffer.accumulate(by, access, where);
+              return std::make_shared<LeaseHandle>(self, std::move(lease));
+            });
+          },
+          "intent"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())
+      .def(
+          "state",
+          [](const BufferHandle& self, const std::string& device) {
+            return name_of(self.buffer.state(device_named(device)));
+          },
+          "device"_a)
+      .def(
+          "explain",
+          [](const BufferHandle& self, const std::string& intent, const std::string& device) {
+            ::tranship::Access access;
+            access.device = device_named(device);
+            return self.buffer.explain(intent_named(intent), access, python_call_site());
+          },
+          "intent"_a, "device"_a)
+      .def("freeze", [](BufferHandle& self) { self.buffer.freeze(python_call_site()); })
+      .def("duplicate",
+           [](const BufferHandle& self) {
+             return BufferHandle{self.devices, self.buffer.duplicate(python_call_site())};
+           })
+      .def("duplicate_empty", [](const BufferHandle& self) {
+        return BufferHandle{self.devices, self.buffer.duplicate_empty()};
+      });
+}
+
+}  // namespace tranship::python

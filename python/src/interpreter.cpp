@@ -1,0 +1,185 @@
+#include "interpreter.hpp"
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+
+namespace tranship::python {
+namespace {
+
+/// By the number of the code; never freed, because errors may be thrown until the interpreter is gone.
+nb::dict& error_classes() {
+  static auto* classes = new nb::dict();
+  return *classes;
+}
+
+/// The folder of the package, with a slash at its end.
+std::string& package_folder() {
+  static auto* folder = new std::string();
+  return *folder;
+}
+
+/// File names that call sites point to.
+const char* kept(std::string_view name) {
+  static auto* names = new std::set<std::string, std::less<>>();
+  const auto known = names->find(name);
+  return (known != names->end() ? known : names->emplace(name).first)->c_str();
+}
+
+std::string text_of(nb::handle object) {
+  return nb::str(object).c_str();
+}
+
+ErrorCode code_named(std::string_view name) {
+#define TRANSHIP_ERROR(code, number, text) \
+  if (name == #code) return ErrorCode::code;
+#include <tranship/base/errors.def>
+#undef TRANSHIP_ERROR
+  return ErrorCode::user_exception;
+}
+
+void raise(const Error& error) {
+  const char* name = name_of(error.code());
+  PyObject* known = PyDict_GetItemString(error_classes().ptr(), name);
+  nb::object type = known ? nb::borrow(known) : nb::borrow(PyExc_RuntimeError);
+  // Names of files and arrays in it may be any bytes.
+  const nb::object message = nb::steal(PyUnicode_DecodeUTF8(
+      error.message().data(), static_cast<Py_ssize_t>(error.message().size()), "backslashreplace"));
+  nb::object exception = type(message);
+  exception.attr("code") = name;
+  const auto number = [](std::int64_t value) { return value < 0 ? nb::none() : nb::object(nb::int_(value)); };
+  exception.attr("rank") = number(error.rank);
+  exception.attr("peer") = number(error.peer);
+  exception.attr("column") = number(error.column);
+  PyErr_SetObject(type.ptr(), exception.ptr());
+}
+
+}  // namespace
+
+CallSite python_call_site() {
+  // The first frame outside of this package.
+  nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
+  std::string_view file;
+  nb::object name;
+  while (frame.is_valid() && !frame.is_none()) {
+    const nb::object code =
+        nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.ptr()))));
+    name = code.attr("co_filename");
+    Py_ssize_t size = 0;
+    const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
+    if (text == nullptr) {
+      PyErr_Clear();
+      break;
+    }
+    file = {text, std::size_t(size)};
+    if (package_folder().empty() || !file.starts_with(package_folder())) break;
+    frame = frame.attr("f_back");
+  }
+  if (!frame.is_valid() || frame.is_none()) return {"<python>", 0};
+  return {kept(file), PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.ptr()))};
+}
+
+thread_local FiberThread* FiberThread::current_ = nullptr;
+
+void FiberThread::run(FunctionRef<void()> body) {
+  FiberThread fiber;
+  std::exception_ptr thrown;
+  std::thread thread([&] {
+    current_ = &fiber;
+    try {
+      body();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard lock(fiber.mutex_);
+    fiber.is_over_ = true;
+    fiber.changed_.notify_all();
+  });
+  struct Join {
+    std::thread& thread;
+    ~Join() { thread.join(); }
+  };
+  {
+    const Join join{thread};
+    fiber.serve();
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void FiberThread::serve() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return is_over_ || (request_ && !is_served_); });
+    if (is_over_) return;
+    const FunctionRef<void()> f = *request_;
+    lock.unlock();
+    std::exception_ptr thrown;
+    try {
+      f();
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    lock.lock();
+    thrown_ = std::move(thrown);
+    is_served_ = true;
+    changed_.notify_all();
+  }
+}
+
+void FiberThread::call(FunctionRef<void()> f) {
+  std::unique_lock lock(mutex_);
+  request_ = f;
+  is_served_ = false;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return is_served_; });
+  request_.reset();
+  if (const std::exception_ptr thrown = std::exchange(thrown_, nullptr)) std::rethrow_exception(thrown);
+}
+
+RankState::RankState(PyInterpreterState* interpreter)
+    : state_(PyThreadState_New(interpreter)), thread_id_(PyThread_get_thread_ident()) {
+  PyEval_RestoreThread(state_);
+}
+RankState::~RankState() {
+  PyThreadState_Clear(state_);
+  PyThreadState_DeleteCurrent();
+}
+
+Error error_of(const nb::python_error& exception) {
+  const nb::handle value = exception.value();
+  const nb::object code = nb::getattr(value, "code", nb::none());
+  std::string message = text_of(value);
+  PyObject* base = PyDict_GetItemString(error_classes().ptr(), "base");
+  if (base == nullptr || PyObject_IsInstance(value.ptr(), base) != 1 || !nb::isinstance<nb::str>(code))
+    return {ErrorCode::user_exception,
+            text_of(exception.type().attr("__name__")) + (message.empty() ? "" : ": " + message)};
+  Error error(code_named(nb::str(code).c_str()), std::move(message));
+  const auto number = [&](const char* name) {
+    const nb::object said = nb::getattr(value, name, nb::none());
+    return said.is_none() ? std::int64_t(-1) : nb::cast<std::int64_t>(said);
+  };
+  error.rank = int(number("rank"));
+  error.peer = int(number("peer"));
+  error.column = number("column");
+  return error;
+}
+
+void set_package(std::string folder, nb::dict classes) {
+  package_folder() = std::move(folder);
+  error_classes() = std::move(classes);
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      raise(error);
+    } catch (const Interrupt&) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);
+    }
+  });
+}
+
+}  // namespace tranship::python

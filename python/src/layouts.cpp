@@ -1,0 +1,198 @@
+// Distributions and what they are made of: values without memory or ranks.
+#include <nanobind/operators.h>
+
+#include <tranship/layout/distribution.hpp>
+#include <tranship/layout/json.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/layout/tiling.hpp>
+#include <tranship/plan/explain.hpp>
+#include <tranship/plan/halo.hpp>
+#include <tranship/plan/redistribution.hpp>
+
+#include "bindings.hpp"
+#include "casters.hpp"
+#include "interpreter.hpp"
+
+namespace tranship::python {
+
+using nb::literals::operator""_a;
+
+void bind_layouts(nb::module_& module) {
+  nb::enum_<EdgePolicy>(module, "EdgePolicy", "What overlap holds where it reaches beyond the array.")
+      .value("truncate", EdgePolicy::truncate)
+      .value("toroidal", EdgePolicy::toroidal)
+      .value("zero", EdgePolicy::zero)
+      .value("replicate", EdgePolicy::replicate)
+      .value("replicate_local", EdgePolicy::replicate_local)
+      .value("open", EdgePolicy::open);
+  nb::enum_<Remainder>(module, "Remainder", "Where the cells go that do not divide evenly into blocks.")
+      .value("low", Remainder::low)
+      .value("high", Remainder::high)
+      .value("ceil", Remainder::ceil);
+
+  nb::class_<Grid>(module, "Grid", "Which rank holds which part: an extent for each dimension of the array.")
+      .def(
+          "__init__",
+          [](Grid* self, const Indices& extents, Index replicas, const std::vector<int>& order, Rank first, Rank stride,
+             const std::vector<Rank>& ranks) {
+            new (self)
+                Grid(extents, {.replicas = replicas, .order = order, .first = first, .stride = stride, .ranks = ranks});
+          },
+          "extents"_a, nb::kw_only(), "replicas"_a = 1, "order"_a = std::vector<int>(), "first"_a = 0, "stride"_a = 1,
+          "ranks"_a = std::vector<Rank>())
+      .def_prop_ro("extents", &Grid::extents)
+      .def_prop_ro("replicas", &Grid::replicas)
+      .def_prop_ro("ranks", &Grid::ranks, "All ranks of the world that it names, by ordinal.")
+      .def_prop_ro("size", &Grid::size, "Number of ranks.")
+      .def(nb::self == nb::self)
+      .def("__repr__", [](const Grid& grid) { return "grid(" + to_string(grid.extents()) + ")"; });
+
+  nb::class_<Partition>(module, "Partition", "How one dimension is cut among the parts of a grid axis.")
+      .def(
+          "with_overlap",
+          [](const Partition& self, Index left, Index right, EdgePolicy edge) {
+            return self.with_overlap(left, right, edge);
+          },
+          "left"_a, "right"_a, "edge"_a = EdgePolicy::truncate,
+          "The same with extra cells to the left and to the right of what each part owns.")
+      .def("with_minimum", &Partition::with_minimum, "cells"_a)
+      .def("with_modulo", &Partition::with_modulo, "cells"_a)
+      .def("with_interfaces", &Partition::with_interfaces,
+           "Points on the interfaces of cells: neighbours share the point between them.")
+      .def_prop_ro("kind", [](const Partition& self) { return name_of(self.kind); })
+      .def_prop_ro("overlap",
+                   [](const Partition& self) { return std::pair(self.overlap.left.width, self.overlap.right.width); })
+      .def(nb::self == nb::self);
+  module.def("whole", &whole, "Every part holds the whole dimension.");
+  module.def("block", &block, "remainder"_a = Remainder::low, "One contiguous block for each part.");
+  module.def("cyclic", &cyclic, "block_size"_a = 1, "Blocks of `block_size` cells, dealt in turn.");
+  module.def("irregular", &irregular, "bounds"_a,
+             "One block for each part, with the given bounds: parts + 1 numbers from 0 to the extent.");
+
+  nb::class_<Distribution>(module, "Distribution",
+                           "Where every cell of a global array is. A value: equal by content, of no running world.")
+      .def_prop_ro("extents", &Distribution::extents)
+      .def_prop_ro("shape", &Distribution::extents)
+      .def_prop_ro("dims", &Distribution::dims)
+      .def_prop_ro("grid", &Distribution::grid)
+      .def_prop_ro("is_indexed", &Distribution::is_indexed)
+      .def(
+          "partition",
+          [](const Distribution& self, int dim) {
+            if (self.is_indexed() || dim < 0 || dim >= self.dims()) throw nb::index_error("no such dimension");
+            return self.axis(dim).partition();
+          },
+          "dim"_a)
+      .def("local_extents", &Distribution::local_extents, "rank"_a,
+           "Extents of a rank's local array, overlap included; zeros for a rank outside the grid.")
+      .def(
+          "local_strides", [](const Distribution& self, Rank rank) { return self.storage(rank).strides; }, "rank"_a,
+          "Strides of a rank's local array, in elements.")
+      .def(
+          "storage_elements", [](const Distribution& self, Rank rank) { return self.storage(rank).elements; }, "rank"_a,
+          "Elements that a rank's local array takes in memory.")
+      .def("owner", &Distribution::owner, "cell"_a, "The rank that owns a cell.")
+      .def("owners", &Distribution::owners, "cell"_a)
+      .def("local_of", &Distribution::local_of, "rank"_a, "cell"_a,
+           "Local indices of a cell that the rank owns, or None.")
+      .def(
+          "cell_of",
+          [](const Distribution& self, Rank rank, const Indices& local) {
+            const Distribution::Cell cell = self.cell_of(rank, local);
+            return std::pair(cell.at, cell.owned);
+          },
+          "rank"_a, "local"_a, "The cell that a local element stands for, and whether the rank owns it.")
+      .def(
+          "slices",
+          [](const Distribution& self, Rank rank) {
+            nb::list out;
+            const auto slices_of = [](const Indices& lower, const Indices& extents) {
+              nb::list sides;
+              for (int d = 0; d < lower.size(); ++d)
+                sides.append(nb::slice(nb::int_(lower[d]), nb::int_(lower[d] + extents[d]), nb::none()));
+              return nb::tuple(sides);
+            };
+            for (const Slice& slice : self.slices(rank)) {
+              if (slice.owned.empty()) continue;
+              const Indices first = self.local_of(rank, slice.owned.lower).value();
+              Indices stored = first;
+              for (int d = 0; d < stored.size(); ++d) stored[d] -= slice.owned.lower[d] - slice.stored.lower[d];
+              nb::dict one;
+              one["owned"] = slices_of(slice.owned.lower, slice.owned.extents());
+              one["stored"] = slices_of(slice.stored.lower, slice.stored.extents());
+              one["local_owned"] = slices_of(first, slice.owned.extents());
+              one["local_stored"] = slices_of(stored, slice.stored.extents());
+              out.append(one);
+            }
+            return out;
+          },
+          "rank"_a,
+          "The slices of a rank that own cells: which global cells they own and store (beyond an edge: outside the "
+          "array),\n"
+          "and where these lie in the local array; each as a tuple of Python slices.")
+      .def("on_ranks", &Distribution::on_ranks, "ranks"_a, "The same parts held by other ranks, by ordinal.")
+      .def(nb::self == nb::self);
+  module.def(
+      "make_distribution",
+      [](const Indices& extents, const Grid& grid, const std::vector<Partition>& partitions, const Indices& order,
+         const Indices& strides, const Indices& spacing, Index align, Index offset) {
+        return Distribution(extents, grid, partitions,
+                            {.order = order, .strides = strides, .spacing = spacing, .align = align, .offset = offset});
+      },
+      "extents"_a, "grid"_a, "partitions"_a, "order"_a = Indices(), "strides"_a = Indices(), "spacing"_a = Indices(),
+      "align"_a = 1, "offset"_a = 0);
+  module.def(
+      "make_indexed",
+      [](const Indices& extents, int indexed_dims, const Grid& grid,
+         const std::vector<std::pair<std::vector<Index>, std::vector<Index>>>& parts) {
+        std::vector<IndexedPart> lists;
+        for (const auto& [owned, ghosts] : parts) lists.push_back({owned, ghosts});
+        return Distribution::indexed(extents, indexed_dims, grid, std::move(lists));
+      },
+      "extents"_a, "indexed_dims"_a, "grid"_a, "parts"_a);
+
+  nb::class_<ArraySpec>(module, "ArraySpec", "An element type with a distribution: what a layout text describes.")
+      .def(
+          "__init__",
+          [](ArraySpec* self, const std::string& type, const Distribution& distribution) {
+            new (self) ArraySpec{element_type_named(type).value(), distribution};
+          },
+          "type"_a, "distribution"_a)
+      .def_prop_ro("type", [](const ArraySpec& self) { return std::string(name_of(self.type)); })
+      .def_prop_ro("numpy_type", [](const ArraySpec& self) { return std::string(numpy_kind(self.type)); })
+      .def_ro("distribution", &ArraySpec::distribution)
+      .def("__str__", [](const ArraySpec& self) { return to_text(self); })
+      .def("__repr__", [](const ArraySpec& self) { return "layout('" + to_text(self) + "')"; })
+      .def(nb::self == nb::self);
+  module.def(
+      "layout", [](const std::string& text) { return parse_layout(text); }, "text"_a,
+      "Reads a layout text, such as 'f64[8192,8192] @ 4x1 : block, whole'.");
+  module.def(
+      "element_type_name",
+      [](const std::string& kind) { return std::string(name_of(element_type_of_numpy(kind).value())); }, "kind"_a,
+      "The name of NumPy's kind and size ('f8') in layout texts ('f64').");
+
+  nb::class_<TransferPlan>(module, "TransferPlan", "What one rank receives, sends and fills.")
+      .def("explain", [](const TransferPlan& plan) { return explain_text(plan); })
+      .def("to_json", [](const TransferPlan& plan) { return explain_json(plan); });
+  module.def(
+      "plan_redistribution",
+      [](const ArraySpec& source, const ArraySpec& target, Rank rank) {
+        return without_gil([&] { return plan_redistribution(source, target, rank); });
+      },
+      "source"_a, "target"_a, "rank"_a);
+  module.def(
+      "plan_halo",
+      [](const std::vector<ArraySpec>& fields, Rank rank) {
+        return without_gil([&] { return plan_halo(fields, rank); });
+      },
+      "fields"_a, "rank"_a);
+  module.def(
+      "summarise_redistribution",
+      [](const ArraySpec& source, const ArraySpec& target) {
+        return without_gil([&] { return explain_text(summarise_redistribution(source, target)); });
+      },
+      "source"_a, "target"_a, "What all ranks do together, as text.");
+}
+
+}  // namespace tranship::python

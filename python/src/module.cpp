@@ -1,0 +1,16 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "bindings.hpp"
+#include "interpreter.hpp"
+
+NB_MODULE(_core, module) {
+  using namespace tranship::python;
+  module.def("set_package", &set_package, nanobind::arg("folder"), nanobind::arg("classes"));
+  bind_layouts(module);
+  bind_worlds(module);
+  bind_arrays(module);
+  bind_one_sided(module);
+  bind_buffers(module);
+  bind_files(module);
+}

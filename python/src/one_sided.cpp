@@ -1,0 +1,253 @@
+// Symmetric memory and one-sided transfers.
+#include <complex>
+
+#include <nanobind/nanobind.h>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/symmetric.hpp>
+
+#include "bindings.hpp"
+#include "casters.hpp"
+#include "interpreter.hpp"
+#include "rank_handle.hpp"
+#include "views.hpp"
+
+namespace tranship::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+/// Elements in the symmetric heap, at the same place on every rank. Slices share the block.
+class SymmetricView final : public Resident {
+ public:
+  SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view, bool is_whole)
+      : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)), is_whole_(is_whole) {}
+
+  void leave() noexcept override {}
+  const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
+  const StridedView& view() const {
+    if (!memory_) throw Error(ErrorCode::invalid_use, "the symmetric array has been freed");
+    return view_;
+  }
+  const std::shared_ptr<void>& memory() const noexcept { return memory_; }
+  bool is_whole() const noexcept { return is_whole_; }
+  std::shared_ptr<void> take() noexcept { return std::exchange(memory_, nullptr); }
+
+ private:
+  std::shared_ptr<RankHandle> rank_;
+  std::shared_ptr<void> memory_;
+  StridedView view_;
+  bool is_whole_;
+};
+using SymmetricHandle = std::shared_ptr<SymmetricView>;
+
+/// Calls `f(Symmetric<T>)` for the elements of a word type. Throws `invalid_use` for other types.
+template <class F>
+decltype(auto) with_words(const SymmetricHandle& at, const char* what, F&& f) {
+  const StridedView& view = at->view();
+  const auto words = [&]<class T>(T*) {
+    const Index count = checked_product(view.extents);
+    if (count > 1 && view.strides != row_major_strides(view.extents))
+      throw Error(ErrorCode::invalid_use, std::string(what) + " takes elements side by side");
+    return f(Symmetric<T>::at(static_cast<T*>(view.data), count));
+  };
+  switch (view.type) {
+    case ElementType::i32:
+      return words(static_cast<std::int32_t*>(nullptr));
+    case ElementType::u32:
+      return words(static_cast<std::uint32_t*>(nullptr));
+    case ElementType::i64:
+      return words(static_cast<std::int64_t*>(nullptr));
+    case ElementType::u64:
+      return words(static_cast<std::uint64_t*>(nullptr));
+    default:
+      throw Error(ErrorCode::invalid_use,
+                  std::string(what) + " takes i4, u4, i8 or u8, not " + std::string(name_of(view.type)));
+  }
+}
+/// Python's number as a word: negative ones of signed types, all of unsigned ones.
+template <class T>
+T word_of(const nb::int_& value) {
+  return nb::cast<T>(value);
+}
+
+Comparison comparison_named(const std::string& name) {
+  if (name == "==") return Comparison::equal;
+  if (name == "!=") return Comparison::not_equal;
+  if (name == ">") return Comparison::greater;
+  if (name == ">=") return Comparison::greater_equal;
+  if (name == "<") return Comparison::less;
+  if (name == "<=") return Comparison::less_equal;
+  throw Error(ErrorCode::invalid_use, "comparison '" + name + "': needs one of == != > >= < <=");
+}
+SignalOp signal_op_named(const std::string& name) {
+  if (name == "set") return SignalOp::set;
+  if (name == "add") return SignalOp::add;
+  throw Error(ErrorCode::invalid_use, "signal operation '" + name + "': needs 'set' or 'add'");
+}
+
+/// Whether a transfer of so many bytes neither waits nor takes long.
+bool is_brief(const Context& rma, const StridedView& view) {
+  return rma.completes_at_once() && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
+}
+
+}  // namespace
+
+void bind_one_sided(nb::module_& module) {
+  nb::class_<SymmetricView>(module, "SymmetricView")
+      .def_prop_ro("__array_interface__",
+                   [](const SymmetricView& self) { return array_interface(self.view(), Access::writable); })
+      .def_prop_ro("shape", [](const SymmetricView& self) { return self.view().extents; })
+      .def_prop_ro("world", [](const SymmetricView& self) { return self.rank(); })
+      .def_prop_ro("element_type", [](const SymmetricView& self) { return std::string(name_of(self.view().type)); })
+      .def(
+          "part",
+          [](const SymmetricHandle& self, Index offset_elements, const Indices& extents, const Indices& strides) {
+            StridedView view = self->view();
+            view.data = static_cast<std::byte*>(view.data) + offset_elements * size_bytes(view.type);
+            view.extents = extents;
+            view.strides = strides;
+            return std::make_shared<SymmetricView>(self->rank(), self->memory(), std::move(view), false);
+          },
+          "offset_elements"_a, "extents"_a, "strides"_a)
+      .def_prop_ro("strides", [](const SymmetricView& self) { return self.view().strides; });
+
+  module.def(
+      "allocate_symmetric",
+      [](const std::shared_ptr<RankHandle>& rank, const Indices& extents, const std::string& type) {
+        World& world = rank->world();
+        const ElementType element = element_type_of_numpy(type).value();
+        const Index bytes = checked_multiply(checked_product(extents), size_bytes(element));
+        const CallSite where = python_call_site();
+        std::shared_ptr<void> memory =
+            without_gil([&] { return world.allocate<std::uint8_t>(bytes, where).take_memory(); });
+        StridedView view{
+            .data = memory.get(), .type = element, .extents = extents, .strides = row_major_strides(extents)};
+        return std::make_shared<SymmetricView>(rank, std::move(memory), std::move(view), true);
+      },
+      "world"_a, "extents"_a, "type"_a);
+
+  module.def(
+      "put",
+      [](const SymmetricHandle& target, std::uintptr_t data, const std::string& type, const Indices& extents,
+         const Indices& strides, Rank peer, bool blocking, const std::optional<SymmetricHandle>& signal,
+         const std::optional<nb::int_>& value, const std::string& op) {
+        Context& rma = target->rank()->world().context();
+        const CallSite where = python_call_site();
+        const StridedView source = view_at(data, type, extents, strides);
+        const StridedView& to = target->view();
+        if (!signal) {
+          without_gil_unless(is_brief(rma, to), [&] {
+            blocking ? rma.put(to, source, peer, where) : rma.put_nbi(to, source, peer, where);
+          });
+          return;
+        }
+        if ((*signal)->view().type != ElementType::u64)
+          throw Error(ErrorCode::invalid_use,
+                      "a signal is one element of u8, not " + std::string(name_of((*signal)->view().type)));
+        const auto word = Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>((*signal)->view().data),
+                                                       checked_product((*signal)->view().extents));
+        const auto number = word_of<std::uint64_t>(value.value_or(nb::int_(1)));
+        const SignalOp how = signal_op_named(op);
+        without_gil_unless(is_brief(rma, to), [&] { rma.put_signal(to, source, word, number, how, peer, where); });
+      },
+      "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a);
+  module.def(
+      "get",
+      [](const SymmetricHandle& source, std::uintptr_t data, const std::string& type, const Indices& extents,
+         const Indices& strides, Rank peer, bool blocking) {
+        Context& rma = source->rank()->world().context();
+        const CallSite where = python_call_site();
+        const StridedView target = view_at(data, type, extents, strides);
+        const StridedView& from = source->view();
+        without_gil_unless(is_brief(rma, from), [&] {
+          blocking ? rma.get(target, from, peer, where) : rma.get_nbi(target, from, peer, where);
+        });
+      },
+      "source"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a);
+  module.def(
+      "signal",
+      [](const SymmetricHandle& signal, const nb::int_& value, const std::string& op, Rank peer) {
+        Context& rma = signal->rank()->world().context();
+        const CallSite where = python_call_site();
+        const SignalOp how = signal_op_named(op);
+        if (signal->view().type != ElementType::u64)
+          throw Error(ErrorCode::invalid_use,
+                      "a signal is one element of u8, not " + std::string(name_of(signal->view().type)));
+        const auto word = Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(signal->view().data), 1);
+        const auto number = word_of<std::uint64_t>(value);
+        without_gil_unless(rma.completes_at_once(), [&] { rma.signal(word, number, how, peer, where); });
+      },
+      "signal"_a, "value"_a, "op"_a, "peer"_a);
+  module.def(
+      "wait_until",
+      [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) -> nb::object {
+        Context& rma = variable->rank()->world().context();
+        const CallSite where = python_call_site();
+        const Comparison how = comparison_named(comparison);
+        return with_words(variable, "wait_until", [&]<class T>(Symmetric<T> word) -> nb::object {
+          const T wanted = word_of<T>(value);
+          const bool is_there = rma.completes_at_once() && rma.test(word, how, wanted, where);
+          const T seen =
+              without_gil_unless(is_there, [&] { return rma.wait_until(word, how, wanted, WaitNote::anyone, where); });
+          return nb::int_(seen);
+        });
+      },
+      "variable"_a, "comparison"_a, "value"_a);
+  module.def(
+      "test",
+      [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) {
+        Context& rma = variable->rank()->world().context();
+        const CallSite where = python_call_site();
+        const Comparison how = comparison_named(comparison);
+        return with_words(variable, "test", [&]<class T>(Symmetric<T> word) {
+          const T wanted = word_of<T>(value);
+          return without_gil_unless(rma.completes_at_once(), [&] { return rma.test(word, how, wanted, where); });
+        });
+      },
+      "variable"_a, "comparison"_a, "value"_a);
+  module.def(
+      "atomic",
+      [](const SymmetricHandle& at, const std::string& op, const nb::int_& value, const nb::int_& compare,
+         Rank peer) -> nb::object {
+        Context& rma = at->rank()->world().context();
+        const CallSite where = python_call_site();
+        return with_words(at, op.c_str(), [&]<class T>(Symmetric<T> word) -> nb::object {
+          const T operand = word_of<T>(value);
+          const auto fetching = [&](auto&& f) -> nb::object {
+            return nb::int_(without_gil_unless(rma.completes_at_once(), f));
+          };
+          if (op == "fetch") return fetching([&] { return rma.fetch(word, peer, where); });
+          if (op == "swap") return fetching([&] { return rma.swap(word, operand, peer, where); });
+          if (op == "compare_swap") {
+            const T expected = word_of<T>(compare);
+            return fetching([&] { return rma.compare_swap(word, expected, operand, peer, where); });
+          }
+          if (op == "fetch_add") return fetching([&] { return rma.fetch_add(word, operand, peer, where); });
+          if (op == "fetch_and") return fetching([&] { return rma.fetch_bit_and(word, operand, peer, where); });
+          if (op == "fetch_or") return fetching([&] { return rma.fetch_bit_or(word, operand, peer, where); });
+          if (op == "fetch_xor") return fetching([&] { return rma.fetch_bit_xor(word, operand, peer, where); });
+          if (op == "set")
+            without_gil_unless(rma.completes_at_once(), [&] { rma.set(word, operand, peer, where); });
+          else if (op == "add")
+            without_gil_unless(rma.completes_at_once(), [&] { rma.add(word, operand, peer, where); });
+          else
+            throw Error(ErrorCode::invalid_use, "no atomic operation '" + op + "'");
+          return nb::none();
+        });
+      },
+      "at"_a, "op"_a, "value"_a, "compare"_a, "peer"_a);
+  module.def("fence", [](const std::shared_ptr<RankHandle>& rank) {
+    const CallSite where = python_call_site();
+    Context& rma = rank->world().context();
+    without_gil([&] { rma.fence(where); });
+  });
+  module.def("quiet", [](const std::shared_ptr<RankHandle>& rank) {
+    const CallSite where = python_call_site();
+    Context& rma = rank->world().context();
+    without_gil([&] { rma.quiet(where); });
+  });
+}
+
+}  // namespace tranship::python

@@ -1,0 +1,67 @@
+// RankHandle, the World that Python holds. What lives in the world (arrays, exchanges, contexts) must be gone before
+// it, but Python frees when it likes: so each of them is registered here, and ends with the rank.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/sub_world.hpp>
+#include <tranship/fabric/world.hpp>
+
+#include "interpreter.hpp"
+
+namespace tranship::python {
+
+/// Something that must be gone before its world.
+class Resident {
+ public:
+  virtual ~Resident() = default;
+  virtual void leave() noexcept = 0;
+};
+
+class RankHandle final : public Resident {
+ public:
+  explicit RankHandle(World& world) : world_(&world) {}
+  RankHandle(std::shared_ptr<RankHandle> around, SubWorld sub) : around_(std::move(around)), sub_(std::move(sub)) {
+    world_ = &sub_->world();
+  }
+  ~RankHandle() override { close(); }
+  RankHandle(const RankHandle&) = delete;
+  RankHandle& operator=(const RankHandle&) = delete;
+
+  /// Throws `invalid_use` once the rank has left.
+  World& world() const {
+    if (world_ == nullptr) throw_error(ErrorCode::invalid_use, "the world has ended with the function that it was for");
+    return *world_;
+  }
+
+  void add(std::weak_ptr<Resident> resident) {
+    if (residents_.size() >= sweep_at_) {
+      std::erase_if(residents_, [](const std::weak_ptr<Resident>& one) { return one.expired(); });
+      sweep_at_ = std::max<std::size_t>(64, 2 * residents_.size());
+    }
+    residents_.push_back(std::move(resident));
+  }
+  void leave() noexcept override { close(); }
+  /// Ends all that lives in the world, the last first.
+  void close() noexcept {
+    for (std::size_t i = residents_.size(); i-- > 0;)
+      if (const std::shared_ptr<Resident> resident = residents_[i].lock()) resident->leave();
+    residents_.clear();
+    world_ = nullptr;
+    without_gil([this] { sub_.reset(); });  // it may wait for its transfers
+    around_.reset();
+  }
+
+ private:
+  std::shared_ptr<RankHandle> around_;
+  std::optional<SubWorld> sub_;
+  World* world_ = nullptr;
+  std::vector<std::weak_ptr<Resident>> residents_;
+  std::size_t sweep_at_ = 64;
+};
+
+}  // namespace tranship::python

@@ -1,0 +1,282 @@
+// Ranks: launching them, their worlds and teams.
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include <nanobind/stl/function.h>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/rank_scope.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sub_world.hpp>
+#include <tranship/fabric/world.hpp>
+
+#include "bindings.hpp"
+#include "casters.hpp"
+#include "interpreter.hpp"
+#include "rank_handle.hpp"
+
+namespace tranship::python {
+
+using nb::literals::operator""_a;
+
+namespace {
+
+/// Ctrl-C in a process whose ranks are threads: its main thread sees it, its ranks' waits and loops must end.
+std::atomic<bool> interrupted = false;
+
+void check_interrupted() {
+  if (interrupted.load(std::memory_order_relaxed)) throw Interrupt();
+}
+
+/// For a rank that runs on the main thread of its process: looks at signals itself. Raises what their handlers raise.
+void check_signals() {
+  const nb::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+/// What ranks have raised, for their launcher to raise again as it was.
+class Raised {
+ public:
+  explicit Raised(int ranks) : exceptions_(std::size_t(ranks)) {}
+
+  void keep(Rank rank, nb::object exception) { exceptions_[std::size_t(rank)] = std::move(exception); }
+  nb::object of(Rank rank) const {
+    return rank >= 0 && std::size_t(rank) < exceptions_.size() ? exceptions_[std::size_t(rank)] : nb::object();
+  }
+
+ private:
+  std::vector<nb::object> exceptions_;  // touched with the interpreter's lock held
+};
+
+/// Calls `f(world)` in a rank that has the lock of the interpreter.
+void call_rank(World& world, const nb::callable& f, Raised* raised) {
+  const auto handle = std::make_shared<RankHandle>(world);
+  struct Leaving {
+    RankHandle& handle;
+    ~Leaving() { handle.close(); }
+  } leaving{*handle};
+  try {
+    f(handle);
+  } catch (const nb::python_error& exception) {
+    Error error = error_of(exception);
+    error.rank = world.rank();
+    if (raised) raised->keep(world.rank(), nb::borrow(exception.value()));
+    throw Error(error);
+  }
+}
+
+/// As many ranks as threads, while the thread that has called looks at signals.
+void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised& raised) {
+  PyInterpreterState* const interpreter = PyInterpreterState_Get();
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool is_over = false;
+  std::exception_ptr thrown;
+  std::vector<unsigned long> thread_ids;
+  std::thread launcher([&] {
+    try {
+      launch(options, [&](World& world) {
+        const RankState state(interpreter);
+        thread_ids.push_back(state.thread_id());  // the lock of the interpreter guards it
+        world.set_interrupt_check(&check_interrupted);
+        call_rank(world, f, &raised);
+      });
+    } catch (...) {
+      thrown = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    is_over = true;
+    ended.notify_one();
+  });
+
+  bool is_interrupted = false;
+  std::optional<nb::python_error> interrupt;
+  for (bool over = false; !over;) {
+    {
+      const nb::gil_scoped_release release;
+      std::unique_lock lock(mutex);
+      over = ended.wait_for(lock, std::chrono::milliseconds(20), [&] { return is_over; });
+    }
+    if (over || is_interrupted || PyErr_CheckSignals() == 0) continue;
+    interrupt.emplace();
+    is_interrupted = true;
+    interrupted = true;
+    for (const unsigned long id : thread_ids) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+  }
+  launcher.join();
+  if (is_interrupted) {
+    interrupted = false;
+    throw nb::python_error(*interrupt);
+  }
+  if (thrown) std::rethrow_exception(thrown);
+}
+
+void launch_forked(const LaunchOptions& options, const nb::callable& f) {
+  // The lock stays here until all have ended: no other thread of this process runs Python between two forks.
+  PyOS_BeforeFork();
+  struct Parent {
+    ~Parent() { PyOS_AfterFork_Parent(); }
+  };
+  const auto flush = [] {
+    for (const char* name : {"stdout", "stderr"})
+      if (PyObject* stream = PySys_GetObject(name); stream && stream != Py_None) {
+        PyObject* done = PyObject_CallMethod(stream, "flush", nullptr);
+        if (done == nullptr) PyErr_Clear();
+        Py_XDECREF(done);
+      }
+  };
+  flush();
+  const Parent parent;
+  launch_processes(options, [&](World& world) {
+    PyOS_AfterFork_Child();
+    world.set_interrupt_check(&check_signals);
+    struct Flush {
+      decltype(flush)& f;
+      ~Flush() { f(); }
+    } at_end{flush};
+    call_rank(world, f, nullptr);
+  });
+}
+
+void launch_simulated(const SimulationOptions& options, const nb::callable& f, Raised& raised) {
+  PyInterpreterState* const interpreter = PyInterpreterState_Get();
+  const nb::gil_scoped_release release;
+  simulate(options, [&](World& world) {
+    world.set_interrupt_check(&check_signals);
+    FiberThread::run([&] {
+      const RankState state(interpreter);
+      call_rank(world, f, &raised);
+    });
+  });
+}
+
+/// Raises the exception of the rank that failed first, as that rank raised it.
+template <class F>
+void raising(const Raised& raised, F&& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    const nb::object own = raised.of(error.rank);
+    if (!own.is_valid()) throw;
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(own.ptr())), own.ptr());
+    throw nb::python_error();
+  }
+}
+
+std::int64_t in_ns(double seconds) {
+  return seconds < 9e9 ? std::int64_t(seconds * 1e9) : INT64_MAX;
+}
+
+}  // namespace
+
+void bind_worlds(nb::module_& module) {
+  nb::class_<RankHandle>(
+      module, "World", "One rank's view of all ranks that run together. It ends with the function that launch() runs.")
+      .def_prop_ro("rank", [](const RankHandle& self) { return self.world().rank(); })
+      .def_prop_ro("size", [](const RankHandle& self) { return self.world().size(); })
+      .def_prop_rw(
+          "timeout", [](const RankHandle& self) { return double(self.world().timeout_ns()) * 1e-9; },
+          [](RankHandle& self, double seconds) { self.world().set_timeout_ns(in_ns(seconds)); },
+          "Seconds that a wait may take; math.inf is never.")
+      .def(
+          "barrier",
+          [](RankHandle& self) {
+            const CallSite where = python_call_site();
+            without_gil([&] { self.world().barrier(where); });
+          },
+          "Collective. Completes this rank's transfers and waits for all ranks.")
+      .def(
+          "sync",
+          [](RankHandle& self) {
+            const CallSite where = python_call_site();
+            without_gil([&] { self.world().sync(where); });
+          },
+          "Collective. Waits for all ranks; puts may still be on their way.")
+      .def(
+          "all_gather_bytes",
+          [](RankHandle& self, const nb::bytes& mine) {
+            const CallSite where = python_call_site();
+            World& world = self.world();
+            // Lengths first: they may differ, and what is gathered has one length.
+            std::vector<std::uint64_t> sizes;
+            std::vector<std::byte> padded, all;
+            std::uint64_t longest = 0;
+            without_gil([&] {
+              sizes = world.all_gather<std::uint64_t>(mine.size(), where);
+              for (const std::uint64_t size : sizes) longest = std::max(longest, size);
+              padded.resize(longest);
+              std::memcpy(padded.data(), mine.data(), mine.size());
+              all.resize(longest * sizes.size());
+              world.all_gather(padded.data(), longest, all.data(), where);
+            });
+            nb::list out;
+            for (std::size_t i = 0; i < sizes.size(); ++i)
+              out.append(nb::bytes(reinterpret_cast<const char*>(all.data()) + i * longest, sizes[i]));
+            return out;
+          },
+          "mine"_a)
+      .def(
+          "activity_of", [](const RankHandle& self, Rank peer) { return self.world().activity_of(peer); }, "peer"_a,
+          "What a rank does now, as failures report it.")
+      .def(
+          "has_ended", [](const RankHandle& self, Rank peer) { return self.world().has_ended(peer); }, "peer"_a)
+      .def(
+          "is_reachable",
+          [](const RankHandle& self, Rank peer) { return self.world().peer_kind(peer) == PeerKind::reachable; },
+          "peer"_a, "Whether this rank can load and store the memory of a peer.")
+      .def(
+          "split",
+          [](const std::shared_ptr<RankHandle>& self, int first, int stride, int count,
+             std::optional<std::size_t> heap_bytes) -> std::shared_ptr<RankHandle> {
+            const CallSite where = python_call_site();
+            return without_gil([&]() -> std::shared_ptr<RankHandle> {
+              std::optional<Team> team =
+                  self->world().team().split_strided({.first = first, .stride = stride, .count = count}, where);
+              if (!team) return nullptr;
+              auto sub = std::make_shared<RankHandle>(self, SubWorld(*team, {.heap_bytes = heap_bytes}, where));
+              self->add(sub);
+              return sub;
+            });
+          },
+          "first"_a, "stride"_a, "count"_a, "heap_bytes"_a = nb::none(),
+          "Collective: a world of the ranks first, first + stride, ...; None on the others.");
+
+  module.def(
+      "launch_ranks",
+      [](int ranks, const nb::callable& f, const std::string& kind, std::optional<double> timeout,
+         std::optional<std::size_t> heap_bytes, std::uint64_t seed, bool messaged, int ranks_per_host) {
+        LaunchOptions options{.ranks = ranks, .heap_bytes = heap_bytes};
+        if (timeout) options.timeout_ns = in_ns(*timeout);
+        Raised raised(std::max(ranks, 0));
+        if (kind == "threads")
+          raising(raised, [&] { launch_threads(options, f, raised); });
+        else if (kind == "processes")
+          launch_forked(options, f);
+        else if (kind == "sim") {
+          SimulationOptions simulation{.ranks = ranks,
+                                       .seed = seed,
+                                       .peers = messaged ? PeerKind::messaged : PeerKind::reachable,
+                                       .ranks_per_host = ranks_per_host};
+          if (timeout) simulation.timeout_ns = in_ns(*timeout);
+          if (heap_bytes) simulation.heap_bytes = heap_bytes;
+          raising(raised, [&] { launch_simulated(simulation, f, raised); });
+        } else
+          throw Error(ErrorCode::invalid_use, "ranks='" + kind + "': needs 'threads', 'processes' or 'sim'");
+      },
+      "ranks"_a, "f"_a, "kind"_a, "timeout"_a, "heap_bytes"_a, "seed"_a, "messaged"_a, "ranks_per_host"_a);
+  module.def("launch_this", [](const nb::callable& f) {
+    Raised raised(1 << 16);
+    raising(raised, [&] {
+      launch([&](World& world) {
+        world.set_interrupt_check(&check_signals);
+        call_rank(world, f, &raised);
+      });
+    });
+  });
+}
+
+}  // namespace tranship::python

@@ -1,0 +1,30 @@
+"""Back-ends under test: one body, run as ranks of each."""
+
+import numpy as np
+import pytest
+
+import tranship as ts
+
+
+def _run_simulated(n, body, **options):
+    return [ts.simulate(n, body, seed=seed, **options) for seed in (1, 2, 3)][-1]
+
+
+BACKENDS = {
+    "threads": lambda n, body: ts.launch(n, body),
+    "processes": lambda n, body: ts.launch(n, body, ranks="processes"),
+    "sim": _run_simulated,
+    "messaged": lambda n, body: _run_simulated(n, body, peers="messaged"),
+    "hosts": lambda n, body: _run_simulated(n, body, ranks_per_host=2),
+}
+
+
+@pytest.fixture(params=list(BACKENDS))
+def run(request):
+    """``run(n, body)``: what the ranks return, in their order."""
+    return BACKENDS[request.param]
+
+
+@pytest.fixture(autouse=True)
+def doctest_names(doctest_namespace):
+    doctest_namespace.update(ts=ts, np=np, **{name: getattr(ts, name) for name in ts.__all__})

@@ -1,0 +1,249 @@
+"""Arrays on every back-end, against NumPy."""
+
+import gc
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tranship as ts
+from test_layouts import distributions
+
+EXTENTS = (7, 5)
+
+
+def value_of(i, j):
+    return 100 * i + j
+
+
+def model(d):
+    """The global array that value_of fills."""
+    return np.fromfunction(value_of, d.extents)
+
+
+def require_stored(array, whole, policies=("truncate", "toroidal", "zero", "replicate")):
+    """Every stored cell of a rank, overlap included, by NumPy's own indexing."""
+    d = array.distribution
+    for local in np.ndindex(*array.local.shape):
+        cell, owned = d.cell_of(array.world.rank, local)
+        inside = all(0 <= c < n for c, n in zip(cell, d.extents))
+        if inside:
+            assert array.local[local] == whole[cell], (local, cell)
+        else:
+            assert not owned
+
+
+def test_redistribute_there_and_back(run):
+    def body(world):
+        rows = ts.distribution(EXTENTS, (world.size, 1))
+        tiles = ts.distribution(EXTENTS, (1, world.size), ["whole", "cyclic(2)"])
+        a, b, c = ts.array(world, rows), ts.array(world, tiles), ts.array(world, rows)
+        a.fill(value_of)
+        there, back = ts.Redistribution(a, b), ts.Redistribution(b, c)
+        for _ in range(3):
+            there()
+            with back:
+                pass
+        require_stored(b, model(rows))
+        require_stored(c, model(rows))
+        whole = ts.gather(b, root=world.size - 1)
+        return None if whole is None else whole.tolist()
+
+    results = run(3, body)
+    assert results[:2] == [None, None]
+    assert results[2] == np.fromfunction(value_of, EXTENTS).tolist()
+
+
+def test_halo_of_several_arrays(run):
+    def body(world):
+        d = ts.distribution((8, 6), (world.size, 1), overlap=1, edge="toroidal")
+        u, v = ts.array(world, d, "f4", name="u"), ts.array(world, d, "i8", name="v")
+        u.fill(value_of)
+        v.fill(lambda i, j: -value_of(i, j))
+        exchange = ts.halo(u, v)
+        with exchange:
+            pass
+        rows = np.arange(-1, u.local.shape[0] - 1) + d.slices(world.rank)[0]["owned"][0].start
+        want = value_of(rows[:, None] % 8, np.arange(-1, 7)[None, :] % 6)
+        assert np.array_equal(u.local, want.astype("f4"))
+        assert np.array_equal(v.local, -want)
+        assert "message" in exchange.explain()
+        return exchange.schedule
+
+    assert len(run(2, body)) == 2
+
+
+def test_adjoint_adds_what_was_copied(run):
+    def body(world):
+        d = ts.distribution(12, world.size, overlap=1, edge="toroidal")
+        u = ts.array(world, d)
+        u.local[...] = 1
+        ts.halo(u, adjoint=True)()
+        return u.owned().sum(), u.local.sum()
+
+    results = run(3, body)
+    assert sum(owned for owned, _ in results) == 12 + 6
+    assert sum(stored for _, stored in results) == 12 + 6
+
+
+def test_foreign_memory_in_any_layout(run):
+    def body(world):
+        rows = ts.distribution(EXTENTS, (world.size, 1))
+        columns = ts.distribution(EXTENTS, (1, world.size))
+        mine = np.zeros(rows.local_extents(world.rank)[::-1], "f4").T  # Fortran order
+        theirs = np.full((*columns.local_extents(world.rank), 3), -1, "f4")[..., 1]  # every third element
+        a, b = ts.wrap(world, rows, mine), ts.wrap(world, columns, theirs)
+        a.fill(value_of)
+        assert np.shares_memory(a.local, mine)
+        ts.Redistribution(a, b)()
+        require_stored(b, model(columns))
+        read_only = mine.copy()
+        read_only.flags.writeable = False
+        c = ts.wrap(world, rows, read_only)
+        assert not c.local.flags.writeable
+        ts.Redistribution(c, b)()
+        with pytest.raises(ts.InvalidUse):
+            ts.Redistribution(b, c)
+        world.barrier()
+
+    run(2, body)
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_layout_to_any_other(data):
+    extents = tuple(data.draw(st.lists(st.integers(1, 8), min_size=1, max_size=3)))
+    source, target = (data.draw(distributions(extents=extents)) for _ in range(2))
+    dtype = data.draw(st.sampled_from(["f8", "i2", "c16", "?", "u1"]))
+    ranks = max(source.grid.size, target.grid.size)
+    whole = (np.arange(np.prod(extents)).reshape(extents) * 37 % 251).astype(dtype)
+
+    def body(world):
+        a, b = ts.array(world, source, dtype), ts.array(world, target, dtype)
+        for cells, view in a.slices():
+            view[...] = whole[cells]
+        ts.Redistribution(a, b)()
+        require_stored(b, whole)
+
+    kind = data.draw(st.sampled_from(["threads", "sim"]))
+    ts.launch(ranks, body, ranks=kind)
+
+
+def test_several_pairs_and_parts(run):
+    def body(world):
+        rows = ts.distribution((6, 6), (world.size, 1))
+        a, b = ts.array(world, rows), ts.array(world, rows)
+        c, d = ts.array(world, rows), ts.array(world, rows)
+        a.fill(value_of)
+        b.fill(lambda i, j: 1 + value_of(i, j))
+        ts.Redistribution([(a, c), (b, d)])()
+        require_stored(c, model(rows))
+        require_stored(d, 1 + model(rows))
+        c.fill(-1)
+        ts.Redistribution(a, c, part=((0, 1), (3, 2), (2, 3)))()
+        want = np.full((6, 6), -1.0)
+        want[3:5, 2:5] = model(rows)[0:2, 1:4]
+        require_stored(c, want)
+
+    run(2, body)
+
+
+def test_views_keep_memory_alive_after_the_world():
+    kept = []
+
+    def body(world):
+        a = ts.array(world, ts.distribution(1000, world.size))
+        a.fill(lambda i: i)
+        kept.append((world.rank, a.local, a))
+
+    ts.launch(2, body)
+    gc.collect()
+    for rank, view, array in kept:
+        assert np.array_equal(view, np.arange(500 * rank, 500 * (rank + 1)))
+        assert np.array_equal(np.asarray(array), view)
+        with pytest.raises(ts.InvalidUse):
+            array.world.barrier()
+        with pytest.raises(ts.InvalidUse):
+            ts.halo(array)
+
+
+def test_buffer_protocol_and_dlpack():
+    def body(world):
+        a = ts.array(world, ts.distribution((4, 3), (1, 1), order=(1, 0)), "i4")
+        a.fill(lambda i, j: 10 * i + j)
+        view = memoryview(a._core)
+        assert view.shape == (4, 3) and view.strides == (4, 16)
+        there = np.from_dlpack(a)
+        assert np.shares_memory(there, a.local)
+        there[2, 1] = 99
+        assert a.local[2, 1] == 99
+        assert np.asarray(a, dtype="f8").dtype == np.dtype("f8")
+        with pytest.raises(ValueError):
+            np.array(a, dtype="f8", copy=False)
+        copied = np.array(a, copy=True)
+        copied[...] = 0
+        assert a.local[2, 1] == 99
+
+    ts.launch(1, body)
+
+
+def test_bfloat16():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+
+    def body(world):
+        a = ts.array(world, ts.distribution(8, world.size), ml_dtypes.bfloat16)
+        a.fill(lambda i: i / 2)
+        b = ts.redistribute(a, ts.distribution(8, world.size, "cyclic"))
+        assert b.local.dtype == np.dtype(ml_dtypes.bfloat16)
+        assert b.local.astype("f4").tolist() == [i / 2 for i in range(world.rank, 8, 2)]
+
+    ts.launch(2, body)
+
+
+def test_refusals_name_both_numbers():
+    def body(world):
+        d = ts.distribution((6, 4), (world.size, 1))
+        with pytest.raises(ts.Mismatch, match="7"):
+            ts.wrap(world, d, np.zeros((7, 4)))
+        with pytest.raises(ts.InvalidUse, match="3"):
+            ts.array(world, ts.distribution(6, 3))
+        with pytest.raises(ts.InvalidUse):
+            ts.array(world, d, "O")
+        with pytest.raises(ts.InvalidUse):
+            ts.array(world, d, ">f8")
+        with pytest.raises(ts.InvalidUse):
+            ts.wrap(world, d, [[1.0] * 4] * 3)
+        a = ts.array(world, d, "f8")
+        with pytest.raises(ts.Mismatch):
+            ts.Redistribution(a, ts.array(world, d, "f4"))
+        with pytest.raises(ts.InvalidUse):
+            ts.halo(a)
+        with pytest.raises(ts.InvalidUse):
+            ts.halo()
+        with pytest.raises(ts.InvalidUse, match="fast"):
+            ts.Redistribution(a, ts.array(world, d), schedule="fast")
+        with pytest.raises(ts.InvalidUse, match="test_arrays.py"):
+            exchange = ts.Redistribution(a, ts.array(world, d))
+            exchange.start()
+            try:
+                exchange.start()
+            finally:
+                exchange.finish()
+        world.barrier()
+
+    ts.launch(2, body)
+
+
+def test_sub_worlds(run):
+    def body(world):
+        odd = world.split(1, 2, 2)
+        if odd is None:
+            return None
+        a = ts.array(odd, ts.distribution(EXTENTS, (2, 1)))
+        a.fill(value_of)
+        b = ts.redistribute(a, ts.distribution(EXTENTS, (1, 2)))
+        require_stored(b, model(b.distribution))
+        return odd.all_gather(world.rank)
+
+    assert run(5, body) == [None, [1, 3], None, [1, 3], None]

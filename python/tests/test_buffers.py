@@ -1,0 +1,140 @@
+"""Buffers on fake devices: what is copied, and what is refused."""
+
+import gc
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tranship as ts
+
+
+def test_only_what_is_stale_is_copied():
+    devices = ts.Devices(fake=2)
+    assert devices.names == ["host", "fake:0", "fake:1"]
+    x = ts.Buffer((10, 10), "f4", devices=devices, name="x")
+    with x.write() as a:
+        a[...] = np.arange(100).reshape(10, 10)
+    assert x.state("fake:0") == "unallocated"
+    with ts.offload("fake:0"):
+        assert devices.copied_bytes == 0  # entering moves nothing
+        with x.read_write(cells=slice(2, 4)) as a:
+            a[2:4] += 1
+    assert devices.copied_bytes == 80
+    assert x.state("host") == "partly valid"
+    with x.read("fake:1") as a:
+        assert a[3, 3] == 34 and a[4, 3] == 43
+        with pytest.raises(ValueError):
+            a[0, 0] = 1
+    assert {c["cause"] for c in devices.copies} == {"first_touch"}
+    assert "x" in devices.copies[0]["text"] and "test_buffers.py" in devices.copies[0]["text"]
+    before = devices.copied_bytes
+    with x.read("fake:1"):
+        pass
+    assert devices.copied_bytes == before
+
+
+def test_closed_leases_are_closed():
+    x = ts.Buffer(8)
+    lease = x.write()
+    a = lease.array
+    a[:] = 3
+    lease.close()
+    lease.close()
+    with pytest.raises(ValueError):
+        a[0] = 1
+    with pytest.raises(ts.InvalidUse):
+        lease.array
+    with pytest.raises(ts.InvalidUse):
+        with lease:
+            pass
+    with x.read() as b:
+        assert b.sum() == 24
+
+
+def test_conflicts_name_both_places():
+    x = ts.Buffer(8)
+    with x.write() as a:
+        a[:] = 0
+        with pytest.raises(ts.InvalidUse, match="test_buffers.py.*test_buffers.py"):
+            x.read()
+    x.freeze()
+    assert x.is_frozen
+    with pytest.raises(ts.InvalidUse):
+        x.write()
+    y = x.duplicate()
+    with y.write() as a:
+        a[:] = 1
+    with x.read() as a:
+        assert not a.any()
+    assert not x.duplicate(empty=True).is_frozen
+
+
+def test_accumulate_merges():
+    devices = ts.Devices(fake=1)
+    x = ts.Buffer(4, devices=devices)
+    with x.write() as a:
+        a[:] = 10
+    with x.accumulate("fake:0") as a:
+        a[:] += 1
+    with x.accumulate("host") as a:
+        a[:] += 2
+    with x.read() as a:
+        assert a.tolist() == [13] * 4
+
+
+def test_memory_of_the_program_is_kept_and_let_go():
+    data = np.arange(12.0).reshape(3, 4)[:, ::2]
+    before = sys.getrefcount(data)
+    devices = ts.Devices(fake=1)
+    x = ts.Buffer(data=data, devices=devices)
+    with x.read_write("fake:0") as a:
+        assert np.array_equal(a, data)
+        a[...] *= 2
+    with x.read() as a:
+        assert np.shares_memory(a, data) and data[1, 1] == 12
+    del x, a
+    gc.collect()
+    assert sys.getrefcount(data) == before
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: ts.Buffer(),
+        lambda: ts.Buffer(3, data=np.zeros(3)),
+        lambda: ts.Buffer(-1),
+        lambda: ts.Buffer(3, "O"),
+        lambda: ts.Buffer(3).read("fake:0"),
+        lambda: ts.Buffer(3).read("gpu"),
+        lambda: ts.Buffer(3).read(cells=slice(0, 3, 2)),
+        lambda: ts.Buffer(3).read(cells=(slice(0, 1), slice(0, 1))),
+        lambda: ts.Buffer(3).accumulate(combine="mean"),
+        lambda: ts.Buffer(3, zeros=False).read(),
+    ],
+)
+def test_what_makes_no_sense_is_refused(call):
+    with pytest.raises(ts.Error):
+        call()
+
+
+@given(st.lists(st.tuples(st.sampled_from(["read", "write", "read_write"]), st.integers(0, 2), st.integers(0, 7),
+                          st.integers(0, 8)), max_size=30))
+@settings(max_examples=100, deadline=None)
+def test_any_sequence_has_the_values_of_one_array(steps):
+    devices = ts.Devices(fake=2)
+    x, model = ts.Buffer(8, "i8", devices=devices), np.zeros(8, "i8")
+    for number, (intent, device, lower, upper) in enumerate(steps):
+        name = devices.names[device]
+        if lower >= upper:
+            continue
+        cells = slice(lower, upper)
+        with getattr(x, intent)(name, cells) as a:
+            if intent != "write":
+                assert np.array_equal(a[cells], model[cells])
+            if intent != "read":
+                a[cells] = model[cells] = number + 1
+    with x.read() as a:
+        assert np.array_equal(a, model)

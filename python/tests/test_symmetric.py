@@ -1,0 +1,140 @@
+"""One-sided transfers on every back-end, against NumPy arrays."""
+
+import numpy as np
+import pytest
+
+import tranship as ts
+
+
+def test_put_get_and_slices(run):
+    def body(world):
+        n, r = world.size, world.rank
+        a = ts.symmetric(world, (4, 6), "i4")
+        assert a.shape == (4, 6) and not a.local.any()
+        world.barrier()
+        mine = np.arange(24, dtype="i4").reshape(4, 6) + 100 * r
+        a.put(mine, (r + 1) % n)
+        world.barrier()
+        left = mine - 100 * r + 100 * ((r - 1) % n)
+        assert np.array_equal(a.local, left)
+        world.barrier()
+        a[1:3, ::2].put(mine[1:3, ::2], (r + 1) % n, nbi=True)
+        a[0].put(np.full(6, -r, "i4"), (r + 1) % n)
+        world.quiet()
+        world.barrier()
+        want = left.copy()
+        want[0] = -((r - 1) % n)
+        assert np.array_equal(a.local, want)
+        got = a[:, 1].get((r + 1) % n)
+        there = np.arange(24, dtype="i4").reshape(4, 6) + 100 * r
+        there[0] = -r
+        assert np.array_equal(got, there[:, 1])
+        world.barrier()
+
+    run(3, body)
+
+
+def test_signals_carry_their_data(run):
+    def body(world):
+        data, flag = ts.symmetric(world, 100), ts.symmetric(world, 1, "u8")
+        if world.rank == 0:
+            for i in range(1, 6):
+                data.put(np.full(100, float(i)), 1, signal=flag, value=i)
+                ack = ts_ack(world)
+                ack.wait_until(">=", i)
+        else:
+            for i in range(1, 6):
+                assert flag.wait_until(">=", i) == i
+                assert np.all(data.local == i)
+                ts_ack(world).add(0, 1)
+        world.barrier()
+
+    acks = {}
+
+    def ts_ack(world):
+        return acks[world.rank]
+
+    def with_ack(world):
+        acks[world.rank] = ts.symmetric(world, 1, "i8")
+        try:
+            body(world)
+        finally:
+            del acks[world.rank]
+
+    run(2, with_ack)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "u4", "i8", "u8"])
+def test_atomics(run, dtype):
+    def body(world):
+        n, r = world.size, world.rank
+        word = ts.symmetric(world, 2, dtype)
+        world.barrier()
+        before = word[0].fetch_add(0, r + 1)
+        word[1].add(0)
+        world.barrier()
+        if r == 0:
+            assert word.local.tolist() == [n * (n + 1) // 2, n]
+        world.barrier()
+        if r == n - 1:
+            assert word[1].compare_swap(0, n, 7) == n
+            assert word[1].compare_swap(0, n, 9) == 7
+            assert word[1].swap(0, 6) == 7
+            assert word[1].fetch_and(0, 3) == 6
+            assert word[1].fetch_or(0, 8) == 2
+            assert word[1].fetch_xor(0, 15) == 10
+            assert word[1].fetch(0) == 5
+            word[1].set(0, 1)
+        world.barrier()
+        return before
+
+    assert 0 in run(3, body)
+
+
+def test_test_and_negative_indices(run):
+    def body(world):
+        word = ts.symmetric(world, 3, "i8")
+        assert not word[-1].test("==", 5)
+        world.barrier()
+        word[-1].put(5, (world.rank + 1) % world.size)
+        world.barrier()
+        assert word[-1].test("==", 5) and word.local.tolist() == [0, 0, 5]
+
+    run(2, body)
+
+
+def test_refusals():
+    def body(world):
+        a = ts.symmetric(world, 4, "f4")
+        for call, error in (
+            (lambda: a.put(np.zeros(3, "f4"), 0), ts.Mismatch),
+            (lambda: a.put(np.zeros(4, "f8"), 0), ts.Mismatch),
+            (lambda: a.put(np.zeros(4, "f4"), 2), ts.InvalidUse),
+            (lambda: a.put(np.zeros(4, "f4"), -1), ts.InvalidUse),
+            (lambda: a.get(0, nbi=True), ts.InvalidUse),
+            (lambda: a[[0, 1]], ts.InvalidUse),
+            (lambda: a.wait_until("==", 1), ts.InvalidUse),
+            (lambda: a.add(0, 1), ts.InvalidUse),
+            (lambda: ts.symmetric(world, 2, "i8").wait_until("=", 1), ts.InvalidUse),
+            (lambda: ts.symmetric(world, -1), ts.InvalidUse),
+            (lambda: ts.symmetric(world, 1 << 62), ts.Error),
+            (lambda: ts.symmetric(world, 2, "O"), ts.InvalidUse),
+        ):
+            with pytest.raises(error):
+                call()
+        with pytest.raises(IndexError):
+            a[4]
+        world.barrier()
+
+    ts.launch(2, body)
+
+
+def test_signals_of_other_types_are_refused():
+    def body(world):
+        a, flag = ts.symmetric(world, 4), ts.symmetric(world, 1, "i8")
+        with pytest.raises(ts.InvalidUse, match="i64"):
+            a.put(0, 0, signal=flag)
+        with pytest.raises((OverflowError, ValueError, RuntimeError, TypeError)):
+            ts.symmetric(world, 1, "u4").add(0, -1)
+
+    ts.launch(1, body)

@@ -1,0 +1,62 @@
+"""What users type is checked as strictly as mypy can."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import tranship
+import tranship as ts
+
+ROOT = pathlib.Path(__file__).parents[2]
+
+
+def test_examples_are_typed():
+    pytest.importorskip("mypy")
+    package = pathlib.Path(tranship.__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, str(ROOT / "examples" / "halo.py")],
+        env={**os.environ, "MYPYPATH": str(package.parent)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_example_runs():
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "halo.py")], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) > 0
+
+
+def test_what_calls_return_is_public():
+    def body(world):
+        d = ts.distribution(8, (1,), overlap=1, edge="toroidal")
+        a = ts.array(world, d)
+        assert isinstance(world, ts.World) and isinstance(a, ts.Array) and isinstance(d, ts.Distribution)
+        assert isinstance(a.spec, ts.ArraySpec) and isinstance(d.grid, ts.Grid)
+        assert isinstance(ts.whole(), ts.Partition) and isinstance(d.partition(0), ts.Partition)
+        exchange = ts.halo(a)
+        assert isinstance(exchange, ts.Exchange) and isinstance(exchange, ts.HaloExchange)
+        assert ts.plan_halo([a.spec], 0).explain() == exchange.plan.explain()
+        adjoint = ts.RedistributionAdjoint(ts.array(world, ts.distribution(8, 1)), a)
+        assert isinstance(adjoint, ts.Exchange)
+        assert isinstance(ts.symmetric(world, 1), ts.Symmetric)
+        with ts.Buffer(3).write() as view:
+            view[:] = 0
+        assert isinstance(ts.Buffer(3).write(), ts.Lease)
+
+    ts.launch(1, body)
+
+
+def test_every_public_name_is_documented_and_tested():
+    tests = "".join(p.read_text() for p in pathlib.Path(__file__).parent.glob("test_*.py"))
+    tests += (ROOT / "examples" / "halo.py").read_text()
+    for name in tranship.__all__:
+        public = getattr(tranship, name)
+        assert public.__doc__, name
+        assert f"ts.{name}" in tests or f"tranship.{name}" in tests, name

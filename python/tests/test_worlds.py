@@ -1,0 +1,276 @@
+"""Ranks: results, failures, deadlines, interrupts, and the lock of the interpreter."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import tranship as ts
+
+
+def test_results_come_in_the_order_of_ranks(run):
+    assert run(4, lambda world: (world.rank, world.size)) == [(r, 4) for r in range(4)]
+    assert run(1, lambda world: None) == [None]
+
+
+def test_gather_and_broadcast_any_object(run):
+    def body(world):
+        everything = world.all_gather({"rank": world.rank, "text": "x" * (10 * world.rank)})
+        assert [len(e["text"]) for e in everything] == [10 * r for r in range(world.size)]
+        return world.broadcast("salt" if world.rank == 2 else None, root=2)
+
+    assert run(3, body) == ["salt"] * 3
+
+
+def test_the_current_world(run):
+    def body(world):
+        return ts.current_world() is world
+
+    assert run(2, body) == [True, True]
+    with pytest.raises(ts.InvalidUse):
+        ts.current_world()
+
+
+class Spilled(RuntimeError):
+    pass
+
+
+@pytest.mark.parametrize("kind", ["threads", "sim"])
+def test_the_exception_of_the_first_rank_that_failed_comes_as_it_was(kind):
+    seen = []
+
+    def body(world):
+        if world.rank == 1:
+            raise Spilled("the salt")
+        try:
+            world.barrier()
+        except ts.PeerLost as error:
+            seen.append(error)
+            raise
+
+    with pytest.raises(Spilled, match="the salt"):
+        ts.launch(3, body, ranks=kind)
+    assert len(seen) == 2
+    for error in seen:
+        assert error.code == "peer_lost" and error.peer == 1
+        assert "Spilled: the salt" in str(error)
+        assert isinstance(error, ConnectionError)
+
+
+def test_of_a_process_its_type_and_text_come():
+    def body(world):
+        if world.rank == 1:
+            raise Spilled("the salt")
+        world.barrier()
+
+    with pytest.raises(ts.UserException, match="Spilled: the salt") as error:
+        ts.launch(2, body, ranks="processes")
+    assert error.value.rank == 1
+
+
+def test_a_killed_process_is_named():
+    def body(world):
+        if world.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        world.barrier()
+
+    with pytest.raises(ts.PeerLost, match="killed by signal 9") as error:
+        ts.launch(2, body, ranks="processes")
+    assert error.value.rank == 1
+
+
+def test_a_deadline_says_who_waits_on_whom_and_from_where(run):
+    def body(world):
+        if world.rank == 0:
+            world.timeout = 0.05
+            with pytest.raises(ts.TimeoutError) as error:
+                world.barrier()
+            assert isinstance(error.value, TimeoutError)
+            assert "rank 1" in str(error.value) and "test_worlds.py" in str(error.value)
+            return str(error.value)
+        symbols = ts.symmetric  # the other rank waits for what never comes
+        return symbols is not None and world.activity_of(0) is not None
+
+    try:
+        run(2, body)
+    except ts.Error:
+        pass  # a world that has timed out can only be left
+
+
+def test_calls_that_differ_fail_on_all(run):
+    def body(world):
+        with pytest.raises(ts.Mismatch):
+            ts.symmetric(world, 3 if world.rank else 4)
+
+    run(3, body)
+
+
+@pytest.mark.parametrize(
+    "error, built_in",
+    [
+        (ts.BadFile, ValueError),
+        (ts.BadText, ValueError),
+        (ts.DeviceLost, RuntimeError),
+        (ts.Internal, RuntimeError),
+        (ts.InvalidUse, ValueError),
+        (ts.IoError, OSError),
+        (ts.Mismatch, ValueError),
+        (ts.NoMemory, MemoryError),
+        (ts.Overflow, OverflowError),
+        (ts.PeerLost, ConnectionError),
+        (ts.Race, RuntimeError),
+        (ts.TimeoutError, TimeoutError),
+        (ts.Unsupported, NotImplementedError),
+        (ts.UserException, RuntimeError),
+    ],
+)
+def test_errors_are_also_those_of_python(error, built_in):
+    assert issubclass(error, ts.Error) and issubclass(error, built_in)
+    raised = error("words")
+    assert str(raised) == "words" and raised.rank is None
+
+
+def test_bad_launches():
+    for call in (
+        lambda: ts.launch(0, lambda world: None),
+        lambda: ts.launch(-1, lambda world: None),
+        lambda: ts.launch(2, "not a function"),
+        lambda: ts.launch(2, lambda world: None, ranks="fibers"),
+        lambda: ts.simulate(2, lambda world: None, peers="far"),
+    ):
+        with pytest.raises(ts.InvalidUse):
+            call()
+
+
+def test_ranks_wait_while_others_hold_the_interpreter():
+    def body(world):
+        counter = 0
+        for _ in range(20):
+            if world.rank == 0:
+                end = time.monotonic() + 0.005
+                while time.monotonic() < end:  # holds the lock but for switches
+                    counter += 1
+            world.barrier()
+        return counter
+
+    assert ts.launch(4, body)[0] > 0
+
+
+def test_other_threads_run_while_ranks_wait():
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+
+        def body(world):
+            if world.rank == 0:
+                time.sleep(0.2)
+            world.barrier()
+
+        ts.launch(2, body)
+    finally:
+        stop.set()
+        thread.join()
+    assert len(ticks) > 20
+
+
+WAITING = """
+import sys, time
+import tranship as ts
+def body(world):
+    word = ts.symmetric(world, 1, "u8")
+    if world.rank == 0:
+        print("ready", flush=True)
+        {first}
+    word.wait_until("==", 1)
+try:
+    ts.launch(3, body, ranks="{kind}")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+    sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    "kind, first",
+    [
+        ("threads", "while True: pass"),
+        ("threads", "world.barrier()"),
+        ("processes", "while True: pass"),
+        ("processes", "world.barrier()"),
+        ("processes", "time.sleep(60)"),  # a thread that sleeps cannot be woken
+    ],
+)
+def test_ctrl_c_ends_all_ranks(kind, first):
+    program = WAITING.format(kind=kind, first=first)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert "interrupted" in out and process.returncode == 3, out
+
+
+def test_programs_that_the_command_starts(tmp_path):
+    command = os.environ.get("TRANSHIP_COMMAND")
+    if not command:
+        pytest.skip("TRANSHIP_COMMAND does not say where the command is")
+    program = tmp_path / "ring.py"
+    program.write_text(
+        "import tranship as ts\n"
+        "def main(world):\n"
+        "    return world.all_gather(world.rank * 10)\n"
+        "print(ts.launch(main), flush=True)\n"
+    )
+    done = subprocess.run(
+        [command, "launch", "-n", "3", sys.executable, str(program)], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("[0, 10, 20]") == 3
+    alone = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60)
+    assert alone.stdout == "[0]\n"
+
+
+def test_a_simulation_replays():
+    def body(world):
+        word = ts.symmetric(world, 1, "i8")
+        order = []
+        for _ in range(5):
+            order.append(word.fetch_add(0, 1))
+            world.barrier()
+        return order
+
+    runs = [ts.simulate(4, body, seed=seed) for seed in (7, 7, 8)]
+    assert runs[0] == runs[1]
+
+
+def test_a_simulation_finds_a_missing_wait():
+    def body(world):
+        data = ts.symmetric(world, 4)
+        flag = ts.symmetric(world, 1, "u8")
+        if world.rank == 0:
+            data.put([1, 2, 3, 4], 1)
+            flag.signal(1)  # ordered after nothing
+        else:
+            flag.wait_until("==", 1)
+            data.get(1)
+        world.barrier()
+
+    with pytest.raises(ts.Race, match="test_worlds.py"):
+        for seed in range(1, 20):
+            ts.simulate(2, body, seed=seed)

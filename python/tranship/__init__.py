@@ -1,0 +1,33 @@
+"""tranship moves array data between distributed memories and devices.
+
+Say where an array is and where it must be, plan once, and run as often as you like:
+
+>>> import tranship as ts
+>>> def main(world):
+...     rows = ts.distribution((8, 6), grid=(2, 1))
+...     columns = ts.distribution((8, 6), grid=(1, 2))
+...     a = ts.array(world, rows)
+...     a.fill(lambda i, j: 10 * i + j)
+...     b = ts.redistribute(a, columns)
+...     return float(b.local[7, 0])
+>>> ts.launch(2, main)
+[70.0, 73.0]
+"""
+
+from ._arrays import *  # noqa: F403
+from ._arrays import __all__ as _arrays
+from ._buffers import *  # noqa: F403
+from ._buffers import __all__ as _buffers
+from ._errors import *  # noqa: F403
+from ._errors import __all__ as _errors
+from ._files import *  # noqa: F403
+from ._files import __all__ as _files
+from ._layouts import *  # noqa: F403
+from ._layouts import __all__ as _layouts
+from ._symmetric import *  # noqa: F403
+from ._symmetric import __all__ as _symmetric
+from ._worlds import *  # noqa: F403
+from ._worlds import __all__ as _worlds
+
+__version__ = "0.1.0"
+__all__ = sorted([*_arrays, *_buffers, *_errors, *_files, *_layouts, *_symmetric, *_worlds])  # pyright: ignore

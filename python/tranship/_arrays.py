@@ -1,0 +1,331 @@
+"""Distributed arrays, and what moves them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from . import _core
+from ._core import ArraySpec, Distribution
+from ._errors import InvalidUse, Unsupported
+from ._layouts import distribution as make_distribution
+from ._layouts import element_type, grid, numpy_dtype
+from ._worlds import World
+
+__all__ = [
+    "Array",
+    "Exchange",
+    "HaloExchange",
+    "Redistribution",
+    "RedistributionAdjoint",
+    "array",
+    "gather",
+    "halo",
+    "redistribute",
+    "wrap",
+]
+
+Pair = tuple["Array", "Array"]
+
+
+def _as_view(data: Any) -> NDArray:
+    """A NumPy view of whatever shows its memory; never a copy."""
+    if isinstance(data, np.ndarray):
+        return data
+    if hasattr(data, "__array_interface__") or isinstance(data, (memoryview, bytearray)):
+        return np.asarray(data)
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    raise InvalidUse(
+        f"a {type(data).__name__} shows no memory: needs NumPy's array interface, the buffer protocol or DLPack"
+    )
+
+
+class Array:
+    """A rank's part of a distributed array.
+
+    Made by :func:`array` (memory of its own) or :func:`wrap` (memory of the program's). Making one is not collective.
+    ``local``, and whatever NumPy makes of it, are views of the memory: they keep it alive, also after the world has
+    ended.
+    """
+
+    __slots__ = ("_core", "_local", "_world")
+
+    def __init__(self, world: World, core: _core.LocalArray) -> None:
+        self._world = world
+        self._core = core
+        view = core.numpy()
+        dtype = numpy_dtype(core.spec)
+        self._local: NDArray = view if view.dtype == dtype else view.view(dtype)
+
+    @property
+    def world(self) -> World:
+        return self._world
+
+    @property
+    def distribution(self) -> Distribution:
+        return self._core.distribution
+
+    @property
+    def spec(self) -> ArraySpec:
+        """The element type with the distribution; ``str(array.spec)`` is its layout text."""
+        return self._core.spec
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._local.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extents of the global array."""
+        return self._core.distribution.extents
+
+    @property
+    def local(self) -> NDArray:
+        """This rank's local array, overlap included, in the memory itself."""
+        return self._local
+
+    def owned(self, slice_number: int = 0) -> NDArray:
+        """The cells of one of this rank's slices, without overlap, in the memory itself.
+
+        A part that is whole or a block is one slice; a cyclic one has many.
+        """
+        slices = self._slices()
+        if not slices and slice_number == 0:
+            return self._local[(slice(0, 0),) * self._local.ndim]
+        if not 0 <= slice_number < len(slices):
+            raise InvalidUse(f"slice {slice_number} of {len(slices)} (rank {self._world.rank})")
+        return self._local[slices[slice_number]["local_owned"]]
+
+    def slices(self) -> list[tuple[tuple[slice, ...], NDArray]]:
+        """Of each slice of this rank, which global cells it owns, and a view of them."""
+        return [(one["owned"], self._local[one["local_owned"]]) for one in self._slices()]
+
+    def _slices(self) -> list[dict[str, tuple[slice, ...]]]:
+        return self.distribution.slices(self._world.rank)
+
+    def fill(self, value: Union[Callable[..., ArrayLike], ArrayLike]) -> None:
+        """Gives every cell that this rank owns a value: one number, or what ``value(i, j, ...)`` says.
+
+        The function gets an array of global indices for each dimension, shaped to be broadcast, and is called once for
+        each slice. Not collective.
+        """
+        for cells, view in self.slices():
+            if callable(value):
+                view[...] = value(*np.ogrid[cells])
+            else:
+                view[...] = value
+
+    def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> NDArray:
+        if dtype is not None and np.dtype(dtype) != self._local.dtype:
+            if copy is False:
+                raise ValueError(f"an array of {self._local.dtype} as one of {np.dtype(dtype)} is a copy")
+            return self._local.astype(dtype)
+        return self._local.copy() if copy else self._local
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._local.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._local.__dlpack_device__()
+
+    def __repr__(self) -> str:
+        return f"<{self._core!r}, rank {self._world_rank()}>"
+
+    def _world_rank(self) -> str:
+        try:
+            return str(self._world.rank)
+        except InvalidUse:
+            return "of an ended world"
+
+    def _repr_html_(self) -> str:
+        return _core.picture_svg(self.spec)
+
+
+def array(world: World, distribution: Union[Distribution, ArraySpec], dtype: DTypeLike = "f8", name: str = "array") -> Array:
+    """This rank's part of a new array: zeros, where reachable peers can load and store them. Not collective.
+
+    Raises
+    ------
+    InvalidUse
+        When the grid needs more ranks than the world has.
+    NoMemory
+    """
+    spec = distribution if isinstance(distribution, ArraySpec) else ArraySpec(element_type(dtype), distribution)
+    return Array(world, _core.allocate_array(world._core, spec, name))
+
+
+def wrap(world: World, distribution: Distribution, data: Any, name: str = "array") -> Array:
+    """Memory of the program's as this rank's part of an array; nothing is copied. Not collective.
+
+    Parameters
+    ----------
+    data
+        What NumPy can view, or what has DLPack: of the local extents, with any strides. Read-only memory can be a
+        source only. The array keeps it alive.
+
+    Raises
+    ------
+    Mismatch
+        For other extents than the distribution's.
+    """
+    view = _as_view(data)
+    if any(s % view.itemsize for s in view.strides):
+        raise InvalidUse(f"strides of {view.strides} bytes are no multiples of elements of {view.itemsize}")
+    strides = tuple(s // view.itemsize for s in view.strides)
+    spec = ArraySpec(element_type(view.dtype), distribution)
+    address = view.__array_interface__["data"][0]
+    core = _core.wrap_array(
+        world._core, spec, address, view.shape, strides, not view.flags.writeable, data, name
+    )
+    return Array(world, core)
+
+
+class Exchange:
+    """Moves what it was made for: ``exchange()``, or ``exchange.start()``, other work, ``exchange.finish()``; or
+    ``with exchange:``, which starts it, and finishes at the end of the block.
+
+    Making one is collective; runs allocate nothing, and every rank starts and finishes equally often. ``start`` never
+    waits for peers, ``finish`` does, until the world's timeout. Between the two, sources must not be written and targets
+    not be touched.
+    """
+
+    __slots__ = ("_core", "start", "test", "finish")
+
+    def __init__(self, core: _core.Exchange) -> None:
+        self._core = core
+        self.start = core.start
+        self.test = core.test
+        self.finish = core.finish
+
+    def __call__(self) -> None:
+        self._core()
+
+    def __enter__(self) -> Exchange:
+        self.start()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is None:
+            self.finish()
+
+    @property
+    def schedule(self) -> str:
+        """``"direct"`` or ``"staged"`` when all messages of this rank are, ``"automatic"`` when it has both."""
+        return self._core.schedule
+
+    def explain(self) -> str:
+        """How this rank moves what: messages, bytes, lengths of runs."""
+        return self._core.explain()
+
+    @property
+    def plan(self) -> _core.TransferPlan:
+        """This rank's plan."""
+        return self._core.plan
+
+
+class Redistribution(Exchange):
+    """Moves arrays from one distribution to another: ``Redistribution(source, target)``, or of several pairs at once.
+
+    Every stored cell of the targets is filled, overlap included. Set-up is collective, and plans in time that does not
+    depend on the extents.
+
+    Parameters
+    ----------
+    schedule
+        ``"automatic"``, ``"direct"``, ``"staged"`` or ``"measured"``. No schedule changes a result.
+    part
+        ``(source, target, extents)``: moves this box of the source to that of the target, instead of all; the first two
+        are its first cells.
+
+    Raises
+    ------
+    Mismatch
+        When extents or element types differ, or the calls of the ranks.
+    InvalidUse
+        For a read-only target, and for arrays that share memory.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        source: Union[Array, Sequence[Pair]],
+        target: Optional[Array] = None,
+        *,
+        schedule: str = "automatic",
+        part: Optional[tuple[Sequence[int], Sequence[int], Sequence[int]]] = None,
+    ) -> None:
+        pairs = [(source, target)] if isinstance(source, Array) else list(source)
+        if any(not isinstance(a, Array) for pair in pairs for a in pair):
+            raise InvalidUse("Redistribution takes two arrays, or a list of pairs of arrays")
+        boxes = None if part is None else tuple(tuple(p) for p in part)
+        super().__init__(
+            _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, boxes)
+        )
+
+
+class RedistributionAdjoint(Exchange):
+    """The transpose of a redistribution: adds every stored cell of ``target`` to the cell of ``source`` that it was read
+    from, in the order of the ranks, so that sums are the same in every run."""
+
+    __slots__ = ()
+
+    def __init__(self, source: Array, target: Array, *, schedule: str = "automatic") -> None:
+        super().__init__(_core.make_adjoint(source._core, target._core, schedule))
+
+
+class HaloExchange(Exchange):
+    """Fills the overlap of arrays from its owners, in one message per pair of neighbours for all arrays together.
+
+    Parameters
+    ----------
+    *arrays
+        They may differ in everything.
+    depth
+        How many cells are filled on each side, of those that are stored; all where nothing is said.
+    stencil
+        ``"box"`` (corners included), ``"star"`` (no corners), or a list of offsets: exactly the cells that some owned
+        cell reaches by one of them.
+    adjoint
+        Adds ghosts to their owners' cells instead, and makes them zero.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        *arrays: Array,
+        depth: Optional[int] = None,
+        stencil: Union[str, Sequence[Sequence[int]]] = "box",
+        adjoint: bool = False,
+        schedule: str = "automatic",
+    ) -> None:
+        kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
+        super().__init__(
+            _core.make_halo([a._core for a in arrays], adjoint, schedule, depth, kind, offsets)
+        )
+
+
+halo = HaloExchange
+
+
+def redistribute(source: Array, distribution: Distribution, *, schedule: str = "automatic") -> Array:
+    """Collective: a new array with the cells of ``source``, in another distribution."""
+    target = array(source.world, ArraySpec(source.spec.type, distribution))
+    Redistribution(source, target, schedule=schedule)()
+    return target
+
+
+def gather(source: Array, root: int = 0) -> Optional[NDArray]:
+    """Collective: the whole array on rank ``root``, and ``None`` on the others."""
+    world = source.world
+    if not 0 <= root < world.size:
+        raise InvalidUse(f"no root {root} in a world of {world.size} (rank {world.rank})")
+    dims = len(source.shape)
+    everything = make_distribution(source.shape, grid(*(1,) * dims, ranks=[root]), "whole")
+    out = redistribute(source, everything)
+    return out.local if world.rank == root else None

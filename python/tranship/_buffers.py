@@ -1,0 +1,248 @@
+"""Buffers: one array on many devices, copied only when a stale copy is read."""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+from collections.abc import Iterator, Sequence
+from typing import Any, Optional, Union
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import _core
+from ._errors import InvalidUse
+
+__all__ = ["Buffer", "Devices", "Lease", "offload"]
+
+Cells = tuple[slice, ...]
+
+_device: contextvars.ContextVar[str] = contextvars.ContextVar("tranship_device", default="host")
+
+
+@contextlib.contextmanager
+def offload(device: str) -> Iterator[None]:
+    """Within the block, leases that name no device are on this one. Moves nothing, on entry or on exit."""
+    token = _device.set(device)
+    try:
+        yield
+    finally:
+        _device.reset(token)
+
+
+class Devices:
+    """The host and the devices of a process.
+
+    Parameters
+    ----------
+    fake
+        How many devices to add that are memory of the host: for tests, and for laptops without a GPU. They are called
+        ``"fake:0"``, ``"fake:1"``, ...
+    capacity_bytes
+        Of each.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, fake: int = 0, capacity_bytes: Optional[int] = None) -> None:
+        self._core = _core.Devices(fake) if capacity_bytes is None else _core.Devices(fake, capacity_bytes)
+
+    @property
+    def names(self) -> list[str]:
+        return self._core.names()
+
+    @property
+    def copies(self) -> list[dict[str, Any]]:
+        """Every copy between memories that was made, and why: ``source``, ``target``, ``bytes``, ``cause``, ``text``."""
+        return self._core.copies()
+
+    @property
+    def copied_bytes(self) -> int:
+        return self._core.copied()[1]
+
+    def __repr__(self) -> str:
+        return f"<devices {', '.join(self.names)}>"
+
+
+class Lease:
+    """Access to a buffer in one memory: ``with x.write("fake:0") as a``, where ``a`` is a NumPy array of that memory.
+
+    Closing it commits what was written. ``a`` must not be used afterwards: it becomes read-only, and what it shows is
+    this memory's copy, which later writes elsewhere do not change.
+    """
+
+    __slots__ = ("_core", "_array")
+
+    def __init__(self, core: _core.LeaseMemory) -> None:
+        self._core = core
+        self._array: NDArray = np.asarray(core)
+
+    @property
+    def array(self) -> NDArray:
+        if not self._core.is_open:
+            raise InvalidUse("the lease is closed")
+        return self._array
+
+    def close(self) -> None:
+        """Ends the access. Again: nothing happens."""
+        self._array.flags.writeable = False
+        self._core.close()
+
+    def __enter__(self) -> NDArray:
+        return self.array
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self.close()
+
+
+def _boxes(cells: Union[None, slice, Cells], extents: Sequence[int]) -> Optional[list[tuple[Any, Any]]]:
+    if cells is None:
+        return None
+    given = cells if isinstance(cells, tuple) else (cells,)
+    if len(given) > len(extents):
+        raise InvalidUse(f"cells of {len(given)} dimensions of a buffer of {len(extents)}")
+    lower, upper = [], []
+    for extent, one in zip(extents, list(given) + [slice(None)] * (len(extents) - len(given))):
+        start, stop, step = one.indices(extent)
+        if step != 1:
+            raise InvalidUse(f"cells in steps of {step}: a lease is of boxes")
+        lower.append(start)
+        upper.append(max(start, stop))
+    return [(tuple(lower), tuple(upper))]
+
+
+class Buffer:
+    """One array of cells on the host and on devices.
+
+    For every region it knows which copies hold its last value. A lease makes the copies that it needs, and no others.
+
+    Parameters
+    ----------
+    shape, dtype
+        Of the array, row-major.
+    data
+        Or memory of the program's, taken as the host's copy, valid as it is; nothing is copied.
+    devices
+        Where it can be; a private host where nothing is said.
+    zeros
+        Whether it begins with zeros; else reading what was never written is an error.
+
+    Examples
+    --------
+    >>> devices = Devices(fake=1)
+    >>> x = Buffer(1000, devices=devices, name="x")
+    >>> with x.write() as a:
+    ...     a[:] = 1
+    >>> with x.read("fake:0") as a:
+    ...     float(a.sum())
+    1000.0
+    >>> x.state("fake:0"), devices.copied_bytes
+    ('valid', 8000)
+    """
+
+    __slots__ = ("_core", "devices")
+
+    def __init__(
+        self,
+        shape: Union[int, Sequence[int], None] = None,
+        dtype: DTypeLike = "f8",
+        *,
+        data: Optional[NDArray] = None,
+        devices: Optional[Devices] = None,
+        name: str = "buffer",
+        zeros: bool = True,
+    ) -> None:
+        self.devices = devices or Devices()
+        if (shape is None) == (data is None):
+            raise InvalidUse("a Buffer takes a shape, or data")
+        if data is not None:
+            if not data.flags.writeable:
+                raise InvalidUse("data that is read-only: freeze() a buffer of memory that can be written")
+            width = data.itemsize
+            self._core = _core.BufferMemory.wrap(
+                self.devices._core,
+                data.__array_interface__["data"][0],
+                _kind(data.dtype),
+                data.shape,
+                tuple(s // width for s in data.strides),
+                data,
+                name,
+            )
+            return
+        extents = (shape,) if isinstance(shape, int) else tuple(shape or ())
+        self._core = _core.BufferMemory(self.devices._core, extents, _kind(np.dtype(dtype)), name, zeros)
+
+    @classmethod
+    def _of(cls, core: _core.BufferMemory, devices: Devices) -> Buffer:
+        out = cls.__new__(cls)
+        out._core = core
+        out.devices = devices
+        return out
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._core.extents
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype(self._core.numpy_type)
+
+    @property
+    def name(self) -> str:
+        return self._core.name
+
+    @property
+    def version(self) -> int:
+        """A number that changes exactly when the values may have."""
+        return self._core.version
+
+    def _open(self, intent: str, device: Optional[str], cells: Any, combine: str = "sum") -> Lease:
+        return Lease(self._core.open(intent, device or _device.get(), combine, _boxes(cells, self.shape)))
+
+    def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+        """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""
+        return self._open("read", device, cells)
+
+    def write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+        """All of these cells will be written: nothing is copied."""
+        return self._open("write", device, cells)
+
+    def read_write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+        return self._open("read_write", device, cells)
+
+    def accumulate(
+        self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None, *, combine: str = "sum"
+    ) -> Lease:
+        """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
+        next read. The memory begins with the element that changes nothing."""
+        return self._open("accumulate", device, cells, combine)
+
+    def state(self, device: str) -> str:
+        """``"unallocated"``, ``"stale"``, ``"partly valid"`` or ``"valid"``. Changes nothing."""
+        return self._core.state(device)
+
+    def explain(self, intent: str = "read", device: Optional[str] = None) -> str:
+        """What such a lease would copy, and the state of every memory. Changes nothing."""
+        return self._core.explain(intent, device or _device.get())
+
+    def freeze(self) -> None:
+        """From now on it may not be written."""
+        self._core.freeze()
+
+    @property
+    def is_frozen(self) -> bool:
+        return self._core.is_frozen
+
+    def duplicate(self, *, empty: bool = False) -> Buffer:
+        """A buffer with the same values; copied when one of the two changes. ``empty``: of the same shape, unwritten."""
+        core = self._core.duplicate_empty() if empty else self._core.duplicate()
+        return Buffer._of(core, self.devices)
+
+    def __repr__(self) -> str:
+        return f"<buffer '{self.name}' {self.dtype}{list(self.shape)}>"
+
+
+def _kind(dtype: np.dtype) -> str:
+    if dtype.kind not in "biufc" or not dtype.isnative:
+        raise InvalidUse(f"dtype {dtype!r} is none of NumPy's number types in this machine's byte order")
+    return f"{dtype.kind}{dtype.itemsize}"

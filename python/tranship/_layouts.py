@@ -1,0 +1,244 @@
+"""Where an array is: distributions, from names and numbers or from layout texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Optional, Union
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from . import _core
+from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder
+from ._errors import InvalidUse
+
+__all__ = [
+    "ArraySpec",
+    "Distribution",
+    "Grid",
+    "Partition",
+    "block",
+    "cyclic",
+    "distribution",
+    "grid",
+    "indexed",
+    "irregular",
+    "layout",
+    "plan_halo",
+    "plan_redistribution",
+    "whole",
+]
+
+PartitionLike = Union[str, Partition]
+OverlapLike = Union[int, tuple[int, int]]
+
+plan_halo = _core.plan_halo
+plan_redistribution = _core.plan_redistribution
+
+
+def edge_policy(name: str) -> EdgePolicy:
+    try:
+        return EdgePolicy[name]
+    except KeyError:
+        raise InvalidUse(f"edge='{name}': needs one of {', '.join(e.name for e in EdgePolicy)}") from None
+
+
+def element_type(dtype: DTypeLike) -> str:
+    """The name of a dtype in layout texts: ``"f64"`` for ``"f8"``."""
+    of = np.dtype(dtype)
+    if of.name == "bfloat16":
+        return "bf16"
+    if not of.isnative:
+        raise InvalidUse(f"dtype {of!r} is not in this machine's byte order; see ndarray.astype and byteswap")
+    if of.kind not in "biufc":
+        raise InvalidUse(f"dtype {of!r} is none of NumPy's number types, bool or bfloat16")
+    return _core.element_type_name(f"{of.kind}{of.itemsize}")
+
+
+def numpy_dtype(spec: ArraySpec) -> np.dtype:
+    """The NumPy dtype of a spec; bfloat16 is that of ml_dtypes where it is installed, else two bytes."""
+    if spec.type == "bf16":
+        try:
+            import ml_dtypes
+
+            return np.dtype(ml_dtypes.bfloat16)
+        except ImportError:
+            return np.dtype("V2")
+    return np.dtype(spec.numpy_type)
+
+
+def grid(
+    *extents: int,
+    replicas: int = 1,
+    order: Sequence[int] = (),
+    first: int = 0,
+    stride: int = 1,
+    ranks: Sequence[int] = (),
+) -> Grid:
+    """A grid of ranks: an extent for each dimension of the array, row-major over ranks 0, 1, ...
+
+    Parameters
+    ----------
+    *extents
+        Parts along each dimension of the array.
+    replicas
+        Complete copies of the array, each on ranks of its own.
+    order
+        Axes from slowest to fastest; the axis of replicas is ``len(extents)``.
+    first, stride
+        The ranks are ``first``, ``first + stride``, ...
+    ranks
+        Or these ranks, by ordinal.
+
+    Examples
+    --------
+    >>> grid(2, 3).size
+    6
+    """
+    return Grid(extents, replicas=replicas, order=list(order), first=first, stride=stride, ranks=list(ranks))
+
+
+def whole() -> Partition:
+    """Every part holds the whole dimension; more than one part means replicas."""
+    return _core.whole()
+
+
+def block(remainder: str = "low") -> Partition:
+    """One contiguous block for each part.
+
+    ``remainder`` says where the cells go that do not divide evenly: one more on each of the first parts (``"low"``), on
+    each of the last ones (``"high"``), or blocks of ``ceil(extent / parts)`` (``"ceil"``, as HPF and ScaLAPACK do).
+    """
+    try:
+        return _core.block(Remainder[remainder])
+    except KeyError:
+        raise InvalidUse(f"remainder='{remainder}': needs 'low', 'high' or 'ceil'") from None
+
+
+def cyclic(block_size: int = 1) -> Partition:
+    """Blocks of ``block_size`` cells, dealt to the parts in turn."""
+    return _core.cyclic(block_size)
+
+
+def irregular(bounds: Sequence[int]) -> Partition:
+    """One block for each part: ``bounds`` are parts + 1 increasing numbers from 0 to the extent."""
+    return _core.irregular(list(bounds))
+
+
+def _partition(of: PartitionLike) -> Partition:
+    if isinstance(of, Partition):
+        return of
+    found = re.fullmatch(r"\s*(whole|block|cyclic)\s*(?:\(\s*(\w+)\s*\))?\s*", of)
+    if not found or (found[1] == "whole" and found[2]):
+        raise InvalidUse(f"partition '{of}': needs 'whole', 'block', 'block(high)', 'cyclic', 'cyclic(64)' or a Partition")
+    if found[1] == "whole":
+        return whole()
+    if found[1] == "block":
+        return block(found[2] or "low")
+    if found[2] and not found[2].isdigit():
+        raise InvalidUse(f"partition '{of}': the size of its blocks is a number of cells")
+    return cyclic(int(found[2] or 1))
+
+
+def _per_dimension(what: str, value, dims: int) -> list:
+    """One for all dimensions, or a sequence with one for each."""
+    if isinstance(value, (list, tuple)):
+        if len(value) != dims:
+            raise InvalidUse(f"{what} has {len(value)} entries, and the array {dims} dimensions")
+        return list(value)
+    return [value] * dims
+
+
+def distribution(
+    extents: Union[int, Sequence[int]],
+    grid: Union[int, Sequence[int], Grid],
+    partition: Union[PartitionLike, Sequence[PartitionLike]] = "block",
+    overlap: Union[int, Sequence[OverlapLike]] = 0,
+    edge: Union[str, Sequence[str]] = "truncate",
+    *,
+    order: Sequence[int] = (),
+    strides: Sequence[int] = (),
+    spacing: Sequence[int] = (),
+    align: int = 1,
+    offset: int = 0,
+) -> Distribution:
+    """Where every cell of a global array is.
+
+    Parameters
+    ----------
+    extents
+        Of the global array, in cells.
+    grid
+        Parts along each dimension, or a :class:`Grid`.
+    partition
+        How each dimension is cut: ``"whole"``, ``"block"``, ``"cyclic(64)"`` or a :class:`Partition`; one for all
+        dimensions, or a sequence with one for each.
+    overlap
+        Extra cells that each part stores on both sides: one number for all dimensions, or a sequence with a number, or
+        a pair of left and right, for each.
+    edge
+        What overlap holds beyond the array: ``"truncate"``, ``"toroidal"``, ``"zero"``, ``"replicate"``,
+        ``"replicate_local"`` or ``"open"``; one for all dimensions, or one for each.
+    order, strides, spacing, align, offset
+        How a local array lies in memory, in elements: dimensions from slowest to fastest (``order=(1, 0)`` is Fortran
+        order of a matrix), or explicit strides; see ``MemoryLayout`` in C++.
+
+    Raises
+    ------
+    InvalidUse
+        Where they do not fit; the message names both numbers.
+
+    Examples
+    --------
+    >>> d = distribution((10, 8), grid=(2, 1), overlap=[1, 0], edge="toroidal")
+    >>> d.local_extents(0)
+    (7, 8)
+    >>> d.owner((7, 0))
+    1
+    """
+    cells = (extents,) if isinstance(extents, int) else tuple(extents)
+    parts = grid if isinstance(grid, Grid) else Grid((grid,) if isinstance(grid, int) else tuple(grid))
+    dims = len(cells)
+    cuts = [_partition(p) for p in _per_dimension("partition", partition, dims)]
+    for d, (width, policy) in enumerate(
+        zip(_per_dimension("overlap", overlap, dims), _per_dimension("edge", edge, dims))
+    ):
+        left, right = width if isinstance(width, (list, tuple)) else (width, width)
+        if left or right:
+            cuts[d] = cuts[d].with_overlap(left, right, edge_policy(policy))
+    return _core.make_distribution(
+        cells, parts, cuts, tuple(order), tuple(strides), tuple(spacing), align, offset
+    )
+
+
+def indexed(
+    extents: Union[int, Sequence[int]],
+    parts: Sequence[tuple[Sequence[int], Sequence[int]]],
+    *,
+    indexed_dims: int = 1,
+    grid: Optional[Grid] = None,
+) -> Distribution:
+    """An indexed distribution (a star forest): every part lists the ids that it owns, and those that it keeps copies of.
+
+    Parameters
+    ----------
+    extents
+        The first ``indexed_dims`` dimensions are numbered row-major by global ids; the others are whole.
+    parts
+        ``(owned, ghosts)`` for each part. They lie in local memory in this order, owned before ghosts.
+    """
+    cells = (extents,) if isinstance(extents, int) else tuple(extents)
+    lists = [(list(map(int, owned)), list(map(int, ghosts))) for owned, ghosts in parts]
+    return _core.make_indexed(cells, indexed_dims, grid or Grid((len(lists),)), lists)
+
+
+def layout(text: str) -> ArraySpec:
+    """Reads a layout text: an element type with a distribution.
+
+    Examples
+    --------
+    >>> layout("f64[10,8] @ 2x1 : block+overlap(1,1,toroidal), whole").distribution.local_extents(0)
+    (7, 8)
+    """
+    return _core.layout(text)

@@ -1,0 +1,184 @@
+"""Symmetric memory, and transfers in which the peer need not take part."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Optional, Union
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from . import _core
+from ._errors import InvalidUse, Mismatch
+from ._worlds import World
+
+__all__ = ["Symmetric", "symmetric"]
+
+
+class Symmetric:
+    """Elements at the same place in the symmetric heap of every rank, or a slice of them.
+
+    ``local`` is this rank's, as a NumPy array of the memory itself. A slice (``array[3:5]``, ``array[:, 1]``) names the
+    same elements at all ranks. Calls that take a ``peer`` move or change that rank's elements. What completes when is
+    what OpenSHMEM and NVSHMEM define:
+
+    - ``put`` returns when the source may be used again; the data is there after ``world.quiet()`` or
+      ``world.barrier()``, or when a signal that was put with it has been seen. ``get`` returns with the values.
+    - Forms with ``nbi=True`` may return before; until the next ``quiet`` the source must not be written, and the target
+      not be read.
+    - ``world.fence()`` orders puts and updates before it ahead of those after it, for each peer.
+    """
+
+    __slots__ = ("_core", "local")
+
+    def __init__(self, core: _core.SymmetricView) -> None:
+        self._core = core
+        self.local: NDArray = np.asarray(core)
+
+    @property
+    def world(self) -> World:
+        return World(self._core.world)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.local.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.local.dtype
+
+    def __len__(self) -> int:
+        return len(self.local)
+
+    def __getitem__(self, key: Any) -> Symmetric:
+        part = self.local[key]
+        if not isinstance(part, np.ndarray):  # one element: a slice of it
+            index = key if isinstance(key, tuple) else (key,)
+            part = self.local[tuple(slice(i, i + 1) if i != -1 else slice(i, None) for i in map(operator.index, index))]
+            part = part.reshape(1)
+        if part.size and not np.may_share_memory(part, self.local):
+            raise InvalidUse("a symmetric array takes slices and integers, which name memory, and no lists or masks")
+        width = self.local.itemsize
+        first = part.__array_interface__["data"][0] - self.local.__array_interface__["data"][0] if part.size else 0
+        return Symmetric(self._core.part(first // width, part.shape, tuple(s // width for s in part.strides)))
+
+    def __repr__(self) -> str:
+        return f"<symmetric {self.dtype}{list(self.shape)}>"
+
+    def put(
+        self,
+        source: Union[ArrayLike, Symmetric],
+        peer: int,
+        *,
+        nbi: bool = False,
+        signal: Optional[Symmetric] = None,
+        value: int = 1,
+        op: str = "set",
+    ) -> None:
+        """Puts ``source`` into these elements at ``peer``, element by element.
+
+        With ``signal``, one element of ``u8``, that is set to ``value`` at the peer (or has it added, ``op="add"``) after
+        the data is there.
+
+        Raises
+        ------
+        Mismatch
+            For another shape or dtype; a number is broadcast and takes the dtype of the elements.
+        InvalidUse
+            For a rank outside of the world.
+        """
+        data = _operand(source, self.local)
+        args = (*_described(data), peer, not nbi)
+        _core.put(self._core, *args, None if signal is None else signal._core, value, op)
+
+    def get(self, peer: int, out: Optional[NDArray] = None, *, nbi: bool = False) -> NDArray:
+        """These elements of ``peer``: in ``out``, or in a new array."""
+        if out is None:
+            if nbi:
+                raise InvalidUse("get(nbi=True) needs `out`: until the next quiet the values are not there")
+            out = np.empty(self.shape, self.dtype)
+        if not out.flags.writeable:
+            raise InvalidUse("get into an array that is read-only")
+        _core.get(self._core, *_described(_like(out, self.local)), peer, not nbi)
+        return out
+
+    def signal(self, peer: int, value: int = 1, op: str = "set") -> None:
+        """Sets the element at ``peer``, or adds to it. Ordered after nothing: a fence before it orders it."""
+        _core.signal(self._core, value, op, peer)
+
+    def wait_until(self, comparison: str, value: int) -> int:
+        """Waits until this rank's element compares so (``"=="``, ``">="``, ...) with ``value``, and returns what it was
+        then. What was put with what is seen is there."""
+        return _core.wait_until(self._core, comparison, value)
+
+    def test(self, comparison: str, value: int) -> bool:
+        """Whether this rank's element compares so with ``value``. Loops over it end as waits do."""
+        return _core.test(self._core, comparison, value)
+
+    def fetch(self, peer: int) -> int:
+        """Atomic, as the next seven: the element at ``peer``."""
+        return _core.atomic(self._core, "fetch", 0, 0, peer)
+
+    def set(self, peer: int, value: int) -> None:
+        _core.atomic(self._core, "set", value, 0, peer)
+
+    def add(self, peer: int, value: int = 1) -> None:
+        _core.atomic(self._core, "add", value, 0, peer)
+
+    def fetch_add(self, peer: int, value: int = 1) -> int:
+        return _core.atomic(self._core, "fetch_add", value, 0, peer)
+
+    def fetch_and(self, peer: int, value: int) -> int:
+        return _core.atomic(self._core, "fetch_and", value, 0, peer)
+
+    def fetch_or(self, peer: int, value: int) -> int:
+        return _core.atomic(self._core, "fetch_or", value, 0, peer)
+
+    def fetch_xor(self, peer: int, value: int) -> int:
+        return _core.atomic(self._core, "fetch_xor", value, 0, peer)
+
+    def swap(self, peer: int, value: int) -> int:
+        return _core.atomic(self._core, "swap", value, 0, peer)
+
+    def compare_swap(self, peer: int, expected: int, desired: int) -> int:
+        """Becomes ``desired`` where it was ``expected``; returns what it was."""
+        return _core.atomic(self._core, "compare_swap", desired, expected, peer)
+
+
+def _described(data: NDArray) -> tuple[int, str, tuple[int, ...], tuple[int, ...]]:
+    width = data.itemsize
+    if any(s % width for s in data.strides):
+        raise InvalidUse(f"strides of {data.strides} bytes are no multiples of elements of {width}")
+    address = data.__array_interface__["data"][0]
+    return address, f"{data.dtype.kind}{width}", data.shape, tuple(s // width for s in data.strides)
+
+
+def _like(data: NDArray, elements: NDArray) -> NDArray:
+    if data.dtype != elements.dtype or data.shape != elements.shape:
+        raise Mismatch(f"{data.dtype}{list(data.shape)} and {elements.dtype}{list(elements.shape)} are not alike")
+    return data
+
+
+def _operand(source: Union[ArrayLike, Symmetric], elements: NDArray) -> NDArray:
+    if isinstance(source, Symmetric):
+        return _like(source.local, elements)
+    if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):
+        return _like(np.asarray(source), elements)
+    return np.broadcast_to(np.asarray(source, dtype=elements.dtype), elements.shape)
+
+
+def symmetric(world: World, shape: Union[int, tuple[int, ...]], dtype: DTypeLike = "f8") -> Symmetric:
+    """Collective: an array of zeros in the symmetric heap of every rank, at the same place.
+
+    Its memory is free for others when all ranks have let go of it and allocate again.
+
+    Raises
+    ------
+    Mismatch, NoMemory
+        On every rank.
+    """
+    of = np.dtype(dtype)
+    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if of.kind not in "biufc" or not of.isnative:
+        raise InvalidUse(f"dtype {of!r} is none of NumPy's number types in this machine's byte order")
+    return Symmetric(_core.allocate_symmetric(world._core, extents, f"{of.kind}{of.itemsize}"))
