@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 DOCUMENTS = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
-FOLDERS = ["src", "tests", "benchmarks", "examples", "docs", "cmake"]
+FOLDERS = ["src", "tests", "benchmarks", "examples", "docs", "cmake", "python"]
 
 FILE = re.compile(r"`([\w./-]+\.(?:hpp|cpp|def|cu|py|md|cmake))`")
 SYMBOL_IN_FILE = re.compile(r"`(\w+)` in\s+`([\w./-]+\.(?:hpp|cpp|def))`")
