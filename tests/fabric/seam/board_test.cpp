@@ -88,5 +88,40 @@ TEST_F(TwoMachines, AnEndThatIsShownStays) {
   EXPECT_TRUE(boards[0].ended(2));
 }
 
+TEST(ABoardOfSomeRanks, NumbersThemAnew) {
+  Board whole(7);
+  const Board odd(whole, {.first = 1, .stride = 2, .count = 3});
+  Board upper(odd, {.first = 1, .stride = 1, .count = 2});  // ranks 3 and 5
+  EXPECT_EQ(upper.ranks(), 2);
+  WaitNote note("signal_wait", 1, {"halo.cpp", 12});
+  note.flag_rank = 0;
+  note.flag_index = 8;
+  upper.post_wait(0, note, now_ns());
+  EXPECT_NE(whole.line(3).find("rank 3, flag 8"), std::string::npos) << whole.line(3);
+  EXPECT_NE(whole.line(3).find("rank 5 should raise it"), std::string::npos) << whole.line(3);
+  EXPECT_NE(odd.line(1).find("rank 2 should raise it"), std::string::npos) << odd.line(1);
+  EXPECT_NE(upper.line(0).find("rank 1 should raise it"), std::string::npos) << upper.line(0);
+  EXPECT_EQ(upper.awaited_by(0), 1);
+  note.raised_by = 0;
+  upper.post_wait(1, note, now_ns());
+  EXPECT_EQ(upper.circle_from(0), "0 waits on 1 waits on 0");
+  EXPECT_EQ(whole.circle_from(3), "3 waits on 5 waits on 3");
+
+  EXPECT_FALSE(upper.has_failed());
+  whole.post_failed(6, ErrorCode::io, "of another team");
+  EXPECT_TRUE(upper.has_failed());
+  EXPECT_EQ(upper.first_failed(), -1);
+  EXPECT_EQ(upper.first_failure(), "rank 6 of the whole world failed: of another team");
+  EXPECT_EQ(whole.first_failure(), "rank 6 failed: of another team");
+
+  Board other(4);
+  Board pair(other, {.first = 3, .stride = 1, .count = 1});
+  pair.post_failed(0, ErrorCode::timeout, "late");
+  EXPECT_EQ(other.first_failed(), 3);
+  EXPECT_EQ(pair.first_failed(), 0);
+  EXPECT_EQ(pair.first_failure(), "rank 0 failed: late");
+  EXPECT_TRUE(other.ended(3));
+}
+
 }  // namespace
 }  // namespace tranship::test

@@ -87,6 +87,7 @@ Board::Board(const Board& whole, const Members& members) noexcept
       shown_{.first = whole.shown_.rank_of(members.first),
              .stride = whole.shown_.stride * members.stride,
              .count = members.count},
+      is_whole_(false),
       head_(whole.head_),
       here_(whole.here_),
       link_(whole.link_) {}

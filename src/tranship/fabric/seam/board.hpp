@@ -116,11 +116,12 @@ class Board {
     if (!is_here(asked)) link_->ask(asked);
   }
   /// Ranks in the slots are those of the whole board. What is no rank stays as it is.
-  Rank to_whole(Rank rank) const noexcept { return rank < 0 ? rank : shown_.rank_of(rank); }
-  Rank from_whole(Rank rank) const noexcept { return rank < 0 ? rank : shown_.member_of(rank); }
+  Rank to_whole(Rank rank) const noexcept { return rank < 0 || is_whole_ ? rank : shown_.rank_of(rank); }
+  Rank from_whole(Rank rank) const noexcept { return rank < 0 || is_whole_ ? rank : shown_.member_of(rank); }
 
   int ranks_;
   Members shown_;
+  bool is_whole_ = true;
   Head* head_;
   bool owned_ = false;
   Members here_;
