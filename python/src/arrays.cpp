@@ -14,6 +14,7 @@
 #include "bindings.hpp"
 #include "casters.hpp"
 #include "interpreter.hpp"
+#include "leases.hpp"
 #include "rank_handle.hpp"
 #include "views.hpp"
 
@@ -26,8 +27,12 @@ namespace {
 /// A rank's part of an array. Its memory outlives the world; what else it has ends with it.
 class LocalArray final : public Resident {
  public:
-  LocalArray(std::shared_ptr<RankHandle> rank, ArrayRef ref, nb::object owner)
-      : rank_(std::move(rank)), ref_(std::move(ref)), owner_(std::move(owner)), name_(ref_.coherence->name()) {}
+  LocalArray(std::shared_ptr<RankHandle> rank, ArrayRef ref, nb::object owner, DevicesHandle devices)
+      : rank_(std::move(rank)),
+        ref_(std::move(ref)),
+        owner_(std::move(owner)),
+        devices_(std::move(devices)),
+        name_(ref_.coherence->name()) {}
 
   ~LocalArray() override { leave(); }
   LocalArray(const LocalArray&) = delete;
@@ -38,6 +43,7 @@ class LocalArray final : public Resident {
   }
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
   const std::string& name() const noexcept { return name_; }
+  const DevicesHandle& devices() const noexcept { return devices_; }
   /// For what the array itself says.
   const ArrayRef& ref() const noexcept { return ref_; }
   /// For calls that need the world. Throws `invalid_use` once it has ended.
@@ -50,12 +56,14 @@ class LocalArray final : public Resident {
   std::shared_ptr<RankHandle> rank_;
   ArrayRef ref_;
   nb::object owner_;
+  DevicesHandle devices_;
   std::string name_;
 };
 using ArrayHandle = std::shared_ptr<LocalArray>;
 
-ArrayHandle with_rank(const std::shared_ptr<RankHandle>& rank, ArrayRef ref, nb::object owner = {}) {
-  auto array = std::make_shared<LocalArray>(rank, std::move(ref), std::move(owner));
+ArrayHandle with_rank(const std::shared_ptr<RankHandle>& rank, ArrayRef ref, DevicesHandle devices,
+                      nb::object owner = {}) {
+  auto array = std::make_shared<LocalArray>(rank, std::move(ref), std::move(owner), std::move(devices));
   rank->add(array);
   return array;
 }
@@ -132,6 +140,13 @@ Schedule schedule_named(const std::string& name) {
   throw Error(ErrorCode::invalid_use, "schedule='" + name + "': needs 'automatic', 'direct', 'staged' or 'measured'");
 }
 
+Cells cells_named(const std::string& name) {
+  for (const Cells cells : {Cells::owned, Cells::interior, Cells::boundary, Cells::ghosts, Cells::stored})
+    if (name == name_of(cells)) return cells;
+  throw Error(ErrorCode::invalid_use,
+              "cells='" + name + "': needs 'owned', 'interior', 'boundary', 'ghosts' or 'stored'");
+}
+
 /// As NumPy's array, which keeps it.
 nb::object numpy_view(const nb::object& self, const LocalArray& array) {
   // Not of the array itself: NumPy would ask that for its buffer first, which comes from here.
@@ -172,13 +187,15 @@ void bind_arrays(nb::module_& module) {
            [](const LocalArray& self) { return "array '" + self.name() + "' " + to_text(*self.ref().spec); });
   module.def(
       "allocate_array",
-      [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, const std::string& name) {
+      [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, const std::string& name,
+         const DevicesHandle& devices) {
         World& world = rank->world();
         const bool is_brief = spec.distribution.storage(world.rank()).elements <= brief_bytes / size_bytes(spec.type);
-        ArrayRef ref = without_gil_unless(is_brief, [&] { return allocate_array(world, spec, {.name = name}); });
-        return with_rank(rank, std::move(ref));
+        ArrayRef ref = without_gil_unless(
+            is_brief, [&] { return allocate_array(world, spec, {.name = name, .devices = devices.get()}); });
+        return with_rank(rank, std::move(ref), devices);
       },
-      "world"_a, "spec"_a, "name"_a);
+      "world"_a, "spec"_a, "name"_a, "devices"_a.none());
   module.def(
       "wrap_array",
       [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, std::uintptr_t data, const Indices& extents,
@@ -187,7 +204,7 @@ void bind_arrays(nb::module_& module) {
             .data = reinterpret_cast<void*>(data), .type = spec.type, .extents = extents, .strides = strides};
         ArrayRef ref = wrap_array(rank->world(), spec, view, {.name = name});
         ref.is_const = is_const;
-        return with_rank(rank, std::move(ref), std::move(owner));
+        return with_rank(rank, std::move(ref), nullptr, std::move(owner));
       },
       "world"_a, "spec"_a, "data"_a, "extents"_a, "strides"_a, "is_const"_a, "owner"_a, "name"_a);
 
@@ -269,6 +286,41 @@ void bind_arrays(nb::module_& module) {
         });
       },
       "arrays"_a, "adjoint"_a, "schedule"_a, "depth"_a, "stencil"_a, "offsets"_a);
+  module.def(
+      "make_interfaces",
+      [](const std::vector<ArrayHandle>& arrays, const std::string& schedule) {
+        const ExchangeOptions options{schedule_named(schedule)};
+        return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return std::make_shared<InterfaceExchange>(refs, options, where);
+        });
+      },
+      "arrays"_a, "schedule"_a);
+  module.def(
+      "make_tiled_halo",
+      [](const Tiling& tiling, const std::vector<std::pair<std::vector<ArrayHandle>, std::vector<int>>>& fields,
+         const std::vector<std::vector<std::pair<int, int>>>& vectors, std::optional<Index> depth, bool adjoint,
+         const std::string& schedule) {
+        TiledHaloOptions halo;
+        halo.depth = depth;
+        for (const auto& vector : vectors) {
+          halo.vectors.emplace_back();
+          for (const auto& [field, along] : vector) halo.vectors.back().push_back({.field = field, .along = along});
+        }
+        const ExchangeOptions options{schedule_named(schedule)};
+        std::vector<ArrayHandle> arrays;
+        for (const auto& [tiles, dims] : fields) arrays.insert(arrays.end(), tiles.begin(), tiles.end());
+        return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          std::vector<TiledArray> tiled;
+          auto next = refs.begin();
+          for (const auto& [tiles, dims] : fields) {
+            tiled.push_back({{next, next + std::ptrdiff_t(tiles.size())}, dims});
+            next += std::ptrdiff_t(tiles.size());
+          }
+          return std::make_shared<HaloExchange>(
+              tiling, tiled, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
+        });
+      },
+      "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a);
 }
 
 }  // namespace tranship::python

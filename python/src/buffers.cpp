@@ -9,6 +9,7 @@
 #include "bindings.hpp"
 #include "casters.hpp"
 #include "interpreter.hpp"
+#include "leases.hpp"
 #include "views.hpp"
 
 namespace tranship::python {
@@ -17,61 +18,11 @@ using nb::literals::operator""_a;
 
 namespace {
 
-using DevicesHandle = std::shared_ptr<Devices>;
-
 /// A buffer, the devices that it lies on, and the owner of memory that was imported.
 struct BufferHandle {
   DevicesHandle devices;
   Buffer buffer;
 };
-
-Intent intent_named(const std::string& name) {
-  if (name == "read") return Intent::read;
-  if (name == "write") return Intent::write;
-  if (name == "read_write") return Intent::read_write;
-  if (name == "accumulate") return Intent::accumulate;
-  throw Error(ErrorCode::invalid_use, "intent '" + name + "': needs 'read', 'write', 'read_write' or 'accumulate'");
-}
-Combine combine_named(const std::string& name) {
-  if (name == "sum") return Combine::sum;
-  if (name == "min") return Combine::minimum;
-  if (name == "max") return Combine::maximum;
-  if (name == "product") return Combine::product;
-  throw Error(ErrorCode::invalid_use, "combine '" + name + "': needs 'sum', 'product', 'min' or 'max'");
-}
-Device device_named(const std::string& name) {
-  return parse_device(name).value();
-}
-
-/// An open lease, as memory that NumPy can view: work of the device on it is over when a call returns.
-class LeaseHandle {
- public:
-  LeaseHandle(BufferHandle buffer, Lease lease)
-      : buffer_(std::move(buffer)), lease_(std::move(lease)), view_(lease_.view()), intent_(lease_.intent()) {
-    finish(lease_.stream().event(), Deadline::after_seconds(60));
-  }
-
-  const StridedView& view() const {
-    if (!lease_) throw Error(ErrorCode::invalid_use, "the lease is closed");
-    return view_;
-  }
-  Access access() const { return intent_ == Intent::read ? Access::read_only : Access::writable; }
-  bool is_open() const { return bool(lease_); }
-  void close() noexcept { lease_.close(); }
-
- private:
-  BufferHandle buffer_;
-  Lease lease_;
-  StridedView view_;
-  Intent intent_;
-};
-
-std::optional<Region> region_of(const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes) {
-  if (!boxes) return {};
-  std::vector<Box> list;
-  for (const auto& [lower, upper] : *boxes) list.push_back({lower, upper});
-  return Region::boxes(list);
-}
 
 }  // namespace
 
@@ -163,7 +114,7 @@ void bind_buffers(nb::module_& module) {
                             : how == Intent::write      ? buffer.write(access, where)
                             : how == Intent::read_write ? buffer.read_write(access, where)
                                                         : buffer.accumulate(by, access, where);
-              return std::make_shared<LeaseHandle>(self, std::move(lease));
+              return std::make_shared<LeaseHandle>(self.devices, std::move(lease));
             });
           },
           "intent"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())

@@ -23,11 +23,16 @@ std::string& package_folder() {
   return *folder;
 }
 
-/// File names that call sites point to.
-const char* kept(std::string_view name) {
+/// File names that call sites point to, for as long as the process lives.
+const char* kept(nb::handle name, std::string_view text) {
+  // Programs call from few files, whose names are the same objects each time.
+  static auto* last = new std::pair<nb::object, const char*>();
+  if (last->first.is(name)) return last->second;
   static auto* names = new std::set<std::string, std::less<>>();
-  const auto known = names->find(name);
-  return (known != names->end() ? known : names->emplace(name).first)->c_str();
+  auto known = names->find(text);
+  if (known == names->end()) known = names->emplace(text).first;
+  *last = {nb::borrow(name), known->c_str()};
+  return last->second;
 }
 
 std::string text_of(nb::handle object) {
@@ -80,7 +85,7 @@ CallSite python_call_site() {
     frame = frame.attr("f_back");
   }
   if (!frame.is_valid() || frame.is_none()) return {"<python>", 0};
-  return {kept(file), PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.ptr()))};
+  return {kept(name, file), PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.ptr()))};
 }
 
 thread_local FiberThread* FiberThread::current_ = nullptr;

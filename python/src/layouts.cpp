@@ -151,6 +151,26 @@ void bind_layouts(nb::module_& module) {
       },
       "extents"_a, "indexed_dims"_a, "grid"_a, "parts"_a);
 
+  nb::class_<Tiling>(module, "Tiling", "Tiles joined by edges: what lies beyond a side is a cell of another tile.")
+      .def_prop_ro("tiles", &Tiling::tiles)
+      .def_prop_ro("dims", &Tiling::dims)
+      .def("extents", &Tiling::extents, "tile"_a)
+      .def(
+          "locate",
+          [](const Tiling& self, int tile, const Indices& cell) -> std::optional<std::pair<int, Indices>> {
+            const auto found = self.locate(tile, cell);
+            if (!found) return {};
+            return std::pair(found->tile, found->cell);
+          },
+          "tile"_a, "cell"_a, "The tile that owns a cell, and the cell there; None where no tile does.")
+      .def(nb::self == nb::self);
+  module.def("cubed_sphere", &cubed_sphere, "n"_a,
+             "Six tiles of n by n cells, dimensions (y, x), the faces of a cube.");
+  module.def("doubly_periodic", &doubly_periodic, "ny"_a, "nx"_a, "One tile, periodic in both dimensions (y, x).");
+  module.def("folded", &folded, "ny"_a, "nx"_a,
+             "One tile, periodic in x and folded at the high end of y, as tripolar ocean grids are.");
+  module.def("periodic", &periodic, "extents"_a, "periodic_dims"_a, "One tile, of which some dimensions are periodic.");
+
   nb::class_<ArraySpec>(module, "ArraySpec", "An element type with a distribution: what a layout text describes.")
       .def(
           "__init__",

@@ -154,6 +154,35 @@ void bind_one_sided(nb::module_& module) {
       },
       "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a);
   module.def(
+      "put_buffer",
+      [](const SymmetricHandle& target, nb::handle source, Rank peer, bool blocking) {
+        const BufferView from(source, Access::read_only);
+        const StridedView& to = target->view();
+        if (!from.view() || from.view()->type != to.type || !(from.view()->extents == to.extents)) return false;
+        Context& rma = target->rank()->world().context();
+        const CallSite where = python_call_site();
+        without_gil_unless(is_brief(rma, to), [&] {
+          blocking ? rma.put(to, *from.view(), peer, where) : rma.put_nbi(to, *from.view(), peer, where);
+        });
+        return true;
+      },
+      "target"_a, "source"_a, "peer"_a, "blocking"_a,
+      "Puts what shows elements of the same type and extents by the buffer protocol; False for anything else.");
+  module.def(
+      "get_buffer",
+      [](const SymmetricHandle& source, nb::handle target, Rank peer, bool blocking) {
+        const BufferView to(target, Access::writable);
+        const StridedView& from = source->view();
+        if (!to.view() || to.view()->type != from.type || !(to.view()->extents == from.extents)) return false;
+        Context& rma = source->rank()->world().context();
+        const CallSite where = python_call_site();
+        without_gil_unless(is_brief(rma, from), [&] {
+          blocking ? rma.get(*to.view(), from, peer, where) : rma.get_nbi(*to.view(), from, peer, where);
+        });
+        return true;
+      },
+      "source"_a, "target"_a, "peer"_a, "blocking"_a);
+  module.def(
       "get",
       [](const SymmetricHandle& source, std::uintptr_t data, const std::string& type, const Indices& extents,
          const Indices& strides, Rank peer, bool blocking) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 
@@ -37,5 +40,56 @@ inline StridedView view_at(std::uintptr_t data, const std::string& type, const I
           .extents = extents,
           .strides = strides};
 }
+
+/// Memory that a Python object shows by the buffer protocol, while this lives.
+class BufferView {
+ public:
+  /// Nothing where it shows none, or elements that are no ElementType in this machine's byte order.
+  explicit BufferView(nanobind::handle object, Access access) {
+    const int flags = PyBUF_STRIDED_RO | PyBUF_FORMAT | (access == Access::writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_CheckBuffer(object.ptr()) == 0) return;
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
+      PyErr_Clear();
+      return;
+    }
+    is_held_ = true;
+    const std::optional<ElementType> type = type_of(buffer_.format ? buffer_.format : "B");
+    if (!type || buffer_.ndim > dims_max || size_bytes(*type) != buffer_.itemsize) return;
+    view_ = StridedView{.data = buffer_.buf, .type = *type};
+    for (int d = 0; d < buffer_.ndim; ++d) {
+      if (buffer_.strides[d] % buffer_.itemsize != 0) {
+        view_.reset();
+        return;
+      }
+      view_->extents.push_back(buffer_.shape[d]);
+      view_->strides.push_back(buffer_.strides[d] / buffer_.itemsize);
+    }
+  }
+  ~BufferView() {
+    if (is_held_) PyBuffer_Release(&buffer_);
+  }
+  BufferView(const BufferView&) = delete;
+  BufferView& operator=(const BufferView&) = delete;
+
+  const std::optional<StridedView>& view() const noexcept { return view_; }
+
+ private:
+  /// The formats of Python's struct module that NumPy gives its own types.
+  static std::optional<ElementType> type_of(std::string_view format) {
+    constexpr std::pair<std::string_view, ElementType> types[] = {
+        {"d", ElementType::f64},   {"f", ElementType::f32},  {"l", ElementType::i64},  {"i", ElementType::i32},
+        {"L", ElementType::u64},   {"I", ElementType::u32},  {"q", ElementType::i64},  {"Q", ElementType::u64},
+        {"h", ElementType::i16},   {"H", ElementType::u16},  {"b", ElementType::i8},   {"B", ElementType::u8},
+        {"?", ElementType::bool8}, {"e", ElementType::f16},  {"g", ElementType::f128}, {"Zf", ElementType::c64},
+        {"Zd", ElementType::c128}, {"Zg", ElementType::c256}};
+    for (const auto& [name, type] : types)
+      if (name == format) return type;
+    return {};
+  }
+
+  Py_buffer buffer_{};
+  bool is_held_ = false;
+  std::optional<StridedView> view_;
+};
 
 }  // namespace tranship::python

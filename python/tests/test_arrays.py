@@ -247,3 +247,91 @@ def test_sub_worlds(run):
         return odd.all_gather(world.rank)
 
     assert run(5, body) == [None, [1, 3], None, [1, 3], None]
+
+
+def test_leases_exchange_what_is_stale(run):
+    def body(world):
+        devices = ts.Devices(fake=1)
+        d = ts.distribution(12, world.size, overlap=2, edge="toroidal")
+        u = ts.array(world, d, name="u", devices=devices)
+        first = d.slices(world.rank)[0]["owned"][0].start
+        n = 12 // world.size
+        for step in range(1, 4):
+            with u.write() as a:
+                a[2:-2] = step * np.arange(first, first + n)
+            with u.read("stored", device="fake:0") as a:
+                assert np.array_equal(a, step * (np.arange(first - 2, first + n + 2) % 12))
+        before = u.ghost_counts
+        assert before[0] == 3 and before[1] == 12
+        with u.read("stored", device="fake:0", depth=1):
+            pass
+        assert u.ghost_counts == before
+        assert "fake:0" in u.explain(device="fake:0")
+        with u.accumulate("stored", device="fake:0") as a:
+            a[...] += 1
+        with u.read() as a:
+            assert a[2:-2].sum() == 3 * sum(range(first, first + n)) + n + 4
+        with pytest.raises(ts.InvalidUse):
+            u.read("all")
+        world.barrier()
+
+    run(3, body)
+
+
+def test_staggered_points_agree(run):
+    def body(world):
+        d = ts.distribution(9, world.size, interfaces=True)
+        u = ts.array(world, d, "i8")
+        u.local[...] = world.rank
+        ts.InterfaceExchange(u)()
+        return u.local.tolist()
+
+    assert run(2, body) == [[0, 0, 0, 0, 1], [1, 1, 1, 1, 1]]
+
+
+def test_halos_of_a_cube(run):
+    n = 4
+
+    def body(world):
+        cube = ts.cubed_sphere(n)
+        assert (cube.tiles, cube.dims, cube.extents(5)) == (6, 2, (n, n))
+        owner = [ts.distribution((n, n), ts.grid(1, 1, ranks=[t % world.size]), overlap=1, edge="open") for t in range(6)]
+        fields = [ts.array(world, d, "i8") for d in owner]
+        for tile, field in enumerate(fields):
+            if field.local.size:
+                field.fill(lambda y, x: 100 * tile + 10 * y + x)
+        ts.TiledHaloExchange(cube, fields)()
+        for tile, field in enumerate(fields):
+            for local in np.ndindex(*field.local.shape):
+                cell = (local[0] - 1, local[1] - 1)
+                found = cube.locate(tile, cell)
+                if found is not None:
+                    at, (y, x) = found
+                    assert field.local[local] == 100 * at + 10 * y + x, (tile, cell)
+
+    run(2, body)
+
+
+def test_vectors_turn_over_edges():
+    n = 3
+
+    def body(world):
+        cube = ts.cubed_sphere(n)
+        d = ts.distribution((n, n), (1, 1), overlap=1, edge="open")
+        u, v = ([ts.array(world, d) for _ in range(6)] for _ in range(2))
+        for tile in range(6):
+            u[tile].fill(1.0)
+            v[tile].fill(2.0)
+        ts.TiledHaloExchange(cube, u, v, vectors=[{0: 1, 1: 0}])()
+        seen = {abs(float(x)) for a in u for x in a.local[0, 1:-1]}
+        assert seen == {1.0, 2.0}  # beyond some edges, x is the other tile's y
+
+    ts.launch(1, body)
+
+
+def test_other_tilings():
+    assert ts.doubly_periodic(3, 4).locate(0, (-1, 4)) == (0, (2, 0))
+    assert ts.folded(3, 4).locate(0, (3, 0)) == (0, (2, 3))
+    assert ts.periodic((5,), (0,)).locate(0, (-1,)) == (0, (4,))
+    assert ts.periodic((5,), ()).locate(0, (-1,)) is None
+    assert isinstance(ts.cubed_sphere(2), ts.Tiling)

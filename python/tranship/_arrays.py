@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
 from ._core import ArraySpec, Distribution
-from ._errors import InvalidUse, Unsupported
+from ._buffers import Devices, Lease, _boxes, current_device
+from ._core import Tiling
+from ._errors import InvalidUse
 from ._layouts import distribution as make_distribution
 from ._layouts import element_type, grid, numpy_dtype
 from ._worlds import World
@@ -19,8 +21,10 @@ __all__ = [
     "Array",
     "Exchange",
     "HaloExchange",
+    "InterfaceExchange",
     "Redistribution",
     "RedistributionAdjoint",
+    "TiledHaloExchange",
     "array",
     "gather",
     "halo",
@@ -119,6 +123,69 @@ class Array:
             else:
                 view[...] = value
 
+    def read(self, cells: str = "owned", **options: Any) -> Lease:
+        """Collective: opens a lease of this rank's part, ``with u.read("stored", device="fake:0") as a``.
+
+        Stale ghosts among the cells are exchanged, and stale copies on the device are copied; nothing else moves. From
+        the first lease on, ``local`` shows the host's copy only, and leases do not see what is written there.
+
+        Parameters
+        ----------
+        cells
+            ``"owned"``, ``"interior"`` (of which no rank has ghosts), ``"boundary"``, ``"ghosts"`` or ``"stored"``.
+        depth
+            How deep ghosts are meant; all where nothing is said.
+        device
+            Where; that of :func:`offload`, or the host.
+        region
+            Only these global cells: a tuple of slices.
+        """
+        return self._open("read", cells, **options)
+
+    def write(self, cells: str = "owned", **options: Any) -> Lease:
+        """Collective: all of these cells will be written. Ghosts that are not written become stale on all ranks."""
+        return self._open("write", cells, **options)
+
+    def read_write(self, cells: str = "owned", **options: Any) -> Lease:
+        """Collective: cells that are read and then written."""
+        return self._open("read_write", cells, **options)
+
+    def accumulate(self, cells: str = "stored", combine: str = "sum", **options: Any) -> Lease:
+        """Collective: what is combined in ghosts is for their owners, who get it when the value is next needed, in the
+        order of the ranks. Ghosts begin with the element that changes nothing."""
+        return self._open("accumulate", cells, combine=combine, **options)
+
+    def _open(
+        self,
+        intent: str,
+        cells: str,
+        *,
+        depth: Optional[int] = None,
+        device: Optional[str] = None,
+        region: Union[None, slice, tuple[slice, ...]] = None,
+        combine: str = "sum",
+    ) -> Lease:
+        return Lease(
+            self._core.open(
+                intent,
+                cells,
+                -1 if depth is None else depth,
+                device or current_device(),
+                combine,
+                _boxes(region, self.shape),
+            )
+        )
+
+    def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:
+        """What such a lease would exchange and copy, on this rank. Changes nothing."""
+        return self._core.explain_lease(intent, cells, device or current_device())
+
+    @property
+    def ghost_counts(self) -> tuple[int, int, int]:
+        """What leases have exchanged on this rank: exchanges, cells received, cells sent."""
+        exchanges, received, sent = self._core.ghost_counts()
+        return exchanges, received, sent
+
     def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> NDArray:
         if dtype is not None and np.dtype(dtype) != self._local.dtype:
             if copy is False:
@@ -145,8 +212,16 @@ class Array:
         return _core.picture_svg(self.spec)
 
 
-def array(world: World, distribution: Union[Distribution, ArraySpec], dtype: DTypeLike = "f8", name: str = "array") -> Array:
+def array(
+    world: World,
+    distribution: Union[Distribution, ArraySpec],
+    dtype: DTypeLike = "f8",
+    name: str = "array",
+    devices: Optional[Devices] = None,
+) -> Array:
     """This rank's part of a new array: zeros, where reachable peers can load and store them. Not collective.
+
+    ``devices`` is where leases can be opened; the host where nothing is said.
 
     Raises
     ------
@@ -155,7 +230,7 @@ def array(world: World, distribution: Union[Distribution, ArraySpec], dtype: DTy
     NoMemory
     """
     spec = distribution if isinstance(distribution, ArraySpec) else ArraySpec(element_type(dtype), distribution)
-    return Array(world, _core.allocate_array(world._core, spec, name))
+    return Array(world, _core.allocate_array(world._core, spec, name, devices._core if devices else None))
 
 
 def wrap(world: World, distribution: Distribution, data: Any, name: str = "array") -> Array:
@@ -311,6 +386,53 @@ class HaloExchange(Exchange):
 
 
 halo = HaloExchange
+
+
+class InterfaceExchange(Exchange):
+    """Makes staggered points agree that several parts share: each part gets the value of their owner, the upper part."""
+
+    __slots__ = ()
+
+    def __init__(self, *arrays: Array, schedule: str = "automatic") -> None:
+        super().__init__(_core.make_interfaces([a._core for a in arrays], schedule))
+
+
+class TiledHaloExchange(Exchange):
+    """Fills the overlap of fields on a :class:`Tiling`, such as the faces of a cube.
+
+    Parameters
+    ----------
+    *fields
+        Each a list with one array for each tile. Their edge policy is ``"open"`` in the dimensions of the tiles.
+    tile_dims
+        Which dimensions of the arrays are those of the tiles.
+    vectors
+        Fields whose values are components of a vector: a list of ``{field: dimension}``, by the number of the field and
+        the dimension of the tile that it points along (0 is y, 1 is x). Crossing an edge swaps and negates them.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        tiling: Tiling,
+        *fields: Sequence[Array],
+        tile_dims: Sequence[int] = (0, 1),
+        vectors: Sequence[dict[int, int]] = (),
+        depth: Optional[int] = None,
+        adjoint: bool = False,
+        schedule: str = "automatic",
+    ) -> None:
+        super().__init__(
+            _core.make_tiled_halo(
+                tiling,
+                [([a._core for a in tiles], list(tile_dims)) for tiles in fields],
+                [list(vector.items()) for vector in vectors],
+                depth,
+                adjoint,
+                schedule,
+            )
+        )
 
 
 def redistribute(source: Array, distribution: Distribution, *, schedule: str = "automatic") -> Array:

@@ -30,6 +30,10 @@ def offload(device: str) -> Iterator[None]:
         _device.reset(token)
 
 
+def current_device() -> str:
+    return _device.get()
+
+
 class Devices:
     """The host and the devices of a process.
 

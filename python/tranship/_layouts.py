@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from . import _core
-from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder
+from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling
+from ._core import cubed_sphere, doubly_periodic, folded, periodic
 from ._errors import InvalidUse
 
 __all__ = [
@@ -18,13 +19,18 @@ __all__ = [
     "Distribution",
     "Grid",
     "Partition",
+    "Tiling",
     "block",
+    "cubed_sphere",
     "cyclic",
     "distribution",
+    "doubly_periodic",
+    "folded",
     "grid",
     "indexed",
     "irregular",
     "layout",
+    "periodic",
     "plan_halo",
     "plan_redistribution",
     "whole",
@@ -162,6 +168,7 @@ def distribution(
     spacing: Sequence[int] = (),
     align: int = 1,
     offset: int = 0,
+    interfaces: Union[bool, Sequence[bool]] = False,
 ) -> Distribution:
     """Where every cell of a global array is.
 
@@ -180,6 +187,8 @@ def distribution(
     edge
         What overlap holds beyond the array: ``"truncate"``, ``"toroidal"``, ``"zero"``, ``"replicate"``,
         ``"replicate_local"`` or ``"open"``; one for all dimensions, or one for each.
+    interfaces
+        Whether a dimension counts the points between cells: neighbours then share the point between them.
     order, strides, spacing, align, offset
         How a local array lies in memory, in elements: dimensions from slowest to fastest (``order=(1, 0)`` is Fortran
         order of a matrix), or explicit strides; see ``MemoryLayout`` in C++.
@@ -201,6 +210,9 @@ def distribution(
     parts = grid if isinstance(grid, Grid) else Grid((grid,) if isinstance(grid, int) else tuple(grid))
     dims = len(cells)
     cuts = [_partition(p) for p in _per_dimension("partition", partition, dims)]
+    for d, staggered in enumerate(_per_dimension("interfaces", interfaces, dims)):
+        if staggered:
+            cuts[d] = cuts[d].with_interfaces()
     for d, (width, policy) in enumerate(
         zip(_per_dimension("overlap", overlap, dims), _per_dimension("edge", edge, dims))
     ):
