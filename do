@@ -148,7 +148,21 @@ do_test() {
   ctest --preset dev --parallel "$(nproc)" "$@"
 }
 
+# What calls cost from Python. [--json FILE]
+bench_python() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  need_venv "${python_packages[@]}" || fail "the Python package cannot be built without these"
+  choose_python
+  configure release "${python_options[@]}"
+  cmake --build --preset release --target tranship_python >&2
+  PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_calls.py "$@"
+}
+
 do_bench() {
+  if [[ ${1:-} == python ]]; then
+    bench_python "${@:2}"
+    return
+  fi
   need "${build_packages[@]}"
   local targets=(tranship-bench) peers=OFF
   if meets_peers "$@"; then
@@ -359,6 +373,7 @@ usage: ./do COMMAND [argument...]
   demo                build, then move a real elevation model between layouts and back
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
+                      bench python [--json FILE]: what calls cost from Python
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default

@@ -183,6 +183,35 @@ void bind_arrays(nb::module_& module) {
           "Extents of this rank's local array, overlap included.")
       .def_prop_ro("world", [](const LocalArray& self) { return self.rank(); })
       .def_prop_ro("is_const", [](const LocalArray& self) { return self.ref().is_const; })
+      .def(
+          "open",
+          [](const LocalArray& self, const std::string& intent, const std::string& cells, Index depth,
+             const std::string& device, const std::string& combine,
+             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes) {
+            const CallSite where = python_call_site();
+            ArrayAccess access{.cells = cells_named(cells), .depth = depth, .device = device_named(device)};
+            access.region = region_of(boxes);
+            const Intent how = intent_named(intent);
+            const Combine by = combine_named(combine);
+            const ArrayRef& array = self.living();
+            return without_gil([&] {
+              Lease lease = detail::open_lease(array, how, by, access, where);
+              return std::make_shared<LeaseHandle>(self.devices(), std::move(lease));
+            });
+          },
+          "intent"_a, "cells"_a, "depth"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())
+      .def(
+          "explain_lease",
+          [](const LocalArray& self, const std::string& intent, const std::string& cells, const std::string& device) {
+            const ArrayAccess access{.cells = cells_named(cells), .device = device_named(device)};
+            return detail::explain_lease(self.living(), intent_named(intent), access, python_call_site());
+          },
+          "intent"_a, "cells"_a, "device"_a)
+      .def("ghost_counts",
+           [](const LocalArray& self) {
+             const GhostCounts counts = detail::ghost_counts(self.living());
+             return std::array<Index, 3>{counts.exchanges, counts.cells_received, counts.cells_sent};
+           })
       .def("__repr__",
            [](const LocalArray& self) { return "array '" + self.name() + "' " + to_text(*self.ref().spec); });
   module.def(

@@ -8,6 +8,7 @@
 #include <tranship/plan/explain.hpp>
 #include <tranship/plan/halo.hpp>
 #include <tranship/plan/redistribution.hpp>
+#include <tranship/view/picture.hpp>
 
 #include "bindings.hpp"
 #include "casters.hpp"
@@ -182,6 +183,7 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("numpy_type", [](const ArraySpec& self) { return std::string(numpy_kind(self.type)); })
       .def_ro("distribution", &ArraySpec::distribution)
       .def("__str__", [](const ArraySpec& self) { return to_text(self); })
+      .def("_repr_html_", [](const ArraySpec& self) { return picture_svg(self); })
       .def("__repr__", [](const ArraySpec& self) { return "layout('" + to_text(self) + "')"; })
       .def(nb::self == nb::self);
   module.def(

@@ -1,0 +1,85 @@
+"""What calls cost from Python: a halo, a lease, a put, an atomic; and a redistribution as a share of memcpy.
+
+usage: python python_calls.py [--json FILE]
+"""
+
+import argparse
+import json
+import statistics
+import time
+import timeit
+
+import numpy as np
+
+import tranship as ts
+
+# Microseconds.
+GOALS = {"start and finish": 1.5, "lease": 1.0, "put of 8 bytes": 0.5}
+
+
+def per_call_us(call, number=20_000, repeats=9):
+    return statistics.median(timeit.repeat(call, number=number, repeat=repeats)) / number * 1e6
+
+
+def calls(world):
+    d = ts.distribution((8, 8), (1, 1), overlap=1, edge="toroidal")
+    halo = ts.halo(ts.array(world, d))
+    word, value = ts.symmetric(world, 1), np.ones(1)
+    counter = ts.symmetric(world, 1, "i8")
+    buffer = ts.Buffer(64)
+
+    def lease():
+        with buffer.read():
+            pass
+
+    return {
+        "start and finish": per_call_us(halo),
+        "lease": per_call_us(lease),
+        "put of 8 bytes": per_call_us(lambda: word.put(value, world.rank)),
+        "put of a number": per_call_us(lambda: word.put(1.0, world.rank)),
+        "add": per_call_us(lambda: counter.add(world.rank)),
+        "test": per_call_us(lambda: counter.test("==", -1)),
+        "barrier of one": per_call_us(world.barrier),
+    }
+
+
+def redistribution(world, n=4096):
+    """Rows to columns, both ranks at once, beside a copy of as many bytes by each."""
+    a = ts.array(world, ts.distribution((n, n), (world.size, 1)))
+    b = ts.array(world, ts.distribution((n, n), (1, world.size)))
+    turn = ts.Redistribution(a, b)
+    mine, copy = np.ones_like(a.local), np.empty_like(a.local)
+    moved, copied = [], []
+    for _ in range(11):
+        world.barrier()
+        begin = time.perf_counter()
+        turn()
+        world.barrier()
+        moved.append(time.perf_counter() - begin)
+        begin = time.perf_counter()
+        np.copyto(copy, mine)
+        world.barrier()
+        copied.append(time.perf_counter() - begin)
+    return statistics.median(copied[2:]) / statistics.median(moved[2:])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    rows = [
+        {"case": case, "us": us, "goal_us": GOALS.get(case)} for case, us in ts.launch(1, calls)[0].items()
+    ]
+    share = ts.launch(2, redistribution)[0]
+    print("| call | µs | goal |\n|---|---|---|")
+    for row in rows:
+        goal = "" if row["goal_us"] is None else f"{row['goal_us']}"
+        print(f"| {row['case']} | {row['us']:.2f} | {goal} |")
+    print(f"\nredistribution of 4096x4096 on 2 threads: {share:.2f} of NumPy's copy of the same bytes")
+    if arguments.json:
+        with open(arguments.json, "w") as file:
+            json.dump({"calls": rows, "redistribution_to_copy": share}, file, indent=1)
+
+
+if __name__ == "__main__":
+    main()
