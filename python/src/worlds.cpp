@@ -1,6 +1,7 @@
 // Ranks: launching them, their worlds and teams.
 #include <atomic>
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -38,19 +39,8 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
 }
 
-/// What ranks have raised, for their launcher to raise again as it was.
-class Raised {
- public:
-  explicit Raised(int ranks) : exceptions_(std::size_t(ranks)) {}
-
-  void keep(Rank rank, nb::object exception) { exceptions_[std::size_t(rank)] = std::move(exception); }
-  nb::object of(Rank rank) const {
-    return rank >= 0 && std::size_t(rank) < exceptions_.size() ? exceptions_[std::size_t(rank)] : nb::object();
-  }
-
- private:
-  std::vector<nb::object> exceptions_;  // touched with the interpreter's lock held
-};
+/// What ranks have raised, for their launcher to raise again as it was. Touched with the interpreter's lock held.
+using Raised = std::map<Rank, nb::object>;
 
 /// Calls `f(world)` in a rank that has the lock of the interpreter.
 void call_rank(World& world, const nb::callable& f, Raised* raised) {
@@ -64,7 +54,7 @@ void call_rank(World& world, const nb::callable& f, Raised* raised) {
   } catch (const nb::python_error& exception) {
     Error error = error_of(exception);
     error.rank = world.rank();
-    if (raised) raised->keep(world.rank(), nb::borrow(exception.value()));
+    if (raised) (*raised)[world.rank()] = nb::borrow(exception.value());
     throw Error(error);
   }
 }
@@ -160,9 +150,9 @@ void raising(const Raised& raised, F&& f) {
   try {
     f();
   } catch (const Error& error) {
-    const nb::object own = raised.of(error.rank);
-    if (!own.is_valid()) throw;
-    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(own.ptr())), own.ptr());
+    const auto own = raised.find(error.rank);
+    if (own == raised.end()) throw;
+    PyErr_SetObject(own->second.type().ptr(), own->second.ptr());
     throw nb::python_error();
   }
 }
@@ -251,7 +241,7 @@ void bind_worlds(nb::module_& module) {
          std::optional<std::size_t> heap_bytes, std::uint64_t seed, bool messaged, int ranks_per_host) {
         LaunchOptions options{.ranks = ranks, .heap_bytes = heap_bytes};
         if (timeout) options.timeout_ns = in_ns(*timeout);
-        Raised raised(std::max(ranks, 0));
+        Raised raised;
         if (kind == "threads")
           raising(raised, [&] { launch_threads(options, f, raised); });
         else if (kind == "processes")
@@ -269,7 +259,7 @@ void bind_worlds(nb::module_& module) {
       },
       "ranks"_a, "f"_a, "kind"_a, "timeout"_a, "heap_bytes"_a, "seed"_a, "messaged"_a, "ranks_per_host"_a);
   module.def("launch_this", [](const nb::callable& f) {
-    Raised raised(1 << 16);
+    Raised raised;
     raising(raised, [&] {
       launch([&](World& world) {
         world.set_interrupt_check(&check_signals);
