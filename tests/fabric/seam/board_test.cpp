@@ -105,7 +105,7 @@ TEST(ABoardOfSomeRanks, NumbersThemAnew) {
   note.raised_by = 0;
   upper.post_wait(1, note, now_ns());
   EXPECT_EQ(upper.circle_from(0), "0 waits on 1 waits on 0");
-  EXPECT_EQ(whole.circle_from(3), "3 waits on 5 waits on 3");
+  EXPECT_EQ(whole.circle_from(3), "5 waits on 3 waits on 5");
 
   EXPECT_FALSE(upper.has_failed());
   whole.post_failed(6, ErrorCode::io, "of another team");
