@@ -1,4 +1,6 @@
 // Distributed arrays, and what moves them.
+#include <type_traits>
+
 #include <nanobind/nanobind.h>
 
 #include <tranship/array/array.hpp>
@@ -10,6 +12,8 @@
 #include <tranship/array/redistribution.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/layout/text.hpp>
+#include <tranship/plan/halo.hpp>
+#include <tranship/run/exchange.hpp>
 
 #include "bindings.hpp"
 #include "casters.hpp"
@@ -74,10 +78,41 @@ nb::dict interface_of(const LocalArray& array) {
   return array_interface(view, array.ref().is_const ? Access::read_only : Access::writable);
 }
 
+/// What exchanges of arrays and of plans have in common.
+class AnyExchange {
+ public:
+  virtual ~AnyExchange() = default;
+  virtual void start(CallSite where) = 0;
+  virtual bool test(CallSite where) = 0;
+  virtual void finish(CallSite where) = 0;
+  virtual Schedule schedule() const = 0;
+  virtual const TransferPlan& plan() const = 0;
+  virtual std::string explain() const = 0;
+};
+template <class E>
+class HeldExchange final : public AnyExchange {
+ public:
+  explicit HeldExchange(E exchange) : exchange_(std::move(exchange)) {}
+  void start(CallSite where) override {
+    if constexpr (std::is_same_v<E, Exchange>)
+      exchange_.start();
+    else
+      exchange_.start(where);
+  }
+  bool test(CallSite where) override { return exchange_.test(where); }
+  void finish(CallSite where) override { exchange_.finish(where); }
+  Schedule schedule() const override { return exchange_.schedule(); }
+  const TransferPlan& plan() const override { return exchange_.plan(); }
+  std::string explain() const override { return exchange_.explain(); }
+
+ private:
+  E exchange_;
+};
+
 /// An exchange and the arrays that it moves, which C++ does not keep where they are foreign.
 class Moving final : public Resident {
  public:
-  Moving(std::shared_ptr<RankHandle> rank, std::shared_ptr<ArrayExchange> exchange, std::vector<ArrayHandle> arrays)
+  Moving(std::shared_ptr<RankHandle> rank, std::unique_ptr<AnyExchange> exchange, std::vector<ArrayHandle> arrays)
       : rank_(std::move(rank)), exchange_(std::move(exchange)), arrays_(std::move(arrays)) {
     Index bytes = 0;
     for (const ArrayHandle& array : arrays_) {
@@ -93,26 +128,26 @@ class Moving final : public Resident {
   void leave() noexcept override {
     without_gil([this] { exchange_.reset(); });
   }
-  ArrayExchange& exchange() const {
+  AnyExchange& exchange() const {
     if (!exchange_) (void)rank_->world();
     return *exchange_;
   }
   void start(CallSite where) const {
-    ArrayExchange& moved = exchange();
+    AnyExchange& moved = exchange();
     without_gil_unless(is_brief_, [&] { moved.start(where); });
   }
   bool test(CallSite where) const {
-    ArrayExchange& moved = exchange();
+    AnyExchange& moved = exchange();
     return without_gil_unless(is_brief_, [&] { return moved.test(where); });
   }
   void finish(CallSite where) const {
-    ArrayExchange& moved = exchange();
+    AnyExchange& moved = exchange();
     if (!is_brief_ || !test(where)) without_gil([&] { moved.finish(where); });
   }
 
  private:
   std::shared_ptr<RankHandle> rank_;
-  std::shared_ptr<ArrayExchange> exchange_;
+  std::unique_ptr<AnyExchange> exchange_;
   std::vector<ArrayHandle> arrays_;
   bool is_brief_ = false;
 };
@@ -126,7 +161,10 @@ MovingHandle moving(std::vector<ArrayHandle> arrays, F&& make) {
   std::vector<ArrayRef> refs;
   for (const ArrayHandle& array : arrays) refs.push_back(array->living());
   const CallSite where = python_call_site();
-  std::shared_ptr<ArrayExchange> exchange = without_gil([&] { return make(refs, where); });
+  std::unique_ptr<AnyExchange> exchange = without_gil([&]() -> std::unique_ptr<AnyExchange> {
+    using Made = std::invoke_result_t<F, const std::vector<ArrayRef>&, CallSite>;
+    return std::make_unique<HeldExchange<Made>>(make(refs, where));
+  });
   auto handle = std::make_shared<Moving>(rank, std::move(exchange), std::move(arrays));
   rank->add(handle);
   return handle;
@@ -284,7 +322,7 @@ void bind_arrays(nb::module_& module) {
         return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
           std::vector<ArrayPair> moved;
           for (std::size_t i = 0; i < refs.size(); i += 2) moved.push_back({refs[i], refs[i + 1]});
-          return std::make_shared<Redistribution>(moved, options, plan, where);
+          return Redistribution(moved, options, plan, where);
         });
       },
       "pairs"_a, "schedule"_a, "part"_a = nb::none());
@@ -293,7 +331,7 @@ void bind_arrays(nb::module_& module) {
       [](const ArrayHandle& source, const ArrayHandle& target, const std::string& schedule) {
         const ExchangeOptions options{schedule_named(schedule)};
         return moving({source, target}, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return std::make_shared<RedistributionAdjoint>(refs[0], refs[1], options, RedistributionOptions{}, where);
+          return RedistributionAdjoint(refs[0], refs[1], options, RedistributionOptions{}, where);
         });
       },
       "source"_a, "target"_a, "schedule"_a);
@@ -310,17 +348,33 @@ void bind_arrays(nb::module_& module) {
           throw Error(ErrorCode::invalid_use, "stencil='" + stencil + "': needs 'box', 'star', or a list of offsets");
         const ExchangeOptions options{schedule_named(schedule)};
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return std::make_shared<HaloExchange>(refs, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update,
-                                                options, where);
+          return HaloExchange(refs, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
         });
       },
       "arrays"_a, "adjoint"_a, "schedule"_a, "depth"_a, "stencil"_a, "offsets"_a);
+  module.def(
+      "make_reduction",
+      [](const std::vector<ArrayHandle>& arrays, const std::string& combine) {
+        const Combine how = combine_named(combine);
+        return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          std::vector<ArraySpec> specs;
+          std::vector<StridedView> views;
+          for (const ArrayRef& ref : refs) {
+            specs.push_back(*ref.spec);
+            views.push_back(ref.view);
+          }
+          World& world = *refs.front().world;
+          return Exchange(world, adjoint(plan_halo(specs, world.rank()), how), views, {}, where);
+        });
+      },
+      "arrays"_a, "combine"_a,
+      "Ghosts are combined with their owners' cells, and become the element that changes nothing.");
   module.def(
       "make_interfaces",
       [](const std::vector<ArrayHandle>& arrays, const std::string& schedule) {
         const ExchangeOptions options{schedule_named(schedule)};
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          return std::make_shared<InterfaceExchange>(refs, options, where);
+          return InterfaceExchange(refs, options, where);
         });
       },
       "arrays"_a, "schedule"_a);
@@ -345,8 +399,8 @@ void bind_arrays(nb::module_& module) {
             tiled.push_back({{next, next + std::ptrdiff_t(tiles.size())}, dims});
             next += std::ptrdiff_t(tiles.size());
           }
-          return std::make_shared<HaloExchange>(
-              tiling, tiled, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
+          return HaloExchange(tiling, tiled, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options,
+                              where);
         });
       },
       "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a);

@@ -11,13 +11,14 @@ import tranship
 import tranship as ts
 
 ROOT = pathlib.Path(__file__).parents[2]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
 def test_examples_are_typed():
     pytest.importorskip("mypy")
     package = pathlib.Path(tranship.__file__).parent
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, str(ROOT / "examples" / "halo.py")],
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", os.devnull, *map(str, EXAMPLES)],
         env={**os.environ, "MYPYPATH": str(package.parent)},
         capture_output=True,
         text=True,
@@ -25,12 +26,10 @@ def test_examples_are_typed():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_example_runs():
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "examples" / "halo.py")], capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) > 0
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_examples_run(example):
+    done = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout, done.stderr
 
 
 def test_what_calls_return_is_public():

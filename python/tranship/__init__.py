@@ -14,20 +14,21 @@ Say where an array is and where it must be, plan once, and run as often as you l
 [70.0, 73.0]
 """
 
+from . import _arrays, _buffers, _errors, _files, _layouts, _symmetric, _worlds
 from ._arrays import *  # noqa: F403
-from ._arrays import __all__ as _arrays
 from ._buffers import *  # noqa: F403
-from ._buffers import __all__ as _buffers
 from ._errors import *  # noqa: F403
-from ._errors import __all__ as _errors
 from ._files import *  # noqa: F403
-from ._files import __all__ as _files
 from ._layouts import *  # noqa: F403
-from ._layouts import __all__ as _layouts
 from ._symmetric import *  # noqa: F403
-from ._symmetric import __all__ as _symmetric
 from ._worlds import *  # noqa: F403
-from ._worlds import __all__ as _worlds
 
 __version__ = "0.1.0"
-__all__ = sorted([*_arrays, *_buffers, *_errors, *_files, *_layouts, *_symmetric, *_worlds])  # pyright: ignore
+__all__: list[str] = []
+__all__ += _arrays.__all__
+__all__ += _buffers.__all__
+__all__ += _errors.__all__
+__all__ += _files.__all__
+__all__ += _layouts.__all__
+__all__ += _symmetric.__all__
+__all__ += _worlds.__all__

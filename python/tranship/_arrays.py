@@ -35,7 +35,7 @@ __all__ = [
 Pair = tuple["Array", "Array"]
 
 
-def _as_view(data: Any) -> NDArray:
+def _as_view(data: Any) -> NDArray[Any]:
     """A NumPy view of whatever shows its memory; never a copy."""
     if isinstance(data, np.ndarray):
         return data
@@ -61,9 +61,9 @@ class Array:
     def __init__(self, world: World, core: _core.LocalArray) -> None:
         self._world = world
         self._core = core
-        view = core.numpy()
+        view: Any = core.numpy()
         dtype = numpy_dtype(core.spec)
-        self._local: NDArray = view if view.dtype == dtype else view.view(dtype)
+        self._local: NDArray[Any] = view if view.dtype == dtype else view.view(dtype)
 
     @property
     def world(self) -> World:
@@ -79,7 +79,7 @@ class Array:
         return self._core.spec
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         return self._local.dtype
 
     @property
@@ -88,11 +88,11 @@ class Array:
         return self._core.distribution.extents
 
     @property
-    def local(self) -> NDArray:
+    def local(self) -> NDArray[Any]:
         """This rank's local array, overlap included, in the memory itself."""
         return self._local
 
-    def owned(self, slice_number: int = 0) -> NDArray:
+    def owned(self, slice_number: int = 0) -> NDArray[Any]:
         """The cells of one of this rank's slices, without overlap, in the memory itself.
 
         A part that is whole or a block is one slice; a cyclic one has many.
@@ -104,7 +104,7 @@ class Array:
             raise InvalidUse(f"slice {slice_number} of {len(slices)} (rank {self._world.rank})")
         return self._local[slices[slice_number]["local_owned"]]
 
-    def slices(self) -> list[tuple[tuple[slice, ...], NDArray]]:
+    def slices(self) -> list[tuple[tuple[slice, ...], NDArray[Any]]]:
         """Of each slice of this rank, which global cells it owns, and a view of them."""
         return [(one["owned"], self._local[one["local_owned"]]) for one in self._slices()]
 
@@ -186,7 +186,7 @@ class Array:
         exchanges, received, sent = self._core.ghost_counts()
         return exchanges, received, sent
 
-    def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> NDArray:
+    def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> NDArray[Any]:
         if dtype is not None and np.dtype(dtype) != self._local.dtype:
             if copy is False:
                 raise ValueError(f"an array of {self._local.dtype} as one of {np.dtype(dtype)} is a copy")
@@ -334,7 +334,7 @@ class Redistribution(Exchange):
         schedule: str = "automatic",
         part: Optional[tuple[Sequence[int], Sequence[int], Sequence[int]]] = None,
     ) -> None:
-        pairs = [(source, target)] if isinstance(source, Array) else list(source)
+        pairs: list[Any] = [(source, target)] if isinstance(source, Array) else list(source)
         if any(not isinstance(a, Array) for pair in pairs for a in pair):
             raise InvalidUse("Redistribution takes two arrays, or a list of pairs of arrays")
         boxes = None if part is None else tuple(tuple(p) for p in part)
@@ -367,6 +367,8 @@ class HaloExchange(Exchange):
         cell reaches by one of them.
     adjoint
         Adds ghosts to their owners' cells instead, and makes them zero.
+    combine
+        Of an adjoint: ``"sum"``, ``"product"``, ``"min"`` or ``"max"``; ghosts become the element that changes nothing.
     """
 
     __slots__ = ()
@@ -377,8 +379,14 @@ class HaloExchange(Exchange):
         depth: Optional[int] = None,
         stencil: Union[str, Sequence[Sequence[int]]] = "box",
         adjoint: bool = False,
+        combine: str = "sum",
         schedule: str = "automatic",
     ) -> None:
+        if combine != "sum":
+            if not adjoint or depth is not None or stencil != "box":
+                raise InvalidUse(f"combine='{combine}' is of an adjoint of all ghosts")
+            super().__init__(_core.make_reduction([a._core for a in arrays], combine))
+            return
         kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
         super().__init__(
             _core.make_halo([a._core for a in arrays], adjoint, schedule, depth, kind, offsets)
@@ -442,7 +450,7 @@ def redistribute(source: Array, distribution: Distribution, *, schedule: str = "
     return target
 
 
-def gather(source: Array, root: int = 0) -> Optional[NDArray]:
+def gather(source: Array, root: int = 0) -> Optional[NDArray[Any]]:
     """Collective: the whole array on rank ``root``, and ``None`` on the others."""
     world = source.world
     if not 0 <= root < world.size:

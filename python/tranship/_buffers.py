@@ -79,10 +79,10 @@ class Lease:
 
     def __init__(self, core: _core.LeaseMemory) -> None:
         self._core = core
-        self._array: NDArray = np.asarray(core)
+        self._array: NDArray[Any] = np.asarray(core)
 
     @property
-    def array(self) -> NDArray:
+    def array(self) -> NDArray[Any]:
         if not self._core.is_open:
             raise InvalidUse("the lease is closed")
         return self._array
@@ -92,7 +92,7 @@ class Lease:
         self._array.flags.writeable = False
         self._core.close()
 
-    def __enter__(self) -> NDArray:
+    def __enter__(self) -> NDArray[Any]:
         return self.array
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -151,7 +151,7 @@ class Buffer:
         shape: Union[int, Sequence[int], None] = None,
         dtype: DTypeLike = "f8",
         *,
-        data: Optional[NDArray] = None,
+        data: Optional[NDArray[Any]] = None,
         devices: Optional[Devices] = None,
         name: str = "buffer",
         zeros: bool = True,
@@ -188,7 +188,7 @@ class Buffer:
         return self._core.extents
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         return np.dtype(self._core.numpy_type)
 
     @property
@@ -246,7 +246,7 @@ class Buffer:
         return f"<buffer '{self.name}' {self.dtype}{list(self.shape)}>"
 
 
-def _kind(dtype: np.dtype) -> str:
+def _kind(dtype: np.dtype[Any]) -> str:
     if dtype.kind not in "biufc" or not dtype.isnative:
         raise InvalidUse(f"dtype {dtype!r} is none of NumPy's number types in this machine's byte order")
     return f"{dtype.kind}{dtype.itemsize}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Optional, Union
+from typing import Any, Optional, Union
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -62,15 +62,15 @@ def element_type(dtype: DTypeLike) -> str:
     return _core.element_type_name(f"{of.kind}{of.itemsize}")
 
 
-def numpy_dtype(spec: ArraySpec) -> np.dtype:
+def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
     """The NumPy dtype of a spec; bfloat16 is that of ml_dtypes where it is installed, else two bytes."""
     if spec.type == "bf16":
         try:
             import ml_dtypes
-
-            return np.dtype(ml_dtypes.bfloat16)
         except ImportError:
             return np.dtype("V2")
+        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return bfloat16
     return np.dtype(spec.numpy_type)
 
 
@@ -147,7 +147,7 @@ def _partition(of: PartitionLike) -> Partition:
     return cyclic(int(found[2] or 1))
 
 
-def _per_dimension(what: str, value, dims: int) -> list:
+def _per_dimension(what: str, value: Any, dims: int) -> list[Any]:
     """One for all dimensions, or a sequence with one for each."""
     if isinstance(value, (list, tuple)):
         if len(value) != dims:

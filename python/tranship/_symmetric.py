@@ -33,7 +33,7 @@ class Symmetric:
 
     def __init__(self, core: _core.SymmetricView) -> None:
         self._core = core
-        self.local: NDArray = np.asarray(core)
+        self.local: NDArray[Any] = np.asarray(core)
 
     @property
     def world(self) -> World:
@@ -44,7 +44,7 @@ class Symmetric:
         return self.local.shape
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         return self.local.dtype
 
     def __len__(self) -> int:
@@ -93,7 +93,7 @@ class Symmetric:
         args = (*_described(data), peer, not nbi)
         _core.put(self._core, *args, None if signal is None else signal._core, value, op)
 
-    def get(self, peer: int, out: Optional[NDArray] = None, *, nbi: bool = False) -> NDArray:
+    def get(self, peer: int, out: Optional[NDArray[Any]] = None, *, nbi: bool = False) -> NDArray[Any]:
         """These elements of ``peer``: in ``out``, or in a new array."""
         if out is None:
             if nbi:
@@ -113,15 +113,20 @@ class Symmetric:
     def wait_until(self, comparison: str, value: int) -> int:
         """Waits until this rank's element compares so (``"=="``, ``">="``, ...) with ``value``, and returns what it was
         then. What was put with what is seen is there."""
-        return _core.wait_until(self._core, comparison, value)
+        seen: Any = _core.wait_until(self._core, comparison, value)
+        return int(seen)
 
     def test(self, comparison: str, value: int) -> bool:
         """Whether this rank's element compares so with ``value``. Loops over it end as waits do."""
         return _core.test(self._core, comparison, value)
 
+    def _fetching(self, op: str, value: int, compare: int, peer: int) -> int:
+        before: Any = _core.atomic(self._core, op, value, compare, peer)
+        return int(before)
+
     def fetch(self, peer: int) -> int:
         """Atomic, as the next seven: the element at ``peer``."""
-        return _core.atomic(self._core, "fetch", 0, 0, peer)
+        return self._fetching("fetch", 0, 0, peer)
 
     def set(self, peer: int, value: int) -> None:
         _core.atomic(self._core, "set", value, 0, peer)
@@ -130,26 +135,26 @@ class Symmetric:
         _core.atomic(self._core, "add", value, 0, peer)
 
     def fetch_add(self, peer: int, value: int = 1) -> int:
-        return _core.atomic(self._core, "fetch_add", value, 0, peer)
+        return self._fetching("fetch_add", value, 0, peer)
 
     def fetch_and(self, peer: int, value: int) -> int:
-        return _core.atomic(self._core, "fetch_and", value, 0, peer)
+        return self._fetching("fetch_and", value, 0, peer)
 
     def fetch_or(self, peer: int, value: int) -> int:
-        return _core.atomic(self._core, "fetch_or", value, 0, peer)
+        return self._fetching("fetch_or", value, 0, peer)
 
     def fetch_xor(self, peer: int, value: int) -> int:
-        return _core.atomic(self._core, "fetch_xor", value, 0, peer)
+        return self._fetching("fetch_xor", value, 0, peer)
 
     def swap(self, peer: int, value: int) -> int:
-        return _core.atomic(self._core, "swap", value, 0, peer)
+        return self._fetching("swap", value, 0, peer)
 
     def compare_swap(self, peer: int, expected: int, desired: int) -> int:
         """Becomes ``desired`` where it was ``expected``; returns what it was."""
-        return _core.atomic(self._core, "compare_swap", desired, expected, peer)
+        return self._fetching("compare_swap", desired, expected, peer)
 
 
-def _described(data: NDArray) -> tuple[int, str, tuple[int, ...], tuple[int, ...]]:
+def _described(data: NDArray[Any]) -> tuple[int, str, tuple[int, ...], tuple[int, ...]]:
     width = data.itemsize
     if any(s % width for s in data.strides):
         raise InvalidUse(f"strides of {data.strides} bytes are no multiples of elements of {width}")
@@ -157,13 +162,13 @@ def _described(data: NDArray) -> tuple[int, str, tuple[int, ...], tuple[int, ...
     return address, f"{data.dtype.kind}{width}", data.shape, tuple(s // width for s in data.strides)
 
 
-def _like(data: NDArray, elements: NDArray) -> NDArray:
+def _like(data: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
     if data.dtype != elements.dtype or data.shape != elements.shape:
         raise Mismatch(f"{data.dtype}{list(data.shape)} and {elements.dtype}{list(elements.shape)} are not alike")
     return data
 
 
-def _operand(source: Union[ArrayLike, Symmetric], elements: NDArray) -> NDArray:
+def _operand(source: Union[ArrayLike, Symmetric], elements: NDArray[Any]) -> NDArray[Any]:
     if isinstance(source, Symmetric):
         return _like(source.local, elements)
     if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):

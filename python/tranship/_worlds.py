@@ -141,7 +141,15 @@ def launch(
     timeout: Optional[float] = ...,
     heap_bytes: Optional[int] = ...,
 ) -> list[T]: ...
-def launch(n, f=None, /, *, ranks="threads", timeout=None, heap_bytes=None):
+def launch(
+    n: Any,
+    f: Any = None,
+    /,
+    *,
+    ranks: str = "threads",
+    timeout: Optional[float] = None,
+    heap_bytes: Optional[int] = None,
+) -> Any:
     """Runs ``f(world)`` as so many ranks and returns what they return, in their order.
 
     ``launch(f)`` alone runs it as the rank that ``tranship launch -n 4 python program.py`` has started this process as
@@ -188,7 +196,9 @@ def launch(n, f=None, /, *, ranks="threads", timeout=None, heap_bytes=None):
     return [results[rank] for rank in range(n)]
 
 
-def _launch_processes(ranks: int, f: Callable[[World], T], timeout, heap_bytes) -> list[T]:
+def _launch_processes(
+    ranks: int, f: Callable[[World], T], timeout: Optional[float], heap_bytes: Optional[int]
+) -> list[T]:
     with tempfile.TemporaryDirectory(prefix="tranship-") as folder:
 
         def keep(rank: int, result: T) -> None:

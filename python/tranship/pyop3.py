@@ -1,0 +1,613 @@
+"""The names of pyop3's buffers over tranship's: one flat array, many devices, copied when a stale copy is read.
+
+>>> import numpy as np
+>>> gpu = FakeGPU()
+>>> x = ArrayBuffer(np.zeros(4))
+>>> x.state[gpu]
+-1
+>>> with offloading(gpu):  # moves nothing
+...     x.data_rw[:] += 1
+>>> x.data_ro.tolist()
+[1.0, 1.0, 1.0, 1.0]
+
+What differs, on purpose: a device is named by its kind and number, so two objects for one device are one device. An
+array that was handed out becomes read-only when a later access needs its buffer, so that no write is lost. A query of
+the state changes nothing. Each buffer keeps its copies when a context ends, and a leaf that is stale is stale on every
+device.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import contextvars
+import enum
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Optional, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from . import _arrays, _layouts
+from ._buffers import Buffer, Devices, Lease
+from ._errors import InvalidUse, Unsupported
+from ._worlds import World
+
+__all__ = [
+    "CPU",
+    "CUDAGPU",
+    "INC",
+    "MAX",
+    "MIN",
+    "READ",
+    "RW",
+    "WRITE",
+    "ArrayBuffer",
+    "BadOrderingException",
+    "DataTransferInFlightException",
+    "Device",
+    "FakeGPU",
+    "HOST",
+    "IncompatibleStarForestException",
+    "Intent",
+    "NullBuffer",
+    "StarForest",
+    "State",
+    "current_device",
+    "offloading",
+    "on_host",
+]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class DataTransferInFlightException(InvalidUse):
+    """The buffer is used between the begin and the end of an exchange."""
+
+
+class IncompatibleStarForestException(InvalidUse):
+    """A star forest is of another size than the data."""
+
+
+class BadOrderingException(InvalidUse):
+    """An end without its begin."""
+
+
+# Devices.
+
+
+class Device(abc.ABC):
+    """Where copies are. A value: equal by kind and number."""
+
+    name: str
+
+    @abc.abstractmethod
+    def asarray(self, array: NDArray[Any], *, constant: bool = False) -> NDArray[Any]:
+        """A copy of an array in this memory, read-only where it is constant."""
+
+    @abc.abstractmethod
+    def zeros_like(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Zeros of an array's shape and type in this memory."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Device) and other.name == self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<device {self.name}>"
+
+
+class _HostMemory(Device):
+    def asarray(self, array: NDArray[Any], *, constant: bool = False) -> NDArray[Any]:
+        out = np.array(array)
+        out.flags.writeable = not constant
+        return out
+
+    def zeros_like(self, array: NDArray[Any]) -> NDArray[Any]:
+        return np.zeros_like(array)
+
+
+class CPU(_HostMemory):
+    """The host."""
+
+    name = "host"
+
+
+class FakeGPU(_HostMemory):
+    """Memory of the host that stands for a device: for tests, and for laptops without a GPU."""
+
+    count = 4
+
+    def __init__(self, ordinal: int = 0) -> None:
+        if not 0 <= ordinal < self.count:
+            raise InvalidUse(f"FakeGPU({ordinal}): there are {self.count}, 0 to {self.count - 1}")
+        self.name = f"fake:{ordinal}"
+
+
+class CUDAGPU(Device):
+    """A GPU of NVIDIA's. This build has no back-end for it."""
+
+    def __init__(self, ordinal: int = 0) -> None:
+        raise Unsupported(
+            f"CUDAGPU({ordinal}): this build of tranship has no CUDA back-end; FakeGPU() stands for one in tests"
+        )
+
+    def asarray(self, array: NDArray[Any], *, constant: bool = False) -> NDArray[Any]:
+        raise NotImplementedError
+
+    def zeros_like(self, array: NDArray[Any]) -> NDArray[Any]:
+        raise NotImplementedError
+
+
+HOST = CPU()
+_current: contextvars.ContextVar[Device] = contextvars.ContextVar("tranship_pyop3_device", default=HOST)
+
+
+def current_device() -> Device:
+    return _current.get()
+
+
+@contextlib.contextmanager
+def offloading(device: Device) -> Iterator[Device]:
+    """Within the block, data is that of ``device``. Nests; moves nothing and frees nothing, on entry or on exit."""
+    if not isinstance(device, Device):
+        raise InvalidUse(f"offloading needs a Device, not {device!r}")
+    token = _current.set(device)
+    try:
+        yield device
+    finally:
+        _current.reset(token)
+
+
+def on_host(f: F) -> F:
+    """The function runs with the data of the host, in whichever context it is called."""
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with offloading(HOST):
+            return f(*args, **kwargs)
+
+    return wrapped  # type: ignore[return-value]
+
+
+@functools.lru_cache(maxsize=1)
+def _devices() -> Devices:
+    return Devices(fake=FakeGPU.count)
+
+
+# Intents.
+
+
+class Intent(enum.Enum):
+    """What a loop does with a buffer."""
+
+    READ = "read"
+    WRITE = "write"
+    RW = "read_write"
+    INC = "sum"
+    MIN = "min"
+    MAX = "max"
+
+
+READ, WRITE, RW, INC, MIN, MAX = Intent
+
+
+def _identity(intent: Intent, dtype: np.dtype[Any]) -> Any:
+    if intent is Intent.INC:
+        return dtype.type(0)
+    if dtype.kind == "f":
+        return dtype.type(np.inf if intent is Intent.MIN else -np.inf)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return dtype.type(limits.max if intent is Intent.MIN else limits.min)
+    raise InvalidUse(f"{dtype} has no {intent.name}")
+
+
+# Star forests.
+
+
+class StarForest:
+    """Which entries of a rank's array are its own (roots), and which are copies of others' (leaves).
+
+    Collective. Entries are named by global ids: in local memory, first those that this rank owns, in this order, then
+    the leaves.
+    """
+
+    def __init__(self, world: World, owned: Sequence[int], ghosts: Sequence[int], size: Optional[int] = None) -> None:
+        parts = world.all_gather((list(map(int, owned)), list(map(int, ghosts))))
+        ids = size if size is not None else 1 + max(itertools.chain([-1], *(o for o, _ in parts)))
+        self.world = world
+        self.nroots = len(owned)
+        self.nleaves = len(ghosts)
+        self.distribution = _layouts.indexed(ids, parts)
+
+    @property
+    def size(self) -> int:
+        return self.nroots + self.nleaves
+
+    @property
+    def ileaf(self) -> slice:
+        """Where leaves lie in a local array."""
+        return slice(self.nroots, self.size)
+
+    def __repr__(self) -> str:
+        return f"<star forest of {self.nroots} roots and {self.nleaves} leaves>"
+
+
+# Buffers.
+
+
+class State:
+    """A counter for each device, -1 where it has no copy. The highest is of the last value; a copy that is brought up to
+    date takes it over, and a write adds 1. A snapshot, equal to another one when no value has changed between them."""
+
+    def __init__(self, counters: dict[Device, int]) -> None:
+        self._counters = counters
+
+    def __getitem__(self, device: Device) -> int:
+        return self._counters.get(device, -1)
+
+    @property
+    def version(self) -> int:
+        return max(self._counters.values(), default=-1)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, State) and other.version == self.version
+
+    def __hash__(self) -> int:
+        return hash(self.version)
+
+    def __repr__(self) -> str:
+        return "{" + ", ".join(f"{d.name}: {n}" for d, n in sorted(self._counters.items(), key=lambda i: i[0].name)) + "}"
+
+
+_numbers = itertools.count()
+
+
+class NullBuffer:
+    """A shape and a type without data, for code that is only compiled."""
+
+    def __init__(
+        self,
+        size: int,
+        dtype: DTypeLike = "f8",
+        *,
+        name: Optional[str] = None,
+        prefix: str = "array",
+        max_value: Any = None,
+        ordered: bool = False,
+    ) -> None:
+        self.size = size
+        self.dtype = np.dtype(dtype)
+        self.name = name or f"{prefix}_{next(_numbers)}"
+        self.max_value = max_value
+        self.ordered = ordered
+
+    def duplicate(self, *, copy: bool = False) -> NullBuffer:
+        return NullBuffer(
+            self.size, self.dtype, name=f"{self.name}_copy", max_value=self.max_value, ordered=self.ordered
+        )
+
+    def _no_data(self) -> NDArray[Any]:
+        raise InvalidUse(f"buffer '{self.name}' has no data")
+
+    data_ro = data_rw = data_wo = property(_no_data)
+
+
+class ArrayBuffer:
+    """One flat array, with a copy on each device that has used it.
+
+    ``data_ro``, ``data_rw`` and ``data_wo`` are arrays of the current device (:func:`offloading`), and are brought up to
+    date there first, except by ``data_wo``, which assumes that all of it will be written. What they return may be used
+    until the next access of the buffer: then an array to write becomes read-only.
+
+    Parameters
+    ----------
+    data
+        A flat array, which is taken as it is; or nothing, for zeros of ``size`` and ``dtype``.
+    sf
+        Which entries are copies of other ranks'. Exchanges are collective.
+    constant
+        It cannot be written, on any device.
+    rank_equal
+        Whether it is the same on all ranks; of constant ones only.
+    max_value, ordered
+        What is known of the values; kept, and not checked.
+    """
+
+    def __init__(
+        self,
+        data: Optional[NDArray[Any]] = None,
+        sf: Optional[StarForest] = None,
+        *,
+        name: Optional[str] = None,
+        prefix: str = "array",
+        constant: bool = False,
+        rank_equal: bool = False,
+        max_value: Any = None,
+        ordered: bool = False,
+        size: Optional[int] = None,
+        dtype: Optional[DTypeLike] = None,
+    ) -> None:
+        if rank_equal and not constant:
+            raise InvalidUse("rank_equal is of constant buffers: others may be written differently")
+        if data is None:
+            if size is None and sf is not None:
+                size = sf.size
+            if size is None:
+                raise InvalidUse("an ArrayBuffer without data needs a size, or a star forest")
+            data = np.zeros(size, dtype or "f8")
+        if data.ndim != 1:
+            raise InvalidUse(f"data of {data.ndim} dimensions: an ArrayBuffer is flat")
+        if (size is not None and size != data.size) or (dtype is not None and np.dtype(dtype) != data.dtype):
+            raise InvalidUse(f"data is {data.dtype}[{data.size}], not {np.dtype(dtype or data.dtype)}[{size}]")
+        if sf is not None and sf.size != data.size:
+            raise IncompatibleStarForestException(f"a star forest of {sf.size} entries for data of {data.size}")
+        if not data.flags.writeable:
+            data = data.copy()
+        self.sf = sf
+        self.name = name or f"{prefix}_{next(_numbers)}"
+        self.constant = constant
+        self.rank_equal = rank_equal
+        self.max_value = max_value
+        self.ordered = ordered
+        self._host = data
+        self._buffer = Buffer(data=data, devices=_devices(), name=self.name)
+        if constant:
+            self._buffer.freeze()
+        self._first_version = self._buffer.version
+        self._leases: list[tuple[Device, Intent, Lease]] = []
+        self._counters: dict[Device, int] = {HOST: 0}
+        self._leaves_valid = True
+        self._pending: Optional[Intent] = None
+        self._in_flight: Optional[tuple[str, Callable[[], None]]] = None
+        self._exchanges: dict[str, _arrays.Exchange] = {}
+
+    @property
+    def size(self) -> int:
+        return self._host.size
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._host.dtype
+
+    @property
+    def state(self) -> State:
+        """Changes nothing, on whichever device it is asked for."""
+        latest = self._version
+        counters = dict(self._counters)
+        for device in counters:
+            if self._buffer.state(device.name) == "valid":
+                counters[device] = latest
+        for device, intent, _ in self._leases:
+            if intent is not READ:  # it will be committed with what is written until then
+                counters[device] = latest + 1
+        return State(counters)
+
+    @property
+    def _version(self) -> int:
+        return self._buffer.version - self._first_version
+
+    @property
+    def last_updated_device(self) -> Device:
+        state = self.state
+        return max(self._counters, key=lambda device: state[device])
+
+    @property
+    def leaves_valid(self) -> bool:
+        """Whether leaves are copies of their roots."""
+        return self._leaves_valid
+
+    # Access.
+
+    @property
+    def data_ro(self) -> NDArray[Any]:
+        """To read. Collective where leaves are not valid: they are made so."""
+        self._settle()
+        return self._hand_out(READ)
+
+    @property
+    def data_rw(self) -> NDArray[Any]:
+        """To read and write. Collective where leaves are not valid."""
+        self._check_writable()
+        self._settle()
+        array = self._hand_out(RW)
+        self._leaves_valid = self.sf is None
+        return array
+
+    @property
+    def data_wo(self) -> NDArray[Any]:
+        """To write, all of it: nothing is copied, and a reduction that is pending is dropped."""
+        self._check_writable()
+        self._check_in_flight()
+        self._pending = None
+        array = self._hand_out(WRITE)
+        self._leaves_valid = self.sf is None
+        return array
+
+    @contextlib.contextmanager
+    def access(self, intent: Intent) -> Iterator[NDArray[Any]]:
+        """What a loop does: :data:`READ`, :data:`WRITE`, :data:`RW`; or :data:`INC`, :data:`MIN`, :data:`MAX`, which
+        combine into roots and leaves. What is combined in leaves goes to their roots when the values are next needed,
+        so one loop after another that does the same exchanges nothing."""
+        if intent is READ:
+            yield self.data_ro
+        elif intent is WRITE:
+            yield self.data_wo
+        elif intent is RW:
+            yield self.data_rw
+        else:
+            self._check_writable()
+            self._check_in_flight()
+            if self._pending is not intent:
+                self._settle()
+                if self.sf is not None:
+                    self._release()
+                    device = current_device()
+                    self._counters.setdefault(device, -1)
+                    with self._buffer.write(device.name, self.sf.ileaf) as array:
+                        array[self.sf.ileaf] = _identity(intent, self.dtype)
+                    self._pending = intent
+            array = self._hand_out(RW)
+            self._leaves_valid = self.sf is None
+            yield array
+        self._release()
+
+    def zero(self) -> None:
+        self.data_wo[:] = 0
+        self._release()
+
+    def inc_state(self) -> None:
+        """Says that the current device's copy has been written by other means."""
+        self._check_writable()
+        self._hand_out(RW)
+        self._release()
+
+    def duplicate(self, *, copy: bool = False) -> ArrayBuffer:
+        """Another buffer of this shape: zeros, or with a real copy of the values, on the current device alone."""
+        self._check_in_flight()
+        if copy:
+            self._settle()
+        out = ArrayBuffer(
+            None,
+            self.sf,
+            name=f"{self.name}_copy",
+            max_value=self.max_value,
+            ordered=self.ordered,
+            size=self.size,
+            dtype=self.dtype,
+        )
+        if copy:
+            source = self.data_ro
+            out.data_wo[:] = source
+            out._leaves_valid = self._leaves_valid
+            out._release()
+        out.constant, out.rank_equal = self.constant, self.rank_equal
+        if out.constant:
+            out._buffer.freeze()
+        return out
+
+    def _check_writable(self) -> None:
+        if self.constant:
+            raise InvalidUse(f"buffer '{self.name}' is constant")
+
+    def _check_in_flight(self) -> None:
+        if self._in_flight is not None:
+            raise DataTransferInFlightException(f"buffer '{self.name}': a {self._in_flight[0]} is in flight")
+
+    def _release(self) -> None:
+        for device, intent, lease in self._leases:
+            lease.close()
+            if intent is not READ:
+                self._counters[device] = self._version
+        self._leases.clear()
+
+    def _hand_out(self, intent: Intent) -> NDArray[Any]:
+        self._check_in_flight()
+        device = current_device()
+        if intent is READ and all(held is READ for _, held, _ in self._leases):
+            for held_device, _, lease in self._leases:
+                if held_device == device:
+                    return lease.array
+        else:
+            self._release()
+        lease = self._buffer._open(intent.value, device.name, None)
+        self._leases.append((device, intent, lease))
+        self._counters[device] = self._version
+        return lease.array
+
+    # Exchanges.
+
+    def _settle(self) -> None:
+        """Pending contributions of leaves go to their roots, and leaves become copies of these."""
+        self._check_in_flight()
+        if self._pending is not None:
+            self.reduce_leaves_to_roots(self._pending)
+        if not self._leaves_valid:
+            self.broadcast_roots_to_leaves()
+
+    def _exchange(self, kind: str) -> _arrays.Exchange:
+        assert self.sf is not None
+        if kind not in self._exchanges:
+            array = _arrays.wrap(self.sf.world, self.sf.distribution, self._host, self.name)
+            self._exchanges[kind] = (
+                _arrays.HaloExchange(array)
+                if kind == "broadcast"
+                else _arrays.HaloExchange(array, adjoint=True, combine=kind)
+            )
+        return self._exchanges[kind]
+
+    def _begin(self, what: str, kind: str, end: Callable[[], None], leases: list[Lease]) -> None:
+        exchange = self._exchange(kind)
+        exchange.start()
+
+        def finish() -> None:
+            exchange.finish()
+            for lease in leases:
+                lease.close()
+            end()
+            self._counters[HOST] = self._version
+
+        self._in_flight = (what, finish)
+
+    def _end(self, what: str) -> None:
+        if self._in_flight is None or self._in_flight[0] != what:
+            raise BadOrderingException(f"buffer '{self.name}': the end of a {what} that has not begun")
+        finish = self._in_flight[1]
+        self._in_flight = None
+        finish()
+
+    def reduce_leaves_to_roots_begin(self, op: Intent = INC) -> None:
+        """Collective: leaves are combined with their roots, and become the element that changes nothing."""
+        self._check_in_flight()
+        self._check_writable()
+        self._release()
+
+        def end() -> None:
+            self._leaves_valid = False
+            self._pending = None
+
+        if self.sf is None:
+            self._in_flight = ("reduction", end)
+            return
+        self._begin("reduction", op.value, end, [self._buffer.read_write("host")])
+
+    def reduce_leaves_to_roots_end(self, op: Intent = INC) -> None:
+        self._end("reduction")
+        if self.sf is None:
+            self._leaves_valid = True
+
+    def reduce_leaves_to_roots(self, op: Intent = INC) -> None:
+        self.reduce_leaves_to_roots_begin(op)
+        self.reduce_leaves_to_roots_end(op)
+
+    def broadcast_roots_to_leaves_begin(self) -> None:
+        """Collective: leaves become copies of their roots. On the host; other devices fetch the leaves alone."""
+        self._check_in_flight()
+        self._release()
+
+        def end() -> None:
+            self._leaves_valid = True
+
+        if self.sf is None:
+            self._in_flight = ("broadcast", end)
+            return
+        leases = [
+            self._buffer.read("host", slice(0, self.sf.nroots)),
+            self._buffer.write("host", self.sf.ileaf),
+        ]
+        self._begin("broadcast", "broadcast", end, leases)
+
+    def broadcast_roots_to_leaves_end(self) -> None:
+        self._end("broadcast")
+
+    def broadcast_roots_to_leaves(self) -> None:
+        self.broadcast_roots_to_leaves_begin()
+        self.broadcast_roots_to_leaves_end()
+
+    def __repr__(self) -> str:
+        return f"<buffer '{self.name}' {self.dtype}[{self.size}], {self.state}>"
