@@ -19,26 +19,19 @@ using nb::literals::operator""_a;
 namespace {
 
 /// Elements in the symmetric heap, at the same place on every rank. Slices share the block.
-class SymmetricView final : public Resident {
+class SymmetricView {
  public:
-  SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view, bool is_whole)
-      : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)), is_whole_(is_whole) {}
+  SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view)
+      : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)) {}
 
-  void leave() noexcept override {}
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
-  const StridedView& view() const {
-    if (!memory_) throw Error(ErrorCode::invalid_use, "the symmetric array has been freed");
-    return view_;
-  }
+  const StridedView& view() const noexcept { return view_; }
   const std::shared_ptr<void>& memory() const noexcept { return memory_; }
-  bool is_whole() const noexcept { return is_whole_; }
-  std::shared_ptr<void> take() noexcept { return std::exchange(memory_, nullptr); }
 
  private:
   std::shared_ptr<RankHandle> rank_;
   std::shared_ptr<void> memory_;
   StridedView view_;
-  bool is_whole_;
 };
 using SymmetricHandle = std::shared_ptr<SymmetricView>;
 
@@ -108,7 +101,7 @@ void bind_one_sided(nb::module_& module) {
             view.data = static_cast<std::byte*>(view.data) + offset_elements * size_bytes(view.type);
             view.extents = extents;
             view.strides = strides;
-            return std::make_shared<SymmetricView>(self->rank(), self->memory(), std::move(view), false);
+            return std::make_shared<SymmetricView>(self->rank(), self->memory(), std::move(view));
           },
           "offset_elements"_a, "extents"_a, "strides"_a)
       .def_prop_ro("strides", [](const SymmetricView& self) { return self.view().strides; });
@@ -124,7 +117,7 @@ void bind_one_sided(nb::module_& module) {
             without_gil([&] { return world.allocate<std::uint8_t>(bytes, where).take_memory(); });
         StridedView view{
             .data = memory.get(), .type = element, .extents = extents, .strides = row_major_strides(extents)};
-        return std::make_shared<SymmetricView>(rank, std::move(memory), std::move(view), true);
+        return std::make_shared<SymmetricView>(rank, std::move(memory), std::move(view));
       },
       "world"_a, "extents"_a, "type"_a);
 

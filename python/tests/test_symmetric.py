@@ -91,6 +91,17 @@ def test_atomics(run, dtype):
     assert 0 in run(3, body)
 
 
+def test_none_at_all(run):
+    def body(world):
+        none = ts.symmetric(world, (0, 3), "f4")
+        assert none.shape == (0, 3) and none.local.size == 0
+        none.put(np.zeros((0, 3), "f4"), 0)
+        assert none.get(0).shape == (0, 3)
+        world.barrier()
+
+    run(2, body)
+
+
 def test_test_and_negative_indices(run):
     def body(world):
         word = ts.symmetric(world, 3, "i8")
