@@ -67,6 +67,13 @@ void bind_buffers(nb::module_& module) {
   nb::class_<LeaseHandle>(module, "LeaseMemory")
       .def_prop_ro("__array_interface__",
                    [](const LeaseHandle& self) { return array_interface(self.view(), self.access()); })
+      .def_prop_ro(
+          "key",
+          [](const LeaseHandle& self) {
+            return 2 * reinterpret_cast<std::uintptr_t>(self.view().data) +
+                   (self.access() == Access::read_only ? 1 : 0);
+          },
+          "The same for leases that show the same memory in the same way.")
       .def_prop_ro("is_open", &LeaseHandle::is_open)
       .def("close", [](LeaseHandle& self) { without_gil([&] { self.close(); }); });
 

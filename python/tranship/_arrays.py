@@ -56,11 +56,12 @@ class Array:
     ended.
     """
 
-    __slots__ = ("_core", "_local", "_world")
+    __slots__ = ("_core", "_local", "_views", "_world")
 
     def __init__(self, world: World, core: _core.LocalArray) -> None:
         self._world = world
         self._core = core
+        self._views: dict[int, NDArray[Any]] = {}
         view: Any = core.numpy()
         dtype = numpy_dtype(core.spec)
         self._local: NDArray[Any] = view if view.dtype == dtype else view.view(dtype)
@@ -172,8 +173,9 @@ class Array:
                 -1 if depth is None else depth,
                 device or current_device(),
                 combine,
-                _boxes(region, self.shape),
-            )
+                None if region is None else _boxes(region, self.shape),
+            ),
+            self._views,
         )
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:

@@ -77,9 +77,15 @@ class Lease:
 
     __slots__ = ("_core", "_array")
 
-    def __init__(self, core: _core.LeaseMemory) -> None:
+    def __init__(self, core: _core.LeaseMemory, views: dict[int, NDArray[Any]]) -> None:
         self._core = core
-        self._array: NDArray[Any] = np.asarray(core)
+        # One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
+        whole = views.get(core.key)
+        if whole is None:
+            if len(views) >= 16:
+                views.clear()
+            whole = views[core.key] = np.asarray(core)
+        self._array: NDArray[Any] = whole.view()
 
     @property
     def array(self) -> NDArray[Any]:
@@ -89,7 +95,7 @@ class Lease:
 
     def close(self) -> None:
         """Ends the access. Again: nothing happens."""
-        self._array.flags.writeable = False
+        self._array.setflags(write=False)
         self._core.close()
 
     def __enter__(self) -> NDArray[Any]:
@@ -144,7 +150,7 @@ class Buffer:
     ('valid', 8000)
     """
 
-    __slots__ = ("_core", "devices")
+    __slots__ = ("_core", "_views", "devices")
 
     def __init__(
         self,
@@ -157,6 +163,7 @@ class Buffer:
         zeros: bool = True,
     ) -> None:
         self.devices = devices or Devices()
+        self._views: dict[int, NDArray[Any]] = {}
         if (shape is None) == (data is None):
             raise InvalidUse("a Buffer takes a shape, or data")
         if data is not None:
@@ -180,6 +187,7 @@ class Buffer:
     def _of(cls, core: _core.BufferMemory, devices: Devices) -> Buffer:
         out = cls.__new__(cls)
         out._core = core
+        out._views = {}
         out.devices = devices
         return out
 
@@ -201,7 +209,8 @@ class Buffer:
         return self._core.version
 
     def _open(self, intent: str, device: Optional[str], cells: Any, combine: str = "sum") -> Lease:
-        return Lease(self._core.open(intent, device or _device.get(), combine, _boxes(cells, self.shape)))
+        boxes = None if cells is None else _boxes(cells, self.shape)
+        return Lease(self._core.open(intent, device or _device.get(), combine, boxes), self._views)
 
     def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""

@@ -90,6 +90,8 @@ class Symmetric:
         if signal is None and _core.put_buffer(self._core, source, peer, not nbi):
             return
         data = _operand(source, self.local)
+        if signal is None and _core.put_buffer(self._core, data, peer, not nbi):
+            return
         args = (*_described(data), peer, not nbi)
         _core.put(self._core, *args, None if signal is None else signal._core, value, op)
 
@@ -173,7 +175,12 @@ def _operand(source: Union[ArrayLike, Symmetric], elements: NDArray[Any]) -> NDA
         return _like(source.local, elements)
     if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):
         return _like(np.asarray(source), elements)
-    return np.broadcast_to(np.asarray(source, dtype=elements.dtype), elements.shape)
+    number = np.asarray(source, dtype=elements.dtype)
+    if elements.size > 4096:
+        return np.broadcast_to(number, elements.shape)
+    filled = np.empty(elements.shape, elements.dtype)  # sooner there than a broadcast view
+    filled[...] = number
+    return filled
 
 
 def symmetric(world: World, shape: Union[int, tuple[int, ...]], dtype: DTypeLike = "f8") -> Symmetric:
