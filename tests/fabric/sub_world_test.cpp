@@ -149,6 +149,58 @@ TEST_P(SubWorlds, their_memory_lives_as_long_as_it_is_held) {
   });
 }
 
+TEST_P(SubWorlds, leave_zeros_to_the_world_around_them) {
+  run_on(GetParam(), 3, [](World& world) {
+    const std::size_t all = world.heap().place().size_bytes;
+    std::optional<Team> two = world.team().split_strided({.first = 0, .count = 2});
+    if (two) {
+      SubWorld sub(*two, {.heap_bytes = all / 2});
+      const auto array = sub.world().allocate<std::uint8_t>(Index(all / 2) - 4096);
+      std::fill_n(array.local(), array.size(), std::uint8_t(7));
+      sub.world().barrier();
+    }
+    const auto array = world.allocate<std::uint8_t>(Index(all) - 4096);
+    require(std::all_of(array.local(), array.local() + array.size(), [](std::uint8_t x) { return x == 0; }), "zeros");
+  });
+}
+
+TEST_P(SubWorlds, do_not_take_what_a_rank_of_another_one_still_has) {
+  run_on(GetParam(), 3, [](World& world) {
+    std::optional<Team> low = world.team().split_strided({.first = 0, .count = 2});
+    std::optional<Team> ends = world.team().split_strided({.first = 0, .stride = 2, .count = 2});
+    std::optional<SubWorld> first;
+    SymmetricArray<int> array;
+    if (low) {
+      first.emplace(*low, SubWorldOptions{.heap_bytes = mebi});
+      array = first->world().allocate<int>(1);
+    }
+    if (world.rank() == 0) {
+      array = {};
+      first.reset();
+    }
+    if (ends) {
+      SubWorld second(*ends, {.heap_bytes = mebi});
+      const auto other = second.world().allocate<int>(1);
+      world.barrier();
+      world.barrier();
+      require(*other.local() == 0, "{}", *other.local());
+    } else {
+      world.barrier();
+      first->world().context().p(array, 9, 0);  // rank 0 has let go, this rank has not
+      first->world().context().quiet();
+      world.barrier();
+    }
+    array = {};
+    first.reset();
+    // All have let go; after an allocation of all ranks all know.
+    const auto whole = world.allocate<int>(1);
+    const std::size_t all = world.heap().place().size_bytes;
+    const SubWorld again(world.team(), {.heap_bytes = all - 2 * mebi});
+    require(again.world().size() == 3, "all of it");
+    world.barrier();
+  });
+}
+
 TEST_P(SubWorlds, come_and_go) {
   run_once(GetParam(), {.ranks = 3}, 1, [](World& world) {
     std::optional<Team> two = world.team().split_strided({.first = world.size() - 2, .count = 2});

@@ -28,8 +28,9 @@ struct SubWorldOptions {
 ///
 /// In it, member i of the team is rank i: calls take such ranks, and errors and messages name them. A failure of a rank
 /// that is no member ends waits of members, too, and is named as one of the whole world. Its heap is a part of the heap
-/// of the team's world, so that its memory is symmetric for its members only; that part is free for others when this
-/// and all its memory are gone on all members. Its barriers complete what was put by its own contexts.
+/// of the team's world, so that its memory is symmetric for its members only. That part is free again when this and all
+/// its memory are gone on all members: for sub-worlds of the same ranks at once, for all else at the next allocation of
+/// all ranks of that world. Its barriers complete what was put by its own contexts.
 class SubWorld {
  public:
   /// Collective over the team. Its timeout is that of the team's world at this time. Throws `no_memory` on all members

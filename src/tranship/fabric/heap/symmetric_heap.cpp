@@ -2,7 +2,9 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <iterator>
 #include <mutex>
+#include <utility>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
@@ -26,10 +28,25 @@ struct SymmetricHeap::Released {
   std::vector<std::uint64_t> serials;
 };
 
-/// What this rank has lent, at the end of the heap: offset to size. Any thread may return it.
+/// What this rank has lent, at the end of the heap, by offset. It stays lent until no borrower holds it any more, which
+/// a rank learns when it next meets all of them, or all ranks.
 struct SymmetricHeap::Lendings {
+  struct One {
+    std::size_t size_bytes = 0;
+    Members borrowers;
+    std::uint64_t number = 0;  ///< no other one has it
+    bool is_held = true;       ///< by this rank; any thread may let go
+  };
   std::mutex mutex;
-  std::map<std::size_t, std::size_t> sizes;
+  std::map<std::size_t, One> by_offset;
+  std::uint64_t count = 0;
+
+  /// Where those begin that this rank holds.
+  std::size_t lowest_held(std::size_t otherwise) const {
+    for (const auto& [offset, one] : by_offset)
+      if (one.is_held) return offset;
+    return otherwise;
+  }
 };
 
 SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
@@ -81,8 +98,11 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   }
   unasked_bytes_ = asking == Asking::yes ? 0 : unasked_bytes_ + bytes;
   const Result<void> obtained = fabric_.obtain(*offset, bytes);
-  if (obtained.ok() && *offset < touched_bytes_)
-    std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
+  if (obtained.ok()) {
+    const std::size_t end = *offset + bytes, lent = std::max(*offset, ever_lent_from_);
+    if (*offset < touched_bytes_) std::memset(own(*offset), 0, std::min(bytes, touched_bytes_ - *offset));
+    if (lent < end) std::memset(own(lent), 0, end - lent);
+  }
   touched_bytes_ = std::max(touched_bytes_, *offset + bytes);
   if (const auto refusal = first_refusal(obtained, everyone, call, where)) {
     ranges_.release(*offset);
@@ -155,8 +175,7 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
   }
   {
     const std::lock_guard lock(lendings_->mutex);
-    const auto& lent = lendings_->sizes;
-    mine.size_bytes = lent.empty() ? place_.size_bytes : lent.begin()->first;
+    mine.size_bytes = lendings_->lowest_held(place_.size_bytes);
   }
   std::vector<Some> all(std::size_t(world_.size()));
   everyone.all_gather(call, &mine, sizeof mine, all.data(), where);
@@ -173,6 +192,10 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
     }
   }
   ranges_.resize(size_bytes);
+  // What lies below the lowest that any rank holds is held by none.
+  const std::lock_guard lock(lendings_->mutex);
+  auto& lendings = lendings_->by_offset;
+  lendings.erase(lendings.begin(), lendings.lower_bound(size_bytes));
   return available;
 }
 
@@ -183,45 +206,73 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   const std::size_t size_bytes =
       asked > place_.size_bytes ? asked : round_up(std::max<std::size_t>(asked, 1), page_bytes());
 
-  using Range = std::array<std::uint64_t, 2>;
-  std::vector<Range> mine = {{0, ranges_.used_end()}};
+  /// What one of them uses. The first one is that of blocks, whose number counts lendings.
+  struct Used {
+    std::uint64_t begin = 0, end = 0;
+    std::uint64_t number = 0;
+    std::uint64_t is_free = 0;  ///< this rank has let go, and all who had it are here
+  };
+  const Members& here = borrowers.members();
+  std::vector<Used> mine;
   {
     const std::lock_guard lock(lendings_->mutex);
-    for (const auto& [offset, size] : lendings_->sizes) mine.push_back({offset, offset + size});
+    mine.push_back({.end = ranges_.used_end(), .number = lendings_->count});
+    for (const auto& [offset, one] : lendings_->by_offset) {
+      const bool all_here = one.borrowers.among(here).count == one.borrowers.count;
+      mine.push_back({offset, offset + one.size_bytes, one.number, !one.is_held && all_here});
+    }
   }
   const std::uint64_t count = mine.size();
   std::vector<std::uint64_t> counts(std::size_t(borrowers.size()));
   borrowers.all_gather(call, &count, sizeof count, counts.data(), where);
   mine.resize(*std::max_element(counts.begin(), counts.end()));
-  std::vector<Range> used(mine.size() * counts.size());
-  borrowers.all_gather(call, mine.data(), mine.size() * sizeof(Range), used.data(), where);
+  std::vector<Used> used(mine.size() * counts.size());
+  borrowers.all_gather(call, mine.data(), mine.size() * sizeof(Used), used.data(), where);
+
+  std::uint64_t lendings = 0;
+  for (std::size_t member = 0; member < counts.size(); ++member)
+    lendings = std::max(lendings, std::exchange(used[member * mine.size()].number, 0) + 1);
+  const auto is_held = [&](const Used& one) {
+    return one.number == 0 || std::any_of(used.begin(), used.end(), [&](const Used& other) {
+             return other.number == one.number && other.is_free == 0;
+           });
+  };
+  std::vector<Used> held;
+  std::copy_if(used.begin(), used.end(), std::back_inserter(held), is_held);
 
   // Downwards from the end, past what any of them uses.
-  std::sort(used.begin(), used.end(), [](const Range& a, const Range& b) { return a[1] > b[1]; });
+  std::sort(held.begin(), held.end(), [](const Used& a, const Used& b) { return a.end > b.end; });
   constexpr std::size_t huge_page = std::size_t(2) << 20;
   const std::size_t alignment = size_bytes >= huge_page ? huge_page : page_bytes();
   std::size_t end = place_.size_bytes, largest = 0;
-  for (const Range& range : used) {
-    if (range[1] < end) largest = std::max<std::size_t>(largest, end - range[1]);
-    if (size_bytes <= end && range[1] <= (end - size_bytes) / alignment * alignment) break;
-    end = std::min<std::size_t>(end, range[0]);
+  for (const Used& one : held) {
+    if (one.end < end) largest = std::max<std::size_t>(largest, end - one.end);
+    if (size_bytes <= end && one.end <= (end - size_bytes) / alignment * alignment) break;
+    end = std::min<std::size_t>(end, one.begin);
   }
   if (size_bytes > end)
     throw_error(ErrorCode::no_memory,
                 "the symmetric heap of {} bytes a rank has no room for that of a sub-world of {}: {} are free in one "
-                "piece; TRANSHIP_HEAP makes it larger (rank {}, {})",
+                "piece; TRANSHIP_HEAP makes it larger; what sub-worlds of other ranks have had is free after the next "
+                "allocation of all ranks (rank {}, {})",
                 place_.size_bytes, size_bytes, largest, world_.rank(), short_name(where));
 
   const std::size_t offset = (end - size_bytes) / alignment * alignment;
+  ever_lent_from_ = std::min(ever_lent_from_, offset);
   {
     const std::lock_guard lock(lendings_->mutex);
-    lendings_->sizes[offset] = size_bytes;
+    for (auto one = mine.begin() + 1; one != mine.end(); ++one)
+      if (!is_held(*one)) lendings_->by_offset.erase(one->begin);
+    lendings_->count = lendings;
+    // All borrowers count alike, and no two lendings of the first one have the same count.
+    const std::uint64_t number = std::uint64_t(here.rank_of(0) + 1) << 40 | lendings;
+    lendings_->by_offset[offset] = {.size_bytes = size_bytes, .borrowers = here, .number = number};
   }
-  const auto give_back = [lendings = lendings_, offset](void*) {
+  const auto let_go = [lendings = lendings_, offset](void*) {
     const std::lock_guard lock(lendings->mutex);
-    lendings->sizes.erase(offset);
+    lendings->by_offset.at(offset).is_held = false;
   };
-  return {offset, size_bytes, std::shared_ptr<void>(own(offset), give_back)};
+  return {offset, size_bytes, std::shared_ptr<void>(own(offset), let_go)};
 }
 
 void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {

@@ -58,7 +58,9 @@ class SymmetricHeap {
     std::shared_ptr<void> hold;
   };
   /// Collective over `borrowers`, some of the ranks: the same on all of them, in whole pages; other ranks need not
-  /// know. An eighth of the heap where no size is said. Throws `no_memory` on all of them.
+  /// know. An eighth of the heap where no size is said. It is free again when no borrower holds it any more: for
+  /// sub-worlds of these ranks at once, for all else at the next allocation of all ranks. Throws `no_memory` on all
+  /// borrowers.
   Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallSite where);
 
   HeapUsage usage() const noexcept;
@@ -95,8 +97,9 @@ class SymmetricHeap {
   std::map<std::size_t, Block> blocks_;                       // by offset
   std::unordered_map<std::uint64_t, std::size_t> offset_of_;  // by serial number
   std::uint64_t next_serial_ = 1;
-  std::size_t touched_bytes_ = 0;  // behind these, memory holds zeros
-  std::size_t unasked_bytes_ = 0;  // obtained since the system was asked what it has
+  std::size_t touched_bytes_ = 0;          // behind these, memory holds zeros
+  std::size_t ever_lent_from_ = SIZE_MAX;  // from here on it may hold what sub-worlds have left
+  std::size_t unasked_bytes_ = 0;          // obtained since the system was asked what it has
   std::shared_ptr<Released> released_;
   std::shared_ptr<Lendings> lendings_;
 };
