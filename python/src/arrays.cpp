@@ -232,6 +232,11 @@ void bind_arrays(nb::module_& module) {
             const Intent how = intent_named(intent);
             const Combine by = combine_named(combine);
             const ArrayRef& array = self.living();
+            const bool reads_own =
+                how == Intent::read && access.cells != Cells::ghosts && access.cells != Cells::stored;
+            if (array.is_const && !reads_own)
+              throw Error(ErrorCode::invalid_use,
+                          "array '" + self.name() + "' is read-only: its own cells can be read");
             return without_gil([&] {
               Lease lease = detail::open_lease(array, how, by, access, where);
               return std::make_shared<LeaseHandle>(self.devices(), std::move(lease));
@@ -354,8 +359,9 @@ void bind_arrays(nb::module_& module) {
       "arrays"_a, "adjoint"_a, "schedule"_a, "depth"_a, "stencil"_a, "offsets"_a);
   module.def(
       "make_reduction",
-      [](const std::vector<ArrayHandle>& arrays, const std::string& combine) {
+      [](const std::vector<ArrayHandle>& arrays, const std::string& combine, const std::string& schedule) {
         const Combine how = combine_named(combine);
+        const ExchangeOptions options{schedule_named(schedule)};
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
           std::vector<ArraySpec> specs;
           std::vector<StridedView> views;
@@ -364,10 +370,10 @@ void bind_arrays(nb::module_& module) {
             views.push_back(ref.view);
           }
           World& world = *refs.front().world;
-          return Exchange(world, adjoint(plan_halo(specs, world.rank()), how), views, {}, where);
+          return Exchange(world, adjoint(plan_halo(specs, world.rank()), how), views, options, where);
         });
       },
-      "arrays"_a, "combine"_a,
+      "arrays"_a, "combine"_a, "schedule"_a,
       "Ghosts are combined with their owners' cells, and become the element that changes nothing.");
   module.def(
       "make_interfaces",

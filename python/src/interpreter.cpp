@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include <pthread.h>
+
 #include <tranship/base/fail.hpp>
 
 namespace tranship::python {
@@ -35,8 +37,18 @@ const char* kept(nb::handle name, std::string_view text) {
   return last->second;
 }
 
+/// What str() says of it, or its type where it says nothing. Python's own errors on the way are cleared.
 std::string text_of(nb::handle object) {
-  return nb::str(object).c_str();
+  const nb::object text = nb::steal(PyObject_Str(object.ptr()));
+  const nb::object bytes =
+      text.is_valid() ? nb::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "backslashreplace")) : nb::object();
+  char* data = nullptr;
+  Py_ssize_t size = 0;
+  if (!bytes.is_valid() || PyBytes_AsStringAndSize(bytes.ptr(), &data, &size) != 0) {
+    PyErr_Clear();
+    return "(its text cannot be had)";
+  }
+  return {data, std::size_t(size)};
 }
 
 ErrorCode code_named(std::string_view name) {
@@ -89,6 +101,10 @@ CallSite python_call_site() {
 }
 
 thread_local FiberThread* FiberThread::current_ = nullptr;
+
+void FiberThread::end_in_children() {
+  pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
+}
 
 void FiberThread::run(FunctionRef<void()> body) {
   FiberThread fiber;
@@ -165,7 +181,8 @@ Error error_of(const nb::python_error& exception) {
   Error error(code_named(nb::str(code).c_str()), std::move(message));
   const auto number = [&](const char* name) {
     const nb::object said = nb::getattr(value, name, nb::none());
-    return said.is_none() ? std::int64_t(-1) : nb::cast<std::int64_t>(said);
+    std::int64_t value = -1;
+    return nb::try_cast(said, value, false) ? value : std::int64_t(-1);
   };
   error.rank = int(number("rank"));
   error.peer = int(number("peer"));

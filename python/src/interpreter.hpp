@@ -32,6 +32,8 @@ class FiberThread {
   static void run(FunctionRef<void()> body);
   /// The one that serves the calling thread, or null.
   static FiberThread* current() noexcept { return current_; }
+  /// From now on the child of a fork, which has no other threads, is not served by any.
+  static void end_in_children();
   /// Runs `f` on the fiber; what it throws comes back.
   void call(FunctionRef<void()> f);
 

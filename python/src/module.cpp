@@ -6,6 +6,7 @@
 
 NB_MODULE(_core, module) {
   using namespace tranship::python;
+  FiberThread::end_in_children();
   module.def("set_package", &set_package, nanobind::arg("folder"), nanobind::arg("classes"));
   bind_layouts(module);
   bind_worlds(module);

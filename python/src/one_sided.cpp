@@ -62,7 +62,11 @@ decltype(auto) with_words(const SymmetricHandle& at, const char* what, F&& f) {
 /// Python's number as a word: negative ones of signed types, all of unsigned ones.
 template <class T>
 T word_of(const nb::int_& value) {
-  return nb::cast<T>(value);
+  T word{};
+  if (!nb::try_cast<T>(value, word, false))
+    throw Error(ErrorCode::invalid_use, std::string(nb::str(value).c_str()) + " does not fit in an element of " +
+                                            std::string(name_of(element_type_of<T>)));
+  return word;
 }
 
 Comparison comparison_named(const std::string& name) {
@@ -125,7 +129,8 @@ void bind_one_sided(nb::module_& module) {
       "put",
       [](const SymmetricHandle& target, std::uintptr_t data, const std::string& type, const Indices& extents,
          const Indices& strides, Rank peer, bool blocking, const std::optional<SymmetricHandle>& signal,
-         const std::optional<nb::int_>& value, const std::string& op) {
+         const std::optional<nb::int_>& value, const std::string& op, const nb::object& owner) {
+        if (!blocking) target->rank()->hold(owner);
         Context& rma = target->rank()->world().context();
         const CallSite where = python_call_site();
         const StridedView source = view_at(data, type, extents, strides);
@@ -145,13 +150,15 @@ void bind_one_sided(nb::module_& module) {
         const SignalOp how = signal_op_named(op);
         without_gil_unless(is_brief(rma, to), [&] { rma.put_signal(to, source, word, number, how, peer, where); });
       },
-      "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a);
+      "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a,
+      "owner"_a);
   module.def(
       "put_buffer",
       [](const SymmetricHandle& target, nb::handle source, Rank peer, bool blocking) {
         const BufferView from(source, Access::read_only);
         const StridedView& to = target->view();
         if (!from.view() || from.view()->type != to.type || !(from.view()->extents == to.extents)) return false;
+        if (!blocking) target->rank()->hold(nb::borrow(source));
         Context& rma = target->rank()->world().context();
         const CallSite where = python_call_site();
         without_gil_unless(is_brief(rma, to), [&] {
@@ -167,6 +174,7 @@ void bind_one_sided(nb::module_& module) {
         const BufferView to(target, Access::writable);
         const StridedView& from = source->view();
         if (!to.view() || to.view()->type != from.type || !(to.view()->extents == from.extents)) return false;
+        if (!blocking) source->rank()->hold(nb::borrow(target));
         Context& rma = source->rank()->world().context();
         const CallSite where = python_call_site();
         without_gil_unless(is_brief(rma, from), [&] {
@@ -178,7 +186,8 @@ void bind_one_sided(nb::module_& module) {
   module.def(
       "get",
       [](const SymmetricHandle& source, std::uintptr_t data, const std::string& type, const Indices& extents,
-         const Indices& strides, Rank peer, bool blocking) {
+         const Indices& strides, Rank peer, bool blocking, const nb::object& owner) {
+        if (!blocking) source->rank()->hold(owner);
         Context& rma = source->rank()->world().context();
         const CallSite where = python_call_site();
         const StridedView target = view_at(data, type, extents, strides);
@@ -187,7 +196,7 @@ void bind_one_sided(nb::module_& module) {
           blocking ? rma.get(target, from, peer, where) : rma.get_nbi(target, from, peer, where);
         });
       },
-      "source"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a);
+      "source"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "owner"_a);
   module.def(
       "signal",
       [](const SymmetricHandle& signal, const nb::int_& value, const std::string& op, Rank peer) {
@@ -197,7 +206,8 @@ void bind_one_sided(nb::module_& module) {
         if (signal->view().type != ElementType::u64)
           throw Error(ErrorCode::invalid_use,
                       "a signal is one element of u8, not " + std::string(name_of(signal->view().type)));
-        const auto word = Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(signal->view().data), 1);
+        const auto word = Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(signal->view().data),
+                                                       checked_product(signal->view().extents));
         const auto number = word_of<std::uint64_t>(value);
         without_gil_unless(rma.completes_at_once(), [&] { rma.signal(word, number, how, peer, where); });
       },
@@ -269,6 +279,7 @@ void bind_one_sided(nb::module_& module) {
     const CallSite where = python_call_site();
     Context& rma = rank->world().context();
     without_gil([&] { rma.quiet(where); });
+    rank->let_go();
   });
 }
 

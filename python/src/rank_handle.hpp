@@ -45,6 +45,9 @@ class RankHandle final : public Resident {
     }
     residents_.push_back(std::move(resident));
   }
+  /// Keeps what a transfer that does not block still reads or writes, until the next quiet or barrier.
+  void hold(nb::object object) { held_.push_back(std::move(object)); }
+  void let_go() noexcept { held_.clear(); }
   void leave() noexcept override { close(); }
   /// Ends all that lives in the world, the last first.
   void close() noexcept {
@@ -54,6 +57,7 @@ class RankHandle final : public Resident {
     world_ = nullptr;
     without_gil([this] { sub_.reset(); });  // it may wait for its transfers
     around_.reset();
+    held_.clear();
   }
 
  private:
@@ -62,6 +66,7 @@ class RankHandle final : public Resident {
   World* world_ = nullptr;
   std::vector<std::weak_ptr<Resident>> residents_;
   std::size_t sweep_at_ = 64;
+  std::vector<nb::object> held_;
 };
 
 }  // namespace tranship::python

@@ -1,6 +1,7 @@
 // Ranks: launching them, their worlds and teams.
 #include <atomic>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/sub_world.hpp>
 #include <tranship/fabric/world.hpp>
 
@@ -52,9 +54,9 @@ void call_rank(World& world, const nb::callable& f, Raised* raised) {
   try {
     f(handle);
   } catch (const nb::python_error& exception) {
+    if (raised) (*raised)[world.rank()] = nb::borrow(exception.value());
     Error error = error_of(exception);
     error.rank = world.rank();
-    if (raised) (*raised)[world.rank()] = nb::borrow(exception.value());
     throw Error(error);
   }
 }
@@ -132,16 +134,18 @@ void launch_forked(const LaunchOptions& options, const nb::callable& f) {
   });
 }
 
-void launch_simulated(const SimulationOptions& options, const nb::callable& f, Raised& raised) {
+/// `start` runs its argument as simulated ranks.
+template <class Start>
+void run_simulated(Start&& start, const nb::callable& f, Raised& raised) {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
-  const nb::gil_scoped_release release;
-  simulate(options, [&](World& world) {
+  const auto run = [&](World& world) {
     world.set_interrupt_check(&check_signals);
     FiberThread::run([&] {
       const RankState state(interpreter);
       call_rank(world, f, &raised);
     });
-  });
+  };
+  without_gil([&] { start(run); });
 }
 
 /// Raises the exception of the rank that failed first, as that rank raised it.
@@ -177,6 +181,7 @@ void bind_worlds(nb::module_& module) {
           [](RankHandle& self) {
             const CallSite where = python_call_site();
             without_gil([&] { self.world().barrier(where); });
+            self.let_go();
           },
           "Collective. Completes this rank's transfers and waits for all ranks.")
       .def(
@@ -253,7 +258,7 @@ void bind_worlds(nb::module_& module) {
                                        .ranks_per_host = ranks_per_host};
           if (timeout) simulation.timeout_ns = in_ns(*timeout);
           if (heap_bytes) simulation.heap_bytes = heap_bytes;
-          raising(raised, [&] { launch_simulated(simulation, f, raised); });
+          raising(raised, [&] { run_simulated([&](const auto& run) { simulate(simulation, run); }, f, raised); });
         } else
           throw Error(ErrorCode::invalid_use, "ranks='" + kind + "': needs 'threads', 'processes' or 'sim'");
       },
@@ -261,6 +266,10 @@ void bind_worlds(nb::module_& module) {
   module.def("launch_this", [](const nb::callable& f) {
     Raised raised;
     raising(raised, [&] {
+      if (std::getenv(simulation_variable) != nullptr) {
+        run_simulated([&](const auto& run) { launch(run); }, f, raised);
+        return;
+      }
       launch([&](World& world) {
         world.set_interrupt_check(&check_signals);
         call_rank(world, f, &raised);

@@ -15,6 +15,7 @@ from ._core import Tiling
 from ._errors import InvalidUse
 from ._layouts import distribution as make_distribution
 from ._layouts import element_type, grid, numpy_dtype
+from ._views import as_view, element_strides
 from ._worlds import World
 
 __all__ = [
@@ -33,19 +34,6 @@ __all__ = [
 ]
 
 Pair = tuple["Array", "Array"]
-
-
-def _as_view(data: Any) -> NDArray[Any]:
-    """A NumPy view of whatever shows its memory; never a copy."""
-    if isinstance(data, np.ndarray):
-        return data
-    if hasattr(data, "__array_interface__") or isinstance(data, (memoryview, bytearray)):
-        return np.asarray(data)
-    if hasattr(data, "__dlpack__"):
-        return np.from_dlpack(data)
-    raise InvalidUse(
-        f"a {type(data).__name__} shows no memory: needs NumPy's array interface, the buffer protocol or DLPack"
-    )
 
 
 class Array:
@@ -249,14 +237,12 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
     Mismatch
         For other extents than the distribution's.
     """
-    view = _as_view(data)
-    if any(s % view.itemsize for s in view.strides):
-        raise InvalidUse(f"strides of {view.strides} bytes are no multiples of elements of {view.itemsize}")
-    strides = tuple(s // view.itemsize for s in view.strides)
+    view = as_view(data)
+    strides = element_strides(view)
     spec = ArraySpec(element_type(view.dtype), distribution)
     address = view.__array_interface__["data"][0]
     core = _core.wrap_array(
-        world._core, spec, address, view.shape, strides, not view.flags.writeable, data, name
+        world._core, spec, address, view.shape, strides, not view.flags.writeable, view, name
     )
     return Array(world, core)
 
@@ -387,7 +373,7 @@ class HaloExchange(Exchange):
         if combine != "sum":
             if not adjoint or depth is not None or stencil != "box":
                 raise InvalidUse(f"combine='{combine}' is of an adjoint of all ghosts")
-            super().__init__(_core.make_reduction([a._core for a in arrays], combine))
+            super().__init__(_core.make_reduction([a._core for a in arrays], combine, schedule))
             return
         kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
         super().__init__(

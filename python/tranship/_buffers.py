@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._errors import InvalidUse
+from ._views import element_strides, require_distinct
 
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
 
@@ -113,6 +114,8 @@ def _boxes(cells: Union[None, slice, Cells], extents: Sequence[int]) -> Optional
         raise InvalidUse(f"cells of {len(given)} dimensions of a buffer of {len(extents)}")
     lower, upper = [], []
     for extent, one in zip(extents, list(given) + [slice(None)] * (len(extents) - len(given))):
+        if not isinstance(one, slice):
+            raise InvalidUse(f"cells are slices, not {one!r}")
         start, stop, step = one.indices(extent)
         if step != 1:
             raise InvalidUse(f"cells in steps of {step}: a lease is of boxes")
@@ -167,15 +170,18 @@ class Buffer:
         if (shape is None) == (data is None):
             raise InvalidUse("a Buffer takes a shape, or data")
         if data is not None:
+            if not isinstance(data, np.ndarray):
+                raise InvalidUse(f"data is a NumPy array, not a {type(data).__name__}")
             if not data.flags.writeable:
                 raise InvalidUse("data that is read-only: freeze() a buffer of memory that can be written")
-            width = data.itemsize
+            strides = element_strides(data)
+            require_distinct(data)
             self._core = _core.BufferMemory.wrap(
                 self.devices._core,
                 data.__array_interface__["data"][0],
                 _kind(data.dtype),
                 data.shape,
-                tuple(s // width for s in data.strides),
+                strides,
                 data,
                 name,
             )

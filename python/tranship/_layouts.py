@@ -39,8 +39,15 @@ __all__ = [
 PartitionLike = Union[str, Partition]
 OverlapLike = Union[int, tuple[int, int]]
 
-plan_halo = _core.plan_halo
-plan_redistribution = _core.plan_redistribution
+
+def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: int) -> _core.TransferPlan:
+    """What ``rank`` sends and receives when an array goes from one layout to another. Local: no world is needed."""
+    return _core.plan_redistribution(source, target, rank)
+
+
+def plan_halo(fields: Sequence[ArraySpec], rank: int) -> _core.TransferPlan:
+    """What ``rank`` sends and receives in a halo exchange of these arrays. Local: no world is needed."""
+    return _core.plan_halo(list(fields), rank)
 
 
 def edge_policy(name: str) -> EdgePolicy:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
 from ._errors import InvalidUse, Mismatch
+from ._views import element_strides
 from ._worlds import World
 
 __all__ = ["Symmetric", "symmetric"]
@@ -51,6 +52,8 @@ class Symmetric:
         return len(self.local)
 
     def __getitem__(self, key: Any) -> Symmetric:
+        if isinstance(key, tuple) and not key:
+            return self
         part = self.local[key]
         if not isinstance(part, np.ndarray):  # one element: a slice of it
             index = key if isinstance(key, tuple) else (key,)
@@ -93,7 +96,7 @@ class Symmetric:
         if signal is None and _core.put_buffer(self._core, data, peer, not nbi):
             return
         args = (*_described(data), peer, not nbi)
-        _core.put(self._core, *args, None if signal is None else signal._core, value, op)
+        _core.put(self._core, *args, None if signal is None else signal._core, operator.index(value), op, data)
 
     def get(self, peer: int, out: Optional[NDArray[Any]] = None, *, nbi: bool = False) -> NDArray[Any]:
         """These elements of ``peer``: in ``out``, or in a new array."""
@@ -101,29 +104,31 @@ class Symmetric:
             if nbi:
                 raise InvalidUse("get(nbi=True) needs `out`: until the next quiet the values are not there")
             out = np.empty(self.shape, self.dtype)
+        if not isinstance(out, np.ndarray):
+            raise InvalidUse(f"out is a NumPy array, not a {type(out).__name__}")
         if _core.get_buffer(self._core, out, peer, not nbi):
             return out
         if not out.flags.writeable:
             raise InvalidUse("get into an array that is read-only")
-        _core.get(self._core, *_described(_like(out, self.local)), peer, not nbi)
+        _core.get(self._core, *_described(_like(out, self.local)), peer, not nbi, out)
         return out
 
     def signal(self, peer: int, value: int = 1, op: str = "set") -> None:
         """Sets the element at ``peer``, or adds to it. Ordered after nothing: a fence before it orders it."""
-        _core.signal(self._core, value, op, peer)
+        _core.signal(self._core, operator.index(value), op, peer)
 
     def wait_until(self, comparison: str, value: int) -> int:
         """Waits until this rank's element compares so (``"=="``, ``">="``, ...) with ``value``, and returns what it was
         then. What was put with what is seen is there."""
-        seen: Any = _core.wait_until(self._core, comparison, value)
+        seen: Any = _core.wait_until(self._core, comparison, operator.index(value))
         return int(seen)
 
     def test(self, comparison: str, value: int) -> bool:
         """Whether this rank's element compares so with ``value``. Loops over it end as waits do."""
-        return _core.test(self._core, comparison, value)
+        return _core.test(self._core, comparison, operator.index(value))
 
     def _fetching(self, op: str, value: int, compare: int, peer: int) -> int:
-        before: Any = _core.atomic(self._core, op, value, compare, peer)
+        before: Any = _core.atomic(self._core, op, operator.index(value), operator.index(compare), peer)
         return int(before)
 
     def fetch(self, peer: int) -> int:
@@ -131,10 +136,10 @@ class Symmetric:
         return self._fetching("fetch", 0, 0, peer)
 
     def set(self, peer: int, value: int) -> None:
-        _core.atomic(self._core, "set", value, 0, peer)
+        _core.atomic(self._core, "set", operator.index(value), 0, peer)
 
     def add(self, peer: int, value: int = 1) -> None:
-        _core.atomic(self._core, "add", value, 0, peer)
+        _core.atomic(self._core, "add", operator.index(value), 0, peer)
 
     def fetch_add(self, peer: int, value: int = 1) -> int:
         return self._fetching("fetch_add", value, 0, peer)
@@ -157,11 +162,9 @@ class Symmetric:
 
 
 def _described(data: NDArray[Any]) -> tuple[int, str, tuple[int, ...], tuple[int, ...]]:
-    width = data.itemsize
-    if any(s % width for s in data.strides):
-        raise InvalidUse(f"strides of {data.strides} bytes are no multiples of elements of {width}")
+    strides = element_strides(data)
     address = data.__array_interface__["data"][0]
-    return address, f"{data.dtype.kind}{width}", data.shape, tuple(s // width for s in data.strides)
+    return address, f"{data.dtype.kind}{data.itemsize}", data.shape, strides
 
 
 def _like(data: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:

@@ -51,8 +51,7 @@ class World:
 
     @timeout.setter
     def timeout(self, seconds: float) -> None:
-        if not seconds > 0:
-            raise InvalidUse(f"a timeout of {seconds} s: needs more than 0")
+        _check_timeout(seconds)
         self._core.timeout = seconds
 
     def barrier(self) -> None:
@@ -103,10 +102,17 @@ class World:
         Arrays and exchanges of the new world take part of its ranks only, which are numbered from 0. Its symmetric heap
         is a part of this one's, an eighth where ``heap_bytes`` says nothing.
         """
+        if stride < 1:
+            raise InvalidUse(f"ranks {stride} apart: needs 1 or more (rank {self.rank})")
         if count is None:
             count = max(0, (self.size - first + stride - 1) // stride)
         sub = self._core.split(first, stride, count, heap_bytes)
         return None if sub is None else World(sub)
+
+
+def _check_timeout(seconds: Optional[float]) -> None:
+    if seconds is not None and not seconds > 0:
+        raise InvalidUse(f"a timeout of {seconds} s: needs more than 0")
 
 
 def current_world() -> World:
@@ -189,6 +195,7 @@ def launch(
         return next(iter(results.values()), None)
     if not callable(f):
         raise InvalidUse(f"launch needs a function that takes a World, not {f!r}")
+    _check_timeout(timeout)
     if ranks == "processes":
         return _launch_processes(n, f, timeout, heap_bytes)
     results = {}
@@ -241,6 +248,7 @@ def simulate(
     ranks_per_host
         Where it is not 0, the world has several machines with so many ranks each.
     """
+    _check_timeout(timeout)
     if peers not in ("reachable", "messaged"):
         raise InvalidUse(f"peers='{peers}': needs 'reachable' or 'messaged'")
     results: dict[int, Any] = {}

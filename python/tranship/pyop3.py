@@ -148,6 +148,7 @@ _current: contextvars.ContextVar[Device] = contextvars.ContextVar("tranship_pyop
 
 
 def current_device() -> Device:
+    """That of the innermost :func:`offloading`; the host without one."""
     return _current.get()
 
 
@@ -341,6 +342,8 @@ class ArrayBuffer:
             if size is None:
                 raise InvalidUse("an ArrayBuffer without data needs a size, or a star forest")
             data = np.zeros(size, dtype or "f8")
+        if not isinstance(data, np.ndarray):
+            raise InvalidUse(f"data is a NumPy array, not a {type(data).__name__}")
         if data.ndim != 1:
             raise InvalidUse(f"data of {data.ndim} dimensions: an ArrayBuffer is flat")
         if (size is not None and size != data.size) or (dtype is not None and np.dtype(dtype) != data.dtype):
@@ -572,12 +575,12 @@ class ArrayBuffer:
             self._pending = None
 
         if self.sf is None:
-            self._in_flight = ("reduction", end)
+            self._in_flight = (f"reduction ({op.name})", end)
             return
-        self._begin("reduction", op.value, end, [self._buffer.read_write("host")])
+        self._begin(f"reduction ({op.name})", op.value, end, [self._buffer.read_write("host")])
 
     def reduce_leaves_to_roots_end(self, op: Intent = INC) -> None:
-        self._end("reduction")
+        self._end(f"reduction ({op.name})")
         if self.sf is None:
             self._leaves_valid = True
 

@@ -1,0 +1,43 @@
+"""Memory of the program's as NumPy views, and what of it can be moved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._errors import InvalidUse
+
+
+def as_view(data: Any) -> NDArray[Any]:
+    """A NumPy view of whatever shows its memory, which it keeps; never a copy."""
+    if isinstance(data, np.ndarray):
+        return data
+    if hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    try:
+        return np.asarray(memoryview(data))
+    except TypeError:
+        raise InvalidUse(
+            f"a {type(data).__name__} shows no memory: needs NumPy's array interface, the buffer protocol or DLPack"
+        ) from None
+
+
+def element_strides(view: NDArray[Any]) -> tuple[int, ...]:
+    """Strides in elements."""
+    width = view.itemsize
+    if any(s % width for s in view.strides):
+        raise InvalidUse(f"strides of {view.strides} bytes are no multiples of elements of {width}")
+    return tuple(s // width for s in view.strides)
+
+
+def require_distinct(view: NDArray[Any]) -> None:
+    """That no two elements share memory, as far as strides that nest can say so."""
+    span = 0
+    for stride, extent in sorted((abs(s), n) for s, n in zip(view.strides, view.shape) if n > 1):
+        if stride <= span:
+            raise InvalidUse(f"strides of {view.strides} bytes with extents {view.shape}: elements share memory")
+        span += stride * (extent - 1)
