@@ -56,10 +56,12 @@ class Array:
 
     @property
     def world(self) -> World:
+        """The world whose ranks have parts of it."""
         return self._world
 
     @property
     def distribution(self) -> Distribution:
+        """Where every cell of the global array is."""
         return self._core.distribution
 
     @property
@@ -69,6 +71,7 @@ class Array:
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """Of the elements; bfloat16 is that of ml_dtypes where it is installed, else two bytes."""
         return self._local.dtype
 
     @property

@@ -54,6 +54,7 @@ class Devices:
 
     @property
     def names(self) -> list[str]:
+        """``"host"``, ``"fake:0"``, ..."""
         return self._core.names()
 
     @property
@@ -63,6 +64,7 @@ class Devices:
 
     @property
     def copied_bytes(self) -> int:
+        """Of all copies between memories until now."""
         return self._core.copied()[1]
 
     def __repr__(self) -> str:
@@ -90,6 +92,7 @@ class Lease:
 
     @property
     def array(self) -> NDArray[Any]:
+        """The memory of the lease; of a buffer all of it, of which only the cells of the lease may be used."""
         if not self._core.is_open:
             raise InvalidUse("the lease is closed")
         return self._array
@@ -227,6 +230,7 @@ class Buffer:
         return self._open("write", device, cells)
 
     def read_write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+        """Cells that are read and then written: copies what is stale there."""
         return self._open("read_write", device, cells)
 
     def accumulate(

@@ -38,6 +38,7 @@ class Symmetric:
 
     @property
     def world(self) -> World:
+        """The world whose ranks have it."""
         return World(self._core.world)
 
     @property
@@ -136,24 +137,31 @@ class Symmetric:
         return self._fetching("fetch", 0, 0, peer)
 
     def set(self, peer: int, value: int) -> None:
+        """Becomes ``value``."""
         _core.atomic(self._core, "set", operator.index(value), 0, peer)
 
     def add(self, peer: int, value: int = 1) -> None:
+        """Has ``value`` added."""
         _core.atomic(self._core, "add", operator.index(value), 0, peer)
 
     def fetch_add(self, peer: int, value: int = 1) -> int:
+        """Has ``value`` added; returns what it was."""
         return self._fetching("fetch_add", value, 0, peer)
 
     def fetch_and(self, peer: int, value: int) -> int:
+        """Bitwise and; returns what it was."""
         return self._fetching("fetch_and", value, 0, peer)
 
     def fetch_or(self, peer: int, value: int) -> int:
+        """Bitwise or; returns what it was."""
         return self._fetching("fetch_or", value, 0, peer)
 
     def fetch_xor(self, peer: int, value: int) -> int:
+        """Bitwise exclusive or; returns what it was."""
         return self._fetching("fetch_xor", value, 0, peer)
 
     def swap(self, peer: int, value: int) -> int:
+        """Becomes ``value``; returns what it was."""
         return self._fetching("swap", value, 0, peer)
 
     def compare_swap(self, peer: int, expected: int, desired: int) -> int:

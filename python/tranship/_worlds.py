@@ -38,10 +38,12 @@ class World:
 
     @property
     def rank(self) -> int:
+        """This rank, from 0."""
         return self._core.rank
 
     @property
     def size(self) -> int:
+        """Number of ranks."""
         return self._core.size
 
     @property
