@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/shared/shared_meeting.hpp>
@@ -20,7 +21,24 @@ SharedFabric::SharedFabric(std::shared_ptr<SharedWorld> shared, Rank rank, Board
 
 std::unique_ptr<Meeting> SharedFabric::meeting(const Members& members, int slot, const Members& named) {
   shared_->obtain_slot(slot);
-  return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot, named);
+  wait_for_readers(slot);
+  return std::make_unique<SharedMeeting>(*shared_, rank(), members, slot, named, brought_[std::size_t(slot)]);
+}
+
+void SharedFabric::wait_for_readers(int slot) {
+  // They have all come to that meeting, so none of them waits for this rank before it reads.
+  const auto& [members, meeting] = brought_[std::size_t(slot)];
+  const Deadline deadline = Deadline::after_seconds(60);
+  for (int member = 0; member < members.count; ++member) {
+    const Rank peer = members.rank_of(member);
+    if (peer == rank()) continue;
+    for (int round = 0; shared_->read_until(peer, slot).load_acquire() < meeting && !board().ended(peer); ++round) {
+      if (passed(deadline))
+        throw_error(ErrorCode::timeout, "rank {} has not read in 60 s what rank {} brought to meeting {} of a team: {}",
+                    peer, rank(), meeting, board().line(peer));
+      idle(round);
+    }
+  }
 }
 
 Index SharedFabric::available_bytes(Index granted_bytes) const {

@@ -2,9 +2,11 @@
 // is reached by loads and stores.
 #pragma once
 
+#include <array>
 #include <memory>
 
 #include <tranship/fabric/seam/fabric.hpp>
+#include <tranship/fabric/shared/shared_meeting.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -42,7 +44,11 @@ class SharedFabric : public Fabric {
   SharedWorld& shared() const noexcept { return *shared_; }
 
  private:
+  /// Waits until the members of the team that had a slot before have read what this rank brought there.
+  void wait_for_readers(int slot);
+
   std::shared_ptr<SharedWorld> shared_;
+  std::array<SharedMeeting::Brought, teams_max> brought_;
   bool has_cores_;  // each rank one of its own
   int ranks_per_core_;
 };

@@ -6,12 +6,14 @@
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
-SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named)
+SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named,
+                             Brought& brought)
     : shared_(shared),
       members_(members),
       named_(named),
       slot_(slot),
       me_(members.member_of(rank)),
+      brought_(brought),
       barrier_(&shared.arrivals(members.first, slot), members.count, me_,
                SharedWorld::arrivals_stride * members.stride) {
   barrier_.begin_at(shared.arrivals(rank, slot).load_relaxed() >> 16);
@@ -20,6 +22,7 @@ SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& memb
 void SharedMeeting::begin_at(std::uint64_t calls) {
   barrier_.begin_at(calls);
   shared_.arrivals(members_.rank_of(me_), slot_).store_release(calls << 16);
+  shared_.read_until(members_.rank_of(me_), slot_).store_release(calls);
 }
 
 MeetingPlace& SharedMeeting::place(int member) const noexcept {
@@ -65,12 +68,14 @@ void SharedMeeting::gather(World& world, const Call& call, const void* mine, std
     const std::size_t some = std::min(size_bytes - done, MeetingPlace::offer_bytes);
     if (some > 0) std::memcpy(next_offer().bytes, static_cast<const std::byte*>(mine) + done, some);
     meet(world, call, where);
+    brought_ = {.members = members_, .meeting = barrier_.epoch()};
     for (int member = 0; member < members_.count; ++member) {
       const MeetingPlace::Offer& from = offer(member);
       if (!(from.call == call)) disagree(world, call, where);
       std::byte* to = static_cast<std::byte*>(all) + static_cast<std::size_t>(member) * size_bytes + done;
       if (some > 0) std::memcpy(to, from.bytes, some);
     }
+    shared_.read_until(members_.rank_of(me_), slot_).store_release(barrier_.epoch());
     done += some;
   } while (done < size_bytes);
 }

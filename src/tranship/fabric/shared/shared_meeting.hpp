@@ -8,7 +8,15 @@ namespace tranship {
 
 class SharedMeeting final : public Meeting {
  public:
-  SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named);
+  /// The last meeting of this rank in a slot to which it has brought something: the members may still read that.
+  struct Brought {
+    Members members{.count = 0};
+    std::uint64_t meeting = 0;
+  };
+
+  /// Another team may have had the slot before: what this rank has `brought` there must have been read.
+  SharedMeeting(SharedWorld& shared, Rank rank, const Members& members, int slot, const Members& named,
+                Brought& brought);
 
   void meet(World& world, const Call& call, CallSite where) override;
   void gather(World& world, const Call& call, const void* mine, std::size_t size_bytes, void* all,
@@ -28,6 +36,7 @@ class SharedMeeting final : public Meeting {
   Members named_;  // the same in the world that they meet for
   int slot_;
   int me_;
+  Brought& brought_;
   FlagBarrier<RealSync> barrier_;
 };
 

@@ -69,6 +69,8 @@ class SharedWorld {
   RealSync::Word& arrivals(Rank rank, int slot) const noexcept {
     return arrivals_[(slot * shape_.ranks + rank) * arrivals_stride];
   }
+  /// The last meeting in a slot of which this rank has read what the others brought.
+  RealSync::Word& read_until(Rank rank, int slot) const noexcept { return (&arrivals(rank, slot))[1]; }
   /// In words from one rank to the next: processors fetch lines in pairs.
   static constexpr std::ptrdiff_t arrivals_stride = 2;
   MeetingPlace& meeting_place(Rank rank, int slot) const noexcept { return places_[slot * shape_.ranks + rank]; }
