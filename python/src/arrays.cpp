@@ -216,11 +216,6 @@ void bind_arrays(nb::module_& module) {
       .def("numpy", [](const nb::object& self) { return numpy_view(self, nb::cast<const LocalArray&>(self)); })
       .def_prop_ro("spec", [](const LocalArray& self) { return *self.ref().spec; })
       .def_prop_ro("distribution", [](const LocalArray& self) { return self.ref().spec->distribution; })
-      .def_prop_ro(
-          "extents", [](const LocalArray& self) { return self.ref().view.extents; },
-          "Extents of this rank's local array, overlap included.")
-      .def_prop_ro("world", [](const LocalArray& self) { return self.rank(); })
-      .def_prop_ro("is_const", [](const LocalArray& self) { return self.ref().is_const; })
       .def(
           "open",
           [](const LocalArray& self, const std::string& intent, const std::string& cells, Index depth,

@@ -89,15 +89,39 @@ bool is_brief(const Context& rma, const StridedView& view) {
   return rma.completes_at_once() && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
 }
 
+/// The elements of a signal, of which the first one is meant.
+Symmetric<std::uint64_t> signal_word(const SymmetricView& signal) {
+  const StridedView& view = signal.view();
+  if (view.type != ElementType::u64)
+    throw Error(ErrorCode::invalid_use, "a signal is one element of u8, not " + std::string(name_of(view.type)));
+  return Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(view.data), checked_product(view.extents));
+}
+
+/// `owner` keeps the memory of a transfer that does not block.
+void put_view(const SymmetricView& target, const StridedView& source, Rank peer, bool blocking, nb::handle owner) {
+  if (!blocking) target.rank()->hold(nb::borrow(owner));
+  Context& rma = target.rank()->world().context();
+  const CallSite where = python_call_site();
+  const StridedView& to = target.view();
+  without_gil_unless(is_brief(rma, to),
+                     [&] { blocking ? rma.put(to, source, peer, where) : rma.put_nbi(to, source, peer, where); });
+}
+void get_view(const SymmetricView& source, const StridedView& target, Rank peer, bool blocking, nb::handle owner) {
+  if (!blocking) source.rank()->hold(nb::borrow(owner));
+  Context& rma = source.rank()->world().context();
+  const CallSite where = python_call_site();
+  const StridedView& from = source.view();
+  without_gil_unless(is_brief(rma, from),
+                     [&] { blocking ? rma.get(target, from, peer, where) : rma.get_nbi(target, from, peer, where); });
+}
+
 }  // namespace
 
 void bind_one_sided(nb::module_& module) {
   nb::class_<SymmetricView>(module, "SymmetricView")
       .def_prop_ro("__array_interface__",
                    [](const SymmetricView& self) { return array_interface(self.view(), Access::writable); })
-      .def_prop_ro("shape", [](const SymmetricView& self) { return self.view().extents; })
       .def_prop_ro("world", [](const SymmetricView& self) { return self.rank(); })
-      .def_prop_ro("element_type", [](const SymmetricView& self) { return std::string(name_of(self.view().type)); })
       .def(
           "part",
           [](const SymmetricHandle& self, Index offset_elements, const Indices& extents, const Indices& strides) {
@@ -107,8 +131,7 @@ void bind_one_sided(nb::module_& module) {
             view.strides = strides;
             return std::make_shared<SymmetricView>(self->rank(), self->memory(), std::move(view));
           },
-          "offset_elements"_a, "extents"_a, "strides"_a)
-      .def_prop_ro("strides", [](const SymmetricView& self) { return self.view().strides; });
+          "offset_elements"_a, "extents"_a, "strides"_a);
 
   module.def(
       "allocate_symmetric",
@@ -130,22 +153,12 @@ void bind_one_sided(nb::module_& module) {
       [](const SymmetricHandle& target, std::uintptr_t data, const std::string& type, const Indices& extents,
          const Indices& strides, Rank peer, bool blocking, const std::optional<SymmetricHandle>& signal,
          const std::optional<nb::int_>& value, const std::string& op, const nb::object& owner) {
-        if (!blocking) target->rank()->hold(owner);
+        const StridedView source = view_at(data, type, extents, strides);
+        if (!signal) return put_view(*target, source, peer, blocking, owner);
         Context& rma = target->rank()->world().context();
         const CallSite where = python_call_site();
-        const StridedView source = view_at(data, type, extents, strides);
         const StridedView& to = target->view();
-        if (!signal) {
-          without_gil_unless(is_brief(rma, to), [&] {
-            blocking ? rma.put(to, source, peer, where) : rma.put_nbi(to, source, peer, where);
-          });
-          return;
-        }
-        if ((*signal)->view().type != ElementType::u64)
-          throw Error(ErrorCode::invalid_use,
-                      "a signal is one element of u8, not " + std::string(name_of((*signal)->view().type)));
-        const auto word = Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>((*signal)->view().data),
-                                                       checked_product((*signal)->view().extents));
+        const auto word = signal_word(**signal);
         const auto number = word_of<std::uint64_t>(value.value_or(nb::int_(1)));
         const SignalOp how = signal_op_named(op);
         without_gil_unless(is_brief(rma, to), [&] { rma.put_signal(to, source, word, number, how, peer, where); });
@@ -158,12 +171,7 @@ void bind_one_sided(nb::module_& module) {
         const BufferView from(source, Access::read_only);
         const StridedView& to = target->view();
         if (!from.view() || from.view()->type != to.type || !(from.view()->extents == to.extents)) return false;
-        if (!blocking) target->rank()->hold(nb::borrow(source));
-        Context& rma = target->rank()->world().context();
-        const CallSite where = python_call_site();
-        without_gil_unless(is_brief(rma, to), [&] {
-          blocking ? rma.put(to, *from.view(), peer, where) : rma.put_nbi(to, *from.view(), peer, where);
-        });
+        put_view(*target, *from.view(), peer, blocking, source);
         return true;
       },
       "target"_a, "source"_a, "peer"_a, "blocking"_a,
@@ -174,28 +182,15 @@ void bind_one_sided(nb::module_& module) {
         const BufferView to(target, Access::writable);
         const StridedView& from = source->view();
         if (!to.view() || to.view()->type != from.type || !(to.view()->extents == from.extents)) return false;
-        if (!blocking) source->rank()->hold(nb::borrow(target));
-        Context& rma = source->rank()->world().context();
-        const CallSite where = python_call_site();
-        without_gil_unless(is_brief(rma, from), [&] {
-          blocking ? rma.get(*to.view(), from, peer, where) : rma.get_nbi(*to.view(), from, peer, where);
-        });
+        get_view(*source, *to.view(), peer, blocking, target);
         return true;
       },
       "source"_a, "target"_a, "peer"_a, "blocking"_a);
   module.def(
       "get",
       [](const SymmetricHandle& source, std::uintptr_t data, const std::string& type, const Indices& extents,
-         const Indices& strides, Rank peer, bool blocking, const nb::object& owner) {
-        if (!blocking) source->rank()->hold(owner);
-        Context& rma = source->rank()->world().context();
-        const CallSite where = python_call_site();
-        const StridedView target = view_at(data, type, extents, strides);
-        const StridedView& from = source->view();
-        without_gil_unless(is_brief(rma, from), [&] {
-          blocking ? rma.get(target, from, peer, where) : rma.get_nbi(target, from, peer, where);
-        });
-      },
+         const Indices& strides, Rank peer, bool blocking,
+         const nb::object& owner) { get_view(*source, view_at(data, type, extents, strides), peer, blocking, owner); },
       "source"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "owner"_a);
   module.def(
       "signal",
@@ -203,11 +198,7 @@ void bind_one_sided(nb::module_& module) {
         Context& rma = signal->rank()->world().context();
         const CallSite where = python_call_site();
         const SignalOp how = signal_op_named(op);
-        if (signal->view().type != ElementType::u64)
-          throw Error(ErrorCode::invalid_use,
-                      "a signal is one element of u8, not " + std::string(name_of(signal->view().type)));
-        const auto word = Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(signal->view().data),
-                                                       checked_product(signal->view().extents));
+        const auto word = signal_word(*signal);
         const auto number = word_of<std::uint64_t>(value);
         without_gil_unless(rma.completes_at_once(), [&] { rma.signal(word, number, how, peer, where); });
       },

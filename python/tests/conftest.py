@@ -1,5 +1,7 @@
 """Back-ends under test: one body, run as ranks of each."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,15 @@ BACKENDS = {
 def run(request):
     """``run(n, body)``: what the ranks return, in their order."""
     return BACKENDS[request.param]
+
+
+@pytest.fixture
+def command():
+    """The command that starts programs."""
+    path = os.environ.get("TRANSHIP_COMMAND")
+    if not path:
+        pytest.skip("TRANSHIP_COMMAND does not say where the command is")
+    return path
 
 
 @pytest.fixture(autouse=True)

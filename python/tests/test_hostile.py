@@ -1,7 +1,6 @@
 """What a reviewer broke, and must not break again."""
 
 import gc
-import os
 import subprocess
 import sys
 
@@ -139,10 +138,7 @@ def test_processes_in_a_simulation():
     assert ts.simulate(2, body) == [[[0, 1], [0, 1]]] * 2
 
 
-def test_programs_that_are_simulated(tmp_path):
-    command = os.environ.get("TRANSHIP_COMMAND")
-    if not command:
-        pytest.skip("TRANSHIP_COMMAND does not say where the command is")
+def test_programs_that_are_simulated(command, tmp_path):
     program = tmp_path / "ring.py"
     program.write_text(
         "import tranship as ts\n"

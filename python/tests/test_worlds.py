@@ -226,10 +226,7 @@ def test_ctrl_c_ends_all_ranks(kind, first):
     assert "interrupted" in out and process.returncode == 3, out
 
 
-def test_programs_that_the_command_starts(tmp_path):
-    command = os.environ.get("TRANSHIP_COMMAND")
-    if not command:
-        pytest.skip("TRANSHIP_COMMAND does not say where the command is")
+def test_programs_that_the_command_starts(command, tmp_path):
     program = tmp_path / "ring.py"
     program.write_text(
         "import tranship as ts\n"

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._errors import InvalidUse
-from ._views import element_strides, require_distinct
+from ._views import element_strides, numpy_kind, require_distinct
 
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
 
@@ -182,7 +182,7 @@ class Buffer:
             self._core = _core.BufferMemory.wrap(
                 self.devices._core,
                 data.__array_interface__["data"][0],
-                _kind(data.dtype),
+                numpy_kind(data.dtype),
                 data.shape,
                 strides,
                 data,
@@ -190,7 +190,7 @@ class Buffer:
             )
             return
         extents = (shape,) if isinstance(shape, int) else tuple(shape or ())
-        self._core = _core.BufferMemory(self.devices._core, extents, _kind(np.dtype(dtype)), name, zeros)
+        self._core = _core.BufferMemory(self.devices._core, extents, numpy_kind(np.dtype(dtype)), name, zeros)
 
     @classmethod
     def _of(cls, core: _core.BufferMemory, devices: Devices) -> Buffer:
@@ -263,9 +263,3 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"<buffer '{self.name}' {self.dtype}{list(self.shape)}>"
-
-
-def _kind(dtype: np.dtype[Any]) -> str:
-    if dtype.kind not in "biufc" or not dtype.isnative:
-        raise InvalidUse(f"dtype {dtype!r} is none of NumPy's number types in this machine's byte order")
-    return f"{dtype.kind}{dtype.itemsize}"

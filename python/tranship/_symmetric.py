@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
 from ._errors import InvalidUse, Mismatch
-from ._views import element_strides
+from ._views import element_strides, numpy_kind
 from ._worlds import World
 
 __all__ = ["Symmetric", "symmetric"]
@@ -64,7 +64,7 @@ class Symmetric:
             raise InvalidUse("a symmetric array takes slices and integers, which name memory, and no lists or masks")
         width = self.local.itemsize
         first = part.__array_interface__["data"][0] - self.local.__array_interface__["data"][0] if part.size else 0
-        return Symmetric(self._core.part(first // width, part.shape, tuple(s // width for s in part.strides)))
+        return Symmetric(self._core.part(first // width, part.shape, element_strides(part)))
 
     def __repr__(self) -> str:
         return f"<symmetric {self.dtype}{list(self.shape)}>"
@@ -204,8 +204,6 @@ def symmetric(world: World, shape: Union[int, tuple[int, ...]], dtype: DTypeLike
     Mismatch, NoMemory
         On every rank.
     """
-    of = np.dtype(dtype)
+    kind = numpy_kind(np.dtype(dtype))
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    if of.kind not in "biufc" or not of.isnative:
-        raise InvalidUse(f"dtype {of!r} is none of NumPy's number types in this machine's byte order")
-    return Symmetric(_core.allocate_symmetric(world._core, extents, f"{of.kind}{of.itemsize}"))
+    return Symmetric(_core.allocate_symmetric(world._core, extents, kind))
