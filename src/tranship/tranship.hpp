@@ -7,6 +7,7 @@
 #include <tranship/array/interface_exchange.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/base/error.hpp>
+#include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>

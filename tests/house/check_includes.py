@@ -13,7 +13,7 @@ from pathlib import Path
 
 LEFT = ["layout", "plan", "program"]  # where it is, what moves, how it moves
 RIGHT = ["kernels", "lanes", "memory", "fabric"]  # how bytes are copied, by lanes too; where they live; who reaches whom
-TOP = ["lower", "run", "array", "file", "face", "cli"]
+TOP = ["lower", "run", "collectives", "array", "file", "face", "cli"]
 
 BELOW = {"base": {"base"}}
 for column in (LEFT, RIGHT):
@@ -22,7 +22,7 @@ for column in (LEFT, RIGHT):
 for height, name in enumerate(TOP):
     BELOW[name] = {"base", *LEFT, *RIGHT, *TOP[: height + 1]}
 BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between places
-BELOW["file"] -= {"run", "array"}  # files have no world
+BELOW["file"] -= {"run", "collectives", "array"}  # files have no world
 BELOW["view"] = {"base", "layout", "plan", "view"}  # pictures
 for name in ("face", "cli"):
     BELOW[name].add("view")

@@ -29,9 +29,19 @@ const char* name_of(CallKind kind) noexcept {
     case CallKind::split:
       return "split";
     case CallKind::sub_world:
-      break;
+      return "sub_world";
+    case CallKind::all_reduce:
+      return "all_reduce";
+    case CallKind::reduce_scatter:
+      return "reduce_scatter";
+    case CallKind::collect:
+      return "all_gather of symmetric memory";
+    case CallKind::all_to_all:
+      return "all_to_all";
+    case CallKind::spread:
+      return "broadcast of symmetric memory";
   }
-  return "sub_world";
+  return "?";
 }
 
 std::string to_string(const Call& call) {
@@ -54,7 +64,15 @@ std::string to_string(const Call& call) {
       return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);
     case CallKind::shared_flags:
       return text + fmt::format(", {} per rank", call.size_bytes / sizeof(RealSync::Word));
+    case CallKind::all_reduce:
+    case CallKind::reduce_scatter:
+    case CallKind::collect:
+    case CallKind::all_to_all:
+    case CallKind::spread:
+      return text + fmt::format(" of {} bytes of {} at {} of the heap (operation or root {})", call.size_bytes,
+                                name_of(static_cast<ElementType>(call.type)), call.detail >> 16, call.detail & 0xffff);
     case CallKind::allocate:
+    case CallKind::sub_world:
       break;
   }
   return text + fmt::format(" of {} bytes of {}, aligned to {}", call.size_bytes,

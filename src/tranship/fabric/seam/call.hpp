@@ -19,7 +19,13 @@ enum class CallKind : std::uint8_t {
   shared_flags,
   registration,
   split,
-  sub_world
+  sub_world,
+  // Of symmetric memory (collectives/).
+  all_reduce,
+  reduce_scatter,
+  collect,
+  all_to_all,
+  spread
 };
 
 const char* name_of(CallKind kind) noexcept;

@@ -1,0 +1,33 @@
+#include <algorithm>
+
+#include <tranship/collectives/members.hpp>
+
+namespace tranship {
+
+void all_reduce(Team& team, const SymmetricSpan& target, const SymmetricSpan& source, Reduction reduction,
+                CallSite where) {
+  MemberCall call(team, CallKind::all_reduce, target, source, where, int(reduction));
+  call.require_equal();
+  call.require_apart_or_same();
+  call.require_reduction(reduction);
+  // Parts of whole cache lines, so that no two members write the same one.
+  constexpr std::size_t line_bytes = 64;
+  const std::size_t bytes = call.source_bytes();
+  const std::size_t lines = (bytes + line_bytes - 1) / line_bytes;
+  const std::size_t part = (lines + std::size_t(call.size()) - 1) / std::size_t(call.size()) * line_bytes;
+  const auto first_of = [&](int member) { return std::min(bytes, std::size_t(member) * part); };
+
+  call.meet();
+  const std::size_t first = first_of(call.rank()), end = first_of(call.rank() + 1);
+  call.combine(call.target() + first, call.source() + first, end - first, reduction);
+  call.meet();
+  for (int i = 1; i < call.size(); ++i) {
+    const int member = (call.rank() + i) % call.size();
+    std::byte* const at = call.target() + first_of(member);
+    call.fetch(member, at, at, first_of(member + 1) - first_of(member));
+  }
+  call.complete();
+  call.meet();
+}
+
+}  // namespace tranship

@@ -1,0 +1,200 @@
+#include <algorithm>
+#include <cstring>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/collectives/members.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/kernels/host/element_moves.hpp>
+#include <tranship/kernels/host/host_move.hpp>
+
+namespace tranship {
+
+namespace {
+
+/// What is combined at a time: little enough to stay in a core's nearest caches with the part of one peer.
+constexpr std::size_t block_bytes = 16384;
+
+std::size_t bytes_of(const SymmetricSpan& span, Rank rank, CallSite where) {
+  if (span.count < 0)
+    throw_error(ErrorCode::invalid_use, "{} elements: needs 0 or more (rank {}, {})", span.count, rank,
+                short_name(where));
+  return static_cast<std::size_t>(checked_multiply(span.count, size_bytes(span.type)));
+}
+std::byte* in_heap(const Context& context, const SymmetricSpan& span, std::size_t bytes, Rank rank, CallSite where) {
+  auto* const local = static_cast<std::byte*>(span.local);
+  if (bytes > 0) context.peer_array(Symmetric<std::byte>::at(local, Index(bytes)), rank, where);
+  return local;
+}
+
+/// `to` op= `from`, bit by bit.
+template <class Op>
+void combine_bits(std::byte* to, const std::byte* from, std::size_t bytes, Op op) {
+  std::size_t i = 0;
+  for (; i + sizeof(std::uint64_t) <= bytes; i += sizeof(std::uint64_t)) {
+    std::uint64_t a, b;
+    std::memcpy(&a, to + i, sizeof a);
+    std::memcpy(&b, from + i, sizeof b);
+    a = op(a, b);
+    std::memcpy(to + i, &a, sizeof a);
+  }
+  for (; i < bytes; ++i) to[i] = std::byte(op(std::uint64_t(to[i]), std::uint64_t(from[i])));
+}
+void combine_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduction reduction, ElementType type) {
+  switch (reduction) {
+    case Reduction::bit_and:
+      return combine_bits(to, from, bytes, [](std::uint64_t a, std::uint64_t b) { return a & b; });
+    case Reduction::bit_or:
+      return combine_bits(to, from, bytes, [](std::uint64_t a, std::uint64_t b) { return a | b; });
+    case Reduction::bit_xor:
+      return combine_bits(to, from, bytes, [](std::uint64_t a, std::uint64_t b) { return a ^ b; });
+    case Reduction::sum:
+    case Reduction::product:
+    case Reduction::minimum:
+    case Reduction::maximum:
+      break;
+  }
+  const Arithmetic arithmetic = detail::arithmetic_of(type);
+  const int width = width_of(arithmetic);  // of complex numbers that of their parts
+  const CopyBlock block{.dims = 1,
+                        .extents = {static_cast<long long>(bytes) / width},
+                        .source_strides = {width},
+                        .target_strides = {width}};
+  move_on_host(block, detail::move_of(static_cast<Combine>(reduction)), arithmetic, width, copy_method(0), from, to);
+}
+
+}  // namespace
+
+static_assert(int(Reduction::sum) == int(Combine::sum) && int(Reduction::product) == int(Combine::product) &&
+              int(Reduction::minimum) == int(Combine::minimum) && int(Reduction::maximum) == int(Combine::maximum));
+
+const char* name_of(Reduction reduction) noexcept {
+  switch (reduction) {
+    case Reduction::bit_and:
+      return "bit_and";
+    case Reduction::bit_or:
+      return "bit_or";
+    case Reduction::bit_xor:
+      return "bit_xor";
+    case Reduction::sum:
+    case Reduction::product:
+    case Reduction::minimum:
+    case Reduction::maximum:
+      break;
+  }
+  return name_of(static_cast<Combine>(reduction));
+}
+
+bool can_reduce(Reduction reduction, ElementType type) noexcept {
+  if (reduction <= Reduction::maximum) return detail::can_combine(static_cast<Combine>(reduction), type);
+  const std::string_view kind = numpy_kind(type);
+  return kind[0] == 'i' || kind[0] == 'u' || kind[0] == 'b';
+}
+
+MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, const SymmetricSpan& source,
+                       CallSite where, int variant)
+    : team_(team),
+      context_(team.world().context()),
+      where_(where),
+      rank_(team.rank()),
+      size_(team.size()),
+      type_(source.type),
+      width_(size_bytes(source.type)) {
+  const Rank here = team.world().rank();
+  target_bytes_ = bytes_of(target, here, where);
+  source_bytes_ = bytes_of(source, here, where);
+  if (target.type != source.type)
+    throw_error(ErrorCode::invalid_use, "{} into a target of {} and from a source of {} (rank {}, {})", name_of(kind),
+                name_of(target.type), name_of(source.type), here, short_name(where));
+  target_ = in_heap(context_, target, target_bytes_, here, where);
+  source_ = in_heap(context_, source, source_bytes_, here, where);
+  const HeapPlace& place = team.world().heap().place();
+  const std::byte* const heap = place.first + std::size_t(here) * place.stride_bytes;
+  const std::size_t offset = source_bytes_ > 0 ? std::size_t(source_ - heap) : 0;
+  call_ = {.kind = kind,
+           .type = static_cast<std::uint8_t>(source.type),
+           .size_bytes = source_bytes_,
+           .detail = std::uint64_t(offset) << 16 | std::uint16_t(variant)};
+}
+
+void MemberCall::require_parts(int target_parts, int source_parts) const {
+  // Both have whole parts, all of one size.
+  const auto of = [](std::size_t bytes, int parts) { return bytes / std::size_t(parts); };
+  if (target_bytes_ % std::size_t(target_parts * width_) == 0 &&
+      source_bytes_ % std::size_t(source_parts * width_) == 0 &&
+      of(target_bytes_, target_parts) == of(source_bytes_, source_parts))
+    return;
+  const auto elements = [&](std::size_t bytes) { return bytes / std::size_t(width_); };
+  throw_error(ErrorCode::invalid_use,
+              "{}: a target of {} elements in {} parts and a source of {} in {} do not fit (rank {}, {})",
+              name_of(call_.kind), elements(target_bytes_), target_parts, elements(source_bytes_), source_parts,
+              team_.world().rank(), short_name(where_));
+}
+
+void MemberCall::check_apart(bool may_be_same, std::size_t at_target, std::size_t at_source) const {
+  const auto apart = [](const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+    return a_bytes == 0 || b_bytes == 0 || a + a_bytes <= b || b + b_bytes <= a;
+  };
+  if (apart(target_, target_bytes_, source_, source_bytes_)) return;
+  if (may_be_same && target_ + at_target == source_ + at_source) return;
+  throw_error(ErrorCode::invalid_use,
+              "{}: the source begins {} bytes after the target, which has {}: they overlap (rank {}, {})",
+              name_of(call_.kind), source_ - target_, target_bytes_, team_.world().rank(), short_name(where_));
+}
+
+void MemberCall::require_reduction(Reduction reduction) const {
+  if (!can_reduce(reduction, type_))
+    throw_error(ErrorCode::invalid_use, "{}: {} has no {} (rank {}, {})", name_of(call_.kind), name_of(type_),
+                name_of(reduction), team_.world().rank(), short_name(where_));
+}
+
+void MemberCall::meet() {
+  team_.meet(call_, where_);
+}
+
+void MemberCall::fetch(int member, std::byte* to, const std::byte* local, std::size_t bytes) {
+  if (bytes == 0) return;
+  const auto from = Symmetric<const std::byte>::at(local, Index(bytes));
+  context_.get_nbi<const std::byte>({to, bytes}, from, team_.world_rank(member), where_);
+}
+void MemberCall::complete() {
+  if (!context_.completes_at_once()) context_.quiet(where_);
+}
+
+const std::byte* MemberCall::loadable(int member, const std::byte* local, std::size_t bytes) const {
+  // Simulated transfers are seen by the race detector; loads are not.
+  const Rank rank = team_.world_rank(member);
+  if (member == rank_) return local;
+  if (!context_.completes_at_once()) return nullptr;
+  return context_.peer_array(Symmetric<const std::byte>::at(local, Index(bytes)), rank, where_).data();
+}
+
+void MemberCall::combine(std::byte* to, const std::byte* local, std::size_t bytes, Reduction reduction) {
+  if (bytes == 0) return;
+  std::vector<const std::byte*> sources(static_cast<std::size_t>(size_));
+  std::vector<std::byte> fetched;
+  for (int member = 0; member < size_; ++member) sources[std::size_t(member)] = loadable(member, local, bytes);
+  if (const auto missing = std::count(sources.begin(), sources.end(), nullptr); missing > 0) {
+    fetched.resize(std::size_t(missing) * bytes);
+    std::byte* next = fetched.data();
+    for (int i = 1; i < size_; ++i) {
+      const int member = (rank_ + i) % size_;
+      if (sources[std::size_t(member)]) continue;
+      fetch(member, next, local, bytes);
+      sources[std::size_t(member)] = next;
+      next += bytes;
+    }
+    complete();
+  }
+  context_.reads(std::span(local, bytes), where_);
+  context_.writes(std::span(to, bytes), where_);
+  alignas(64) std::byte sum[block_bytes];  // the target may be this member's source, which is read in its turn
+  for (std::size_t first = 0; first < bytes; first += block_bytes) {
+    const std::size_t now = std::min(block_bytes, bytes - first);
+    std::memcpy(sum, sources[0] + first, now);
+    for (int member = 1; member < size_; ++member)
+      combine_into(sum, sources[std::size_t(member)] + first, now, reduction, type_);
+    std::memcpy(to + first, sum, now);
+  }
+}
+
+}  // namespace tranship
