@@ -9,6 +9,7 @@ void bind_layouts(nanobind::module_& module);
 void bind_worlds(nanobind::module_& module);
 void bind_arrays(nanobind::module_& module);
 void bind_one_sided(nanobind::module_& module);
+void bind_shmem(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 

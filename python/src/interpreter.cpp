@@ -190,18 +190,20 @@ Error error_of(const nb::python_error& exception) {
   return error;
 }
 
+void raise_for(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Error& error) {
+    raise(error);
+  } catch (const Interrupt&) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  }
+}
+
 void set_package(std::string folder, nb::dict classes) {
   package_folder() = std::move(folder);
   error_classes() = std::move(classes);
-  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
-    try {
-      std::rethrow_exception(thrown);
-    } catch (const Error& error) {
-      raise(error);
-    } catch (const Interrupt&) {
-      PyErr_SetNone(PyExc_KeyboardInterrupt);
-    }
-  });
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) { raise_for(thrown); });
 }
 
 }  // namespace tranship::python

@@ -12,6 +12,7 @@ NB_MODULE(_core, module) {
   bind_worlds(module);
   bind_arrays(module);
   bind_one_sided(module);
+  bind_shmem(module);
   bind_buffers(module);
   bind_files(module);
 }

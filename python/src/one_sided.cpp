@@ -1,4 +1,6 @@
 // Symmetric memory and one-sided transfers.
+#include "one_sided.hpp"
+
 #include <complex>
 
 #include <nanobind/nanobind.h>
@@ -37,8 +39,7 @@ using SymmetricHandle = std::shared_ptr<SymmetricView>;
 
 /// Calls `f(Symmetric<T>)` for the elements of a word type. Throws `invalid_use` for other types.
 template <class F>
-decltype(auto) with_words(const SymmetricHandle& at, const char* what, F&& f) {
-  const StridedView& view = at->view();
+decltype(auto) with_words(const StridedView& view, const char* what, F&& f) {
   const auto words = [&]<class T>(T*) {
     const Index count = checked_product(view.extents);
     if (count > 1 && view.strides != row_major_strides(view.extents))
@@ -61,13 +62,32 @@ decltype(auto) with_words(const SymmetricHandle& at, const char* what, F&& f) {
 }
 /// Python's number as a word: negative ones of signed types, all of unsigned ones.
 template <class T>
-T word_of(const nb::int_& value) {
+T word_of(const nb::object& value) {
   T word{};
-  if (!nb::try_cast<T>(value, word, false))
+  if (!nb::try_cast<T>(value, word, !std::is_integral_v<T>))
     throw Error(ErrorCode::invalid_use, std::string(nb::str(value).c_str()) + " does not fit in an element of " +
                                             std::string(name_of(element_type_of<T>)));
   return word;
 }
+
+/// Whether a transfer of so many bytes neither waits nor takes long.
+bool is_brief(const Context& rma, const StridedView& view) {
+  return rma.completes_at_once() && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
+}
+
+/// The elements of a signal, of which the first one is meant.
+Symmetric<std::uint64_t> signal_word(const StridedView& view) {
+  if (view.type != ElementType::u64 && view.type != ElementType::i64)
+    throw Error(ErrorCode::invalid_use, "a signal is one element of u8, not " + std::string(name_of(view.type)));
+  return Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(view.data), checked_product(view.extents));
+}
+/// Negative numbers as the bits that a signed signal has.
+std::uint64_t signal_value(const SignalArgs& signal) {
+  if (signal.word.type == ElementType::i64) return std::uint64_t(word_of<std::int64_t>(signal.value));
+  return word_of<std::uint64_t>(signal.value);
+}
+
+}  // namespace
 
 Comparison comparison_named(const std::string& name) {
   if (name == "==") return Comparison::equal;
@@ -84,38 +104,132 @@ SignalOp signal_op_named(const std::string& name) {
   throw Error(ErrorCode::invalid_use, "signal operation '" + name + "': needs 'set' or 'add'");
 }
 
-/// Whether a transfer of so many bytes neither waits nor takes long.
-bool is_brief(const Context& rma, const StridedView& view) {
-  return rma.completes_at_once() && checked_product(view.extents) <= brief_bytes / size_bytes(view.type);
-}
-
-/// The elements of a signal, of which the first one is meant.
-Symmetric<std::uint64_t> signal_word(const SymmetricView& signal) {
-  const StridedView& view = signal.view();
-  if (view.type != ElementType::u64)
-    throw Error(ErrorCode::invalid_use, "a signal is one element of u8, not " + std::string(name_of(view.type)));
-  return Symmetric<std::uint64_t>::at(static_cast<std::uint64_t*>(view.data), checked_product(view.extents));
-}
-
-/// `owner` keeps the memory of a transfer that does not block.
-void put_view(const SymmetricView& target, const StridedView& source, Rank peer, bool blocking, nb::handle owner) {
-  if (!blocking) target.rank()->hold(nb::borrow(owner));
-  Context& rma = target.rank()->world().context();
+void put_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
+              nb::handle owner) {
+  Context& rma = rank.world().context();
+  if (!blocking) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
-  const StridedView& to = target.view();
-  without_gil_unless(is_brief(rma, to),
-                     [&] { blocking ? rma.put(to, source, peer, where) : rma.put_nbi(to, source, peer, where); });
+  without_gil_unless(is_brief(rma, target), [&] {
+    blocking ? rma.put(target, source, peer, where) : rma.put_nbi(target, source, peer, where);
+  });
 }
-void get_view(const SymmetricView& source, const StridedView& target, Rank peer, bool blocking, nb::handle owner) {
-  if (!blocking) source.rank()->hold(nb::borrow(owner));
-  Context& rma = source.rank()->world().context();
+void get_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
+              nb::handle owner) {
+  Context& rma = rank.world().context();
+  if (!blocking) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
-  const StridedView& from = source.view();
-  without_gil_unless(is_brief(rma, from),
-                     [&] { blocking ? rma.get(target, from, peer, where) : rma.get_nbi(target, from, peer, where); });
+  without_gil_unless(is_brief(rma, source), [&] {
+    blocking ? rma.get(target, source, peer, where) : rma.get_nbi(target, source, peer, where);
+  });
+}
+void put_signal_view(RankHandle& rank, const StridedView& target, const StridedView& source, const SignalArgs& signal,
+                     Rank peer) {
+  Context& rma = rank.world().context();
+  const CallSite where = python_call_site();
+  const auto word = signal_word(signal.word);
+  const std::uint64_t value = signal_value(signal);
+  without_gil_unless(is_brief(rma, target),
+                     [&] { rma.put_signal(target, source, word, value, signal.op, peer, where); });
+}
+void signal_view(RankHandle& rank, const SignalArgs& signal, Rank peer) {
+  Context& rma = rank.world().context();
+  const CallSite where = python_call_site();
+  const auto word = signal_word(signal.word);
+  const std::uint64_t value = signal_value(signal);
+  without_gil_unless(rma.completes_at_once(), [&] { rma.signal(word, value, signal.op, peer, where); });
 }
 
-}  // namespace
+nb::object wait_for_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value) {
+  Context& rma = rank.world().context();
+  const CallSite where = python_call_site();
+  return with_words(variable, "wait_until", [&]<class T>(Symmetric<T> word) -> nb::object {
+    const T wanted = word_of<T>(value);
+    const bool is_there = rma.completes_at_once() && rma.test(word, comparison, wanted, where);
+    const T seen =
+        without_gil_unless(is_there, [&] { return rma.wait_until(word, comparison, wanted, WaitNote::anyone, where); });
+    return nb::int_(seen);
+  });
+}
+bool test_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value) {
+  Context& rma = rank.world().context();
+  const CallSite where = python_call_site();
+  return with_words(variable, "test", [&]<class T>(Symmetric<T> word) {
+    const T wanted = word_of<T>(value);
+    return without_gil_unless(rma.completes_at_once(), [&] { return rma.test(word, comparison, wanted, where); });
+  });
+}
+std::vector<Index> several(RankHandle& rank, const std::string& what, const StridedView& variables,
+                           Comparison comparison, const std::vector<nb::int_>& values, const std::vector<int>& skip) {
+  Context& rma = rank.world().context();
+  const CallSite where = python_call_site();
+  return with_words(variables, what.c_str(), [&]<class T>(Symmetric<T> words) {
+    // One value is that of all.
+    std::vector<T> wanted(static_cast<std::size_t>(words.size()));
+    if (values.size() != 1 && values.size() != wanted.size())
+      throw_error(ErrorCode::invalid_use, "{} takes one value or one for each variable: {} for {}", what, values.size(),
+                  wanted.size());
+    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = word_of<T>(values[values.size() == 1 ? 0 : i]);
+    if (!skip.empty() && skip.size() != wanted.size())
+      throw_error(ErrorCode::invalid_use, "{} takes a status for each variable: {} for {}", what, skip.size(),
+                  wanted.size());
+    std::vector<Index> places(wanted.size());
+    const auto first = [&](Index found) { return found < 0 ? 0 : (places[0] = found, 1); };
+    const Index count = without_gil([&]() -> Index {
+      const std::span<const T> to(wanted);
+      if (what == "wait_until_some") return rma.wait_until_some(words, places, comparison, to, skip, where);
+      if (what == "wait_until_any") return first(rma.wait_until_any(words, comparison, to, skip, where));
+      if (what == "test_some") return rma.test_some(words, places, comparison, to, skip, where);
+      if (what == "test_any") return first(rma.test_any(words, comparison, to, skip, where));
+      if (what == "test_all" && !rma.test_all(words, comparison, to, skip, where)) return 0;
+      if (what == "wait_until_all") rma.wait_until_all(words, comparison, to, skip, where);
+      for (Index i = 0; i < words.size(); ++i) places[std::size_t(i)] = i;
+      return words.size();
+    });
+    places.resize(static_cast<std::size_t>(count));
+    return places;
+  });
+}
+nb::object update_view(RankHandle& rank, const StridedView& at, const std::string& op, const nb::object& value,
+                       const nb::object& compare, Rank peer) {
+  Context& rma = rank.world().context();
+  const CallSite where = python_call_site();
+  const bool is_brief = rma.completes_at_once();
+  const auto of_any = [&]<class T>(Symmetric<T> word) -> nb::object {
+    if (op == "fetch") return nb::cast(without_gil_unless(is_brief, [&] { return rma.fetch(word, peer, where); }));
+    const T operand = word_of<T>(value);
+    if (op == "swap")
+      return nb::cast(without_gil_unless(is_brief, [&] { return rma.swap(word, operand, peer, where); }));
+    if (op != "set") return {};
+    without_gil_unless(is_brief, [&] { rma.set(word, operand, peer, where); });
+    return nb::none();
+  };
+  const auto of_float = [&]<class T>(Symmetric<T> word) {
+    nb::object done = of_any(word);
+    if (!done.is_valid())
+      throw Error(ErrorCode::invalid_use, op + " takes integers, not " + std::string(name_of(at.type)));
+    return done;
+  };
+  if (at.type == ElementType::f32)
+    return of_float(Symmetric<float>::at(static_cast<float*>(at.data), checked_product(at.extents)));
+  if (at.type == ElementType::f64)
+    return of_float(Symmetric<double>::at(static_cast<double*>(at.data), checked_product(at.extents)));
+  return with_words(at, op.c_str(), [&]<class T>(Symmetric<T> word) -> nb::object {
+    if (nb::object done = of_any(word); done.is_valid()) return done;
+    const T operand = word_of<T>(value);
+    const auto fetching = [&](auto&& f) -> nb::object { return nb::int_(without_gil_unless(is_brief, f)); };
+    if (op == "compare_swap") {
+      const T expected = word_of<T>(compare);
+      return fetching([&] { return rma.compare_swap(word, expected, operand, peer, where); });
+    }
+    if (op == "fetch_add") return fetching([&] { return rma.fetch_add(word, operand, peer, where); });
+    if (op == "fetch_and") return fetching([&] { return rma.fetch_bit_and(word, operand, peer, where); });
+    if (op == "fetch_or") return fetching([&] { return rma.fetch_bit_or(word, operand, peer, where); });
+    if (op == "fetch_xor") return fetching([&] { return rma.fetch_bit_xor(word, operand, peer, where); });
+    if (op != "add") throw Error(ErrorCode::invalid_use, "no atomic operation '" + op + "'");
+    without_gil_unless(is_brief, [&] { rma.add(word, operand, peer, where); });
+    return nb::none();
+  });
+}
 
 void bind_one_sided(nb::module_& module) {
   nb::class_<SymmetricView>(module, "SymmetricView")
@@ -154,14 +268,9 @@ void bind_one_sided(nb::module_& module) {
          const Indices& strides, Rank peer, bool blocking, const std::optional<SymmetricHandle>& signal,
          const std::optional<nb::int_>& value, const std::string& op, const nb::object& owner) {
         const StridedView source = view_at(data, type, extents, strides);
-        if (!signal) return put_view(*target, source, peer, blocking, owner);
-        Context& rma = target->rank()->world().context();
-        const CallSite where = python_call_site();
-        const StridedView& to = target->view();
-        const auto word = signal_word(**signal);
-        const auto number = word_of<std::uint64_t>(value.value_or(nb::int_(1)));
-        const SignalOp how = signal_op_named(op);
-        without_gil_unless(is_brief(rma, to), [&] { rma.put_signal(to, source, word, number, how, peer, where); });
+        if (!signal) return put_view(*target->rank(), target->view(), source, peer, blocking, owner);
+        const SignalArgs sent{(*signal)->view(), value.value_or(nb::int_(1)), signal_op_named(op)};
+        put_signal_view(*target->rank(), target->view(), source, sent, peer);
       },
       "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a,
       "owner"_a);
@@ -171,7 +280,7 @@ void bind_one_sided(nb::module_& module) {
         const BufferView from(source, Access::read_only);
         const StridedView& to = target->view();
         if (!from.view() || from.view()->type != to.type || !(from.view()->extents == to.extents)) return false;
-        put_view(*target, *from.view(), peer, blocking, source);
+        put_view(*target->rank(), to, *from.view(), peer, blocking, source);
         return true;
       },
       "target"_a, "source"_a, "peer"_a, "blocking"_a,
@@ -182,84 +291,40 @@ void bind_one_sided(nb::module_& module) {
         const BufferView to(target, Access::writable);
         const StridedView& from = source->view();
         if (!to.view() || to.view()->type != from.type || !(to.view()->extents == from.extents)) return false;
-        get_view(*source, *to.view(), peer, blocking, target);
+        get_view(*source->rank(), *to.view(), from, peer, blocking, target);
         return true;
       },
       "source"_a, "target"_a, "peer"_a, "blocking"_a);
   module.def(
       "get",
       [](const SymmetricHandle& source, std::uintptr_t data, const std::string& type, const Indices& extents,
-         const Indices& strides, Rank peer, bool blocking,
-         const nb::object& owner) { get_view(*source, view_at(data, type, extents, strides), peer, blocking, owner); },
+         const Indices& strides, Rank peer, bool blocking, const nb::object& owner) {
+        const StridedView target = view_at(data, type, extents, strides);
+        get_view(*source->rank(), target, source->view(), peer, blocking, owner);
+      },
       "source"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "owner"_a);
   module.def(
       "signal",
       [](const SymmetricHandle& signal, const nb::int_& value, const std::string& op, Rank peer) {
-        Context& rma = signal->rank()->world().context();
-        const CallSite where = python_call_site();
-        const SignalOp how = signal_op_named(op);
-        const auto word = signal_word(*signal);
-        const auto number = word_of<std::uint64_t>(value);
-        without_gil_unless(rma.completes_at_once(), [&] { rma.signal(word, number, how, peer, where); });
+        signal_view(*signal->rank(), {signal->view(), value, signal_op_named(op)}, peer);
       },
       "signal"_a, "value"_a, "op"_a, "peer"_a);
   module.def(
       "wait_until",
-      [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) -> nb::object {
-        Context& rma = variable->rank()->world().context();
-        const CallSite where = python_call_site();
-        const Comparison how = comparison_named(comparison);
-        return with_words(variable, "wait_until", [&]<class T>(Symmetric<T> word) -> nb::object {
-          const T wanted = word_of<T>(value);
-          const bool is_there = rma.completes_at_once() && rma.test(word, how, wanted, where);
-          const T seen =
-              without_gil_unless(is_there, [&] { return rma.wait_until(word, how, wanted, WaitNote::anyone, where); });
-          return nb::int_(seen);
-        });
+      [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) {
+        return wait_for_view(*variable->rank(), variable->view(), comparison_named(comparison), value);
       },
       "variable"_a, "comparison"_a, "value"_a);
   module.def(
       "test",
       [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) {
-        Context& rma = variable->rank()->world().context();
-        const CallSite where = python_call_site();
-        const Comparison how = comparison_named(comparison);
-        return with_words(variable, "test", [&]<class T>(Symmetric<T> word) {
-          const T wanted = word_of<T>(value);
-          return without_gil_unless(rma.completes_at_once(), [&] { return rma.test(word, how, wanted, where); });
-        });
+        return test_view(*variable->rank(), variable->view(), comparison_named(comparison), value);
       },
       "variable"_a, "comparison"_a, "value"_a);
   module.def(
       "atomic",
-      [](const SymmetricHandle& at, const std::string& op, const nb::int_& value, const nb::int_& compare,
-         Rank peer) -> nb::object {
-        Context& rma = at->rank()->world().context();
-        const CallSite where = python_call_site();
-        return with_words(at, op.c_str(), [&]<class T>(Symmetric<T> word) -> nb::object {
-          const T operand = word_of<T>(value);
-          const auto fetching = [&](auto&& f) -> nb::object {
-            return nb::int_(without_gil_unless(rma.completes_at_once(), f));
-          };
-          if (op == "fetch") return fetching([&] { return rma.fetch(word, peer, where); });
-          if (op == "swap") return fetching([&] { return rma.swap(word, operand, peer, where); });
-          if (op == "compare_swap") {
-            const T expected = word_of<T>(compare);
-            return fetching([&] { return rma.compare_swap(word, expected, operand, peer, where); });
-          }
-          if (op == "fetch_add") return fetching([&] { return rma.fetch_add(word, operand, peer, where); });
-          if (op == "fetch_and") return fetching([&] { return rma.fetch_bit_and(word, operand, peer, where); });
-          if (op == "fetch_or") return fetching([&] { return rma.fetch_bit_or(word, operand, peer, where); });
-          if (op == "fetch_xor") return fetching([&] { return rma.fetch_bit_xor(word, operand, peer, where); });
-          if (op == "set")
-            without_gil_unless(rma.completes_at_once(), [&] { rma.set(word, operand, peer, where); });
-          else if (op == "add")
-            without_gil_unless(rma.completes_at_once(), [&] { rma.add(word, operand, peer, where); });
-          else
-            throw Error(ErrorCode::invalid_use, "no atomic operation '" + op + "'");
-          return nb::none();
-        });
-      },
+      [](const SymmetricHandle& at, const std::string& op, const nb::object& value, const nb::object& compare,
+         Rank peer) { return update_view(*at->rank(), at->view(), op, value, compare, peer); },
       "at"_a, "op"_a, "value"_a, "compare"_a, "peer"_a);
   module.def("fence", [](const std::shared_ptr<RankHandle>& rank) {
     const CallSite where = python_call_site();

@@ -72,6 +72,7 @@ class BufferView {
   BufferView& operator=(const BufferView&) = delete;
 
   const std::optional<StridedView>& view() const noexcept { return view_; }
+  bool is_read_only() const noexcept { return buffer_.readonly != 0; }
 
  private:
   /// The formats of Python's struct module that NumPy gives its own types.

@@ -502,6 +502,34 @@ TEST_P(Contract, waits_for_all_any_and_some_of_many) {
   });
 }
 
+TEST_P(Contract, waits_for_a_value_of_its_own_at_each_of_many) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const int n = world.size();
+    const auto flags = world.allocate<std::int32_t>(n);
+    std::vector<std::int32_t> values;
+    for (Rank peer = 0; peer < n; ++peer) values.push_back(100 + peer);
+    const std::vector<std::int32_t> others(std::size_t(n), -1);
+    std::vector<Index> places(static_cast<std::size_t>(n));
+    const std::span<const std::int32_t> wanted(values);
+    require(rma.test_any(flags, Comparison::equal, wanted) == -1, "any before");
+    require(rma.test_some(flags, places, Comparison::equal, wanted) == 0, "some before");
+    require(!rma.test_all(flags, Comparison::equal, wanted), "all before");
+    world.barrier();
+    for (Rank peer = 0; peer < n; ++peer) rma.p(flags.from(world.rank()), 100 + world.rank(), peer);
+    const Index any = rma.wait_until_any(flags, Comparison::equal, wanted);
+    require(any >= 0 && flags[any] == 100 + any, "any: {}", any);
+    require(rma.wait_until_some(flags, places, Comparison::equal, wanted) >= 1, "some");
+    rma.wait_until_all(flags, Comparison::equal, wanted);
+    require(rma.test_all(flags, Comparison::equal, wanted), "all");
+    require(rma.test_some(flags, places, Comparison::equal, wanted) == n, "some after");
+    require(rma.test_any(flags, Comparison::equal, std::span<const std::int32_t>(others)) == -1, "any of others");
+    require_says(error_of_rank([&] { rma.wait_until_all(flags, Comparison::equal, wanted.subspan(1)); }),
+                 ErrorCode::invalid_use, {"the values", std::to_string(n).c_str(), std::to_string(n - 1).c_str()});
+    world.barrier();
+  });
+}
+
 // Atomics.
 
 template <class T>

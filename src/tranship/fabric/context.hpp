@@ -222,19 +222,27 @@ class Context {
     if (!found(variable.local(), comparison, value)) return missed("test", variable, comparison, value, where);
     return acted_ = true;
   }
-  /// The same for several variables: `skip[i]`, where there is one, leaves variable i out. Without variables, `all` is
-  /// true at once and `any` gives -1.
+  /// The same for several variables, and one value or one for each of them: `skip[i]`, where there is one, leaves
+  /// variable i out. Without variables, `all` is true at once and `any` gives -1.
   template <Waitable T>
   void wait_until_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                       std::span<const int> skip = {}, CallSite where = CallSite::here()) {
-    check_waitables("wait_until_all", variables, where);
-    for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i)) wait(variables.local() + i, comparison, value, "wait_until_all", WaitNote::anyone, where);
+    wait_all<T>(variables, comparison, {&value, 0}, skip, where);
+  }
+  template <Waitable T>
+  void wait_until_all(Symmetric<T> variables, Comparison comparison, std::span<const std::type_identity_t<T>> values,
+                      std::span<const int> skip = {}, CallSite where = CallSite::here()) {
+    wait_all<T>(variables, comparison, each_of(variables, values, where), skip, where);
   }
   template <Waitable T>
   Index wait_until_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                        std::span<const int> skip = {}, CallSite where = CallSite::here()) {
-    return wait_any<T>(variables, comparison, value, skip, "wait_until_any", where);
+    return wait_any<T>(variables, comparison, {&value, 0}, skip, "wait_until_any", where);
+  }
+  template <Waitable T>
+  Index wait_until_any(Symmetric<T> variables, Comparison comparison, std::span<const std::type_identity_t<T>> values,
+                       std::span<const int> skip = {}, CallSite where = CallSite::here()) {
+    return wait_any<T>(variables, comparison, each_of(variables, values, where), skip, "wait_until_any", where);
   }
   /// Waits for at least one and puts the places of all that have come into `places`, which has room for all. Returns
   /// how many; 0 only where there are no variables.
@@ -242,46 +250,44 @@ class Context {
   Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
                         std::type_identity_t<T> value, std::span<const int> skip = {},
                         CallSite where = CallSite::here()) {
-    if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
-    if (wait_any<T>(variables, comparison, value, skip, "wait_until_some", where) < 0) return 0;
-    return test_some(variables, places, comparison, value, skip, where);
+    return wait_some<T>(variables, places, comparison, {&value, 0}, skip, where);
+  }
+  template <Waitable T>
+  Index wait_until_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
+                        std::span<const std::type_identity_t<T>> values, std::span<const int> skip = {},
+                        CallSite where = CallSite::here()) {
+    return wait_some<T>(variables, places, comparison, each_of(variables, values, where), skip, where);
   }
   template <Waitable T>
   bool test_all(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                 std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
-    check_waitables("test_all", variables, where);
-    poll();
-    for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && !found<T>(variables.local() + i, comparison, value))
-        return missed("test_all", variables.from(i), comparison, value, where);
-    return acted_ = true;
+    return find_all<T>(variables, comparison, {&value, 0}, skip, where);
+  }
+  template <Waitable T>
+  bool test_all(Symmetric<T> variables, Comparison comparison, std::span<const std::type_identity_t<T>> values,
+                std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
+    return find_all<T>(variables, comparison, each_of(variables, values, where), skip, where);
   }
   template <Waitable T>
   Index test_any(Symmetric<T> variables, Comparison comparison, std::type_identity_t<T> value,
                  std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
-    check_waitables("test_any", variables, where);
-    poll();
-    const Index place = find_any<T>(variables, comparison, value, skip);
-    if (place < 0)
-      missed("test_any", variables, comparison, value, where);
-    else
-      acted_ = true;
-    return place;
+    return find_one<T>(variables, comparison, {&value, 0}, skip, where);
+  }
+  template <Waitable T>
+  Index test_any(Symmetric<T> variables, Comparison comparison, std::span<const std::type_identity_t<T>> values,
+                 std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
+    return find_one<T>(variables, comparison, each_of(variables, values, where), skip, where);
   }
   template <Waitable T>
   Index test_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison, std::type_identity_t<T> value,
                   std::span<const int> skip = {}, CallSite where = CallSite::here()) const {
-    if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
-    check_waitables("test_some", variables, where);
-    poll();
-    Index count = 0;
-    for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) places[std::size_t(count++)] = i;
-    if (count == 0)
-      missed("test_some", variables, comparison, value, where);
-    else
-      acted_ = true;
-    return count;
+    return find_some<T>(variables, places, comparison, {&value, 0}, skip, where);
+  }
+  template <Waitable T>
+  Index test_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison,
+                  std::span<const std::type_identity_t<T>> values, std::span<const int> skip = {},
+                  CallSite where = CallSite::here()) const {
+    return find_some<T>(variables, places, comparison, each_of(variables, values, where), skip, where);
   }
 
   // Atomics on the first element of `at` at `peer`. Those that return a value fetch: they return what was there before.
@@ -676,33 +682,99 @@ class Context {
       look_at(label, local, peer, &value, sizeof value, where);
     }
   }
+  /// What several variables are compared with: one value, or one for each.
   template <class T>
-  Index find_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip) const {
+  struct Wanted {
+    const T* first;
+    Index stride;
+
+    T operator[](Index i) const { return first[i * stride]; }
+  };
+  template <class T>
+  Wanted<T> each_of(Symmetric<T> variables, std::span<const T> values, CallSite where) const {
+    if (Index(values.size()) < variables.size())
+      refuse_count("the values", variables.size(), Index(values.size()), where);
+    return {values.data(), 1};
+  }
+  template <class T>
+  Index find_any(Symmetric<T> variables, Comparison comparison, Wanted<T> wanted, std::span<const int> skip) const {
     for (Index i = 0; i < variables.size(); ++i)
-      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, value)) return i;
+      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, wanted[i])) return i;
     return -1;
   }
   static bool skipped(std::span<const int> skip, Index i) noexcept {
     return std::size_t(i) < skip.size() && skip[std::size_t(i)] != 0;
   }
   template <class T>
-  Index wait_any(Symmetric<T> variables, Comparison comparison, T value, std::span<const int> skip, const char* label,
-                 CallSite where) {
+  void wait_all(Symmetric<T> variables, Comparison comparison, Wanted<T> wanted, std::span<const int> skip,
+                CallSite where) {
+    check_waitables("wait_until_all", variables, where);
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i))
+        wait(variables.local() + i, comparison, wanted[i], "wait_until_all", WaitNote::anyone, where);
+  }
+  template <class T>
+  Index wait_any(Symmetric<T> variables, Comparison comparison, Wanted<T> wanted, std::span<const int> skip,
+                 const char* label, CallSite where) {
     check_waitables(label, variables, where);
     Index first = 0;
     while (first < variables.size() && skipped(skip, first)) ++first;
     if (first == variables.size()) return -1;
     const T* shown = variables.local() + first;  // in the note it stands for all of them
-    WaitNote note = note_of(shown, comparison, value, label, WaitNote::anyone, where);
+    WaitNote note = note_of(shown, comparison, wanted[first], label, WaitNote::anyone, where);
     Index place = -1;
     world_->wait_until(
         [&] {
           note.sees(detail::load_word(shown));
-          return (place = find_any<T>(variables, comparison, value, skip)) >= 0;
+          return (place = find_any<T>(variables, comparison, wanted, skip)) >= 0;
         },
         note);
     acted_ = true;
     return place;
+  }
+  template <class T>
+  Index wait_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison, Wanted<T> wanted,
+                  std::span<const int> skip, CallSite where) {
+    if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
+    if (wait_any<T>(variables, comparison, wanted, skip, "wait_until_some", where) < 0) return 0;
+    return find_some<T>(variables, places, comparison, wanted, skip, where);
+  }
+  template <class T>
+  bool find_all(Symmetric<T> variables, Comparison comparison, Wanted<T> wanted, std::span<const int> skip,
+                CallSite where) const {
+    check_waitables("test_all", variables, where);
+    poll();
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i) && !found<T>(variables.local() + i, comparison, wanted[i]))
+        return missed("test_all", variables.from(i), comparison, wanted[i], where);
+    return acted_ = true;
+  }
+  template <class T>
+  Index find_one(Symmetric<T> variables, Comparison comparison, Wanted<T> wanted, std::span<const int> skip,
+                 CallSite where) const {
+    check_waitables("test_any", variables, where);
+    poll();
+    const Index place = find_any<T>(variables, comparison, wanted, skip);
+    if (place >= 0)
+      acted_ = true;
+    else if (variables.size() > 0)
+      missed("test_any", variables, comparison, wanted[0], where);
+    return place;
+  }
+  template <class T>
+  Index find_some(Symmetric<T> variables, std::span<Index> places, Comparison comparison, Wanted<T> wanted,
+                  std::span<const int> skip, CallSite where) const {
+    if (Index(places.size()) < variables.size()) refuse_room(places.size(), variables.size(), where);
+    check_waitables("test_some", variables, where);
+    poll();
+    Index count = 0;
+    for (Index i = 0; i < variables.size(); ++i)
+      if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, wanted[i])) places[std::size_t(count++)] = i;
+    if (count > 0)
+      acted_ = true;
+    else if (variables.size() > 0)
+      missed("test_some", variables, comparison, wanted[0], where);
+    return count;
   }
 
   void put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion, Rank peer,

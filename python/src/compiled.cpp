@@ -1,0 +1,307 @@
+// The C functions that code compiled by Numba calls, without the interpreter's lock. Each returns 0, or -1 with
+// Python's error set: compiled functions then return as from an exception of their own.
+//
+// They are called by the thread of a rank that has begun (Shmem::begin). Arrays come as their first elements' addresses
+// with sizes in bytes, or, where elements do not lie side by side, as descriptors.
+#include <cstdint>
+#include <cstring>
+#include <exception>
+
+#include <dlfcn.h>
+#include <nanobind/nanobind.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/collectives/collectives.hpp>
+#include <tranship/fabric/context.hpp>
+
+#include "interpreter.hpp"
+#include "shmem.hpp"
+
+namespace tranship::python {
+namespace {
+
+using Status = std::int32_t;
+
+constexpr CallSite compiled_site{"<compiled by Numba>", 0};
+
+Status fail_with(const std::exception_ptr& thrown) noexcept {
+  const nb::gil_scoped_acquire acquire;
+  try {
+    raise_for(thrown);
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return -1;
+}
+/// Not in Python's stable interface, and there in all versions.
+bool has_gil() {
+  static const auto check = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "PyGILState_Check"));
+  return check != nullptr && check() != 0;
+}
+
+/// Runs `f(context)`. What may wait lets other threads run Python meanwhile.
+enum class Waits : bool { no, yes };
+template <class F>
+Status guarded(Waits waits, F&& f) noexcept {
+  try {
+    Context& context = Shmem::of_this_thread().context();
+    FiberThread* const fiber = FiberThread::current();
+    if ((waits == Waits::no && context.completes_at_once()) || (fiber == nullptr && !has_gil()))
+      f(context);
+    else if (has_gil())
+      without_gil([&] { f(context); });
+    else
+      fiber->call([&] { f(context); });
+    return 0;
+  } catch (...) {
+    return fail_with(std::current_exception());
+  }
+}
+
+/// An array as compiled code describes it; strides in bytes.
+struct Array {
+  void* data;
+  std::int64_t type;  ///< an ElementType
+  std::int64_t dims;
+  const std::int64_t* extents;
+  const std::int64_t* strides;
+
+  StridedView view() const {
+    StridedView view{.data = data, .type = static_cast<ElementType>(type)};
+    const int width = size_bytes(view.type);
+    if (dims > dims_max)
+      throw_error(ErrorCode::unsupported, "an array of {} dimensions: at most {} can be moved", dims, dims_max);
+    for (int d = 0; d < dims; ++d) {
+      if (strides[d] % width != 0)
+        throw_error(ErrorCode::invalid_use, "a stride of {} bytes is no multiple of elements of {}", strides[d], width);
+      view.extents.push_back(extents[d]);
+      view.strides.push_back(strides[d] / width);
+    }
+    return view;
+  }
+};
+
+template <class T>
+Symmetric<T> one(void* at) {
+  return Symmetric<T>::at(static_cast<T*>(at), 1);
+}
+/// Calls `f(T{})` for the type of an atomic variable: a NumPy kind, 'i', 'u' or 'f', and a width.
+template <class F>
+void with_word(std::int32_t type, const char* what, F&& f) {
+  switch (static_cast<ElementType>(type)) {
+    case ElementType::i32:
+      return f(std::int32_t{});
+    case ElementType::u32:
+      return f(std::uint32_t{});
+    case ElementType::i64:
+      return f(std::int64_t{});
+    case ElementType::u64:
+      return f(std::uint64_t{});
+    case ElementType::f32:
+      return f(float{});
+    case ElementType::f64:
+      return f(double{});
+    default:
+      throw_error(ErrorCode::invalid_use, "{} takes i4, u4, i8, u8, f4 or f8, not {}", what,
+                  name_of(static_cast<ElementType>(type)));
+  }
+}
+template <class F>
+void with_integer(std::int32_t type, const char* what, F&& f) {
+  with_word(type, what, [&]<class T>(T zero) {
+    if constexpr (std::is_integral_v<T>)
+      f(zero);
+    else
+      throw_error(ErrorCode::invalid_use, "{} takes integers, not {}", what, name_of(static_cast<ElementType>(type)));
+  });
+}
+template <class T>
+T value_of(std::uint64_t bits) {
+  T value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+template <class T>
+std::uint64_t bits_of(T value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
+
+enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
+
+/// Some of NVSHMEM's documents name the source of a put first.
+template <class View>
+void turn(View& target, View& source, const void* target_at, const void* source_at) {
+  const Shmem& shmem = Shmem::of_this_thread();
+  if (!shmem.is_symmetric(target_at) && shmem.is_symmetric(source_at)) std::swap(target, source);
+}
+
+void transfer(Context& rma, std::int32_t kind, Symmetric<std::byte> to, Symmetric<std::byte> from, Rank peer) {
+  switch (kind) {
+    case put:
+      return rma.put<std::byte>(to, from, peer, compiled_site);
+    case put_nbi:
+      return rma.put_nbi<std::byte>(to, from, peer, compiled_site);
+    case get:
+      return rma.get<std::byte>(to, from, peer, compiled_site);
+    default:
+      return rma.get_nbi<std::byte>(to, from, peer, compiled_site);
+  }
+}
+
+extern "C" {
+
+Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int64_t bytes, std::int32_t peer) {
+  const auto to = Symmetric<std::byte>::at(static_cast<std::byte*>(target), bytes);
+  const auto from = Symmetric<std::byte>::at(static_cast<std::byte*>(source), bytes);
+  // What fails has done nothing, and is tried again where errors are told.
+  if (Context* rma = Shmem::direct_of_this_thread()) [[likely]] {
+    try {
+      transfer(*rma, kind, to, from, peer);
+      return 0;
+    } catch (const Error&) {
+    }
+  }
+  return guarded(Waits::no, [&](Context& rma) {
+    auto target_side = to, source_side = from;
+    if (kind <= put_nbi) turn(target_side, source_side, target, source);
+    transfer(rma, kind, target_side, source_side, peer);
+  });
+}
+Status tranship_transfer_views(std::int32_t kind, const Array* target, const Array* source, std::int32_t peer) {
+  return guarded(Waits::no, [&](Context& rma) {
+    StridedView to = target->view(), from = source->view();
+    if (kind <= put_nbi) turn(to, from, to.data, from.data);
+    const MatchedViews pair = matched(to, from);
+    to = pair.target, from = pair.source;
+    switch (kind) {
+      case put:
+        return rma.put(to, from, peer, compiled_site);
+      case put_nbi:
+        return rma.put_nbi(to, from, peer, compiled_site);
+      case get:
+        return rma.get(to, from, peer, compiled_site);
+      default:
+        return rma.get_nbi(to, from, peer, compiled_site);
+    }
+  });
+}
+Status tranship_put_signal(const Array* target, const Array* source, void* signal, std::uint64_t value, std::int32_t op,
+                           std::int32_t peer) {
+  return guarded(Waits::no, [&](Context& rma) {
+    const MatchedViews pair = matched(target->view(), source->view());
+    rma.put_signal(pair.target, pair.source, one<std::uint64_t>(signal), value, shmem_signal_op(op), peer,
+                   compiled_site);
+  });
+}
+Status tranship_signal(void* signal, std::uint64_t value, std::int32_t op, std::int32_t peer) {
+  return guarded(Waits::no, [&](Context& rma) {
+    rma.signal(one<std::uint64_t>(signal), value, shmem_signal_op(op), peer, compiled_site);
+  });
+}
+Status tranship_wait_until(void* variable, std::int32_t type, std::int32_t comparison, std::uint64_t value,
+                           std::uint64_t* seen) {
+  return guarded(Waits::yes, [&](Context& rma) {
+    const Comparison how = shmem_comparison(comparison);
+    with_integer(type, "wait_until", [&]<class T>(T) {
+      *seen = bits_of(rma.wait_until(one<T>(variable), how, value_of<T>(value), WaitNote::anyone, compiled_site));
+    });
+  });
+}
+Status tranship_test(void* variable, std::int32_t type, std::int32_t comparison, std::uint64_t value,
+                     std::uint64_t* holds) {
+  return guarded(Waits::no, [&](Context& rma) {
+    const Comparison how = shmem_comparison(comparison);
+    with_integer(type, "test",
+                 [&]<class T>(T) { *holds = rma.test(one<T>(variable), how, value_of<T>(value), compiled_site); });
+  });
+}
+enum Atomic : std::int32_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+Status tranship_atomic(std::int32_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
+                       std::int32_t peer, std::uint64_t* before) {
+  return guarded(Waits::no, [&](Context& rma) {
+    const CallSite where = compiled_site;
+    const auto any = [&](auto&& f) {
+      with_word(type, "an atomic operation", [&]<class T>(T) { f(one<T>(at), value_of<T>(operand)); });
+    };
+    const auto integer = [&](auto&& f) {
+      with_integer(type, "this atomic operation",
+                   [&]<class T>(T) { *before = bits_of(f(one<T>(at), value_of<T>(operand))); });
+    };
+    switch (op) {
+      case fetch:
+        return any([&](auto word, auto) { *before = bits_of(rma.fetch(word, peer, where)); });
+      case set:
+        return any([&](auto word, auto value) { rma.set(word, value, peer, where); });
+      case swap:
+        return any([&](auto word, auto value) { *before = bits_of(rma.swap(word, value, peer, where)); });
+      case compare_swap:
+        return integer([&]<class T>(Symmetric<T> word, T value) {
+          return rma.compare_swap(word, value_of<T>(expected), value, peer, where);
+        });
+      case add:
+        return integer([&](auto word, auto value) { return rma.fetch_add(word, value, peer, where); });
+      case bit_and:
+        return integer([&](auto word, auto value) { return rma.fetch_bit_and(word, value, peer, where); });
+      case bit_or:
+        return integer([&](auto word, auto value) { return rma.fetch_bit_or(word, value, peer, where); });
+      default:
+        return integer([&](auto word, auto value) { return rma.fetch_bit_xor(word, value, peer, where); });
+    }
+  });
+}
+Status tranship_fence() {
+  return guarded(Waits::yes, [](Context& rma) { rma.fence(compiled_site); });
+}
+Status tranship_quiet() {
+  return guarded(Waits::yes, [](Context& rma) { rma.quiet(compiled_site); });
+}
+Status tranship_meet(std::int32_t team, std::int32_t completes) {
+  return guarded(Waits::yes, [&](Context&) {
+    Team& members = Shmem::of_this_thread().team(team);
+    completes ? members.barrier(compiled_site) : members.sync(compiled_site);
+  });
+}
+Status tranship_team_place(std::int32_t team, std::int32_t* rank, std::int32_t* size) {
+  return guarded(Waits::no, [&](Context&) {
+    Team& members = Shmem::of_this_thread().team(team);
+    *rank = members.rank();
+    *size = members.size();
+  });
+}
+Status tranship_collective(std::int32_t kind, std::int32_t team, const Array* target, const Array* source,
+                           std::int32_t reduction, std::int32_t root) {
+  return guarded(Waits::yes, [&](Context&) {
+    run_collective(static_cast<CollectiveKind>(kind), Shmem::of_this_thread().team(team), target->view(),
+                   source->view(), static_cast<Reduction>(reduction), root, compiled_site);
+  });
+}
+
+}  // extern "C"
+
+}  // namespace
+
+nb::dict compiled_functions() {
+  nb::dict out;
+  const auto add_function = [&](const char* name, auto* function) {
+    out[name] = reinterpret_cast<std::uintptr_t>(function);
+  };
+  add_function("tranship_transfer", &tranship_transfer);
+  add_function("tranship_transfer_views", &tranship_transfer_views);
+  add_function("tranship_put_signal", &tranship_put_signal);
+  add_function("tranship_signal", &tranship_signal);
+  add_function("tranship_wait_until", &tranship_wait_until);
+  add_function("tranship_test", &tranship_test);
+  add_function("tranship_atomic", &tranship_atomic);
+  add_function("tranship_fence", &tranship_fence);
+  add_function("tranship_quiet", &tranship_quiet);
+  add_function("tranship_meet", &tranship_meet);
+  add_function("tranship_team_place", &tranship_team_place);
+  add_function("tranship_collective", &tranship_collective);
+  return out;
+}
+
+}  // namespace tranship::python

@@ -1,0 +1,44 @@
+// One-sided operations on views of symmetric memory, as Python calls them. The views name this rank's own memory;
+// Context checks that it is symmetric.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <nanobind/nanobind.h>
+
+#include <tranship/fabric/context.hpp>
+
+#include "rank_handle.hpp"
+
+namespace tranship::python {
+
+/// `owner` keeps the memory of a transfer that does not block.
+void put_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
+              nb::handle owner);
+void get_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
+              nb::handle owner);
+struct SignalArgs {
+  const StridedView& word;  ///< whose first element is meant
+  nb::int_ value;
+  SignalOp op;
+};
+void put_signal_view(RankHandle& rank, const StridedView& target, const StridedView& source, const SignalArgs& signal,
+                     Rank peer);
+void signal_view(RankHandle& rank, const SignalArgs& signal, Rank peer);
+
+/// Elements of i4, u4, i8 or u8, of which the first one is meant; atomics but compare_swap also take f4 and f8.
+nb::object wait_for_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value);
+bool test_view(RankHandle& rank, const StridedView& variable, Comparison comparison, const nb::int_& value);
+/// `what` is wait_until_all, wait_until_any, wait_until_some, or test_ and the like. The places of variables that
+/// compare so; nothing where a test has found none, and all of them where `all` of them do.
+std::vector<Index> several(RankHandle& rank, const std::string& what, const StridedView& variables,
+                           Comparison comparison, const std::vector<nb::int_>& values, const std::vector<int>& skip);
+nb::object update_view(RankHandle& rank, const StridedView& at, const std::string& op, const nb::object& value,
+                       const nb::object& compare, Rank peer);
+
+Comparison comparison_named(const std::string& name);
+SignalOp signal_op_named(const std::string& name);
+
+}  // namespace tranship::python

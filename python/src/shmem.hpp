@@ -1,0 +1,78 @@
+// Shmem, one rank's part in symmetric memory as OpenSHMEM and NVSHMEM see it: objects are named by this rank's own
+// addresses, and teams by small numbers. Python and functions that Numba has compiled call it.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include <tranship/base/strided_view.hpp>
+#include <tranship/collectives/collectives.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/team.hpp>
+
+#include "rank_handle.hpp"
+
+namespace tranship::python {
+
+class Shmem final : public Resident {
+ public:
+  /// Collective over the world: makes the teams that everybody has. The calling thread's, from now on.
+  static std::shared_ptr<Shmem> begin(const std::shared_ptr<RankHandle>& rank);
+  ~Shmem() override;
+
+  RankHandle& rank() const { return *rank_; }
+  const std::shared_ptr<RankHandle>& rank_handle() const { return rank_; }
+  World& world() const { return rank_->world(); }
+  Context& context() const { return world().context(); }
+
+  /// Whether an address lies in this rank's part of the symmetric heap.
+  bool is_symmetric(const void* address) const;
+
+  /// Throws `invalid_use` for a number that no team has.
+  Team& team(int number);
+  /// The number of a new team; -1 for none.
+  int add(std::optional<Team> team);
+  /// Throws `invalid_use` for a team that everybody has, or none.
+  void remove(int number);
+
+  void leave() noexcept override;
+
+  /// The one of the calling thread. Throws `invalid_use` where there is none.
+  static Shmem& of_this_thread();
+  /// The context of the calling thread's rank, where all its transfers are complete when their calls return; nullptr
+  /// elsewhere.
+  static Context* direct_of_this_thread() noexcept { return direct_; }
+
+ private:
+  explicit Shmem(std::shared_ptr<RankHandle> rank) : rank_(std::move(rank)) {}
+
+  std::shared_ptr<RankHandle> rank_;
+  std::vector<std::optional<Team>> teams_;  // by number
+  static thread_local Shmem* current_;
+  static thread_local Context* direct_;
+};
+
+/// Views of a transfer: equal extents, or as many elements as the smaller one has.
+struct MatchedViews {
+  StridedView target;
+  StridedView source;
+};
+/// NVSHMEM's "smaller size wins" for elements that lie in one row; otherwise extents must be equal, and types always.
+/// Throws `invalid_use`.
+MatchedViews matched(const StridedView& target, const StridedView& source);
+
+enum class CollectiveKind : std::int32_t { reduce, reducescatter, fcollect, broadcast, alltoall };
+/// Collective. The sizes follow NVSHMEM: of what is reduced, spread or exchanged the smaller one counts, a
+/// reducescatter's target says how much every member gets, and the source of an fcollect how much it gives.
+void run_collective(CollectiveKind kind, Team& team, const StridedView& target, const StridedView& source,
+                    Reduction reduction, int root, CallSite where);
+
+/// NVSHMEM's numbers.
+SignalOp shmem_signal_op(int number);
+Comparison shmem_comparison(int number);
+
+/// Addresses of the C functions that compiled code calls, by name.
+nanobind::dict compiled_functions();
+
+}  // namespace tranship::python

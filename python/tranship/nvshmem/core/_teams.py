@@ -1,0 +1,123 @@
+"""Teams: some of the ranks, by number."""
+
+from __future__ import annotations
+
+from typing import Any, Optional, Union
+
+from ..._errors import InvalidUse, Unsupported
+from ._runtime import runtime
+from ._types import TeamConfig, Teams
+
+__all__ = [
+    "TeamUniqueId",
+    "get_team_unique_id",
+    "team_destroy",
+    "team_init",
+    "team_my_pe",
+    "team_n_pes",
+    "team_split_2d",
+    "team_split_strided",
+    "team_translate_pe",
+]
+
+
+def team_my_pe(team: int) -> int:
+    """This rank's place in a team."""
+    return runtime().shmem.team_rank(int(team))
+
+
+def team_n_pes(team: int) -> int:
+    """The size of a team."""
+    return runtime().shmem.team_size(int(team))
+
+
+def team_split_strided(
+    parent_team: int,
+    start: int,
+    stride: int,
+    size: int,
+    config: Optional[TeamConfig] = None,
+    config_mask: int = 0,
+    new_team_name: Optional[str] = None,
+) -> Optional[int]:
+    """Collective over the parent: members start, start + stride, ... of it. None on ranks that are not among them.
+
+    Raises
+    ------
+    InvalidUse
+        For members that the parent does not have.
+    """
+    number = runtime().shmem.split_strided(int(parent_team), start, stride, size)
+    return _named(number, new_team_name)
+
+
+def team_split_2d(
+    parent_team: int,
+    xrange: int,
+    xaxis_config: Optional[TeamConfig] = None,
+    xaxis_mask: int = 0,
+    yaxis_config: Optional[TeamConfig] = None,
+    yaxis_mask: int = 0,
+    new_team_name: Optional[str] = None,
+) -> tuple[Optional[int], Optional[int]]:
+    """Collective over the parent, whose members are taken for rows of ``xrange``: the teams of this rank's row and
+    column."""
+    x, y = runtime().shmem.split_2d(int(parent_team), xrange)
+    return _named(x, new_team_name and new_team_name + "_X"), _named(y, new_team_name and new_team_name + "_Y")
+
+
+def _named(number: int, name: Optional[str]) -> Optional[int]:
+    if number < 0:
+        return None
+    Teams.add(name or f"TEAM_{number}", number)
+    return number
+
+
+def team_destroy(team: Union[int, str]) -> None:
+    """Lets go of a team. Not collective."""
+    if isinstance(team, str) and team not in Teams:
+        raise KeyError(team)
+    number = Teams[team] if isinstance(team, str) else int(team)
+    runtime().shmem.destroy(number)
+    Teams.remove_by_value(number)
+
+
+class TeamUniqueId:
+    """What members of a team share before :func:`team_init`."""
+
+
+def get_team_unique_id() -> TeamUniqueId:
+    """Accepted; see :func:`team_init`."""
+    return TeamUniqueId()
+
+
+def team_init(
+    team_config: Any, config_mask: int, npes: int, pe_idx_in_team: int, new_team_name: Optional[str] = None
+) -> Optional[int]:
+    """Collective over all ranks, each at its own place: a new team of all of them.
+
+    Raises
+    ------
+    Unsupported
+        For some of the ranks, or in another order: those teams are split off another one.
+    """
+    here = runtime()
+    if npes != here.size or pe_idx_in_team != here.rank:
+        raise Unsupported(
+            f"team_init of {npes} members with rank {here.rank} at place {pe_idx_in_team}: only a team of all {here.size} "
+            "ranks in their order; team_split_strided and team_split_2d make others"
+        )
+    return team_split_strided(Teams.TEAM_WORLD, 0, 1, npes, None, 0, new_team_name)
+
+
+def team_translate_pe(src_team: int, src_pe: int, dest_team: int) -> int:
+    """The place in one team of a member of another; -1 where it is not in there.
+
+    Raises
+    ------
+    InvalidUse
+        For a member that ``src_team`` does not have.
+    """
+    if src_pe < 0:
+        raise InvalidUse(f"no member {src_pe}")
+    return runtime().shmem.translate(int(src_team), int(src_pe), int(dest_team))

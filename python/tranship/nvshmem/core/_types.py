@@ -1,0 +1,181 @@
+"""Enumerations with NVSHMEM's numbers, errors, and what stands for devices and streams."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from typing import Any
+
+from ..._errors import Error, InvalidUse
+
+__all__ = [
+    "BufferTypes",
+    "ComparisonType",
+    "Device",
+    "InitStatus",
+    "NvshmemError",
+    "NvshmemInvalid",
+    "NvshmemStreamsType",
+    "SignalOp",
+    "Stream",
+    "TeamConfig",
+    "Teams",
+    "Version",
+]
+
+#: What NVSHMEM4Py raises are tranship's own errors.
+NvshmemError = Error
+NvshmemInvalid = InvalidUse
+
+
+class ComparisonType(enum.IntEnum):
+    """How a wait compares."""
+
+    CMP_EQ = 0
+    CMP_NE = 1
+    CMP_GT = 2
+    CMP_LE = 3
+    CMP_LT = 4
+    CMP_GE = 5
+
+
+class SignalOp(enum.IntEnum):
+    """What a signal does to its variable."""
+
+    SIGNAL_SET = 9
+    SIGNAL_ADD = 10
+
+
+class InitStatus(enum.IntEnum):
+    """What :func:`init_status` returns."""
+
+    STATUS_NOT_INITIALIZED = 0
+    STATUS_IS_BOOTSTRAPPED = 1
+    STATUS_IS_INITIALIZED = 2
+
+
+class BufferTypes(enum.IntEnum):
+    """What memory a buffer is."""
+
+    NORMAL = 0
+    PEER = 1
+    MULTIMEM = 2
+    EXTERNAL = 3
+
+
+class TeamRegistry:
+    """Numbers of teams by name: ``Teams.TEAM_WORLD``. New teams add theirs."""
+
+    def __init__(self, **members: int) -> None:
+        self._members = members
+
+    def add(self, key: str, value: int) -> None:
+        if self._members.setdefault(key, value) != value:
+            raise NvshmemInvalid(f"the name {key!r} is that of team {self._members[key]}, and cannot be that of {value}")
+
+    def remove(self, key: str) -> None:
+        if key not in self._members:
+            raise NvshmemInvalid(f"no team is called {key!r}")
+        del self._members[key]
+
+    def remove_by_value(self, value: int) -> None:
+        for key in [key for key, known in self._members.items() if known == value]:
+            del self._members[key]
+
+    def __getattr__(self, key: str) -> int:
+        try:
+            return self.__dict__["_members"][key]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(f"no team is called {key!r}") from None
+
+    def __getitem__(self, key: str) -> int:
+        return self._members[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._members
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def keys(self) -> Any:
+        return self._members.keys()
+
+    def values(self) -> Any:
+        return self._members.values()
+
+    def items(self) -> Any:
+        return self._members.items()
+
+    def __repr__(self) -> str:
+        return f"<teams {', '.join(f'{name}={number}' for name, number in self._members.items())}>"
+
+
+Teams = TeamRegistry(
+    TEAM_INVALID=-1,
+    TEAM_WORLD=0,
+    TEAM_SHARED=1,
+    TEAM_NODE=2,
+    TEAM_SAME_MYPE_NODE=3,
+    TEAM_SAME_GPU=4,
+    TEAM_GPU_LEADERS=5,
+)
+
+
+class TeamConfig:
+    """Accepted where NVSHMEM takes one; nothing here depends on it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.__dict__.update(options)
+
+
+class Stream:
+    """Stands for a stream of a GPU. Operations take effect in the order of the program, so that it orders nothing."""
+
+    handle = 0
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return (0, 0)
+
+    def __int__(self) -> int:
+        return 0
+
+    def sync(self) -> None:
+        """Returns at once: what was enqueued has been done."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
+class Device:
+    """Stands for a GPU: the CPU of this rank, as ``cuda.core.Device`` is used."""
+
+    def __init__(self, device_id: int = 0) -> None:
+        self.device_id = device_id
+
+    def set_current(self) -> None:
+        """Does nothing: a rank has one CPU."""
+
+    def create_stream(self, *_: Any, **__: Any) -> Stream:
+        return Stream()
+
+    def sync(self) -> None:
+        """Returns at once."""
+
+
+#: Anything that names a stream; nothing depends on it.
+NvshmemStreamsType = Any
+
+
+class Version:
+    """What :func:`get_version` returns."""
+
+    def __init__(self, openshmem_spec_version: str, nvshmem4py_version: str, libnvshmem_version: str) -> None:
+        self.openshmem_spec_version = openshmem_spec_version
+        self.nvshmem4py_version = nvshmem4py_version
+        self.libnvshmem_version = libnvshmem_version
+
+    def __repr__(self) -> str:
+        return (
+            f"<OpenSHMEM {self.openshmem_spec_version}, names of NVSHMEM4Py {self.nvshmem4py_version}, "
+            f"tranship {self.libnvshmem_version}>"
+        )

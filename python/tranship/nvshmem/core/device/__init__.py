@@ -1,0 +1,1 @@
+"""What kernels call: :mod:`tranship.nvshmem.core.device.numba`."""

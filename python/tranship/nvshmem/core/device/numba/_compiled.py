@@ -1,0 +1,560 @@
+"""The same operations in functions that Numba has compiled: calls of C functions of the library, without the
+interpreter. A call that fails returns from the compiled function with the exception that Python would have got."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic, overload
+from numba.np.numpy_support import as_dtype
+
+from ..... import _core
+from ....._errors import Error
+from ....._views import numpy_kind
+from . import amo, collective, direct, rma, signal
+
+for _name, _address in _core.compiled_functions().items():
+    llvm.add_symbol(_name, _address)
+
+_i32, _i64 = ir.IntType(32), ir.IntType(64)
+_pointer = ir.IntType(8).as_pointer()
+_i64_pointer = _i64.as_pointer()
+_array = ir.LiteralStructType([_pointer, _i64, _i64, _i64_pointer, _i64_pointer])
+
+
+def _element(array: Any) -> int:
+    try:
+        return int(_core.element_number(numpy_kind(as_dtype(array.dtype))))
+    except (Error, NotImplementedError) as error:
+        raise TypingError(str(error)) from None
+
+
+def _call(context: Any, builder: Any, name: str, arguments: list[Any]) -> None:
+    function_type = ir.FunctionType(_i32, [argument.type for argument in arguments])
+    function = cgutils.get_or_insert_function(builder.module, function_type, name)
+    status = builder.call(function, arguments)
+    with builder.if_then(cgutils.is_not_null(builder, status), likely=False):
+        context.call_conv.return_exc(builder)
+
+
+def _data(context: Any, builder: Any, type: Any, value: Any) -> Any:
+    return builder.bitcast(context.make_array(type)(context, builder, value).data, _pointer)
+
+
+def _described(context: Any, builder: Any, type: Any, value: Any) -> Any:
+    """A descriptor on the stack: address, element type, extents, strides in bytes."""
+    array = context.make_array(type)(context, builder, value)
+
+    def sizes(numbers: Any) -> Any:
+        if type.ndim == 0:
+            return _i64_pointer(None)
+        return builder.bitcast(cgutils.alloca_once_value(builder, numbers), _i64_pointer)
+
+    fields = [
+        builder.bitcast(array.data, _pointer),
+        _i64(_element(type)),
+        _i64(type.ndim),
+        sizes(array.shape),
+        sizes(array.strides),
+    ]
+    room = cgutils.alloca_once(builder, _array)
+    for i, field in enumerate(fields):
+        builder.store(field, cgutils.gep_inbounds(builder, room, 0, i))
+    return builder.bitcast(room, _pointer)
+
+
+def _require_arrays(*arrays: Any) -> None:
+    for array in arrays:
+        if not isinstance(array, types.Array):
+            raise TypingError(f"an array is needed, not {array}")
+
+
+def _require_alike(dst: Any, src: Any) -> None:
+    _require_arrays(dst, src)
+    if dst.dtype != src.dtype:
+        raise TypingError(f"elements of {src.dtype} to elements of {dst.dtype}")
+
+
+def _bits(builder: Any, value: Any) -> Any:
+    """A value of up to 8 bytes as 64 bits."""
+    if isinstance(value.type, ir.FloatType):
+        value = builder.bitcast(value, _i32)
+    elif isinstance(value.type, ir.DoubleType):
+        value = builder.bitcast(value, _i64)
+    return builder.zext(value, _i64) if value.type.width < 64 else value
+
+
+def _value(builder: Any, bits: Any, type: Any) -> Any:
+    if isinstance(type, ir.FloatType):
+        return builder.bitcast(builder.trunc(bits, _i32), type)
+    if isinstance(type, ir.DoubleType):
+        return builder.bitcast(bits, type)
+    return builder.trunc(bits, type) if type.width < 64 else bits
+
+
+# Transfers.
+
+
+def _transfer(kind: int, target_is_written: bool) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def transfer(typing_context: Any, dst: Any, src: Any, pe: Any) -> Any:
+        _require_alike(dst, src)
+        if not dst.mutable:
+            raise TypingError("the target of a transfer is read-only")
+        signature = types.void(dst, src, types.int32)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if dst.layout == "C" and src.layout == "C":
+                to = context.make_array(dst)(context, builder, args[0])
+                source = context.make_array(src)(context, builder, args[1])
+                is_smaller = builder.icmp_signed("<", to.nitems, source.nitems)
+                count = builder.select(is_smaller, to.nitems, source.nitems)
+                bytes = builder.mul(count, _i64(context.get_abi_sizeof(context.get_data_type(dst.dtype))))
+                first = [builder.bitcast(array.data, _pointer) for array in (to, source)]
+                _call(context, builder, "tranship_transfer", [_i32(kind), *first, bytes, args[2]])
+            else:
+                arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
+                _call(context, builder, "tranship_transfer_views", [_i32(kind), *arrays, args[2]])
+            return context.get_dummy_value()
+
+        return signature, generate
+
+    return transfer
+
+
+def _overload(*names: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], None]:
+    """One implementation for the forms of an operation: to them a compiled function is one thread."""
+
+    def register(typer: Callable[..., Any]) -> None:
+        for name in names:
+            overload(name, strict=False, **options)(typer)
+
+    return register
+
+
+def _forms(module: Any, name: str) -> list[Callable[..., Any]]:
+    return [getattr(module, name + scope) for scope in ("", "_warp", "_block")]
+
+
+_put, _put_nbi, _get, _get_nbi = (_transfer(kind, kind < 2) for kind in range(4))
+
+
+@_overload(*_forms(rma, "put"))
+def _(dst: Any, src: Any, pe: Any) -> Any:
+    return lambda dst, src, pe: _put(dst, src, pe)
+
+
+@_overload(*_forms(rma, "put_nbi"))
+def _(dst: Any, src: Any, pe: Any) -> Any:
+    return lambda dst, src, pe: _put_nbi(dst, src, pe)
+
+
+@_overload(*_forms(rma, "get"))
+def _(dst: Any, src: Any, pe: Any) -> Any:
+    return lambda dst, src, pe: _get(dst, src, pe)
+
+
+@_overload(*_forms(rma, "get_nbi"))
+def _(dst: Any, src: Any, pe: Any) -> Any:
+    return lambda dst, src, pe: _get_nbi(dst, src, pe)
+
+
+def _one_element(kind: int) -> Any:
+    """Puts a value, or gets one, by a variable on the stack."""
+
+    @intrinsic  # type: ignore[misc]
+    def transfer(typing_context: Any, array: Any, value: Any, pe: Any) -> Any:
+        _require_arrays(array)
+        element = array.dtype
+        signature = element(array, element, types.int32)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            room = cgutils.alloca_once(builder, context.get_data_type(element))
+            builder.store(context.data_model_manager[element].as_data(builder, args[1]), room)
+            there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
+            bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
+            ends = [there, here] if kind < 2 else [here, there]
+            _call(context, builder, "tranship_transfer", [_i32(kind), *ends, bytes, args[2]])
+            return context.data_model_manager[element].from_data(builder, builder.load(room))
+
+        return signature, generate
+
+    return transfer
+
+
+_put_one, _get_one = _one_element(0), _one_element(2)
+
+
+@_overload(rma.p)
+def _(dst: Any, src: Any, pe: Any) -> Any:
+    if isinstance(src, types.Array):
+        return lambda dst, src, pe: _put_value(dst, src.flat[0], pe)
+    return lambda dst, src, pe: _put_value(dst, src, pe)
+
+
+def _put_value(dst: Any, value: Any, pe: Any) -> None:
+    """For compiled functions."""
+
+
+@overload(_put_value)
+def _(dst: Any, value: Any, pe: Any) -> Any:
+    def put(dst: Any, value: Any, pe: Any) -> None:
+        if dst.size == 0:
+            raise ValueError("an array of no elements, where one is needed")
+        _put_one(dst, value, pe)
+
+    return put
+
+
+@_overload(rma.g)
+def _(src: Any, pe: Any) -> Any:
+    _require_arrays(src)
+    zero = as_dtype(src.dtype).type(0)
+
+    def get(src: Any, pe: Any) -> Any:
+        if src.size == 0:
+            raise ValueError("an array of no elements, where one is needed")
+        return _get_one(src, zero, pe)
+
+    return get
+
+
+@intrinsic  # type: ignore[misc]
+def _signalled(typing_context: Any, dst: Any, src: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
+    _require_alike(dst, src)
+    _require_signal(word)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
+        _call(context, builder, "tranship_put_signal", [*arrays, _data(context, builder, word, args[2]), *args[3:]])
+        return context.get_dummy_value()
+
+    return types.void(dst, src, word, types.uint64, types.int32, types.int32), generate
+
+
+def _require_signal(word: Any) -> None:
+    _require_arrays(word)
+    if word.dtype not in (types.uint64, types.int64):
+        raise TypingError(f"a signal is an element of uint64, not {word.dtype}")
+
+
+@_overload(*_forms(rma, "put_signal"), *_forms(rma, "put_signal_nbi"))
+def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
+    return lambda dst, src, signal_var, signal_val, signal_op, pe: _signalled(
+        dst, src, signal_var, signal_val, signal_op, pe
+    )
+
+
+# Signals and waits.
+
+
+@intrinsic  # type: ignore[misc]
+def _raised(typing_context: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
+    _require_signal(word)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        _call(context, builder, "tranship_signal", [_data(context, builder, word, args[0]), *args[1:]])
+        return context.get_dummy_value()
+
+    return types.void(word, types.uint64, types.int32, types.int32), generate
+
+
+@_overload(*_forms(signal, "signal_op"))
+def _(signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
+    return lambda signal_var, signal_val, signal_op, pe: _raised(signal_var, signal_val, signal_op, pe)
+
+
+def _looks(name: str, result_of: Callable[[Any], Any]) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def looks(typing_context: Any, variable: Any, comparison: Any, value: Any) -> Any:
+        _require_arrays(variable)
+        element = variable.dtype
+        if not isinstance(element, types.Integer):
+            raise TypingError(f"what is waited for is an integer, not {element}")
+        signature = result_of(element)(variable, types.int32, element)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            seen = cgutils.alloca_once_value(builder, _i64(0))
+            word = [_data(context, builder, variable, args[0]), _i32(_element(variable))]
+            _call(context, builder, name, [*word, args[1], _bits(builder, args[2]), seen])
+            return _value(builder, builder.load(seen), context.get_value_type(signature.return_type))
+
+        return signature, generate
+
+    return looks
+
+
+_wait = _looks("tranship_wait_until", lambda element: element)
+_test = _looks("tranship_test", lambda element: types.boolean)
+
+
+@_overload(*_forms(signal, "signal_wait"))
+def _(signal_var: Any, signal_op: Any, signal_val: Any) -> Any:
+    return lambda signal_var, signal_op, signal_val: _wait(signal_var, signal_op, signal_val)
+
+
+@_overload(*_forms(signal, "wait_until"))
+def _(ivar: Any, cmp: Any, cmp_value: Any) -> Any:
+    return lambda ivar, cmp, cmp_value: _wait(ivar, cmp, cmp_value)
+
+
+@_overload(*_forms(signal, "test"))
+def _(ivar: Any, cmp: Any, cmp_value: Any) -> Any:
+    return lambda ivar, cmp, cmp_value: _test(ivar, cmp, cmp_value)
+
+
+@_overload(*_forms(signal, "wait_until_all"))
+def _(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
+    def wait(ivars: Any, cmp: Any, cmp_values: Any) -> None:
+        for i in range(ivars.size):
+            _wait(ivars[i : i + 1], cmp, cmp_values)
+
+    return wait
+
+
+@_overload(*_forms(signal, "test_all"))
+def _(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
+    def test(ivars: Any, cmp: Any, cmp_values: Any) -> bool:
+        for i in range(ivars.size):
+            if not _test(ivars[i : i + 1], cmp, cmp_values):
+                return False
+        return True
+
+    return test
+
+
+def _simple(name: str, *arguments: int) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def call(typing_context: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _call(context, builder, name, [_i32(argument) for argument in arguments])
+            return context.get_dummy_value()
+
+        return types.void(), generate
+
+    return call
+
+
+_fence, _quiet = _simple("tranship_fence"), _simple("tranship_quiet")
+
+
+@_overload(*_forms(signal, "fence"))
+def _() -> Any:
+    return lambda: _fence()
+
+
+@_overload(*_forms(signal, "quiet"))
+def _() -> Any:
+    return lambda: _quiet()
+
+
+# Atomics.
+
+
+def _atomic(op: int, fetches: bool) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def atomic(typing_context: Any, at: Any, value: Any, expected: Any, pe: Any) -> Any:
+        _require_arrays(at)
+        element = at.dtype
+        result = element if fetches else types.void
+        if not isinstance(element, (types.Integer, types.Float)):
+            raise TypingError(f"atomic operations take numbers, not {element}")
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            before = cgutils.alloca_once_value(builder, _i64(0))
+            bits = [_bits(builder, arg) for arg in args[1:3]]
+            word = [_data(context, builder, at, args[0]), _i32(_element(at))]
+            _call(context, builder, "tranship_atomic", [_i32(op), *word, *bits, args[3], before])
+            if not fetches:
+                return context.get_dummy_value()
+            return _value(builder, builder.load(before), context.get_value_type(element))
+
+        return result(at, element, element, types.int32), generate
+
+    return atomic
+
+
+_FETCH, _SET, _SWAP, _COMPARE_SWAP, _ADD, _AND, _OR, _XOR = range(8)
+_fetch, _set, _swap, _compare_swap = (
+    _atomic(op, op != _SET) for op in (_FETCH, _SET, _SWAP, _COMPARE_SWAP)
+)
+
+
+@_overload(amo.atomic_fetch)
+def _(src: Any, pe: Any) -> Any:
+    return lambda src, pe: _fetch(src, 0, 0, pe)
+
+
+@_overload(amo.atomic_set)
+def _(dst: Any, value: Any, pe: Any) -> Any:
+    return lambda dst, value, pe: _set(dst, value, 0, pe)
+
+
+@_overload(amo.atomic_swap)
+def _(dst: Any, value: Any, pe: Any) -> Any:
+    return lambda dst, value, pe: _swap(dst, value, 0, pe)
+
+
+@_overload(amo.atomic_compare_swap)
+def _(dst: Any, cond: Any, value: Any, pe: Any) -> Any:
+    return lambda dst, cond, value, pe: _compare_swap(dst, value, cond, pe)
+
+
+def _updates(name: Callable[..., Any], op: int, fetches: bool) -> None:
+    update = _atomic(op, fetches)
+
+    @overload(name, strict=False)
+    def _(dst: Any, value: Any, pe: Any) -> Any:
+        return lambda dst, value, pe: update(dst, value, 0, pe)
+
+
+_updates(amo.atomic_fetch_add, _ADD, True)
+_updates(amo.atomic_add, _ADD, False)
+_updates(amo.atomic_fetch_and, _AND, True)
+_updates(amo.atomic_and, _AND, False)
+_updates(amo.atomic_fetch_or, _OR, True)
+_updates(amo.atomic_or, _OR, False)
+_updates(amo.atomic_fetch_xor, _XOR, True)
+_updates(amo.atomic_xor, _XOR, False)
+
+_fetch_add, _add = _atomic(_ADD, True), _atomic(_ADD, False)
+
+
+@_overload(amo.atomic_fetch_inc)
+def _(dst: Any, pe: Any) -> Any:
+    return lambda dst, pe: _fetch_add(dst, 1, 0, pe)
+
+
+@_overload(amo.atomic_inc)
+def _(dst: Any, pe: Any) -> Any:
+    return lambda dst, pe: _add(dst, 1, 0, pe)
+
+
+# Teams.
+
+
+def _meeting(completes: bool) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def meet(typing_context: Any, team: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            _call(context, builder, "tranship_meet", [args[0], _i32(int(completes))])
+            return context.get_dummy_value()
+
+        return types.void(types.int32), generate
+
+    return meet
+
+
+_barrier, _sync = _meeting(True), _meeting(False)
+
+
+@_overload(*_forms(collective, "barrier"))
+def _(team: Any) -> Any:
+    return lambda team: _barrier(team)
+
+
+@_overload(*_forms(collective, "sync"))
+def _(team: Any) -> Any:
+    return lambda team: _sync(team)
+
+
+@_overload(*_forms(collective, "barrier_all"))
+def _() -> Any:
+    return lambda: _barrier(0)
+
+
+@_overload(*_forms(collective, "sync_all"))
+def _() -> Any:
+    return lambda: _sync(0)
+
+
+def _place(which: int) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def place(typing_context: Any, team: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            numbers = [cgutils.alloca_once_value(builder, _i32(0)) for _ in range(2)]
+            _call(context, builder, "tranship_team_place", [args[0], *numbers])
+            return builder.sext(builder.load(numbers[which]), _i64)
+
+        return types.int64(types.int32), generate
+
+    return place
+
+
+_team_rank, _team_size = _place(0), _place(1)
+
+
+@_overload(direct.my_pe)
+def _() -> Any:
+    return lambda: _team_rank(0)
+
+
+@_overload(direct.n_pes)
+def _() -> Any:
+    return lambda: _team_size(0)
+
+
+@_overload(direct.team_my_pe)
+def _(team: Any) -> Any:
+    return lambda team: _team_rank(team)
+
+
+@_overload(direct.team_n_pes)
+def _(team: Any) -> Any:
+    return lambda team: _team_size(team)
+
+
+_KINDS = ("reduce", "reducescatter", "fcollect", "broadcast", "alltoall")
+_REDUCTIONS = ("sum", "prod", "min", "max", "and", "or", "xor")
+
+
+def _collective(kind: str, reduction: int) -> Any:
+    @intrinsic  # type: ignore[misc]
+    def collective(typing_context: Any, team: Any, dst: Any, src: Any, root: Any) -> Any:
+        _require_alike(dst, src)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args[1:])]
+            numbers = [_i32(reduction), args[3]]
+            _call(context, builder, "tranship_collective", [_i32(_KINDS.index(kind)), args[0], *arrays, *numbers])
+            return context.get_dummy_value()
+
+        return types.void(types.int32, dst, src, types.int32), generate
+
+    return collective
+
+
+def _reducing(kind: str) -> None:
+    @_overload(*_forms(collective, kind), prefer_literal=True)
+    def _(team: Any, dst_array: Any, src_array: Any, op: Any) -> Any:
+        if not isinstance(op, types.StringLiteral):
+            return None
+        if op.literal_value not in _REDUCTIONS:
+            raise TypingError(f"reduction {op.literal_value!r}: needs one of {', '.join(_REDUCTIONS)}")
+        run = _collective(kind, _REDUCTIONS.index(op.literal_value))
+        return lambda team, dst_array, src_array, op: run(team, dst_array, src_array, 0)
+
+
+def _moving(kind: str) -> None:
+    run = _collective(kind, 0)
+
+    @_overload(*_forms(collective, kind))
+    def _(team: Any, dst_array: Any, src_array: Any) -> Any:
+        return lambda team, dst_array, src_array: run(team, dst_array, src_array, 0)
+
+
+_reducing("reduce")
+_reducing("reducescatter")
+_moving("fcollect")
+_moving("alltoall")
+_broadcast = _collective("broadcast", 0)
+
+
+@_overload(*_forms(collective, "broadcast"))
+def _(team: Any, dst_array: Any, src_array: Any, root: Any = 0) -> Any:
+    return lambda team, dst_array, src_array, root=0: _broadcast(team, dst_array, src_array, root)

@@ -1,0 +1,45 @@
+"""What Numba's CUDA simulator is taught: to pass symmetric arrays to kernels as they are, to take ``stream=`` at a
+launch, and to say which threads a block has.
+
+The simulator copies arrays to a "device" and back, which would tear them from symmetric memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+_is_adapted = False
+
+
+def adapt() -> None:
+    """Does nothing where the simulator is not in use."""
+    global _is_adapted
+    try:
+        from numba.core import config
+    except ImportError:
+        return
+    if _is_adapted or not config.ENABLE_CUDASIM:
+        return
+    from numba.cuda.simulator import kernel
+    from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
+
+    from ..._memory import Array
+    from ._lanes import block_of
+
+    launch = kernel.FakeCUDAKernel.__call__
+
+    @functools.wraps(launch)
+    def launch_with_symmetric_arrays(self: Any, *args: Any, stream: Any = None) -> Any:
+        import numpy as np
+
+        return launch(self, *(FakeCUDAArray(a.view(np.ndarray)) if isinstance(a, Array) else a for a in args))
+
+    class BlockThread(kernel.BlockThread):  # type: ignore[misc]
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            block_of(self._manager).threads[self.thread_id] = self
+
+    kernel.FakeCUDAKernel.__call__ = launch_with_symmetric_arrays
+    kernel.BlockThread = BlockThread
+    _is_adapted = True
