@@ -408,6 +408,7 @@ void bind_shmem(nb::module_& module) {
           },
           "team"_a, "x_size"_a)
       .def("destroy", &Shmem::remove, "team"_a)
+      .def_prop_ro("is_over", [](const Shmem& self) { return self.is_over(); })
       .def("leave", &Shmem::leave);
   module.def("begin_shmem", &Shmem::begin, "world"_a, "Collective.");
   module.def("compiled_functions", &compiled_functions);

@@ -37,6 +37,7 @@ class Shmem final : public Resident {
   void remove(int number);
 
   void leave() noexcept override;
+  bool is_over() const noexcept { return teams_.empty(); }
 
   /// The one of the calling thread. Throws `invalid_use` where there is none.
   static Shmem& of_this_thread();

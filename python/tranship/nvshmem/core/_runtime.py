@@ -34,6 +34,7 @@ class Runtime:
         self.rank, self.size = world.rank, world.size
         # Threads of a kernel take turns in what they ask of their rank.
         self.lock = threading.RLock()
+        self.team_names: dict[str, int] = {}
         self.allocations: dict[int, Any] = {}  # by address
         self.allocated = 0  # how many there have ever been: the same on all ranks
 
@@ -46,13 +47,26 @@ _threads = _Threads()
 _all: list[Runtime] = []  # of this process
 
 
-def runtime() -> Runtime:
-    """The rank of the calling thread; of a thread that a kernel has, that of its process."""
+def _of_this_thread() -> Optional[Runtime]:
+    """The rank of the calling thread, unless its world has ended without finalize()."""
     here = _threads.runtime
+    if here is not None and here.shmem.is_over:
+        _threads.runtime = here = None
+        _all[:] = [one for one in _all if not one.shmem.is_over]
+    return here
+
+
+def runtime_if_any() -> Optional[Runtime]:
+    """The rank of the calling thread; of a thread that a kernel has, that of its process."""
+    here = _of_this_thread()
+    return _all[0] if here is None and len(_all) == 1 else here
+
+
+def runtime() -> Runtime:
+    """The same; raises where there is none."""
+    here = runtime_if_any()
     if here is not None:
         return here
-    if len(_all) == 1:
-        return _all[0]
     if _all:
         raise InvalidUse(
             f"{len(_all)} ranks of this process have called init(), and this thread is none of them: "
@@ -125,8 +139,10 @@ def init(
     Unsupported
         For a communicator of several machines.
     """
-    if _threads.runtime is not None:
-        raise InvalidUse(f"init() was called before (rank {_threads.runtime.rank} of {_threads.runtime.size})")
+    before = _of_this_thread()
+    if before is not None:
+        raise InvalidUse(f"init() was called before (rank {before.rank} of {before.size})")
+    _all[:] = [one for one in _all if not one.shmem.is_over]
     method = initializer_method or init_method
     options = {"timeout": timeout, "heap_bytes": heap_bytes}
     current = _worlds.current_world()
@@ -169,7 +185,7 @@ def finalize(dev: Any = None, stream: Any = None) -> None:
     InvalidUse
         When init() was not called.
     """
-    here = _threads.runtime
+    here = _of_this_thread()
     if here is None:
         raise InvalidUse("finalize() without init()")
     leaked = [record for record in here.allocations.values() if record.is_owned]
@@ -193,7 +209,7 @@ def finalize(dev: Any = None, stream: Any = None) -> None:
 
 def init_status() -> InitStatus:
     """Whether this rank is between init() and finalize()."""
-    is_on = _threads.runtime is not None
+    is_on = _of_this_thread() is not None
     return InitStatus.STATUS_IS_INITIALIZED if is_on else InitStatus.STATUS_NOT_INITIALIZED
 
 

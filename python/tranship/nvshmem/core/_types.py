@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..._errors import Error, InvalidUse
@@ -63,51 +63,52 @@ class BufferTypes(enum.IntEnum):
     EXTERNAL = 3
 
 
-class TeamRegistry:
-    """Numbers of teams by name: ``Teams.TEAM_WORLD``. New teams add theirs."""
+class TeamRegistry(Mapping[str, int]):
+    """Numbers of teams by name: ``Teams.TEAM_WORLD``. New teams of a rank add theirs."""
 
-    def __init__(self, **members: int) -> None:
-        self._members = members
+    def __init__(self, **predefined: int) -> None:
+        self._predefined = predefined
+
+    @property
+    def _own(self) -> dict[str, int]:
+        from ._runtime import runtime_if_any
+
+        here = runtime_if_any()
+        return {} if here is None else here.team_names
 
     def add(self, key: str, value: int) -> None:
-        if self._members.setdefault(key, value) != value:
-            raise NvshmemInvalid(f"the name {key!r} is that of team {self._members[key]}, and cannot be that of {value}")
+        if key in self:
+            raise NvshmemInvalid(f"the name {key!r} is that of team {self[key]}, and cannot be that of {value}")
+        self._own[key] = value
 
     def remove(self, key: str) -> None:
-        if key not in self._members:
-            raise NvshmemInvalid(f"no team is called {key!r}")
-        del self._members[key]
+        if key not in self._own:
+            raise NvshmemInvalid(f"no team of this rank's own is called {key!r}")
+        del self._own[key]
 
     def remove_by_value(self, value: int) -> None:
-        for key in [key for key, known in self._members.items() if known == value]:
-            del self._members[key]
+        own = self._own
+        for key in [key for key, known in own.items() if known == value]:
+            del own[key]
+
+    def __getitem__(self, key: str) -> int:
+        return self._predefined[key] if key in self._predefined else self._own[key]
 
     def __getattr__(self, key: str) -> int:
         try:
-            return self.__dict__["_members"][key]  # type: ignore[no-any-return]
+            return self[key]
         except KeyError:
             raise AttributeError(f"no team is called {key!r}") from None
 
-    def __getitem__(self, key: str) -> int:
-        return self._members[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._members
-
     def __iter__(self) -> Iterator[str]:
-        return iter(self._members)
+        yield from self._predefined
+        yield from self._own
 
-    def keys(self) -> Any:
-        return self._members.keys()
-
-    def values(self) -> Any:
-        return self._members.values()
-
-    def items(self) -> Any:
-        return self._members.items()
+    def __len__(self) -> int:
+        return len(self._predefined) + len(self._own)
 
     def __repr__(self) -> str:
-        return f"<teams {', '.join(f'{name}={number}' for name, number in self._members.items())}>"
+        return f"<teams {', '.join(f'{name}={number}' for name, number in self.items())}>"
 
 
 Teams = TeamRegistry(
