@@ -41,19 +41,19 @@ bool has_gil() {
   return check != nullptr && check() != 0;
 }
 
-/// Runs `f(context)`. What may wait lets other threads run Python meanwhile.
+/// Runs `f(shmem)`, in the fiber of a simulated rank. What may wait lets other threads run Python meanwhile.
 enum class Waits : bool { no, yes };
 template <class F>
 Status guarded(Waits waits, F&& f) noexcept {
   try {
-    Context& context = Shmem::of_this_thread().context();
+    Shmem& shmem = Shmem::of_this_thread();
     FiberThread* const fiber = FiberThread::current();
-    if ((waits == Waits::no && context.completes_at_once()) || (fiber == nullptr && !has_gil()))
-      f(context);
+    if ((waits == Waits::no && shmem.context().completes_at_once()) || (fiber == nullptr && !has_gil()))
+      f(shmem);
     else if (has_gil())
-      without_gil([&] { f(context); });
+      without_gil([&] { f(shmem); });
     else
-      fiber->call([&] { f(context); });
+      fiber->call([&] { f(shmem); });
     return 0;
   } catch (...) {
     return fail_with(std::current_exception());
@@ -134,8 +134,7 @@ enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
 
 /// Some of NVSHMEM's documents name the source of a put first.
 template <class View>
-void turn(View& target, View& source, const void* target_at, const void* source_at) {
-  const Shmem& shmem = Shmem::of_this_thread();
+void turn(const Shmem& shmem, View& target, View& source, const void* target_at, const void* source_at) {
   if (!shmem.is_symmetric(target_at) && shmem.is_symmetric(source_at)) std::swap(target, source);
 }
 
@@ -165,16 +164,17 @@ Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int
     } catch (const Error&) {
     }
   }
-  return guarded(Waits::no, [&](Context& rma) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
     auto target_side = to, source_side = from;
-    if (kind <= put_nbi) turn(target_side, source_side, target, source);
-    transfer(rma, kind, target_side, source_side, peer);
+    if (kind <= put_nbi) turn(shmem, target_side, source_side, target, source);
+    transfer(shmem.context(), kind, target_side, source_side, peer);
   });
 }
 Status tranship_transfer_views(std::int32_t kind, const Array* target, const Array* source, std::int32_t peer) {
-  return guarded(Waits::no, [&](Context& rma) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    Context& rma = shmem.context();
     StridedView to = target->view(), from = source->view();
-    if (kind <= put_nbi) turn(to, from, to.data, from.data);
+    if (kind <= put_nbi) turn(shmem, to, from, to.data, from.data);
     const MatchedViews pair = matched(to, from);
     to = pair.target, from = pair.source;
     switch (kind) {
@@ -191,20 +191,23 @@ Status tranship_transfer_views(std::int32_t kind, const Array* target, const Arr
 }
 Status tranship_put_signal(const Array* target, const Array* source, void* signal, std::uint64_t value, std::int32_t op,
                            std::int32_t peer) {
-  return guarded(Waits::no, [&](Context& rma) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    Context& rma = shmem.context();
     const MatchedViews pair = matched(target->view(), source->view());
     rma.put_signal(pair.target, pair.source, one<std::uint64_t>(signal), value, shmem_signal_op(op), peer,
                    compiled_site);
   });
 }
 Status tranship_signal(void* signal, std::uint64_t value, std::int32_t op, std::int32_t peer) {
-  return guarded(Waits::no, [&](Context& rma) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    Context& rma = shmem.context();
     rma.signal(one<std::uint64_t>(signal), value, shmem_signal_op(op), peer, compiled_site);
   });
 }
 Status tranship_wait_until(void* variable, std::int32_t type, std::int32_t comparison, std::uint64_t value,
                            std::uint64_t* seen) {
-  return guarded(Waits::yes, [&](Context& rma) {
+  return guarded(Waits::yes, [&](Shmem& shmem) {
+    Context& rma = shmem.context();
     const Comparison how = shmem_comparison(comparison);
     with_integer(type, "wait_until", [&]<class T>(T) {
       *seen = bits_of(rma.wait_until(one<T>(variable), how, value_of<T>(value), WaitNote::anyone, compiled_site));
@@ -213,7 +216,8 @@ Status tranship_wait_until(void* variable, std::int32_t type, std::int32_t compa
 }
 Status tranship_test(void* variable, std::int32_t type, std::int32_t comparison, std::uint64_t value,
                      std::uint64_t* holds) {
-  return guarded(Waits::no, [&](Context& rma) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    Context& rma = shmem.context();
     const Comparison how = shmem_comparison(comparison);
     with_integer(type, "test",
                  [&]<class T>(T) { *holds = rma.test(one<T>(variable), how, value_of<T>(value), compiled_site); });
@@ -222,7 +226,8 @@ Status tranship_test(void* variable, std::int32_t type, std::int32_t comparison,
 enum Atomic : std::int32_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
 Status tranship_atomic(std::int32_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
                        std::int32_t peer, std::uint64_t* before) {
-  return guarded(Waits::no, [&](Context& rma) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    Context& rma = shmem.context();
     const CallSite where = compiled_site;
     const auto any = [&](auto&& f) {
       with_word(type, "an atomic operation", [&]<class T>(T) { f(one<T>(at), value_of<T>(operand)); });
@@ -254,29 +259,29 @@ Status tranship_atomic(std::int32_t op, void* at, std::int32_t type, std::uint64
   });
 }
 Status tranship_fence() {
-  return guarded(Waits::yes, [](Context& rma) { rma.fence(compiled_site); });
+  return guarded(Waits::yes, [](Shmem& shmem) { shmem.context().fence(compiled_site); });
 }
 Status tranship_quiet() {
-  return guarded(Waits::yes, [](Context& rma) { rma.quiet(compiled_site); });
+  return guarded(Waits::yes, [](Shmem& shmem) { shmem.context().quiet(compiled_site); });
 }
 Status tranship_meet(std::int32_t team, std::int32_t completes) {
-  return guarded(Waits::yes, [&](Context&) {
-    Team& members = Shmem::of_this_thread().team(team);
+  return guarded(Waits::yes, [&](Shmem& shmem) {
+    Team& members = shmem.team(team);
     completes ? members.barrier(compiled_site) : members.sync(compiled_site);
   });
 }
 Status tranship_team_place(std::int32_t team, std::int32_t* rank, std::int32_t* size) {
-  return guarded(Waits::no, [&](Context&) {
-    Team& members = Shmem::of_this_thread().team(team);
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    Team& members = shmem.team(team);
     *rank = members.rank();
     *size = members.size();
   });
 }
 Status tranship_collective(std::int32_t kind, std::int32_t team, const Array* target, const Array* source,
                            std::int32_t reduction, std::int32_t root) {
-  return guarded(Waits::yes, [&](Context&) {
-    run_collective(static_cast<CollectiveKind>(kind), Shmem::of_this_thread().team(team), target->view(),
-                   source->view(), static_cast<Reduction>(reduction), root, compiled_site);
+  return guarded(Waits::yes, [&](Shmem& shmem) {
+    run_collective(static_cast<CollectiveKind>(kind), shmem.team(team), target->view(), source->view(),
+                   static_cast<Reduction>(reduction), root, compiled_site);
   });
 }
 

@@ -1,0 +1,271 @@
+"""Operations of NVSHMEM4Py in kernels: under Numba's CUDA simulator, and in functions that Numba has compiled."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tranship as ts
+import tranship.nvshmem as nvshmem
+
+numba = pytest.importorskip("numba")
+device = pytest.importorskip("tranship.nvshmem.core.device.numba")
+
+KERNELS = Path(__file__).with_name("kernels.py")
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        "example:2 transfers:2 signals:3 collectives:3 memory:2",
+        "misuse:2 lost_peer:2 threads_are_refused:0",
+    ],
+)
+def test_simulated_kernels(cases):
+    done = subprocess.run(
+        [sys.executable, str(KERNELS), *cases.split()], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
+
+
+# Compiled functions.
+
+jit = numba.njit
+GE, EQ = 5, 0
+SET, ADD = 9, 10
+
+
+@jit
+def compiled_ring(inbox, mine, back, pe):
+    device.put(inbox[0], mine, pe)
+    device.put_block(inbox[1], mine, pe)
+    device.put_nbi_warp(inbox[2], mine, pe)
+    device.quiet()
+    device.barrier_all()
+    device.get(back[0], inbox[0], pe)
+    device.get_nbi(back[1], inbox[2], pe)
+    device.quiet()
+    device.fence()
+    return device.my_pe() + 100 * device.n_pes() + 10000 * device.team_my_pe(0) + 1000000 * device.team_n_pes(4)
+
+
+@jit
+def compiled_views(to, source, pe):
+    device.put(to, source, pe)
+    device.barrier_all()
+
+
+@jit
+def compiled_values(x, value, pe):
+    device.p(x, value, pe)
+    device.barrier_all()
+    return device.g(x, pe)
+
+
+@jit(nogil=True)
+def compiled_signals(data, mine, sig, pe, rounds):
+    for i in range(1, rounds + 1):
+        mine[:] = i
+        device.put_signal(data, mine, sig, 1, ADD, pe)
+        if device.signal_wait(sig, GE, i) != i:
+            return -i
+        if data[0] != i or data[-1] != i:
+            return i
+        device.signal_op(sig[1:], i, SET, pe)
+        device.wait_until(sig[1:], GE, i)
+    if not device.test(sig, EQ, rounds) or device.test(sig, EQ, 0):
+        return -100
+    device.wait_until_all(sig, EQ, rounds)
+    return 0 if device.test_all(sig, EQ, rounds) else -101
+
+
+@jit
+def compiled_atomics(c, pe):
+    device.atomic_add(c, 5, pe)
+    device.atomic_inc(c, pe)
+    device.quiet()
+    before = device.atomic_fetch_add(c, 2, pe)
+    device.atomic_set(c[1:], 12, pe)
+    device.quiet()  # updates are not ordered before what fetches
+    a = device.atomic_fetch_and(c[1:], 10, pe)
+    b = device.atomic_fetch_or(c[1:], 3, pe)
+    x = device.atomic_fetch_xor(c[1:], 1, pe)
+    s = device.atomic_swap(c[1:], 40, pe)
+    q = device.atomic_compare_swap(c[1:], 40, 41, pe)
+    r = device.atomic_compare_swap(c[1:], 40, 42, pe)
+    i = device.atomic_fetch_inc(c[1:], pe)
+    return before, a, b, x, s, q, r, i, device.atomic_fetch(c, pe), device.atomic_fetch(c[1:], pe)
+
+
+@jit
+def compiled_collectives(team, a, b, wide, other):
+    device.reduce(team, b, a, "sum")
+    total = b[1]
+    device.broadcast(team, b, a, 1)
+    spread = b[1]
+    device.broadcast_block(team, b, a)
+    device.alltoall(team, other, wide)
+    exchanged = other[0]
+    device.fcollect_warp(team, other, a[:2])
+    gathered = other[2]
+    device.reducescatter(team, b[:1], wide, "max")
+    device.sync(team)
+    device.barrier_block(team)
+    device.sync_all()
+    return total, spread, exchanged, gathered, b[0]
+
+
+@pytest.fixture(params=["threads", "processes", "sim"])
+def pes(request):
+    def start(n, body):
+        def main(world):
+            nvshmem.init()
+            body(nvshmem.my_pe(), nvshmem.n_pes())
+            nvshmem.barrier_all()
+            nvshmem.finalize()
+
+        if request.param == "sim":
+            return ts.simulate(n, main)
+        return ts.launch(n, main, ranks=request.param)
+
+    return start
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "float32", "int64"])
+def test_compiled_transfers(pes, dtype):
+    def body(me, n):
+        inbox, mine, back = nvshmem.array((3, 5), dtype), nvshmem.array(5, dtype), np.zeros((2, 5), dtype)
+        mine[:] = np.arange(5) + 10 * me
+        place = compiled_ring(inbox, mine, back, (me + 1) % n)
+        assert place == me + 100 * n + 10000 * me + 1000000
+        nvshmem.barrier_all()
+        theirs = (np.arange(5) + 10 * ((me - 1) % n)).astype(dtype)
+        assert (inbox == theirs).all() and (back == mine).all()
+        one = nvshmem.array((1, 1), dtype)
+        assert compiled_values(one, mine[1], (me + 1) % n) == mine[1]
+
+    pes(2, body)
+
+
+def test_compiled_transfers_of_views(pes):
+    def body(me, n):
+        square, line = nvshmem.array((6, 4), "int32"), np.arange(6, dtype="int32")
+        compiled_views(square[::2, 1], line[::-2] + 10 * me, (me + 1) % n)
+        want = np.zeros((6, 4), "int32")
+        want[::2, 1] = line[::-2] + 10 * ((me - 1) % n)
+        assert (square == want).all()
+        nvshmem.barrier_all()
+        compiled_views(square, np.asfortranarray(np.full((6, 4), 7, "int32")), (me + 1) % n)
+        assert (square == 7).all()
+        nvshmem.barrier_all()
+        compiled_views(np.full((6, 4), 8, "int32"), square, (me + 1) % n)  # the symmetric one is the target
+        assert (square == 8).all()
+        with pytest.raises(nvshmem.NvshmemInvalid, match=r"\[3\] to \[6, 2\]"):
+            compiled_views(square[:, :2], line[:3], 0)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="no rank 99"):
+            compiled_views(square, square, 99)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="symmetric heap"):
+            compiled_views(line, line.copy(), 0)
+        with pytest.raises(numba.TypingError, match="elements of int64 to elements of int32"):
+            compiled_views(square, np.zeros(3, "int64"), 0)
+        frozen = np.zeros(3, "int32")
+        frozen.flags.writeable = False
+        with pytest.raises(numba.TypingError, match="read-only"):
+            compiled_views(frozen, square, 0)
+
+    pes(2, body)
+
+
+def test_compiled_signals(pes):
+    def body(me, n):
+        data, mine, sig = nvshmem.array(100), nvshmem.array(100), nvshmem.array(2, "uint64")
+        assert compiled_signals(data, mine, sig, (me + 1) % n, 20) == 0
+
+    pes(2, body)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64"])
+def test_compiled_atomics(pes, dtype):
+    def body(me, n):
+        c = nvshmem.array(2, dtype)
+        assert compiled_atomics(c, (me + 1) % n) == (6, 12, 8, 11, 10, 40, 41, 41, 8, 42)
+        f = nvshmem.array(1, "float64")
+        assert compiled_swap(f, 2.5, (me + 1) % n) == 0
+        nvshmem.barrier_all()
+        assert f[0] == 2.5
+        with pytest.raises(nvshmem.NvshmemInvalid, match="integers, not f64"):
+            compiled_add(f, 1, 0)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="not i16"):
+            compiled_add(nvshmem.array(1, "int16"), 1, 0)
+
+    pes(2, body)
+
+
+@jit
+def compiled_swap(c, value, pe):
+    return device.atomic_swap(c, value, pe)
+
+
+@jit
+def compiled_add(c, value, pe):
+    device.atomic_add(c, value, pe)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64"])
+def test_compiled_collectives(pes, dtype):
+    def body(me, n):
+        a, b = nvshmem.array(3, dtype), nvshmem.array(3, dtype)
+        wide, other = nvshmem.array(n, dtype), nvshmem.array(2 * n, dtype)
+        a[:], wide[:] = np.arange(3) + 10 * me, np.arange(n) + 100 * me
+        results = compiled_collectives(nvshmem.Teams.TEAM_WORLD, a, b, wide, other)
+        assert results == (n + 10 * n * (n - 1) / 2, 11, me, 10, 100 * (n - 1) + me)
+        with pytest.raises(numba.TypingError, match="'median'"):
+            compiled_median(a, b)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="no team 99"):
+            compiled_collectives(99, a, b, wide, other)
+
+    pes(3, body)
+
+
+@jit
+def compiled_median(a, b):
+    device.reduce(0, b, a, "median")
+
+
+def test_compiled_waits_end_with_their_deadline_and_their_peers():
+    @jit(nogil=True)
+    def wait(sig):
+        device.signal_wait(sig, EQ, 77)
+
+    def late(world):
+        nvshmem.init()
+        sig = nvshmem.array(1, "uint64")
+        world.timeout = 0.05
+        with pytest.raises(ts.TimeoutError, match="77"):
+            wait(sig)
+        world.timeout = 60
+        nvshmem.barrier_all()
+        nvshmem.finalize()
+
+    ts.launch(2, late)
+
+    def lost(world):
+        nvshmem.init()
+        sig = nvshmem.array(1, "uint64")
+        if world.rank == 1:
+            raise KeyError("enough")
+        wait(sig)
+
+    with pytest.raises(KeyError, match="enough"):
+        ts.launch(3, lost)
+
+
+def test_compiled_functions_outside_of_a_rank():
+    @jit
+    def put(x):
+        device.put(x, x, 0)
+
+    with pytest.raises(nvshmem.NvshmemInvalid, match=r"no rank that has called init"):
+        put(np.zeros(3))
