@@ -69,9 +69,6 @@ class Buffer:
     def __array_interface__(self) -> dict[str, Any]:
         return self._data.__array_interface__
 
-    def __buffer__(self, flags: int, /) -> memoryview:
-        return memoryview(self._data)
-
     def __repr__(self) -> str:
         return f"<{self.kind.name.lower()} buffer of {self.size} bytes at {self.handle:#x}>"
 

@@ -152,7 +152,8 @@ def signal_wait(
 def signal_fetch(signal_var: Any) -> int:
     """This rank's signal. What was put with what is seen is there."""
     here = runtime()
-    return int(here.shmem.atomic(_signal(signal_var), "fetch", 0, 0, here.rank))
+    seen: Any = here.shmem.atomic(_signal(signal_var), "fetch", 0, 0, here.rank)
+    return int(seen)
 
 
 def quiet(stream: NvshmemStreamsType = None) -> None:
@@ -202,7 +203,7 @@ def _several(what: str, ivars: Any, cmp: int, cmp_values: Any, status: Any) -> l
 def test_all(ivars: Any, cmp: int, cmp_values: Any, status: Any = None) -> bool:
     """Whether all variables compare so with a value, or each with its own; those with a status other than 0 do not
     count. True for none."""
-    return len(_several("test_all", ivars, cmp, cmp_values, status)) == _shown(ivars).size
+    return len(_several("test_all", ivars, cmp, cmp_values, status)) == int(_shown(ivars).size)
 
 
 def test_any(ivars: Any, cmp: int, cmp_values: Any, status: Any = None) -> Optional[int]:

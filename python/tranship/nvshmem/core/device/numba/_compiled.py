@@ -101,7 +101,7 @@ def _value(builder: Any, bits: Any, type: Any) -> Any:
 
 
 def _transfer(kind: int, target_is_written: bool) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def transfer(typing_context: Any, dst: Any, src: Any, pe: Any) -> Any:
         _require_alike(dst, src)
         if not dst.mutable:
@@ -167,7 +167,7 @@ def _(dst: Any, src: Any, pe: Any) -> Any:
 def _one_element(kind: int) -> Any:
     """Puts a value, or gets one, by a variable on the stack."""
 
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def transfer(typing_context: Any, array: Any, value: Any, pe: Any) -> Any:
         _require_arrays(array)
         element = array.dtype
@@ -224,7 +224,7 @@ def _(src: Any, pe: Any) -> Any:
     return get
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _signalled(typing_context: Any, dst: Any, src: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
     _require_alike(dst, src)
     _require_signal(word)
@@ -253,7 +253,7 @@ def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: 
 # Signals and waits.
 
 
-@intrinsic  # type: ignore[misc]
+@intrinsic
 def _raised(typing_context: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
     _require_signal(word)
 
@@ -270,7 +270,7 @@ def _(signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
 
 
 def _looks(name: str, result_of: Callable[[Any], Any]) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def looks(typing_context: Any, variable: Any, comparison: Any, value: Any) -> Any:
         _require_arrays(variable)
         element = variable.dtype
@@ -329,7 +329,7 @@ def _(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
 
 
 def _simple(name: str, *arguments: int) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def call(typing_context: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _call(context, builder, name, [_i32(argument) for argument in arguments])
@@ -357,7 +357,7 @@ def _() -> Any:
 
 
 def _atomic(op: int, fetches: bool) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def atomic(typing_context: Any, at: Any, value: Any, expected: Any, pe: Any) -> Any:
         _require_arrays(at)
         element = at.dtype
@@ -439,7 +439,7 @@ def _(dst: Any, pe: Any) -> Any:
 
 
 def _meeting(completes: bool) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def meet(typing_context: Any, team: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             _call(context, builder, "tranship_meet", [args[0], _i32(int(completes))])
@@ -474,7 +474,7 @@ def _() -> Any:
 
 
 def _place(which: int) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def place(typing_context: Any, team: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             numbers = [cgutils.alloca_once_value(builder, _i32(0)) for _ in range(2)]
@@ -514,7 +514,7 @@ _REDUCTIONS = ("sum", "prod", "min", "max", "and", "or", "xor")
 
 
 def _collective(kind: str, reduction: int) -> Any:
-    @intrinsic  # type: ignore[misc]
+    @intrinsic
     def collective(typing_context: Any, team: Any, dst: Any, src: Any, root: Any) -> Any:
         _require_alike(dst, src)
 

@@ -132,7 +132,8 @@ def wait_until(ivar: Any, cmp: int, cmp_value: int) -> int:
     def look(here: Runtime) -> Optional[int]:
         if not here.shmem.test(variable, int(cmp), int(cmp_value)):
             return None
-        return int(here.shmem.atomic(variable, "fetch", 0, 0, here.rank))
+        seen: Any = here.shmem.atomic(variable, "fetch", 0, 0, here.rank)
+        return int(seen)
 
     seen: int = wait_on_rank(
         "wait_until", look, lambda: f"sees {variable[0]}, which does not compare (CMP {int(cmp)}) with {int(cmp_value)}"

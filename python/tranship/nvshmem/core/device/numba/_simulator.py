@@ -35,7 +35,7 @@ def adapt() -> None:
 
         return launch(self, *(FakeCUDAArray(a.view(np.ndarray)) if isinstance(a, Array) else a for a in args))
 
-    class BlockThread(kernel.BlockThread):  # type: ignore[misc]
+    class BlockThread(kernel.BlockThread):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             block_of(self._manager).threads[self.thread_id] = self

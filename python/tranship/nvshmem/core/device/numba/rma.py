@@ -16,5 +16,5 @@ get, get_warp, get_block = forms(one.get)
 get_nbi, get_nbi_warp, get_nbi_block = forms(one.get_nbi)
 put_signal, put_signal_warp, put_signal_block = forms(one.put_signal)
 put_signal_nbi, put_signal_nbi_warp, put_signal_nbi_block = forms(one.put_signal_nbi)
-p, _, _ = forms(one.p)
-g, _, _ = forms(one.g)
+p = forms(one.p)[0]
+g = forms(one.g)[0]
