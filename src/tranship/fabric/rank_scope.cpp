@@ -2,6 +2,8 @@
 #include <exception>
 #include <optional>
 
+#include <unistd.h>
+
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
@@ -15,6 +17,7 @@ struct RankScope::State {
   std::shared_ptr<void> owner;
   Board& board;
   Rank rank;
+  pid_t process = getpid();
   int exceptions_before = std::uncaught_exceptions();
   std::unique_ptr<Fabric> fabric = {};
   std::optional<World> world = {};
@@ -25,17 +28,39 @@ struct RankScope::State {
   }
 };
 
-RankScope RankScope::join() {
+namespace {
+
+void check_not_simulated() {
   if (std::getenv(simulation_variable) != nullptr)
     throw_error(ErrorCode::unsupported,
                 "this program joins a world by a call of its own, and a simulation runs a function under many seeds: "
                 "launch(f) can be simulated");
+}
+
+}  // namespace
+
+RankScope RankScope::join() {
+  check_not_simulated();
   for (const Backend& backend : available_backends())
     if (backend.join != nullptr)
       if (std::optional<RankScope> joined = backend.join()) return std::move(*joined);
   const auto alone = SharedWorld::make(1, std::nullopt, SharedWorld::Kind::threads);
   return RankScope(alone, alone->board(), 0, default_timeout_ns(),
                    [&] { return std::make_unique<ThreadsFabric>(alone, 0); });
+}
+
+RankScope RankScope::join(const WorldId& id, Rank rank, int size, const JoinOptions& options) {
+  check_not_simulated();
+  if (rank < 0 || rank >= size)
+    throw_error(ErrorCode::invalid_use, "a process joins as rank {} of {}: ranks are 0 to size - 1", rank, size);
+  for (const Backend& backend : available_backends())
+    if (backend.join_by_id != nullptr)
+      if (std::optional<RankScope> joined = backend.join_by_id(id, rank, size, options)) {
+        joined->world().set_interrupt_check(options.interrupt_check);
+        return std::move(*joined);
+      }
+  throw_error(ErrorCode::invalid_use, "these {} bytes are no world id: they begin with {:02x}{:02x}{:02x}{:02x}",
+              WorldId::size_bytes, id.bytes[0], id.bytes[1], id.bytes[2], id.bytes[3]);
 }
 
 RankScope::RankScope(std::shared_ptr<void> owner, Board& board, Rank rank, std::int64_t timeout_ns,
@@ -66,15 +91,22 @@ World& RankScope::world() {
   return *state_->world;
 }
 
+bool RankScope::is_in_child() noexcept {
+  if (state_->process == getpid()) return false;
+  // The rank is the parent, and what its world has here are copies, without its threads: they are left alone.
+  static_cast<void>(state_.release());
+  return true;
+}
+
 void RankScope::finish() noexcept {
-  if (!state_) return;
+  if (!state_ || is_in_child()) return;
   state_->leave_world();
   state_->board.post_finished(state_->rank);
   state_.reset();
 }
 
 void RankScope::fail(const Error& error) noexcept {
-  if (!state_) return;
+  if (!state_ || is_in_child()) return;
   if (state_->world) state_->world->has_failed_ = true;
   state_->leave_world();
   state_->board.post_failed(state_->rank, error.code(), error.message());

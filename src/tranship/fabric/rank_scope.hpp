@@ -2,17 +2,31 @@
 // as f runs; a program, or a face of another system, that begins and ends by calls of its own holds one itself.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <tranship/base/error.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/world.hpp>
+#include <tranship/fabric/world_id.hpp>
 
 namespace tranship {
 
+struct JoinOptions {
+  /// What each rank's symmetric heap may grow to, as LaunchOptions say. Ranks that say it must say the same; those that
+  /// do not take what the others say.
+  std::optional<std::size_t> heap_bytes = std::nullopt;
+  /// How long all ranks together may take to join, and the rank's timeout afterwards; default_timeout_ns() where there
+  /// is none. The shortest of all ranks holds for joining.
+  std::optional<std::int64_t> timeout_ns = std::nullopt;
+  /// World::set_interrupt_check, from the start: joining calls it, too.
+  World::InterruptCheck interrupt_check = nullptr;
+};
+
 /// Moves, does not copy. All calls, and what lives in the world, belong to the thread that joined. Leaving is not
-/// collective and does not wait for other ranks.
+/// collective and does not wait for other ranks. In a child that a rank forks, leaving does nothing.
 class RankScope {
  public:
   /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, or as the
@@ -20,6 +34,22 @@ class RankScope {
   /// `unsupported` under `tranship simulate`, which runs a function many times: that takes launch(f); `mismatch` where
   /// another build has started this process.
   static RankScope join();
+
+  /// Collective over processes of one user on one machine that were started apart: joins the world of `id` as rank
+  /// `rank` of `size`. The process that has made the id must be one of the ranks, any of them; the others may come
+  /// before it. Returns when all have joined, on all ranks or on none. A process joins by an id once; it may leave and
+  /// join again by another id.
+  ///
+  /// From then on a thread of this process, which sleeps, watches some of the other ranks until this rank leaves. When
+  /// a process ends without leaving, be it killed, the waits of all others fail with its rank and process number.
+  /// Children that a rank forks are no ranks and do not hide its end.
+  ///
+  /// Throws, on all ranks that have come so far, `mismatch` where two processes name one rank, or sizes, heaps or
+  /// builds differ; `timeout`, which names the ranks that have not joined; `peer_lost` where a process that has joined,
+  /// or has made the id, is gone; `no_memory`. Throws on this rank alone `invalid_use` for a rank that is not below
+  /// `size`, an id that was used before and bytes that are no id; `mismatch` for an id of another machine, container or
+  /// user; `unsupported` under `tranship simulate`; `io`.
+  static RankScope join(const WorldId& id, Rank rank, int size, const JoinOptions& options = {});
 
   /// For back-ends: joins the world whose board is `board`; `make` gives the rank's fabric. `owner` is kept until the
   /// rank has left. What `make` throws passes through, after the board has been told.
@@ -41,6 +71,9 @@ class RankScope {
 
  private:
   struct State;
+  /// Whether this is the copy that a fork has made of a rank's; then there is nothing left to leave.
+  bool is_in_child() noexcept;
+
   std::unique_ptr<State> state_;
 };
 

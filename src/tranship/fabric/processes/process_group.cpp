@@ -32,22 +32,11 @@ bool is_stopped(pid_t pid) {
 
 }  // namespace
 
-ProcessGroup::ProcessGroup(std::shared_ptr<SharedWorld> shared) : shared_(std::move(shared)) {
-  // Each process takes one descriptor; some more are open and come for a while.
-  constexpr rlim_t others = 64;
-  if (getrlimit(RLIMIT_NOFILE, &files_before_) != 0) return;
-  const rlim_t needed = static_cast<rlim_t>(shared_->shape().ranks) + others;
-  if (needed <= files_before_.rlim_cur) return;
-  const rlimit raised{.rlim_cur = needed, .rlim_max = files_before_.rlim_max};
-  if (needed > files_before_.rlim_max || setrlimit(RLIMIT_NOFILE, &raised) != 0)
-    throw_error(ErrorCode::no_memory,
-                "{} ranks that are processes need {} open files; this process may have {} (ulimit -Hn)",
-                shared_->shape().ranks, needed, files_before_.rlim_max);
-}
+ProcessGroup::ProcessGroup(std::shared_ptr<SharedWorld> shared)
+    : shared_(std::move(shared)), files_(shared_->shape().ranks) {}
 
 ProcessGroup::~ProcessGroup() {
   kill_all();
-  setrlimit(RLIMIT_NOFILE, &files_before_);
   for (Process& process : processes_)
     if (process.descriptor >= 0) {
       waitpid(process.pid, nullptr, 0);
@@ -67,7 +56,7 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
     // Those of the ranks before this one would take what it may have.
     for (const Process& process : processes_)
       if (process.descriptor >= 0) close(process.descriptor);
-    setrlimit(RLIMIT_NOFILE, &files_before_);
+    files_.restore();
     const int code = body(rank);
     std::fflush(nullptr);
     _exit(code);

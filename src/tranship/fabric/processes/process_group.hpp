@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <tranship/base/function_ref.hpp>
+#include <tranship/fabric/processes/file_limit.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -57,7 +57,7 @@ class ProcessGroup {
 
   std::shared_ptr<SharedWorld> shared_;
   std::vector<Process> processes_;
-  rlimit files_before_{};
+  RaisedFileLimit files_;
 };
 
 }  // namespace tranship

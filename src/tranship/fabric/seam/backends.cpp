@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include <tranship/fabric/processes/launch_program.hpp>
+#include <tranship/fabric/processes/rendezvous.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 
@@ -10,8 +11,9 @@ namespace {
 std::vector<Backend>& table() {
   static std::vector<Backend> backends = {
       {"threads", Backend::State::present, "ranks are threads of one process"},
-      {"processes", Backend::State::present, "ranks are processes of one machine: launch_processes(), tranship launch",
-       &join_program},
+      {"processes", Backend::State::present,
+       "ranks are processes of one machine: launch_processes(), tranship launch, RankScope::join(id, ...)",
+       &join_program, &make_world_id, &join_world},
       {"sim", Backend::State::present, "ranks are simulated under a seed, to find what is missing: simulate()"},
       {"mpi", Backend::State::absent, "not in this build"},
       {"cuda", Backend::State::absent, "not in this build"},

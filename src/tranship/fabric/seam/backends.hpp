@@ -6,9 +6,13 @@
 #include <string_view>
 #include <vector>
 
+#include <tranship/base/index.hpp>
+
 namespace tranship {
 
 class RankScope;
+struct JoinOptions;
+struct WorldId;
 
 struct Backend {
   enum class State { present, absent };
@@ -19,6 +23,10 @@ struct Backend {
   /// Joins the world for which this process was started by this back-end; empty where it was not. nullptr: processes
   /// are not started for it.
   std::optional<RankScope> (*join)() = nullptr;
+  /// What WorldId::make and RankScope::join of an id do; the second is empty where the id is not one of this back-end.
+  /// nullptr: processes cannot join its worlds by an id.
+  WorldId (*make_id)() = nullptr;
+  std::optional<RankScope> (*join_by_id)(const WorldId& id, Rank rank, int size, const JoinOptions& options) = nullptr;
 };
 
 /// In the order in which they are asked whether this process is a rank of theirs: those that registered last come

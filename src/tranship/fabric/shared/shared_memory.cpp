@@ -104,7 +104,13 @@ SharedMemory SharedMemory::inherited(int descriptor) {
   if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
     throw_error(ErrorCode::invalid_use, "descriptor {} is not the shared memory of a world", descriptor);
   const auto size_bytes = static_cast<std::size_t>(status.st_size);
-  std::byte* data = map(size_bytes, MAP_SHARED, descriptor);
+  std::byte* data = nullptr;
+  try {
+    data = map(size_bytes, MAP_SHARED, descriptor);
+  } catch (...) {
+    close(descriptor);
+    throw;
+  }
   // Programs that this one starts are no ranks of this world.
   fcntl(descriptor, F_SETFD, FD_CLOEXEC);
   return {data, size_bytes, descriptor};

@@ -157,6 +157,11 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
   lay_out();
 }
 
+std::string SharedWorld::build() {
+  return fmt::format("{}, boards of {} and meeting places of {} bytes", Header::layout_here, Board::size_bytes(1),
+                     sizeof(MeetingPlace));
+}
+
 void SharedWorld::lay_out() noexcept {
   static_assert(sizeof(Header) <= 256);
   const Offsets at(shape_);

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include <tranship/base/sync.hpp>
 #include <tranship/fabric/seam/board.hpp>
@@ -58,6 +59,9 @@ class SharedWorld {
   static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores = 0);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
+  /// What two builds must have in common to share a world: "tranship 0.1.0 layout 2, boards of ...". Less than 128
+  /// bytes.
+  static std::string build();
 
   const Shape& shape() const noexcept { return shape_; }
   int descriptor() const noexcept { return memory_.descriptor(); }

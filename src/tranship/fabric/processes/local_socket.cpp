@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/processes/local_socket.hpp>
+
+namespace tranship {
+namespace {
+
+/// Those of this process; children close them first of all.
+class OwnDescriptors {
+ public:
+  static OwnDescriptors& all() {
+    static auto* const descriptors = new OwnDescriptors();  // they may go while static variables do
+    return *descriptors;
+  }
+  void add(int descriptor) {
+    const std::lock_guard lock(mutex_);
+    open_.push_back(descriptor);
+  }
+  void close_one(int descriptor) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(open_, descriptor);
+    close(descriptor);
+  }
+
+ private:
+  OwnDescriptors() {
+    pthread_atfork([] { all().mutex_.lock(); }, [] { all().mutex_.unlock(); },
+                   [] {
+                     for (const int descriptor : all().open_) close(descriptor);
+                     all().open_.clear();
+                     all().mutex_.unlock();
+                   });
+  }
+
+  std::mutex mutex_;
+  std::vector<int> open_;
+};
+
+struct Address {
+  sockaddr_un text{};
+  socklen_t size_bytes = 0;
+
+  explicit Address(const SocketName& name) {
+    constexpr std::string_view prefix = "tranship-";
+    text.sun_family = AF_UNIX;
+    // A zero first: the name lies in no file system.
+    char* end = std::copy(prefix.begin(), prefix.end(), text.sun_path + 1);
+    for (const std::uint8_t byte : name)
+      for (const int digit : {byte >> 4, byte & 15}) *end++ = "0123456789abcdef"[digit];
+    size_bytes = static_cast<socklen_t>(end - reinterpret_cast<char*>(&text));
+  }
+  const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&text); }
+};
+
+int new_socket() {
+  return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+}
+
+ucred peer_of(int descriptor) noexcept {
+  ucred peer{.pid = 0, .uid = static_cast<uid_t>(-1), .gid = static_cast<gid_t>(-1)};
+  socklen_t bytes = sizeof peer;
+  getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &bytes);
+  return peer;
+}
+
+}  // namespace
+
+OwnDescriptor::OwnDescriptor(int descriptor) : descriptor_(descriptor), process_(getpid()) {
+  OwnDescriptors::all().add(descriptor);
+}
+OwnDescriptor::OwnDescriptor(OwnDescriptor&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), process_(other.process_) {}
+OwnDescriptor& OwnDescriptor::operator=(OwnDescriptor&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(process_, other.process_);
+  return *this;
+}
+OwnDescriptor::~OwnDescriptor() {
+  // In a child the number may be that of another file by now.
+  if (descriptor_ >= 0 && process_ == getpid()) OwnDescriptors::all().close_one(descriptor_);
+}
+
+SocketName random_socket_name() {
+  SocketName name{};
+  if (getrandom(name.data(), name.size(), 0) != static_cast<ssize_t>(name.size()))
+    throw_error(ErrorCode::io, "cannot get {} random bytes: {}", name.size(), std::strerror(errno));
+  return name;
+}
+
+LocalSocket LocalSocket::listening(const SocketName& name) {
+  const int descriptor = new_socket();
+  if (descriptor < 0) throw_error(ErrorCode::io, "cannot open a local socket: {}", std::strerror(errno));
+  LocalSocket made(descriptor);
+  const Address address(name);
+  if (bind(descriptor, address.get(), address.size_bytes) != 0 || listen(descriptor, SOMAXCONN) != 0)
+    throw_error(ErrorCode::io, "cannot listen at a local socket: {}", std::strerror(errno));
+  return made;
+}
+
+LocalSocket::Connection LocalSocket::connect(const SocketName& name, std::int64_t wait_ns) {
+  const int descriptor = new_socket();
+  if (descriptor < 0) return {.socket = {}, .error = errno};
+  LocalSocket made(descriptor);
+  // Zero would be forever.
+  const std::int64_t wait_us = std::clamp<std::int64_t>(wait_ns / 1000, 1, 1'000'000);
+  const timeval wait{.tv_sec = wait_us / 1'000'000, .tv_usec = wait_us % 1'000'000};
+  setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof wait);
+  const Address address(name);
+  if (::connect(descriptor, address.get(), address.size_bytes) != 0) return {.socket = {}, .error = errno};
+  const ucred peer = peer_of(descriptor);
+  if (peer.uid != geteuid()) return {.socket = {}, .error = EPERM, .user = peer.uid};
+  made.process_ = peer.pid;
+  return {.socket = std::move(made)};
+}
+
+std::optional<LocalSocket> LocalSocket::accept() const {
+  for (;;) {
+    // A listening socket that blocks: connections may be gone again, but then accept still returns them.
+    pollfd polled{.fd = descriptor(), .events = POLLIN};
+    if (poll(&polled, 1, 0) <= 0) return std::nullopt;
+    const int accepted = accept4(descriptor(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (accepted < 0 && errno == EINTR) continue;
+    if (accepted < 0) return std::nullopt;
+    LocalSocket made(accepted);
+    const ucred peer = peer_of(accepted);
+    if (peer.uid != geteuid()) continue;
+    made.process_ = peer.pid;
+    return made;
+  }
+}
+
+int LocalSocket::send(std::span<const std::byte> message, int descriptor) const noexcept {
+  iovec bytes{.iov_base = const_cast<std::byte*>(message.data()), .iov_len = message.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &bytes;
+  header.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    header.msg_control = control.data();
+    header.msg_controllen = control.size();
+    cmsghdr& first = *CMSG_FIRSTHDR(&header);
+    first.cmsg_level = SOL_SOCKET;
+    first.cmsg_type = SCM_RIGHTS;
+    first.cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(&first), &descriptor, sizeof descriptor);
+  }
+  ssize_t sent;
+  do {
+    sent = sendmsg(this->descriptor(), &header, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } while (sent < 0 && errno == EINTR);
+  return sent < 0 ? errno : 0;
+}
+
+LocalSocket::Incoming LocalSocket::receive() const {
+  Incoming out;
+  ssize_t size_bytes;
+  int resets = 0;
+  do {
+    size_bytes = recv(descriptor(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+    // A process that has gone without reading all may have sent something before: that comes after the reset.
+  } while (size_bytes < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+  if (size_bytes < 0 && errno == EAGAIN) return out;
+  constexpr ssize_t message_bytes_max = ssize_t(1) << 22;
+  if (size_bytes <= 0 || size_bytes > message_bytes_max) {
+    out.state = Incoming::State::closed;
+    return out;
+  }
+
+  out.bytes.resize(static_cast<std::size_t>(size_bytes));
+  iovec bytes{.iov_base = out.bytes.data(), .iov_len = out.bytes.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr header{};
+  header.msg_iov = &bytes;
+  header.msg_iovlen = 1;
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  do {
+    size_bytes = recvmsg(descriptor(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  } while (size_bytes < 0 && errno == EINTR);
+  out.state = size_bytes > 0 ? Incoming::State::message : Incoming::State::closed;
+  for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr; one = CMSG_NXTHDR(&header, one))
+    if (one->cmsg_level == SOL_SOCKET && one->cmsg_type == SCM_RIGHTS)
+      std::memcpy(&out.descriptor, CMSG_DATA(one), sizeof out.descriptor);
+  return out;
+}
+
+}  // namespace tranship
