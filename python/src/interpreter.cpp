@@ -171,13 +171,16 @@ RankState::~RankState() {
 }
 
 Error error_of(const nb::python_error& exception) {
-  const nb::handle value = exception.value();
+  return error_of(exception.value());
+}
+
+Error error_of(nb::handle value) {
   const nb::object code = nb::getattr(value, "code", nb::none());
   std::string message = text_of(value);
   PyObject* base = PyDict_GetItemString(error_classes().ptr(), "base");
   if (base == nullptr || PyObject_IsInstance(value.ptr(), base) != 1 || !nb::isinstance<nb::str>(code))
     return {ErrorCode::user_exception,
-            text_of(exception.type().attr("__name__")) + (message.empty() ? "" : ": " + message)};
+            text_of(value.type().attr("__name__")) + (message.empty() ? "" : ": " + message)};
   Error error(code_named(nb::str(code).c_str()), std::move(message));
   const auto number = [&](const char* name) {
     const nb::object said = nb::getattr(value, name, nb::none());

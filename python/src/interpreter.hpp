@@ -99,6 +99,8 @@ class RankState {
 /// Of the exception that is being handled, which is one of Python's: what C++ and the other ranks see of it. The
 /// exception itself stays with the rank.
 Error error_of(const nb::python_error& exception);
+/// The same of an exception object.
+Error error_of(nb::handle exception);
 
 /// Sets Python's error to what a C++ exception of this library becomes; throws on what is no such exception.
 void raise_for(const std::exception_ptr& thrown);

@@ -7,7 +7,10 @@
 #include <optional>
 #include <vector>
 
+#include <unistd.h>
+
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/sub_world.hpp>
 #include <tranship/fabric/world.hpp>
 
@@ -28,13 +31,16 @@ class RankHandle final : public Resident {
   RankHandle(std::shared_ptr<RankHandle> around, SubWorld sub) : around_(std::move(around)), sub_(std::move(sub)) {
     world_ = &sub_->world();
   }
+  /// Of a process that has joined by a call: it leaves when it is closed.
+  explicit RankHandle(RankScope scope) : scope_(std::move(scope)) { world_ = &scope_->world(); }
   ~RankHandle() override { close(); }
   RankHandle(const RankHandle&) = delete;
   RankHandle& operator=(const RankHandle&) = delete;
 
   /// Throws `invalid_use` once the rank has left.
   World& world() const {
-    if (world_ == nullptr) throw_error(ErrorCode::invalid_use, "the world has ended with the function that it was for");
+    if (world_ == nullptr)
+      throw_error(ErrorCode::invalid_use, "the rank has left its world, or the function that it was for has returned");
     return *world_;
   }
 
@@ -49,13 +55,17 @@ class RankHandle final : public Resident {
   void hold(nb::object object) { held_.push_back(std::move(object)); }
   void let_go() noexcept { held_.clear(); }
   void leave() noexcept override { close(); }
-  /// Ends all that lives in the world, the last first.
-  void close() noexcept {
-    for (std::size_t i = residents_.size(); i-- > 0;)
-      if (const std::shared_ptr<Resident> resident = residents_[i].lock()) resident->leave();
+  /// Ends all that lives in the world, the last first, and the rank's part in it: as failed where there is an error.
+  void close(const std::optional<Error>& error = std::nullopt) noexcept {
+    if (process_ == getpid())
+      for (std::size_t i = residents_.size(); i-- > 0;)
+        if (const std::shared_ptr<Resident> resident = residents_[i].lock()) resident->leave();
     residents_.clear();
     world_ = nullptr;
-    without_gil([this] { sub_.reset(); });  // it may wait for its transfers
+    without_gil([&] {  // these may wait for their transfers
+      sub_.reset();
+      if (scope_) error ? scope_->fail(*error) : scope_->finish();
+    });
     around_.reset();
     held_.clear();
   }
@@ -63,6 +73,8 @@ class RankHandle final : public Resident {
  private:
   std::shared_ptr<RankHandle> around_;
   std::optional<SubWorld> sub_;
+  std::optional<RankScope> scope_;
+  pid_t process_ = getpid();  // a child that it forks is no rank, and leaves what its parent has
   World* world_ = nullptr;
   std::vector<std::weak_ptr<Resident>> residents_;
   std::size_t sweep_at_ = 64;

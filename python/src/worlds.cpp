@@ -2,6 +2,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -9,6 +10,7 @@
 
 #include <nanobind/stl/function.h>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -16,6 +18,7 @@
 #include <tranship/fabric/sim/simulate_program.hpp>
 #include <tranship/fabric/sub_world.hpp>
 #include <tranship/fabric/world.hpp>
+#include <tranship/fabric/world_id.hpp>
 
 #include "bindings.hpp"
 #include "casters.hpp"
@@ -165,15 +168,25 @@ std::int64_t in_ns(double seconds) {
   return seconds < 9e9 ? std::int64_t(seconds * 1e9) : INT64_MAX;
 }
 
+WorldId world_id_of(const nb::bytes& bytes) {
+  WorldId id;
+  if (bytes.size() != id.bytes.size())
+    throw_error(ErrorCode::invalid_use, "a world id has {} bytes, these are {}", id.bytes.size(), bytes.size());
+  std::memcpy(id.bytes.data(), bytes.data(), bytes.size());
+  return id;
+}
+
 }  // namespace
 
 void bind_worlds(nb::module_& module) {
   nb::class_<RankHandle>(
-      module, "World", "One rank's view of all ranks that run together. It ends with the function that launch() runs.")
+      module, "World",
+      "One rank's view of all ranks that run together. It ends with the function that launch() runs, or "
+      "when the rank leaves.")
       .def_prop_ro("rank", [](const RankHandle& self) { return self.world().rank(); })
       .def_prop_ro("size", [](const RankHandle& self) { return self.world().size(); })
       .def_prop_rw(
-          "timeout", [](const RankHandle& self) { return double(self.world().timeout_ns()) * 1e-9; },
+          "timeout", [](const RankHandle& self) { return double(self.world().timeout_ns()) / 1e9; },
           [](RankHandle& self, double seconds) { self.world().set_timeout_ns(in_ns(seconds)); },
           "Seconds that a wait may take; math.inf is never.")
       .def(
@@ -240,6 +253,37 @@ void bind_worlds(nb::module_& module) {
           "first"_a, "stride"_a, "count"_a, "heap_bytes"_a = nb::none(),
           "Collective: a world of the ranks first, first + stride, ...; None on the others.");
 
+  module.def("world_id", [] {
+    const WorldId id = WorldId::make();
+    return nb::bytes(id.bytes.data(), id.bytes.size());
+  });
+  module.def(
+      "join",
+      [](const std::optional<nb::bytes>& id, Rank rank, int size, std::optional<double> timeout,
+         std::optional<std::size_t> heap_bytes) {
+        JoinOptions options{.heap_bytes = heap_bytes, .interrupt_check = &check_signals};
+        if (timeout) options.timeout_ns = in_ns(*timeout);
+        std::optional<WorldId> name;
+        if (id) name = world_id_of(*id);
+        return without_gil([&] {
+          auto handle =
+              std::make_shared<RankHandle>(name ? RankScope::join(*name, rank, size, options) : RankScope::join());
+          handle->world().set_interrupt_check(options.interrupt_check);
+          if (options.timeout_ns) handle->world().set_timeout_ns(*options.timeout_ns);
+          return handle;
+        });
+      },
+      "id"_a.none(), "rank"_a, "size"_a, "timeout"_a.none(), "heap_bytes"_a.none(),
+      "Joins the world of an id, or the one that this process was started for.");
+  module.def(
+      "leave",
+      [](RankHandle& self, nb::handle exception) {
+        if (exception.is_none())
+          self.close();
+        else
+          self.close(error_of(exception));
+      },
+      "world"_a, "exception"_a.none(), "Ends all that lives in a world that was joined, and the rank's part in it.");
   module.def(
       "launch_ranks",
       [](int ranks, const nb::callable& f, const std::string& kind, std::optional<double> timeout,

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import atexit
 import contextvars
 import os
 import pickle
+import sys
 import tempfile
+import threading
 from collections.abc import Callable
-from typing import Any, Optional, TypeVar, overload
+from types import TracebackType
+from typing import Any, NamedTuple, Optional, TypeVar, overload
 
 from . import _core
 from ._errors import InvalidUse
 
-__all__ = ["World", "current_world", "launch", "simulate"]
+__all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
 
 T = TypeVar("T")
 
@@ -22,8 +26,8 @@ _current: contextvars.ContextVar[Optional["World"]] = contextvars.ContextVar("tr
 class World:
     """One rank's view of all ranks that run together.
 
-    It ends with the function that :func:`launch` runs; calls after that raise :class:`InvalidUse`. Used by the thread of
-    its rank. Calls marked *collective* must be made by all ranks, in the same order; they wait for all ranks until
+    It ends with the function that :func:`launch` runs, or with :meth:`leave` where it was joined (:func:`join`); calls
+    after that raise :class:`InvalidUse`. Used by the thread of its rank. Calls marked *collective* must be made by all ranks, in the same order; they wait for all ranks until
     ``timeout``, and raise :class:`Mismatch` on every rank when the calls differ, :class:`TimeoutError`, and
     :class:`PeerLost` as soon as a rank has failed.
     """
@@ -111,6 +115,34 @@ class World:
         sub = self._core.split(first, stride, count, heap_bytes)
         return None if sub is None else World(sub)
 
+    def leave(self) -> None:
+        """Ends this rank's part in a world that it has joined (:func:`join`), and all that lives in the world.
+
+        Not collective; does not wait for other ranks, which see that this one has finished. What they still need of its
+        memory must have been read: a :meth:`barrier` before says so.
+
+        Raises
+        ------
+        InvalidUse
+            When the world was not joined, in another thread, and when it was left.
+        """
+        _part_of(self).leave(None)
+
+    def __enter__(self) -> World:
+        _part_of(self)
+        return self
+
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        exception: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None:
+        """Leaves, if the block has not: as failed where an exception leaves it, other than ``SystemExit`` of 0."""
+        if _joined is not None and _joined.world is self:
+            ends_well = isinstance(exception, SystemExit) and not exception.code
+            _part_of(self).leave(None if ends_well else exception)
+
 
 def _check_timeout(seconds: Optional[float]) -> None:
     if seconds is not None and not seconds > 0:
@@ -118,10 +150,151 @@ def _check_timeout(seconds: Optional[float]) -> None:
 
 
 def current_world() -> World:
-    """The world of the rank that calls, inside of :func:`launch`."""
+    """The world of the rank that calls: inside of :func:`launch`, or from :func:`join` until it leaves."""
     world = _current.get()
     if world is None:
-        raise InvalidUse("this is no rank: only the function that launch() runs has a world")
+        raise InvalidUse("this is no rank: a world is what launch() gives to its function, or what join() returns")
+    return world
+
+
+class _Part(NamedTuple):
+    """What this process has joined."""
+
+    world: World
+    thread: threading.Thread
+    uncaught_before: Optional[BaseException]
+
+    def leave(self, exception: Optional[BaseException]) -> None:
+        global _joined
+        _joined = None
+        if _current.get() is self.world:
+            _current.set(None)
+        _core.leave(self.world._core, exception)
+
+
+_joined: Optional[_Part] = None
+
+
+def _part_of(world: World) -> _Part:
+    if _joined is None or _joined.world is not world:
+        raise InvalidUse("the rank has left this world, or has not joined it: launch() ends the worlds that it gives")
+    if _joined.thread is not threading.current_thread():
+        raise InvalidUse(f"the thread '{_joined.thread.name}' has joined this world: it is the one to leave it")
+    return _joined
+
+
+def _last_uncaught() -> Optional[BaseException]:
+    # The interpreter keeps what it has reported as uncaught, by one name or the other in different versions.
+    exception: Optional[BaseException] = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return exception
+
+
+def _leave_at_exit() -> None:
+    part = _joined
+    if part is None:
+        return
+    if part.thread is not threading.current_thread() and part.thread.is_alive():
+        return  # a daemon is still at work in it; the others learn that this process has ended
+    is_interactive = bool(sys.flags.interactive) or hasattr(sys, "ps1")
+    uncaught = None if is_interactive else _last_uncaught()
+    part.leave(None if uncaught is part.uncaught_before else uncaught)
+
+
+def _forget_in_child() -> None:
+    global _joined
+    if _joined is not None and _current.get() is _joined.world:
+        _current.set(None)
+    _joined = None
+
+
+atexit.register(_leave_at_exit)
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
+def world_id() -> bytes:
+    """A new id of a world, 64 bytes, for :func:`join`.
+
+    The program brings it to the other ranks: by a broadcast of MPI, a file, a pipe, or as text (``id.hex()``) in an
+    argument. The process that makes it must be one of the ranks, and answers the others once it joins itself.
+
+    Examples
+    --------
+    >>> with join(world_id(), 0, 1) as world:
+    ...     world.all_gather(world.rank)
+    [0]
+    """
+    return _core.world_id()
+
+
+def join(
+    id: Optional[bytes] = None,
+    rank: Optional[int] = None,
+    size: Optional[int] = None,
+    *,
+    timeout: Optional[float] = None,
+    heap_bytes: Optional[int] = None,
+) -> World:
+    """Makes this process a rank until it leaves (:meth:`World.leave`), or until the end of a ``with`` block.
+
+    With an id, processes of one machine that were started apart join one world; all of them return when all have
+    joined. Without one, the process joins what ``tranship launch`` has started it for, or is the one rank of a world.
+
+    A process is a rank of one world at a time, and may join another one by another id when it has left. One that ends
+    normally without leaving leaves as finished, and one that ends by an uncaught exception as failed, which the others
+    see at once. ``sys.exit`` with any code, and the end of an interactive session, count as normal here: a program that
+    fails by ``sys.exit(1)`` says so by a ``with`` block around it. A process that is killed, or ends by ``os._exit``,
+    is named to the others as soon as it is gone. Children that a rank forks are no ranks.
+
+    A thread of the process, which sleeps and runs no Python, watches the other ranks until this one leaves.
+
+    Parameters
+    ----------
+    id
+        What :func:`world_id` has returned in one of the processes.
+    rank, size
+        Which rank this process is, and of how many. Only with an id.
+    timeout
+        Seconds in which all must have joined, and that a wait may take later: 60, or what ``TRANSHIP_TIMEOUT`` says. The
+        shortest of all ranks holds for joining.
+    heap_bytes
+        What each rank's symmetric heap may grow to. Ranks that say it must say the same. Only with an id.
+
+    Raises
+    ------
+    TimeoutError
+        Names the ranks that have not joined.
+    Mismatch
+        On all ranks, when two processes name one rank, or sizes, heaps or builds differ; on this one for an id of
+        another machine, container or user.
+    PeerLost
+        When a process that has joined, or has made the id, is gone.
+    InvalidUse
+        For an id that was used before, and in a process that is a rank already.
+    Unsupported
+        Under ``tranship simulate``, which runs a function many times: that takes :func:`launch`.
+
+    Examples
+    --------
+    >>> world = join()
+    >>> current_world() is world
+    True
+    >>> world.leave()
+    """
+    global _joined
+    already = _current.get() or (_joined.world if _joined is not None else None)
+    if already is not None:
+        raise InvalidUse(f"this process is rank {already.rank} of a world of {already.size}, and has not left it")
+    _check_timeout(timeout)
+    if id is None:
+        if rank is not None or size is not None or heap_bytes is not None:
+            raise InvalidUse(f"rank={rank}, size={size}, heap_bytes={heap_bytes}: needs an id; tranship launch has its own")
+        rank, size = 0, 1
+    elif rank is None or size is None:
+        raise InvalidUse(f"rank={rank}, size={size}: an id needs both")
+    uncaught_before = _last_uncaught()
+    world = World(_core.join(id, rank, size, timeout, heap_bytes))
+    _joined = _Part(world, threading.current_thread(), uncaught_before)
+    _current.set(world)
     return world
 
 

@@ -651,6 +651,7 @@ TEST(Join, sees_the_end_of_a_rank_whose_children_live_on) {
       if (i == 1) {
         const pid_t child = fork();
         if (child == 0) {
+          alarm(120);
           if (executes) execlp("sleep", "sleep", "100", nullptr);
           for (;;) pause();
         }
@@ -666,6 +667,22 @@ TEST(Join, sees_the_end_of_a_rank_whose_children_live_on) {
     });
     expect_well_but_for(outcomes, {1});
   }
+}
+
+TEST(Join, keeps_the_memory_that_a_child_of_a_rank_lets_go_of) {
+  expect_well(apart(2, [&](int i, Beside& beside) {
+    RankScope scope = RankScope::join(common_id(i, beside, 0), i, 2, small);
+    std::shared_ptr<void> memory = scope.world().local_memory(1 << 16);
+    *static_cast<int*>(memory.get()) = 42;
+    const pid_t child = fork();
+    if (child == 0) {
+      memory.reset();
+      _exit(0);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    require(status == 0 && *static_cast<const int*>(memory.get()) == 42, "{}", *static_cast<const int*>(memory.get()));
+  }));
 }
 
 TEST(Join, is_not_left_by_a_child_that_a_rank_forks) {

@@ -28,7 +28,7 @@ std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
   const auto release = [local = local_, offset = *offset](void*) {
     const std::lock_guard lock(local->mutex);
     const std::size_t bytes = local->ranges.release(offset);
-    local->shared->give_back(local->rank, local->shared->shape().heap_bytes + offset, bytes);
+    local->give_back(local->shared->shape().heap_bytes + offset, bytes);
   };
   const HeapPlace heap = local.shared->heap();
   std::byte* data = heap.first + std::size_t(rank()) * heap.stride_bytes + shape.heap_bytes + *offset;

@@ -5,6 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include <unistd.h>
+
 #include <tranship/fabric/heap/range_allocator.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/shared/shared_fabric.hpp>
@@ -22,6 +24,9 @@ class ProcessesFabric final : public SharedFabric {
   bool has_own_statics() const noexcept override { return true; }
   Index available_bytes(Index) const override { return available_memory_bytes(); }
   std::shared_ptr<void> local_memory(std::size_t size_bytes) override;
+  void give_back(std::size_t offset_bytes, std::size_t size_bytes) noexcept override {
+    local_->give_back(offset_bytes, size_bytes);
+  }
 
  private:
   /// This rank's local memory. Kept by what is allocated from it.
@@ -29,8 +34,14 @@ class ProcessesFabric final : public SharedFabric {
     Local(std::shared_ptr<SharedWorld> world, Rank r)
         : shared(std::move(world)), rank(r), ranges(shared->shape().local_bytes) {}
 
+    /// What a child that the rank forks lets go of is still its parent's.
+    void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept {
+      if (process == getpid()) shared->give_back(rank, offset_bytes, size_bytes);
+    }
+
     std::shared_ptr<SharedWorld> shared;
     Rank rank;
+    pid_t process = getpid();
     std::mutex mutex;
     RangeAllocator ranges;
   };

@@ -533,9 +533,10 @@ std::optional<RankScope> join_world(const WorldId& id, Rank rank, int size, cons
     watch = std::make_shared<PeerWatch>(joined.shared, rank, std::move(joined.peers), std::move(door),
                                         std::move(joined.entrance));
   } catch (...) {
-    // Others may have begun.
-    const Error error = error_of_current_exception();
-    if (joined.shared) joined.shared->board().post_failed(rank, error.code(), error.message());
+    if (joined.shared) {  // others may have begun
+      const Error error = error_of_current_exception();
+      joined.shared->board().post_failed(rank, error.code(), error.message());
+    }
     throw;
   }
   return RankScope(std::move(watch), joined.shared->board(), rank, hello.timeout_ns,
