@@ -643,6 +643,26 @@ TEST(Join, sees_the_end_of_several_at_once) {
   expect_well_but_for(outcomes, {1, 2, 3, 4, 5, 7, 8, 9, 10, 11});
 }
 
+TEST(Join, sees_an_end_though_some_of_those_that_watch_are_stopped) {
+  const auto outcomes = apart(6, [&](int i, Beside& beside) {
+    RankScope scope = RankScope::join(common_id(i, beside, 0), i, 6, patient);
+    scope.world().barrier();
+    ++beside.steps[0];
+    if (i == 5) {
+      // The two before it in the ring.
+      beside.wait_for(0, 6);
+      kill(beside.pids[3], SIGSTOP);
+      kill(beside.pids[4], SIGSTOP);
+      raise(SIGKILL);
+    }
+    const Error seen = end_of_waits(scope.world());
+    require_says(seen, ErrorCode::peer_lost, {"rank 5 failed: process "});
+    if (++beside.steps[1] == 3)
+      for (const int stopped : {3, 4}) kill(beside.pids[stopped], SIGCONT);
+  });
+  expect_well_but_for(outcomes, {5});
+}
+
 TEST(Join, sees_the_end_of_a_rank_whose_children_live_on) {
   for (const bool executes : {false, true}) {
     const auto outcomes = apart(2, [&](int i, Beside& beside) {
