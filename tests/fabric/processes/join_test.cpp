@@ -643,6 +643,31 @@ TEST(Join, sees_the_end_of_several_at_once) {
   expect_well_but_for(outcomes, {1, 2, 3, 4, 5, 7, 8, 9, 10, 11});
 }
 
+TEST(Join, ends_for_all_whenever_one_is_killed) {
+  // At some point of joining, which waits for ranks that never come until its deadline; or of the first calls or of
+  // leaving, where no wait has a deadline: what hangs ends by an alarm.
+  SplitMix64 random(7);
+  for (int round = 0; round < 30; ++round) {
+    const int victim = int(random.below(4)), yields = int(random.below(400));
+    const auto outcomes = apart(5, [&](int i, Beside& beside) {
+      if (i == 4) {
+        beside.wait_for(0, 4);
+        for (int k = 0; k < yields; ++k) RealSync::yield();
+        kill(beside.pids[victim], SIGKILL);
+        return;
+      }
+      const WorldId id = common_id(i, beside, round % 4);
+      ++beside.steps[0];
+      RankScope scope = RankScope::join(id, i, 4, hasty);
+      scope.world().set_timeout_ns(INT64_MAX);
+      use(scope.world());
+      if (round % 3 != 0) (void)end_of_waits(scope.world());
+    });
+    for (int i = 0; i < 4; ++i)
+      EXPECT_NE(outcomes[std::size_t(i)].status, SIGALRM) << "rank " << i << " hangs in round " << round;
+  }
+}
+
 TEST(Join, sees_an_end_though_some_of_those_that_watch_are_stopped) {
   const auto outcomes = apart(6, [&](int i, Beside& beside) {
     RankScope scope = RankScope::join(common_id(i, beside, 0), i, 6, patient);

@@ -140,6 +140,9 @@ std::optional<LocalSocket> LocalSocket::accept() const {
     const ucred peer = peer_of(accepted);
     if (peer.uid != geteuid()) continue;
     made.process_ = peer.pid;
+    // A message about thousands of ranks is longer than the usual buffer; the system grants what it likes.
+    const int buffer_bytes = 1 << 20;
+    setsockopt(accepted, SOL_SOCKET, SO_SNDBUF, &buffer_bytes, sizeof buffer_bytes);
     return made;
   }
 }
