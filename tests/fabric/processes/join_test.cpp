@@ -10,10 +10,12 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <tranship/base/random.hpp>
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/processes/join_messages.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -68,6 +70,7 @@ struct Outcome {
 std::vector<Outcome> apart(int processes, const std::function<void(int, Beside&)>& body) {
   void* const memory = mmap(nullptr, sizeof(Beside), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& beside = *new (memory) Beside();
+  std::fflush(nullptr);  // what is buffered would be written by all
   std::vector<pid_t> pids;
   for (int i = 0; i < processes; ++i) {
     const pid_t pid = fork();
@@ -388,6 +391,31 @@ TEST(Join, by_an_id_that_was_used_is_refused) {
     ++beside.steps[3];
     require(status == 0, "status {}", status);
   }));
+}
+
+TEST(Join, is_refused_to_all_where_the_system_allows_too_few_files_or_bytes) {
+  const auto outcomes = apart(2, [&](int i, Beside& beside) {
+    const rlimit files{100, 100};
+    require(setrlimit(RLIMIT_NOFILE, &files) == 0, "no limit");
+    (void)RankScope::join(common_id(i, beside, 0), i, 50, small);
+  });
+  expect_says(outcomes[0], {"no_memory: 50 ranks that are processes need 114 open files; this process may have 100"});
+  EXPECT_NE(outcomes[1].status, 0);
+  const JoinOptions large{.heap_bytes = std::size_t(1) << 31, .timeout_ns = 60 * second};
+  const auto limited = [&](int process, decltype(RLIMIT_AS) what) {
+    return apart(2, [&](int i, Beside& beside) {
+      const rlimit bytes{std::size_t(1) << 30, std::size_t(1) << 30};
+      require(i != process || setrlimit(what, &bytes) == 0, "no limit");
+      (void)RankScope::join(common_id(i, beside, 0), i, 2, large);
+    });
+  };
+  for (const Outcome& outcome : limited(0, RLIMIT_FSIZE))
+    expect_says(outcome,
+                {"no_memory: symmetric heaps of 2147483648 bytes for each of 2 ranks; ", "are limited to 107"});
+#if !defined(TRANSHIP_SANITIZED)
+  for (const Outcome& outcome : limited(1, RLIMIT_AS))
+    expect_says(outcome, {"no_memory: ", "cannot reserve ", " bytes of addresses for shared memory"});
+#endif
 }
 
 TEST(Join, of_another_user_is_refused) {

@@ -151,17 +151,17 @@ class Host {
  public:
   Host(LocalSocket entrance, const Hello& own, World::InterruptCheck check)
       : entrance_(std::move(entrance)),
-        files_(own.size),
+        own_(own),
         check_(check),
         size_(own.size),
         deadline_ns_(own.deadline_ns),
-        timeout_ns_(own.timeout_ns) {
-    members_.resize(static_cast<std::size_t>(size_));
-    enter(own, getpid(), nullptr);
-  }
+        timeout_ns_(own.timeout_ns) {}
 
   void gather(Joined& out) {
     try {
+      const RaisedFileLimit files(size_);
+      members_.resize(static_cast<std::size_t>(size_));
+      enter(own_, getpid(), nullptr);
       while (!is_complete()) step("joined");
       out.shared = SharedWorld::make(size_, heap_bytes(), SharedWorld::Kind::processes, CPU_COUNT(&cores_));
       for (const Member& member : members_) out.peers.push_back(member.peer);
@@ -336,7 +336,7 @@ class Host {
   }
 
   LocalSocket entrance_;
-  RaisedFileLimit files_;
+  Hello own_;
   World::InterruptCheck check_;
   int size_;
   std::int64_t deadline_ns_;  // the earliest of all that have joined, and the timeout that it comes from
