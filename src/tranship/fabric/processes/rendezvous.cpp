@@ -219,20 +219,16 @@ class Host {
     while (std::optional<LocalSocket> socket = entrance_.accept()) guests_.push_back({std::move(*socket)});
   }
 
+  /// Takes one message, so that no guest keeps the others waiting.
   void listen_to(Guest& guest) {
-    for (;;) {
-      const LocalSocket::Incoming incoming = guest.socket.receive();
-      if (incoming.descriptor >= 0) close(incoming.descriptor);
-      if (incoming.state == LocalSocket::Incoming::State::nothing) return;
-      if (incoming.state == LocalSocket::Incoming::State::closed) {
-        guest.is_gone = true;
-        if (guest.rank < 0) return;
-        throw_error(ErrorCode::peer_lost, "rank {} (process {}) has ended or given up before all {} ranks had joined",
-                    guest.rank, guest.socket.process(), size_);
-      }
-      answer(guest, incoming.bytes);
-      if (guest.is_gone) return;
-    }
+    const LocalSocket::Incoming incoming = guest.socket.receive();
+    if (incoming.descriptor >= 0) close(incoming.descriptor);
+    if (incoming.state == LocalSocket::Incoming::State::message) return answer(guest, incoming.bytes);
+    if (incoming.state == LocalSocket::Incoming::State::nothing) return;
+    guest.is_gone = true;
+    if (guest.rank >= 0)
+      throw_error(ErrorCode::peer_lost, "rank {} (process {}) has ended or given up before all {} ranks had joined",
+                  guest.rank, guest.socket.process(), size_);
   }
 
   void answer(Guest& guest, const std::vector<std::byte>& bytes) {
@@ -245,14 +241,15 @@ class Host {
     }
     if (!is_of_this_version)
       throw_error(ErrorCode::mismatch,
-                  "process {} joins by version {} of the protocol, process {} by version {}: they "
-                  "were built differently",
+                  "process {} joins by version {} of the protocol, process {} by version {}: they were built "
+                  "differently",
                   guest.socket.process(), head->version, getpid(), Head::version_here);
     switch (head->kind) {
       case Kind::hello:
         return greet(guest, *hello);
       case Kind::mapped:
-        if (guest.rank >= 0) member(guest.rank).has_mapped = true;
+        if (guest.rank < 0) break;
+        member(guest.rank).has_mapped = true;
         return;
       case Kind::refused: {
         const std::optional<Refusal> refusal = read_as<Refusal>(bytes);
@@ -373,8 +370,7 @@ class Visit {
         case LocalSocket::Incoming::State::nothing:
           if (const std::int64_t late_ns = now_ns() - hello_.deadline_ns; late_ns >= (is_heard ? grace_ns : 0))
             throw_error(ErrorCode::timeout,
-                        "process {}, which has made this world id, {} within {:.3g} s: rank {} of {} "
-                        "waits for it",
+                        "process {}, which has made this world id, {} within {:.3g} s: rank {} of {} waits for it",
                         id_.process, is_heard ? "has not answered" : "has not joined itself",
                         seconds(hello_.timeout_ns + (is_heard ? grace_ns : 0)), hello_.rank, hello_.size);
           std::vector<pollfd> polled = {{.fd = host_.descriptor(), .events = POLLIN}};
