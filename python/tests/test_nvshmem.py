@@ -3,6 +3,7 @@
 import gc
 import logging
 import mmap
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -485,7 +486,6 @@ PROGRAM = textwrap.dedent(
 )
 
 
-@pytest.mark.skipif(not hasattr(ts, "join"), reason="this build joins no worlds")
 def test_a_unique_id_joins_processes(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
@@ -497,3 +497,65 @@ def test_a_unique_id_joins_processes(tmp_path):
     ]
     assert [rank.communicate(timeout=60)[0] for rank in ranks] == ["6\n"] * 3
     assert [rank.returncode for rank in ranks] == [0] * 3
+
+
+MPI_PROGRAM = textwrap.dedent(
+    """
+    import sys
+    from mpi4py import MPI
+    import tranship.nvshmem as nvshmem
+    for method in ("mpi", "emulated_mpi"):
+        nvshmem.init(mpi_comm=MPI.COMM_WORLD if method == "mpi" else None, initializer_method=method)
+        me, n = nvshmem.my_pe(), nvshmem.n_pes()
+        assert (me, n) == (MPI.COMM_WORLD.rank, MPI.COMM_WORLD.size)
+        x, y = nvshmem.array(3, "float64"), nvshmem.array(3, "float64")
+        x[:] = me
+        nvshmem.put(y, x, (me + 1) % n)
+        nvshmem.barrier_all()
+        assert (y == (me - 1) % n).all()
+        received = y.copy()
+        MPI.COMM_WORLD.Allreduce(MPI.IN_PLACE, x)  # MPI moves symmetric memory as any other
+        assert (x == n * (n - 1) / 2).all()
+        nvshmem.free_array(x)
+        nvshmem.free_array(y)
+        nvshmem.finalize()
+    sys.stdout.write("done\\n")
+    """
+)
+
+
+def test_ranks_of_an_mpi_communicator(tmp_path):
+    pytest.importorskip("mpi4py")
+    mpirun = shutil.which("mpirun")
+    if mpirun is None:
+        pytest.skip("there is no mpirun")
+    program = tmp_path / "program.py"
+    program.write_text(MPI_PROGRAM)
+    as_root = ["--allow-run-as-root", "--oversubscribe"] if "Open MPI" in _version_of(mpirun) else []
+    done = subprocess.run(
+        [mpirun, *as_root, "-n", "3", sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0 and done.stdout.count("done") == 3, done.stdout + done.stderr
+
+
+def _version_of(mpirun):
+    return subprocess.run([mpirun, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def test_a_communicator_of_several_machines_is_refused():
+    class Communicator:
+        def Get_rank(self):
+            return 0
+
+        def Get_size(self):
+            return 2
+
+        def allgather(self, mine):
+            return [mine, "another machine"]
+
+    with pytest.raises(ts.Unsupported, match="2 ranks of the communicator are on 2 machines"):
+        nvshmem.init(mpi_comm=Communicator(), initializer_method="mpi")

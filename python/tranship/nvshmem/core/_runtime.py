@@ -6,6 +6,8 @@ import logging
 import threading
 from typing import Any, Optional
 
+import numpy as np
+
 from ... import _core, _worlds
 from ..._errors import InvalidUse, Unsupported
 from ._types import InitStatus, Version
@@ -78,14 +80,11 @@ def runtime() -> Runtime:
 class UniqueID:
     """What the ranks of one world share: made by one of them, sent to the others by other means.
 
-    ``_data`` is an array of 128 bytes, to be broadcast in place; ``bytes(uid)`` and ``UniqueID(data)`` copy it.
+    ``_data`` is an array of bytes, to be broadcast in place; ``bytes(uid)`` and ``UniqueID(data)`` copy it.
     """
 
-    def __init__(self, data: bytes = b"") -> None:
-        import numpy as np
-
-        self._data = np.zeros(128, "u1")
-        self._data[: len(data)] = np.frombuffer(data, "u1")
+    def __init__(self, data: bytes = bytes(64)) -> None:
+        self._data = np.frombuffer(data, "u1").copy()
 
     def __bytes__(self) -> bytes:
         return self._data.tobytes()
@@ -130,7 +129,7 @@ def init(
         ``"uid"``, ``"mpi"`` or ``"emulated_mpi"``. Without one, the rank is the one that :func:`tranship.launch` or
         ``tranship launch`` has started; in a process that was started in another way, the one rank of a world.
     timeout, heap_bytes
-        As in :func:`tranship.launch`.
+        As in :func:`tranship.join`.
 
     Raises
     ------
@@ -144,9 +143,8 @@ def init(
         raise InvalidUse(f"init() was called before (rank {before.rank} of {before.size})")
     _all[:] = [one for one in _all if not one.shmem.is_over]
     method = initializer_method or init_method
-    options = {"timeout": timeout, "heap_bytes": heap_bytes}
-    current = _worlds.current_world()
-    world, is_joined = None, True
+    current = _worlds._current.get()
+    is_joined = True
     if method in ("mpi", "emulated_mpi"):
         if mpi_comm is None:
             from mpi4py import MPI
@@ -160,17 +158,17 @@ def init(
                 "and a back-end of MPI for several ones is not in this build"
             )
         data = mpi_comm.bcast(_worlds.world_id() if rank == 0 else None, root=0)
-        world = _worlds.join(data, rank, nranks, **options)
+        world = _worlds.join(data, rank, nranks, timeout=timeout, heap_bytes=heap_bytes)
     elif method == "uid":
         if uid is None or rank is None or nranks is None:
             raise InvalidUse(f"initializer_method='uid' needs uid, rank and nranks, not {uid}, {rank} and {nranks}")
-        world = _worlds.join(bytes(uid), rank, nranks, **options)
+        world = _worlds.join(bytes(uid), rank, nranks, timeout=timeout, heap_bytes=heap_bytes)
     elif method:
         raise InvalidUse(f"initializer_method={method!r}: needs 'uid', 'mpi' or 'emulated_mpi'")
     elif current is not None:
         world, is_joined = current, False
     else:
-        world = _worlds.join(**options)
+        world = _worlds.join(timeout=timeout)
     started = Runtime(world, is_joined)
     _threads.runtime = started
     _all.append(started)
