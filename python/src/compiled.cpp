@@ -190,12 +190,14 @@ Status tranship_transfer_views(std::int32_t kind, const Array* target, const Arr
   });
 }
 Status tranship_put_signal(const Array* target, const Array* source, void* signal, std::uint64_t value, std::int32_t op,
-                           std::int32_t peer) {
+                           std::int32_t peer, std::int32_t blocking) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
     const MatchedViews pair = matched(target->view(), source->view());
-    rma.put_signal(pair.target, pair.source, one<std::uint64_t>(signal), value, shmem_signal_op(op), peer,
-                   compiled_site);
+    const auto word = one<std::uint64_t>(signal);
+    const SignalOp how = shmem_signal_op(op);
+    blocking ? rma.put_signal(pair.target, pair.source, word, value, how, peer, compiled_site)
+             : rma.put_signal_nbi(pair.target, pair.source, word, value, how, peer, compiled_site);
   });
 }
 Status tranship_signal(void* signal, std::uint64_t value, std::int32_t op, std::int32_t peer) {

@@ -1,5 +1,6 @@
 #include "interpreter.hpp"
 
+#include <array>
 #include <set>
 #include <string>
 #include <string_view>
@@ -25,16 +26,33 @@ std::string& package_folder() {
   return *folder;
 }
 
-/// File names that call sites point to, for as long as the process lives.
-const char* kept(nb::handle name, std::string_view text) {
-  // Programs call from few files, whose names are the same objects each time.
-  static auto* last = new std::pair<nb::object, const char*>();
-  if (last->first.is(name)) return last->second;
+/// What is known of a function's code: its file, whose name lives as long as the process, and whether it is this
+/// package's.
+struct KnownCode {
+  PyObject* code = nullptr;  // held, so that no other code has its address
+  const char* file = nullptr;
+  bool is_ours = false;
+};
+
+const KnownCode& known(PyObject* code) {
+  // Programs call from few places.
+  static auto* recent = new std::array<KnownCode, 64>();
+  KnownCode& entry = (*recent)[reinterpret_cast<std::uintptr_t>(code) / 64 % recent->size()];
+  if (entry.code == code) return entry;
   static auto* names = new std::set<std::string, std::less<>>();
-  auto known = names->find(text);
-  if (known == names->end()) known = names->emplace(text).first;
-  *last = {nb::borrow(name), known->c_str()};
-  return last->second;
+  const nb::object name = nb::steal(PyObject_GetAttrString(code, "co_filename"));
+  Py_ssize_t size = 0;
+  const char* text = name.is_valid() ? PyUnicode_AsUTF8AndSize(name.ptr(), &size) : nullptr;
+  if (text == nullptr) PyErr_Clear();
+  const std::string_view file =
+      text == nullptr ? std::string_view("<python>") : std::string_view(text, std::size_t(size));
+  PyObject* const before = entry.code;
+  Py_INCREF(code);
+  entry = {.code = code,
+           .file = names->emplace(file).first->c_str(),
+           .is_ours = !package_folder().empty() && file.starts_with(package_folder())};
+  Py_XDECREF(before);
+  return entry;
 }
 
 /// What str() says of it, or its type where it says nothing. Python's own errors on the way are cleared.
@@ -79,25 +97,16 @@ void raise(const Error& error) {
 
 CallSite python_call_site() {
   // The first frame outside of this package.
+  static PyObject* const back = PyUnicode_InternFromString("f_back");
   nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  std::string_view file;
-  nb::object name;
   while (frame.is_valid() && !frame.is_none()) {
-    const nb::object code =
-        nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(frame.ptr()))));
-    name = code.attr("co_filename");
-    Py_ssize_t size = 0;
-    const char* text = PyUnicode_AsUTF8AndSize(name.ptr(), &size);
-    if (text == nullptr) {
-      PyErr_Clear();
-      break;
-    }
-    file = {text, std::size_t(size)};
-    if (package_folder().empty() || !file.starts_with(package_folder())) break;
-    frame = frame.attr("f_back");
+    auto* const plain = reinterpret_cast<PyFrameObject*>(frame.ptr());
+    const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(plain)));
+    const KnownCode& of = known(code.ptr());
+    if (!of.is_ours) return {of.file, PyFrame_GetLineNumber(plain)};
+    frame = nb::steal(PyObject_GetAttr(frame.ptr(), back));
   }
-  if (!frame.is_valid() || frame.is_none()) return {"<python>", 0};
-  return {kept(name, file), PyFrame_GetLineNumber(reinterpret_cast<PyFrameObject*>(frame.ptr()))};
+  return {"<python>", 0};
 }
 
 thread_local FiberThread* FiberThread::current_ = nullptr;

@@ -123,13 +123,16 @@ void get_view(RankHandle& rank, const StridedView& target, const StridedView& so
   });
 }
 void put_signal_view(RankHandle& rank, const StridedView& target, const StridedView& source, const SignalArgs& signal,
-                     Rank peer) {
+                     Rank peer, bool blocking, nb::handle owner) {
   Context& rma = rank.world().context();
+  if (!blocking) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
   const auto word = signal_word(signal.word);
   const std::uint64_t value = signal_value(signal);
-  without_gil_unless(is_brief(rma, target),
-                     [&] { rma.put_signal(target, source, word, value, signal.op, peer, where); });
+  without_gil_unless(is_brief(rma, target), [&] {
+    blocking ? rma.put_signal(target, source, word, value, signal.op, peer, where)
+             : rma.put_signal_nbi(target, source, word, value, signal.op, peer, where);
+  });
 }
 void signal_view(RankHandle& rank, const SignalArgs& signal, Rank peer) {
   Context& rma = rank.world().context();
@@ -270,7 +273,7 @@ void bind_one_sided(nb::module_& module) {
         const StridedView source = view_at(data, type, extents, strides);
         if (!signal) return put_view(*target->rank(), target->view(), source, peer, blocking, owner);
         const SignalArgs sent{(*signal)->view(), value.value_or(nb::int_(1)), signal_op_named(op)};
-        put_signal_view(*target->rank(), target->view(), source, sent, peer);
+        put_signal_view(*target->rank(), target->view(), source, sent, peer, blocking, owner);
       },
       "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a,
       "owner"_a);

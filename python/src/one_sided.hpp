@@ -25,7 +25,7 @@ struct SignalArgs {
   SignalOp op;
 };
 void put_signal_view(RankHandle& rank, const StridedView& target, const StridedView& source, const SignalArgs& signal,
-                     Rank peer);
+                     Rank peer, bool blocking, nb::handle owner);
 void signal_view(RankHandle& rank, const SignalArgs& signal, Rank peer);
 
 /// Elements of i4, u4, i8 or u8, of which the first one is meant; atomics but compare_swap also take f4 and f8.

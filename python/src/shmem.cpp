@@ -260,13 +260,14 @@ void bind_shmem(nb::module_& module) {
       .def(
           "put_signal",
           [](Shmem& self, nb::handle target, nb::handle source, nb::handle signal, const nb::int_& value, int op,
-             Rank peer) {
+             Rank peer, bool blocking) {
             const Shown to(target, "put_signal"), from(source, "put_signal");
             const Shown word(signal, "the signal of a put_signal");
             const MatchedViews pair = matched(to.writable(), from.view());
-            put_signal_view(self.rank(), pair.target, pair.source, {word.writable(), value, shmem_signal_op(op)}, peer);
+            put_signal_view(self.rank(), pair.target, pair.source, {word.writable(), value, shmem_signal_op(op)}, peer,
+                            blocking, source);
           },
-          "target"_a, "source"_a, "signal"_a, "value"_a, "op"_a, "peer"_a)
+          "target"_a, "source"_a, "signal"_a, "value"_a, "op"_a, "peer"_a, "blocking"_a)
       .def(
           "signal",
           [](Shmem& self, nb::handle signal, const nb::int_& value, int op, Rank peer) {

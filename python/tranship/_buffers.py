@@ -78,10 +78,12 @@ class Lease:
     this memory's copy, which later writes elsewhere do not change.
     """
 
-    __slots__ = ("_core", "_array")
+    __slots__ = ("_core", "_array", "_is_open", "_is_written")
 
-    def __init__(self, core: _core.LeaseMemory, views: dict[int, NDArray[Any]]) -> None:
+    def __init__(self, core: _core.LeaseMemory, views: dict[int, NDArray[Any]], intent: str) -> None:
         self._core = core
+        self._is_open = True
+        self._is_written = intent != "read"
         # One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
         whole = views.get(core.key)
         if whole is None:
@@ -99,11 +101,15 @@ class Lease:
 
     def close(self) -> None:
         """Ends the access. Again: nothing happens."""
-        self._array.setflags(write=False)
+        self._is_open = False
+        if self._is_written:
+            self._array.setflags(write=False)
         self._core.close()
 
     def __enter__(self) -> NDArray[Any]:
-        return self.array
+        if not self._is_open:
+            raise InvalidUse("the lease is closed")
+        return self._array
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self.close()
@@ -219,7 +225,7 @@ class Buffer:
 
     def _open(self, intent: str, device: Optional[str], cells: Any, combine: str = "sum") -> Lease:
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open(intent, device or _device.get(), combine, boxes), self._views)
+        return Lease(self._core.open(intent, device or _device.get(), combine, boxes), self._views, intent)
 
     def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""

@@ -450,6 +450,29 @@ TEST_P(Contract, signals_add_up_from_all_ranks_signed_and_unsigned) {
   });
 }
 
+TEST_P(Contract, puts_boxes_with_signals_and_completes_one_peer) {
+  run([](World& world) {
+    Context& rma = world.context();
+    const auto grid = world.allocate<std::int32_t>(6 * 8);
+    const auto up = world.allocate<std::uint64_t>(2);
+    const StridedView column{grid.local() + 3, ElementType::i32, {6}, {8}};
+    for (int round = 1; round <= 10; ++round) {
+      std::vector<std::int32_t> mine(6, 100 * world.rank() + round);
+      const StridedView line{mine.data(), ElementType::i32, {6}, {1}};
+      rma.put_signal_nbi(column, line, up.slice(0, 1), 1, SignalOp::add, next_of(world));
+      rma.quiet(next_of(world));  // now the source may go
+      rma.signal_wait(up.slice(0, 1), Comparison::equal, std::uint64_t(round), before(world));
+      for (int i = 0; i < 6; ++i)
+        require(grid[8 * i + 3] == 100 * before(world) + round, "row {}: {}", i, grid[8 * i + 3]);
+      rma.reads(Symmetric<std::int32_t>(grid));
+      rma.signal(up.from(1), 1, SignalOp::add, before(world));
+      rma.signal_wait(up.from(1), Comparison::equal, std::uint64_t(round), next_of(world));
+    }
+    require_says(error_of_rank([&] { rma.quiet(world.size()); }), ErrorCode::invalid_use,
+                 {"no rank", std::to_string(world.size()).c_str()});
+  });
+}
+
 TEST_P(Contract, waits_compare_in_all_six_ways) {
   run([](World& world) {
     Context& rma = world.context();
@@ -659,6 +682,8 @@ void require_all_refused(Context& rma, const Symmetric<std::uint64_t>& some, con
   std::vector<std::uint64_t> local(std::size_t(extent), 77);
   refused("put_signal of a box",
           [&] { rma.put_signal(view(good.local()), view(local.data()), some, 1, SignalOp::set, peer); });
+  refused("put_signal_nbi of a box",
+          [&] { rma.put_signal_nbi(view(good.local()), view(local.data()), some, 1, SignalOp::set, peer); });
   refused("signal_fetch", [&] { rma.signal_fetch(some); });
   refused("signal_wait", [&] { rma.signal_wait(some, not_equal, 12345); });
   refused("wait_until", [&] { rma.wait_until(some, not_equal, 12345); });

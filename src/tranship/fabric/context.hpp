@@ -172,9 +172,12 @@ class Context {
   template <SignalWord S>
   void put_signal(const StridedView& target, const StridedView& source, Symmetric<S> signal,
                   std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
-    check_one("the signal of a put_signal", signal.size(), where);
-    const SignalAt at{signal.local(), std::uint64_t(value), op};
-    put_view(target, source, &at, Completion::blocking, peer, where);
+    put_signal_view(target, source, signal, value, op, Completion::blocking, peer, where);
+  }
+  template <SignalWord S>
+  void put_signal_nbi(const StridedView& target, const StridedView& source, Symmetric<S> signal,
+                      std::type_identity_t<S> value, SignalOp op, Rank peer, CallSite where = CallSite::here()) {
+    put_signal_view(target, source, signal, value, op, Completion::nonblocking, peer, where);
   }
   /// The signal alone. Ordered after nothing: a fence before it orders it.
   template <SignalWord S>
@@ -401,6 +404,12 @@ class Context {
       quiet_transport(where);
   }
 
+  /// Completes the transfers to, and from, one peer at least.
+  void quiet(Rank peer, CallSite where = CallSite::here()) {
+    check_peer(peer, where);
+    quiet(where);
+  }
+
   // Memory of peers, to load and store.
 
   /// Whether that can be done. Transfers to such a peer are complete when their calls return.
@@ -576,6 +585,14 @@ class Context {
       const SignalAt at{signal.local(), std::uint64_t(value), op};
       put_checked(target.local(), source.data(), run, &at, completion, peer, where);
     }
+  }
+
+  template <class S>
+  void put_signal_view(const StridedView& target, const StridedView& source, Symmetric<S> signal, S value, SignalOp op,
+                       Completion completion, Rank peer, CallSite where) {
+    check_one("the signal of a put_signal", signal.size(), where);
+    const SignalAt at{signal.local(), std::uint64_t(value), op};
+    put_view(target, source, &at, completion, peer, where);
   }
 
   template <AtomicOp op, class T>

@@ -102,9 +102,11 @@ def put_signal(
     pe: Optional[int] = None,
 ) -> None:
     """A put, and then a signal: when the peer sees the signal, it has the data of this put (and of no other)."""
-    runtime().shmem.put_signal(
-        _shown(dst), _shown(src), _signal(signal_var), int(signal_val), int(signal_op), _peer(remote_pe, pe)
-    )
+    _put_signal(dst, src, signal_var, signal_val, signal_op, _peer(remote_pe, pe), True)
+
+
+def _put_signal(dst: Any, src: Any, signal: Any, value: int, op: int, peer: int, blocking: bool) -> None:
+    runtime().shmem.put_signal(_shown(dst), _shown(src), _signal(signal), int(value), int(op), int(peer), blocking)
 
 
 def put_signal_nbi(
@@ -118,8 +120,8 @@ def put_signal_nbi(
     *,
     pe: Optional[int] = None,
 ) -> None:
-    """The same. That ``src`` may be written already when it returns is no promise."""
-    put_signal(dst, src, signal_var, signal_val, signal_op, remote_pe, stream, pe=pe)
+    """The same, and may return before: ``src`` may be written after the next quiet."""
+    _put_signal(dst, src, signal_var, signal_val, signal_op, _peer(remote_pe, pe), False)
 
 
 def signal_op(

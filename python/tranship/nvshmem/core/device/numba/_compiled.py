@@ -224,17 +224,24 @@ def _(src: Any, pe: Any) -> Any:
     return get
 
 
-@intrinsic
-def _signalled(typing_context: Any, dst: Any, src: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
-    _require_alike(dst, src)
-    _require_signal(word)
+def _signalled(blocking: bool) -> Any:
+    @intrinsic
+    def put(typing_context: Any, dst: Any, src: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
+        _require_alike(dst, src)
+        _require_signal(word)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
-        _call(context, builder, "tranship_put_signal", [*arrays, _data(context, builder, word, args[2]), *args[3:]])
-        return context.get_dummy_value()
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
+            rest = [_data(context, builder, word, args[2]), *args[3:], _i32(int(blocking))]
+            _call(context, builder, "tranship_put_signal", [*arrays, *rest])
+            return context.get_dummy_value()
 
-    return types.void(dst, src, word, types.uint64, types.int32, types.int32), generate
+        return types.void(dst, src, word, types.uint64, types.int32, types.int32), generate
+
+    return put
+
+
+_put_signal, _put_signal_nbi = _signalled(True), _signalled(False)
 
 
 def _require_signal(word: Any) -> None:
@@ -243,9 +250,16 @@ def _require_signal(word: Any) -> None:
         raise TypingError(f"a signal is an element of uint64, not {word.dtype}")
 
 
-@_overload(*_forms(rma, "put_signal"), *_forms(rma, "put_signal_nbi"))
+@_overload(*_forms(rma, "put_signal"))
 def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
-    return lambda dst, src, signal_var, signal_val, signal_op, pe: _signalled(
+    return lambda dst, src, signal_var, signal_val, signal_op, pe: _put_signal(
+        dst, src, signal_var, signal_val, signal_op, pe
+    )
+
+
+@_overload(*_forms(rma, "put_signal_nbi"))
+def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
+    return lambda dst, src, signal_var, signal_val, signal_op, pe: _put_signal_nbi(
         dst, src, signal_var, signal_val, signal_op, pe
     )
 

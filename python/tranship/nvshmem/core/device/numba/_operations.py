@@ -97,7 +97,11 @@ def put_signal(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_op: 
 
 def put_signal_nbi(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_op: int, pe: int) -> None:
     """The same, and may return before: ``src`` may be written after the next quiet."""
-    put_signal(dst, src, signal_var, signal_val, signal_op, pe)
+    on_rank(
+        lambda here: _transfers.put_signal_nbi(
+            plain(dst), plain(src), plain(signal_var), signal_val, signal_op, int(pe)
+        )
+    )
 
 
 # Signals, and waits for what peers put here.
