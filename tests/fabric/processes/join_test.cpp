@@ -110,6 +110,8 @@ void expect_says(const Outcome& outcome, std::initializer_list<std::string> part
 
 constexpr JoinOptions small{.heap_bytes = std::size_t(1) << 20, .timeout_ns = 60 * second};
 constexpr JoinOptions patient{.heap_bytes = std::size_t(1) << 20, .timeout_ns = INT64_MAX};
+// For those that wait for what never comes; where others must have come until then, the longer one.
+constexpr JoinOptions brief{.heap_bytes = std::size_t(1) << 20, .timeout_ns = second};
 constexpr JoinOptions hasty{.heap_bytes = std::size_t(1) << 20, .timeout_ns = second / 5};
 
 /// The id that process `maker` makes.
@@ -239,9 +241,12 @@ TEST(Join, takes_the_heap_of_those_that_say_it) {
 TEST(Join, names_the_ranks_that_have_not_come) {
   for (const Outcome& outcome : apart(6, [&](int i, Beside&beside) {
          const std::vector<Rank> ranks = {7, 0, 1, 3, 4, 6};
-         (void)RankScope::join(common_id(i, beside, 1), ranks[std::size_t(i)], 8, hasty);
+         const WorldId id = common_id(i, beside, 1);
+         ++beside.steps[0];
+         beside.wait_for(0, 6);
+         (void)RankScope::join(id, ranks[std::size_t(i)], 8, brief);
        }))
-    EXPECT_EQ(outcome.said, "timeout: ranks 2 and 5 of 8 have not joined within 0.2 s");
+    EXPECT_EQ(outcome.said, "timeout: ranks 2 and 5 of 8 have not joined within 1 s");
   for (const Outcome& outcome :
        apart(1, [&](int i, Beside&beside) { (void)RankScope::join(common_id(i, beside, 0), 1, 2, hasty); }))
     EXPECT_EQ(outcome.said, "timeout: rank 0 of 2 has not joined within 0.2 s");
@@ -252,9 +257,12 @@ TEST(Join, names_the_ranks_that_have_not_come) {
 
 TEST(Join, ends_by_the_shortest_timeout_of_all) {
   const auto outcomes = apart(2, [&](int i, Beside& beside) {
-    (void)RankScope::join(common_id(i, beside, 0), i, 3, i == 1 ? hasty : patient);
+    const WorldId id = common_id(i, beside, 0);
+    ++beside.steps[0];
+    beside.wait_for(0, 2);
+    (void)RankScope::join(id, i, 3, i == 1 ? brief : patient);
   });
-  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.said, "timeout: rank 2 of 3 has not joined within 0.2 s");
+  for (const Outcome& outcome : outcomes) EXPECT_EQ(outcome.said, "timeout: rank 2 of 3 has not joined within 1 s");
 }
 
 TEST(Join, says_that_the_maker_has_not_joined) {
