@@ -348,3 +348,4 @@ def test_what_lives_in_the_world_ends_with_it():
         with pytest.raises(ts.InvalidUse):
             call()
     assert not a.local.any()
+    assert repr(world) == "<a world that has ended>"

@@ -38,7 +38,10 @@ class World:
         self._core = core
 
     def __repr__(self) -> str:
-        return f"<rank {self.rank} of {self.size}>"
+        try:
+            return f"<rank {self.rank} of {self.size}>"
+        except InvalidUse:
+            return "<a world that has ended>"
 
     @property
     def rank(self) -> int:
