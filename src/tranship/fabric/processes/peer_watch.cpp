@@ -2,6 +2,8 @@
 #include <csignal>
 #include <cstring>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include <poll.h>
 #include <pthread.h>
@@ -39,8 +41,40 @@ class WithoutSignals {
 
 }  // namespace
 
-PeerWatch::PeerWatch(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector<Peer> peers, LocalSocket door,
-                     std::optional<Entrance> entrance)
+class PeerWatch::Watcher {
+ public:
+  Watcher(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector<Peer> peers, LocalSocket door,
+          std::optional<Entrance> entrance);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+ private:
+  /// How many ranks each one watches: a watcher that is stopped or short of descriptors hides no end.
+  static constexpr std::size_t watched_max = 3;
+
+  struct Watched {
+    Rank rank;
+    LocalSocket socket;
+  };
+  void run();
+  /// Goes to the doors of further ranks; false where the system has no descriptor for that now.
+  bool watch_more();
+  void post_end(Rank rank) noexcept;
+
+  std::shared_ptr<SharedWorld> shared_;
+  Rank rank_;
+  std::vector<Peer> peers_;
+  LocalSocket door_;
+  std::optional<Entrance> entrance_;
+  OwnDescriptor leaving_;  // becomes readable
+  std::vector<Watched> watched_;
+  int passed_ = 0;  // ranks after this one that are watched or have ended
+  std::thread thread_;
+};
+
+PeerWatch::Watcher::Watcher(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector<Peer> peers, LocalSocket door,
+                            std::optional<Entrance> entrance)
     : shared_(std::move(shared)),
       rank_(rank),
       peers_(std::move(peers)),
@@ -57,14 +91,14 @@ PeerWatch::PeerWatch(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector
   pthread_setname_np(thread_.native_handle(), "tranship-watch");
 }
 
-PeerWatch::~PeerWatch() {
+PeerWatch::Watcher::~Watcher() {
   const std::uint64_t one = 1;
   while (write(leaving_.get(), &one, sizeof one) < 0 && errno == EINTR) {
   }
   thread_.join();
 }
 
-void PeerWatch::run() {
+void PeerWatch::Watcher::run() {
   constexpr int again_ms = 50;
   for (;;) {
     const bool has_all = watch_more();
@@ -84,7 +118,7 @@ void PeerWatch::run() {
   }
 }
 
-bool PeerWatch::watch_more() {
+bool PeerWatch::Watcher::watch_more() {
   const int others = shared_->shape().ranks - 1;
   while (passed_ < others && watched_.size() < watched_max) {
     const Rank next = (rank_ + 1 + passed_) % (others + 1);
@@ -102,7 +136,7 @@ bool PeerWatch::watch_more() {
   return true;
 }
 
-void PeerWatch::post_end(Rank rank) noexcept {
+void PeerWatch::Watcher::post_end(Rank rank) noexcept {
   // Those that leave post it before they close their door. All who see the end of one rank post the same words.
   Board& board = shared_->board();
   if (board.ended(rank)) return;
@@ -110,5 +144,11 @@ void PeerWatch::post_end(Rank rank) noexcept {
       rank, ErrorCode::peer_lost,
       fmt::format("process {} has ended without leaving the world", peers_[static_cast<std::size_t>(rank)].process));
 }
+
+PeerWatch::PeerWatch(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector<Peer> peers, LocalSocket door,
+                     std::optional<Entrance> entrance)
+    : watcher_(
+          std::make_unique<Watcher>(std::move(shared), rank, std::move(peers), std::move(door), std::move(entrance))) {}
+PeerWatch::~PeerWatch() = default;
 
 }  // namespace tranship

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include <tranship/fabric/processes/local_socket.hpp>
@@ -29,9 +28,6 @@ class PeerWatch {
     void (*turn_away)(const LocalSocket& guest, int size);
   };
 
-  /// How many ranks each one watches: a watcher that is stopped or short of descriptors hides no end.
-  static constexpr std::size_t watched_max = 3;
-
   /// `door` is the one that the peers have of this rank.
   PeerWatch(std::shared_ptr<SharedWorld> shared, Rank rank, std::vector<Peer> peers, LocalSocket door,
             std::optional<Entrance> entrance);
@@ -41,24 +37,8 @@ class PeerWatch {
   PeerWatch& operator=(const PeerWatch&) = delete;
 
  private:
-  struct Watched {
-    Rank rank;
-    LocalSocket socket;
-  };
-  void run();
-  /// Goes to the doors of further ranks; false where the system has no descriptor for that now.
-  bool watch_more();
-  void post_end(Rank rank) noexcept;
-
-  std::shared_ptr<SharedWorld> shared_;
-  Rank rank_;
-  std::vector<Peer> peers_;
-  LocalSocket door_;
-  std::optional<Entrance> entrance_;
-  OwnDescriptor leaving_;  // becomes readable
-  std::vector<Watched> watched_;
-  int passed_ = 0;  // ranks after this one that are watched or have ended
-  std::thread thread_;
+  class Watcher;
+  std::unique_ptr<Watcher> watcher_;
 };
 
 }  // namespace tranship
