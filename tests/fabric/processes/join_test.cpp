@@ -451,6 +451,13 @@ LocalSocket entrance_of(const WorldId& id) {
   return std::move(*connection.socket);
 }
 
+/// The next message that a socket brings.
+std::vector<std::byte> next_message(const LocalSocket& socket) {
+  pollfd polled{.fd = socket.descriptor(), .events = POLLIN};
+  require(poll(&polled, 1, 60'000) == 1, "no message");
+  return socket.receive().bytes;
+}
+
 TEST(Join, is_refused_to_processes_of_another_build) {
   using namespace join_messages;
   const auto with = [](const std::function<void(LocalSocket&)>& send_to) {
@@ -459,11 +466,7 @@ TEST(Join, is_refused_to_processes_of_another_build) {
       if (i == 0) return (void)RankScope::join(id, 0, 2, small);
       LocalSocket socket = entrance_of(id);
       send_to(socket);
-      pollfd polled{.fd = socket.descriptor(), .events = POLLIN};
-      poll(&polled, 1, 60'000);
-      const std::optional<Refusal> refusal = read_as<Refusal>(socket.receive().bytes);
-      require(refusal.has_value(), "no answer");
-      throw refusal->error();
+      throw read_as<Refusal>(next_message(socket)).value().error();
     });
   };
   for (const Outcome& outcome : with([](LocalSocket& socket) {
@@ -510,21 +513,23 @@ TEST(Join, is_not_disturbed_by_what_other_programs_send) {
 }
 
 TEST(Join, fails_for_all_when_one_dies_before_all_have_come) {
-  const auto outcomes = apart(4, [&](int i, Beside& beside) {
+  using namespace join_messages;
+  const auto outcomes = apart(3, [&](int i, Beside& beside) {
     const WorldId id = common_id(i, beside, 0);
-    if (i == 2) {
-      // A greeting that has been heard, as of one that is killed in join().
-      join_messages::Hello hello;
-      hello.rank = 2;
-      hello.size = 4;
-      hello.deadline_ns = INT64_MAX;
-      SharedWorld::build().copy(hello.build, sizeof hello.build - 1);
-      const LocalSocket socket = entrance_of(id);
-      join_messages::send(socket, hello);
-      raise(SIGKILL);
-    }
-    if (i == 3) return;
-    (void)RankScope::join(id, i, 4, patient);
+    if (i == 0) return (void)RankScope::join(id, 0, 4, patient);
+    // What join() does until it is heard, so that one is there and then the other one is gone.
+    if (i == 2) beside.wait_for(0, 1);
+    Hello hello;
+    hello.rank = i;
+    hello.size = 4;
+    hello.deadline_ns = INT64_MAX;
+    SharedWorld::build().copy(hello.build, sizeof hello.build - 1);
+    const LocalSocket socket = entrance_of(id);
+    send(socket, hello);
+    require(head_of(next_message(socket))->kind == Kind::heard, "not heard");
+    if (i == 2) raise(SIGKILL);
+    ++beside.steps[0];
+    throw read_as<Refusal>(next_message(socket)).value().error();
   });
   for (const int i : {0, 1})
     expect_says(outcomes[std::size_t(i)],
