@@ -7,6 +7,9 @@
 NB_MODULE(_core, module) {
   using namespace tranship::python;
   FiberThread::end_in_children();
+#ifndef TRANSHIP_COSTLY_ASSERTIONS
+  nanobind::set_leak_warnings(false);  // compiled functions of Numba keep their arguments when they raise
+#endif
   module.def("set_package", &set_package, nanobind::arg("folder"), nanobind::arg("classes"));
   bind_layouts(module);
   bind_worlds(module);

@@ -212,6 +212,60 @@ def memory():
     nvshmem.finalize()
 
 
+@cuda.jit
+def every_form(scope, x, y, flags, values, sig, pe, out):
+    """One operation after another, by a warp or a block: what the names say, whoever makes it."""
+    op = lambda name: getattr(device, name + scope)  # noqa: E731
+    n = device.n_pes()
+    for name in ("put", "put_nbi"):
+        op(name)(x, y, pe)
+        op("quiet")()
+        op("barrier")(0)
+    op("fence")()
+    for i, name in enumerate(("put_signal", "put_signal_nbi")):
+        op(name)(x, y, sig, 1, ADD, pe)
+        op("signal_wait")(sig, GE, i + 1)
+        op("barrier_all")()
+    op("signal_op")(sig, 9, SET, pe)
+    op("signal_wait")(sig, EQ, 9)
+    out[0] = op("signal_fetch")(sig)
+    op("get")(y, x, pe)
+    op("get_nbi")(y, x, pe)
+    op("quiet")()
+    op("sync")(0)
+    if cuda.threadIdx.x == 0:
+        for i in range(3):
+            device.p(flags[i : i + 1], i + 1, pe)
+    out[1] = op("wait_until")(flags, EQ, 1)
+    op("wait_until_all")(flags, EQ, values)
+    out[2] = op("wait_until_any")(flags, EQ, values)
+    out[3] = len(op("wait_until_some")(flags, EQ, values))
+    out[4] = op("test")(flags, EQ, 1) + 2 * op("test_all")(flags, EQ, values)
+    out[5] = op("test_any")(flags, EQ, values) + 10 * len(op("test_some")(flags, EQ, values))
+    op("sync_all")()
+    op("reduce")(0, y, x, "sum")
+    op("broadcast")(0, y, x, 0)
+    op("reducescatter")(0, y[: y.size // n], x, "max")
+    op("fcollect")(0, y, x[: y.size // n])
+    op("alltoall")(0, y, x)
+    op("barrier_all")()
+
+
+def forms():
+    nvshmem.init()
+    me, n = nvshmem.my_pe(), nvshmem.n_pes()
+    for scope, threads in (("", 1), ("_warp", 32), ("_block", 40)):
+        x, y = nvshmem.array(2 * n, "int32"), nvshmem.array(2 * n, "int32")
+        flags, sig, out = nvshmem.array(3, "int64"), nvshmem.array(1, "uint64"), np.zeros(6, "int64")
+        y[:] = np.arange(2 * n) + 100 * me
+        every_form[1, threads](scope, x, y, flags, np.array([1, 2, 3]), sig, (me + 1) % n, out)
+        assert out.tolist() == [9, 1, 0, 3, 3, 30], out
+        of = lambda pe: np.arange(2 * n) + 100 * ((pe - 1) % n)  # noqa: E731
+        assert (x == of(me)).all() and (y == np.concatenate([of(pe)[2 * me : 2 * me + 2] for pe in range(n)])).all()
+        nvshmem.barrier_all()
+    nvshmem.finalize()
+
+
 # Threads that diverge, and other misuse.
 
 

@@ -354,6 +354,60 @@ def test_buffers_and_their_books(caplog):
     assert "1 arrays or buffers of 40 bytes were not freed" in caplog.text
 
 
+def test_buffers_of_peers_and_of_the_program():
+    def body(world):
+        nvshmem.init()
+        me, n = nvshmem.my_pe(), nvshmem.n_pes()
+        b = nvshmem.buffer(16)
+        nvshmem.put(b, np.full(16, me + 1, "uint8"), me)
+        nvshmem.barrier_all()
+        there = nvshmem.get_peer_buffer(b, (me + 1) % n)
+        assert (there.kind, there.size) == (nvshmem.BufferTypes.PEER, 16) and np.asarray(there)[3] == (me + 1) % n + 1
+        all_of = nvshmem.get_multicast_buffer(nvshmem.Teams.TEAM_WORLD, b)
+        assert isinstance(all_of, nvshmem.MulticastArray) and all_of.load_reduce("max")[0] == n
+        nvshmem.barrier_all()
+        nvshmem.free(there)
+        nvshmem.free(all_of)
+        pages = mmap.mmap(-1, 4096)
+        mine = nvshmem.register_external_buffer(pages)
+        assert mine.kind is nvshmem.BufferTypes.EXTERNAL and mine.size == 4096
+        nvshmem.put(mine, np.full(8, 40 + me, "uint8"), (me + 1) % n)
+        nvshmem.barrier_all()
+        assert pages[0] == 40 + (me - 1) % n
+        nvshmem.unregister_external_buffer(mine)
+        nvshmem.free(b)
+        assert isinstance(nvshmem.get_team_unique_id(), nvshmem.TeamUniqueId)
+        assert isinstance(nvshmem.get_version(), nvshmem.Version) and nvshmem.NvshmemStreamsType is not None
+        assert issubclass(nvshmem.NvshmemInvalid, nvshmem.NvshmemError)
+        assert int(nvshmem.Stream()) == 0 and nvshmem.Device(3).device_id == 3
+        nvshmem.finalize()
+
+    ts.launch(2, body)
+
+
+def test_nothing_is_left_behind_by_many_calls():
+    def body(world):
+        nvshmem.init()
+        me, n = nvshmem.my_pe(), nvshmem.n_pes()
+        x, y, sig = nvshmem.array(8), nvshmem.array(8), nvshmem.array(1, "uint64")
+        before = [sys.getrefcount(one) for one in (x, y, sig)]
+        for i in range(10_000):
+            nvshmem.put(x, y, (me + 1) % n)
+            nvshmem.put_nbi(x[::2], y[::2], (me + 1) % n)
+            nvshmem.put_signal_nbi(x, y, sig, 1, nvshmem.SignalOp.SIGNAL_ADD, (me + 1) % n)
+            nvshmem.get(y, x, me)
+            if i % 100 == 0:
+                nvshmem.quiet()
+        nvshmem.signal_wait(sig, 10_000, nvshmem.ComparisonType.CMP_EQ)
+        nvshmem.quiet()
+        gc.collect()
+        assert [sys.getrefcount(one) for one in (x, y, sig)] == before
+        nvshmem.barrier_all()
+        nvshmem.finalize()
+
+    ts.launch(2, body)
+
+
 def test_memory_comes_back():
     def body(world):
         nvshmem.init()
@@ -427,6 +481,9 @@ def test_calls_outside_of_a_part_say_what_is_missing():
             call()
     assert nvshmem.init_status() == nvshmem.InitStatus.STATUS_NOT_INITIALIZED
     assert "tranship" in repr(nvshmem.get_version())
+    uid = nvshmem.get_unique_id()
+    assert bytes(nvshmem.UniqueID(bytes(uid))) == bytes(uid) != bytes(nvshmem.get_unique_id())
+    assert not any(bytes(nvshmem.get_unique_id(empty=True))) and uid.ptr == uid._data.ctypes.data
 
     def body(world):
         with pytest.raises(nvshmem.NvshmemInvalid, match="'tcp'"):

@@ -1,5 +1,6 @@
 """Operations of NVSHMEM4Py in kernels: under Numba's CUDA simulator, and in functions that Numba has compiled."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ KERNELS = Path(__file__).with_name("kernels.py")
 @pytest.mark.parametrize(
     "cases",
     [
-        "example:2 transfers:2 signals:3 collectives:3 memory:2",
+        "example:2 transfers:2 signals:3 collectives:3 memory:2 forms:2",
         "misuse:2 lost_peer:2 threads_are_refused:0",
     ],
 )
@@ -28,6 +29,17 @@ def test_simulated_kernels(cases):
         [sys.executable, str(KERNELS), *cases.split()], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
+
+
+def test_every_name_has_a_test():
+    tested = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
+    for name in {*nvshmem.__all__, *device.__all__}:
+        base = re.sub("_(warp|block)$", "", name)
+        assert re.search(rf"\b{base}\b", tested), name
+    # What is called by its name in `forms` is there in all forms.
+    for base in {re.sub("_(warp|block)$", "", name) for name in device.__all__ if re.search("_(warp|block)$", name)}:
+        assert {base, base + "_warp", base + "_block"} <= set(device.__all__)
+        assert f'"{base}"' in KERNELS.read_text(), base
 
 
 # Compiled functions.

@@ -102,23 +102,22 @@ class UserException(Error, RuntimeError):
     """A rank in another process has raised an exception of the program's own; the message has its type and text."""
 
 
-_core.set_package(
-    os.path.join(os.path.dirname(__file__), ""),
-    {
-        "base": Error,
-        "invalid_use": InvalidUse,
-        "overflow": Overflow,
-        "unsupported": Unsupported,
-        "race": Race,
-        "bad_text": BadText,
-        "bad_file": BadFile,
-        "mismatch": Mismatch,
-        "io": IoError,
-        "no_memory": NoMemory,
-        "timeout": TimeoutError,
-        "peer_lost": PeerLost,
-        "device_lost": DeviceLost,
-        "internal": Internal,
-        "user_exception": UserException,
-    },
-)
+_classes: dict[str, type[Error]] = {
+    "invalid_use": InvalidUse,
+    "overflow": Overflow,
+    "unsupported": Unsupported,
+    "race": Race,
+    "bad_text": BadText,
+    "bad_file": BadFile,
+    "mismatch": Mismatch,
+    "io": IoError,
+    "no_memory": NoMemory,
+    "timeout": TimeoutError,
+    "peer_lost": PeerLost,
+    "device_lost": DeviceLost,
+    "internal": Internal,
+    "user_exception": UserException,
+}
+for _code, _class in _classes.items():
+    _class.code = _code
+_core.set_package(os.path.join(os.path.dirname(__file__), ""), {"base": Error, **_classes})
