@@ -48,6 +48,10 @@
 
 namespace tranship {
 
+namespace detail {
+class LaneMessenger;
+}
+
 enum class SizeRule : std::uint8_t {
   smaller_wins,  ///< target and source may differ in size
   equal,         ///< they may not
@@ -436,6 +440,7 @@ class Context {
   friend class SymmetricHeap;
   friend class Team;
   friend class World;
+  friend class detail::LaneMessenger;
 
   /// `count` elements of `width` bytes side by side.
   struct Run {

@@ -176,6 +176,7 @@ class World {
 
  private:
   friend class Context;
+  friend class KernelTeam;
   friend class RankScope;
   friend class SharedMeeting;
   friend class SubWorld;

@@ -1,4 +1,4 @@
-// Private: What happens to an element on its way: copied, negated, or combined with what is there. Copying and negating
+// Detail: What happens to an element on its way: copied, negated, or combined with what is there. Copying and negating
 // touch bits only; combinations are exact to the bit on host and device alike: integers wrap, floats round to nearest
 // even, and a result that is not a number is the one positive quiet NaN of its type, whichever operand or instruction
 // it came from. Complex numbers come as two parts, an extra innermost dimension; so they can be added, not multiplied.

@@ -1,4 +1,4 @@
-// Private: The two 16-bit floats as bits, to and from f32. From is exact; to rounds to nearest, ties to even,
+// Detail: The two 16-bit floats as bits, to and from f32. From is exact; to rounds to nearest, ties to even,
 // keeps the sign of zero, goes to infinity where rounding does, and makes every NaN the one positive quiet NaN of the
 // type. A sum or product of two f16 or bf16 may go through f32: 24 bits are enough (2p + 2) for the second rounding
 // to do no harm.

@@ -1,4 +1,4 @@
-// Private: Moving a CopyBlock: an odometer over rows, and one loop per row that each element type has to itself.
+// Detail: Moving a CopyBlock: an odometer over rows, and one loop per row that each element type has to itself.
 // Any block is moved rightly as it stands; a canonical one (block.hpp) has the longest rows and is the fast one.
 // Source and target must not overlap, and elements may lie at any address: nothing needs to be aligned.
 #pragma once

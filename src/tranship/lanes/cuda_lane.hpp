@@ -49,13 +49,11 @@ class CudaGroup {
     __builtin_memcpy(&value, &bits, sizeof value);
     return value;
   }
-  template <class Call, class T>
-  __device__ T wait(const Call&, const T* word, Comparison comparison, T value) const {
-    T seen;
-    do seen = detail::load_word(word);
-    while (!holds(seen, comparison, value));
+  template <class Call, class T, class Ready>
+  __device__ void wait(const Call&, const T*, Comparison, T, int, const Ready& ready) const {
+    while (!ready()) {
+    }
     detail::system_fence();
-    return seen;
   }
   template <class Call>
   [[noreturn]] __device__ void refuse(const Call&, const char*) const {

@@ -8,16 +8,21 @@
 // all have come, so that what any of them has written is put; when it returns, all may use the buffers again. Forms
 // with _nbi return as soon as a lane has done its part; quiet() of the same group waits for all parts.
 //
-// Symmetric objects are named by this rank's own addresses. When target and source differ in size, the smaller size is
-// moved. Misuse is found before anything happens; on a GPU it stops the kernel.
+// Symmetric objects are named by this rank's own addresses. When spans differ in size, the smaller size is moved;
+// arrays of more dimensions (StridedSpan) must have the same extents. Misuse is found before anything happens; on a GPU
+// it stops the kernel. What all members of a team call together is in collectives.hpp.
 #pragma once
 
 #include <tranship/kernels/word.hpp>
 #include <tranship/lanes/lane.hpp>
 #include <tranship/lanes/multicast.hpp>
+#include <tranship/lanes/strided.hpp>
 
 namespace tranship {
 namespace detail {
+
+template <class Group, class Call>
+class TeamCall;
 
 /// Not deduced: what the other arguments say is wanted.
 template <class T>
@@ -135,6 +140,57 @@ struct HeapView {
     copy_here(group, call, target, source, peer, [&](const auto& m) { m.get_nbi(target, source, peer, where); });
   }
 
+  // Arrays. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. Refused where
+  // extents differ. No two elements of a target may be one.
+
+  template <class Group, class T>
+  TRANSHIP_SHARED void put(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
+                           int peer, KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("put", target, source, peer, where);
+    copy_array_there(group, call, target, source, peer, [&](const auto& m) { m.put(target, source, peer, where); });
+    group.leave(call);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void put_nbi(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
+                               int peer, KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("put_nbi", target, source, peer, where);
+    copy_array_there(group, call, target, source, peer, [&](const auto& m) { m.put_nbi(target, source, peer, where); });
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void get(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
+                           int peer, KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("get", target, source, peer, where);
+    copy_array_here(group, call, target, source, peer, [&](const auto& m) { m.get(target, source, peer, where); });
+    group.leave(call);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void get_nbi(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
+                               int peer, KernelSite where = KernelSite::here()) const {
+    const auto call = transfer("get_nbi", target, source, peer, where);
+    copy_array_here(group, call, target, source, peer, [&](const auto& m) { m.get_nbi(target, source, peer, where); });
+  }
+  template <class Group, class T, class S>
+  TRANSHIP_SHARED void put_signal(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
+                                  S* signal, detail::Same<S> value, SignalOp op, int peer,
+                                  KernelSite where = KernelSite::here()) const {
+    const auto call = [&] {
+      return GroupCall{"put_signal",
+                       where,
+                       {{"target", target.data},
+                        {"source", source.data},
+                        {"target shape", detail::mark_of(target)},
+                        {"source shape", detail::mark_of(source)},
+                        {"signal", signal},
+                        {"value", bits(value)},
+                        {"op", number(int(op))},
+                        {"peer", number(peer)}}};
+    };
+    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    copy_array_there(group, call, target, source, peer,
+                     [&](const auto& m) { m.put_signal(target, source, signal, value, op, peer, where); });
+    raise_after(group, call, word, value, op, peer);
+  }
+
   // One element of 1, 2, 4 or 8 bytes.
 
   template <class Group, class T>
@@ -211,6 +267,22 @@ struct HeapView {
     }
     group.leave(call);
   }
+  /// This rank's signal. What was put with what is seen is there.
+  template <class Group, class S>
+  TRANSHIP_SHARED S signal_fetch(const Group& group, S* signal, KernelSite where = KernelSite::here()) const {
+    static_assert(sizeof(S) == 8);
+    const auto call = [&] { return GroupCall{"signal_fetch", where, {{"signal", signal}}}; };
+    at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), rank);
+    group.enter(call);
+    S seen{};
+    if (group.lane() == 0) {
+      poll(group);
+      seen = detail::load_word(signal);
+      acquire(group, signal);
+      polled(group, call, signal, rank, bits(seen));
+    }
+    return group.share(call, seen);
+  }
   /// Waits until this rank's signal compares so with `value`; returns what it was then. What was put with what is seen
   /// is there, for all lanes of the group.
   template <class Group, class S>
@@ -219,15 +291,98 @@ struct HeapView {
     static_assert(sizeof(S) == 8);
     return wait("signal_wait", group, signal, comparison, value, where);
   }
-  /// The same for any integer that is put here.
+
+  // Waits for any integers that are put here, and looks at them. Each orders what it has seen, as signal_wait does.
+
   template <class Group, class T>
   TRANSHIP_SHARED T wait_until(const Group& group, T* variable, Comparison comparison, detail::Same<T> value,
                                KernelSite where = KernelSite::here()) const {
     return wait("wait_until", group, variable, comparison, value, where);
   }
+  /// Whether it compares so now. Loops over tests end as waits do.
+  template <class Group, class T>
+  TRANSHIP_SHARED bool test(const Group& group, T* variable, Comparison comparison, detail::Same<T> value,
+                            KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{{variable, 1}, comparison, value, {}};
+    const auto call = [&] {
+      return GroupCall{
+          "test", where, {{"variable", variable}, {"comparison", number(int(comparison))}, {"value", bits(value)}}};
+    };
+    return look(group, call, all, [&] { return find_any(group, all) == 0; });
+  }
+  /// The same for several variables: `skip[i]`, where there is one and it is not 0, leaves variable i out. Without
+  /// variables, `all` is true at once and `any` gives -1.
+  template <class Group, class T>
+  TRANSHIP_SHARED void wait_until_all(const Group& group, Span<T> variables, Comparison comparison,
+                                      detail::Same<T> value, Span<const int> skip = {},
+                                      KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{variables, comparison, value, skip};
+    const auto call = of_several("wait_until_all", all, where);
+    check(group, call, variables);
+    group.enter(call);
+    if (group.lane() == 0)
+      for (long long i = 0; i < variables.size; ++i)
+        if (!all.is_skipped(i)) await(group, call, variables.data + i, comparison, value);
+    group.leave(call);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED long long wait_until_any(const Group& group, Span<T> variables, Comparison comparison,
+                                           detail::Same<T> value, Span<const int> skip = {},
+                                           KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{variables, comparison, value, skip};
+    const auto call = of_several("wait_until_any", all, where);
+    check(group, call, variables);
+    group.enter(call);
+    long long place = -1;
+    if (group.lane() == 0) place = await_any(group, call, all);
+    return group.share(call, place);
+  }
+  /// Waits for at least one and puts the places of all that have come into `places`, which has room for all and is the
+  /// same memory for all lanes. Returns how many; 0 only where there are no variables.
+  template <class Group, class T, class I>
+  TRANSHIP_SHARED long long wait_until_some(const Group& group, Span<T> variables, Span<I> places,
+                                            Comparison comparison, detail::Same<T> value, Span<const int> skip = {},
+                                            KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{variables, comparison, value, skip};
+    const auto call = of_some("wait_until_some", all, places, where);
+    check(group, call, variables);
+    check_room(group, call, variables, places);
+    group.enter(call);
+    long long count = 0;
+    if (group.lane() == 0 && await_any(group, call, all) >= 0) count = find_some(group, all, places);
+    return group.share(call, count);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED bool test_all(const Group& group, Span<T> variables, Comparison comparison, detail::Same<T> value,
+                                Span<const int> skip = {}, KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{variables, comparison, value, skip};
+    return look(group, of_several("test_all", all, where), all, [&] {
+      for (long long i = 0; i < variables.size; ++i)
+        if (!all.is_skipped(i) && !found(group, all, i)) return false;
+      return true;
+    });
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED long long test_any(const Group& group, Span<T> variables, Comparison comparison,
+                                     detail::Same<T> value, Span<const int> skip = {},
+                                     KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{variables, comparison, value, skip};
+    // Counted from 1, so that none is false.
+    return look(group, of_several("test_any", all, where), all, [&] { return find_any(group, all) + 1; }) - 1;
+  }
+  template <class Group, class T, class I>
+  TRANSHIP_SHARED long long test_some(const Group& group, Span<T> variables, Span<I> places, Comparison comparison,
+                                      detail::Same<T> value, Span<const int> skip = {},
+                                      KernelSite where = KernelSite::here()) const {
+    const Variables<T> all{variables, comparison, value, skip};
+    const auto call = of_some("test_some", all, places, where);
+    check_room(group, call, variables, places);
+    return look(group, call, all, [&] { return find_some(group, all, places); });
+  }
 
   // Atomics on integers, or with fetch, set and swap on any element, of 4 or 8 bytes. Those that return a value return
-  // what was there before.
+  // what was there before; those with _nbi put it into `before`, the same memory for all lanes, where it is after
+  // quiet().
 
   template <class Group, class T>
   TRANSHIP_SHARED detail::Mutable<T> fetch(const Group& group, T* variable, int peer,
@@ -259,22 +414,49 @@ struct HeapView {
   TRANSHIP_SHARED void inc(const Group& group, T* variable, int peer, KernelSite where = KernelSite::here()) const {
     atomic<AtomicOp::add>("inc", group, variable, T{1}, T{}, peer, where);
   }
-#define TRANSHIP_ATOMIC(name, op)                                                                  \
-  template <class Group, detail::Integer32Or64 T>                                                  \
-  TRANSHIP_SHARED T fetch_##name(const Group& group, T* variable, detail::Same<T> value, int peer, \
-                                 KernelSite where = KernelSite::here()) const {                    \
-    return atomic<AtomicOp::op>("fetch_" #name, group, variable, value, T{}, peer, where);         \
-  }                                                                                                \
-  template <class Group, detail::Integer32Or64 T>                                                  \
-  TRANSHIP_SHARED void name(const Group& group, T* variable, detail::Same<T> value, int peer,      \
-                            KernelSite where = KernelSite::here()) const {                         \
-    atomic<AtomicOp::op>(#name, group, variable, value, T{}, peer, where);                         \
+#define TRANSHIP_ATOMIC(name, op)                                                                                 \
+  template <class Group, detail::Integer32Or64 T>                                                                 \
+  TRANSHIP_SHARED T fetch_##name(const Group& group, T* variable, detail::Same<T> value, int peer,                \
+                                 KernelSite where = KernelSite::here()) const {                                   \
+    return atomic<AtomicOp::op>("fetch_" #name, group, variable, value, T{}, peer, where);                        \
+  }                                                                                                               \
+  template <class Group, detail::Integer32Or64 T>                                                                 \
+  TRANSHIP_SHARED void name(const Group& group, T* variable, detail::Same<T> value, int peer,                     \
+                            KernelSite where = KernelSite::here()) const {                                        \
+    atomic<AtomicOp::op>(#name, group, variable, value, T{}, peer, where);                                        \
+  }                                                                                                               \
+  template <class Group, detail::Integer32Or64 T>                                                                 \
+  TRANSHIP_SHARED void fetch_##name##_nbi(const Group& group, T* before, detail::Same<T>* variable,               \
+                                          detail::Same<T> value, int peer, KernelSite where = KernelSite::here()) \
+      const {                                                                                                     \
+    atomic_nbi<AtomicOp::op>("fetch_" #name "_nbi", group, before, variable, value, T{}, peer, where);            \
   }
   TRANSHIP_ATOMIC(add, add)
   TRANSHIP_ATOMIC(bit_and, bit_and)
   TRANSHIP_ATOMIC(bit_or, bit_or)
   TRANSHIP_ATOMIC(bit_xor, bit_xor)
 #undef TRANSHIP_ATOMIC
+  template <class Group, class T>
+  TRANSHIP_SHARED void fetch_nbi(const Group& group, T* before, const detail::Same<T>* variable, int peer,
+                                 KernelSite where = KernelSite::here()) const {
+    atomic_nbi<AtomicOp::fetch>("fetch_nbi", group, before, const_cast<T*>(variable), T{}, T{}, peer, where);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED void swap_nbi(const Group& group, T* before, detail::Same<T>* variable, detail::Same<T> value,
+                                int peer, KernelSite where = KernelSite::here()) const {
+    atomic_nbi<AtomicOp::swap>("swap_nbi", group, before, variable, value, T{}, peer, where);
+  }
+  template <class Group, detail::Integer32Or64 T>
+  TRANSHIP_SHARED void compare_swap_nbi(const Group& group, T* before, detail::Same<T>* variable,
+                                        detail::Same<T> expected, detail::Same<T> desired, int peer,
+                                        KernelSite where = KernelSite::here()) const {
+    atomic_nbi<AtomicOp::compare_swap>("compare_swap_nbi", group, before, variable, desired, expected, peer, where);
+  }
+  template <class Group, detail::Integer32Or64 T>
+  TRANSHIP_SHARED void fetch_inc_nbi(const Group& group, T* before, detail::Same<T>* variable, int peer,
+                                     KernelSite where = KernelSite::here()) const {
+    atomic_nbi<AtomicOp::add>("fetch_inc_nbi", group, before, variable, T{1}, T{}, peer, where);
+  }
 
   // Order, of what all lanes of the group have done before.
 
@@ -338,6 +520,9 @@ struct HeapView {
   }
 
  private:
+  template <class Group, class Call>
+  friend class detail::TeamCall;
+
   TRANSHIP_SHARED static unsigned long long number(long long value) {
     return static_cast<unsigned long long>(value);
   }
@@ -368,6 +553,20 @@ struct HeapView {
           name,
           where,
           {{"target", target.data}, {"source", source.data}, elements(target, source), {"peer", number(peer)}}};
+    };
+  }
+
+  template <class T>
+  TRANSHIP_SHARED static auto transfer(const char* name, const StridedSpan<T>& target,
+                                       const StridedSpan<const T>& source, int peer, KernelSite where) {
+    return [&target, &source, name, peer, where] {
+      return GroupCall{name,
+                       where,
+                       {{"target", target.data},
+                        {"source", source.data},
+                        {"target shape", detail::mark_of(target)},
+                        {"source shape", detail::mark_of(source)},
+                        {"peer", number(peer)}}};
     };
   }
 
@@ -433,6 +632,76 @@ struct HeapView {
       by_message(group, send);
   }
 
+  /// Refuses two arrays whose elements do not go to each other.
+  template <class Group, class Call, class T>
+  TRANSHIP_SHARED static void check_extents(const Group& group, const Call& call, const StridedSpan<T>& target,
+                                            const StridedSpan<const T>& source) {
+    constexpr int dims_max = StridedSpan<T>::dims_max;
+    const auto differ = [&](const char* of_target, long long first, const char* of_source, long long second) {
+      const auto both = [&] {
+        const GroupCall made = call();
+        return GroupCall{made.name, made.where, {{of_target, number(first)}, {of_source, number(second)}}};
+      };
+      group.refuse(both, "the target has another shape than the source");
+    };
+    if (target.dims < 0 || target.dims > dims_max) group.refuse(call, "an array has 0 to 7 dimensions");
+    if (target.dims != source.dims) differ("target dimensions", target.dims, "source dimensions", source.dims);
+    for (int d = 0; d < target.dims; ++d)
+      if (target.extents[d] != source.extents[d])
+        differ("target extent", target.extents[d], "source extent", source.extents[d]);
+  }
+  /// Where this rank's array lies at `peer`.
+  template <class Group, class Call, class T>
+  TRANSHIP_SHARED unsigned char* array_at(const Group& group, const Call& call, const char* problem,
+                                          const StridedSpan<T>& array, int peer) const {
+    const detail::StridedReach reach = detail::reach_of(array, size_bytes);
+    if (reach.bytes < 0) group.refuse(call, problem);
+    const auto* local = reinterpret_cast<const unsigned char*>(array.data) + reach.first;
+    return at(group, call, problem, local, static_cast<unsigned long long>(reach.bytes), peer) - reach.first;
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED static void copy_arrays_together(const Group& group, const StridedSpan<T>& target,
+                                                   const StridedSpan<const T>& source, void* to, const void* from) {
+    constexpr int width = detail::strided_width<T>;
+    const CopyBlock block = detail::block_of(target, source);
+    if (element_count(block) == 0) return;
+    auto* there = static_cast<unsigned char*>(to);
+    const auto* here = static_cast<const unsigned char*>(from);
+    if (block.dims == 1 && block.source_strides[0] == width && block.target_strides[0] == width)
+      copy_together(group, there, here, static_cast<unsigned long long>(block.extents[0]) * width);
+    else if constexpr (Group::runs_side_by_side)
+      detail::copy_strided_interleaved<width, width == 1 ? 1 : alignof(T)>(group.lane(), group.lanes(), block, there,
+                                                                           here);
+    else
+      detail::copy_strided_in_rows<width>(group.lane(), group.lanes(), block, there, here);
+  }
+  template <class Group, class Call, class T, class F>
+  TRANSHIP_SHARED void copy_array_there(const Group& group, const Call& call, const StridedSpan<T>& target,
+                                        const StridedSpan<const T>& source, int peer, const F& send) const {
+    static_assert(__is_trivially_copyable(T));
+    check_extents(group, call, target, source);
+    if (detail::reach_of(source, ~0ull).bytes < 0) group.refuse(call, "the source is larger than memory");
+    void* to = array_at(group, call, "the target lies outside the symmetric heap", target, peer);
+    group.enter(call);
+    if (is_direct(peer))
+      copy_arrays_together(group, target, source, to, source.data);
+    else if (group.lane() == 0)
+      by_message(group, send);
+  }
+  template <class Group, class Call, class T, class F>
+  TRANSHIP_SHARED void copy_array_here(const Group& group, const Call& call, const StridedSpan<T>& target,
+                                       const StridedSpan<const T>& source, int peer, const F& send) const {
+    static_assert(__is_trivially_copyable(T));
+    check_extents(group, call, target, source);
+    if (detail::reach_of(target, ~0ull).bytes < 0) group.refuse(call, "the target is larger than memory");
+    const void* from = array_at(group, call, "the source lies outside the symmetric heap", source, peer);
+    group.enter(call);
+    if (is_direct(peer))
+      copy_arrays_together(group, target, source, target.data, from);
+    else if (group.lane() == 0)
+      by_message(group, send);
+  }
+
   template <class S>
   TRANSHIP_SHARED static void raise(unsigned char* at, S value, SignalOp op) {
     static_assert(sizeof(S) == 8);
@@ -454,6 +723,12 @@ struct HeapView {
     };
     unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
     copy_there(group, call, target, source, peer, send);
+    raise_after(group, call, word, value, op, peer);
+  }
+  /// The signal that comes after what all lanes have copied.
+  template <class Group, class Call, class S>
+  TRANSHIP_SHARED void raise_after(const Group& group, const Call& call, unsigned char* word, S value, SignalOp op,
+                                   int peer) const {
     if (is_direct(peer)) {
       group.leave(call);
       if (group.lane() == 0) {
@@ -474,8 +749,126 @@ struct HeapView {
     at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), rank);
     group.enter(call);
     T seen{};
-    if (group.lane() == 0) seen = group.wait(call, variable, comparison, value);
+    if (group.lane() == 0) seen = await(group, call, variable, comparison, value);
     return group.share(call, seen);
+  }
+
+  // What one lane does, in a call that all have entered.
+
+  template <class Group, class Call, class T>
+  TRANSHIP_SHARED static T await(const Group& group, const Call& call, const T* variable, Comparison comparison,
+                                 T value, int raised_by = -1) {
+    T seen{};
+    group.wait(call, variable, comparison, value, raised_by, [&] {
+      seen = detail::load_word(variable);
+      return holds(seen, comparison, value);
+    });
+    acquire(group, variable);
+    return seen;
+  }
+  /// This rank has looked at its variable.
+  template <class Group, class T>
+  TRANSHIP_SHARED static void acquire(const Group& group, const T* variable) {
+    if constexpr (requires { group.saw(variable, sizeof(T)); }) group.saw(variable, sizeof(T));
+  }
+  /// Before this rank looks at what has come to it.
+  template <class Group>
+  TRANSHIP_SHARED void poll(const Group& group) const {
+    if constexpr (requires { group.messenger(); })
+      if (!is_direct(rank)) group.messenger().poll();
+  }
+
+  /// Variables of this rank, and what is looked for there.
+  template <class T>
+  struct Variables {
+    Span<T> at;
+    Comparison comparison;
+    T value;
+    Span<const int> skip;
+
+    TRANSHIP_SHARED bool is_skipped(long long i) const { return i < skip.size && skip[i] != 0; }
+  };
+  template <class T>
+  TRANSHIP_SHARED static auto of_several(const char* name, const Variables<T>& all, KernelSite where) {
+    return [&all, name, where] {
+      return GroupCall{name,
+                       where,
+                       {{"variables", all.at.data},
+                        {"count", number(all.at.size)},
+                        {"comparison", number(int(all.comparison))},
+                        {"value", bits(all.value)},
+                        {"skip", all.skip.data}}};
+    };
+  }
+  template <class T, class I>
+  TRANSHIP_SHARED static auto of_some(const char* name, const Variables<T>& all, Span<I> places, KernelSite where) {
+    return [&all, places, name, where] {
+      return GroupCall{name,
+                       where,
+                       {{"variables", all.at.data},
+                        {"count", number(all.at.size)},
+                        {"places", places.data},
+                        {"room", number(places.size)},
+                        {"comparison", number(int(all.comparison))},
+                        {"value", bits(all.value)},
+                        {"skip", all.skip.data}}};
+    };
+  }
+  template <class Group, class Call, class T>
+  TRANSHIP_SHARED void check(const Group& group, const Call& call, Span<T> variables) const {
+    at(group, call, "the variables lie outside the symmetric heap", variables.data, bytes_of(variables.size, sizeof(T)),
+       rank);
+  }
+  template <class Group, class Call, class T, class I>
+  TRANSHIP_SHARED static void check_room(const Group& group, const Call& call, Span<T> variables, Span<I> places) {
+    if (places.size < variables.size) group.refuse(call, "there is room for fewer places than there are variables");
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED static bool found(const Group& group, const Variables<T>& all, long long i) {
+    acquire(group, all.at.data + i);
+    return holds<T>(detail::load_word(all.at.data + i), all.comparison, all.value);
+  }
+  template <class Group, class T>
+  TRANSHIP_SHARED static long long find_any(const Group& group, const Variables<T>& all) {
+    for (long long i = 0; i < all.at.size; ++i)
+      if (!all.is_skipped(i) && found(group, all, i)) return i;
+    return -1;
+  }
+  template <class Group, class T, class I>
+  TRANSHIP_SHARED static long long find_some(const Group& group, const Variables<T>& all, Span<I> places) {
+    long long count = 0;
+    for (long long i = 0; i < all.at.size; ++i)
+      if (!all.is_skipped(i) && found(group, all, i)) places[count++] = static_cast<I>(i);
+    return count;
+  }
+  template <class Group, class Call, class T>
+  TRANSHIP_SHARED static long long await_any(const Group& group, const Call& call, const Variables<T>& all) {
+    long long first = 0;
+    while (first < all.at.size && all.is_skipped(first)) ++first;
+    if (first == all.at.size) return -1;
+    long long place = -1;
+    // The first one stands for all of them where a failure shows one.
+    group.wait(call, all.at.data + first, all.comparison, all.value, -1,
+               [&] { return (place = find_any(group, all)) >= 0; });
+    return place;
+  }
+  /// Looks once, by one lane: find() is 0 or false where it has not found what it looks for.
+  template <class Group, class Call, class T, class Find>
+  TRANSHIP_SHARED auto look(const Group& group, const Call& call, const Variables<T>& all, const Find& find) const {
+    check(group, call, all.at);
+    group.enter(call);
+    decltype(find()) result{};
+    if (group.lane() == 0) {
+      poll(group);
+      result = find();
+      if (result) {
+        if constexpr (Group::runs_side_by_side) detail::system_fence();
+      } else if (all.at.size > 0) {
+        if constexpr (requires { group.missed(call, all.at.data, all.comparison, all.value); })
+          group.missed(call, all.at.data, all.comparison, all.value);
+      }
+    }
+    return group.share(call, result);
   }
 
   template <AtomicOp op, class Group, class T>
@@ -501,6 +894,34 @@ struct HeapView {
       if constexpr (op != AtomicOp::set) polled(group, call, variable, peer, bits(before));
     }
     return group.share(call, before);
+  }
+
+  template <AtomicOp op, class Group, class T>
+  TRANSHIP_SHARED void atomic_nbi(const char* name, const Group& group, T* before, T* variable, T operand, T expected,
+                                  int peer, KernelSite where) const {
+    static_assert(sizeof(T) == 4 || sizeof(T) == 8);
+    const auto call = [&] {
+      return GroupCall{name,
+                       where,
+                       {{"before", before},
+                        {"variable", variable},
+                        {"operand", bits(operand)},
+                        {"expected", bits(expected)},
+                        {"peer", number(peer)}}};
+    };
+    unsigned char* to = at(group, call, "the variable lies outside the symmetric heap", variable, sizeof(T), peer);
+    group.enter(call);
+    if (group.lane() != 0) return;
+    unsigned long long seen = 0;
+    if (is_direct(peer)) {
+      *before =
+          of_bits<T>(detail::update_word<op>(reinterpret_cast<detail::Word<T>*>(to), bits(operand), bits(expected)));
+      seen = bits(*before);
+    } else {
+      by_message(group,
+                 [&](const auto& m) { m.template atomic_nbi<op>(before, variable, operand, expected, peer, where); });
+    }
+    polled(group, call, variable, peer, seen);
   }
 
   template <class Group, class Call, class F>

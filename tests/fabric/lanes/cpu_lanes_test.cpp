@@ -8,15 +8,19 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <support/ranks.hpp>
+#include <support/kernels_on_ranks.hpp>
 
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 
 namespace tranship {
 namespace {
 
+using test::at_each_scope;
+using test::BlockOnRanks;
 using test::error_of_rank;
+using test::next;
 using test::On;
+using test::previous;
 using test::require;
 using test::require_says;
 
@@ -24,17 +28,6 @@ constexpr int lane_counts[] = {1, 31, 32, 33, 64, 256};
 
 unsigned char pattern(long long i, int seed) {
   return static_cast<unsigned char>(i * 7 + seed * 31 + i / 251);
-}
-
-/// Calls `f(group, number, count)` for the lane's group of each scope, of which the block has `count`.
-template <class Lane, class F>
-void at_each_scope(const Lane& lane, F&& f) {
-  f(lane.thread(), lane.index(), lane.lanes());
-  lane.block().sync();
-  f(lane.warp(), lane.index() / 32, (lane.lanes() + 31) / 32);
-  lane.block().sync();
-  f(lane.block(), 0, 1);
-  lane.block().sync();
 }
 
 // How lanes share a copy.
@@ -76,49 +69,10 @@ TEST(BlockCopy, moves_no_byte_twice) {
 
 // Operations, on ranks.
 
-enum class Route { memory, context };
+class KernelBlocks : public BlockOnRanks {};
+TRANSHIP_KERNELS_ON_RANKS(KernelBlocks);
 
-class BlockOnRanks : public ::testing::TestWithParam<std::tuple<On, int, Route>> {
- public:
-  /// Runs `f(world, heap)` as ranks.
-  template <class F>
-  void run(F&& f) const {
-    const auto [on, ranks, route] = GetParam();
-    const auto body = [&, route = route](World& world) {
-      HeapView heap = heap_view(world);
-      if (route == Route::context) heap.direct_count = 0;
-      f(world, heap);
-    };
-    // Every lane is a fiber of a fiber there, so a few seeds have to do.
-    for (std::uint64_t seed = 1; seed <= (std::max<std::uint64_t>(1, test::seeds_per_test(on) / 2)); ++seed)
-      test::run_once(on, {.ranks = ranks}, seed, body);
-  }
-  static std::string name(const ::testing::TestParamInfo<ParamType>& info) {
-    return fmt::format("{}_{}_{}", test::name_of(std::get<0>(info.param)), std::get<1>(info.param),
-                       std::get<2>(info.param) == Route::memory ? "memory" : "context");
-  }
-};
-INSTANTIATE_TEST_SUITE_P(All, BlockOnRanks,
-                         ::testing::Combine(::testing::Values(On::threads, On::processes), ::testing::Values(1, 2, 4),
-                                            ::testing::Values(Route::memory, Route::context)),
-                         BlockOnRanks::name);
-INSTANTIATE_TEST_SUITE_P(Simulated, BlockOnRanks,
-                         ::testing::Combine(::testing::Values(On::sim, On::messaged), ::testing::Values(1, 3),
-                                            ::testing::Values(Route::context)),
-                         BlockOnRanks::name);
-INSTANTIATE_TEST_SUITE_P(Hosts, BlockOnRanks,
-                         ::testing::Combine(::testing::Values(On::hosts), ::testing::Values(3),
-                                            ::testing::Values(Route::memory, Route::context)),
-                         BlockOnRanks::name);
-
-int next(const World& world) {
-  return (world.rank() + 1) % world.size();
-}
-int previous(const World& world) {
-  return (world.rank() + world.size() - 1) % world.size();
-}
-
-TEST_P(BlockOnRanks, a_block_stores_to_all_members_and_combines_them) {
+TEST_P(KernelBlocks, a_block_stores_to_all_members_and_combines_them) {
   run([](World& world, const HeapView& heap) {
     const auto array = world.allocate<float>(1000), sums = world.allocate<float>(1000);
     for (const auto& [first, stride, count] : {std::array{0, 1, 0}, {0, 0, 2}, {0, 65536, 65537}, {-1, 1, 1}}) {
@@ -165,7 +119,7 @@ TEST_P(BlockOnRanks, a_block_stores_to_all_members_and_combines_them) {
   });
 }
 
-TEST_P(BlockOnRanks, put_and_get_bytes_at_every_scope) {
+TEST_P(KernelBlocks, put_and_get_bytes_at_every_scope) {
   run([](World& world, const HeapView& heap) {
     constexpr Index slot = 1100, guard = 16;
     const auto source = world.allocate<unsigned char>(slot * 256), target = world.allocate<unsigned char>(slot * 256);
@@ -210,7 +164,7 @@ TEST_P(BlockOnRanks, put_and_get_bytes_at_every_scope) {
   });
 }
 
-TEST_P(BlockOnRanks, put_more_than_all_lanes_take_at_a_time) {
+TEST_P(KernelBlocks, put_more_than_all_lanes_take_at_a_time) {
   run([](World& world, const HeapView& heap) {
     constexpr Index count = (Index(1) << 18) + 5;
     const auto source = world.allocate<int>(count), target = world.allocate<int>(count);
@@ -223,7 +177,7 @@ TEST_P(BlockOnRanks, put_more_than_all_lanes_take_at_a_time) {
   });
 }
 
-TEST_P(BlockOnRanks, the_smaller_size_wins) {
+TEST_P(KernelBlocks, the_smaller_size_wins) {
   run([](World& world, const HeapView& heap) {
     const auto a = world.allocate<short>(10), b = world.allocate<short>(10);
     std::iota(a.local(), a.local() + 10, short(1));
@@ -238,7 +192,7 @@ TEST_P(BlockOnRanks, the_smaller_size_wins) {
   });
 }
 
-TEST_P(BlockOnRanks, p_and_g_one_element) {
+TEST_P(KernelBlocks, p_and_g_one_element) {
   run([](World& world, const HeapView& heap) {
     const auto wide = world.allocate<double>(256);
     const auto narrow = world.allocate<signed char>(256);
@@ -258,7 +212,7 @@ TEST_P(BlockOnRanks, p_and_g_one_element) {
   });
 }
 
-TEST_P(BlockOnRanks, a_signal_comes_after_its_data) {
+TEST_P(KernelBlocks, a_signal_comes_after_its_data) {
   run([](World& world, const HeapView& heap) {
     constexpr Index count = 1000;
     const auto source = world.allocate<int>(count), target = world.allocate<int>(count);
@@ -287,7 +241,7 @@ TEST_P(BlockOnRanks, a_signal_comes_after_its_data) {
   });
 }
 
-TEST_P(BlockOnRanks, a_signal_of_each_warp) {
+TEST_P(KernelBlocks, a_signal_of_each_warp) {
   run([](World& world, const HeapView& heap) {
     const auto source = world.allocate<long>(100), target = world.allocate<long>(100);
     const auto signal = world.allocate<std::uint64_t>(1);
@@ -305,7 +259,7 @@ TEST_P(BlockOnRanks, a_signal_of_each_warp) {
   });
 }
 
-TEST_P(BlockOnRanks, nothing_still_signals) {
+TEST_P(KernelBlocks, nothing_still_signals) {
   run([](World& world, const HeapView& heap) {
     const auto signal = world.allocate<std::uint64_t>(1);
     run_block(world, {.lanes = 2}, [&](const CpuLane& lane) {
@@ -316,7 +270,7 @@ TEST_P(BlockOnRanks, nothing_still_signals) {
   });
 }
 
-TEST_P(BlockOnRanks, atomics) {
+TEST_P(KernelBlocks, atomics) {
   run([](World& world, const HeapView& heap) {
     const auto tickets = world.allocate<int>(1);
     const auto taken = world.allocate<int>(256 * 4);
@@ -365,7 +319,7 @@ TEST_P(BlockOnRanks, atomics) {
   });
 }
 
-TEST_P(BlockOnRanks, blocks_wait_for_each_other) {
+TEST_P(KernelBlocks, blocks_wait_for_each_other) {
   run([](World& world, const HeapView& heap) {
     const auto signals = world.allocate<std::uint64_t>(5);
     std::vector<int> order;
@@ -382,7 +336,7 @@ TEST_P(BlockOnRanks, blocks_wait_for_each_other) {
   });
 }
 
-TEST_P(BlockOnRanks, blocks_poll_for_what_those_behind_them_store) {
+TEST_P(KernelBlocks, blocks_poll_for_what_those_behind_them_store) {
   run([](World& world, const HeapView& heap) {
     const auto flags = world.allocate<std::uint64_t>(3);
     world.set_timeout_ns(200'000'000);
@@ -397,7 +351,7 @@ TEST_P(BlockOnRanks, blocks_poll_for_what_those_behind_them_store) {
   });
 }
 
-TEST_P(BlockOnRanks, misuse_is_found_before_anything_happens) {
+TEST_P(KernelBlocks, misuse_is_found_before_anything_happens) {
   run([](World& world, const HeapView& heap) {
     const auto data = world.allocate<int>(4);
     int local[4] = {};

@@ -6,6 +6,10 @@ namespace {
 
 using namespace tranship;
 
+struct Odd {
+  float parts[3];
+};
+
 struct Arguments {
   HeapView heap;
   Span<short> target;
@@ -15,12 +19,39 @@ struct Arguments {
   unsigned long* signal;
   int* counter;
   long long* wide;
+  Span<long long> places;
+  Span<const int> skip;
+  Odd* odd;
   int peer;
 };
 
 struct Sum {
   TRANSHIP_SHARED short operator()(short x, short y) const { return static_cast<short>(x + y); }
 };
+
+template <class Group>
+TRANSHIP_SHARED void waits(const Group& group, const Arguments& a) {
+  const Span<int> all(a.counter, 4);
+  if (a.heap.signal_fetch(group, a.signal) > 1 || a.heap.test(group, a.counter, Comparison::equal, 1))
+    a.heap.wait_until_all(group, all, Comparison::greater, 1, a.skip);
+  a.places[0] =
+      a.heap.wait_until_any(group, all, Comparison::less, 1) + a.heap.test_any(group, all, Comparison::less, 1);
+  a.heap.wait_until_some(group, all, a.places, Comparison::equal, 1, a.skip);
+  if (a.heap.test_all(group, all, Comparison::equal, 1)) a.heap.test_some(group, all, a.places, Comparison::equal, 1);
+}
+
+template <class Group>
+TRANSHIP_SHARED void arrays(const Group& group, const Arguments& a) {
+  const StridedSpan<double> there{.data = a.real, .dims = 2, .extents = {5, 3}, .strides = {8, 1}};
+  const StridedSpan<double> here{.data = a.real + 40, .dims = 2, .extents = {5, 3}, .strides = {1, -5}};
+  a.heap.put(group, there, here, a.peer);
+  a.heap.put_nbi(group, there, here, a.peer);
+  a.heap.get(group, here, there, a.peer);
+  a.heap.get_nbi(group, here, there, a.peer);
+  a.heap.put_signal(group, there, here, a.signal, 1, SignalOp::add, a.peer);
+  const StridedSpan<Odd> odd{.data = a.odd, .dims = 1, .extents = {7}, .strides = {2}};
+  a.heap.put(group, odd, odd, a.peer);
+}
 
 template <class Group>
 TRANSHIP_SHARED void transfers(const Group& group, const Arguments& a) {
@@ -57,6 +88,14 @@ TRANSHIP_SHARED T atomics(const Group& group, const Arguments& a, T* at) {
   a.heap.bit_and(group, at, 1, a.peer);
   a.heap.bit_or(group, at, 1, a.peer);
   a.heap.bit_xor(group, at, 1, a.peer);
+  a.heap.fetch_nbi(group, at + 1, at, a.peer);
+  a.heap.swap_nbi(group, at + 1, at, 1, a.peer);
+  a.heap.compare_swap_nbi(group, at + 1, at, 1, 2, a.peer);
+  a.heap.fetch_inc_nbi(group, at + 1, at, a.peer);
+  a.heap.fetch_add_nbi(group, at + 1, at, 1, a.peer);
+  a.heap.fetch_bit_and_nbi(group, at + 1, at, 1, a.peer);
+  a.heap.fetch_bit_or_nbi(group, at + 1, at, 1, a.peer);
+  a.heap.fetch_bit_xor_nbi(group, at + 1, at, 1, a.peer);
   return sum;
 }
 
@@ -74,6 +113,8 @@ TRANSHIP_SHARED void at_every_scope(const Lane& lane, const Arguments& a) {
   everything(lane.thread(), a);
   everything(lane.warp(), a);
   everything(lane.block(), a);
+  waits(lane.warp(), a);
+  arrays(lane.block(), a);
   if (lane.index() + lane.lanes() * lane.block_index() == lane.blocks()) a.heap.inc(lane.thread(), a.counter, a.peer);
 }
 

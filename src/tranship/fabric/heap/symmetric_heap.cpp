@@ -34,8 +34,9 @@ struct SymmetricHeap::Lendings {
   struct One {
     std::size_t size_bytes = 0;
     Members borrowers;
-    std::uint64_t number = 0;  ///< no other one has it
-    bool is_held = true;       ///< by this rank; any thread may let go
+    std::uint64_t number = 0;     ///< no other one has it
+    bool is_held = true;          ///< by this rank; any thread may let go
+    std::size_t words_bytes = 0;  ///< at its beginning, by which kernels meet; 0 for a sub-world
   };
   std::mutex mutex;
   std::map<std::size_t, One> by_offset;
@@ -199,8 +200,9 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
   return available;
 }
 
-SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size_t> wanted, CallSite where) {
-  const Call call{.kind = CallKind::sub_world, .size_bytes = wanted.value_or(0)};
+SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size_t> wanted, CallKind kind,
+                                        CallSite where) {
+  const Call call{.kind = kind, .size_bytes = wanted.value_or(0)};
   // What is more than the heap is not rounded: it may be more than any number of pages.
   const std::size_t asked = wanted.value_or(place_.size_bytes / 8);
   const std::size_t size_bytes =
@@ -252,10 +254,11 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   }
   if (size_bytes > end)
     throw_error(ErrorCode::no_memory,
-                "the symmetric heap of {} bytes a rank has no room for that of a sub-world of {}: {} are free in one "
+                "the symmetric heap of {} bytes a rank has no room for {} of {}: {} are free in one "
                 "piece; TRANSHIP_HEAP makes it larger; what sub-worlds of other ranks have had is free after the next "
                 "allocation of all ranks (rank {}, {})",
-                place_.size_bytes, size_bytes, largest, world_.rank(), short_name(where));
+                place_.size_bytes, kind == CallKind::sub_world ? "that of a sub-world" : "the words of a team",
+                size_bytes, largest, world_.rank(), short_name(where));
 
   const std::size_t offset = (end - size_bytes) / alignment * alignment;
   ever_lent_from_ = std::min(ever_lent_from_, offset);
@@ -266,13 +269,32 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
     lendings_->count = lendings;
     // All borrowers count alike, and no two lendings of the first one have the same count.
     const std::uint64_t number = std::uint64_t(here.rank_of(0) + 1) << 40 | lendings;
-    lendings_->by_offset[offset] = {.size_bytes = size_bytes, .borrowers = here, .number = number};
+    lendings_->by_offset[offset] = {.size_bytes = size_bytes,
+                                    .borrowers = here,
+                                    .number = number,
+                                    .words_bytes = kind == CallKind::sub_world ? 0 : *wanted};
   }
   const auto let_go = [lendings = lendings_, offset](void*) {
     const std::lock_guard lock(lendings->mutex);
     lendings->by_offset.at(offset).is_held = false;
   };
   return {offset, size_bytes, std::shared_ptr<void>(own(offset), let_go)};
+}
+
+std::shared_ptr<void> SymmetricHeap::lend_words(Team& borrowers, std::size_t size_bytes, CallSite where) {
+  const Lent lent = lend(borrowers, size_bytes, CallKind::kernel_team, where);
+  const Result<void> obtained = fabric_.obtain(lent.offset_bytes, lent.size_bytes);
+  if (obtained.ok()) std::memset(own(lent.offset_bytes), 0, size_bytes);
+  // No borrower raises a word before all have made theirs zero.
+  const std::uint8_t mine = obtained.ok() ? 0 : static_cast<std::uint8_t>(obtained.error().code());
+  std::vector<std::uint8_t> all(std::size_t(borrowers.size()));
+  borrowers.all_gather({.kind = CallKind::kernel_team, .size_bytes = size_bytes}, &mine, 1, all.data(), where);
+  obtained.value();
+  for (int member = 0; member < borrowers.size(); ++member)
+    if (const std::uint8_t code = all[std::size_t(member)])
+      throw_error(static_cast<ErrorCode>(code), "rank {} cannot get {} bytes for the words of a team (rank {}, {})",
+                  borrowers.world_rank(member), size_bytes, world_.rank(), short_name(where));
+  return lent.hold;
 }
 
 void SymmetricHeap::forget(std::map<std::size_t, Block>::iterator block, CallSite where) {
@@ -310,11 +332,18 @@ HeapUsage SymmetricHeap::usage() const noexcept {
 }
 
 bool SymmetricHeap::is_allocated(std::size_t offset_bytes, std::size_t size_bytes) const {
-  auto block = blocks_.upper_bound(offset_bytes);
-  if (block == blocks_.begin()) return false;
-  --block;
-  const std::size_t within = offset_bytes - block->first;
-  return within <= block->second.size_bytes && size_bytes <= block->second.size_bytes - within;
+  const auto holds = [&](std::size_t first, std::size_t bytes) {
+    const std::size_t within = offset_bytes - first;
+    return within <= bytes && size_bytes <= bytes - within;
+  };
+  if (const auto block = blocks_.upper_bound(offset_bytes);
+      block != blocks_.begin() && holds(std::prev(block)->first, std::prev(block)->second.size_bytes))
+    return true;
+  const std::lock_guard lock(lendings_->mutex);
+  const auto& lendings = lendings_->by_offset;
+  const auto lent = lendings.upper_bound(offset_bytes);
+  return lent != lendings.begin() && std::prev(lent)->second.is_held &&
+         holds(std::prev(lent)->first, std::prev(lent)->second.words_bytes);
 }
 
 }  // namespace tranship

@@ -61,7 +61,12 @@ class SymmetricHeap {
   /// know. An eighth of the heap where no size is said. It is free again when no borrower holds it any more: for
   /// sub-worlds of these ranks at once, for all else at the next allocation of all ranks. Throws `no_memory` on all
   /// borrowers.
-  Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallSite where);
+  Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallSite where) {
+    return lend(borrowers, size_bytes, CallKind::sub_world, where);
+  }
+  /// Collective over `borrowers`, too: zeroed memory of these addresses for the words by which they meet in kernels.
+  /// It lies in a block, as what allocate() gives. Throws `no_memory` on all borrowers.
+  std::shared_ptr<void> lend_words(Team& borrowers, std::size_t size_bytes, CallSite where);
 
   HeapUsage usage() const noexcept;
   const HeapPlace& place() const noexcept { return place_; }
@@ -77,6 +82,7 @@ class SymmetricHeap {
     int released_by = 0;         ///< ranks that have let go of it
   };
   std::byte* own(std::size_t offset) const noexcept;
+  Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallKind kind, CallSite where);
   /// The first meeting of an allocation: what all have let go of is free, and what none has lent. What the system can
   /// still give all of them, each of which asks where it `asks`.
   enum class Asking : std::uint8_t { no, yes };

@@ -110,7 +110,8 @@ class Lane final : public LaneExecutor {
   WaitNote note(const GroupCall& call, const void* word) const override;
   Error refusal(const GroupCall& call, const char* problem) const override;
   void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
-  void polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) override;
+  void polled(FunctionRef<WaitNote()> note) override;
+  void stores(KernelSite where, const void* first, std::size_t size_bytes) const override;
 
   Worker* worker = nullptr;  ///< while it has begun and not ended
 
@@ -309,24 +310,25 @@ void Lane::check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, 
   throw refusal(call(), problem.c_str());
 }
 
-void Lane::polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) {
+void Lane::polled(FunctionRef<WaitNote()> note_of) {
   constexpr int polls_max = 64;
   if (++polls_ < polls_max) return;
   Grid& grid = block_.grid();
   World& world = grid.world();
   if (operations_ > polls_) world.has_acted();
   polls_ = operations_ = 0;
-  // What is carried by a Context is looked at there.
-  if (world.heap().place().direct_range(world.rank()).member_of(peer) >= 0 && grid.count_polls(polls_max)) {
-    const GroupCall what = call();
-    WaitNote note = this->note(what, local);
-    note.flag_rank = peer;
-    note.shows = WaitNote::Shows::value;
-    note.seen = seen;
-    // On the rank's own stack, from which a simulated rank can let others go on.
-    on_rank([&](Context&) { grid.give_polls(world.look(note)); });
-  }
+  const WaitNote note = note_of();
+  // What a Context carries is looked at there. What is tested is this rank's own.
+  const bool looks = note.shows == WaitNote::Shows::comparison ||
+                     world.heap().place().direct_range(world.rank()).member_of(note.flag_rank) >= 0;
+  // On the rank's own stack, from which a simulated rank can let others go on.
+  if (looks && grid.count_polls(polls_max)) on_rank([&](Context&) { grid.give_polls(world.look(note)); });
   suspend(State::ready);
+}
+
+void Lane::stores(KernelSite where, const void* first, std::size_t size_bytes) const {
+  block_.grid().world().context().writes(std::span(static_cast<const std::byte*>(first), size_bytes),
+                                         {where.file, where.line});
 }
 
 // Blocks.

@@ -21,6 +21,7 @@
 
 #include <tranship/base/error.hpp>
 #include <tranship/base/function_ref.hpp>
+#include <tranship/base/strided_view.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/lanes/lane.hpp>
@@ -68,7 +69,9 @@ class LaneExecutor {
   /// Throws that where the rank checks blocks and these bytes of its heap do not lie in one.
   virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
   /// Lets others go on sometimes, and throws as polls of a Context do.
-  virtual void polled(FunctionRef<GroupCall()> call, const void* local, Rank peer, std::uint64_t seen) = 0;
+  virtual void polled(FunctionRef<WaitNote()> note) = 0;
+  /// The lanes have stored there by themselves.
+  virtual void stores(KernelSite where, const void* first, std::size_t size_bytes) const = 0;
 };
 
 /// Carries operations to peers whose memory is not reachable.
@@ -91,6 +94,29 @@ class LaneMessenger {
   template <class T>
   void get_nbi(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
     executor_->on_rank([&](Context& c) { c.get_nbi(plain(target), symmetric(source), peer, site(where)); });
+  }
+  template <class T>
+  void put(const StridedSpan<T>& target, const StridedSpan<const T>& source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.put(view(target), view(source), peer, site(where)); });
+  }
+  template <class T>
+  void put_nbi(const StridedSpan<T>& target, const StridedSpan<const T>& source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.put_nbi(view(target), view(source), peer, site(where)); });
+  }
+  template <class T>
+  void get(const StridedSpan<T>& target, const StridedSpan<const T>& source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.get(view(target), view(source), peer, site(where)); });
+  }
+  template <class T>
+  void get_nbi(const StridedSpan<T>& target, const StridedSpan<const T>& source, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) { c.get_nbi(view(target), view(source), peer, site(where)); });
+  }
+  template <class T, class S>
+  void put_signal(const StridedSpan<T>& target, const StridedSpan<const T>& source, S* signal, S value, SignalOp op,
+                  Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) {
+      c.put_signal(view(target), view(source), word(signal), std::uint64_t(value), op, peer, site(where));
+    });
   }
   template <class T>
   void p(T* target, T value, Rank peer, KernelSite where) const {
@@ -119,6 +145,23 @@ class LaneMessenger {
   template <class S>
   void signal(S* signal, S value, SignalOp op, Rank peer, KernelSite where) const {
     executor_->on_rank([&](Context& c) { c.signal(word(signal), std::uint64_t(value), op, peer, site(where)); });
+  }
+  /// Before a look at what has come to this rank.
+  void poll() const {
+    executor_->on_rank([](Context& c) { c.poll(); });
+  }
+  template <AtomicOp op, class T>
+  void atomic_nbi(T* before, T* variable, T operand, T expected, Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) {
+      const auto at = symmetric(variable);
+      if constexpr (op == AtomicOp::fetch) c.fetch_nbi(*before, at, peer, site(where));
+      if constexpr (op == AtomicOp::swap) c.swap_nbi(*before, at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::compare_swap) c.compare_swap_nbi(*before, at, expected, operand, peer, site(where));
+      if constexpr (op == AtomicOp::add) c.fetch_add_nbi(*before, at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::bit_and) c.fetch_bit_and_nbi(*before, at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::bit_or) c.fetch_bit_or_nbi(*before, at, operand, peer, site(where));
+      if constexpr (op == AtomicOp::bit_xor) c.fetch_bit_xor_nbi(*before, at, operand, peer, site(where));
+    });
   }
   template <AtomicOp op, class T>
   T atomic(T* variable, T operand, T expected, Rank peer, KernelSite where) const {
@@ -162,6 +205,30 @@ class LaneMessenger {
     return {span.data, static_cast<std::size_t>(span.size)};
   }
 
+  /// Bytes of any meaning. What has another width than a number has is one more dimension, of bytes.
+  template <class T>
+  static StridedView view(const StridedSpan<T>& span) {
+    constexpr int width = sizeof(T);
+    constexpr bool is_one = width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
+    StridedView out;
+    out.data = const_cast<std::remove_const_t<T>*>(span.data);
+    if constexpr (is_one)
+      out.type = width == 1   ? ElementType::u8
+                 : width == 2 ? ElementType::u16
+                 : width == 4 ? ElementType::u32
+                 : width == 8 ? ElementType::u64
+                              : ElementType::c128;
+    for (int d = 0; d < span.dims; ++d) {
+      out.extents.push_back(span.extents[d]);
+      out.strides.push_back(is_one ? span.strides[d] : span.strides[d] * width);
+    }
+    if constexpr (!is_one) {
+      out.extents.push_back(width);
+      out.strides.push_back(1);
+    }
+    return out;
+  }
+
   LaneExecutor* executor_;
 };
 
@@ -198,22 +265,18 @@ class CpuGroup {
     leave(call);
     return detail::load<T>(&slot);
   }
-  template <class Call, class T>
-  T wait(const Call& call, const T* word, Comparison comparison, T value) const {
-    T seen = detail::load_word(word);
-    if (!holds(seen, comparison, value)) {
-      WaitNote note = executor_->note(call(), word);
-      note.wants(comparison, value);
-      executor_->wait(
-          [&] {
-            seen = detail::load_word(word);
-            note.sees(seen);
-            return holds(seen, comparison, value);
-          },
-          note);
-    }
-    executor_->saw(word, sizeof(T));
-    return seen;
+  template <class Call, class T, class Ready>
+  void wait(const Call& call, const T* word, Comparison comparison, T value, Rank raised_by, const Ready& ready) const {
+    if (ready()) return;
+    WaitNote note = executor_->note(call(), word);
+    note.raised_by = raised_by;
+    note.wants(comparison, value);
+    executor_->wait(
+        [&] {
+          note.sees(detail::load_word(word));
+          return ready();
+        },
+        note);
   }
   template <class Call>
   [[noreturn]] void refuse(const Call& call, const char* problem) const {
@@ -223,9 +286,29 @@ class CpuGroup {
   void check_block(const Call& call, std::size_t offset_bytes, std::size_t size_bytes) const {
     executor_->check_block(call, offset_bytes, size_bytes);
   }
+  void saw(const void* word, std::size_t bytes) const { executor_->saw(word, bytes); }
   template <class Call>
   void polled(const Call& call, const void* local, Rank peer, std::uint64_t seen) const {
-    executor_->polled(call, local, peer, seen);
+    executor_->polled([&] {
+      WaitNote note = executor_->note(call(), local);
+      note.flag_rank = peer;
+      note.shows = WaitNote::Shows::value;
+      note.seen = seen;
+      return note;
+    });
+  }
+  template <class Call, class T>
+  void missed(const Call& call, const T* word, Comparison comparison, T value) const {
+    executor_->polled([&] {
+      WaitNote note = executor_->note(call(), word);
+      note.wants(comparison, value);
+      note.sees(detail::load_word(word));
+      return note;
+    });
+  }
+  template <class Call>
+  void stores(const Call& call, const void* first, std::size_t bytes) const {
+    executor_->stores(call().where, first, bytes);
   }
   detail::LaneMessenger messenger() const noexcept { return detail::LaneMessenger(*executor_); }
 

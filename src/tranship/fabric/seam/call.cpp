@@ -40,6 +40,8 @@ const char* name_of(CallKind kind) noexcept {
       return "all_to_all";
     case CallKind::spread:
       return "broadcast of symmetric memory";
+    case CallKind::kernel_team:
+      return "kernel_team";
   }
   return "?";
 }
@@ -59,6 +61,8 @@ std::string to_string(const Call& call) {
                                 static_cast<std::int32_t>(call.detail));
     case CallKind::all_gather:
     case CallKind::registration:
+    case CallKind::sub_world:
+    case CallKind::kernel_team:
       return text + fmt::format(" of {} bytes", call.size_bytes);
     case CallKind::broadcast:
       return text + fmt::format(" of {} bytes from {}", call.size_bytes, call.detail);

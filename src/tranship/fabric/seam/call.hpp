@@ -20,6 +20,7 @@ enum class CallKind : std::uint8_t {
   registration,
   split,
   sub_world,
+  kernel_team,
   // Of symmetric memory (collectives/).
   all_reduce,
   reduce_scatter,

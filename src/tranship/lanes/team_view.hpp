@@ -1,0 +1,33 @@
+// Detail: TeamView, the members of a team as a value for kernels, with the words by which they meet. A KernelTeam
+// (fabric/lanes/kernel_team.hpp) makes it and keeps the words; collectives.hpp uses it.
+#pragma once
+
+#include <tranship/kernels/shared.hpp>
+
+namespace tranship {
+
+/// Member i is rank first + i * stride of the world. One collective call of a team runs at a time: blocks that make
+/// such calls side by side use different teams.
+struct TeamView {
+  int first = 0;
+  int stride = 1;
+  int count = 1;
+  int member = 0;  ///< this rank's place
+  /// This rank's words, at the same place of the heaps of all members: word 0 counts the meetings that this rank has
+  /// come to, and the first word of line 1 + k those in which the member 2^k before this one has come to round k.
+  unsigned long long* words = nullptr;
+
+  static constexpr int words_per_line = 8;  ///< so that members do not write to one line
+  static constexpr int rounds_max = 31;
+  static constexpr int words_count = (1 + rounds_max) * words_per_line;
+
+  /// The rank of a member; -1 for none.
+  TRANSHIP_SHARED constexpr int translate(int of) const { return of >= 0 && of < count ? first + of * stride : -1; }
+  /// The member that a rank is; -1 for none.
+  TRANSHIP_SHARED constexpr int member_of(int rank) const {
+    const int steps = stride == 0 ? 0 : (rank - first) / stride;
+    return translate(steps) == rank ? steps : -1;
+  }
+};
+
+}  // namespace tranship
