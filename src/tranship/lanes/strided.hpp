@@ -88,6 +88,11 @@ inline constexpr int strided_width = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(
                                          ? sizeof(T)
                                          : 1;
 
+/// In a function of its own, of which a kernel with many transfers has one copy.
+[[gnu::noinline]] TRANSHIP_SHARED inline void canonicalise_once(CopyBlock& block, int width) {
+  canonicalise(block, width);
+}
+
 /// The block of two arrays of the same extents, whose bytes fit in 63 bits.
 template <class T>
 TRANSHIP_SHARED inline CopyBlock block_of(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
@@ -106,7 +111,7 @@ TRANSHIP_SHARED inline CopyBlock block_of(const StridedSpan<T>& target, const St
     block.extents[d] = width;
     block.source_strides[d] = block.target_strides[d] = 1;
   }
-  canonicalise(block, strided_width<T>);
+  canonicalise_once(block, strided_width<T>);
   return block;
 }
 
