@@ -26,7 +26,7 @@ struct TeamView {
   /// The member that a rank is; -1 for none.
   TRANSHIP_SHARED constexpr int member_of(int rank) const {
     const int steps = stride == 0 ? 0 : (rank - first) / stride;
-    return translate(steps) == rank ? steps : -1;
+    return steps >= 0 && steps < count && first + steps * stride == rank ? steps : -1;
   }
 };
 

@@ -17,6 +17,9 @@ void RaceDetector::Knowledge::join(const Knowledge& other) {
 }
 
 void RaceDetector::Knowledge::prune() {
+  // Those that follow the number raise it, in the order of the set.
+  for (const auto& [rank, number] : single)
+    if (std::uint64_t& all = transfers[std::size_t(rank)]; number == all + 1) all = number;
   std::erase_if(single, [&](const auto& one) { return one.second <= transfers[std::size_t(one.first)]; });
 }
 
@@ -101,7 +104,7 @@ void RaceDetector::quiet(Rank rank, int context) {
     return true;
   });
   std::uint64_t& done = mine.known.transfers[std::size_t(rank)];
-  done = mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1;
+  done = std::max(done, mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1);
   mine.known.prune();
   if (const auto fetched = mine.fetched.extract(context)) mine.known.join(fetched.mapped());
   mine.own.erase_if([&](const Cell& cell) {
@@ -154,6 +157,16 @@ std::optional<RaceDetector::Knowledge> RaceDetector::told_by(const Bytes& bytes)
                                             out = *told;
                                         });
   return out;
+}
+
+void RaceDetector::learn(Rank rank, const Knowledge& what) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  mine.known.join(what);
+  // A program that never calls quiet can learn from its peers that its transfers are over.
+  const std::uint64_t over = mine.known.transfers[std::size_t(rank)];
+  const auto open = std::find_if(mine.unfinished.begin(), mine.unfinished.end(),
+                                 [&](const Unfinished& one) { return one.number > over; });
+  mine.unfinished.erase(mine.unfinished.begin(), open);
 }
 
 void RaceDetector::acquire(Rank rank, const Bytes& bytes) {

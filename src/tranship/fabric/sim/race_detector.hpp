@@ -99,7 +99,7 @@ class RaceDetector {
   void acquire_at_quiet(Rank rank, int context, const Bytes& bytes);
   /// What the rank knows.
   const Knowledge& known(Rank rank) const { return ranks_[std::size_t(rank)].known; }
-  void learn(Rank rank, const Knowledge& what) { ranks_[std::size_t(rank)].known.join(what); }
+  void learn(Rank rank, const Knowledge& what);
   /// The symmetric bytes are allocated anew.
   void forget(const Bytes& bytes);
 
