@@ -239,6 +239,15 @@ const WaitKind wait_kinds[] = {
        });
      },
      "signal_wait of lane 0 of block 0 (rank 0, flag 0 == 4, sees 3)"},
+    {"kernel_any",
+     [](World& world, Prepared& p) {
+       run_block(world, {.lanes = 3}, [&](const CpuLane& lane) {
+         const int skip[] = {1};
+         heap_view(world).wait_until_any(lane.thread(), span_of(p.numbers), Comparison::equal, 8,
+                                         Span<const int>(skip, lane.index() == 0));
+       });
+     },
+     "wait_until_any of lane 0 of block 0 and 2 more (rank 0, flag 68 == 8, sees 0)"},
     {"barrier", [](World& world, Prepared&) { world.barrier(); }, "barrier (rank 1, flag 0 >= "},
     {"sync", [](World& world, Prepared&) { world.sync(); }, "sync (rank 1, flag 0 >= "},
     {"broadcast",
@@ -381,6 +390,44 @@ const PollKind poll_kinds[] = {
        });
      },
      "g (rank 1, flag 0, sees 0)"},
+    {"kernel_test",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       const HeapView heap = heap_view(world);
+       run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
+         while (!heap.test(lane.warp(), flags.local(), Comparison::greater, 1)) RealSync::pause();
+       });
+     },
+     "test (rank 0, flag 0 > 1, sees 0)"},
+    {"kernel_test_some",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       const HeapView heap = heap_view(world);
+       int places[2];
+       run_block(world, {.lanes = 2}, [&](const CpuLane& lane) {
+         while (heap.test_some(lane.block(), span_of(flags), Span(places, 2), Comparison::equal, 9) == 0)
+           RealSync::pause();
+       });
+     },
+     "test_some (rank 0, flag 0 == 9, sees 0)"},
+    {"kernel_fetch_nbi",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       const HeapView heap = heap_view(world);
+       std::uint64_t seen = 0;
+       run_block(world, {.lanes = 2}, [&](const CpuLane& lane) {
+         while (seen == 0) {
+           heap.fetch_nbi(lane.block(), &seen, flags.local(), 2);
+           heap.quiet(lane.block());
+         }
+       });
+     },
+     "rank 2, flag 0, sees 0)"},
+    {"kernel_signal_fetch",
+     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+       const HeapView heap = heap_view(world);
+       run_block(world, {.lanes = 1}, [&](const CpuLane& lane) {
+         while (heap.signal_fetch(lane.thread(), flags.local()) == 0) RealSync::pause();
+       });
+     },
+     "signal_fetch (rank 0, flag 0"},
 };
 
 class EveryPoll : public ::testing::TestWithParam<std::tuple<On, PollKind>> {

@@ -279,7 +279,8 @@ struct HeapView {
       poll(group);
       seen = detail::load_word(signal);
       acquire(group, signal);
-      polled(group, call, signal, rank, bits(seen));
+      if constexpr (requires { group.polled(call, signal, rank, bits(seen)); })
+        group.polled(call, signal, rank, bits(seen));
     }
     return group.share(call, seen);
   }
@@ -584,9 +585,14 @@ struct HeapView {
 
   /// After a value has come that a loop may look for.
   template <class Group, class Call>
-  TRANSHIP_SHARED static void polled(const Group& group, const Call& call, const void* local, int peer,
-                                     unsigned long long seen) {
-    if constexpr (requires { group.polled(call, local, peer, seen); }) group.polled(call, local, peer, seen);
+  TRANSHIP_SHARED void polled(const Group& group, const Call& call, const void* local, int peer,
+                              unsigned long long seen) const {
+    if constexpr (requires { group.carried(); }) {
+      if (is_direct(peer))
+        group.polled(call, local, peer, seen);
+      else
+        group.carried();
+    }
   }
   /// A count of elements; more than there are for a count that cannot be.
   TRANSHIP_SHARED static unsigned long long bytes_of(long long count, unsigned long long width) {

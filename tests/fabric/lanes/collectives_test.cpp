@@ -263,8 +263,8 @@ TEST_P(Collectives, of_blocks_in_teams_of_their_own) {
 }
 
 TEST_P(Collectives, ten_thousand_in_a_row) {
-  const bool is_real = std::get<0>(GetParam()) == On::threads || std::get<0>(GetParam()) == On::processes;
-  const int rounds = is_real && std::get<1>(GetParam()) <= 2 ? 10'000 : is_real ? 2'000 : 300;
+  const auto& [on, ranks, route] = GetParam();
+  const int rounds = !test::is_simulated(on) && ranks <= 2 && route == test::Route::memory ? 10'000 : 500;
   run([&](World& world, const HeapView& heap) {
     const auto turn = world.allocate<int>(1);
     const KernelTeam team(world.team());

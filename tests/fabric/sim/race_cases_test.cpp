@@ -12,6 +12,7 @@
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
+#include <tranship/fabric/lanes/kernel_team.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
 #include "support/ranks.hpp"
@@ -1410,6 +1411,11 @@ TEST(RaceCases, memory_that_is_freed) {
   expect_right(cases);
 }
 
+/// Where a kernel's operation is said to be.
+KernelSite site(CallSite where) {
+  return {where.file, where.line};
+}
+
 TEST(RaceCases, kernels) {
   static const Case cases[] = {
       {"data with its signal", clean, 2,
@@ -1463,6 +1469,219 @@ TEST(RaceCases, kernels) {
            heap.quiet(lane.block());
          });
          r.rma.writes(r.data.slice(8, 4));
+       }},
+      {"any of two signals, and the data of both", race, 3,
+       [](Rig& r) {
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           const Span<const int> one(r.own.data(), 1);
+           if (r.me != 1)
+             heap.put_signal(lane.block(), Span(r.data.local() + r.me, 1), one, r.flags.local() + r.me, 1,
+                             SignalOp::set, 1, site(first));
+           else
+             heap.wait_until_any(lane.block(), Span(r.flags.local(), 3), Comparison::equal, 1);
+         });
+         if (r.me == 1) r.rma.reads(r.data.slice(0, 3), second);
+       }},
+      {"some of two signals, and their data", clean, 3,
+       [](Rig& r) {
+         const auto places = r.world.allocate<long>(3);
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           const Span<const int> one(r.own.data(), 1);
+           if (r.me != 1)
+             return heap.put_signal(lane.block(), Span(r.data.local() + r.me, 1), one, r.flags.local() + r.me, 1,
+                                    SignalOp::set, 1);
+           const long long some =
+               heap.wait_until_some(lane.block(), Span(r.flags.local(), 3), span_of(places), Comparison::equal, 1);
+           for (Index i = 0; i < some; ++i) r.rma.reads(r.data.slice(places[i], 1));
+         });
+       }},
+      {"a test that has found its signal", clean, 2,
+       [](Rig& r) {
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0)
+             return heap.put_signal(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4},
+                                    r.flag.local(), 1, SignalOp::set, 1);
+           while (!heap.test(lane.block(), r.flag.local(), Comparison::equal, 1)) {
+           }
+           r.rma.reads(r.data.slice(0, 4));
+         });
+       }},
+      {"a test of another variable", race, 2,
+       [](Rig& r) {
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0)
+             return heap.put_signal(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4},
+                                    r.flag.local(), 1, SignalOp::set, 1, site(first));
+           heap.test(lane.block(), r.flags.local() + 1, Comparison::equal, 1);
+           r.rma.reads(r.data.slice(0, 4), second);
+         });
+       }},
+      {"a fetched value before a quiet", race, 2,
+       [](Rig& r) {
+         if (r.me == 1) return;
+         run_block(r.world, {.lanes = 1}, [&](const CpuLane& lane) {
+           heap_view(r.world).fetch_add_nbi(lane.block(), r.data.local() + 8, r.data.local(), 1, 1, site(first));
+         });
+         r.rma.reads(r.data.slice(8, 1), second);
+       }},
+      {"a fetched value after a quiet", clean, 2,
+       [](Rig& r) {
+         if (r.me == 1) return;
+         run_block(r.world, {.lanes = 1}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           heap.fetch_add_nbi(lane.block(), r.data.local() + 8, r.data.local(), 1, 1);
+           heap.quiet(lane.block());
+         });
+         r.rma.reads(r.data.slice(8, 1));
+       }},
+      {"columns beside each other", clean, 3,
+       [](Rig& r) {
+         if (r.me == 1) return;
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const StridedSpan<int> mine{.data = r.data.local() + r.me, .dims = 2, .extents = {4, 1}, .strides = {4, 1}};
+           heap_view(r.world).put(lane.block(), mine, mine, 1);
+         });
+       }},
+      {"columns that overlap", race, 3,
+       [](Rig& r) {
+         if (r.me == 1) return;
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const StridedSpan<int> mine{.data = r.data.local() + r.me, .dims = 2, .extents = {4, 3}, .strides = {4, 1}};
+           heap_view(r.world).put(lane.block(), mine, mine, 1, site(r.me == 0 ? first : second));
+         });
+       }},
+  };
+  expect_right(cases);
+}
+
+TEST(RaceCases, kernel_collectives) {
+  static const Case cases[] = {
+      {"store, sync, get", clean, 3,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         if (r.me == 1) r.rma.writes(r.data.slice(0, 4));
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           sync(lane.block(), heap, team.view());
+           if (r.me == 0) heap.get(lane.block(), Span(r.own.data(), 4), span_of(r.data.slice(0, 4)), 1);
+         });
+       }},
+      {"store, get", race, 2,
+       [](Rig& r) {
+         if (r.me == 1) return r.rma.writes(r.data.slice(0, 4), first);
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           heap_view(r.world).get(lane.block(), Span(r.own.data(), 4), span_of(r.data.slice(0, 4)), 1, site(second));
+         });
+       }},
+      {"put, sync", race, 2,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0)
+             heap.put(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4}, 1, site(first));
+           sync(lane.block(), heap, team.view());
+         });
+         if (r.me == 1) r.rma.reads(r.data.slice(0, 4), second);
+       }},
+      {"put, barrier", clean, 2,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0) heap.put(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4}, 1);
+           barrier(lane.block(), heap, team.view());
+         });
+         if (r.me == 1) r.rma.reads(r.data.slice(0, 4));
+       }},
+      {"put, barrier of a team without the reader", race, 3,
+       [](Rig& r) {
+         auto pair = r.world.team().split_strided({.first = 0, .stride = 2, .count = 2});
+         if (pair) {
+           const KernelTeam team(*pair);
+           run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+             const HeapView heap = heap_view(r.world);
+             if (r.me == 0)
+               heap.put(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4}, 1, site(first));
+             barrier(lane.block(), heap, team.view());
+           });
+         }
+         if (r.me == 1) r.rma.reads(r.data.slice(0, 4), second);
+       }},
+      {"put into the source of a reduction", race, 2,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0)
+             heap.put(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4}, 1, site(first));
+           reduce(lane.block(), heap, team.view(), span_of(r.data.slice(8, 4)), span_of(r.data.slice(0, 4)),
+                  Reduction::sum, site(second));
+         });
+       }},
+      {"put into the source of a reduction, before a barrier", clean, 2,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0) heap.put(lane.block(), span_of(r.data.slice(0, 4)), Span<const int>{r.own.data(), 4}, 1);
+           barrier(lane.block(), heap, team.view());
+           reduce(lane.block(), heap, team.view(), span_of(r.data.slice(8, 4)), span_of(r.data.slice(0, 4)),
+                  Reduction::sum);
+         });
+       }},
+      {"put into the target of a reduction", race, 2,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           if (r.me == 0)
+             heap.put(lane.block(), span_of(r.data.slice(10, 2)), Span<const int>{r.own.data(), 2}, 1, site(first));
+           reduce(lane.block(), heap, team.view(), span_of(r.data.slice(8, 4)), span_of(r.data.slice(0, 4)),
+                  Reduction::sum, site(second));
+         });
+       }},
+      {"sources and targets are used again at return", clean, 3,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         const auto target = r.world.allocate<int>(12);
+         const auto source = r.data.slice(0, 12);
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const HeapView heap = heap_view(r.world);
+           const auto block = lane.block();
+           const auto again = [&](auto&& call) {
+             if (lane.index() == 0) r.rma.writes(source);
+             call();
+             if (lane.index() == 0) r.rma.reads(target.slice(0, 1)), r.rma.writes(source), r.rma.writes(target.from(0));
+           };
+           const TeamView& t = team.view();
+           const Span<const int> all(source.local(), 12), some(source.local(), 4), one(source.local(), 1);
+           for (int round = 0; round < 2; ++round) {
+             again([&] { broadcast(block, heap, t, span_of(target), all, round); });
+             again([&] { fcollect(block, heap, t, span_of(target), some); });
+             again([&] { alltoall(block, heap, t, span_of(target), all); });
+             again([&] { reduce(block, heap, t, span_of(target), all, Reduction::sum); });
+             again([&] { reduce(block, heap, t, span_of(target), one, Reduction::sum); });
+             again([&] { reduce(block, heap, t, span_of(source), all, Reduction::maximum); });
+             again([&] { reducescatter(block, heap, t, span_of(target), all, Reduction::bit_or); });
+           }
+         });
+       }},
+      {"a source is written while others read it", race, 3,
+       [](Rig& r) {
+         const KernelTeam team(r.world.team());
+         run_block(r.world, {.lanes = 2}, [&](const CpuLane& lane) {
+           const Span<const int> four(r.data.local(), 4);
+           broadcast(lane.block(), heap_view(r.world), team.view(), Span(r.data.local() + 4, 4), four, 1, site(first));
+           if (r.me == 2 && lane.index() == 0)
+             heap_view(r.world).p(lane.thread(), r.data.local() + 4, 3, 0, site(second));
+         });
+         // What rank 0 has got is its own until it says otherwise.
+         if (r.me == 0) r.rma.reads(r.data.slice(4, 1), first);
        }},
   };
   expect_right(cases);

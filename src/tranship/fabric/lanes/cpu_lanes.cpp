@@ -111,11 +111,15 @@ class Lane final : public LaneExecutor {
   Error refusal(const GroupCall& call, const char* problem) const override;
   void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
   void polled(FunctionRef<WaitNote()> note) override;
+  void carried() override;
   void stores(KernelSite where, const void* first, std::size_t size_bytes) const override;
 
   Worker* worker = nullptr;  ///< while it has begun and not ended
 
  private:
+  /// Counts polls.
+  static constexpr int polls_max = 64;
+  bool lets_others_go_on();
   void suspend(State state);
 
   Block& block_;
@@ -310,20 +314,25 @@ void Lane::check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, 
   throw refusal(call(), problem.c_str());
 }
 
-void Lane::polled(FunctionRef<WaitNote()> note_of) {
-  constexpr int polls_max = 64;
-  if (++polls_ < polls_max) return;
-  Grid& grid = block_.grid();
-  World& world = grid.world();
-  if (operations_ > polls_) world.has_acted();
+bool Lane::lets_others_go_on() {
+  if (++polls_ < polls_max) return false;
+  if (operations_ > polls_) block_.grid().world().has_acted();
   polls_ = operations_ = 0;
-  const WaitNote note = note_of();
-  // What a Context carries is looked at there. What is tested is this rank's own.
-  const bool looks = note.shows == WaitNote::Shows::comparison ||
-                     world.heap().place().direct_range(world.rank()).member_of(note.flag_rank) >= 0;
-  // On the rank's own stack, from which a simulated rank can let others go on.
-  if (looks && grid.count_polls(polls_max)) on_rank([&](Context&) { grid.give_polls(world.look(note)); });
+  return true;
+}
+
+void Lane::polled(FunctionRef<WaitNote()> note_of) {
+  if (!lets_others_go_on()) return;
+  if (Grid& grid = block_.grid(); grid.count_polls(polls_max)) {
+    const WaitNote note = note_of();
+    // On the rank's own stack, from which a simulated rank can let others go on.
+    on_rank([&](Context&) { grid.give_polls(grid.world().look(note)); });
+  }
   suspend(State::ready);
+}
+
+void Lane::carried() {
+  if (lets_others_go_on()) suspend(State::ready);
 }
 
 void Lane::stores(KernelSite where, const void* first, std::size_t size_bytes) const {

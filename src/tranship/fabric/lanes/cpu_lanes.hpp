@@ -70,6 +70,8 @@ class LaneExecutor {
   virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
   /// Lets others go on sometimes, and throws as polls of a Context do.
   virtual void polled(FunctionRef<WaitNote()> note) = 0;
+  /// The same after a poll that a Context has made, which throws by itself.
+  virtual void carried() = 0;
   /// The lanes have stored there by themselves.
   virtual void stores(KernelSite where, const void* first, std::size_t size_bytes) const = 0;
 };
@@ -297,6 +299,7 @@ class CpuGroup {
       return note;
     });
   }
+  void carried() const { executor_->carried(); }
   template <class Call, class T>
   void missed(const Call& call, const T* word, Comparison comparison, T value) const {
     executor_->polled([&] {
