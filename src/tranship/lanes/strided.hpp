@@ -69,6 +69,19 @@ TRANSHIP_SHARED inline StridedReach reach_of(const StridedSpan<T>& span, unsigne
   return {-static_cast<long long>(before * sizeof(T)), static_cast<long long>((before + after + 1) * sizeof(T))};
 }
 
+/// The same elements, with 0 for strides that are not taken, which may be any number; of nothing, all extents are 0.
+template <class T>
+TRANSHIP_SHARED inline StridedSpan<T> plain(const StridedSpan<T>& span) {
+  StridedSpan<T> out = span;
+  bool is_empty = false;
+  for (int d = 0; d < span.dims; ++d) is_empty |= span.extents[d] == 0;
+  for (int d = 0; d < span.dims; ++d) {
+    if (is_empty) out.extents[d] = 0;
+    if (out.extents[d] <= 1) out.strides[d] = 0;
+  }
+  return out;
+}
+
 /// A number that differs where shapes differ, but for very few of them.
 template <class T>
 TRANSHIP_SHARED inline unsigned long long mark_of(const StridedSpan<T>& span) {
@@ -96,15 +109,15 @@ inline constexpr int strided_width = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(
 /// The block of two arrays of the same extents, whose bytes fit in 63 bits.
 template <class T>
 TRANSHIP_SHARED inline CopyBlock block_of(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
+  const StridedSpan<T> to = plain(target);
+  const StridedSpan<const T> from = plain(source);
   CopyBlock block;
-  block.dims = target.dims;
+  block.dims = to.dims;
   constexpr auto width = static_cast<long long>(sizeof(T));
-  for (int d = 0; d < target.dims; ++d) {
-    block.extents[d] = target.extents[d];
-    // One that is not taken may be any number.
-    const bool is_taken = target.extents[d] > 1;
-    block.source_strides[d] = is_taken ? source.strides[d] * width : 0;
-    block.target_strides[d] = is_taken ? target.strides[d] * width : 0;
+  for (int d = 0; d < to.dims; ++d) {
+    block.extents[d] = to.extents[d];
+    block.source_strides[d] = from.strides[d] * width;
+    block.target_strides[d] = to.strides[d] * width;
   }
   if constexpr (strided_width<T> != sizeof(T)) {
     const int d = block.dims++;

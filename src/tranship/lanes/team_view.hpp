@@ -7,7 +7,7 @@
 namespace tranship {
 
 /// Member i is rank first + i * stride of the world. One collective call of a team runs at a time: blocks that make
-/// such calls side by side use different teams.
+/// such calls side by side use different teams. All calls of a rank to a team use the same HeapView.
 struct TeamView {
   int first = 0;
   int stride = 1;

@@ -75,10 +75,10 @@ TRANSHIP_KERNELS_ON_RANKS(KernelBlocks);
 TEST_P(KernelBlocks, a_block_stores_to_all_members_and_combines_them) {
   run([](World& world, const HeapView& heap) {
     const auto array = world.allocate<float>(1000), sums = world.allocate<float>(1000);
-    for (const auto& [first, stride, count] : {std::array{0, 1, 0}, {0, 0, 2}, {0, 65536, 65537}, {-1, 1, 1}}) {
+    for (const auto& team : {std::array{0, 1, 0}, {0, 0, 2}, {0, 65536, 65537}, {-1, 1, 1}}) {
       const Error error = error_of_rank([&] {
         run_block(world, {.lanes = 1}, [&](const CpuLane& lane) {
-          heap.multicast_array(lane.block(), Span(array.local(), 1000), first, stride, count);
+          heap.multicast_array(lane.block(), Span(array.local(), 1000), team[0], team[1], team[2]);
         });
       });
       require_says(error, ErrorCode::invalid_use, {"multicast_array", "no such"});

@@ -287,8 +287,12 @@ TEST_P(KernelArrays, that_cannot_be_moved_are_refused) {
     for (const int value : array.span()) require(value == 0, "{} was put", value);
     // Where nothing is moved nothing is refused, and a signal is one.
     const auto flag = world.allocate<std::uint64_t>(1);
-    const StridedSpan<int> none{.dims = 2, .extents = {0, 3}, .strides = {1, 1}};
+    const StridedSpan<int> none{.dims = 3, .extents = {INT64_MAX, 3, 0}, .strides = {INT64_MAX, INT64_MIN, 7}};
+    const StridedSpan<int> one{.data = array.local(), .dims = 2, .extents = {1, 1}, .strides = {INT64_MAX, INT64_MIN}};
+    StridedSpan<int> from = one;
+    from.data = local.data();
     run_block(world, {.lanes = 3}, [&](const CpuLane& lane) {
+      heap.put(lane.block(), one, from, next(world));
       heap.get(lane.block(), none, none, next(world));
       heap.put_signal(lane.block(), none, none, flag.local(), 3, SignalOp::set, next(world));
       heap.signal_wait(lane.block(), flag.local(), Comparison::equal, 3);

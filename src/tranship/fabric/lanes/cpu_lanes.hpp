@@ -83,19 +83,19 @@ class LaneMessenger {
 
   template <class T>
   void put(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
-    executor_->on_rank([&](Context& c) { c.put(symmetric(target), plain(source), peer, site(where)); });
+    executor_->on_rank([&](Context& c) { c.put(symmetric(target), local(source), peer, site(where)); });
   }
   template <class T>
   void put_nbi(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
-    executor_->on_rank([&](Context& c) { c.put_nbi(symmetric(target), plain(source), peer, site(where)); });
+    executor_->on_rank([&](Context& c) { c.put_nbi(symmetric(target), local(source), peer, site(where)); });
   }
   template <class T>
   void get(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
-    executor_->on_rank([&](Context& c) { c.get(plain(target), symmetric(source), peer, site(where)); });
+    executor_->on_rank([&](Context& c) { c.get(local(target), symmetric(source), peer, site(where)); });
   }
   template <class T>
   void get_nbi(Span<T> target, Span<const T> source, Rank peer, KernelSite where) const {
-    executor_->on_rank([&](Context& c) { c.get_nbi(plain(target), symmetric(source), peer, site(where)); });
+    executor_->on_rank([&](Context& c) { c.get_nbi(local(target), symmetric(source), peer, site(where)); });
   }
   template <class T>
   void put(const StridedSpan<T>& target, const StridedSpan<const T>& source, Rank peer, KernelSite where) const {
@@ -134,14 +134,14 @@ class LaneMessenger {
   void put_signal(Span<T> target, Span<const T> source, S* signal, S value, SignalOp op, Rank peer,
                   KernelSite where) const {
     executor_->on_rank([&](Context& c) {
-      c.put_signal(symmetric(target), plain(source), word(signal), std::uint64_t(value), op, peer, site(where));
+      c.put_signal(symmetric(target), local(source), word(signal), std::uint64_t(value), op, peer, site(where));
     });
   }
   template <class T, class S>
   void put_signal_nbi(Span<T> target, Span<const T> source, S* signal, S value, SignalOp op, Rank peer,
                       KernelSite where) const {
     executor_->on_rank([&](Context& c) {
-      c.put_signal_nbi(symmetric(target), plain(source), word(signal), std::uint64_t(value), op, peer, site(where));
+      c.put_signal_nbi(symmetric(target), local(source), word(signal), std::uint64_t(value), op, peer, site(where));
     });
   }
   template <class S>
@@ -203,13 +203,14 @@ class LaneMessenger {
     return symmetric(reinterpret_cast<std::uint64_t*>(signal));
   }
   template <class T>
-  static std::span<T> plain(Span<T> span) noexcept {
+  static std::span<T> local(Span<T> span) noexcept {
     return {span.data, static_cast<std::size_t>(span.size)};
   }
 
   /// Bytes of any meaning. What has another width than a number has is one more dimension, of bytes.
   template <class T>
-  static StridedView view(const StridedSpan<T>& span) {
+  static StridedView view(const StridedSpan<T>& given) {
+    const StridedSpan<T> span = detail::plain(given);
     constexpr int width = sizeof(T);
     constexpr bool is_one = width == 1 || width == 2 || width == 4 || width == 8 || width == 16;
     StridedView out;
