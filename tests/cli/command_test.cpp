@@ -396,6 +396,29 @@ TEST(Layout, DrawsOverItsOwnPicturesOnly) {
   EXPECT_NE(place.read("other.svg").find("f64[10]"), std::string::npos);
 }
 
+TEST(Plan, DrawsWhoSendsWhatToWhom) {
+  const Workplace place;
+  const std::string rows = "f64[12,12] @ 3x1 : block, whole", columns = "f64[12,12] @ 1x3 : whole, block";
+  const Outcome all = place.run({"plan", "--from", rows, "--to", columns, "-o", "plan.svg", "--json"});
+  EXPECT_EQ(all.code, 0) << all.errors;
+  EXPECT_EQ(parse_json(all.output).at("picture"), Json("plan.svg"));
+  EXPECT_NE(place.read("plan.svg").find("redistribution, 3 ranks"), std::string::npos);
+  EXPECT_EQ(place.run({"plan", "--from", rows, "--to", columns, "--rank", "1", "-o", "plan.svg"}).code, 0);
+  EXPECT_NE(place.read("plan.svg").find("redistribution, rank 1"), std::string::npos);
+  EXPECT_EQ(place.run({"halo", "f64[12] @ 3 : block+overlap(1,1)", "-o", "halo.svg"}).code, 0);
+  EXPECT_NE(place.read("halo.svg").find("halo, 3 ranks"), std::string::npos);
+
+  place.write("array.npy", testing::numbered_npy(6, 4));
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"halo", "f64[12] @ 3 : block+overlap(1,1)"},
+                                                  {"plan", "--from", rows, "--to", columns}}) {
+    std::vector<std::string> over = command;
+    over.insert(over.end(), {"-o", "array.npy"});
+    expect_error(place.run(over), 1);
+  }
+  expect_error(place.run({"plan", "array.npy", "--to", "@ 2x1 : block, whole", "-o", "array.npy", "--force"}), 2);
+  EXPECT_EQ(place.read("array.npy"), testing::numbered_npy(6, 4));
+}
+
 TEST(Layout, RefusesStridesThatOverlapWhereverTheyAreGiven) {
   const std::string layout = "f64[4,4] @ 1x1 : whole, whole | strides(1,1)";
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"layout", layout},

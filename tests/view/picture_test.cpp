@@ -4,12 +4,17 @@
 
 #include <gtest/gtest.h>
 #include <layout/random_layout.hpp>
+#include <view/svg_elements.hpp>
 
 #include <tranship/layout/text.hpp>
 #include <tranship/view/picture.hpp>
 
 namespace tranship {
 namespace {
+
+using test::Element;
+using test::elements;
+using test::number;
 
 std::string text_of(std::string_view layout, const PictureOptions& options = {}) {
   return picture_text(parse_layout(layout), options);
@@ -145,31 +150,6 @@ TEST(PictureText, FitsTheSpaceThatItIsGiven) {
         }
       }
     }
-}
-
-// One element of an SVG document, by its attributes.
-using Element = std::map<std::string, std::string>;
-
-// The elements of a name and class, in order. Enough of XML for what picture_svg writes.
-std::vector<Element> elements(const std::string& svg, const std::string& name, const std::string& cls) {
-  std::vector<Element> out;
-  for (std::size_t at = svg.find("<" + name + " "); at != std::string::npos; at = svg.find("<" + name + " ", at + 1)) {
-    Element element;
-    std::size_t cursor = at + name.size() + 2;
-    while (svg[cursor] != '>' && svg[cursor] != '/') {
-      const std::size_t equals = svg.find("=\"", cursor);
-      const std::size_t end = svg.find('"', equals + 2);
-      element[svg.substr(cursor, equals - cursor)] = svg.substr(equals + 2, end - equals - 2);
-      cursor = end + 1;
-      if (svg[cursor] == ' ') ++cursor;
-    }
-    if (element["class"] == cls) out.push_back(element);
-  }
-  return out;
-}
-
-double number(Element& element, const char* attribute) {
-  return std::stod(element.at(attribute));
 }
 
 // The rectangles lie side by side as the blocks do: a cell's centre is in exactly one, of the colour of its owner.

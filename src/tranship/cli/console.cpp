@@ -80,23 +80,6 @@ bool colors_wanted() noexcept {
   return is_terminal(Stream::output) && (!off || !*off) && term && std::strcmp(term, "dumb") != 0;
 }
 
-std::string grouped(Index value) {
-  std::string out = fmt::format("{}", value);
-  const int first = value < 0 ? 1 : 0;
-  for (int at = static_cast<int>(out.size()) - 3; at > first; at -= 3) out.insert(static_cast<std::size_t>(at), ",");
-  return out;
-}
-
-std::string human_bytes(Index bytes) {
-  constexpr const char* units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes) / 1024;
-  int unit = 0;
-  // 1023.95 would be printed as 1024.0.
-  for (; value >= 1023.95 && unit < 5; ++unit) value /= 1024;
-  return fmt::format("{:.1f} {}", value, units[unit]);
-}
-
 std::string human_duration(std::int64_t duration_ns) {
   const double ns = static_cast<double>(duration_ns);
   if (ns < 1e3) return fmt::format("{} ns", duration_ns);
@@ -106,10 +89,6 @@ std::string human_duration(std::int64_t duration_ns) {
   const std::int64_t seconds = duration_ns / 1'000'000'000;
   if (seconds < 3600) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
   return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
-}
-
-std::string counted(Index count, std::string_view what) {
-  return fmt::format("{} {}{}", grouped(count), what, count == 1 ? "" : "s");
 }
 
 void TextTable::add(std::vector<std::string> cells) {

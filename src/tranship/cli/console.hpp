@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/layout/json_value.hpp>
 
@@ -36,14 +37,8 @@ int terminal_columns() noexcept;
 /// Whether output goes to a terminal that shows colours, and the user has not set NO_COLOR.
 bool colors_wanted() noexcept;
 
-/// "1,234,567"
-std::string grouped(Index value);
-/// "999 B", "270.8 KiB"
-std::string human_bytes(Index bytes);
 /// "850 ns", "3.1 ms", "12 s", "3 min 20 s"
 std::string human_duration(std::int64_t duration_ns);
-/// "1 part", "2 parts": the plural takes an s.
-std::string counted(Index count, std::string_view what);
 
 enum class Align : std::uint8_t { left, right };
 

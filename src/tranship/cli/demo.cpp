@@ -114,7 +114,7 @@ void show_layout(const ArraySpec& tiles, const DemoFolder& folder) {
   if (colors_wanted()) options.colors = PictureColors::ansi;
   print(picture_text(tiles, options));
   const std::string picture = folder.picture();
-  write_picture(picture, tiles, Replace::any_file);
+  write_picture(picture, picture_svg(tiles), Replace::any_file);
   print(fmt::format("\n  drawn in {}\n", printable(picture)));
 }
 

@@ -6,6 +6,7 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/cli/message_file.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
 
@@ -17,6 +18,7 @@ struct Arguments {
   std::optional<std::string> depth;
   std::string stencil = "box";
   std::optional<Rank> rank;
+  PictureArguments picture;
   bool json = false;
 };
 
@@ -29,16 +31,18 @@ void run(const Arguments& arguments) {
     halo.depth_high = halo.depth_low;
   }
   if (arguments.rank) require_rank(*arguments.rank, field.distribution, field.distribution);
+  const auto plan_of = [&](Rank rank) { return plan_halo({&field, 1}, rank, halo); };
+  if (!arguments.picture.path.empty()) write_messages(arguments.picture, arguments.rank, {field}, plan_of);
 
   const auto explained = [&](auto&& summary) {
-    if (arguments.json)
-      print_document(
-          {{"layout", json_of(field)}, {"stencil", arguments.stencil}, {"summary", parse_json(explain_json(summary))}});
-    else
-      print(fmt::format("halo of  {}\n\n{}", to_text(field), explain_text(summary)));
+    if (!arguments.json) return print(fmt::format("halo of  {}\n\n{}", to_text(field), explain_text(summary)));
+    Json out = {
+        {"layout", json_of(field)}, {"stencil", arguments.stencil}, {"summary", parse_json(explain_json(summary))}};
+    if (!arguments.picture.path.empty()) out["picture"] = arguments.picture.path;
+    print_document(out);
   };
   if (arguments.rank)
-    explained(summarise(plan_halo({&field, 1}, *arguments.rank, halo)));
+    explained(summarise(plan_of(*arguments.rank)));
   else
     explained(summarise_halo({&field, 1}, halo));
 }
@@ -62,6 +66,7 @@ void add_halo(CommandLine& line) {
       .shows_default();
   command.option("--rank", arguments->rank, "The plan of this rank only; without it, of all ranks together")
       .value_name("R");
+  add_picture(command, arguments->picture);
   command.flag("--json", arguments->json, "Print JSON");
   command.runs([arguments] { run(*arguments); });
 }

@@ -226,7 +226,7 @@ void show(const LayoutOptions& options) {
     std::error_code ignored;
     if (subject.path && std::filesystem::equivalent(options.picture, *subject.path, ignored))
       throw UsageError{fmt::format("-o: '{}' is the array itself", options.picture)};
-    write_picture(options.picture, subject.spec, options.force ? Replace::any_file : Replace::own_files);
+    write_picture(options.picture, picture_svg(subject.spec), options.force ? Replace::any_file : Replace::own_files);
   }
   options.json ? print_json(subject, options) : print_text(subject, options);
 }

@@ -20,9 +20,8 @@ void check_replaceable_picture(const std::string& path, Replace replace) {
                 path);
 }
 
-void write_picture(const std::string& path, const ArraySpec& spec, Replace replace) {
+void write_picture(const std::string& path, std::string_view svg, Replace replace) {
   check_replaceable_picture(path, replace);
-  const std::string svg = picture_svg(spec);
   AtomicFile file = AtomicFile::create(path, static_cast<Index>(svg.size())).value();
   std::transform(svg.begin(), svg.end(), file.bytes().begin(), [](char c) { return static_cast<std::byte>(c); });
   file.commit().value();

@@ -1,10 +1,9 @@
-// Private: The SVG of a layout, written as all files are: complete or not at all.
+// Private: An SVG, written as all files are: complete or not at all.
 #pragma once
 
 #include <cstdint>
 #include <string>
-
-#include <tranship/layout/distribution.hpp>
+#include <string_view>
 
 namespace tranship::cli {
 
@@ -13,7 +12,7 @@ enum class Replace : std::uint8_t { own_files, any_file };
 
 /// Throws `invalid_use` where something else than a picture of ours is at `path`, and is not to be replaced.
 void check_replaceable_picture(const std::string& path, Replace replace);
-/// The same check, then the picture. Throws `io`, and `unsupported` for an indexed layout.
-void write_picture(const std::string& path, const ArraySpec& spec, Replace replace);
+/// The same check, then the picture. Throws `io`.
+void write_picture(const std::string& path, std::string_view svg, Replace replace);
 
 }  // namespace tranship::cli

@@ -1,5 +1,6 @@
 // `tranship plan`: what moves when an array goes from one layout to another.
 
+#include <filesystem>
 #include <memory>
 
 #include <tranship/base/fail.hpp>
@@ -7,6 +8,7 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/forecast_text.hpp>
+#include <tranship/cli/message_file.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
@@ -21,6 +23,7 @@ struct PlanOptions {
   std::string to;
   std::optional<Rank> rank;
   bool relabel = false;
+  PictureArguments picture;
   bool json = false;
 };
 
@@ -43,8 +46,8 @@ Json relabelled_json(const Relabelled& best, ElementType type) {
 }
 
 void plan_tensors(const PlanOptions& options) {
-  if (options.from || options.rank || options.relabel)
-    throw UsageError{"--from, --rank and --relabel are of one array, tensors are many"};
+  if (options.from || options.rank || options.relabel || !options.picture.path.empty())
+    throw UsageError{"--from, --rank, --relabel and -o are of one array, tensors are many"};
   const TensorForecast forecast =
       forecast_tensors({.source = options.source, .target = "", .to = rules_argument("--to", options.to)});
   if (!options.json)
@@ -87,6 +90,13 @@ void run(const PlanOptions& options) {
   std::optional<Relabelled> best;
   if (options.rank) require_rank(*options.rank, from.distribution, to.distribution);
   if (options.relabel) best = relabel(from.distribution, to.distribution);
+  if (!options.picture.path.empty()) {
+    std::error_code ignored;  // what does not exist is not the array
+    if (!options.source.empty() && std::filesystem::equivalent(options.picture.path, options.source, ignored))
+      throw UsageError{fmt::format("-o: '{}' is the array itself", options.picture.path)};
+    write_messages(options.picture, options.rank, {from, to},
+                   [&](Rank rank) { return plan_redistribution(from, to, rank); });
+  }
 
   const auto explained = [&](auto&& summary) {
     if (!options.json) {
@@ -100,6 +110,7 @@ void run(const PlanOptions& options) {
       out["source"] = options.source;
       out["files"] = forecast_json(*subject.work);
     }
+    if (!options.picture.path.empty()) out["picture"] = options.picture.path;
     if (best) out["relabelled"] = relabelled_json(*best, to.type);
     print_document(out);
   };
@@ -130,6 +141,7 @@ void add_plan(CommandLine& line) {
   command.option("--rank", options->rank, "The plan of this rank only; without it, of all ranks together")
       .value_name("R");
   command.flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");
+  add_picture(command, options->picture);
   command.flag("--json", options->json, "Print JSON");
   command.runs([options] { run(*options); });
 }

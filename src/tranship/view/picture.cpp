@@ -1,12 +1,13 @@
 #include <algorithm>
-#include <iterator>
 #include <map>
 
 #include <fmt/format.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/view/picture.hpp>
+#include <tranship/view/svg.hpp>
 
 namespace tranship {
 namespace {
@@ -128,16 +129,6 @@ std::string rank_names(const Holders& holders) {
                      holders.count > Index(holders.first.size()) ? ", ..." : "");
 }
 
-std::string with_thousands(Index number) {
-  std::string out = fmt::format("{}", number);
-  for (Index i = Index(out.size()) - 3; i > 0; i -= 3) out.insert(std::size_t(i), ",");
-  return out;
-}
-
-std::string count_of_cells(Index count) {
-  return with_thousands(count) + (count == 1 ? " cell" : " cells");
-}
-
 struct LegendRow {
   Rank rank = 0;  // the first, which gives the colour
   std::string ranks;
@@ -169,41 +160,15 @@ std::vector<LegendRow> legend_of(const Distribution& d, const Map& map, Index& m
 
 std::string shown_part(const Axis& axis) {
   const char* unit = axis.extent == 1 ? "cell" : "cells";
-  if (axis.complete()) return fmt::format("dimension {}: {} {}", axis.dim, with_thousands(axis.extent), unit);
-  return fmt::format("dimension {}: the first {} of {} {}", axis.dim, with_thousands(axis.shown()),
-                     with_thousands(axis.extent), unit);
+  if (axis.complete()) return fmt::format("dimension {}: {} {}", axis.dim, grouped(axis.extent), unit);
+  return fmt::format("dimension {}: the first {} of {} {}", axis.dim, grouped(axis.shown()), grouped(axis.extent),
+                     unit);
 }
 
 std::string title_of(const ArraySpec& spec) {
   std::string out = to_text(spec);
   if (out.size() > title_chars_max) out = out.substr(0, title_chars_max - 3) + "...";
   return out;
-}
-
-// Colours: the eight of Okabe and Ito, which colour-blind people tell apart, then lighter and darker shades of them.
-
-struct Color {
-  int red, green, blue;
-};
-
-Color color_of(Rank rank) {
-  constexpr Color base[] = {{86, 180, 233}, {230, 159, 0}, {0, 158, 115}, {204, 121, 167},
-                            {240, 228, 66}, {0, 114, 178}, {213, 94, 0},  {153, 153, 153}};
-  // Every round of 24 ranks starts at another colour, so that rows of 24, 48 or 192 ranks do not look alike.
-  const Index index = (rank + Index(rank) / 24 * 5) % 24;
-  const Color c = base[index % 8];
-  if (index < 8) return c;
-  if (index < 16) return {(c.red + 255) / 2, (c.green + 255) / 2, (c.blue + 255) / 2};
-  return {c.red * 3 / 5, c.green * 3 / 5, c.blue * 3 / 5};
-}
-
-std::string hex(const Color& c) {
-  return fmt::format("#{:02x}{:02x}{:02x}", c.red, c.green, c.blue);
-}
-
-// Whether black is easier to read on it than white.
-bool is_light(const Color& c) {
-  return 299 * c.red + 587 * c.green + 114 * c.blue > 125'000;
 }
 
 // Text.
@@ -260,26 +225,6 @@ std::string column_labels(const std::vector<Block>& columns) {
 constexpr Index svg_blocks_max = 48;      // of a dimension; of more, the leading ones
 constexpr Index svg_blocks_leading = 24;  // or two rounds of all parts
 constexpr double plot_px_max = 560, plot_px_min = 200, bar_px = 84;
-
-std::string xml(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // Where the cells of an axis lie on the page.
 struct Scale {
@@ -341,7 +286,7 @@ class SvgPicture {
   std::string draw() {
     const bool empty = map_.rows.shown() == 0 || map_.columns.shown() == 0;
     if (empty) {
-      text(columns_.origin, rows_.origin + 20, "caption", "no cells");
+      page_.text(columns_.origin, rows_.origin + 20, "caption", "no cells");
     } else {
       blocks();
       if (has_overlap()) overlap();
@@ -354,14 +299,6 @@ class SvgPicture {
   }
 
  private:
-  template <class... Args>
-  void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
-  }
-  void text(double x, double y, std::string_view style, std::string_view what) {
-    add("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"{}\">{}</text>\n", x, y, style, xml(what));
-  }
-
   Index part_of(const Axis& axis) const { return axis.dim < 0 ? 0 : hatched_.coordinates[axis.dim]; }
 
   void shorten(Axis& axis) const {
@@ -416,8 +353,8 @@ class SvgPicture {
 
   void blocks() {
     for_each_block([&](const Span& x, const Span& y, const Place&, const Color& c) {
-      add("<rect class=\"block\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x.begin,
-          y.begin, x.length(), y.length(), hex(c));
+      page_.add("<rect class=\"block\" x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" fill=\"{}\"/>\n",
+                x.begin, y.begin, x.length(), y.length(), hex(c));
     });
   }
 
@@ -432,7 +369,8 @@ class SvgPicture {
       const double size = std::min({18.0, y.length() * 0.6, x.length() * 1.3 / double(ranks.size())});
       if (size < 6) continue;
       // The outline keeps it readable on hatching.
-      add("<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"rank\" font-size=\"{:.1f}\" style=\"fill:{};stroke:{}\">{}</text>\n",
+      page_.add(
+          "<text x=\"{:.1f}\" y=\"{:.1f}\" class=\"rank\" font-size=\"{:.1f}\" style=\"fill:{};stroke:{}\">{}</text>\n",
           (x.begin + x.end) / 2, (y.begin + y.end) / 2 + size * 0.35, size, is_light(c) ? "#1a1a1a" : "#ffffff", hex(c),
           ranks);
       return;
@@ -456,19 +394,20 @@ class SvgPicture {
   void overlap() {
     const double left = columns_.origin - beyond(columns_, column_slices_, map_.columns, -1);
     const double top = rows_.origin - beyond(rows_, row_slices_, map_.rows, -1);
-    add("<clipPath id=\"plot\"><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/></clipPath>\n",
-        left - 1, top - 1, right_ - left + 2, bottom_ - top + 2);
-    add("<g clip-path=\"url(#plot)\">\n");
+    page_.add("<clipPath id=\"plot\"><rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\"/></clipPath>\n",
+              left - 1, top - 1, right_ - left + 2, bottom_ - top + 2);
+    page_.add("<g clip-path=\"url(#plot)\">\n");
     for (const HatchedSlice& row : row_slices_)
       for (const HatchedSlice& column : column_slices_) {
         const Span x = stored_span(columns_, column), y = stored_span(rows_, row);
         const Span in_x{columns_.at(column.owned.lower), columns_.at(column.owned.upper)};
         const Span in_y{rows_.at(row.owned.lower), rows_.at(row.owned.upper)};
-        add("<path class=\"overlap\" fill-rule=\"evenodd\" d=\"M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}Z"
+        page_.add(
+            "<path class=\"overlap\" fill-rule=\"evenodd\" d=\"M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}Z"
             "M{:.2f} {:.2f}H{:.2f}V{:.2f}H{:.2f}Z\"/>\n",
             x.begin, y.begin, x.end, y.end, x.begin, in_x.begin, in_y.begin, in_x.end, in_y.end, in_x.begin);
       }
-    add("</g>\n");
+    page_.add("</g>\n");
   }
 
   // The first cells of blocks and the end, as many as have room; of an array that goes on, dots.
@@ -486,23 +425,23 @@ class SvgPicture {
     };
     const std::size_t digits = fmt::format("{}", map_.columns.shown()).size();
     place(map_.columns, columns_, 14 + 7 * double(digits), [&](double x, const std::string& what) {
-      add("<path class=\"tick\" d=\"M{0:.1f} {1:.1f}v5\"/>\n", x, bottom_ + 2);
-      text(x, bottom_ + 19, "tick-label middle", what);
+      page_.add("<path class=\"tick\" d=\"M{0:.1f} {1:.1f}v5\"/>\n", x, bottom_ + 2);
+      page_.text(x, bottom_ + 19, "tick-label middle", what);
     });
     if (map_.rows.dim < 0) return;
     const double left = columns_.origin - beyond(columns_, column_slices_, map_.columns, -1);
     place(map_.rows, rows_, 16, [&](double y, const std::string& what) {
-      add("<path class=\"tick\" d=\"M{0:.1f} {1:.1f}h-5\"/>\n", left - 2, y);
-      text(left - 10, y + 4, "tick-label end", what);
+      page_.add("<path class=\"tick\" d=\"M{0:.1f} {1:.1f}h-5\"/>\n", left - 2, y);
+      page_.text(left - 10, y + 4, "tick-label end", what);
     });
   }
 
   void axis_titles() {
-    text((columns_.origin + columns_.end()) / 2, bottom_ + 40, "axis middle", shown_part(map_.columns));
+    page_.text((columns_.origin + columns_.end()) / 2, bottom_ + 40, "axis middle", shown_part(map_.columns));
     if (map_.rows.dim < 0) return;
     const double y = (rows_.origin + rows_.end()) / 2;
-    add("<text transform=\"translate(22 {:.1f}) rotate(-90)\" class=\"axis middle\">{}</text>\n", y,
-        shown_part(map_.rows));
+    page_.add("<text transform=\"translate(22 {:.1f}) rotate(-90)\" class=\"axis middle\">{}</text>\n", y,
+              shown_part(map_.rows));
   }
 
   double legend() {
@@ -511,17 +450,17 @@ class SvgPicture {
     Index more = 0;
     for (const LegendRow& row : legend_of(distribution_, map_, more)) {
       const Color c = color_of(row.rank);
-      add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" rx=\"2\" fill=\"{}\"/>\n", x, y, hex(c));
-      legend_line(x + 22, y + 11, row.ranks + ": " + count_of_cells(row.cells));
+      page_.add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" rx=\"2\" fill=\"{}\"/>\n", x, y, hex(c));
+      legend_line(x + 22, y + 11, row.ranks + ": " + counted(row.cells, "cell"));
       y += 20;
     }
     if (more > 0) {
-      legend_line(x + 22, y + 11, fmt::format("and {} more", with_thousands(more)));
+      legend_line(x + 22, y + 11, fmt::format("and {} more", grouped(more)));
       y += 20;
     }
     if (has_overlap()) {
       y += 6;
-      add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" class=\"overlap\"/>\n", x, y);
+      page_.add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" class=\"overlap\"/>\n", x, y);
       legend_line(x + 22, y + 11, fmt::format("overlap of rank {}", distribution_.grid().rank_of(hatched_)));
       y += 20;
     }
@@ -529,33 +468,15 @@ class SvgPicture {
   }
 
   void legend_line(double x, double y, const std::string& what) {
-    text(x, y, "legend", what);
+    page_.text(x, y, "legend", what);
     width_ = std::max(width_, x + 7.2 * double(what.size()) + 16);
   }
 
   std::string document(double height) {
-    const std::string title = title_of(spec_);
-    const double width = std::max({width_, right_ + 40, 24 + 8.7 * double(title.size()) + 24});
-    std::string out = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
-        "{1:.0f}\" "
-        "role=\"img\">\n<title>{2}</title>\n<desc>{3}</desc>\n",
-        width, std::max(height, bottom_ + 56), xml(title), picture_mark);
-    out +=
-        "<defs><pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
-        "patternTransform=\"rotate(45)\"><rect width=\"6\" height=\"6\" fill=\"#ffffff\" fill-opacity=\"0.35\"/>"
-        "<path d=\"M0 0V6\" stroke=\"#1a1a1a\" stroke-width=\"2\"/></pattern></defs>\n"
-        "<style>text{font-family:Helvetica,Arial,'DejaVu Sans',sans-serif;fill:#333}"
-        ".title{font:600 14px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;fill:#1a1a1a}"
-        ".caption,.axis{font-size:13px}.tick-label{font-size:11px;fill:#666}.legend{font-size:13px}"
-        ".block{stroke:#ffffff;stroke-width:1}.rank{text-anchor:middle;font-weight:600;stroke-width:2.5;paint-order:"
-        "stroke}.middle{text-anchor:middle}.end{text-anchor:end}"
-        ".tick{stroke:#999;stroke-width:1}.overlap{fill:url(#hatch);stroke:#1a1a1a;stroke-width:1.5}</style>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n";
-    out += fmt::format("<text x=\"24\" y=\"34\" class=\"title\">{}</text>\n", xml(title));
-    if (!map_.caption.empty())
-      out += fmt::format("<text x=\"24\" y=\"56\" class=\"caption\">{}</text>\n", xml(map_.caption));
-    return out + body_ + "</svg>\n";
+    return page_.document({.width = std::max(width_, right_ + 40),
+                           .height = std::max(height, bottom_ + 56),
+                           .title = title_of(spec_),
+                           .caption = map_.caption});
   }
 
   static constexpr double thin_px = 3;
@@ -568,7 +489,7 @@ class SvgPicture {
   Scale rows_, columns_;
   double right_ = 0, bottom_ = 0;  // of the plot with the overlap beyond its edge
   double width_ = 0;
-  std::string body_;
+  SvgPage page_;
 };
 
 }  // namespace
@@ -604,8 +525,8 @@ std::string picture_text(const ArraySpec& spec, const PictureOptions& options) {
   out += "\n";
   Index more = 0;
   for (const LegendRow& row : legend_of(d, map, more))
-    out += fmt::format("{}  {}: {}\n", symbol_of(row.rank, options.colors), row.ranks, count_of_cells(row.cells));
-  if (more > 0) out += fmt::format("   and {} more\n", with_thousands(more));
+    out += fmt::format("{}  {}: {}\n", symbol_of(row.rank, options.colors), row.ranks, counted(row.cells, "cell"));
+  if (more > 0) out += fmt::format("   and {} more\n", grouped(more));
   return out;
 }
 
