@@ -121,13 +121,23 @@ class Moving final : public Resident {
     }
     is_brief_ = bytes <= brief_bytes && rank_->world().context().completes_at_once();
   }
-  ~Moving() override { leave(); }
+  ~Moving() override { let_go(); }
   Moving(const Moving&) = delete;
   Moving& operator=(const Moving&) = delete;
 
+  /// What it was outlives the world: notebooks show exchanges that their ranks have returned.
   void leave() noexcept override {
-    without_gil([this] { exchange_.reset(); });
+    if (!exchange_) return;
+    try {
+      left_.emplace(Left{exchange_->schedule(), exchange_->plan(), exchange_->explain()});
+    } catch (const std::exception&) {
+      left_.reset();  // no memory for it
+    }
+    let_go();
   }
+  Schedule schedule() const { return left_ ? left_->schedule : exchange().schedule(); }
+  TransferPlan plan() const { return left_ ? left_->plan : exchange().plan(); }
+  std::string explain() const { return left_ ? left_->explanation : exchange().explain(); }
   AnyExchange& exchange() const {
     if (!exchange_) (void)rank_->world();
     return *exchange_;
@@ -146,8 +156,19 @@ class Moving final : public Resident {
   }
 
  private:
+  struct Left {
+    Schedule schedule;
+    TransferPlan plan;
+    std::string explanation;
+  };
+
+  void let_go() noexcept {
+    without_gil([this] { exchange_.reset(); });
+  }
+
   std::shared_ptr<RankHandle> rank_;
   std::unique_ptr<AnyExchange> exchange_;
+  std::optional<Left> left_;
   std::vector<ArrayHandle> arrays_;
   bool is_brief_ = false;
 };
@@ -296,7 +317,7 @@ void bind_arrays(nb::module_& module) {
           "start() and finish().")
       .def_prop_ro("schedule",
                    [](const Moving& self) {
-                     switch (self.exchange().schedule()) {
+                     switch (self.schedule()) {
                        case Schedule::direct:
                          return "direct";
                        case Schedule::staged:
@@ -305,9 +326,9 @@ void bind_arrays(nb::module_& module) {
                          return "automatic";
                      }
                    })
-      .def_prop_ro("plan", [](const Moving& self) { return self.exchange().plan(); })
+      .def_prop_ro("plan", [](const Moving& self) { return self.plan(); })
       .def(
-          "explain", [](const Moving& self) { return self.exchange().explain(); },
+          "explain", [](const Moving& self) { return self.explain(); },
           "How this rank moves what: messages, bytes, lengths of runs.");
 
   module.def(

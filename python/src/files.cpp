@@ -1,6 +1,7 @@
 // Arrays in files, and pictures of layouts.
 #include <nanobind/nanobind.h>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/view/picture.hpp>
@@ -82,6 +83,9 @@ void bind_files(nb::module_& module) {
       "source"_a, "target"_a, "to"_a, "verify"_a, "memory_bytes"_a, "threads"_a, "progress"_a);
   module.def(
       "picture_svg", [](const ArraySpec& spec) { return picture_svg(spec); }, "spec"_a);
+  module.def(
+      "distribution_svg", [](const Distribution& distribution) { return picture_svg(distribution); }, "distribution"_a);
+  module.def("human_bytes", &human_bytes, "bytes"_a, "\"999 B\", \"270.8 KiB\".");
   module.def(
       "picture_text", [](const ArraySpec& spec) { return picture_text(spec); }, "spec"_a);
 }

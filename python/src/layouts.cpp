@@ -1,4 +1,5 @@
 // Distributions and what they are made of: values without memory or ranks.
+#include <fmt/format.h>
 #include <nanobind/operators.h>
 
 #include <tranship/layout/distribution.hpp>
@@ -7,7 +8,9 @@
 #include <tranship/layout/tiling.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/plan/halo.hpp>
+#include <tranship/plan/plan_json.hpp>
 #include <tranship/plan/redistribution.hpp>
+#include <tranship/view/message_picture.hpp>
 #include <tranship/view/picture.hpp>
 
 #include "bindings.hpp"
@@ -17,6 +20,17 @@
 namespace tranship::python {
 
 using nb::literals::operator""_a;
+
+namespace {
+
+/// What notebooks show of a value: a function of the package, which makes HTML.
+auto shown_by(const char* function) {
+  return [function](const nb::object& self) {
+    return nb::str(nb::module_::import_("tranship._pictures").attr(function)(self));
+  };
+}
+
+}  // namespace
 
 void bind_layouts(nb::module_& module) {
   nb::enum_<EdgePolicy>(module, "EdgePolicy", "What overlap holds where it reaches beyond the array.")
@@ -132,6 +146,7 @@ void bind_layouts(nb::module_& module) {
           "array),\n"
           "and where these lie in the local array; each as a tuple of Python slices.")
       .def("on_ranks", &Distribution::on_ranks, "ranks"_a, "The same parts held by other ranks, by ordinal.")
+      .def("_repr_html_", shown_by("distribution_html"))
       .def(nb::self == nb::self);
   module.def(
       "make_distribution",
@@ -183,7 +198,7 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("numpy_type", [](const ArraySpec& self) { return std::string(numpy_kind(self.type)); })
       .def_ro("distribution", &ArraySpec::distribution)
       .def("__str__", [](const ArraySpec& self) { return to_text(self); })
-      .def("_repr_html_", [](const ArraySpec& self) { return picture_svg(self); })
+      .def("_repr_html_", shown_by("layout_html"))
       .def("__repr__", [](const ArraySpec& self) { return "layout('" + to_text(self) + "')"; })
       .def(nb::self == nb::self);
   module.def(
@@ -196,7 +211,32 @@ void bind_layouts(nb::module_& module) {
 
   nb::class_<TransferPlan>(module, "TransferPlan", "What one rank receives, sends and fills.")
       .def("explain", [](const TransferPlan& plan) { return explain_text(plan); })
-      .def("to_json", [](const TransferPlan& plan) { return explain_json(plan); });
+      .def("to_json", [](const TransferPlan& plan) { return explain_json(plan); })
+      .def_ro("rank", &TransferPlan::rank, "The rank whose plan it is.")
+      .def("_repr_html_", shown_by("plan_html"))
+      .def("__repr__", [](const TransferPlan& plan) { return fmt::format("<plan of rank {}>", plan.rank); })
+      .def("__reduce__",
+           [](const TransferPlan& plan) {
+             // A function of Python's, which has a name to be found by.
+             return nb::make_tuple(nb::module_::import_("tranship._pictures").attr("load_plan"),
+                                   nb::make_tuple(save_plan(plan)));
+           })
+      .def(nb::self == nb::self);
+  module.def(
+      "load_plan", [](const std::string& text) { return without_gil([&] { return load_plan(text); }); }, "text"_a,
+      "A plan as it was pickled; its text is checked.");
+  module.def(
+      "plan_svg", [](const TransferPlan& plan) { return messages_svg(summarise(plan)); }, "plan"_a);
+  module.def(
+      "plans_svg",
+      [](const std::vector<const TransferPlan*>& plans) {
+        return without_gil([&] {
+          std::vector<PlanSummary> summaries;
+          for (const TransferPlan* plan : plans) summaries.push_back(summarise(*plan));
+          return messages_svg(summaries);
+        });
+      },
+      "plans"_a);
   module.def(
       "plan_redistribution",
       [](const ArraySpec& source, const ArraySpec& target, Rank rank) {

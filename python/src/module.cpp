@@ -18,4 +18,5 @@ NB_MODULE(_core, module) {
   bind_shmem(module);
   bind_buffers(module);
   bind_files(module);
+  bind_traces(module);
 }

@@ -184,6 +184,8 @@ void bind_worlds(nb::module_& module) {
       "One rank's view of all ranks that run together. It ends with the function that launch() runs, or "
       "when the rank leaves.")
       .def_prop_ro("rank", [](const RankHandle& self) { return self.world().rank(); })
+      .def_prop_ro("launched_rank",
+                   [](const RankHandle& self) { return self.world().launched_rank(self.world().rank()); })
       .def_prop_ro("size", [](const RankHandle& self) { return self.world().size(); })
       .def_prop_rw(
           "timeout", [](const RankHandle& self) { return double(self.world().timeout_ns()) / 1e9; },

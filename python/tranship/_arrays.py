@@ -15,6 +15,7 @@ from ._core import Tiling
 from ._errors import InvalidUse
 from ._layouts import distribution as make_distribution
 from ._layouts import element_type, grid, numpy_dtype
+from ._pictures import array_html, exchange_html
 from ._views import as_view, element_strides
 from ._worlds import World
 
@@ -203,7 +204,7 @@ class Array:
             return "of an ended world"
 
     def _repr_html_(self) -> str:
-        return _core.picture_svg(self.spec)
+        return array_html(self)
 
 
 def array(
@@ -290,8 +291,11 @@ class Exchange:
 
     @property
     def plan(self) -> _core.TransferPlan:
-        """This rank's plan."""
+        """This rank's plan. Like what ``explain`` says, it stays when the world ends."""
         return self._core.plan
+
+    def _repr_html_(self) -> str:
+        return exchange_html(self)
 
 
 class Redistribution(Exchange):

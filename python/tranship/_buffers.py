@@ -12,6 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._errors import InvalidUse
+from ._pictures import devices_html
+from ._tracing import note_devices
 from ._views import element_strides, numpy_kind, require_distinct
 
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
@@ -47,10 +49,12 @@ class Devices:
         Of each.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "__weakref__")
 
     def __init__(self, fake: int = 0, capacity_bytes: Optional[int] = None) -> None:
         self._core = _core.Devices(fake) if capacity_bytes is None else _core.Devices(fake, capacity_bytes)
+        if fake > 0:  # on the host alone nothing is copied between memories
+            note_devices(self)
 
     @property
     def names(self) -> list[str]:
@@ -69,6 +73,9 @@ class Devices:
 
     def __repr__(self) -> str:
         return f"<devices {', '.join(self.names)}>"
+
+    def _repr_html_(self) -> str:
+        return devices_html(self)
 
 
 class Lease:

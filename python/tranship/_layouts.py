@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, Union, overload
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -13,6 +13,7 @@ from . import _core
 from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling
 from ._core import cubed_sphere, doubly_periodic, folded, periodic
 from ._errors import InvalidUse
+from ._pictures import Plans
 
 __all__ = [
     "ArraySpec",
@@ -40,14 +41,44 @@ PartitionLike = Union[str, Partition]
 OverlapLike = Union[int, tuple[int, int]]
 
 
-def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: int) -> _core.TransferPlan:
-    """What ``rank`` sends and receives when an array goes from one layout to another. Local: no world is needed."""
-    return _core.plan_redistribution(source, target, rank)
+@overload
+def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: int) -> _core.TransferPlan: ...
+@overload
+def plan_redistribution(source: ArraySpec, target: ArraySpec, rank: None = None) -> Plans: ...
+def plan_redistribution(
+    source: ArraySpec, target: ArraySpec, rank: Optional[int] = None
+) -> Union[_core.TransferPlan, Plans]:
+    """What ``rank`` sends and receives when an array goes from one layout to another; without a rank, of all ranks.
+
+    Local: no world is needed.
+
+    Examples
+    --------
+    >>> rows, columns = layout("f64[4,4] @ 2x1 : block, whole"), layout("f64[4,4] @ 1x2 : whole, block")
+    >>> plan_redistribution(rows, columns).messages
+    [(0, 1, 32), (1, 0, 32)]
+    """
+    if rank is not None:
+        return _core.plan_redistribution(source, target, rank)
+    return Plans(_core.plan_redistribution(source, target, r) for r in _ranks_of([source, target]))
 
 
-def plan_halo(fields: Sequence[ArraySpec], rank: int) -> _core.TransferPlan:
-    """What ``rank`` sends and receives in a halo exchange of these arrays. Local: no world is needed."""
-    return _core.plan_halo(list(fields), rank)
+@overload
+def plan_halo(fields: Sequence[ArraySpec], rank: int) -> _core.TransferPlan: ...
+@overload
+def plan_halo(fields: Sequence[ArraySpec], rank: None = None) -> Plans: ...
+def plan_halo(fields: Sequence[ArraySpec], rank: Optional[int] = None) -> Union[_core.TransferPlan, Plans]:
+    """What ``rank`` sends and receives in a halo exchange of these arrays; without a rank, of all ranks.
+
+    Local: no world is needed.
+    """
+    if rank is not None:
+        return _core.plan_halo(list(fields), rank)
+    return Plans(_core.plan_halo(list(fields), r) for r in _ranks_of(fields))
+
+
+def _ranks_of(specs: Sequence[ArraySpec]) -> list[int]:
+    return sorted({rank for spec in specs for rank in spec.distribution.grid.ranks})
 
 
 def edge_policy(name: str) -> EdgePolicy:

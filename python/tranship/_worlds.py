@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Optional, TypeVar, overload
 
 from . import _core
 from ._errors import InvalidUse
+from ._tracing import in_children
 
 __all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
 
@@ -391,7 +392,7 @@ def _launch_processes(
                 with open(os.path.join(folder, str(rank)), "wb") as file:
                     pickle.dump(result, file)
 
-        _core.launch_ranks(ranks, _as_rank(f, keep), "processes", timeout, heap_bytes, 1, False, 0)
+        _core.launch_ranks(ranks, in_children(_as_rank(f, keep)), "processes", timeout, heap_bytes, 1, False, 0)
 
         def result_of(rank: int) -> Any:
             try:

@@ -13,7 +13,10 @@ std::vector<std::vector<ExchangeArray>> views_of(const std::vector<std::vector<L
   for (const auto& arrays : slots) {
     auto& views = out.emplace_back();
     for (const LeasedArray& one : arrays)
-      views.push_back({.view = one.array->host_view(), .name = one.name, .spec = one.array->shared_spec()});
+      views.push_back({.view = one.array->host_view(),
+                       .name = one.name,
+                       .spec = one.array->shared_spec(),
+                       .label = one.array->name()});
   }
   return out;
 }

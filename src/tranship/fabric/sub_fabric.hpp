@@ -17,6 +17,7 @@ class SubFabric final : public Fabric {
   SubFabric(Fabric& whole, const SymmetricHeap& around, const Members& members, int slot, SymmetricHeap::Lent lent)
       : SubFabric(std::make_unique<Board>(whole.board(), members), whole, around, members, slot, std::move(lent)) {}
 
+  Rank launched_rank(Rank rank) const noexcept override { return whole_.launched_rank(members_.rank_of(rank)); }
   PeerKind peer_kind(Rank peer) const noexcept override { return whole_.peer_kind(members_.rank_of(peer)); }
   Members sharing() const noexcept override { return whole_.sharing().among(members_); }
   Members on_this_machine() const noexcept override { return whole_.on_this_machine().among(members_); }

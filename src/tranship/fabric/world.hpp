@@ -56,6 +56,9 @@ class World {
   /// processes the symmetric heap and what local_memory() gives.
   bool is_exposed(const void* address) const noexcept { return fabric_->is_exposed(address); }
 
+  /// The rank that a rank of this world was launched as: another one in a sub-world.
+  Rank launched_rank(Rank rank) const noexcept { return fabric_->launched_rank(rank); }
+
   /// Whether a rank has finished or failed. Acquire: what it wrote before is seen. Throws `invalid_use` for none.
   bool has_ended(Rank peer) const;
   /// What a rank does now, as failures report it: "running", "finished", "failed: ...", "waiting for ... for 0.2 s". A

@@ -1,9 +1,7 @@
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <map>
 #include <mutex>
-#include <queue>
 #include <tuple>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include <tranship/base/json.hpp>
 #include <tranship/memory/buffer/thread_scopes.hpp>
 #include <tranship/memory/ledger.hpp>
+#include <tranship/memory/ledger_trace.hpp>
 #include <tranship/memory/state/region_map.hpp>
 
 namespace tranship {
@@ -117,59 +116,6 @@ std::vector<RegionMap<Turns>> histories_of(const std::vector<Move>& moves) {
   std::vector<RegionMap<Turns>> out;
   for (auto& [root, map] : maps) out.push_back(std::move(map));
   return out;
-}
-
-// --- Trace ----------------------------------------------------------------------------------------------------------
-
-double microseconds(std::int64_t ns) {
-  return double(ns) / 1e3;
-}
-
-/// Rows of a picture. Copies of one row do not overlap, for viewers drop those that do.
-class Tracks {
- public:
-  int track_for(const CopyRecord& copy) {
-    Ends& ends = ends_[{copy.source, copy.target}];
-    int track = 0;
-    if (!ends.empty() && ends.top().first <= copy.begin_ns) {
-      track = ends.top().second;
-      ends.pop();
-    } else {
-      names_.push_back(track_of({copy.source, copy.target}));
-      track = int(names_.size());
-    }
-    ends.emplace(std::max(copy.begin_ns, copy.end_ns), track);
-    return track;
-  }
-  /// Track 1 first.
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  using End = std::pair<std::int64_t, int>;
-  using Ends = std::priority_queue<End, std::vector<End>, std::greater<>>;
-  std::map<Pair, Ends> ends_;
-  std::vector<std::string> names_;
-};
-
-Json event_of(const CopyRecord& copy, int track, std::int64_t zero_ns) {
-  Json args = {{"number", copy.number},        {"buffer", copy.buffer},
-               {"bytes", copy.bytes},          {"region", to_string(copy.region)},
-               {"cause", name_of(copy.cause)}, {"route", name_of(copy.route)}};
-  if (copy.writer.line > 0) args["writer"] = to_string(copy.writer);
-  if (copy.requester.line > 0) args["requester"] = to_string(copy.requester);
-  if (copy.end_ns < copy.begin_ns) args["unfinished"] = true;
-  return {{"name", copy.buffer},
-          {"cat", name_of(copy.cause)},
-          {"ph", "X"},
-          {"pid", 1},
-          {"tid", track},
-          {"ts", microseconds(copy.begin_ns - zero_ns)},
-          {"dur", microseconds(std::max<std::int64_t>(0, copy.end_ns - copy.begin_ns))},
-          {"args", std::move(args)}};
-}
-
-Json name_event(const char* what, int track, const std::string& name) {
-  return {{"name", what}, {"ph", "M"}, {"pid", 1}, {"tid", track}, {"args", {{"name", name}}}};
 }
 
 using detail::thread_scopes;
@@ -337,19 +283,27 @@ std::vector<PingPong> CopyLedger::ping_pongs(Index turns_min) const {
   return out;
 }
 
+TraceSlice slice_of(const CopyRecord& copy) {
+  Json args = {{"number", copy.number},        {"buffer", copy.buffer},
+               {"bytes", copy.bytes},          {"region", to_string(copy.region)},
+               {"cause", name_of(copy.cause)}, {"route", name_of(copy.route)}};
+  if (copy.writer.line > 0) args["writer"] = to_string(copy.writer);
+  if (copy.requester.line > 0) args["requester"] = to_string(copy.requester);
+  return {.track = track_of({copy.source, copy.target}),
+          .name = copy.buffer,
+          .category = name_of(copy.cause),
+          .begin_ns = copy.begin_ns,
+          .end_ns = copy.end_ns,
+          .args = std::move(args)};
+}
+
 std::string CopyLedger::trace_json() const {
-  std::vector<CopyRecord> copies = records();
-  std::stable_sort(copies.begin(), copies.end(),
-                   [](const CopyRecord& a, const CopyRecord& b) { return a.begin_ns < b.begin_ns; });
-  Tracks tracks;
-  Json events = Json::array();
-  for (const CopyRecord& copy : copies)
-    events.push_back(event_of(copy, tracks.track_for(copy), copies.front().begin_ns));
-  events.push_back(name_event("process_name", 0, "copies between memories"));
-  int track = 0;
-  for (const std::string& name : tracks.names()) events.push_back(name_event("thread_name", ++track, name));
-  const Json trace = {{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}};
-  return trace.dump({.invalid = InvalidUtf8::replace});
+  TraceProcess process{.name = "copies between memories"};
+  std::vector<TraceSlice> slices;
+  for (const CopyRecord& copy : records()) slices.push_back(slice_of(copy));
+  for (const TraceSlice& slice : slices)
+    if (&slice == slices.data() || slice.begin_ns < process.zero_ns) process.zero_ns = slice.begin_ns;
+  return trace_text(trace_events(process, std::move(slices)));
 }
 
 // --- Scopes ---------------------------------------------------------------------------------------------------------

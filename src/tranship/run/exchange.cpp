@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
@@ -15,6 +16,7 @@
 #include <tranship/run/exchange_agreement.hpp>
 #include <tranship/run/exchange_courier.hpp>
 #include <tranship/run/exchange_explanation.hpp>
+#include <tranship/run/exchange_log.hpp>
 #include <tranship/run/exchange_schedule.hpp>
 #include <tranship/run/exchange_slots.hpp>
 
@@ -73,6 +75,7 @@ struct Exchange::State {
   const Message* lost = nullptr;            // the first message whose peer has left
   Deadline reason_due = Deadline::never();  // when its peer should have said why
   int exceptions_before = std::uncaught_exceptions();
+  std::optional<LoggedExchange> record;  // of this run, where runs are recorded
 
   State(World& w, TransferPlan p, ExchangeSlots s, ExchangeOptions options, CallSite site)
       : world(w),
@@ -92,6 +95,7 @@ struct Exchange::State {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages)
         if (m.courier) m.courier->leave(journey, m, why);
+    if (record) (void)tried([&] { end_record({"", 0}, "ended in flight"); });
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -553,10 +557,12 @@ struct Exchange::State {
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages) m.done = false;
     own_moved = false;
+    if (ExchangeLog::is_open()) begin_record();
     fills_before.run();
     enter_epoch(journey.words.at(rank(), Journey::entered_word), journey.epoch);
     world.has_acted();
     progress();
+    if (record) record->started_ns = now_ns();
   }
 
   /// Moves what can be moved now. Returns true when nothing is left. What others cannot do comes first; then this rank
@@ -593,6 +599,7 @@ struct Exchange::State {
       return false;
     }
     world.has_acted();
+    if (record) m.done_ns = now_ns();
     return m.done = true;
   }
 
@@ -617,13 +624,15 @@ struct Exchange::State {
 
   bool test(CallSite site) {
     if (!in_flight) return true;
-    if (!progress()) {
-      check_lost();
-      poll(site);
-      return false;
-    }
-    end_epoch();
-    return true;
+    return recorded(site, [&] {
+      if (!progress()) {
+        check_lost();
+        poll(site);
+        return false;
+      }
+      end_epoch();
+      return true;
+    });
   }
 
   /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is looked at by the
@@ -647,21 +656,81 @@ struct Exchange::State {
 
   void finish(CallSite site) {
     if (!in_flight) return;
-    WaitNote note("exchange", WaitNote::anyone, site);
-    world.wait_until(
-        [&] {
-          if (progress()) return true;
-          check_lost();
-          name_missing(note);
-          return false;
-        },
-        note);
-    end_epoch();
+    if (record) record->finishing_ns = now_ns();
+    recorded(site, [&] {
+      WaitNote note("exchange", WaitNote::anyone, site);
+      world.wait_until(
+          [&] {
+            if (progress()) return true;
+            check_lost();
+            name_missing(note);
+            return false;
+          },
+          note);
+      end_epoch();
+      return true;
+    });
   }
 
   void end_epoch() {
     fills_after.run();
     in_flight = false;
+  }
+
+  // Recording.
+
+  void begin_record() {
+    record.emplace(LoggedExchange{.rank = world.launched_rank(rank()),
+                                  .kind = plan.kind,
+                                  .arrays = array_names(),
+                                  .epoch = journey.epoch,
+                                  .made = where,
+                                  .begin_ns = now_ns()});
+    for (auto* messages : {&receives, &sends})
+      for (Message& m : *messages) m.done_ns = 0;
+  }
+  /// The first few: "u, v, t".
+  std::string array_names() const {
+    constexpr int names_max = 4;
+    std::string out;
+    int count = 0;
+    for (const auto& arrays : slots)
+      for (const ExchangeArray& array : arrays) {
+        if (count < names_max) out += (count > 0 ? ", " : "") + (array.label.empty() ? array.name : array.label);
+        ++count;
+      }
+    return count > names_max ? fmt::format("{}, and {} more", out, count - names_max) : out;
+  }
+  /// What `run` leaves done, or fails with, ends the record.
+  template <class Run>
+  bool recorded(CallSite site, Run&& run) {
+    if (!record) return run();
+    try {
+      const bool done = run();
+      if (done) end_record(site, {});
+      return done;
+    } catch (const std::exception& error) {
+      end_record(site, error.what());
+      throw;
+    } catch (...) {
+      end_record(site, "interrupted");
+      throw;
+    }
+  }
+  void end_record(CallSite site, std::string failure) {
+    LoggedExchange ended = *std::exchange(record, std::nullopt);
+    ended.finished = site;
+    ended.end_ns = now_ns();
+    ended.failure = std::move(failure);
+    ended.own_bytes = own.bytes;
+    for (const auto* messages : {&receives, &sends})
+      for (const Message& m : *messages)
+        ended.messages.push_back({.source = world.launched_rank(m.source),
+                                  .target = world.launched_rank(m.target),
+                                  .bytes = m.bytes,
+                                  .way = way_of(m),
+                                  .done_ns = m.done_ns});
+    ExchangeLog::add(std::move(ended));
   }
 
   /// Names one rank that is missing.

@@ -43,6 +43,8 @@ struct ExchangeArray {
   /// For messages: what the array is called there (else "array" and its number), and how it is laid out.
   std::string name = {};
   std::shared_ptr<const ArraySpec> spec = {};
+  /// What the program calls it, for traces.
+  std::string label = {};
 };
 
 /// Used by the thread of its rank. Making it is collective; start(), test(), finish() and the destructor are not, but

@@ -6,10 +6,6 @@
 namespace tranship {
 namespace {
 
-const char* way_of(const Message& m) {
-  return m.is_posted ? "posted" : m.staged ? "staged" : "direct";
-}
-
 bool any_is(const ExplainedExchange& exchange, const char* way) {
   const auto is = [&](const Message& m) { return std::string_view(way_of(m)) == way; };
   return std::any_of(exchange.receives.begin(), exchange.receives.end(), is) ||

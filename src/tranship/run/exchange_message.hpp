@@ -65,7 +65,12 @@ struct Message {
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
   bool done = false;
+  std::int64_t done_ns = 0;  // where runs are recorded
 };
+
+inline const char* way_of(const Message& m) {
+  return m.is_posted ? "posted" : m.staged ? "staged" : "direct";
+}
 
 /// Staging buffers begin on cache lines of their own.
 struct alignas(64) Line {

@@ -165,8 +165,7 @@ std::string shown_part(const Axis& axis) {
                      unit);
 }
 
-std::string title_of(const ArraySpec& spec) {
-  std::string out = to_text(spec);
+std::string shortened(std::string out) {
   if (out.size() > title_chars_max) out = out.substr(0, title_chars_max - 3) + "...";
   return out;
 }
@@ -272,9 +271,9 @@ std::vector<HatchedSlice> shown_slices(const Axis& axis, const Distribution& d, 
 
 class SvgPicture {
  public:
-  explicit SvgPicture(const ArraySpec& spec)
-      : spec_(spec),
-        distribution_(spec.distribution),
+  SvgPicture(const Distribution& distribution, std::string title)
+      : distribution_(distribution),
+        title_(std::move(title)),
         map_(map_of(distribution_, [](const AxisParts&, bool) { return svg_blocks_max + 1; })) {
     for (Axis* axis : {&map_.rows, &map_.columns}) shorten(*axis);
     hatched_ = middle_place(distribution_);
@@ -475,14 +474,14 @@ class SvgPicture {
   std::string document(double height) {
     return page_.document({.width = std::max(width_, right_ + 40),
                            .height = std::max(height, bottom_ + 56),
-                           .title = title_of(spec_),
+                           .title = title_,
                            .caption = map_.caption});
   }
 
   static constexpr double thin_px = 3;
 
-  const ArraySpec& spec_;
   const Distribution& distribution_;
+  std::string title_;
   Map map_;
   Place hatched_;
   std::vector<HatchedSlice> row_slices_, column_slices_;
@@ -531,7 +530,12 @@ std::string picture_text(const ArraySpec& spec, const PictureOptions& options) {
 }
 
 std::string picture_svg(const ArraySpec& spec) {
-  return SvgPicture(spec).draw();
+  return SvgPicture(spec.distribution, shortened(to_text(spec))).draw();
+}
+
+std::string picture_svg(const Distribution& distribution) {
+  const std::string text = to_text(ArraySpec{ElementType::u8, distribution});
+  return SvgPicture(distribution, shortened(text.substr(text.find('[')))).draw();
 }
 
 }  // namespace tranship

@@ -33,5 +33,7 @@ inline constexpr std::string_view picture_mark = "Drawn by tranship";
 /// An SVG document with the same, and with the overlap of one rank hatched. Throws `unsupported` for an indexed
 /// distribution.
 std::string picture_svg(const ArraySpec& spec);
+/// The same without an element type.
+std::string picture_svg(const Distribution& distribution);
 
 }  // namespace tranship

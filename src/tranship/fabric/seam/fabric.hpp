@@ -71,6 +71,8 @@ class Fabric {
   int size() const noexcept { return size_; }
   Board& board() const noexcept { return *board_; }
 
+  /// The rank that a rank of this world was launched as: another one in a sub-world.
+  virtual Rank launched_rank(Rank rank) const noexcept { return rank; }
   virtual PeerKind peer_kind(Rank peer) const noexcept = 0;
   /// The ranks that this one shares memory with, itself included; those of its machine.
   virtual Members sharing() const noexcept { return {.count = size_}; }
