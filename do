@@ -135,12 +135,18 @@ do_wheel() {
 
 do_demo() {
   need "${build_packages[@]}" "${demo_packages[@]}"
-  do_build release
+  python_options=(-DTRANSHIP_PYTHON=OFF) python_targets=()
+  if (need python3 python3-numpy python3-dev python3-venv); then choose_python; fi
+  configure release "${python_options[@]}"
+  cmake --build --preset release --target tranship_cli "${python_targets[@]}"
   [[ -r $demo_archive ]] || fail "the demo's data is missing: $demo_archive (package python-matplotlib-data)"
   mkdir -p build/demo
   unzip -p "$demo_archive" "$demo_member" >build/demo/$demo_member.part
   mv build/demo/$demo_member.part build/demo/$demo_member
   build/release/bin/tranship demo --data build/demo/$demo_member --title "$demo_title" --dir build/demo --force "$@"
+  ((${#python_targets[@]})) || return 0
+  printf '\nThe same model in Python:\n'
+  PYTHONPATH=build/release/python build/venv/bin/python examples/elevation.py build/demo/$demo_member build/demo
 }
 
 do_test() {
@@ -355,6 +361,7 @@ example_targets() {
     source=${source##*/}
     echo "example_${source%.cpp}"
   done
+  echo example_readme
 }
 
 tsan_targets() {
@@ -370,7 +377,7 @@ usage: ./do COMMAND [argument...]
 
   setup               install what build, demo and test need (Debian, Ubuntu)
   build [PRESET]      build a preset: release (default), dev, asan, tsan, fuzz
-  demo                build, then move a real elevation model between layouts and back
+  demo                build, then move a real elevation model between layouts and back; its slopes in Python
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE]: what calls cost from Python

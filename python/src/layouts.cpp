@@ -77,6 +77,13 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("kind", [](const Partition& self) { return name_of(self.kind); })
       .def_prop_ro("overlap",
                    [](const Partition& self) { return std::pair(self.overlap.left.width, self.overlap.right.width); })
+      .def_prop_ro(
+          "edges",
+          [](const Partition& self) {
+            return std::pair(name_of(self.overlap.left.edge), name_of(self.overlap.right.edge));
+          },
+          "The policies of the left and the right edge.")
+      .def_prop_ro("has_interfaces", [](const Partition& self) { return self.points == Points::interfaces; })
       .def(nb::self == nb::self);
   module.def("whole", &whole, "Every part holds the whole dimension.");
   module.def("block", &block, "remainder"_a = Remainder::low, "One contiguous block for each part.");

@@ -335,3 +335,39 @@ def test_other_tilings():
     assert ts.periodic((5,), (0,)).locate(0, (-1,)) == (0, (4,))
     assert ts.periodic((5,), ()).locate(0, (-1,)) is None
     assert isinstance(ts.cubed_sphere(2), ts.Tiling)
+
+
+def test_wrong_cells_are_counted(run):
+    """Against a loop over all stored elements."""
+
+    def body(world):
+        counts = []
+        for edge in ("toroidal", "zero", "truncate"):
+            d = ts.distribution((7, 5), (2, 2), ["block", "cyclic(2)"], overlap=[2, (1, 0)], edge=edge)
+            a = ts.array(world, d, "i8")
+            a.local[...] = np.arange(a.local.size).reshape(a.local.shape) % 3
+            expected = 0
+            for local in np.ndindex(a.local.shape):
+                cell, _ = d.cell_of(world.rank, local)
+                if edge == "toroidal":
+                    cell = tuple(c % n for c, n in zip(cell, d.extents))
+                if all(0 <= c < n for c, n in zip(cell, d.extents)):
+                    expected += int(a.local[local] != (cell[0] + cell[1]) % 3)
+            counts.append((a.count_wrong(lambda i, j: (i + j) % 3), expected, a.count_wrong(a.local.max() + 1)))
+            a.fill(lambda i, j: 5 * i + j)
+            ts.halo(a)()
+            assert a.count_wrong(lambda i, j: 5 * i + j) == 0
+        return counts
+
+    for counts in run(4, body):
+        for found, expected, all_cells in counts:
+            assert found == expected <= all_cells
+
+
+def test_wrong_cells_of_indexed_arrays_cannot_be_counted_by_slices():
+    def body(world):
+        a = ts.array(world, ts.indexed(4, [([0, 1], [2]), ([2, 3], [])]))
+        with pytest.raises(ts.Error):
+            a.count_wrong(0)
+
+    ts.launch(2, body)

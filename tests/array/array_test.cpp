@@ -37,6 +37,22 @@ TEST(Array, CountsWhatDiffersFromItsCells) {
   });
 }
 
+TEST(Array, CountsWhatDiffersBeyondToroidalEdges) {
+  launch(2, [](World& world) {
+    for (const EdgePolicy edge : {EdgePolicy::toroidal, EdgePolicy::zero}) {
+      const Array<double> a(world, distribution({6, 4}, grid(2, 1), {block().with_overlap(4, 4, edge), whole()}));
+      auto number = [](const Indices& cell) { return double(1 + cell[0] * 10 + cell[1]); };
+      a.fill_owned(number);
+      const bool wraps = edge == EdgePolicy::toroidal;
+      EXPECT_EQ(a.count_wrong(number), wraps ? 8 * 4 : 3 * 4);
+      HaloExchange({a})();
+      EXPECT_EQ(a.count_wrong(number), 0);
+      a.put({0, 0}, -1);
+      EXPECT_EQ(a.count_wrong(number), wraps ? 1 : 0);  // else it lies beyond the edge
+    }
+  });
+}
+
 TEST(Array, SplitComplexNumbersLieInTwoPlanes) {
   const Distribution ring({6}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)},
                           {.offset = 2, .parts = ComplexParts::split});

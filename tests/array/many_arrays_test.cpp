@@ -28,19 +28,6 @@ double value_of(const Indices& cell, int field = 0) {
   return out;
 }
 
-/// Stored elements that are not the value of their cell on an array that is periodic in all dimensions.
-template <class T, class F>
-Index count_wrong_periodic(const Array<T>& array, F&& value) {
-  Index wrong = 0;
-  for_each_stored(array.distribution(), array.world().rank(),
-                  [&](const Indices& local, const Distribution::Cell& cell) {
-                    Indices at = cell.at;
-                    for (int d = 0; d < at.size(); ++d) at[d] = floor_modulo(at[d], array.distribution().extents()[d]);
-                    wrong += !(array.get(local) == value(at));
-                  });
-  return wrong;
-}
-
 /// Two numbers and a flag, with padding between them.
 struct Particle {
   double mass;
@@ -93,12 +80,12 @@ TEST_P(ManyArrays, halos_of_equal_and_of_other_layouts_in_one_exchange) {
         u.fill_owned([&](const Indices& cell) { return value_of(cell, turn); });
         turn == 0 ? halo() : vectors();
         for (int f = 0; f < int(fields.size()); ++f)
-          require(count_wrong_periodic(fields[std::size_t(f)],
-                                       [&](const Indices& cell) { return value_of(cell, f + 10 * turn); }) == 0,
+          require(fields[std::size_t(f)].count_wrong(
+                      [&](const Indices& cell) { return value_of(cell, f + 10 * turn); }) == 0,
                   "field {} in turn {}", f, turn);
         if (turn > 0) continue;
-        require(count_wrong_periodic(t, [](const Indices& cell) { return float(cell[0] * 16 + cell[1]); }) == 0, "t");
-        require(count_wrong_periodic(u, [&](const Indices& cell) { return value_of(cell, turn); }) == 0, "u");
+        require(t.count_wrong([](const Indices& cell) { return float(cell[0] * 16 + cell[1]); }) == 0, "t");
+        require(u.count_wrong([&](const Indices& cell) { return value_of(cell, turn); }) == 0, "u");
       }
     }
   });
@@ -184,7 +171,7 @@ TEST_P(ManyArrays, several_redistributions_in_one_and_const_sources) {
         require(c.count_wrong([](const Indices& cell) { return value_of(cell, 1); }) == 0, "c");
         require(d.count_wrong([](const Indices& cell) { return value_of(cell, 2); }) == 0, "d");
         require(e.count_wrong([](const Indices& cell) { return value_of(cell, 1); }) == 0, "e");
-        require(count_wrong_periodic(g, [](const Indices& cell) { return std::int16_t(cell[0]); }) == 0, "g");
+        require(g.count_wrong([](const Indices& cell) { return std::int16_t(cell[0]); }) == 0, "g");
         for (Array<double>* target : {&c, &d, &e})
           for_each_stored(columns, world.rank(), [&](const Indices& local, const auto&) { target->put(local, -1); });
       }
@@ -255,14 +242,14 @@ TEST_P(ManyArrays, structs_are_moved_as_bytes) {
         c.put(local, {});
       });
       Redistribution({{b, a}, {d, c}}, {.schedule = schedule})();
-      require(count_wrong_periodic(a, particle_of) == 0, "particles");
-      require(count_wrong_periodic(c, colour_of) == 0, "colours");
+      require(a.count_wrong(particle_of) == 0, "particles");
+      require(c.count_wrong(colour_of) == 0, "colours");
       for_each_stored(rows, world.rank(), [&](const Indices& local, const auto& cell) {
         if (!cell.owned) a.put(local, {});
       });
       HaloExchange({a, c}, {.depth_low = {1, 0}, .depth_high = {2, 0}}, HaloDirection::update,
                    {.schedule = schedule})();
-      require(count_wrong_periodic(a, particle_of) == 0, "ghosts");
+      require(a.count_wrong(particle_of) == 0, "ghosts");
       const Array<Particle> target(world, columns);
       Redistribution(a, target, {.schedule = schedule}, {.part = SubArray{{2, 1}, {0, 0}, {6, 3}}})();
       require(target.count_wrong([](const Indices& cell) {

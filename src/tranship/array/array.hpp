@@ -197,15 +197,14 @@ class Array {
     for_each_owned(distribution(), world().rank(),
                    [&](const Indices& local, const Indices& cell) { put(local, f(cell)); });
   }
-  /// The number of this rank's stored elements (owned and overlap) that differ from `f(cell)`; cells outside [0,
-  /// extent) are left out. The built-in check of a redistribution or of a halo without toroidal edges.
+  /// The number of this rank's stored elements (owned and overlap) that differ from `f(cell)`. Beyond a toroidal edge
+  /// the cell is that at the other end; elements beyond other edges are left out. The built-in check of a
+  /// redistribution and of a halo.
   template <class F>
   Index count_wrong(F&& f) const {
     Index wrong = 0;
     for_each_stored(distribution(), world().rank(), [&](const Indices& local, const Distribution::Cell& cell) {
-      for (int d = 0; d < cell.at.size(); ++d)
-        if (cell.at[d] < 0 || cell.at[d] >= distribution().extents()[d]) return;
-      wrong += !(get(local) == f(cell.at));
+      if (const std::optional<Indices> at = cell_in_array(distribution(), cell.at)) wrong += !(get(local) == f(*at));
     });
     return wrong;
   }

@@ -172,6 +172,18 @@ void for_each_stored(const Distribution& distribution, Rank rank,
   });
 }
 
+std::optional<Indices> cell_in_array(const Distribution& distribution, Indices at) {
+  for (int d = 0; d < at.size(); ++d) {
+    const Index extent = distribution.extents()[d];
+    if (at[d] >= 0 && at[d] < extent) continue;
+    const Partition& partition = distribution.axis(d).partition();
+    const OverlapSide& side = at[d] < 0 ? partition.overlap.left : partition.overlap.right;
+    if (side.edge != EdgePolicy::toroidal || partition.points != Points::cells) return {};
+    at[d] = floor_modulo(at[d], extent);
+  }
+  return at;
+}
+
 void for_each_owned(const Distribution& distribution, Rank rank,
                     FunctionRef<void(const Indices& local, const Indices& cell)> f) {
   for_each_stored(distribution, rank, [&](const Indices& local, const Distribution::Cell& cell) {

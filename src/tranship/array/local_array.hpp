@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,10 @@ void for_each_owned(const Distribution& distribution, Rank rank,
 /// The same for every stored element; `cell` may lie outside [0, extent).
 void for_each_stored(const Distribution& distribution, Rank rank,
                      FunctionRef<void(const Indices& local, const Distribution::Cell& cell)> f);
+
+/// The cell of the array that a stored one stands for: beyond a toroidal edge that at the other end, beyond any other
+/// edge none.
+std::optional<Indices> cell_in_array(const Distribution& distribution, Indices at);
 
 namespace detail {
 /// True; throws `invalid_use` where these are no indices of an element, or its parts lie in two planes.

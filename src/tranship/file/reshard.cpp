@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/forecast.hpp>
@@ -5,6 +7,7 @@
 #include <tranship/file/format/formats.hpp>
 #include <tranship/file/io/target_path.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/store/part_source.hpp>
 
 namespace tranship {
 namespace {
@@ -26,30 +29,21 @@ OpenArray open_source(const ReshardOptions& options, const ArraySource& source, 
   return out;
 }
 
-}  // namespace
+ReshardRunOptions run_options(const ReshardOptions& given) {
+  return settled({.verify = given.verify,
+                  .progress = given.progress,
+                  .memory_bytes = given.memory_bytes,
+                  .threads = given.threads,
+                  .sync_interval_bytes = given.sync_interval_bytes,
+                  .after_failure = given.after_failure});
+}
 
-ReshardReport reshard(const ReshardOptions& given) {
-  const std::int64_t start_ns = now_ns();
-  const ReshardRunOptions options = settled({.verify = given.verify,
-                                             .progress = given.progress,
-                                             .memory_bytes = given.memory_bytes,
-                                             .threads = given.threads,
-                                             .sync_interval_bytes = given.sync_interval_bytes,
-                                             .after_failure = given.after_failure});
-  stored_order(given.to);
-  const ArraySource from = source_of(given);
-  const Format& format = format_of(from);
-  OpenArray opened = open_source(given, from, format);
-  StoredParts& source = opened.array;
-  const std::string target_path = path_of_target(given);
-  if (opened.unpacked_bytes > 0) format.unpack(from, folder_of(resolved_target(target_path)), source);
-  if (given.verify == Verify::yes) {
-    check_checksums(*source.files, source.checksums);
-    format.check(from);
-  }
-
+/// From where the source is known and checked.
+ReshardReport run(const StoredParts& source, const ReshardOptions& given, const ReshardRunOptions& options,
+                  std::int64_t start_ns) {
   NewParts target =
-      NewParts::open(target_path, new_array(given.target, given.to, {source.descr, source.is_scalar}).value()).value();
+      NewParts::open(path_of_target(given), new_array(given.target, given.to, {source.descr, source.is_scalar}).value())
+          .value();
   const auto manifest = [&](std::span<const std::uint32_t> checksums) {
     Manifest out = make_manifest(given.to, source.descr);
     out.checksums.assign(checksums.begin(), checksums.end());
@@ -78,6 +72,63 @@ ReshardReport reshard(const ReshardOptions& given) {
     report.checksums.push_back({target.files()[i].name, outcome.checksums[i]});
   report.duration_ns = now_ns() - start_ns;
   return report;
+}
+
+/// Reads an array that is in no file.
+class BoxSource final : public PartSource {
+ public:
+  BoxSource(const ReadableArray& array, const Indices& extents)
+      : array_(array), extents_(extents), chunk_(array.chunk) {
+    for (int d = 0; d < chunk_.size(); ++d)
+      chunk_[d] = std::clamp<Index>(chunk_[d], 1, std::max<Index>(1, extents_[d]));
+  }
+
+  Indices extents(Index) const override { return extents_; }
+  Indices grain(Index) const override { return chunk_; }
+  void read(Index, const Box& box, const StridedView& target, ReadScratch&) const override { array_.read(box, target); }
+
+ private:
+  const ReadableArray& array_;
+  Indices extents_, chunk_;
+};
+
+}  // namespace
+
+ReshardReport reshard(const ReshardOptions& given) {
+  const std::int64_t start_ns = now_ns();
+  const ReshardRunOptions options = run_options(given);
+  stored_order(given.to);
+  const ArraySource from = source_of(given);
+  const Format& format = format_of(from);
+  OpenArray opened = open_source(given, from, format);
+  StoredParts& source = opened.array;
+  if (opened.unpacked_bytes > 0) format.unpack(from, folder_of(resolved_target(path_of_target(given))), source);
+  if (given.verify == Verify::yes) {
+    check_checksums(*source.files, source.checksums);
+    format.check(from);
+  }
+  return run(source, given, options, start_ns);
+}
+
+ReshardReport reshard(const ReadableArray& source, const ReshardOptions& given) {
+  const std::int64_t start_ns = now_ns();
+  ReshardRunOptions options = run_options(given);
+  options.after_failure = AfterFailure::leave_nothing;
+  stored_order(given.to);
+  const Distribution& whole = source.spec.distribution;
+  if (whole.grid().size() != 1 || source.chunk.size() != whole.dims())
+    throw_error(ErrorCode::invalid_use,
+                "an array that is read by boxes has 1 part and a chunk for each of its {} "
+                "dimensions, not {} parts and {}",
+                whole.dims(), whole.grid().size(), source.chunk.size());
+  check_fits(source.spec, given.to);
+  const Indices extents = whole.local_extents(whole.grid().rank_at(0));
+  const StoredParts parts{.spec = source.spec,
+                          .descr = make_npy_header(source.spec.type, {1}).descr,
+                          .files = std::make_shared<FileSet>(FileAccess::read_only),
+                          .parts = {StoredPart{.extents = extents}},
+                          .source = std::make_shared<const BoxSource>(source, extents)};
+  return run(parts, given, options, start_ns);
 }
 
 ArrayForecast forecast_reshard(const ReshardOptions& given) {

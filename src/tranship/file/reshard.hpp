@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/box.hpp>
 #include <tranship/base/function_ref.hpp>
+#include <tranship/base/strided_view.hpp>
 #include <tranship/layout/distribution.hpp>
 
 namespace tranship {
@@ -96,6 +98,20 @@ struct ReshardReport {
 /// was put in place. After an `io` error what was written may be kept beside the target, which the message says: the
 /// same call goes on with it.
 ReshardReport reshard(const ReshardOptions& options);
+
+/// An array that is in no file: a function reads any box of it.
+struct ReadableArray {
+  ArraySpec spec;  ///< of one part, in row-major order
+  /// Extents of the boxes that are best read whole, the first at cell 0: those of chunks. No box that is read crosses
+  /// their borders, except for verification, and each is read once for every block of the target that needs it.
+  Indices chunk;
+  /// Fills `target`, which has the extents of the box. Called by several threads at once; what it throws ends the work.
+  FunctionRef<void(const Box& box, const StridedView& target)> read;
+};
+
+/// The same from such an array; `source`, `from` and `raw` of the options say nothing. No call goes on with the work of
+/// an earlier one, for nothing says that the array is still the same: an error leaves nothing.
+ReshardReport reshard(const ReadableArray& source, const ReshardOptions& options);
 
 /// What a reshard would do and need.
 struct ReshardForecast {
