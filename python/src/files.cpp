@@ -9,6 +9,7 @@
 #include "bindings.hpp"
 #include "casters.hpp"
 #include "interpreter.hpp"
+#include "views.hpp"
 
 namespace tranship::python {
 
@@ -34,6 +35,44 @@ nb::dict as_dict(const ReshardReport& report) {
   return out;
 }
 
+/// What functions of Python that the library calls have raised: the first of it ends the work and is raised again.
+class Raised {
+ public:
+  /// Runs `f` with the interpreter's lock held.
+  template <class F>
+  void guard(const char* what, F&& f) {
+    try {
+      f();
+    } catch (nb::python_error& error) {
+      if (!first_) first_.emplace(error);
+      throw Error(ErrorCode::user_exception, what);
+    }
+  }
+  /// Runs the work, without the lock.
+  template <class F>
+  nb::dict run(F&& work) {
+    try {
+      return as_dict(without_gil(work));
+    } catch (const Error&) {
+      if (first_) throw nb::python_error(*first_);
+      throw;
+    }
+  }
+
+ private:
+  std::optional<nb::python_error> first_;  // touched with the lock held
+};
+
+auto telling(const std::optional<nb::callable>& progress, Raised& raised) {
+  return [&](const ReshardProgress& at) {
+    const nb::gil_scoped_acquire acquire;
+    raised.guard("the progress callback has raised", [&] {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (progress) (*progress)(at.bytes_done, at.bytes_total);
+    });
+  };
+}
+
 }  // namespace
 
 void bind_files(nb::module_& module) {
@@ -54,33 +93,46 @@ void bind_files(nb::module_& module) {
       "reshard",
       [](const std::string& source, const std::string& target, const ArraySpec& to, bool verify, Index memory,
          int threads, const std::optional<nb::callable>& progress) {
-        std::optional<nb::python_error> raised;
-        const auto tell = [&](const ReshardProgress& at) {
-          const nb::gil_scoped_acquire acquire;
-          try {
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            if (progress) (*progress)(at.bytes_done, at.bytes_total);
-          } catch (nb::python_error& error) {
-            raised.emplace(error);
-            throw Error(ErrorCode::user_exception, "the progress callback has raised");
-          }
-        };
-        ReshardOptions options{.source = source,
-                               .target = target,
-                               .to = to,
-                               .verify = verify ? Verify::yes : Verify::no,
-                               .progress = tell,
-                               .memory_bytes = memory,
-                               .threads = threads};
-        try {
-          const ReshardReport report = without_gil([&] { return tranship::reshard(options); });
-          return as_dict(report);
-        } catch (const Error&) {
-          if (raised) throw nb::python_error(*raised);
-          throw;
-        }
+        Raised raised;
+        const auto tell = telling(progress, raised);
+        const ReshardOptions options{.source = source,
+                                     .target = target,
+                                     .to = to,
+                                     .verify = verify ? Verify::yes : Verify::no,
+                                     .progress = tell,
+                                     .memory_bytes = memory,
+                                     .threads = threads};
+        return raised.run([&] { return tranship::reshard(options); });
       },
       "source"_a, "target"_a, "to"_a, "verify"_a, "memory_bytes"_a, "threads"_a, "progress"_a);
+  module.def(
+      "reshard_boxes",
+      [](const ArraySpec& spec, const Indices& chunk, const nb::callable& read, const std::string& target,
+         const ArraySpec& to, bool verify, Index memory, int threads, const std::optional<nb::callable>& progress) {
+        Raised raised;
+        const auto tell = telling(progress, raised);
+        const auto read_box = [&](const Box& box, const StridedView& view) {
+          const nb::gil_scoped_acquire acquire;
+          raised.guard("the function that reads the source has raised", [&] {
+            nb::object shown = nb::module_::import_("types").attr("SimpleNamespace")();
+            shown.attr("__array_interface__") = array_interface(view, ::tranship::python::Access::writable);
+            read(box.lower, box.upper, shown);
+          });
+        };
+        const ReadableArray source{.spec = spec, .chunk = chunk, .read = read_box};
+        const ReshardOptions options{.source = "",
+                                     .target = target,
+                                     .to = to,
+                                     .verify = verify ? Verify::yes : Verify::no,
+                                     .progress = tell,
+                                     .memory_bytes = memory,
+                                     .threads = threads};
+        return raised.run([&] { return reshard_array(source, options); });
+      },
+      "spec"_a, "chunk"_a, "read"_a, "target"_a, "to"_a, "verify"_a, "memory_bytes"_a, "threads"_a, "progress"_a,
+      "An array of one part, of which `read(lower, upper, memory)` fills memory with a box. It is called by threads of "
+      "the\n"
+      "library; the memory is shown by NumPy's array interface and ends with the call.");
   module.def(
       "picture_svg", [](const ArraySpec& spec) { return picture_svg(spec); }, "spec"_a);
   module.def(

@@ -40,8 +40,9 @@ struct Numbers {
 ReshardReport reshard_numbers(Numbers& numbers, const std::string& target, const std::string& to,
                               Verify verify = Verify::yes) {
   const auto read = [&](const Box& box, const StridedView& view) { numbers.read(box, view); };
-  return reshard(ReadableArray{.spec = numbers.spec(), .chunk = {numbers.chunk, numbers.chunk}, .read = read},
-                 {.source = "", .target = target, .to = parse_layout(to), .verify = verify, .memory_bytes = 8 << 20});
+  return reshard_array(
+      ReadableArray{.spec = numbers.spec(), .chunk = {numbers.chunk, numbers.chunk}, .read = read},
+      {.source = "", .target = target, .to = parse_layout(to), .verify = verify, .memory_bytes = 8 << 20});
 }
 
 /// Element (i, j) of a .npy file.
@@ -87,12 +88,12 @@ TEST(ReadableArray, WhatItsFunctionThrowsLeavesNothing) {
     if (++calls == 3) throw std::runtime_error("no chunk");
   };
   const Numbers numbers{.rows = 4000, .columns = 300};
-  EXPECT_THROW(reshard(ReadableArray{.spec = numbers.spec(), .chunk = {100, 300}, .read = read},
-                       {.source = "",
-                        .target = folder.path("parts"),
-                        .to = parse_layout("f64[4000,300] @ 4x1 : block, whole"),
-                        .memory_bytes = 4 << 20,
-                        .threads = 1}),
+  EXPECT_THROW(reshard_array(ReadableArray{.spec = numbers.spec(), .chunk = {100, 300}, .read = read},
+                             {.source = "",
+                              .target = folder.path("parts"),
+                              .to = parse_layout("f64[4000,300] @ 4x1 : block, whole"),
+                              .memory_bytes = 4 << 20,
+                              .threads = 1}),
                std::runtime_error);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path("")));
 }
@@ -114,11 +115,11 @@ TEST(ReadableArray, MustFitAndHaveOnePart) {
   EXPECT_THROW(reshard_numbers(numbers, folder.path("a"), "f32[4,4] @ 2x1 : block, whole"), Error);
   const auto read = [](const Box&, const StridedView&) {};
   const ArraySpec parts = parse_layout("f64[4,4] @ 2x1 : block, whole");
-  EXPECT_THROW(reshard(ReadableArray{.spec = parts, .chunk = {1, 1}, .read = read},
-                       {.source = "", .target = folder.path("a"), .to = parts}),
+  EXPECT_THROW(reshard_array(ReadableArray{.spec = parts, .chunk = {1, 1}, .read = read},
+                             {.source = "", .target = folder.path("a"), .to = parts}),
                Error);
-  EXPECT_THROW(reshard(ReadableArray{.spec = numbers.spec(), .chunk = {1}, .read = read},
-                       {.source = "", .target = folder.path("a"), .to = parts}),
+  EXPECT_THROW(reshard_array(ReadableArray{.spec = numbers.spec(), .chunk = {1}, .read = read},
+                             {.source = "", .target = folder.path("a"), .to = parts}),
                Error);
   Numbers none{.rows = 0, .columns = 4};
   EXPECT_EQ(reshard_numbers(none, folder.path("none"), "f64[0,4] @ 2x1 : block, whole").bytes_written, 0);

@@ -110,7 +110,7 @@ ReshardReport reshard(const ReshardOptions& given) {
   return run(source, given, options, start_ns);
 }
 
-ReshardReport reshard(const ReadableArray& source, const ReshardOptions& given) {
+ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& given) {
   const std::int64_t start_ns = now_ns();
   ReshardRunOptions options = run_options(given);
   options.after_failure = AfterFailure::leave_nothing;

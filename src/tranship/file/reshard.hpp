@@ -109,9 +109,9 @@ struct ReadableArray {
   FunctionRef<void(const Box& box, const StridedView& target)> read;
 };
 
-/// The same from such an array; `source`, `from` and `raw` of the options say nothing. No call goes on with the work of
-/// an earlier one, for nothing says that the array is still the same: an error leaves nothing.
-ReshardReport reshard(const ReadableArray& source, const ReshardOptions& options);
+/// The same as reshard() from such an array; `source`, `from` and `raw` of the options say nothing. No call goes on
+/// with the work of an earlier one, for nothing says that the array is still the same: an error leaves nothing.
+ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& options);
 
 /// What a reshard would do and need.
 struct ReshardForecast {

@@ -1,0 +1,383 @@
+"""Other libraries' arrays: their memory moved as it lies, ours lent to them, theirs read block by block."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tranship as ts
+
+
+def needs(*packages):
+    """Skips where a package is missing, and says which."""
+    missing = [p for p in packages if importlib.util.find_spec(p) is None]
+    return pytest.mark.skipif(bool(missing), reason=f"without {', '.join(missing)}: pip install {' '.join(missing)}")
+
+
+def address_of(array):
+    return array.__array_interface__["data"][0]
+
+
+def numbers(shape, dtype="f8"):
+    return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+
+
+def turned(world, data):
+    """What a redistribution brings from ``data``, rows of rank 0, to a whole copy on rank 0."""
+    d = ts.distribution(data.shape, (1,) * data.ndim, "whole")
+    a, b = ts.wrap(world, d, data), ts.array(world, d, dtype=np.asarray(data).dtype)
+    ts.Redistribution(a, b)()
+    return b.local
+
+
+# NumPy.
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+def test_numpy_arrays_are_moved_as_they_lie(order):
+    data = numbers((6, 8))
+    data = np.asfortranarray(data) if order == "F" else data[::2, ::-1] if order == "strided" else data
+
+    def body(world):
+        d = ts.distribution(data.shape, (1, 1), "whole")
+        assert address_of(ts.wrap(world, d, data).local) == address_of(data)
+        return np.array_equal(turned(world, data), data)
+
+    assert ts.launch(1, body) == [True]
+
+
+def test_numpy_takes_views_by_every_protocol():
+    def body(world):
+        a = ts.array(world, ts.distribution((3, 4), (1, 1)))
+        views = [np.asarray(a), np.from_dlpack(a), a.local]
+        assert {address_of(view) for view in views} == {address_of(a.local)}
+        views[0][1, 2] = 7
+        assert views[1][1, 2] == 7
+        return views
+
+    assert ts.launch(1, body)[0][0][1, 2] == 7  # the memory outlives its world
+
+
+# ml_dtypes.
+
+
+@needs("ml_dtypes")
+def test_bfloat16_of_ml_dtypes_is_moved():
+    import ml_dtypes
+
+    data = numbers((4, 4)).astype(ml_dtypes.bfloat16)
+
+    def body(world):
+        out = turned(world, data)
+        return out.dtype == ml_dtypes.bfloat16 and np.array_equal(out.view("u2"), data.view("u2"))
+
+    assert ts.launch(1, body) == [True]
+
+
+# Arrays with DLPack: jax, torch.
+
+
+def jax_array(data):
+    import jax.numpy
+
+    return jax.numpy.asarray(data)
+
+
+def torch_tensor(data):
+    import torch
+
+    return torch.from_numpy(data.copy())
+
+
+DLPACK = [
+    pytest.param(jax_array, id="jax", marks=needs("jax")),
+    pytest.param(torch_tensor, id="torch", marks=needs("torch")),
+]
+
+
+@pytest.mark.parametrize("make", DLPACK)
+def test_arrays_with_dlpack_are_moved_without_a_copy(make):
+    theirs = make(numbers((4, 6), "f4"))
+
+    def body(world):
+        a = ts.wrap(world, ts.distribution((4, 6), (1, 1), "whole"), theirs)
+        assert address_of(a.local) == address_of(np.from_dlpack(theirs))
+        return np.array_equal(turned(world, theirs), numbers((4, 6), "f4"))
+
+    assert ts.launch(1, body) == [True]
+
+
+@needs("jax")
+def test_arrays_of_jax_stay_read_only():
+    theirs = jax_array(numbers((4, 6), "f4"))
+
+    def body(world):
+        d = ts.distribution((4, 6), (1, 1), "whole")
+        a, b = ts.array(world, d, "f4"), ts.wrap(world, d, theirs)
+        assert not b.local.flags.writeable
+        with pytest.raises(ts.InvalidUse, match="const"):
+            ts.Redistribution(a, b)
+
+    ts.launch(1, body)
+    assert np.array_equal(np.asarray(theirs), numbers((4, 6), "f4"))
+
+
+@needs("jax")
+def test_jax_sees_our_memory_and_keeps_it():
+    import jax
+
+    def body(world):
+        a = ts.array(world, ts.distribution((16, 16), (1, 1)), "f4")
+        a.fill(lambda i, j: i * 16 + j)
+        theirs = jax.dlpack.from_dlpack(a)
+        assert theirs.unsafe_buffer_pointer() == address_of(a.local)
+        return theirs
+
+    (theirs,) = ts.launch(1, body)
+    assert float(jax.numpy.sum(theirs)) == 255 * 128  # after its world, and after the array
+
+
+@needs("torch")
+def test_torch_sees_our_memory_and_writes_it():
+    import torch
+
+    def body(world):
+        a = ts.array(world, ts.distribution((4, 4), (1, 1)), "f4")
+        theirs = torch.from_dlpack(a)
+        assert theirs.data_ptr() == address_of(a.local)
+        theirs[1, 1] = 5
+        assert a.local[1, 1] == 5
+        return theirs
+
+    assert float(ts.launch(1, body)[0].sum()) == 5
+
+
+@pytest.mark.parametrize("make", DLPACK)
+def test_what_is_wrapped_lives_as_long_as_its_array(make):
+    def body(world):
+        theirs = make(numbers((64, 64), "f4"))
+        died = []
+        weakref.finalize(theirs, died.append, True)
+        a = ts.wrap(world, ts.distribution((64, 64), (1, 1), "whole"), theirs)
+        del theirs
+        for _ in range(10):  # memory that was free would be used again
+            make(np.zeros((64, 64), "f4"))
+        assert np.array_equal(a.local, numbers((64, 64), "f4"))
+
+    ts.launch(1, body)
+
+
+@needs("jax")
+def test_jax_computes_while_ranks_exchange():
+    import jax
+
+    def body(world):
+        d = ts.distribution((32, 8), (world.size, 1), ["block", "whole"], overlap=[1, 0], edge="toroidal")
+        u = ts.array(world, d, "f4")
+        u.fill(lambda i, j: i + 0 * j)
+        halo = ts.halo(u)
+        step = jax.jit(lambda z: z[:-2] + z[2:])
+        with halo:
+            busy = jax.numpy.ones((64, 64)) @ jax.numpy.ones((64, 64))
+        assert float(busy[0, 0]) == 64
+        return np.asarray(step(jax.numpy.array(u.local)))[:, 0]
+
+    i = np.arange(32)
+    assert np.array_equal(np.concatenate(ts.launch(2, body)), (i - 1) % 32 + (i + 1) % 32)
+
+
+# Sources of reshard.
+
+
+class Sliced:
+    """An array in chunks that counts what is read of it."""
+
+    def __init__(self, data, chunks):
+        self.data, self.chunks, self.shape, self.dtype = data, chunks, data.shape, data.dtype
+        self.lock, self.reads, self.largest = threading.Lock(), 0, 0
+
+    def __getitem__(self, box):
+        out = self.data[box]
+        with self.lock:
+            self.reads += 1
+            self.largest = max(self.largest, out.nbytes)
+        return out
+
+
+def parts_of(folder, spec):
+    """The global array from the parts of a directory."""
+    out = np.full(spec.distribution.extents, -1.0)
+    for number, rank in enumerate(spec.distribution.grid.ranks):
+        part = np.load(folder / f"part-{number:05}.npy")
+        for one in spec.distribution.slices(rank):
+            out[one["owned"]] = part[one["local_owned"]]
+    return out
+
+
+def check_reshard(source, data, tmp_path, **options):
+    to = ts.ArraySpec("f64", ts.distribution(data.shape, (2, 2), ["cyclic(5)", "block"], overlap=[1, 0]))
+    report = ts.reshard(source, tmp_path / "parts", to=to, verify=True, **options)
+    assert report["verified"] and np.array_equal(parts_of(tmp_path / "parts", to), data)
+    return report
+
+
+@pytest.mark.parametrize("chunks", [None, (7, 9), (40, 30), (1, 30), ((10, 10, 20), (30,))], ids=str)
+def test_arrays_are_resharded_block_by_block(chunks, tmp_path):
+    data = numbers((40, 30))
+    source = Sliced(data, chunks)
+    check_reshard(source, data, tmp_path, threads=2)
+    assert source.reads > 0
+    text = ts.reshard(source, tmp_path / "again", to="@ 1x3 : whole, block")
+    assert text["parts_written"] == 3 and "f64[40,30]" in text["target"]
+
+
+def test_a_source_larger_than_the_memory_is_read_in_pieces(tmp_path):
+    source = Sliced(np.ones((3000, 1000)), None)  # 24 MB
+    ts.reshard(source, tmp_path / "a.npy", to="@ 1x1 : whole, whole", memory_bytes=4 << 20)
+    assert source.largest <= 4 << 20
+    assert np.load(tmp_path / "a.npy", mmap_mode="r")[2999, 999] == 1
+
+
+def test_what_a_source_raises_comes_out_and_leaves_nothing(tmp_path):
+    class Broken(Sliced):
+        def __getitem__(self, box):
+            if self.reads == 2:
+                raise LookupError("a chunk is lost")
+            return super().__getitem__(box)
+
+    with pytest.raises(LookupError, match="a chunk is lost"):
+        ts.reshard(Broken(np.ones((400, 300)), (50, 300)), tmp_path / "parts", to="@ 4x1 : block, whole", threads=2)
+    assert os.listdir(tmp_path) == []
+
+
+def test_sources_that_are_none_are_refused(tmp_path):
+    class Wrong(Sliced):
+        def __getitem__(self, box):
+            return super().__getitem__(box)[:1]
+
+    for source, match in (
+        (3, "a int is no source"),
+        (np.float64(1), "0 dimensions"),
+        (np.array(["a"]), "number types"),
+        (np.ones(3, ">f8"), "byte order"),
+        (Wrong(np.ones((4, 4)), None), "a slice of the source is"),
+    ):
+        with pytest.raises(ts.InvalidUse, match=match):
+            ts.reshard(source, tmp_path / "parts", to="@ 2x1 : block, whole")
+    assert os.listdir(tmp_path) == []
+
+
+def test_ctrl_c_and_progress_end_a_reshard_of_an_array(tmp_path):
+    def stop(done, total):
+        if done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ts.reshard(np.ones((4000, 1000)), tmp_path / "parts", to="@ 4x1 : block, whole", memory_bytes=4 << 20, progress=stop)
+    assert os.listdir(tmp_path) == []
+
+
+@needs("dask")
+def test_dask_arrays_are_computed_chunk_by_chunk(tmp_path):
+    import dask.array
+
+    data, lock, computed = numbers((40, 30)), threading.Lock(), []
+
+    def chunk(block_info=None):
+        (rows, columns) = block_info[None]["array-location"]
+        with lock:
+            computed.append((rows, columns))
+        return data[slice(*rows), slice(*columns)]
+
+    source = dask.array.map_blocks(chunk, chunks=((10, 10, 20), (15, 15)), dtype="f8", meta=np.empty((0, 0)))
+    ts.reshard(source, tmp_path / "rows", to="@ 2x1 : block, whole")
+    assert np.array_equal(np.load(tmp_path / "rows" / "part-00001.npy"), data[20:])
+    assert len(set(computed)) == 6
+    check_reshard(source, data, tmp_path)
+
+
+@needs("xarray")
+def test_xarray_arrays_are_sources(tmp_path):
+    import xarray
+
+    data = numbers((40, 30))
+    check_reshard(xarray.DataArray(data, dims=("y", "x")), data, tmp_path)
+    if importlib.util.find_spec("dask"):
+        lazy = xarray.DataArray(data, dims=("y", "x")).chunk({"y": 16, "x": 30})
+        assert lazy.chunks == ((16, 16, 8), (30,))
+        check_reshard(lazy * 1.0, data, tmp_path)
+
+
+@needs("ml_dtypes")
+def test_bfloat16_arrays_are_sources(tmp_path):
+    import ml_dtypes
+
+    data = numbers((4, 6)).astype(ml_dtypes.bfloat16)
+    ts.reshard(data, tmp_path / "a.npy", to="@ 1x1 : whole, whole", verify=True)
+    assert np.array_equal(np.load(tmp_path / "a.npy").view("u2"), data.view("u2"))
+
+
+def test_memory_maps_are_sources(tmp_path):
+    np.save(tmp_path / "a.npy", numbers((40, 30)))
+    check_reshard(np.load(tmp_path / "a.npy", mmap_mode="r"), numbers((40, 30)), tmp_path)
+
+
+# MPI.
+
+MPI_PROGRAM = """
+import numpy as np
+from mpi4py import MPI
+import tranship as ts
+
+comm = MPI.COMM_WORLD
+me, other = comm.rank, 1 - comm.rank
+
+def one(world):
+    a = ts.array(world, ts.distribution((4, 6), (1, 1), order=(1, 0)))
+    a.fill(lambda i, j: 100 * me + 10 * i + j)
+    got = np.empty_like(a.local)
+    comm.Sendrecv(a.local, other, recvbuf=got, source=other)       # the memory itself, in Fortran order
+    assert np.array_equal(got, a.local - 100 * me + 100 * other)
+    comm.Allreduce(MPI.IN_PLACE, a.local)                          # MPI writes to it
+    return a
+
+a = ts.launch(one)                                                 # this process is the one rank of its world
+assert a.local[3, 5] == 2 * 35 + 100
+
+def ranks(world):
+    b = ts.array(world, ts.distribution((6, 6), (2, 1), overlap=1, edge="toroidal"))
+    b.fill(lambda i, j: 1000 * me + 6 * i + j)
+    ts.halo(b)()
+    return b.count_wrong(lambda i, j: 1000 * me + 6 * i + j), b.owned().copy()
+
+(wrong, upper), (also, lower) = ts.launch(2, ranks)                # two ranks that are threads, beside MPI
+assert wrong == also == 0
+total = comm.allreduce(float(upper.sum() + lower.sum()))
+assert total == 2 * sum(range(36)) + 36 * 1000, total
+comm.Barrier()
+print("rank", me, "is content", flush=True)
+"""
+
+
+@needs("mpi4py")
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="without mpirun: apt-get install openmpi-bin")
+def test_mpi_and_tranship_run_in_one_program(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text(MPI_PROGRAM)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+    environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    oversubscribe = ["--oversubscribe"] if "Open MPI" in subprocess.run(["mpirun", "--version"], capture_output=True, text=True).stdout else []
+    done = subprocess.run(
+        ["mpirun", *oversubscribe, "-n", "2", sys.executable, str(program)],
+        capture_output=True, text=True, timeout=120, env=environment, cwd=tmp_path,
+    )  # fmt: skip
+    if done.returncode and "cannot load MPI library" in done.stderr:
+        pytest.skip("mpi4py finds no MPI library: apt-get install openmpi-bin")
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 is content", "rank 1 is content"]
