@@ -264,7 +264,7 @@ TEST_P(Collectives, of_blocks_in_teams_of_their_own) {
 
 TEST_P(Collectives, ten_thousand_in_a_row) {
   const auto& [on, ranks, route] = GetParam();
-  const int rounds = !test::is_simulated(on) && ranks <= 2 && route == test::Route::memory ? 10'000 : 500;
+  const int rounds = on == On::processes && ranks <= 2 && route == test::Route::memory ? 10'000 : 500;
   run([&](World& world, const HeapView& heap) {
     const auto turn = world.allocate<int>(1);
     const KernelTeam team(world.team());
