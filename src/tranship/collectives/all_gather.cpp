@@ -1,13 +1,15 @@
+#include <algorithm>
+
 #include <tranship/collectives/members.hpp>
 
 namespace tranship {
 
 void all_gather(Team& team, const SymmetricSpan& target, const SymmetricSpan& source, CallSite where) {
-  const Index part_bytes = source.count * size_bytes(source.type);
-  const bool is_in_place = part_bytes > 0 && target.count == team.size() * source.count &&
+  const Index part_bytes = checked_multiply(std::max<Index>(source.count, 0), size_bytes(source.type));
+  const bool is_in_place = part_bytes > 0 && target.type == source.type && target.count == team.size() * source.count &&
                            source.local == static_cast<std::byte*>(target.local) + team.rank() * part_bytes;
   // In place, members name different parts of one array; what they name alike is that array.
-  MemberCall call(team, CallKind::collect, target, is_in_place ? target : source, where, is_in_place);
+  MemberCall call(team, CallKind::gather_symmetric, target, is_in_place ? target : source, where, is_in_place);
   if (!is_in_place) call.require_parts(call.size(), 1), call.require_apart();
   call.meet();
   for (int i = is_in_place ? 1 : 0; i < call.size(); ++i) {

@@ -8,7 +8,7 @@ void broadcast(Team& team, const SymmetricSpan& target, const SymmetricSpan& sou
   if (root < 0 || root >= team.size())
     throw_error(ErrorCode::invalid_use, "no root {} in a team of {} (rank {}, {})", root, team.size(),
                 team.world().rank(), short_name(where));
-  MemberCall call(team, CallKind::spread, target, source, where, root);
+  MemberCall call(team, CallKind::broadcast_symmetric, target, source, where, root);
   call.require_equal();
   call.require_apart_or_same();
   call.meet();

@@ -17,16 +17,12 @@
 
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/element_type.hpp>
+#include <tranship/base/reduction.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/team.hpp>
 
 namespace tranship {
 
-/// Sums, products and orders as base/combine.hpp defines them: integers wrap, of bools the sum is "or" and the product
-/// "and", and NaNs stay. The last three take integers and bools.
-enum class Reduction : std::uint8_t { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
-
-const char* name_of(Reduction reduction) noexcept;
 /// Complex numbers have sums only; only integers and bools have bits.
 bool can_reduce(Reduction reduction, ElementType type) noexcept;
 

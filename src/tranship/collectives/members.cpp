@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/random.hpp>
 #include <tranship/collectives/members.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
@@ -67,24 +68,8 @@ void combine_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduc
 static_assert(int(Reduction::sum) == int(Combine::sum) && int(Reduction::product) == int(Combine::product) &&
               int(Reduction::minimum) == int(Combine::minimum) && int(Reduction::maximum) == int(Combine::maximum));
 
-const char* name_of(Reduction reduction) noexcept {
-  switch (reduction) {
-    case Reduction::bit_and:
-      return "bit_and";
-    case Reduction::bit_or:
-      return "bit_or";
-    case Reduction::bit_xor:
-      return "bit_xor";
-    case Reduction::sum:
-    case Reduction::product:
-    case Reduction::minimum:
-    case Reduction::maximum:
-      break;
-  }
-  return name_of(static_cast<Combine>(reduction));
-}
-
 bool can_reduce(Reduction reduction, ElementType type) noexcept {
+  if (is_complex(type)) return reduction == Reduction::sum;
   if (reduction <= Reduction::maximum) return detail::can_combine(static_cast<Combine>(reduction), type);
   const std::string_view kind = numpy_kind(type);
   return kind[0] == 'i' || kind[0] == 'u' || kind[0] == 'b';
@@ -109,11 +94,15 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
   source_ = in_heap(context_, source, source_bytes_, here, where);
   const HeapPlace& place = team.world().heap().place();
   const std::byte* const heap = place.first + std::size_t(here) * place.stride_bytes;
-  const std::size_t offset = source_bytes_ > 0 ? std::size_t(source_ - heap) : 0;
+  const auto offset_of = [&](const std::byte* local, std::size_t bytes) {
+    return bytes > 0 ? std::uint64_t(local - heap) : UINT64_MAX;
+  };
+  const std::uint64_t places =
+      splitmix64(offset_of(source_, source_bytes_) + splitmix64(offset_of(target_, target_bytes_)));
   call_ = {.kind = kind,
            .type = static_cast<std::uint8_t>(source.type),
            .size_bytes = source_bytes_,
-           .detail = std::uint64_t(offset) << 16 | std::uint16_t(variant)};
+           .detail = places << 16 | std::uint16_t(variant)};
 }
 
 void MemberCall::require_parts(int target_parts, int source_parts) const {

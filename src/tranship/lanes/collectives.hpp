@@ -18,6 +18,7 @@
 // are combined in the order of members, so every member and every run has the same result to the bit.
 #pragma once
 
+#include <tranship/base/reduction.hpp>
 #include <tranship/kernels/arithmetic.hpp>
 #include <tranship/kernels/word.hpp>
 #include <tranship/lanes/lane.hpp>
@@ -28,10 +29,6 @@ namespace tranship {
 
 struct float16;
 struct bfloat16;
-
-/// How values of all members become one. Integers wrap; a minimum or maximum with a NaN is a NaN. Those of bits are for
-/// integers.
-enum class Reduction : unsigned char { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
 
 namespace detail {
 

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <tranship/base/element_type.hpp>
+#include <tranship/base/reduction.hpp>
 #include <tranship/base/sync.hpp>
 #include <tranship/fabric/seam/call.hpp>
 
@@ -34,17 +35,27 @@ const char* name_of(CallKind kind) noexcept {
       return "all_reduce";
     case CallKind::reduce_scatter:
       return "reduce_scatter";
-    case CallKind::collect:
+    case CallKind::gather_symmetric:
       return "all_gather of symmetric memory";
     case CallKind::all_to_all:
       return "all_to_all";
-    case CallKind::spread:
+    case CallKind::broadcast_symmetric:
       return "broadcast of symmetric memory";
     case CallKind::kernel_team:
       return "kernel_team";
   }
   return "?";
 }
+
+namespace {
+
+/// What ranks bring to a collective operation on symmetric memory. Where source and target lie is a hash.
+std::string symmetric_of(const Call& call) {
+  return fmt::format(" of {} bytes of {} in place {:04x}", call.size_bytes,
+                     name_of(static_cast<ElementType>(call.type)), call.detail >> 48);
+}
+
+}  // namespace
 
 std::string to_string(const Call& call) {
   std::string text = name_of(call.kind);
@@ -70,11 +81,12 @@ std::string to_string(const Call& call) {
       return text + fmt::format(", {} per rank", call.size_bytes / sizeof(RealSync::Word));
     case CallKind::all_reduce:
     case CallKind::reduce_scatter:
-    case CallKind::collect:
+      return text + fmt::format(" ({}){}", name_of(static_cast<Reduction>(call.detail & 0xffff)), symmetric_of(call));
+    case CallKind::gather_symmetric:
     case CallKind::all_to_all:
-    case CallKind::spread:
-      return text + fmt::format(" of {} bytes of {} at {} of the heap (operation or root {})", call.size_bytes,
-                                name_of(static_cast<ElementType>(call.type)), call.detail >> 16, call.detail & 0xffff);
+      return text + symmetric_of(call);
+    case CallKind::broadcast_symmetric:
+      return text + fmt::format(" from {}{}", call.detail & 0xffff, symmetric_of(call));
     case CallKind::allocate:
       break;
   }

@@ -24,9 +24,9 @@ enum class CallKind : std::uint8_t {
   // Of symmetric memory (collectives/).
   all_reduce,
   reduce_scatter,
-  collect,
+  gather_symmetric,
   all_to_all,
-  spread
+  broadcast_symmetric
 };
 
 const char* name_of(CallKind kind) noexcept;
