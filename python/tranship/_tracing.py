@@ -219,7 +219,8 @@ def tracing(path: Union[None, str, os.PathLike[str]] = None) -> Iterator[Trace]:
 
     Also those of ranks that are launched in the block, be they threads, simulated, or processes that are forked: these
     add what they have recorded when they end. One trace is recorded at a time. Without one, an exchange pays for one
-    load; with one, for some clock readings and a record.
+    load; with one, for some clock readings and a record. The first 262,144 slices are kept; the file says how many
+    exchanges came after them.
 
     Parameters
     ----------

@@ -141,6 +141,20 @@ TEST(ExchangeLog, RanksOfASubWorldAreNamedAsTheyWereLaunched) {
   EXPECT_EQ(log.records().size(), 4u);
 }
 
+TEST(ExchangeLog, KeepsTheFirstRunsAndCountsTheOthers) {
+  ExchangeLog log;
+  LoggedExchange run{.rank = 0, .messages = std::vector<LoggedMessage>(9997)};
+  for (int i = 0; i < 30; ++i) ExchangeLog::add(run);
+  run.messages.clear();
+  ExchangeLog::add(run);  // there is room for it, but not in its order
+  EXPECT_EQ(log.records().size(), 26u);
+  EXPECT_EQ(log.left_out(), 5);
+  log.clear();
+  ExchangeLog::add(run);
+  EXPECT_EQ(log.records().size(), 1u);
+  EXPECT_EQ(log.left_out(), 0);
+}
+
 TEST(ExchangeLog, SlicesOfATrackDoNotOverlap) {
   std::vector<TraceSlice> slices;
   {

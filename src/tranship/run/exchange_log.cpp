@@ -12,10 +12,14 @@ namespace tranship {
 
 struct ExchangeLog::State {
   std::vector<LoggedExchange> records;
+  std::size_t slices = 0;
   Index left_out = 0;
 };
 
 namespace {
+
+/// Slices of a run beside its messages.
+constexpr std::size_t calls_max = 3;
 
 /// What all threads of the process share.
 struct Open {
@@ -52,10 +56,15 @@ void ExchangeLog::add(LoggedExchange record) {
   const std::lock_guard lock(open.mutex);
   ExchangeLog* const log = open.log.load(std::memory_order_relaxed);
   if (log == nullptr) return;
-  if (log->state_->records.size() < records_max)
-    log->state_->records.push_back(std::move(record));
-  else
-    ++log->state_->left_out;
+  State& state = *log->state_;
+  const std::size_t slices = calls_max + record.messages.size();
+  // None after the first that is left out: a trace with holes would show peers that seem to wait for nothing.
+  if (state.left_out > 0 || slices > slices_max - state.slices) {
+    ++state.left_out;
+    return;
+  }
+  state.slices += slices;
+  state.records.push_back(std::move(record));
 }
 
 std::vector<LoggedExchange> ExchangeLog::records() const {

@@ -44,10 +44,10 @@ struct LoggedExchange {
 /// How traces show a run: its calls, the time that it was in flight, and each message from its start until it was done.
 void append_slices(const LoggedExchange& run, std::vector<TraceSlice>& out);
 
-/// Thread-safe. Keeps the first `records_max` runs and counts those that come after them.
+/// Thread-safe. Keeps the first runs, of so many slices together, and counts those that come after them.
 class ExchangeLog {
  public:
-  static constexpr std::size_t records_max = std::size_t(1) << 18;
+  static constexpr std::size_t slices_max = std::size_t(1) << 18;
 
   /// Throws `invalid_use` while another one exists in this process.
   ExchangeLog();
