@@ -3,6 +3,7 @@
 //
 // They are called by the thread of a rank that has begun (Shmem::begin). Arrays come as their first elements' addresses
 // with sizes in bytes, or, where elements do not lie side by side, as descriptors.
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -24,7 +25,15 @@ using Status = std::int32_t;
 
 constexpr CallSite compiled_site{"<compiled by Numba>", 0};
 
+/// An operation has failed in a thread that Python does not know, one of those that share a parallel loop, and whose
+/// errors would be lost.
+std::atomic<bool> has_lost_error = false;
+
 Status fail_with(const std::exception_ptr& thrown) noexcept {
+  if (PyGILState_GetThisThreadState() == nullptr) {
+    has_lost_error = true;
+    return -1;
+  }
   const nb::gil_scoped_acquire acquire;
   try {
     raise_for(thrown);
@@ -47,6 +56,10 @@ template <class F>
 Status guarded(Waits waits, F&& f) noexcept {
   try {
     Shmem& shmem = Shmem::of_this_thread();
+    if (has_lost_error.exchange(false))
+      throw_error(ErrorCode::invalid_use,
+                  "an operation was called in a thread of a parallel loop, which is no rank, and was not made: "
+                  "operations belong outside of parallel loops");
     FiberThread* const fiber = FiberThread::current();
     if ((waits == Waits::no && shmem.context().completes_at_once()) || (fiber == nullptr && !has_gil()))
       f(shmem);
@@ -130,12 +143,18 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
+/// Ranks, teams and numbers of operations come in 64 bits.
+int int_of(std::int64_t number) {
+  if (number < INT32_MIN || number > INT32_MAX) throw_error(ErrorCode::invalid_use, "{} is out of range", number);
+  return static_cast<int>(number);
+}
+
 enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
 
 /// Some of NVSHMEM's documents name the source of a put first.
 template <class View>
 void turn(const Shmem& shmem, View& target, View& source, const void* target_at, const void* source_at) {
-  if (!shmem.is_symmetric(target_at) && shmem.is_symmetric(source_at)) std::swap(target, source);
+  if (!shmem.is_in_any_heap(target_at) && shmem.is_symmetric(source_at)) std::swap(target, source);
 }
 
 void transfer(Context& rma, std::int32_t kind, Symmetric<std::byte> to, Symmetric<std::byte> from, Rank peer) {
@@ -153,24 +172,24 @@ void transfer(Context& rma, std::int32_t kind, Symmetric<std::byte> to, Symmetri
 
 extern "C" {
 
-Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int64_t bytes, std::int32_t peer) {
+Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int64_t bytes, std::int64_t peer) {
   const auto to = Symmetric<std::byte>::at(static_cast<std::byte*>(target), bytes);
   const auto from = Symmetric<std::byte>::at(static_cast<std::byte*>(source), bytes);
   // What fails has done nothing, and is tried again where errors are told.
   if (Context* rma = Shmem::direct_of_this_thread()) [[likely]] {
     try {
-      transfer(*rma, kind, to, from, peer);
+      transfer(*rma, kind, to, from, int_of(peer));
       return 0;
-    } catch (const Error&) {
+    } catch (...) {
     }
   }
   return guarded(Waits::no, [&](Shmem& shmem) {
     auto target_side = to, source_side = from;
     if (kind <= put_nbi) turn(shmem, target_side, source_side, target, source);
-    transfer(shmem.context(), kind, target_side, source_side, peer);
+    transfer(shmem.context(), kind, target_side, source_side, int_of(peer));
   });
 }
-Status tranship_transfer_views(std::int32_t kind, const Array* target, const Array* source, std::int32_t peer) {
+Status tranship_transfer_views(std::int32_t kind, const Array* target, const Array* source, std::int64_t peer) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
     StridedView to = target->view(), from = source->view();
@@ -179,58 +198,59 @@ Status tranship_transfer_views(std::int32_t kind, const Array* target, const Arr
     to = pair.target, from = pair.source;
     switch (kind) {
       case put:
-        return rma.put(to, from, peer, compiled_site);
+        return rma.put(to, from, int_of(peer), compiled_site);
       case put_nbi:
-        return rma.put_nbi(to, from, peer, compiled_site);
+        return rma.put_nbi(to, from, int_of(peer), compiled_site);
       case get:
-        return rma.get(to, from, peer, compiled_site);
+        return rma.get(to, from, int_of(peer), compiled_site);
       default:
-        return rma.get_nbi(to, from, peer, compiled_site);
+        return rma.get_nbi(to, from, int_of(peer), compiled_site);
     }
   });
 }
-Status tranship_put_signal(const Array* target, const Array* source, void* signal, std::uint64_t value, std::int32_t op,
-                           std::int32_t peer, std::int32_t blocking) {
+Status tranship_put_signal(const Array* target, const Array* source, void* signal, std::uint64_t value, std::int64_t op,
+                           std::int64_t peer, std::int32_t blocking) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
     const MatchedViews pair = matched(target->view(), source->view());
     const auto word = one<std::uint64_t>(signal);
-    const SignalOp how = shmem_signal_op(op);
-    blocking ? rma.put_signal(pair.target, pair.source, word, value, how, peer, compiled_site)
-             : rma.put_signal_nbi(pair.target, pair.source, word, value, how, peer, compiled_site);
+    const SignalOp how = shmem_signal_op(int_of(op));
+    blocking ? rma.put_signal(pair.target, pair.source, word, value, how, int_of(peer), compiled_site)
+             : rma.put_signal_nbi(pair.target, pair.source, word, value, how, int_of(peer), compiled_site);
   });
 }
-Status tranship_signal(void* signal, std::uint64_t value, std::int32_t op, std::int32_t peer) {
+Status tranship_signal(void* signal, std::uint64_t value, std::int64_t op, std::int64_t peer) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
-    rma.signal(one<std::uint64_t>(signal), value, shmem_signal_op(op), peer, compiled_site);
+    rma.signal(one<std::uint64_t>(signal), value, shmem_signal_op(int_of(op)), int_of(peer), compiled_site);
   });
 }
-Status tranship_wait_until(void* variable, std::int32_t type, std::int32_t comparison, std::uint64_t value,
+Status tranship_wait_until(void* variable, std::int32_t type, std::int64_t comparison, std::uint64_t value,
                            std::uint64_t* seen) {
   return guarded(Waits::yes, [&](Shmem& shmem) {
     Context& rma = shmem.context();
-    const Comparison how = shmem_comparison(comparison);
+    const Comparison how = shmem_comparison(int_of(comparison));
     with_integer(type, "wait_until", [&]<class T>(T) {
       *seen = bits_of(rma.wait_until(one<T>(variable), how, value_of<T>(value), WaitNote::anyone, compiled_site));
     });
   });
 }
-Status tranship_test(void* variable, std::int32_t type, std::int32_t comparison, std::uint64_t value,
+Status tranship_test(void* variable, std::int32_t type, std::int64_t comparison, std::uint64_t value,
                      std::uint64_t* holds) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
-    const Comparison how = shmem_comparison(comparison);
+    const Comparison how = shmem_comparison(int_of(comparison));
     with_integer(type, "test",
                  [&]<class T>(T) { *holds = rma.test(one<T>(variable), how, value_of<T>(value), compiled_site); });
   });
 }
 enum Atomic : std::int32_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
-Status tranship_atomic(std::int32_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
-                       std::int32_t peer, std::uint64_t* before) {
+Status tranship_atomic(std::int64_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
+                       std::int64_t peer, std::uint64_t* before) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     Context& rma = shmem.context();
     const CallSite where = compiled_site;
+    const Rank rank = int_of(peer);
     const auto any = [&](auto&& f) {
       with_word(type, "an atomic operation", [&]<class T>(T) { f(one<T>(at), value_of<T>(operand)); });
     };
@@ -240,50 +260,59 @@ Status tranship_atomic(std::int32_t op, void* at, std::int32_t type, std::uint64
     };
     switch (op) {
       case fetch:
-        return any([&](auto word, auto) { *before = bits_of(rma.fetch(word, peer, where)); });
+        return any([&](auto word, auto) { *before = bits_of(rma.fetch(word, rank, where)); });
       case set:
-        return any([&](auto word, auto value) { rma.set(word, value, peer, where); });
+        return any([&](auto word, auto value) { rma.set(word, value, rank, where); });
       case swap:
-        return any([&](auto word, auto value) { *before = bits_of(rma.swap(word, value, peer, where)); });
+        return any([&](auto word, auto value) { *before = bits_of(rma.swap(word, value, rank, where)); });
       case compare_swap:
         return integer([&]<class T>(Symmetric<T> word, T value) {
-          return rma.compare_swap(word, value_of<T>(expected), value, peer, where);
+          return rma.compare_swap(word, value_of<T>(expected), value, rank, where);
         });
       case add:
-        return integer([&](auto word, auto value) { return rma.fetch_add(word, value, peer, where); });
+        return integer([&](auto word, auto value) { return rma.fetch_add(word, value, rank, where); });
       case bit_and:
-        return integer([&](auto word, auto value) { return rma.fetch_bit_and(word, value, peer, where); });
+        return integer([&](auto word, auto value) { return rma.fetch_bit_and(word, value, rank, where); });
       case bit_or:
-        return integer([&](auto word, auto value) { return rma.fetch_bit_or(word, value, peer, where); });
+        return integer([&](auto word, auto value) { return rma.fetch_bit_or(word, value, rank, where); });
       default:
-        return integer([&](auto word, auto value) { return rma.fetch_bit_xor(word, value, peer, where); });
+        return integer([&](auto word, auto value) { return rma.fetch_bit_xor(word, value, rank, where); });
     }
   });
 }
 Status tranship_fence() {
   return guarded(Waits::yes, [](Shmem& shmem) { shmem.context().fence(compiled_site); });
 }
-Status tranship_quiet() {
-  return guarded(Waits::yes, [](Shmem& shmem) { shmem.context().quiet(compiled_site); });
+/// What transfers that do not block have kept is theirs no longer.
+Status let_go_after(Status done) noexcept {
+  Shmem* const shmem = done == 0 ? Shmem::of_this_thread_if_any() : nullptr;
+  if (shmem == nullptr || !shmem->rank().holds_any()) return done;
+  const nb::gil_scoped_acquire acquire;
+  shmem->rank().let_go();
+  return done;
 }
-Status tranship_meet(std::int32_t team, std::int32_t completes) {
-  return guarded(Waits::yes, [&](Shmem& shmem) {
-    Team& members = shmem.team(team);
+Status tranship_quiet() {
+  return let_go_after(guarded(Waits::yes, [](Shmem& shmem) { shmem.context().quiet(compiled_site); }));
+}
+Status tranship_meet(std::int64_t team, std::int32_t completes) {
+  const Status done = guarded(Waits::yes, [&](Shmem& shmem) {
+    Team& members = shmem.team(int_of(team));
     completes ? members.barrier(compiled_site) : members.sync(compiled_site);
   });
+  return completes ? let_go_after(done) : done;
 }
-Status tranship_team_place(std::int32_t team, std::int32_t* rank, std::int32_t* size) {
+Status tranship_team_place(std::int64_t team, std::int32_t* rank, std::int32_t* size) {
   return guarded(Waits::no, [&](Shmem& shmem) {
-    Team& members = shmem.team(team);
+    Team& members = shmem.team(int_of(team));
     *rank = members.rank();
     *size = members.size();
   });
 }
-Status tranship_collective(std::int32_t kind, std::int32_t team, const Array* target, const Array* source,
-                           std::int32_t reduction, std::int32_t root) {
+Status tranship_collective(std::int32_t kind, std::int64_t team, const Array* target, const Array* source,
+                           std::int32_t reduction, std::int64_t root) {
   return guarded(Waits::yes, [&](Shmem& shmem) {
-    run_collective(static_cast<CollectiveKind>(kind), shmem.team(team), target->view(), source->view(),
-                   static_cast<Reduction>(reduction), root, compiled_site);
+    run_collective(static_cast<CollectiveKind>(kind), shmem.team(int_of(team)), target->view(), source->view(),
+                   static_cast<Reduction>(reduction), int_of(root), compiled_site);
   });
 }
 

@@ -28,7 +28,8 @@ class Resident {
 class RankHandle final : public Resident {
  public:
   explicit RankHandle(World& world) : world_(&world) {}
-  RankHandle(std::shared_ptr<RankHandle> around, SubWorld sub) : around_(std::move(around)), sub_(std::move(sub)) {
+  RankHandle(std::shared_ptr<RankHandle> around, SubWorld sub)
+      : thread_(around->thread_), around_(std::move(around)), sub_(std::move(sub)) {
     world_ = &sub_->world();
   }
   /// Of a process that has joined by a call: it leaves when it is closed.
@@ -44,6 +45,9 @@ class RankHandle final : public Resident {
     return *world_;
   }
 
+  /// Whether the calling thread has begun as this rank.
+  bool is_of_this_thread() const { return thread_ == PyThread_get_thread_ident(); }
+
   void add(std::weak_ptr<Resident> resident) {
     if (residents_.size() >= sweep_at_) {
       std::erase_if(residents_, [](const std::weak_ptr<Resident>& one) { return one.expired(); });
@@ -54,6 +58,7 @@ class RankHandle final : public Resident {
   /// Keeps what a transfer that does not block still reads or writes, until the next quiet or barrier.
   void hold(nb::object object) { held_.push_back(std::move(object)); }
   void let_go() noexcept { held_.clear(); }
+  bool holds_any() const noexcept { return !held_.empty(); }
   void leave() noexcept override { close(); }
   /// Ends all that lives in the world, the last first, and the rank's part in it: as failed where there is an error.
   void close(const std::optional<Error>& error = std::nullopt) noexcept {
@@ -71,6 +76,7 @@ class RankHandle final : public Resident {
   }
 
  private:
+  unsigned long thread_ = PyThread_get_thread_ident();
   std::shared_ptr<RankHandle> around_;
   std::optional<SubWorld> sub_;
   std::optional<RankScope> scope_;

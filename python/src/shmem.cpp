@@ -9,6 +9,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <pthread.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
@@ -32,7 +33,18 @@ namespace {
 constexpr int team_invalid = -1, teams_of_all = 6;
 }  // namespace
 
+void Shmem::end_in_children() {
+  static const int once = pthread_atfork(nullptr, nullptr, [] {
+    current_ = nullptr;
+    direct_ = nullptr;
+  });
+  static_cast<void>(once);
+}
+
 std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
+  if (!rank->is_of_this_thread())
+    throw_error(ErrorCode::invalid_use, "rank {} calls init() in another thread than its own", rank->world().rank());
+  end_in_children();
   const std::shared_ptr<Shmem> shmem(new Shmem(rank));
   const CallSite where = python_call_site();
   without_gil([&] {
@@ -69,6 +81,11 @@ Shmem& Shmem::of_this_thread() {
   return *current_;
 }
 
+bool Shmem::is_in_any_heap(const void* address) const {
+  const HeapPlace& place = world().heap().place();
+  const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.first);
+  return offset < place.stride_bytes * std::size_t(world().size());
+}
 bool Shmem::is_symmetric(const void* address) const {
   const HeapPlace& place = world().heap().place();
   const std::byte* const own = place.first + std::size_t(world().rank()) * place.stride_bytes;
@@ -163,6 +180,8 @@ SymmetricSpan first_of(const SymmetricSpan& span, Index count) {
 }
 
 constexpr const char* collective_names[] = {"reduce", "reducescatter", "fcollect", "broadcast", "alltoall"};
+// In the order of Reduction.
+constexpr const char* reduction_names[] = {"sum", "prod", "min", "max", "and", "or", "xor"};
 
 }  // namespace
 
@@ -194,8 +213,10 @@ void run_collective(CollectiveKind kind, Team& team, const StridedView& target_v
     case CollectiveKind::alltoall:
       break;
   }
-  const Index whole = smaller / n * n;
-  return all_to_all(team, first_of(target, whole), first_of(source, whole), where);
+  if (smaller % n != 0)
+    throw_error(ErrorCode::invalid_use, "{}: {} elements in {} parts of one size (rank {})", name, smaller, n,
+                team.world().rank());
+  return all_to_all(team, first_of(target, smaller), first_of(source, smaller), where);
 }
 
 SignalOp shmem_signal_op(int number) {
@@ -214,12 +235,8 @@ Comparison shmem_comparison(int number) {
 namespace {
 
 Reduction reduction_named(const std::string& name) {
-  constexpr std::pair<const char*, Reduction> names[] = {{"sum", Reduction::sum},     {"prod", Reduction::product},
-                                                         {"min", Reduction::minimum}, {"max", Reduction::maximum},
-                                                         {"and", Reduction::bit_and}, {"or", Reduction::bit_or},
-                                                         {"xor", Reduction::bit_xor}, {"", Reduction::sum}};
-  for (const auto& [known, reduction] : names)
-    if (name == known) return reduction;
+  for (std::size_t i = 0; i < std::size(reduction_names); ++i)
+    if (name == reduction_names[i]) return static_cast<Reduction>(i);
   throw_error(ErrorCode::invalid_use, "reduction '{}': needs one of sum, prod, min, max, and, or, xor", name);
 }
 
@@ -243,7 +260,7 @@ void bind_shmem(nb::module_& module) {
           [](Shmem& self, nb::handle target, nb::handle source, Rank peer, bool blocking) {
             const Shown first(target, "put"), second(source, "put");
             // Some of NVSHMEM's documents name the source first.
-            const bool is_turned = !self.is_symmetric(first.view().data) && self.is_symmetric(second.view().data);
+            const bool is_turned = !self.is_in_any_heap(first.view().data) && self.is_symmetric(second.view().data);
             const Shown &to = is_turned ? second : first, &from = is_turned ? first : second;
             const MatchedViews pair = matched(to.writable(), from.view());
             put_view(self.rank(), pair.target, pair.source, peer, blocking, from.object());
@@ -352,11 +369,11 @@ void bind_shmem(nb::module_& module) {
             const Shown to(target, name), from(source, name);
             const CallSite where = python_call_site();
             Team& members = self.team(team);
-            const Reduction reduction = reduction_named(op);
-            without_gil([&] {
-              run_collective(static_cast<CollectiveKind>(kind), members, to.writable(), from.view(), reduction, root,
-                             where);
-            });
+            const bool reduces = kind <= int(CollectiveKind::reducescatter);
+            const Reduction reduction = reduces ? reduction_named(op) : Reduction::sum;
+            const StridedView &all = to.writable(), &own = from.view();
+            without_gil(
+                [&] { run_collective(static_cast<CollectiveKind>(kind), members, all, own, reduction, root, where); });
           },
           "kind"_a, "team"_a, "target"_a, "source"_a, "op"_a, "root"_a)
       .def(
@@ -413,6 +430,13 @@ void bind_shmem(nb::module_& module) {
       .def("leave", &Shmem::leave);
   module.def("begin_shmem", &Shmem::begin, "world"_a, "Collective.");
   module.def("compiled_functions", &compiled_functions);
+  const auto names_of = [](const auto& names) {
+    nb::list out;
+    for (const char* name : names) out.append(name);
+    return nb::tuple(out);
+  };
+  module.attr("collective_names") = names_of(collective_names);
+  module.attr("reduction_names") = names_of(reduction_names);
   module.def(
       "element_number", [](const std::string& kind) { return int(element_type_of_numpy(kind).value()); }, "kind"_a,
       "What compiled code calls an element type.");

@@ -17,7 +17,8 @@ namespace tranship::python {
 
 class Shmem final : public Resident {
  public:
-  /// Collective over the world: makes the teams that everybody has. The calling thread's, from now on.
+  /// Collective over the world: makes the teams that everybody has. The calling thread's, from now on. Throws
+  /// `invalid_use` in another thread than that of the rank.
   static std::shared_ptr<Shmem> begin(const std::shared_ptr<RankHandle>& rank);
   ~Shmem() override;
 
@@ -26,8 +27,9 @@ class Shmem final : public Resident {
   World& world() const { return rank_->world(); }
   Context& context() const { return world().context(); }
 
-  /// Whether an address lies in this rank's part of the symmetric heap.
+  /// Whether an address lies in this rank's part of the symmetric heap; in that of any rank, as this one sees it.
   bool is_symmetric(const void* address) const;
+  bool is_in_any_heap(const void* address) const;
 
   /// Throws `invalid_use` for a number that no team has.
   Team& team(int number);
@@ -41,6 +43,7 @@ class Shmem final : public Resident {
 
   /// The one of the calling thread. Throws `invalid_use` where there is none.
   static Shmem& of_this_thread();
+  static Shmem* of_this_thread_if_any() noexcept { return current_; }
   /// The context of the calling thread's rank, where all its transfers are complete when their calls return; nullptr
   /// elsewhere.
   static Context* direct_of_this_thread() noexcept { return direct_; }
@@ -50,6 +53,8 @@ class Shmem final : public Resident {
 
   std::shared_ptr<RankHandle> rank_;
   std::vector<std::optional<Team>> teams_;  // by number
+  static void end_in_children();
+
   static thread_local Shmem* current_;
   static thread_local Context* direct_;
 };

@@ -155,7 +155,7 @@ def test_waits_on_vectors(pes):
         assert nvshmem.wait_until_any(flags, eq, want, status) is None
         assert nvshmem.wait_until_some(flags[:0], eq, 1) == [] and nvshmem.test_all(flags[:0], eq, 1)
         with pytest.raises(nvshmem.NvshmemInvalid, match=f"{n + 1} for {n}"):
-            nvshmem.test_all(flags, eq, np.zeros(n + 1))
+            nvshmem.test_all(flags, eq, np.zeros(n + 1, "int64"))
         nvshmem.barrier_all()
 
     pes(3, body)
@@ -612,7 +612,7 @@ def test_a_communicator_of_several_machines_is_refused():
             return 2
 
         def allgather(self, mine):
-            return [mine, "another machine"]
+            return [mine, ("another machine", False)]
 
     with pytest.raises(ts.Unsupported, match="2 ranks of the communicator are on 2 machines"):
         nvshmem.init(mpi_comm=Communicator(), initializer_method="mpi")

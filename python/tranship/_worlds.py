@@ -28,9 +28,9 @@ class World:
     """One rank's view of all ranks that run together.
 
     It ends with the function that :func:`launch` runs, or with :meth:`leave` where it was joined (:func:`join`); calls
-    after that raise :class:`InvalidUse`. Used by the thread of its rank. Calls marked *collective* must be made by all ranks, in the same order; they wait for all ranks until
-    ``timeout``, and raise :class:`Mismatch` on every rank when the calls differ, :class:`TimeoutError`, and
-    :class:`PeerLost` as soon as a rank has failed.
+    after that raise :class:`InvalidUse`. Used by the thread of its rank. Calls marked *collective* must be made by all
+    ranks, in the same order; they wait for all ranks until ``timeout``, and raise :class:`Mismatch` on every rank when the
+    calls differ, :class:`TimeoutError`, and :class:`PeerLost` as soon as a rank has failed.
     """
 
     __slots__ = ("_core", "__weakref__")
@@ -177,6 +177,7 @@ class _Part(NamedTuple):
 
 
 _joined: Optional[_Part] = None
+_joining = threading.Lock()
 
 
 def _part_of(world: World) -> _Part:
@@ -284,6 +285,17 @@ def join(
     True
     >>> world.leave()
     """
+    if not _joining.acquire(blocking=False):
+        raise InvalidUse("another thread of this process is joining a world")
+    try:
+        return _join(id, rank, size, timeout, heap_bytes)
+    finally:
+        _joining.release()
+
+
+def _join(
+    id: Optional[bytes], rank: Optional[int], size: Optional[int], timeout: Optional[float], heap_bytes: Optional[int]
+) -> World:
     global _joined
     already = _current.get() or (_joined.world if _joined is not None else None)
     if already is not None:

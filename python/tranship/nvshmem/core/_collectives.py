@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from ... import _core
 from ..._errors import InvalidUse
+from ._memory import _shown
 from ._runtime import runtime
-from ._transfers import _shown
+from ._transfers import whole
 from ._types import NvshmemStreamsType
 
 __all__ = [
@@ -22,11 +26,13 @@ __all__ = [
     "sync_all",
 ]
 
-_kinds = ("reduce", "reducescatter", "fcollect", "broadcast", "alltoall")
+_kinds: tuple[str, ...] = _core.collective_names
 
 
 def _run(kind: str, team: int, dst: Any, src: Any, op: str = "", root: int = 0) -> None:
-    runtime().shmem.collective(_kinds.index(kind), int(team), _shown(dst), _shown(src), op, root)
+    runtime().shmem.collective(
+        _kinds.index(kind), whole(team, "a team"), _shown(dst), _shown(src), op, whole(root, "a root")
+    )
 
 
 def reduce(team: int, dst_array: Any, src_array: Any, op: str, stream: NvshmemStreamsType = None) -> None:
@@ -82,20 +88,25 @@ def collective_on_buffer(
 
     if coll not in _kinds:
         raise InvalidUse(f"collective {coll!r}: needs one of {', '.join(_kinds)}")
-    kind = {"half": "f2", "float": "f4", "double": "f8", "": "u1"}.get(dtype, dtype)
+    name = {"half": "f2", "float": "f4", "double": "f8", "": "u1", "char": "i1", "size": "u8"}.get(dtype, dtype)
+    try:
+        kind = np.dtype(name)
+        target, source = _shown(dest).view(kind), _shown(src).view(kind)
+    except (TypeError, ValueError) as error:
+        raise InvalidUse(f"buffers of {_shown(dest).nbytes} and {_shown(src).nbytes} bytes as {dtype}: {error}") from None
     begun = time.perf_counter()
-    _run(coll, team, _shown(dest).view(kind), _shown(src).view(kind), op, root)
+    _run(coll, team, target, source, op, root)
     return (time.perf_counter() - begun) * 1e3 if enable_timing else 0.0
 
 
 def barrier(team: int, stream: NvshmemStreamsType = None) -> None:
     """Collective over the team: completes this rank's transfers and waits for all members."""
-    runtime().shmem.barrier(int(team))
+    runtime().shmem.barrier(whole(team, "a team"))
 
 
 def sync(team: int, stream: NvshmemStreamsType = None) -> None:
     """Collective over the team: waits for all members; puts may still be on their way."""
-    runtime().shmem.sync(int(team))
+    runtime().shmem.sync(whole(team, "a team"))
 
 
 def barrier_all(stream: NvshmemStreamsType = None) -> None:

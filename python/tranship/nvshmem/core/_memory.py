@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any, Optional, Union
 
@@ -17,6 +18,7 @@ __all__ = [
     "Array",
     "Buffer",
     "MulticastArray",
+    "PeerArray",
     "array",
     "array_get_buffer",
     "buffer",
@@ -36,8 +38,8 @@ __all__ = [
 Shape = Union[int, Sequence[int]]
 
 
-class Array(np.ndarray[Any, np.dtype[Any]]):
-    """A NumPy array in symmetric memory. Slices are in it, too; what is computed from it is a plain array."""
+class InPlaceArray(np.ndarray[Any, np.dtype[Any]]):
+    """An array that kernels get as it is. What is computed from it is a plain array."""
 
     __cuda_ndarray__ = True
 
@@ -46,6 +48,14 @@ class Array(np.ndarray[Any, np.dtype[Any]]):
             return self
         result = np.asarray(array)
         return result[()] if return_scalar or result.ndim == 0 else result
+
+
+class Array(InPlaceArray):
+    """A NumPy array in symmetric memory. Slices are in it, too; copies are not, and are refused as targets."""
+
+
+class PeerArray(InPlaceArray):
+    """The elements of a symmetric array at a peer: to load and store, and no symmetric array."""
 
 
 class Buffer:
@@ -88,6 +98,15 @@ class _Record:
         return self.buffer.kind is BufferTypes.NORMAL
 
 
+def _shown(memory: Any) -> NDArray[Any]:
+    """The array that an object is, or shows; never a copy."""
+    if isinstance(memory, np.ndarray):
+        return memory
+    if hasattr(memory, "__array_interface__"):
+        return np.asarray(memory)
+    raise InvalidUse(f"an array or a buffer is needed, not a {type(memory).__name__}")
+
+
 def _address(data: Any) -> int:
     return int(data.__array_interface__["data"][0])
 
@@ -96,11 +115,11 @@ def _allocate(shape: Shape, dtype: DTypeLike, morder: str, release: bool) -> NDA
     if morder not in ("C", "F"):
         raise InvalidUse(f"morder={morder!r}: needs 'C' or 'F'")
     here = runtime()
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    extents = tuple(map(operator.index, shape)) if isinstance(shape, Sequence) else (operator.index(shape),)
     # Memory comes in the order of C: what is Fortran's is the same with its dimensions turned.
     memory = symmetric(here.world, extents[::-1] if morder == "F" else extents, dtype)
     data = memory.local.T if morder == "F" else memory.local
-    if not release:
+    if not release and data.size > 0:
         here.allocations[_address(data)] = _Record(here, data, BufferTypes.NORMAL)
     return data
 
@@ -138,7 +157,7 @@ def buffer(size: int, release: bool = False, except_on_del: bool = True) -> Buff
     data = _allocate(size, "u1", "C", release)
     if release:
         return Buffer(data, BufferTypes.NORMAL)
-    return _record_of(data, "buffer").buffer if size > 0 else Buffer(data, BufferTypes.NORMAL)
+    return _record_of(data, "buffer").buffer if data.size > 0 else Buffer(data, BufferTypes.NORMAL)
 
 
 def array(shape: Shape, dtype: DTypeLike = "float32", release: bool = False, morder: str = "C") -> Array:
@@ -156,10 +175,10 @@ def bytearray(
     shape: Shape, dtype: DTypeLike = "float32", release: bool = False, device_id: Optional[int] = None, morder: str = "C"
 ) -> Array:
     """Collective: the bytes of such an array, as ``uint8``."""
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    extents = tuple(shape) if isinstance(shape, Sequence) else (shape,)
     size = np.dtype(dtype).itemsize
     for extent in extents:
-        size *= extent
+        size *= operator.index(extent)
     return array(size, "u1", release, morder)
 
 
@@ -179,25 +198,23 @@ def free(buffer: Any) -> None:
     Mismatch
         On all ranks, when they free different ones.
     """
-    if isinstance(buffer, MulticastArray) or getattr(buffer, "kind", None) in (BufferTypes.PEER, BufferTypes.MULTIMEM):
+    if isinstance(buffer, (MulticastArray, PeerArray)):
+        return
+    if getattr(buffer, "kind", None) in (BufferTypes.PEER, BufferTypes.MULTIMEM):
         return
     here = runtime()
-    if not here.shmem.is_symmetric(_address(buffer)):
-        return _refuse_unless_peer(here, buffer)
-    record = _record_of(buffer, "free")
+    data = _shown(buffer)
+    if data.size == 0:  # there is nothing to free
+        return
+    if not here.shmem.is_symmetric(_address(data)):
+        raise InvalidUse(f"free: {_address(data):#x} lies in no symmetric memory (rank {here.rank})")
+    record = _record_of(data, "free")
+    if record.size != data.nbytes:
+        raise InvalidUse(f"free of {data.nbytes} bytes of an allocation of {record.size} (rank {here.rank})")
     if not record.is_owned:
         raise InvalidUse(f"free of registered memory (rank {here.rank}): unregister_external_array ends that")
     _require_alike(here, "free", record.number)
     del here.allocations[record.buffer.handle]
-
-
-def _refuse_unless_peer(here: Runtime, buffer: Any) -> None:
-    """Views of peers need no freeing; other memory cannot be freed."""
-    base = buffer
-    while base is not None and not isinstance(base, _PeerMemory):
-        base = getattr(base, "base", None)
-    if base is None:
-        raise InvalidUse(f"free: {_address(buffer):#x} lies in no symmetric memory (rank {here.rank})")
 
 
 def free_array(array: Any) -> None:
@@ -210,7 +227,7 @@ class _PeerMemory:
 
     def __init__(self, of: Any, pe: int) -> None:
         self._of = of
-        self.__array_interface__ = runtime().shmem.peer_view(np.asarray(of), pe)
+        self.__array_interface__ = runtime().shmem.peer_view(_shown(of), pe)
 
 
 def get_peer_array(array: Any, peer_pe: Optional[int] = None, *, pe: Optional[int] = None) -> NDArray[Any]:
@@ -224,7 +241,7 @@ def get_peer_array(array: Any, peer_pe: Optional[int] = None, *, pe: Optional[in
     peer = peer_pe if peer_pe is not None else pe
     if peer is None:
         raise InvalidUse("get_peer_array needs the peer")
-    return np.asarray(_PeerMemory(array, peer))
+    return np.asarray(_PeerMemory(array, operator.index(peer))).view(PeerArray)
 
 
 def get_peer_buffer(buffer: Buffer, pe: int) -> Buffer:

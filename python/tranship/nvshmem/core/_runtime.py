@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import Any, Optional
 
@@ -49,6 +50,15 @@ _threads = _Threads()
 _all: list[Runtime] = []  # of this process
 
 
+def _forget_in_child() -> None:
+    """Children that a rank forks are no ranks."""
+    _threads.runtime = None
+    _all.clear()
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
+
+
 def _of_this_thread() -> Optional[Runtime]:
     """The rank of the calling thread, unless its world has ended without finalize()."""
     here = _threads.runtime
@@ -59,9 +69,11 @@ def _of_this_thread() -> Optional[Runtime]:
 
 
 def runtime_if_any() -> Optional[Runtime]:
-    """The rank of the calling thread; of a thread that a kernel has, that of its process."""
+    """The rank of the calling thread; of a thread of a simulated kernel, that of its process."""
     here = _of_this_thread()
-    return _all[0] if here is None and len(_all) == 1 else here
+    if here is None and len(_all) == 1 and hasattr(threading.current_thread(), "_manager"):
+        return _all[0]
+    return here
 
 
 def runtime() -> Runtime:
@@ -71,8 +83,8 @@ def runtime() -> Runtime:
         return here
     if _all:
         raise InvalidUse(
-            f"{len(_all)} ranks of this process have called init(), and this thread is none of them: "
-            "kernels need ranks that are processes"
+            f"{len(_all)} ranks of this process have called init(), and this thread is none of them: each is used by its "
+            "own thread, and kernels need ranks that are processes"
         )
     raise InvalidUse("call init() first")
 
@@ -126,7 +138,7 @@ def init(
         For ``"mpi"`` and ``"emulated_mpi"``: a communicator of mpi4py, ``COMM_WORLD`` where nothing is said. Its ranks
         must be on one machine.
     initializer_method
-        ``"uid"``, ``"mpi"`` or ``"emulated_mpi"``. Without one, the rank is the one that :func:`tranship.launch` or
+        ``"uid"``, ``"mpi"`` or ``"emulated_mpi"``; what is given says it where this does not. Without any, the rank is the one that :func:`tranship.launch` or
         ``tranship launch`` has started; in a process that was started in another way, the one rank of a world.
     timeout, heap_bytes
         As in :func:`tranship.join`.
@@ -139,10 +151,10 @@ def init(
         For a communicator of several machines.
     """
     before = _of_this_thread()
-    if before is not None:
+    if before is not None and mpi_comm is None:
         raise InvalidUse(f"init() was called before (rank {before.rank} of {before.size})")
     _all[:] = [one for one in _all if not one.shmem.is_over]
-    method = initializer_method or init_method
+    method = initializer_method or init_method or ("uid" if uid is not None else "mpi" if mpi_comm is not None else "")
     current = _worlds._current.get()
     is_joined = True
     if method in ("mpi", "emulated_mpi"):
@@ -151,7 +163,11 @@ def init(
 
             mpi_comm = MPI.COMM_WORLD
         rank, nranks = mpi_comm.Get_rank(), mpi_comm.Get_size()
-        machines = len(set(mpi_comm.allgather(_machine())))
+        said = mpi_comm.allgather((_machine(), before is not None))
+        if any(is_begun for _, is_begun in said):
+            begun = [r for r, (_, is_begun) in enumerate(said) if is_begun]
+            raise InvalidUse(f"init() was called before by ranks {begun} of the communicator's {nranks} (rank {rank})")
+        machines = len({machine for machine, _ in said})
         if machines > 1:
             raise Unsupported(
                 f"the {nranks} ranks of the communicator are on {machines} machines: memory is shared on one machine, "
@@ -166,9 +182,11 @@ def init(
     elif method:
         raise InvalidUse(f"initializer_method={method!r}: needs 'uid', 'mpi' or 'emulated_mpi'")
     elif current is not None:
+        if timeout is not None or heap_bytes is not None:
+            raise InvalidUse(f"timeout={timeout}, heap_bytes={heap_bytes}: launch() has said them (rank {current.rank})")
         world, is_joined = current, False
     else:
-        world = _worlds.join(timeout=timeout)
+        world = _worlds.join(timeout=timeout, heap_bytes=heap_bytes)
     started = Runtime(world, is_joined)
     _threads.runtime = started
     _all.append(started)

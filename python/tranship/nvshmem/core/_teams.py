@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Optional, Union
 
 from ..._errors import InvalidUse, Unsupported
 from ._runtime import runtime
+from ._transfers import whole
 from ._types import TeamConfig, Teams
 
 __all__ = [
@@ -23,12 +25,12 @@ __all__ = [
 
 def team_my_pe(team: int) -> int:
     """This rank's place in a team."""
-    return runtime().shmem.team_rank(int(team))
+    return runtime().shmem.team_rank(whole(team, "a team"))
 
 
 def team_n_pes(team: int) -> int:
     """The size of a team."""
-    return runtime().shmem.team_size(int(team))
+    return runtime().shmem.team_size(whole(team, "a team"))
 
 
 def team_split_strided(
@@ -47,7 +49,8 @@ def team_split_strided(
     InvalidUse
         For members that the parent does not have.
     """
-    number = runtime().shmem.split_strided(int(parent_team), start, stride, size)
+    _require_free(new_team_name)
+    number = runtime().shmem.split_strided(whole(parent_team, "a team"), start, stride, size)
     return _named(number, new_team_name)
 
 
@@ -62,14 +65,23 @@ def team_split_2d(
 ) -> tuple[Optional[int], Optional[int]]:
     """Collective over the parent, whose members are taken for rows of ``xrange``: the teams of this rank's row and
     column."""
-    x, y = runtime().shmem.split_2d(int(parent_team), xrange)
+    _require_free(new_team_name and new_team_name + "_X")
+    _require_free(new_team_name and new_team_name + "_Y")
+    x, y = runtime().shmem.split_2d(whole(parent_team, "a team"), xrange)
     return _named(x, new_team_name and new_team_name + "_X"), _named(y, new_team_name and new_team_name + "_Y")
+
+
+def _require_free(name: Optional[str]) -> None:
+    """Before the split, which all members of the parent make together."""
+    if name is not None and name in Teams:
+        raise InvalidUse(f"the name {name!r} is that of team {Teams[name]}")
 
 
 def _named(number: int, name: Optional[str]) -> Optional[int]:
     if number < 0:
         return None
-    Teams.add(name or f"TEAM_{number}", number)
+    free = (f"TEAM_{number}" + "_" * i for i in itertools.count())
+    Teams.add(name or next(one for one in free if one not in Teams), number)
     return number
 
 
@@ -77,7 +89,7 @@ def team_destroy(team: Union[int, str]) -> None:
     """Lets go of a team. Not collective."""
     if isinstance(team, str) and team not in Teams:
         raise KeyError(team)
-    number = Teams[team] if isinstance(team, str) else int(team)
+    number = Teams[team] if isinstance(team, str) else whole(team, "a team")
     runtime().shmem.destroy(number)
     Teams.remove_by_value(number)
 
@@ -120,4 +132,6 @@ def team_translate_pe(src_team: int, src_pe: int, dest_team: int) -> int:
     """
     if src_pe < 0:
         raise InvalidUse(f"no member {src_pe}")
-    return runtime().shmem.translate(int(src_team), int(src_pe), int(dest_team))
+    return runtime().shmem.translate(
+        whole(src_team, "a team"), whole(src_pe, "a member"), whole(dest_team, "a team")
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Optional
 
 import numpy as np
 
 from ..._errors import InvalidUse
+from ._memory import _shown
 from ._runtime import runtime
 from ._types import NvshmemStreamsType, SignalOp
 
@@ -35,11 +37,29 @@ __all__ = [
 
 
 def _peer(remote_pe: int, pe: Optional[int]) -> int:
-    return remote_pe if pe is None else pe
+    return whole(remote_pe if pe is None else pe, "a peer")
 
 
-def _shown(memory: Any) -> Any:
-    """What shows its elements by the buffer protocol."""
+def whole(number: Any, what: str) -> int:
+    """An integer that C++ can take."""
+    try:
+        value = operator.index(number)
+    except TypeError:
+        raise InvalidUse(f"{what} is an integer, not {number!r}") from None
+    if not -(2**31) <= value < 2**31:
+        raise InvalidUse(f"{what} of {value} is out of range")
+    return value
+
+
+def value_of(number: Any) -> int:
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise InvalidUse(f"a value of a signal or a variable is an integer, not {number!r}") from None
+
+
+def _source(memory: Any) -> Any:
+    """What is read may be anything that NumPy makes an array of."""
     return memory if isinstance(memory, np.ndarray) else np.asarray(memory)
 
 
@@ -57,14 +77,14 @@ def put(
     InvalidUse
         For a target that is not symmetric, other dtypes, or shapes that do not fit.
     """
-    runtime().shmem.put(_shown(dst), _shown(src), _peer(remote_pe, pe), True)
+    runtime().shmem.put(_source(dst), _source(src), _peer(remote_pe, pe), True)
 
 
 def put_nbi(
     dst: Any, src: Any, remote_pe: int = -1, stream: NvshmemStreamsType = None, *, pe: Optional[int] = None
 ) -> None:
     """The same, and may return before: ``src`` may be written after the next quiet."""
-    runtime().shmem.put(_shown(dst), _shown(src), _peer(remote_pe, pe), False)
+    runtime().shmem.put(_source(dst), _shown(src), _peer(remote_pe, pe), False)
 
 
 def get(
@@ -87,7 +107,7 @@ def _signal(memory: Any) -> Any:
         if data.size < 8:
             raise InvalidUse(f"a signal is 8 bytes; the buffer has {data.size}")
         return data[:8].view("u8")
-    return data.reshape(-1)[:1] if data.size != 1 else data
+    return _variable(data)
 
 
 def put_signal(
@@ -106,7 +126,9 @@ def put_signal(
 
 
 def _put_signal(dst: Any, src: Any, signal: Any, value: int, op: int, peer: int, blocking: bool) -> None:
-    runtime().shmem.put_signal(_shown(dst), _shown(src), _signal(signal), int(value), int(op), int(peer), blocking)
+    runtime().shmem.put_signal(
+        _shown(dst), _source(src) if blocking else _shown(src), _signal(signal), value_of(value), whole(op, "an operation"), peer, blocking
+    )
 
 
 def put_signal_nbi(
@@ -134,7 +156,7 @@ def signal_op(
     pe: Optional[int] = None,
 ) -> None:
     """Sets a signal of a peer, or adds to it, atomically. A fence before it orders it after earlier puts."""
-    runtime().shmem.signal(_signal(signal_var), int(signal_val), int(signal_op), _peer(remote_pe, pe))
+    runtime().shmem.signal(_signal(signal_var), value_of(signal_val), whole(signal_op, "an operation"), _peer(remote_pe, pe))
 
 
 def signal_wait(
@@ -166,7 +188,7 @@ def quiet(stream: NvshmemStreamsType = None) -> None:
 def pe_quiet(pes: Any, stream: NvshmemStreamsType = None) -> None:
     """Completes the transfers to some peers, or to one."""
     here = runtime()
-    for pe in np.atleast_1d(pes):
+    for pe in [whole(one, "a peer") for one in (pes if isinstance(pes, (list, tuple, np.ndarray)) else [pes])]:
         if not 0 <= pe < here.size:
             raise InvalidUse(f"no rank {pe} in a world of {here.size} (rank {here.rank})")
     here.world.quiet()
@@ -180,26 +202,36 @@ def fence(stream: NvshmemStreamsType = None) -> None:
 # Waits for what peers put here: integers of 4 or 8 bytes.
 
 
-def _variable(array: Any, index: int = 0) -> Any:
-    return _shown(array).reshape(-1)[index : index + 1]
+def _row(array: Any) -> Any:
+    """Elements in one row: the memory itself, never a copy."""
+    data = _shown(array)
+    if not data.flags.c_contiguous:
+        if data.ndim != 1:
+            raise InvalidUse(f"variables lie side by side; these have shape {data.shape} and strides {data.strides}")
+        return data
+    return data.reshape(-1)
+
+
+def _variable(array: Any) -> Any:
+    return _row(array)[:1]
 
 
 def wait_until(ivar: Any, cmp: int, cmp_value: int) -> int:
     """Waits until the first element of this rank's ``ivar`` compares so with a value; returns what it was then."""
-    seen: Any = runtime().shmem.wait_until(_variable(ivar), int(cmp), int(cmp_value))
+    seen: Any = runtime().shmem.wait_until(_variable(ivar), whole(cmp, "a comparison"), value_of(cmp_value))
     return int(seen)
 
 
 def test(ivar: Any, cmp: int, cmp_value: int) -> bool:
     """Whether the first element compares so. Loops over it end when a peer has failed."""
-    return runtime().shmem.test(_variable(ivar), int(cmp), int(cmp_value))
+    return runtime().shmem.test(_variable(ivar), whole(cmp, "a comparison"), value_of(cmp_value))
 
 
 def _several(what: str, ivars: Any, cmp: int, cmp_values: Any, status: Any) -> list[int]:
-    variables = _shown(ivars).reshape(-1)
-    values = [int(value) for value in np.atleast_1d(np.asarray(cmp_values)).reshape(-1)]
+    given = cmp_values.reshape(-1).tolist() if isinstance(cmp_values, np.ndarray) else cmp_values
+    values = [value_of(value) for value in (given if isinstance(given, (list, tuple)) else [given])]
     skip = [] if status is None else [int(bool(one)) for one in np.asarray(status).reshape(-1)]
-    return runtime().shmem.several(what, variables, int(cmp), values, skip)
+    return runtime().shmem.several(what, _row(ivars), whole(cmp, "a comparison"), values, skip)
 
 
 def test_all(ivars: Any, cmp: int, cmp_values: Any, status: Any = None) -> bool:

@@ -100,11 +100,13 @@ PeerWatch::Watcher::~Watcher() {
 
 void PeerWatch::Watcher::run() {
   constexpr int again_ms = 50;
+  bool is_short = false;  // of descriptors, for one who comes late
   for (;;) {
-    const bool has_all = watch_more();
+    const bool has_all = watch_more() && !is_short;
     std::vector<pollfd> polled = {{.fd = leaving_.get(), .events = POLLIN}};
     for (const Watched& one : watched_) polled.push_back({.fd = one.socket.descriptor(), .events = 0});
-    if (entrance_) polled.push_back({.fd = entrance_->socket.descriptor(), .events = POLLIN});
+    if (entrance_) polled.push_back({.fd = is_short ? -1 : entrance_->socket.descriptor(), .events = POLLIN});
+    is_short = false;
     if (poll(polled.data(), polled.size(), has_all ? -1 : again_ms) < 0) continue;  // EINTR: debuggers
     if (polled[0].revents != 0) return;
     for (std::size_t i = watched_.size(); i-- > 0;)
@@ -112,9 +114,11 @@ void PeerWatch::Watcher::run() {
         post_end(watched_[i].rank);
         watched_.erase(watched_.begin() + static_cast<std::ptrdiff_t>(i));
       }
-    if (entrance_ && polled.back().revents != 0)
-      if (const std::optional<LocalSocket> late = entrance_->socket.accept())
-        entrance_->turn_away(*late, shared_->shape().ranks);
+    if (!entrance_ || polled.back().revents == 0) continue;
+    if (const std::optional<LocalSocket> late = entrance_->socket.accept())
+      entrance_->turn_away(*late, shared_->shape().ranks);
+    else
+      is_short = true;
   }
 }
 

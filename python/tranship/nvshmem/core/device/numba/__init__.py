@@ -5,10 +5,14 @@
 - Kernels (``@cuda.jit``) run on ranks of the CPU under the simulator: set ``NUMBA_ENABLE_CUDASIM=1`` before Numba is
   imported. The simulator runs one kernel at a time in a process, so that ranks are processes (``mpirun``,
   ``tranship launch``, ``tranship.launch(..., ranks="processes")``). Threads that diverge in an operation of their warp
-  or block raise InvalidUse, which names both.
-- Compiled functions (``@numba.njit``) call the same names; they call the library without the interpreter. A function is
-  called by the thread of its rank, is one thread to the forms of warps and blocks, and gives other threads of Python
-  their turn while it waits. Errors are raised as from Python.
+  or block raise InvalidUse, which names both. While a thread waits for other ranks in a collective operation or a quiet,
+  operations of the rank's other threads wait, too; signals and tests are waited for without that.
+- Compiled functions (``@numba.njit``) call the same names, but for the waits and tests of any and some variables and
+  views of peers; teams are passed as numbers. They call the library without the interpreter. A function is called by the
+  thread of its rank, is one thread to the forms of warps and blocks, and gives other threads of Python their turn while it
+  waits. Errors are raised as from Python, outside of ``try`` in compiled code; as for all of Numba's functions, one that
+  raises keeps references to its arguments. Operations belong outside of parallel loops: one that another thread of the
+  loop was to make is not made, and the rank's next operation raises InvalidUse.
 
 Arrays with strides are moved as they are, element by element.
 """

@@ -74,6 +74,17 @@ def _require_arrays(*arrays: Any) -> None:
             raise TypingError(f"an array is needed, not {array}")
 
 
+def _require_writable(array: Any) -> None:
+    if not array.mutable:
+        raise TypingError("an array that is written is read-only")
+
+
+def _require_integers(**numbers: Any) -> None:
+    for name, number in numbers.items():
+        if not isinstance(number, (types.Integer, types.IntEnumMember)):
+            raise TypingError(f"{name} is an integer, not {number}")
+
+
 def _require_alike(dst: Any, src: Any) -> None:
     _require_arrays(dst, src)
     if dst.dtype != src.dtype:
@@ -100,13 +111,13 @@ def _value(builder: Any, bits: Any, type: Any) -> Any:
 # Transfers.
 
 
-def _transfer(kind: int, target_is_written: bool) -> Any:
+def _transfer(kind: int) -> Any:
     @intrinsic
     def transfer(typing_context: Any, dst: Any, src: Any, pe: Any) -> Any:
         _require_alike(dst, src)
-        if not dst.mutable:
-            raise TypingError("the target of a transfer is read-only")
-        signature = types.void(dst, src, types.int32)
+        _require_writable(dst)
+        _require_integers(pe=pe)
+        signature = types.void(dst, src, types.int64)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             if dst.layout == "C" and src.layout == "C":
@@ -141,7 +152,7 @@ def _forms(module: Any, name: str) -> list[Callable[..., Any]]:
     return [getattr(module, name + scope) for scope in ("", "_warp", "_block")]
 
 
-_put, _put_nbi, _get, _get_nbi = (_transfer(kind, kind < 2) for kind in range(4))
+_put, _put_nbi, _get, _get_nbi = (_transfer(kind) for kind in range(4))
 
 
 @_overload(*_forms(rma, "put"))
@@ -169,9 +180,9 @@ def _one_element(kind: int) -> Any:
 
     @intrinsic
     def transfer(typing_context: Any, array: Any, value: Any, pe: Any) -> Any:
-        _require_arrays(array)
         element = array.dtype
-        signature = element(array, element, types.int32)
+        _require_integers(pe=pe)
+        signature = element(array, element, types.int64)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             room = cgutils.alloca_once(builder, context.get_data_type(element))
@@ -190,45 +201,68 @@ def _one_element(kind: int) -> Any:
 _put_one, _get_one = _one_element(0), _one_element(2)
 
 
+def _first(array: Any) -> Any:
+    """For compiled functions: an array, which must have an element."""
+
+
+@_overload(_first)
+def _(array: Any) -> Any:
+    _require_arrays(array)
+
+    def first(array: Any) -> Any:
+        if array.size == 0:
+            raise ValueError("an array of no elements, where one is needed")
+        return array
+
+    return first
+
+
+def _element_of(array: Any, value: Any) -> Any:
+    """For compiled functions: a value as an element of an array, which it must fit in."""
+
+
+@_overload(_element_of)
+def _(array: Any, value: Any) -> Any:
+    _require_arrays(array)
+    if not isinstance(array.dtype, (types.Integer, types.Float)):
+        raise TypingError(f"elements that are numbers are needed, not {array.dtype}")
+    element = as_dtype(array.dtype).type
+    if isinstance(array.dtype, types.Float):
+        if not isinstance(value, (types.Integer, types.Float)):
+            raise TypingError(f"a value of {array.dtype} is a number, not {value}")
+        return lambda array, value: element(value)
+    _require_integers(value=value)
+
+    def fitting(array: Any, value: Any) -> Any:
+        result = element(value)
+        if result != value or (result < 0) != (value < 0):
+            raise ValueError("the value does not fit in an element of the array")
+        return result
+
+    return fitting
+
+
 @_overload(rma.p)
 def _(dst: Any, src: Any, pe: Any) -> Any:
     if isinstance(src, types.Array):
-        return lambda dst, src, pe: _put_value(dst, src.flat[0], pe)
-    return lambda dst, src, pe: _put_value(dst, src, pe)
-
-
-def _put_value(dst: Any, value: Any, pe: Any) -> None:
-    """For compiled functions."""
-
-
-@overload(_put_value)
-def _(dst: Any, value: Any, pe: Any) -> Any:
-    def put(dst: Any, value: Any, pe: Any) -> None:
-        if dst.size == 0:
-            raise ValueError("an array of no elements, where one is needed")
-        _put_one(dst, value, pe)
-
-    return put
+        return lambda dst, src, pe: _put_one(_first(dst), _element_of(dst, _first(src).flat[0]), pe)
+    return lambda dst, src, pe: _put_one(_first(dst), _element_of(dst, src), pe)
 
 
 @_overload(rma.g)
 def _(src: Any, pe: Any) -> Any:
     _require_arrays(src)
     zero = as_dtype(src.dtype).type(0)
-
-    def get(src: Any, pe: Any) -> Any:
-        if src.size == 0:
-            raise ValueError("an array of no elements, where one is needed")
-        return _get_one(src, zero, pe)
-
-    return get
+    return lambda src, pe: _get_one(_first(src), zero, pe)
 
 
 def _signalled(blocking: bool) -> Any:
     @intrinsic
     def put(typing_context: Any, dst: Any, src: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
         _require_alike(dst, src)
+        _require_writable(dst)
         _require_signal(word)
+        _require_integers(value=value, op=op, pe=pe)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
@@ -236,7 +270,7 @@ def _signalled(blocking: bool) -> Any:
             _call(context, builder, "tranship_put_signal", [*arrays, *rest])
             return context.get_dummy_value()
 
-        return types.void(dst, src, word, types.uint64, types.int32, types.int32), generate
+        return types.void(dst, src, word, types.uint64, types.int64, types.int64), generate
 
     return put
 
@@ -248,19 +282,20 @@ def _require_signal(word: Any) -> None:
     _require_arrays(word)
     if word.dtype not in (types.uint64, types.int64):
         raise TypingError(f"a signal is an element of uint64, not {word.dtype}")
+    _require_writable(word)
 
 
 @_overload(*_forms(rma, "put_signal"))
 def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
     return lambda dst, src, signal_var, signal_val, signal_op, pe: _put_signal(
-        dst, src, signal_var, signal_val, signal_op, pe
+        dst, src, _first(signal_var), _element_of(signal_var, signal_val), signal_op, pe
     )
 
 
 @_overload(*_forms(rma, "put_signal_nbi"))
 def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
     return lambda dst, src, signal_var, signal_val, signal_op, pe: _put_signal_nbi(
-        dst, src, signal_var, signal_val, signal_op, pe
+        dst, src, _first(signal_var), _element_of(signal_var, signal_val), signal_op, pe
     )
 
 
@@ -270,17 +305,20 @@ def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: 
 @intrinsic
 def _raised(typing_context: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
     _require_signal(word)
+    _require_integers(value=value, op=op, pe=pe)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         _call(context, builder, "tranship_signal", [_data(context, builder, word, args[0]), *args[1:]])
         return context.get_dummy_value()
 
-    return types.void(word, types.uint64, types.int32, types.int32), generate
+    return types.void(word, types.uint64, types.int64, types.int64), generate
 
 
 @_overload(*_forms(signal, "signal_op"))
 def _(signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
-    return lambda signal_var, signal_val, signal_op, pe: _raised(signal_var, signal_val, signal_op, pe)
+    return lambda signal_var, signal_val, signal_op, pe: _raised(
+        _first(signal_var), _element_of(signal_var, signal_val), signal_op, pe
+    )
 
 
 def _looks(name: str, result_of: Callable[[Any], Any]) -> Any:
@@ -290,7 +328,8 @@ def _looks(name: str, result_of: Callable[[Any], Any]) -> Any:
         element = variable.dtype
         if not isinstance(element, types.Integer):
             raise TypingError(f"what is waited for is an integer, not {element}")
-        signature = result_of(element)(variable, types.int32, element)
+        _require_integers(comparison=comparison, value=value)
+        signature = result_of(element)(variable, types.int64, element)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             seen = cgutils.alloca_once_value(builder, _i64(0))
@@ -309,37 +348,63 @@ _test = _looks("tranship_test", lambda element: types.boolean)
 
 @_overload(*_forms(signal, "signal_wait"))
 def _(signal_var: Any, signal_op: Any, signal_val: Any) -> Any:
-    return lambda signal_var, signal_op, signal_val: _wait(signal_var, signal_op, signal_val)
+    return lambda signal_var, signal_op, signal_val: _wait(
+        _first(signal_var), signal_op, _element_of(signal_var, signal_val)
+    )
 
 
 @_overload(*_forms(signal, "wait_until"))
 def _(ivar: Any, cmp: Any, cmp_value: Any) -> Any:
-    return lambda ivar, cmp, cmp_value: _wait(ivar, cmp, cmp_value)
+    return lambda ivar, cmp, cmp_value: _wait(_first(ivar), cmp, _element_of(ivar, cmp_value))
 
 
 @_overload(*_forms(signal, "test"))
 def _(ivar: Any, cmp: Any, cmp_value: Any) -> Any:
-    return lambda ivar, cmp, cmp_value: _test(ivar, cmp, cmp_value)
+    return lambda ivar, cmp, cmp_value: _test(_first(ivar), cmp, _element_of(ivar, cmp_value))
 
 
-@_overload(*_forms(signal, "wait_until_all"))
-def _(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
-    def wait(ivars: Any, cmp: Any, cmp_values: Any) -> None:
-        for i in range(ivars.size):
-            _wait(ivars[i : i + 1], cmp, cmp_values)
-
-    return wait
+def _value_at(values: Any, i: int) -> Any:
+    """For compiled functions: one value for all, or that of variable i."""
 
 
-@_overload(*_forms(signal, "test_all"))
-def _(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
-    def test(ivars: Any, cmp: Any, cmp_values: Any) -> bool:
-        for i in range(ivars.size):
-            if not _test(ivars[i : i + 1], cmp, cmp_values):
-                return False
-        return True
+@_overload(_value_at)
+def _(values: Any, i: Any) -> Any:
+    if isinstance(values, types.Array):
+        return lambda values, i: values[i]
+    return lambda values, i: values
 
-    return test
+
+def _several(all_of: bool) -> Any:
+    def typer(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
+        _require_arrays(ivars)
+        if ivars.ndim != 1 or (isinstance(cmp_values, types.Array) and cmp_values.ndim != 1):
+            raise TypingError("several variables, and their values, are arrays of one dimension")
+        has_values = isinstance(cmp_values, types.Array)
+
+        def look(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
+            if has_values and len(cmp_values) != len(ivars):
+                raise ValueError("several variables take one value, or one for each of them")
+            for i in range(len(ivars)):
+                one = ivars[i : i + 1]
+                value = _element_of(one, _value_at(cmp_values, i))
+                if all_of:
+                    _wait(one, cmp, value)
+                elif not _test(one, cmp, value):
+                    return False
+            return True
+
+        return look
+
+    return typer
+
+
+_overload(*_forms(signal, "wait_until_all"))(_several(True))
+_overload(*_forms(signal, "test_all"))(_several(False))
+
+
+@_overload(*_forms(signal, "signal_fetch"))
+def _(signal_var: Any) -> Any:
+    return lambda signal_var: _fetch(_first(signal_var), 0, 0, _team_rank(0))
 
 
 def _simple(name: str, *arguments: int) -> Any:
@@ -376,19 +441,20 @@ def _atomic(op: int, fetches: bool) -> Any:
         _require_arrays(at)
         element = at.dtype
         result = element if fetches else types.void
-        if not isinstance(element, (types.Integer, types.Float)):
-            raise TypingError(f"atomic operations take numbers, not {element}")
+        _require_integers(pe=pe)
+        if op != _FETCH:
+            _require_writable(at)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             before = cgutils.alloca_once_value(builder, _i64(0))
             bits = [_bits(builder, arg) for arg in args[1:3]]
             word = [_data(context, builder, at, args[0]), _i32(_element(at))]
-            _call(context, builder, "tranship_atomic", [_i32(op), *word, *bits, args[3], before])
+            _call(context, builder, "tranship_atomic", [_i64(op), *word, *bits, args[3], before])
             if not fetches:
                 return context.get_dummy_value()
             return _value(builder, builder.load(before), context.get_value_type(element))
 
-        return result(at, element, element, types.int32), generate
+        return result(at, element, element, types.int64), generate
 
     return atomic
 
@@ -401,22 +467,24 @@ _fetch, _set, _swap, _compare_swap = (
 
 @_overload(amo.atomic_fetch)
 def _(src: Any, pe: Any) -> Any:
-    return lambda src, pe: _fetch(src, 0, 0, pe)
+    return lambda src, pe: _fetch(_first(src), 0, 0, pe)
 
 
 @_overload(amo.atomic_set)
 def _(dst: Any, value: Any, pe: Any) -> Any:
-    return lambda dst, value, pe: _set(dst, value, 0, pe)
+    return lambda dst, value, pe: _set(_first(dst), _element_of(dst, value), 0, pe)
 
 
 @_overload(amo.atomic_swap)
 def _(dst: Any, value: Any, pe: Any) -> Any:
-    return lambda dst, value, pe: _swap(dst, value, 0, pe)
+    return lambda dst, value, pe: _swap(_first(dst), _element_of(dst, value), 0, pe)
 
 
 @_overload(amo.atomic_compare_swap)
 def _(dst: Any, cond: Any, value: Any, pe: Any) -> Any:
-    return lambda dst, cond, value, pe: _compare_swap(dst, value, cond, pe)
+    return lambda dst, cond, value, pe: _compare_swap(
+        _first(dst), _element_of(dst, value), _element_of(dst, cond), pe
+    )
 
 
 def _updates(name: Callable[..., Any], op: int, fetches: bool) -> None:
@@ -424,7 +492,7 @@ def _updates(name: Callable[..., Any], op: int, fetches: bool) -> None:
 
     @overload(name, strict=False)
     def _(dst: Any, value: Any, pe: Any) -> Any:
-        return lambda dst, value, pe: update(dst, value, 0, pe)
+        return lambda dst, value, pe: update(_first(dst), _element_of(dst, value), 0, pe)
 
 
 _updates(amo.atomic_fetch_add, _ADD, True)
@@ -441,12 +509,12 @@ _fetch_add, _add = _atomic(_ADD, True), _atomic(_ADD, False)
 
 @_overload(amo.atomic_fetch_inc)
 def _(dst: Any, pe: Any) -> Any:
-    return lambda dst, pe: _fetch_add(dst, 1, 0, pe)
+    return lambda dst, pe: _fetch_add(_first(dst), 1, 0, pe)
 
 
 @_overload(amo.atomic_inc)
 def _(dst: Any, pe: Any) -> Any:
-    return lambda dst, pe: _add(dst, 1, 0, pe)
+    return lambda dst, pe: _add(_first(dst), 1, 0, pe)
 
 
 # Teams.
@@ -459,7 +527,8 @@ def _meeting(completes: bool) -> Any:
             _call(context, builder, "tranship_meet", [args[0], _i32(int(completes))])
             return context.get_dummy_value()
 
-        return types.void(types.int32), generate
+        _require_integers(team=team)
+        return types.void(types.int64), generate
 
     return meet
 
@@ -495,7 +564,8 @@ def _place(which: int) -> Any:
             _call(context, builder, "tranship_team_place", [args[0], *numbers])
             return builder.sext(builder.load(numbers[which]), _i64)
 
-        return types.int64(types.int32), generate
+        _require_integers(team=team)
+        return types.int64(types.int64), generate
 
     return place
 
@@ -523,14 +593,15 @@ def _(team: Any) -> Any:
     return lambda team: _team_size(team)
 
 
-_KINDS = ("reduce", "reducescatter", "fcollect", "broadcast", "alltoall")
-_REDUCTIONS = ("sum", "prod", "min", "max", "and", "or", "xor")
+_KINDS, _REDUCTIONS = _core.collective_names, _core.reduction_names
 
 
 def _collective(kind: str, reduction: int) -> Any:
     @intrinsic
     def collective(typing_context: Any, team: Any, dst: Any, src: Any, root: Any) -> Any:
         _require_alike(dst, src)
+        _require_writable(dst)
+        _require_integers(team=team, root=root)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args[1:])]
@@ -538,7 +609,7 @@ def _collective(kind: str, reduction: int) -> Any:
             _call(context, builder, "tranship_collective", [_i32(_KINDS.index(kind)), args[0], *arrays, *numbers])
             return context.get_dummy_value()
 
-        return types.void(types.int32, dst, src, types.int32), generate
+        return types.void(types.int64, dst, src, types.int64), generate
 
     return collective
 

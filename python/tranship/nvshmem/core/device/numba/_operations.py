@@ -11,6 +11,7 @@ import numpy as np
 from ....._errors import InvalidUse
 from ... import _collectives, _memory, _transfers
 from ..._runtime import Runtime, runtime
+from ..._transfers import value_of, whole
 from ._lanes import on_rank, plain, together, wait_on_rank
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,43 +56,43 @@ def forms(base: F) -> tuple[F, F, F]:
 
 def put(dst: Any, src: Any, pe: int) -> None:
     """Copies ``src`` of this rank to the symmetric ``dst`` of a peer, as :func:`tranship.nvshmem.put` does."""
-    on_rank(lambda here: here.shmem.put(plain(dst), plain(src), int(pe), True))
+    on_rank(lambda here: here.shmem.put(plain(dst), plain(src), whole(pe, "a peer"), True))
 
 
 def put_nbi(dst: Any, src: Any, pe: int) -> None:
     """The same, and may return before: ``src`` may be written after the next quiet."""
-    on_rank(lambda here: here.shmem.put(plain(dst), plain(src), int(pe), False))
+    on_rank(lambda here: here.shmem.put(plain(dst), plain(src), whole(pe, "a peer"), False))
 
 
 def get(dst: Any, src: Any, pe: int) -> None:
     """Copies the symmetric ``src`` of a peer to ``dst`` of this rank, and returns with the values."""
-    on_rank(lambda here: here.shmem.get(plain(dst), plain(src), int(pe), True))
+    on_rank(lambda here: here.shmem.get(plain(dst), plain(src), whole(pe, "a peer"), True))
 
 
 def get_nbi(dst: Any, src: Any, pe: int) -> None:
     """The same, and may return before: ``dst`` has the values after the next quiet."""
-    on_rank(lambda here: here.shmem.get(plain(dst), plain(src), int(pe), False))
+    on_rank(lambda here: here.shmem.get(plain(dst), plain(src), whole(pe, "a peer"), False))
 
 
 def p(dst: Any, src: Any, pe: int) -> None:
     """Puts one value, or the first element of an array, into the first element of the symmetric ``dst`` of a peer."""
     target = _first(plain(dst))
     value = np.asarray(plain(src)).reshape(-1)[:1].astype(target.dtype)
-    on_rank(lambda here: here.shmem.put(target, value, int(pe), True))
+    on_rank(lambda here: here.shmem.put(target, value, whole(pe, "a peer"), True))
 
 
 def g(src: Any, pe: int) -> Any:
     """The first element of the symmetric ``src`` of a peer."""
     source = _first(plain(src))
     value = np.empty(1, source.dtype)
-    on_rank(lambda here: here.shmem.get(value, source, int(pe), True))
+    on_rank(lambda here: here.shmem.get(value, source, whole(pe, "a peer"), True))
     return value[0]
 
 
 def put_signal(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_op: int, pe: int) -> None:
     """A put, and then a signal: when the peer sees the signal, it has the data of this put (and of no other)."""
     on_rank(
-        lambda here: _transfers.put_signal(plain(dst), plain(src), plain(signal_var), signal_val, signal_op, int(pe))
+        lambda here: _transfers.put_signal(plain(dst), plain(src), plain(signal_var), signal_val, signal_op, whole(pe, "a peer"))
     )
 
 
@@ -99,7 +100,7 @@ def put_signal_nbi(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_
     """The same, and may return before: ``src`` may be written after the next quiet."""
     on_rank(
         lambda here: _transfers.put_signal_nbi(
-            plain(dst), plain(src), plain(signal_var), signal_val, signal_op, int(pe)
+            plain(dst), plain(src), plain(signal_var), signal_val, signal_op, whole(pe, "a peer")
         )
     )
 
@@ -109,7 +110,7 @@ def put_signal_nbi(dst: Any, src: Any, signal_var: Any, signal_val: int, signal_
 
 def signal_op(signal_var: Any, signal_val: int, signal_op: int, pe: int) -> None:
     """Sets a signal of a peer, or adds to it. A fence before it orders it after earlier puts."""
-    on_rank(lambda here: _transfers.signal_op(plain(signal_var), signal_val, signal_op, int(pe)))
+    on_rank(lambda here: _transfers.signal_op(plain(signal_var), signal_val, signal_op, whole(pe, "a peer")))
 
 
 def signal_fetch(signal_var: Any) -> int:
@@ -134,7 +135,7 @@ def wait_until(ivar: Any, cmp: int, cmp_value: int) -> int:
     variable = _first(plain(ivar))
 
     def look(here: Runtime) -> Optional[int]:
-        if not here.shmem.test(variable, int(cmp), int(cmp_value)):
+        if not here.shmem.test(variable, whole(cmp, "a comparison"), value_of(cmp_value)):
             return None
         seen: Any = here.shmem.atomic(variable, "fetch", 0, 0, here.rank)
         return int(seen)
@@ -217,9 +218,8 @@ def quiet() -> None:
 
 def _atomic(op: str, at: Any, value: Any, compare: Any, pe: int) -> Any:
     variable = _first(plain(at))
-    whole = np.issubdtype(variable.dtype, np.integer)
-    number = (lambda x: int(x)) if whole else (lambda x: float(x))
-    before = on_rank(lambda here: here.shmem.atomic(variable, op, number(value), number(compare), int(pe)))
+    number = value_of if np.issubdtype(variable.dtype, np.integer) else float
+    before = on_rank(lambda here: here.shmem.atomic(variable, op, number(value), number(compare), whole(pe, "a peer")))
     return None if before is None else variable.dtype.type(before)
 
 
@@ -298,7 +298,7 @@ def atomic_xor(dst: Any, value: Any, pe: int) -> None:
 
 def sync(team: int) -> None:
     """Collective over the team: waits for all members; puts may still be on their way."""
-    on_rank(lambda here: here.shmem.sync(int(team)))
+    on_rank(lambda here: here.shmem.sync(whole(team, "a team")))
 
 
 def sync_all() -> None:
@@ -308,7 +308,7 @@ def sync_all() -> None:
 
 def barrier(team: int) -> None:
     """Collective over the team: completes this rank's transfers and waits for all members."""
-    on_rank(lambda here: here.shmem.barrier(int(team)))
+    on_rank(lambda here: here.shmem.barrier(whole(team, "a team")))
 
 
 def barrier_all() -> None:
@@ -333,7 +333,7 @@ def fcollect(team: int, dst_array: Any, src_array: Any) -> None:
 
 def broadcast(team: int, dst_array: Any, src_array: Any, root: int = 0) -> None:
     """Collective over the team: :func:`tranship.nvshmem.broadcast`."""
-    on_rank(lambda here: _collectives.broadcast(team, plain(dst_array), plain(src_array), int(root)))
+    on_rank(lambda here: _collectives.broadcast(team, plain(dst_array), plain(src_array), whole(root, "a root")))
 
 
 def alltoall(team: int, dst_array: Any, src_array: Any) -> None:
@@ -356,20 +356,20 @@ def n_pes() -> int:
 
 def team_my_pe(team: int) -> int:
     """This rank's place in a team."""
-    return on_rank(lambda here: here.shmem.team_rank(int(team)))
+    return on_rank(lambda here: here.shmem.team_rank(whole(team, "a team")))
 
 
 def team_n_pes(team: int) -> int:
     """The size of a team."""
-    return on_rank(lambda here: here.shmem.team_size(int(team)))
+    return on_rank(lambda here: here.shmem.team_size(whole(team, "a team")))
 
 
 def get_peer_array(arr: Any, pe: int) -> Any:
     """The elements of a symmetric array at a peer, to load and store."""
-    return on_rank(lambda here: _memory.get_peer_array(plain(arr), int(pe)))
+    return on_rank(lambda here: _memory.get_peer_array(plain(arr), whole(pe, "a peer")))
 
 
 def get_multicast_array(team: int, array: Any) -> Any:
     """The elements of a symmetric array at all members of a team: a store goes to all of them, and ``load_reduce``
     combines them."""
-    return on_rank(lambda here: _memory.get_multicast_array(int(team), plain(array)))
+    return on_rank(lambda here: _memory.get_multicast_array(whole(team, "a team"), plain(array)))

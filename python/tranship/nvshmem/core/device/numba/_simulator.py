@@ -24,7 +24,7 @@ def adapt() -> None:
     from numba.cuda.simulator import kernel
     from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray
 
-    from ..._memory import Array
+    from ..._memory import InPlaceArray
     from ._lanes import block_of
 
     launch = kernel.FakeCUDAKernel.__call__
@@ -33,7 +33,7 @@ def adapt() -> None:
     def launch_with_symmetric_arrays(self: Any, *args: Any, stream: Any = None) -> Any:
         import numpy as np
 
-        return launch(self, *(FakeCUDAArray(a.view(np.ndarray)) if isinstance(a, Array) else a for a in args))
+        return launch(self, *(FakeCUDAArray(a.view(np.ndarray)) if isinstance(a, InPlaceArray) else a for a in args))
 
     class BlockThread(kernel.BlockThread):
         def __init__(self, *args: Any, **kwargs: Any) -> None:
