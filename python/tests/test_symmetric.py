@@ -142,8 +142,8 @@ def test_refusals():
 
 def test_signals_of_other_types_are_refused():
     def body(world):
-        a, flag = ts.symmetric(world, 4), ts.symmetric(world, 1, "i8")
-        with pytest.raises(ts.InvalidUse, match="i64"):
+        a, flag = ts.symmetric(world, 4), ts.symmetric(world, 1, "i4")
+        with pytest.raises(ts.InvalidUse, match="i32"):
             a.put(0, 0, signal=flag)
         with pytest.raises((OverflowError, ValueError, RuntimeError, TypeError)):
             ts.symmetric(world, 1, "u4").add(0, -1)
