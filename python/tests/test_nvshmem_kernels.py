@@ -216,6 +216,31 @@ def test_compiled_atomics(pes, dtype):
 
 
 @jit
+def compiled_fetches(c, out, pe):
+    device.atomic_fetch_add_nbi(out[0:], c, 5, pe)
+    device.atomic_fetch_inc_nbi(out[1:], c, pe)
+    device.atomic_fetch_or_nbi(out[2:], c, 8, pe)
+    device.atomic_fetch_and_nbi(out[3:], c, 12, pe)
+    device.atomic_fetch_xor_nbi(out[4:], c, 1, pe)
+    device.atomic_swap_nbi(out[5:], c, 30, pe)
+    device.atomic_compare_swap_nbi(out[6:], c, 30, 31, pe)
+    device.atomic_fetch_nbi(out[7:], c, pe)
+    device.quiet()
+
+
+def test_fetches_that_do_not_block():
+    def main(world):
+        nvshmem.init()
+        for fetches in (compiled_fetches, compiled_fetches.py_func):
+            c, out = nvshmem.array(1, "int32"), np.zeros(8, "int32")
+            fetches(c, out, world.rank)
+            assert out.tolist() == [0, 5, 6, 14, 12, 13, 30, 31]
+        nvshmem.finalize()
+
+    ts.launch(2, main)
+
+
+@jit
 def compiled_swap(c, value, pe):
     return device.atomic_swap(c, value, pe)
 

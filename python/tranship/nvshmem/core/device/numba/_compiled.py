@@ -517,6 +517,40 @@ def _(dst: Any, pe: Any) -> Any:
     return lambda dst, pe: _add(_first(dst), 1, 0, pe)
 
 
+def _into(name: Callable[..., Any], fetch: Callable[..., Any]) -> None:
+    """The form that does not block: the value is there at once, which is allowed."""
+    if fetch in (amo.atomic_fetch, amo.atomic_fetch_inc):
+
+        @_overload(name)
+        def _(fetched: Any, at: Any, pe: Any) -> Any:
+            def run(fetched: Any, at: Any, pe: Any) -> None:
+                _first(fetched).flat[0] = fetch(at, pe)
+
+            return run
+
+    elif fetch is amo.atomic_compare_swap:
+
+        @_overload(name)
+        def _(fetched: Any, dst: Any, cond: Any, value: Any, pe: Any) -> Any:
+            def run(fetched: Any, dst: Any, cond: Any, value: Any, pe: Any) -> None:
+                _first(fetched).flat[0] = fetch(dst, cond, value, pe)
+
+            return run
+
+    else:
+
+        @_overload(name)
+        def _(fetched: Any, dst: Any, value: Any, pe: Any) -> Any:
+            def run(fetched: Any, dst: Any, value: Any, pe: Any) -> None:
+                _first(fetched).flat[0] = fetch(dst, value, pe)
+
+            return run
+
+
+for _op in ("fetch", "swap", "compare_swap", "fetch_inc", "fetch_add", "fetch_and", "fetch_or", "fetch_xor"):
+    _into(getattr(amo, f"atomic_{_op}_nbi"), getattr(amo, f"atomic_{_op}"))
+
+
 # Teams.
 
 

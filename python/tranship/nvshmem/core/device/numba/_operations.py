@@ -293,6 +293,56 @@ def atomic_xor(dst: Any, value: Any, pe: int) -> None:
     _atomic("fetch_xor", dst, value, 0, pe)
 
 
+# Those that fetch, into the first element of an array of this rank, which has the value after the next quiet.
+
+
+def _fetch_into(fetched: Any, value: Any) -> None:
+    target = plain(fetched)
+    if target.size == 0:
+        raise InvalidUse("an array of no elements, where one is needed")
+    target.flat[0] = value
+
+
+def atomic_fetch_nbi(fetched: Any, src: Any, pe: int) -> None:
+    """:func:`atomic_fetch`, which may return before."""
+    _fetch_into(fetched, atomic_fetch(src, pe))
+
+
+def atomic_swap_nbi(fetched: Any, dst: Any, value: Any, pe: int) -> None:
+    """:func:`atomic_swap`, which may return before."""
+    _fetch_into(fetched, atomic_swap(dst, value, pe))
+
+
+def atomic_compare_swap_nbi(fetched: Any, dst: Any, cond: Any, value: Any, pe: int) -> None:
+    """:func:`atomic_compare_swap`, which may return before."""
+    _fetch_into(fetched, atomic_compare_swap(dst, cond, value, pe))
+
+
+def atomic_fetch_inc_nbi(fetched: Any, dst: Any, pe: int) -> None:
+    """:func:`atomic_fetch_inc`, which may return before."""
+    _fetch_into(fetched, atomic_fetch_inc(dst, pe))
+
+
+def atomic_fetch_add_nbi(fetched: Any, dst: Any, value: Any, pe: int) -> None:
+    """:func:`atomic_fetch_add`, which may return before."""
+    _fetch_into(fetched, atomic_fetch_add(dst, value, pe))
+
+
+def atomic_fetch_and_nbi(fetched: Any, dst: Any, value: Any, pe: int) -> None:
+    """:func:`atomic_fetch_and`, which may return before."""
+    _fetch_into(fetched, atomic_fetch_and(dst, value, pe))
+
+
+def atomic_fetch_or_nbi(fetched: Any, dst: Any, value: Any, pe: int) -> None:
+    """:func:`atomic_fetch_or`, which may return before."""
+    _fetch_into(fetched, atomic_fetch_or(dst, value, pe))
+
+
+def atomic_fetch_xor_nbi(fetched: Any, dst: Any, value: Any, pe: int) -> None:
+    """:func:`atomic_fetch_xor`, which may return before."""
+    _fetch_into(fetched, atomic_fetch_xor(dst, value, pe))
+
+
 # Collective operations of teams.
 
 

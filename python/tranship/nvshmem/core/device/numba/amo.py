@@ -4,6 +4,10 @@ from . import _operations as one
 from ._operations import forms
 
 __all__ = [
+    *(
+        f"atomic_{name}_nbi"
+        for name in ("compare_swap", "fetch", "fetch_add", "fetch_and", "fetch_inc", "fetch_or", "fetch_xor", "swap")
+    ),
     "atomic_add",
     "atomic_and",
     "atomic_compare_swap",
@@ -34,3 +38,11 @@ atomic_or = forms(one.atomic_or)[0]
 atomic_fetch_or = forms(one.atomic_fetch_or)[0]
 atomic_xor = forms(one.atomic_xor)[0]
 atomic_fetch_xor = forms(one.atomic_fetch_xor)[0]
+atomic_fetch_nbi = forms(one.atomic_fetch_nbi)[0]
+atomic_swap_nbi = forms(one.atomic_swap_nbi)[0]
+atomic_compare_swap_nbi = forms(one.atomic_compare_swap_nbi)[0]
+atomic_fetch_inc_nbi = forms(one.atomic_fetch_inc_nbi)[0]
+atomic_fetch_add_nbi = forms(one.atomic_fetch_add_nbi)[0]
+atomic_fetch_and_nbi = forms(one.atomic_fetch_and_nbi)[0]
+atomic_fetch_or_nbi = forms(one.atomic_fetch_or_nbi)[0]
+atomic_fetch_xor_nbi = forms(one.atomic_fetch_xor_nbi)[0]
