@@ -26,6 +26,18 @@ a deadline, and ends when a peer has failed.
 """
 
 from . import core
-from .core import *  # noqa: F403
+from .core import _collectives, _memory, _runtime, _teams, _transfers, _types
+from .core._collectives import *  # noqa: F403
+from .core._memory import *  # noqa: F403
+from .core._runtime import *  # noqa: F403
+from .core._teams import *  # noqa: F403
+from .core._transfers import *  # noqa: F403
+from .core._types import *  # noqa: F403
 
-__all__ = ["core", *core.__all__]
+__all__: list[str] = ["core"]
+__all__ += _collectives.__all__
+__all__ += _memory.__all__
+__all__ += _runtime.__all__
+__all__ += _teams.__all__
+__all__ += _transfers.__all__
+__all__ += _types.__all__

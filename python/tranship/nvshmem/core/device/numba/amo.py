@@ -4,23 +4,27 @@ from . import _operations as one
 from ._operations import forms
 
 __all__ = [
-    *(
-        f"atomic_{name}_nbi"
-        for name in ("compare_swap", "fetch", "fetch_add", "fetch_and", "fetch_inc", "fetch_or", "fetch_xor", "swap")
-    ),
     "atomic_add",
     "atomic_and",
     "atomic_compare_swap",
+    "atomic_compare_swap_nbi",
     "atomic_fetch",
     "atomic_fetch_add",
+    "atomic_fetch_add_nbi",
     "atomic_fetch_and",
+    "atomic_fetch_and_nbi",
     "atomic_fetch_inc",
+    "atomic_fetch_inc_nbi",
+    "atomic_fetch_nbi",
     "atomic_fetch_or",
+    "atomic_fetch_or_nbi",
     "atomic_fetch_xor",
+    "atomic_fetch_xor_nbi",
     "atomic_inc",
     "atomic_or",
     "atomic_set",
     "atomic_swap",
+    "atomic_swap_nbi",
     "atomic_xor",
 ]
 

@@ -4,21 +4,33 @@ from . import _operations as one
 from ._operations import forms
 
 __all__ = [
-    *(
-        f"{name}{scope}"
-        for name in (
-            "alltoall",
-            "barrier",
-            "barrier_all",
-            "broadcast",
-            "fcollect",
-            "reduce",
-            "reducescatter",
-            "sync",
-            "sync_all",
-        )
-        for scope in ("", "_warp", "_block")
-    )
+    "alltoall",
+    "alltoall_block",
+    "alltoall_warp",
+    "barrier",
+    "barrier_all",
+    "barrier_all_block",
+    "barrier_all_warp",
+    "barrier_block",
+    "barrier_warp",
+    "broadcast",
+    "broadcast_block",
+    "broadcast_warp",
+    "fcollect",
+    "fcollect_block",
+    "fcollect_warp",
+    "reduce",
+    "reduce_block",
+    "reduce_warp",
+    "reducescatter",
+    "reducescatter_block",
+    "reducescatter_warp",
+    "sync",
+    "sync_all",
+    "sync_all_block",
+    "sync_all_warp",
+    "sync_block",
+    "sync_warp",
 ]
 
 sync, sync_warp, sync_block = forms(one.sync)

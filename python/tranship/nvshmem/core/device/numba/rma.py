@@ -4,10 +4,26 @@ from . import _operations as one
 from ._operations import forms
 
 __all__ = [
-    *(f"{name}{scope}" for name in ("put", "get", "put_nbi", "get_nbi") for scope in ("", "_warp", "_block")),
-    *(f"{name}{scope}" for name in ("put_signal", "put_signal_nbi") for scope in ("", "_warp", "_block")),
     "g",
+    "get",
+    "get_block",
+    "get_nbi",
+    "get_nbi_block",
+    "get_nbi_warp",
+    "get_warp",
     "p",
+    "put",
+    "put_block",
+    "put_nbi",
+    "put_nbi_block",
+    "put_nbi_warp",
+    "put_signal",
+    "put_signal_block",
+    "put_signal_nbi",
+    "put_signal_nbi_block",
+    "put_signal_nbi_warp",
+    "put_signal_warp",
+    "put_warp",
 ]
 
 put, put_warp, put_block = forms(one.put)

@@ -4,25 +4,45 @@ from . import _operations as one
 from ._operations import forms
 
 __all__ = [
-    *(
-        f"{name}{scope}"
-        for name in (
-            "fence",
-            "quiet",
-            "signal_fetch",
-            "signal_op",
-            "signal_wait",
-            "test",
-            "test_all",
-            "test_any",
-            "test_some",
-            "wait_until",
-            "wait_until_all",
-            "wait_until_any",
-            "wait_until_some",
-        )
-        for scope in ("", "_warp", "_block")
-    )
+    "fence",
+    "fence_block",
+    "fence_warp",
+    "quiet",
+    "quiet_block",
+    "quiet_warp",
+    "signal_fetch",
+    "signal_fetch_block",
+    "signal_fetch_warp",
+    "signal_op",
+    "signal_op_block",
+    "signal_op_warp",
+    "signal_wait",
+    "signal_wait_block",
+    "signal_wait_warp",
+    "test",
+    "test_all",
+    "test_all_block",
+    "test_all_warp",
+    "test_any",
+    "test_any_block",
+    "test_any_warp",
+    "test_block",
+    "test_some",
+    "test_some_block",
+    "test_some_warp",
+    "test_warp",
+    "wait_until",
+    "wait_until_all",
+    "wait_until_all_block",
+    "wait_until_all_warp",
+    "wait_until_any",
+    "wait_until_any_block",
+    "wait_until_any_warp",
+    "wait_until_block",
+    "wait_until_some",
+    "wait_until_some_block",
+    "wait_until_some_warp",
+    "wait_until_warp",
 ]
 
 signal_op, signal_op_warp, signal_op_block = forms(one.signal_op)
