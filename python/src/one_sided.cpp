@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/symmetric.hpp>
 
@@ -68,6 +69,15 @@ T word_of(const nb::object& value) {
     throw Error(ErrorCode::invalid_use, std::string(nb::str(value).c_str()) + " does not fit in an element of " +
                                             std::string(name_of(element_type_of<T>)));
   return word;
+}
+
+Reduction reduction_named(const std::string& name) {
+  for (int i = 0; i <= int(Reduction::bit_xor); ++i)
+    if (name == name_of(static_cast<Reduction>(i)) || (name == "min" && i == int(Reduction::minimum)) ||
+        (name == "max" && i == int(Reduction::maximum)))
+      return static_cast<Reduction>(i);
+  throw Error(ErrorCode::invalid_use,
+              "reduction '" + name + "': needs sum, product, min, max, bit_and, bit_or or bit_xor");
 }
 
 /// Whether a transfer of so many bytes neither waits nor takes long.
@@ -329,6 +339,29 @@ void bind_one_sided(nb::module_& module) {
       [](const SymmetricHandle& at, const std::string& op, const nb::object& value, const nb::object& compare,
          Rank peer) { return update_view(*at->rank(), at->view(), op, value, compare, peer); },
       "at"_a, "op"_a, "value"_a, "compare"_a, "peer"_a);
+  module.def(
+      "collective",
+      [](const std::string& name, const SymmetricHandle& target, const SymmetricHandle& source,
+         const std::string& reduction, int root) {
+        const CallSite where = python_call_site();
+        const auto span_of = [&](const StridedView& view) {
+          const Index count = checked_product(view.extents);
+          if (count > 1 && view.strides != row_major_strides(view.extents))
+            throw Error(ErrorCode::invalid_use, name + " takes elements side by side");
+          return SymmetricSpan(view.data, view.type, count);
+        };
+        const SymmetricSpan to = span_of(target->view()), from = span_of(source->view());
+        const Reduction op = reduction_named(reduction);
+        Team& everyone = target->rank()->world().team();
+        without_gil([&] {
+          if (name == "all_reduce") return all_reduce(everyone, to, from, op, where);
+          if (name == "reduce_scatter") return reduce_scatter(everyone, to, from, op, where);
+          if (name == "all_gather") return all_gather(everyone, to, from, where);
+          if (name == "all_to_all") return all_to_all(everyone, to, from, where);
+          return broadcast(everyone, to, from, root, where);
+        });
+      },
+      "name"_a, "target"_a, "source"_a, "reduction"_a = "sum", "root"_a = 0, "Collective over the world.");
   module.def("fence", [](const std::shared_ptr<RankHandle>& rank) {
     const CallSite where = python_call_site();
     Context& rma = rank->world().context();

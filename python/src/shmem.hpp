@@ -55,8 +55,9 @@ class Shmem final : public Resident {
   std::vector<std::optional<Team>> teams_;  // by number
   static void end_in_children();
 
-  static thread_local Shmem* current_;
-  static thread_local Context* direct_;
+  // Read by every call of compiled code; two words of the little room that the loader keeps for such variables.
+  [[gnu::tls_model("initial-exec")]] static thread_local Shmem* current_;
+  [[gnu::tls_model("initial-exec")]] static thread_local Context* direct_;
 };
 
 /// Views of a transfer: equal extents, or as many elements as the smaller one has.

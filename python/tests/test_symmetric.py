@@ -140,6 +140,45 @@ def test_refusals():
     ts.launch(2, body)
 
 
+def test_collective_operations(run):
+    def body(world):
+        n, r = world.size, world.rank
+        x, y = ts.symmetric(world, 3, "i8"), ts.symmetric(world, 3, "i8")
+        wide, other = ts.symmetric(world, (n, 3), "i8"), ts.symmetric(world, (n, 3), "i8")
+        x.local[:], wide.local[:] = np.arange(3) + 10 * r, np.arange(3 * n).reshape(n, 3) + 100 * r
+        y.all_reduce("max", x)
+        assert y.local.tolist() == [10 * (n - 1) + i for i in range(3)]
+        y.broadcast(n - 1, x)
+        assert y.local.tolist() == [10 * (n - 1) + i for i in range(3)]
+        y.reduce_scatter(wide, "min")
+        assert y.local.tolist() == [3 * r + i for i in range(3)]
+        other.all_gather(x)
+        assert (other.local == np.arange(3) + 10 * np.arange(n)[:, None]).all()
+        other.all_to_all(wide)
+        assert (other.local == np.arange(3) + 3 * r + 100 * np.arange(n)[:, None]).all()
+        x.all_reduce()
+        assert x.local.tolist() == [n * i + 10 * n * (n - 1) // 2 for i in range(3)]
+        x[:2].all_reduce("bit_and")
+        half = world.split(0, 1, n - 1)
+        if half is not None:
+            z = ts.symmetric(half, 1, "f4")
+            z.local[:] = 1
+            z.all_reduce()
+            assert z.local[0] == n - 1
+        for call, text in [
+            (lambda: y.all_reduce("mean"), "'mean'"),
+            (lambda: other[:, 1].all_reduce(), "side by side"),
+            (lambda: y.broadcast(n), f"no root {n}"),
+            (lambda: y.all_gather(x), "do not fit"),
+            (lambda: x[:2].all_reduce("sum", x[1:]), "overlap"),
+        ]:
+            with pytest.raises(ts.InvalidUse, match=text):
+                call()
+        world.barrier()
+
+    run(3, body)
+
+
 def test_signals_of_other_types_are_refused():
     def body(world):
         a, flag = ts.symmetric(world, 4), ts.symmetric(world, 1, "i4")

@@ -128,6 +128,50 @@ class Symmetric:
         """Whether this rank's element compares so with ``value``. Loops over it end as waits do."""
         return _core.test(self._core, comparison, operator.index(value))
 
+    def all_reduce(self, op: str = "sum", source: Optional[Symmetric] = None) -> None:
+        """Collective: these elements become the combination of all ranks' ``source``, of which they are the one where
+        nothing is said. ``op`` is ``"sum"``, ``"product"``, ``"min"``, ``"max"``, ``"bit_and"``, ``"bit_or"`` or
+        ``"bit_xor"``.
+
+        All ranks name the same elements, side by side. Values are combined in the order of the ranks, so that the result
+        is the same on all of them and in every run. At return the elements may be used.
+
+        Raises
+        ------
+        Mismatch
+            On all ranks, when their calls differ.
+        InvalidUse
+            For shapes that do not fit, overlap, and types without such an operation.
+
+        Examples
+        --------
+        >>> from tranship import launch
+        >>> def main(world):
+        ...     x = symmetric(world, 2, "i8")
+        ...     x.local[:] = world.rank + 1
+        ...     x.all_reduce()
+        ...     return x.local.tolist()
+        >>> launch(3, main)
+        [[6, 6], [6, 6], [6, 6]]
+        """
+        _core.collective("all_reduce", self._core, (source or self)._core, op)
+
+    def reduce_scatter(self, source: Symmetric, op: str = "sum") -> None:
+        """Collective: the combination of all ranks' part ``rank`` of ``source``, which has one part for each rank."""
+        _core.collective("reduce_scatter", self._core, source._core, op)
+
+    def all_gather(self, source: Symmetric) -> None:
+        """Collective: all ranks' ``source``, in their order."""
+        _core.collective("all_gather", self._core, source._core)
+
+    def all_to_all(self, source: Symmetric) -> None:
+        """Collective: part s is this rank's part of the ``source`` of rank s."""
+        _core.collective("all_to_all", self._core, source._core)
+
+    def broadcast(self, root: int, source: Optional[Symmetric] = None) -> None:
+        """Collective: the ``source`` of rank ``root``; these elements of it where nothing is said."""
+        _core.collective("broadcast", self._core, (source or self)._core, "sum", operator.index(root))
+
     def _fetching(self, op: str, value: int, compare: int, peer: int) -> int:
         before: Any = _core.atomic(self._core, op, operator.index(value), operator.index(compare), peer)
         return int(before)

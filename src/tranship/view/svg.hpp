@@ -1,12 +1,11 @@
 // Private: what all SVGs have in common: a white page with a title, its fonts, and a colour for every rank.
 #pragma once
 
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <tranship/base/index.hpp>
 
@@ -32,7 +31,7 @@ class SvgPage {
   /// An element, as it is: numbers and what xml() has escaped.
   template <class... Args>
   void add(fmt::format_string<Args...> format, Args&&... args) {
-    fmt::format_to(std::back_inserter(body_), format, std::forward<Args>(args)...);
+    body_ += fmt::format(format, std::forward<Args>(args)...);
   }
   /// `style` is one or more classes of the page's style sheet: caption, axis, tick-label, legend; middle, end.
   void text(double x, double y, std::string_view style, std::string_view what);
