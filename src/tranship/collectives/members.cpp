@@ -97,8 +97,11 @@ MemberCall::MemberCall(Team& team, CallKind kind, const SymmetricSpan& target, c
   const auto offset_of = [&](const std::byte* local, std::size_t bytes) {
     return bytes > 0 ? std::uint64_t(local - heap) : UINT64_MAX;
   };
-  const std::uint64_t places =
-      splitmix64(offset_of(source_, source_bytes_) + splitmix64(offset_of(target_, target_bytes_)));
+  // In place, a target may be the member's own part of what all of them name alike.
+  const bool is_in_source = target_ >= source_ && target_ + target_bytes_ <= source_ + source_bytes_;
+  const std::uint64_t source_at = offset_of(source_, source_bytes_);
+  const std::uint64_t target_at = is_in_source ? source_at : offset_of(target_, target_bytes_);
+  const std::uint64_t places = splitmix64(source_at + splitmix64(target_at));
   call_ = {.kind = kind,
            .type = static_cast<std::uint8_t>(source.type),
            .size_bytes = source_bytes_,

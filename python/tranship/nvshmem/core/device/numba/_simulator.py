@@ -35,11 +35,13 @@ def adapt() -> None:
 
         return launch(self, *(FakeCUDAArray(a.view(np.ndarray)) if isinstance(a, InPlaceArray) else a for a in args))
 
-    class BlockThread(kernel.BlockThread):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **kwargs)
-            block_of(self._manager).threads[self.thread_id] = self
+    make_thread = kernel.BlockThread.__init__
+
+    @functools.wraps(make_thread)
+    def make_known_thread(self: Any, *args: Any, **kwargs: Any) -> None:
+        make_thread(self, *args, **kwargs)
+        block_of(self._manager).threads[self.thread_id] = self
 
     kernel.FakeCUDAKernel.__call__ = launch_with_symmetric_arrays
-    kernel.BlockThread = BlockThread
+    kernel.BlockThread.__init__ = make_known_thread
     _is_adapted = True
