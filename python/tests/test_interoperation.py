@@ -265,7 +265,7 @@ assert wrong == also == 0
 total = comm.allreduce(float(upper.sum() + lower.sum()))
 assert total == 2 * sum(range(36)) + 36 * 1000, total
 comm.Barrier()
-print("rank", me, "is content", flush=True)
+open(f"content.{me}", "x").close()  # what ranks print may come out mixed
 """
 
 
@@ -284,4 +284,4 @@ def test_mpi_and_tranship_run_in_one_program(tmp_path):
     if done.returncode and "cannot load MPI library" in done.stderr:
         pytest.skip("mpi4py finds no MPI library: apt-get install openmpi-bin")
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == ["rank 0 is content", "rank 1 is content"]
+    assert sorted(path.name for path in tmp_path.glob("content.*")) == ["content.0", "content.1"]
