@@ -117,7 +117,7 @@ SignalOp signal_op_named(const std::string& name) {
 void put_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
               nb::handle owner) {
   Context& rma = rank.world().context();
-  if (!blocking) rank.hold(nb::borrow(owner));
+  if (!blocking && !rma.completes_at_once()) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
   without_gil_unless(is_brief(rma, target), [&] {
     blocking ? rma.put(target, source, peer, where) : rma.put_nbi(target, source, peer, where);
@@ -126,7 +126,7 @@ void put_view(RankHandle& rank, const StridedView& target, const StridedView& so
 void get_view(RankHandle& rank, const StridedView& target, const StridedView& source, Rank peer, bool blocking,
               nb::handle owner) {
   Context& rma = rank.world().context();
-  if (!blocking) rank.hold(nb::borrow(owner));
+  if (!blocking && !rma.completes_at_once()) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
   without_gil_unless(is_brief(rma, source), [&] {
     blocking ? rma.get(target, source, peer, where) : rma.get_nbi(target, source, peer, where);
@@ -135,7 +135,7 @@ void get_view(RankHandle& rank, const StridedView& target, const StridedView& so
 void put_signal_view(RankHandle& rank, const StridedView& target, const StridedView& source, const SignalArgs& signal,
                      Rank peer, bool blocking, nb::handle owner) {
   Context& rma = rank.world().context();
-  if (!blocking) rank.hold(nb::borrow(owner));
+  if (!blocking && !rma.completes_at_once()) rank.hold(nb::borrow(owner));
   const CallSite where = python_call_site();
   const auto word = signal_word(signal.word);
   const std::uint64_t value = signal_value(signal);
