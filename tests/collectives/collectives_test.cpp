@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
-#include <limits>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,13 +39,21 @@ void bring(World& world, Team& team, Symmetric<T> array) {
   for (Index i = 0; i < array.size(); ++i) array[i] = brought<T>(team.rank(), i);
   world.context().writes(array);
 }
+/// Integers wrap.
+template <class T, class Op>
+T wrapped(T a, T b, Op op) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<T>(op(std::uint64_t(a), std::uint64_t(b)));
+  else
+    return op(a, b);
+}
 template <class T>
 T combined(Reduction reduction, T a, T b) {
   switch (reduction) {
     case Reduction::sum:
-      return static_cast<T>(a + b);
+      return wrapped<T>(a, b, std::plus<>());
     case Reduction::product:
-      return static_cast<T>(a * b);
+      return wrapped<T>(a, b, std::multiplies<>());
     case Reduction::minimum:
       return std::min(a, b);
     case Reduction::maximum:
