@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/seam/board.hpp>
@@ -466,6 +467,11 @@ TEST_P(EveryPoll, ends_when_a_rank_has_failed) {
 }
 
 TEST_P(EveryPoll, ends_at_its_deadline_when_nothing_else_happens) {
+#ifdef TRANSHIP_SANITIZED
+  // A poll that takes more than a microsecond of the rank's own time is no wait, and a switch of lanes takes that here.
+  if (std::string(std::get<1>(GetParam()).name).starts_with("kernel"))
+    GTEST_SKIP() << "lanes are slow under a sanitizer";
+#endif
   const Failures failures = poll(short_ns, [](World&) {});
   EXPECT_TRUE(says(failures.of_rank[0], ErrorCode::timeout,
                    {"rank 0 has done nothing but poll for ", std::get<1>(GetParam()).says,
