@@ -184,7 +184,7 @@ class TeamCall {
       const unsigned long long meeting = ++team_.words[0];
       if constexpr (Group::runs_side_by_side) system_fence();
       for (int round = 0; (1ll << round) < team_.count; ++round) {
-        unsigned long long* word = team_.words + (1 + round) * TeamView::words_per_line;
+        unsigned long long* word = team_.words + (1ll + round) * TeamView::words_per_line;
         raise(word, meeting, member_at(1ll << round));
         heap_.await(group_, call_, word, Comparison::greater_equal, meeting, member_at(-(1ll << round)));
       }
