@@ -25,8 +25,8 @@ namespace tranship::python {
 
 using nb::literals::operator""_a;
 
-thread_local Shmem* Shmem::current_ = nullptr;
-thread_local Context* Shmem::direct_ = nullptr;
+constinit thread_local Shmem* Shmem::current_ = nullptr;
+constinit thread_local Context* Shmem::direct_ = nullptr;
 
 namespace {
 // As NVSHMEM numbers them.

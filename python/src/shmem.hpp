@@ -56,8 +56,8 @@ class Shmem final : public Resident {
   static void end_in_children();
 
   // Read by every call of compiled code; two words of the little room that the loader keeps for such variables.
-  [[gnu::tls_model("initial-exec")]] static thread_local Shmem* current_;
-  [[gnu::tls_model("initial-exec")]] static thread_local Context* direct_;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local Shmem* current_;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* direct_;
 };
 
 /// Views of a transfer: equal extents, or as many elements as the smaller one has.
