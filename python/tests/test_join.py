@@ -27,6 +27,13 @@ id = the_id()
 """
 
 
+def ended(process):
+    """What a process has printed since it was last read, and its errors. (communicate() would lose what readline() has
+    read ahead.)"""
+    process.wait(timeout=60)
+    return process.stdout.read(), process.stderr.read()
+
+
 class Ranks:
     """Processes of one program; the one at place ``maker`` makes the id."""
 
@@ -55,7 +62,7 @@ class Ranks:
         """Of each process the exit code, what it has printed, and its errors."""
         out = []
         for process in self.processes:
-            printed, errors = process.communicate(timeout=60)
+            printed, errors = ended(process)
             out.append((process.returncode, printed, errors))
         return out
 
@@ -161,7 +168,7 @@ except ts.PeerLost as error:
             assert process.stdout.readline() == "ready\n"
         ranks.processes[2].send_signal(signal.SIGKILL)
         for process in ranks.processes[:2]:
-            printed, errors = process.communicate(timeout=60)
+            printed, errors = ended(process)
             says = f"rank 2 failed: process {ranks.processes[2].pid} has ended without leaving the world"
             assert says in printed, printed + errors
 
@@ -180,7 +187,7 @@ except ts.PeerLost as error:
         for process in reversed(ranks.processes):
             assert process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGINT)
-            printed, errors = process.communicate(timeout=60)
+            printed, errors = ended(process)
             # The other one may have heard already that this one has given up.
             assert printed == "interrupted\n" or (rank_1_has_given_up(printed) and process is ranks.processes[0])
 
@@ -207,7 +214,7 @@ with ts.join(id, rank, size, timeout=float("inf")) as world:
         for process in ranks.processes:
             assert process.stdout.readline() == "ready\n"
         ranks.processes[0].send_signal(signal.SIGINT)
-        ends = [process.communicate(timeout=60) for process in ranks.processes]
+        ends = [ended(process) for process in ranks.processes]
     assert "KeyboardInterrupt" in ends[0][1], ends
     assert "rank 0 failed: KeyboardInterrupt" in ends[1][0], ends
 
