@@ -56,7 +56,7 @@ template <class F>
 Status guarded(Waits waits, F&& f) noexcept {
   try {
     Shmem& shmem = Shmem::of_this_thread();
-    if (has_lost_error.exchange(false))
+    if (has_lost_error.load(std::memory_order_relaxed) && has_lost_error.exchange(false))  // a look costs nothing
       throw_error(ErrorCode::invalid_use,
                   "an operation was called in a thread of a parallel loop, which is no rank, and was not made: "
                   "operations belong outside of parallel loops");
@@ -100,7 +100,7 @@ template <class T>
 Symmetric<T> one(void* at) {
   return Symmetric<T>::at(static_cast<T*>(at), 1);
 }
-/// Calls `f(T{})` for the type of an atomic variable: a NumPy kind, 'i', 'u' or 'f', and a width.
+/// Calls `f(T{})` for the type of an atomic variable, an ElementType.
 template <class F>
 void with_word(std::int32_t type, const char* what, F&& f) {
   switch (static_cast<ElementType>(type)) {
@@ -151,22 +151,18 @@ int int_of(std::int64_t number) {
 
 enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
 
-/// Some of NVSHMEM's documents name the source of a put first.
-template <class View>
-void turn(const Shmem& shmem, View& target, View& source, const void* target_at, const void* source_at) {
-  if (!shmem.is_in_any_heap(target_at) && shmem.is_symmetric(source_at)) std::swap(target, source);
-}
-
-void transfer(Context& rma, std::int32_t kind, Symmetric<std::byte> to, Symmetric<std::byte> from, Rank peer) {
+/// Between spans, or between views.
+template <class End>
+void transfer(Context& rma, std::int32_t kind, const End& to, const End& from, Rank peer) {
   switch (kind) {
     case put:
-      return rma.put<std::byte>(to, from, peer, compiled_site);
+      return rma.put(to, from, peer, compiled_site);
     case put_nbi:
-      return rma.put_nbi<std::byte>(to, from, peer, compiled_site);
+      return rma.put_nbi(to, from, peer, compiled_site);
     case get:
-      return rma.get<std::byte>(to, from, peer, compiled_site);
+      return rma.get(to, from, peer, compiled_site);
     default:
-      return rma.get_nbi<std::byte>(to, from, peer, compiled_site);
+      return rma.get_nbi(to, from, peer, compiled_site);
   }
 }
 
@@ -184,28 +180,16 @@ Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int
     }
   }
   return guarded(Waits::no, [&](Shmem& shmem) {
-    auto target_side = to, source_side = from;
-    if (kind <= put_nbi) turn(shmem, target_side, source_side, target, source);
-    transfer(shmem.context(), kind, target_side, source_side, int_of(peer));
+    const bool is_turned = kind <= put_nbi && shmem.is_turned(target, source);
+    transfer(shmem.context(), kind, is_turned ? from : to, is_turned ? to : from, int_of(peer));
   });
 }
 Status tranship_transfer_views(std::int32_t kind, const Array* target, const Array* source, std::int64_t peer) {
   return guarded(Waits::no, [&](Shmem& shmem) {
-    Context& rma = shmem.context();
-    StridedView to = target->view(), from = source->view();
-    if (kind <= put_nbi) turn(shmem, to, from, to.data, from.data);
-    const MatchedViews pair = matched(to, from);
-    to = pair.target, from = pair.source;
-    switch (kind) {
-      case put:
-        return rma.put(to, from, int_of(peer), compiled_site);
-      case put_nbi:
-        return rma.put_nbi(to, from, int_of(peer), compiled_site);
-      case get:
-        return rma.get(to, from, int_of(peer), compiled_site);
-      default:
-        return rma.get_nbi(to, from, int_of(peer), compiled_site);
-    }
+    const StridedView to = target->view(), from = source->view();
+    const bool is_turned = kind <= put_nbi && shmem.is_turned(to.data, from.data);
+    const MatchedViews pair = is_turned ? matched(from, to) : matched(to, from);
+    transfer(shmem.context(), kind, pair.target, pair.source, int_of(peer));
   });
 }
 Status tranship_put_signal(const Array* target, const Array* source, void* signal, std::uint64_t value, std::int64_t op,

@@ -42,10 +42,7 @@ using SymmetricHandle = std::shared_ptr<SymmetricView>;
 template <class F>
 decltype(auto) with_words(const StridedView& view, const char* what, F&& f) {
   const auto words = [&]<class T>(T*) {
-    const Index count = checked_product(view.extents);
-    if (count > 1 && view.strides != row_major_strides(view.extents))
-      throw Error(ErrorCode::invalid_use, std::string(what) + " takes elements side by side");
-    return f(Symmetric<T>::at(static_cast<T*>(view.data), count));
+    return f(Symmetric<T>::at(static_cast<T*>(view.data), span_of(view, what).count));
   };
   switch (view.type) {
     case ElementType::i32:
@@ -98,6 +95,13 @@ std::uint64_t signal_value(const SignalArgs& signal) {
 }
 
 }  // namespace
+
+SymmetricSpan span_of(const StridedView& view, const std::string& what) {
+  const Index count = checked_product(view.extents);
+  if (count > 1 && view.strides != row_major_strides(view.extents))
+    throw Error(ErrorCode::invalid_use, what + " takes elements side by side");
+  return {view.data, view.type, count};
+}
 
 Comparison comparison_named(const std::string& name) {
   if (name == "==") return Comparison::equal;
@@ -344,13 +348,7 @@ void bind_one_sided(nb::module_& module) {
       [](const std::string& name, const SymmetricHandle& target, const SymmetricHandle& source,
          const std::string& reduction, int root) {
         const CallSite where = python_call_site();
-        const auto span_of = [&](const StridedView& view) {
-          const Index count = checked_product(view.extents);
-          if (count > 1 && view.strides != row_major_strides(view.extents))
-            throw Error(ErrorCode::invalid_use, name + " takes elements side by side");
-          return SymmetricSpan(view.data, view.type, count);
-        };
-        const SymmetricSpan to = span_of(target->view()), from = span_of(source->view());
+        const SymmetricSpan to = span_of(target->view(), name), from = span_of(source->view(), name);
         const Reduction op = reduction_named(reduction);
         Team& everyone = target->rank()->world().team();
         without_gil([&] {

@@ -8,6 +8,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>
 
 #include "rank_handle.hpp"
@@ -37,6 +38,9 @@ std::vector<Index> several(RankHandle& rank, const std::string& what, const Stri
                            Comparison comparison, const std::vector<nb::int_>& values, const std::vector<int>& skip);
 nb::object update_view(RankHandle& rank, const StridedView& at, const std::string& op, const nb::object& value,
                        const nb::object& compare, Rank peer);
+
+/// The elements of a view as the library takes them: throws `invalid_use` where they do not lie side by side.
+SymmetricSpan span_of(const StridedView& view, const std::string& what);
 
 Comparison comparison_named(const std::string& name);
 SignalOp signal_op_named(const std::string& name);

@@ -34,17 +34,15 @@ constexpr int team_invalid = -1, teams_of_all = 6;
 }  // namespace
 
 void Shmem::end_in_children() {
-  static const int once = pthread_atfork(nullptr, nullptr, [] {
+  pthread_atfork(nullptr, nullptr, [] {
     current_ = nullptr;
     direct_ = nullptr;
   });
-  static_cast<void>(once);
 }
 
 std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
   if (!rank->is_of_this_thread())
     throw_error(ErrorCode::invalid_use, "rank {} calls init() in another thread than its own", rank->world().rank());
-  end_in_children();
   const std::shared_ptr<Shmem> shmem(new Shmem(rank));
   const CallSite where = python_call_site();
   without_gil([&] {
@@ -81,6 +79,9 @@ Shmem& Shmem::of_this_thread() {
   return *current_;
 }
 
+bool Shmem::is_turned(const void* target, const void* source) const {
+  return !is_in_any_heap(target) && is_symmetric(source);
+}
 bool Shmem::is_in_any_heap(const void* address) const {
   const HeapPlace& place = world().heap().place();
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.first);
@@ -169,12 +170,6 @@ MatchedViews matched(const StridedView& target, const StridedView& source) {
 
 namespace {
 
-SymmetricSpan span_of(const StridedView& view, const char* what) {
-  const Index count = checked_product(view.extents);
-  if (count > 1 && view.strides != row_major_strides(view.extents))
-    throw_error(ErrorCode::invalid_use, "{} takes elements side by side", what);
-  return {view.data, view.type, count};
-}
 SymmetricSpan first_of(const SymmetricSpan& span, Index count) {
   return {span.local, span.type, count};
 }
@@ -259,8 +254,7 @@ void bind_shmem(nb::module_& module) {
           "put",
           [](Shmem& self, nb::handle target, nb::handle source, Rank peer, bool blocking) {
             const Shown first(target, "put"), second(source, "put");
-            // Some of NVSHMEM's documents name the source first.
-            const bool is_turned = !self.is_in_any_heap(first.view().data) && self.is_symmetric(second.view().data);
+            const bool is_turned = self.is_turned(first.view().data, second.view().data);
             const Shown &to = is_turned ? second : first, &from = is_turned ? first : second;
             const MatchedViews pair = matched(to.writable(), from.view());
             put_view(self.rank(), pair.target, pair.source, peer, blocking, from.object());

@@ -27,9 +27,11 @@ class Shmem final : public Resident {
   World& world() const { return rank_->world(); }
   Context& context() const { return world().context(); }
 
-  /// Whether an address lies in this rank's part of the symmetric heap; in that of any rank, as this one sees it.
+  /// Whether an address lies in this rank's part of the symmetric heap.
   bool is_symmetric(const void* address) const;
-  bool is_in_any_heap(const void* address) const;
+  /// Whether a put names its source first, as some of NVSHMEM's documents do: only that one is symmetric, and the other
+  /// lies in no rank's heap.
+  bool is_turned(const void* target, const void* source) const;
 
   /// Throws `invalid_use` for a number that no team has.
   Team& team(int number);
@@ -39,6 +41,8 @@ class Shmem final : public Resident {
   void remove(int number);
 
   void leave() noexcept override;
+  /// From now on the child of a fork is no rank.
+  static void end_in_children();
   bool is_over() const noexcept { return teams_.empty(); }
 
   /// The one of the calling thread. Throws `invalid_use` where there is none.
@@ -53,7 +57,7 @@ class Shmem final : public Resident {
 
   std::shared_ptr<RankHandle> rank_;
   std::vector<std::optional<Team>> teams_;  // by number
-  static void end_in_children();
+  bool is_in_any_heap(const void* address) const;
 
   // Read by every call of compiled code; two words of the little room that the loader keeps for such variables.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Shmem* current_;
