@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -356,6 +357,35 @@ TEST(Join, tells_that_the_maker_has_ended) {
   close(pipe_ends[1]);
   EXPECT_EQ(error_of([&] { (void)RankScope::join(made, 1, 2); }),
             fmt::format("peer_lost: process {}, which has made this world id, has ended (rank 1 of 2 joins)", maker));
+}
+
+TEST(Join, hears_what_was_sent_by_one_that_went_without_listening) {
+  const SocketName name = random_socket_name();
+  const LocalSocket entrance = LocalSocket::listening(name);
+  const std::vector<std::byte> hello(100), refusal(200);
+  constexpr int guests = 4000;
+  std::thread host([&] {
+    for (int i = 0; i < guests;) {
+      const std::optional<LocalSocket> guest = entrance.accept();
+      if (!guest) continue;
+      guest->send(refusal);
+      ++i;
+    }
+  });
+  int heard = 0;
+  for (int i = 0; i < guests; ++i) {
+    LocalSocket::Connection connection = LocalSocket::connect(name, 10 * second);
+    while (connection.error == EAGAIN) connection = LocalSocket::connect(name, 10 * second);
+    if (!connection.socket) break;
+    connection.socket->send(hello);
+    LocalSocket::Incoming incoming;
+    do {
+      incoming = connection.socket->receive();
+    } while (incoming.state == LocalSocket::Incoming::State::nothing);
+    heard += incoming.state == LocalSocket::Incoming::State::message && incoming.bytes.size() == refusal.size();
+  }
+  host.join();
+  EXPECT_EQ(heard, guests);
 }
 
 TEST(Join, by_an_id_that_was_used_is_refused) {

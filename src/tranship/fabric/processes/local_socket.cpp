@@ -170,13 +170,19 @@ int LocalSocket::send(std::span<const std::byte> message, int descriptor) const 
 }
 
 LocalSocket::Incoming LocalSocket::receive() const {
+  // What a process has sent before it went is received after its end is seen. Linux reports an end with messages unread
+  // as a reset, once, to whichever call comes first; and looks for a message first and for the end second, so that a
+  // message and the end that come between the two are an end.
+  int resets = 0, ends = 0;
+  const auto is_to_repeat = [&](ssize_t returned) {
+    if (returned == 0) return ends++ == 0;
+    return returned < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0));
+  };
   Incoming out;
   ssize_t size_bytes;
-  int resets = 0;
   do {
     size_bytes = recv(descriptor(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-    // A process that has gone without reading all may have sent something before: that comes after the reset.
-  } while (size_bytes < 0 && (errno == EINTR || (errno == ECONNRESET && resets++ == 0)));
+  } while (is_to_repeat(size_bytes));
   if (size_bytes < 0 && errno == EAGAIN) return out;
   constexpr ssize_t message_bytes_max = ssize_t(1) << 22;
   if (size_bytes <= 0 || size_bytes > message_bytes_max) {
@@ -194,7 +200,7 @@ LocalSocket::Incoming LocalSocket::receive() const {
   header.msg_controllen = control.size();
   do {
     size_bytes = recvmsg(descriptor(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  } while (size_bytes < 0 && errno == EINTR);
+  } while (is_to_repeat(size_bytes));
   out.state = size_bytes > 0 ? Incoming::State::message : Incoming::State::closed;
   for (cmsghdr* one = CMSG_FIRSTHDR(&header); one != nullptr; one = CMSG_NXTHDR(&header, one))
     if (one->cmsg_level == SOL_SOCKET && one->cmsg_type == SCM_RIGHTS)
