@@ -1,0 +1,106 @@
+#include <limits>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/program/plan_words.hpp>
+#include <tranship/program/step_shape.hpp>
+
+namespace tranship::plan_words {
+namespace {
+
+[[noreturn]] void fail_word(std::string_view where, const std::string& word, std::string_view expected) {
+  throw_error(ErrorCode::bad_text, "{}: \"{}\" is not {}", where, word.substr(0, 60), expected);
+}
+
+}  // namespace
+
+char letter_of(BufferKind kind) noexcept {
+  return name_of(kind)[0];
+}
+
+BufferKind buffer_of(const Json& value, std::string_view where) {
+  const std::string& word = tranship::word_of(value, where);
+  for (const BufferKind kind : {BufferKind::input, BufferKind::output, BufferKind::scratch})
+    if (word.size() == 1 && word[0] == letter_of(kind)) return kind;
+  fail_word(where, word, "a buffer; buffers are i, o and s");
+}
+
+ChannelKind channel_of(const Json& value, std::string_view where) {
+  const std::string& word = tranship::word_of(value, where);
+  for (const ChannelKind kind : {ChannelKind::memory, ChannelKind::port, ChannelKind::switched})
+    if (word == name_of(kind)) return kind;
+  if (word == "sm") return ChannelKind::memory;
+  if (word == "proxy") return ChannelKind::port;
+  if (word == "nvls") return ChannelKind::switched;
+  fail_word(where, word, "a kind of channel; kinds are memory, port and switch");
+}
+
+const char* word_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return "sum";
+    case Reduction::product:
+      return "prod";
+    case Reduction::minimum:
+      return "min";
+    case Reduction::maximum:
+      return "max";
+    default:
+      throw_error(ErrorCode::unsupported, "a plan file has no word for the reduction {}", name_of(reduction));
+  }
+}
+
+Reduction reduction_of(const Json& value, std::string_view where) {
+  const std::string& word = tranship::word_of(value, where);
+  for (const Reduction reduction : {Reduction::sum, Reduction::product, Reduction::minimum, Reduction::maximum})
+    if (word == word_of(reduction)) return reduction;
+  fail_word(where, word, "a reduction; reductions are sum, prod, min and max");
+}
+
+std::int32_t number_of(const Json& value, std::string_view where) {
+  const Index number = index_of(value, where);
+  if (number < 0 || number > std::numeric_limits<std::int32_t>::max())
+    throw_error(ErrorCode::bad_file, "{}: {} is not between 0 and {}", where, number,
+                std::numeric_limits<std::int32_t>::max());
+  return static_cast<std::int32_t>(number);
+}
+
+std::vector<std::int32_t> numbers_of(const Json& value, std::string_view where) {
+  std::vector<std::int32_t> out;
+  for (const Json& item : list_of(value, where)) out.push_back(number_of(item, path(where, out.size())));
+  return out;
+}
+
+const std::vector<Json>& list_of(const Json& value, std::string_view where) {
+  if (!value.is_array())
+    throw_error(ErrorCode::bad_text, "{}: expected a list, found {}", where, name_of(value.type()));
+  return value.items();
+}
+
+std::uint64_t bytes_of(const Json& value, std::string_view where) {
+  if (!value.is_integer()) throw_error(ErrorCode::bad_text, "{}: expected a whole number", where);
+  try {
+    return value.as_unsigned();
+  } catch (const Error&) {
+    throw_error(ErrorCode::bad_file, "{}: a number of bytes is not negative", where);
+  }
+}
+
+std::string path(std::string_view list, std::size_t i) {
+  return fmt::format("{}[{}]", list, i);
+}
+
+StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel, std::string_view where) {
+  bool is_known = false;
+  for (int i = 0; i <= static_cast<int>(StepKind::pipeline); ++i) {
+    const auto kind = static_cast<StepKind>(i);
+    const StepShape& shape = shape_of(kind);
+    if (shape.word != word) continue;
+    is_known = true;
+    if (shape.channel == StepChannel::none || (has_channel && shape.takes(channel))) return kind;
+  }
+  if (!is_known) fail_word(where, word, "a step that is known here");
+  throw_error(ErrorCode::bad_file, "{}: \"{}\" does not go by {}", where, word,
+              has_channel ? fmt::format("a {} channel", name_of(channel)) : "no channel");
+}
+
+}  // namespace tranship::plan_words

@@ -1,0 +1,32 @@
+// Private: the words of plan files for buffers, channels and reductions, both ways, and ways to read values.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include <tranship/layout/json_value.hpp>
+#include <tranship/program/program.hpp>
+
+namespace tranship::plan_words {
+
+char letter_of(BufferKind kind) noexcept;
+BufferKind buffer_of(const Json& value, std::string_view where);
+/// Older versions call channels "sm", "proxy" and "nvls".
+ChannelKind channel_of(const Json& value, std::string_view where);
+/// "sum", "prod", "min" or "max".
+const char* word_of(Reduction reduction);
+Reduction reduction_of(const Json& value, std::string_view where);
+
+std::int32_t number_of(const Json& value, std::string_view where);
+std::vector<std::int32_t> numbers_of(const Json& value, std::string_view where);
+std::uint64_t bytes_of(const Json& value, std::string_view where);
+const std::vector<Json>& list_of(const Json& value, std::string_view where);
+std::string path(std::string_view list, std::size_t i);
+
+/// The kinds of steps that a word names, one for each kind of channel that makes a difference.
+StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel, std::string_view where);
+
+/// The program of a document of releases up to 0.7.
+Program read_old_program(const Json& document);
+
+}  // namespace tranship::plan_words

@@ -1,0 +1,273 @@
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/program/program.hpp>
+#include <tranship/program/step_shape.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr std::array<StepShape, 32> shapes = {{
+#define TRANSHIP_STEP(name, word, channel, sources, targets, pairing) \
+  {#name, word, StepChannel::channel, sources, targets, Pairing::pairing},
+#include <tranship/program/steps.def>
+#undef TRANSHIP_STEP
+}};
+
+/// What is wrong, and where.
+class Checker {
+ public:
+  explicit Checker(const Program& program) : program_(program) {}
+
+  void check() {
+    constexpr std::size_t ranks_max = 1 << 20;
+    if (program_.ranks.empty() || program_.ranks.size() > ranks_max)
+      throw_error(ErrorCode::bad_file, "a program is for 1 to {} ranks, not for {}", ranks_max, program_.ranks.size());
+    if (program_.buffer_alignment < 1)
+      throw_error(ErrorCode::bad_file, "buffers are aligned to at least 1 byte, not to {}", program_.buffer_alignment);
+    if (program_.threads_per_block < 1)
+      throw_error(ErrorCode::bad_file, "a block has at least 1 thread, not {}", program_.threads_per_block);
+    for (rank_ = 0; rank_ < size(); ++rank_) check_rank(own());
+  }
+
+ private:
+  Rank size() const { return static_cast<Rank>(program_.ranks.size()); }
+  const RankProgram& of(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)]; }
+  const RankProgram& own() const { return of(rank_); }
+
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) const {
+    std::string where = fmt::format("rank {}", rank_);
+    if (block_ >= 0) where += fmt::format(", block {}", block_);
+    if (step_ >= 0) where += fmt::format(", step {} ({})", step_, name_of(kind_));
+    throw_error(ErrorCode::bad_file, "{}: {}", where, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  void check_peer(Rank peer, const char* what) const {
+    if (peer < 0 || peer >= size()) fail("{} leads to rank {}, the program has {} ranks", what, peer, size());
+  }
+
+  void check_rank(const RankProgram& rank) {
+    block_ = step_ = -1;
+    for (int kind = 0; kind < buffer_kinds; ++kind) {
+      constexpr Index chunks_max = Index(1) << 40;
+      if (rank.chunks[kind] < 0 || rank.chunks[kind] > chunks_max)
+        fail("the {} has {} chunks; 0 to {} are possible", name_of(static_cast<BufferKind>(kind)), rank.chunks[kind],
+             chunks_max);
+    }
+    for (const auto& peers : rank.peers)
+      for (const Rank peer : peers) check_peer(peer, "a channel");
+    for (const SwitchGroup& group : rank.switches) check_group(group);
+    for (const RemoteBuffer& remote : rank.remote_buffers) check_peer(remote.rank, "a remote buffer");
+    for (const Index value : rank.semaphores)
+      if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+        fail("a semaphore begins at {}; 0 to {} are possible", value, std::numeric_limits<std::int32_t>::max());
+    for (block_ = 0; block_ < static_cast<int>(rank.blocks.size()); ++block_)
+      check_block(rank.blocks[std::size_t(block_)]);
+  }
+
+  void check_group(const SwitchGroup& group) const {
+    if (group.ranks.empty()) fail("a switch channel has no ranks");
+    std::vector<Rank> sorted = group.ranks;
+    std::sort(sorted.begin(), sorted.end());
+    for (const Rank peer : {sorted.front(), sorted.back()}) check_peer(peer, "a switch channel");
+    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+      fail("a switch channel has rank {} twice", *twice);
+  }
+
+  std::size_t count_of(ChannelKind kind) const {
+    return kind == ChannelKind::switched ? own().switches.size() : own().peers[static_cast<std::size_t>(kind)].size();
+  }
+
+  void check_block(const ThreadBlock& block) {
+    step_ = -1;
+    for (int kind = 0; kind < channel_kinds; ++kind) {
+      check_list(block.channels[kind], count_of(static_cast<ChannelKind>(kind)), "channel");
+      check_list(block.remote_buffers[kind], own().remote_buffers.size(), "remote buffer");
+    }
+    step_ = 0;
+    for (const Step& step : block.steps) {
+      check_step(step, block, false);
+      ++step_;
+    }
+  }
+
+  void check_list(const std::vector<std::int32_t>& list, std::size_t count, const char* what) const {
+    std::vector<std::int32_t> sorted = list;
+    std::sort(sorted.begin(), sorted.end());
+    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+      fail("the block lists {} {} twice", what, *twice);
+    for (const std::int32_t id : list)
+      if (id < 0 || static_cast<std::size_t>(id) >= count) fail("{} {} is none of the {} of the rank", what, id, count);
+  }
+
+  void check_step(const Step& step, const ThreadBlock& block, bool in_pipeline) {
+    kind_ = step.kind;
+    const StepShape& shape = shape_of(step.kind);
+    if (shape.channel != StepChannel::none && !shape.takes(step.channel))
+      fail("this step takes no {} channel", name_of(step.channel));
+    check_share(step);
+    check_ids(step, block);
+    check_operands(step, shape, block);
+    if ((step.kind == StepKind::pipeline) != (step.pipeline != nullptr))
+      fail("a pipeline has steps, other steps have none");
+    if (!step.pipeline) return;
+    if (in_pipeline) fail("pipelines do not nest");
+    if (step.pipeline->unit_bytes < 1 || step.pipeline->chunks < 1)
+      fail("a loop takes units of at least 1 byte of at least 1 chunk, not of {} bytes of {}",
+           step.pipeline->unit_bytes, step.pipeline->chunks);
+    for (const Step& inner : step.pipeline->steps) check_step(inner, block, true);
+    kind_ = step.kind;
+  }
+
+  void check_share(const Step& step) const {
+    if (step.shares == 0 && step.share == 0) return;
+    if (step.shares < 1 || step.share < 0 || step.share >= step.shares)
+      fail("a group of {} blocks has no block {}", step.shares, step.share);
+  }
+
+  void check_ids(const Step& step, const ThreadBlock& block) const {
+    switch (step.kind) {
+      case StepKind::barrier:
+        if (step.ids.size() != 1 || step.ids[0] < 0 || step.participants < 1)
+          fail("a barrier has one id of at least 0 and at least 1 block, not {} ids and {} blocks", step.ids.size(),
+               step.participants);
+        return;
+      case StepKind::acquire:
+      case StepKind::release:
+        for (const std::int32_t id : step.ids)
+          if (id < 0 || static_cast<std::size_t>(id) >= own().semaphores.size())
+            fail("semaphore {} is none of the {} of the rank", id, own().semaphores.size());
+        return;
+      default:
+        break;
+    }
+    const StepShape& shape = shape_of(step.kind);
+    if (shape.channel == StepChannel::none || shape.channel == StepChannel::switched) {
+      if (!step.ids.empty()) fail("the step names {} channels and takes none", step.ids.size());
+      return;
+    }
+    const auto& listed = block.channels[static_cast<std::size_t>(step.channel)];
+    for (const std::int32_t id : step.ids)
+      if (std::find(listed.begin(), listed.end(), id) == listed.end())
+        fail("{} channel {} is not in the list of the block", name_of(step.channel), id);
+    const bool names_each = step.kind == StepKind::put_signal || step.kind == StepKind::put_signal_flush;
+    if (names_each && step.ids.size() != step.operands.size() - static_cast<std::size_t>(step.sources))
+      fail("{} channels for {} targets", step.ids.size(),
+           step.operands.size() - static_cast<std::size_t>(step.sources));
+  }
+
+  void check_operands(const Step& step, const StepShape& shape, const ThreadBlock& block) const {
+    const auto count = static_cast<std::int32_t>(step.operands.size());
+    if (step.sources < 0 || step.sources > count) fail("{} of {} operands are sources", step.sources, count);
+    const auto sources = static_cast<std::size_t>(step.sources), targets = static_cast<std::size_t>(count) - sources;
+    if (!allows(shape.sources, sources) || !allows(shape.targets, targets))
+      fail("{} sources and {} targets; it takes \"{}\" and \"{}\"", sources, targets, shape.sources, shape.targets);
+    if (shape.pairing == Pairing::pairs && sources != targets)
+      fail("{} sources for {} targets: each source goes to the target of its place", sources, targets);
+    for (std::size_t i = 0; i < step.operands.size(); ++i) {
+      const bool is_source = i < sources;
+      const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
+      check_operand(step.operands[i], what, step.channel, block);
+      if (step.operands[i].count != step.operands[shape.pairing == Pairing::pairs ? i % sources : 0].count)
+        fail("operands of {} and {} chunks", step.operands[0].count, step.operands[i].count);
+    }
+  }
+
+  void check_operand(const Operand& operand, OperandShape what, ChannelKind channel, const ThreadBlock& block) const {
+    switch (what.where) {
+      case Where::here:
+        return check_range(operand, rank_, what);
+      case Where::peer: {
+        const auto& listed = block.remote_buffers[static_cast<std::size_t>(channel)];
+        if (std::find(listed.begin(), listed.end(), operand.via) == listed.end())
+          fail("remote buffer {} is not in the list of the block for {} channels", operand.via, name_of(channel));
+        const RemoteBuffer& remote = own().remote_buffers[static_cast<std::size_t>(operand.via)];
+        if (remote.buffer != operand.buffer)
+          fail("an operand in {} by a remote buffer that is {}", name_of(operand.buffer), name_of(remote.buffer));
+        if (std::find(remote.access.begin(), remote.access.end(), channel) == remote.access.end())
+          fail("remote buffer {} is not reached by {} channels", operand.via, name_of(channel));
+        return check_range(operand, remote.rank, what);
+      }
+      case Where::group: {
+        const auto& listed = block.channels[static_cast<std::size_t>(ChannelKind::switched)];
+        if (std::find(listed.begin(), listed.end(), operand.via) == listed.end())
+          fail("switch channel {} is not in the list of the block", operand.via);
+        const SwitchGroup& group = own().switches[static_cast<std::size_t>(operand.via)];
+        if (group.buffer != operand.buffer)
+          fail("an operand in {} by a switch channel over {}", name_of(operand.buffer), name_of(group.buffer));
+        for (const Rank rank : group.ranks) check_range(operand, rank, what);
+      }
+    }
+  }
+
+  void check_range(const Operand& operand, Rank rank, OperandShape what) const {
+    if (what.format != Format::plain && operand.buffer != BufferKind::scratch)
+      fail("packets lie in scratch, not in {}", name_of(operand.buffer));
+    const Index chunks = of(rank).chunks[static_cast<std::size_t>(operand.buffer)];
+    if (operand.first < 0 || operand.count < 0 || operand.first > chunks || operand.count > chunks - operand.first)
+      fail("chunks {} to {} of the {} of rank {}, which has {}", operand.first, operand.first + operand.count,
+           name_of(operand.buffer), rank, chunks);
+  }
+
+  const Program& program_;
+  Rank rank_ = 0;
+  int block_ = -1;
+  Index step_ = -1;
+  StepKind kind_ = StepKind::nop;
+};
+
+Index count_steps(const std::vector<Step>& steps) {
+  Index count = 0;
+  for (const Step& step : steps) count += step.pipeline ? count_steps(step.pipeline->steps) : 1;
+  return count;
+}
+
+}  // namespace
+
+const StepShape& shape_of(StepKind kind) noexcept {
+  return shapes[static_cast<std::size_t>(kind)];
+}
+
+const char* name_of(StepKind kind) noexcept {
+  return shape_of(kind).name.data();
+}
+
+const char* name_of(ChannelKind kind) noexcept {
+  switch (kind) {
+    case ChannelKind::memory:
+      return "memory";
+    case ChannelKind::port:
+      return "port";
+    case ChannelKind::switched:
+      return "switch";
+  }
+  return "?";
+}
+
+const char* name_of(BufferKind kind) noexcept {
+  switch (kind) {
+    case BufferKind::input:
+      return "input";
+    case BufferKind::output:
+      return "output";
+    case BufferKind::scratch:
+      return "scratch";
+  }
+  return "?";
+}
+
+Index count_steps(const Program& program) {
+  Index count = 0;
+  for (const RankProgram& rank : program.ranks)
+    for (const ThreadBlock& block : rank.blocks) count += count_steps(block.steps);
+  return count;
+}
+
+void check_structure(const Program& program) {
+  Checker(program).check();
+}
+
+}  // namespace tranship

@@ -1,0 +1,98 @@
+// Private: What steps.def says of a step, as values: what it reads and writes, and how.
+#pragma once
+
+#include <string_view>
+
+#include <tranship/program/program.hpp>
+
+namespace tranship {
+
+/// How an operand is read or written.
+enum class Format : std::uint8_t {
+  plain,
+  packets,      ///< data with flags; a read waits until all flags are those of this launch
+  raw_packets,  ///< packets that are read without waiting
+};
+enum class Where : std::uint8_t { here, peer, group };
+
+struct OperandShape {
+  Format format;
+  Where where;
+};
+constexpr OperandShape operand_shape(char letter) noexcept {
+  switch (letter) {
+    case 'P':
+      return {Format::packets, Where::here};
+    case 'p':
+      return {Format::raw_packets, Where::here};
+    case 'R':
+      return {Format::plain, Where::peer};
+    case 'Q':
+      return {Format::packets, Where::peer};
+    case 'S':
+      return {Format::plain, Where::group};
+    case 'T':
+      return {Format::packets, Where::group};
+    default:
+      return {Format::plain, Where::here};
+  }
+}
+
+enum class StepChannel : std::uint8_t { none, memory, port, wire, switched };
+enum class Pairing : std::uint8_t { pairs, all };
+
+struct StepShape {
+  std::string_view name;
+  std::string_view word;
+  StepChannel channel;
+  std::string_view sources;
+  std::string_view targets;
+  Pairing pairing;
+
+  constexpr bool takes(ChannelKind kind) const noexcept {
+    switch (channel) {
+      case StepChannel::none:
+        return false;
+      case StepChannel::memory:
+        return kind == ChannelKind::memory;
+      case StepChannel::port:
+        return kind == ChannelKind::port;
+      case StepChannel::wire:
+        return kind != ChannelKind::switched;
+      case StepChannel::switched:
+        return kind == ChannelKind::switched;
+    }
+    return false;
+  }
+  constexpr bool moves() const noexcept { return !sources.empty(); }
+};
+
+const StepShape& shape_of(StepKind kind) noexcept;
+
+/// Whether `letters` describe so many operands.
+constexpr bool allows(std::string_view letters, std::size_t count) noexcept {
+  if (letters.ends_with('*')) return count + 2 >= letters.size();
+  return count == letters.size();
+}
+/// What operand `i` is.
+constexpr OperandShape shape_of_operand(std::string_view letters, std::size_t i) noexcept {
+  const std::size_t named = letters.ends_with('*') ? letters.size() - 1 : letters.size();
+  return operand_shape(letters[i < named ? i : named - 1]);
+}
+constexpr OperandShape shape_of_source(const StepShape& shape, std::size_t i) noexcept {
+  return shape_of_operand(shape.sources, i);
+}
+constexpr OperandShape shape_of_target(const StepShape& shape, std::size_t i) noexcept {
+  return shape_of_operand(shape.targets, i);
+}
+
+/// Steps that name the channels on which they signal or wait. The others carry their peers in their operands.
+constexpr bool signals(StepKind kind) noexcept {
+  return kind == StepKind::signal || kind == StepKind::relaxed_signal || kind == StepKind::put_signal ||
+         kind == StepKind::put_signal_flush;
+}
+constexpr bool waits(StepKind kind) noexcept {
+  return kind == StepKind::wait || kind == StepKind::relaxed_wait;
+}
+
+}  // namespace tranship
