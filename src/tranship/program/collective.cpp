@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/program/collective.hpp>
+
+namespace tranship {
+namespace {
+
+const RankProgram& of(const Program& program, Rank rank) {
+  return program.ranks[static_cast<std::size_t>(rank)];
+}
+Index chunks_of(const Program& program, Rank rank, BufferKind buffer) {
+  return of(program, rank).chunks[static_cast<std::size_t>(buffer)];
+}
+
+constexpr int shared_memory = 0, scratch_memory = 2;
+
+}  // namespace
+
+BufferPlace place_of(const Program& program, Rank rank, BufferKind buffer) {
+  if (buffer == BufferKind::scratch) return {scratch_memory, 0};
+  if (!program.in_place) return {static_cast<int>(buffer), 0};
+  const Index input = chunks_of(program, rank, BufferKind::input),
+              output = chunks_of(program, rank, BufferKind::output);
+  Index first = 0;
+  if (program.collective == "allgather" && buffer == BufferKind::input && output >= input * (rank + 1))
+    first = rank * input;
+  if (program.collective == "reducescatter" && buffer == BufferKind::output && input >= output * (rank + 1))
+    first = rank * output;
+  return {shared_memory, first};
+}
+
+Index memory_chunks(const Program& program, Rank rank, int memory) {
+  Index chunks = 0;
+  for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
+    if (const BufferPlace place = place_of(program, rank, buffer); place.memory == memory)
+      chunks = std::max(chunks, place.first_chunk + chunks_of(program, rank, buffer));
+  return chunks;
+}
+
+CollectiveMeaning::CollectiveMeaning(const Program& program) : size_(static_cast<Rank>(program.ranks.size())) {
+  static constexpr std::pair<const char*, Kind> names[] = {
+      {"allreduce", Kind::allreduce}, {"allgather", Kind::allgather}, {"reducescatter", Kind::reducescatter},
+      {"alltoall", Kind::alltoall},   {"sendrecv", Kind::sendrecv},   {"broadcast", Kind::broadcast},
+      {"reduce", Kind::reduce}};
+  for (const auto& [name, kind] : names)
+    if (program.collective == name) kind_ = kind;
+  if (kind_ == Kind::unknown) return;
+
+  input_chunks_ = chunks_of(program, 0, BufferKind::input);
+  for (Rank rank = 0; rank < size_; ++rank) {
+    const Index input = chunks_of(program, rank, BufferKind::input);
+    Index output = chunks_of(program, rank, BufferKind::output);
+    if (input != input_chunks_)
+      throw_error(ErrorCode::bad_file, "the input of rank {} has {} chunks, that of rank 0 has {}", rank, input,
+                  input_chunks_);
+    // Older plans say nothing of an output that is the input.
+    if (program.in_place && output == 0 && kind_ != Kind::reducescatter) output = input;
+    Index wanted = input;
+    if (kind_ == Kind::allgather) wanted = input * size_;
+    if (kind_ == Kind::reducescatter) wanted = input / size_;
+    const bool divides = (kind_ != Kind::reducescatter && kind_ != Kind::alltoall) || input % size_ == 0;
+    if (output != wanted || !divides)
+      throw_error(
+          ErrorCode::bad_file, "an {} of {} ranks with {} chunks of input has {} chunks of output, not {} (rank {})",
+          program.collective, size_, input, divides ? fmt::format("{}", wanted) : std::string("as many"), output, rank);
+    promised_.push_back(wanted);
+  }
+}
+
+Index CollectiveMeaning::promised_chunks(Rank rank) const {
+  return kind_ == Kind::unknown ? 0 : promised_[static_cast<std::size_t>(rank)];
+}
+
+std::vector<InputChunk> CollectiveMeaning::inputs_of(Rank rank, Index chunk, Rank source) const {
+  const auto of_all = [&](Index place) {
+    std::vector<InputChunk> out;
+    for (Rank peer = 0; peer < size_; ++peer) out.push_back({peer, place});
+    return out;
+  };
+  switch (kind_) {
+    case Kind::unknown:
+      return {};
+    case Kind::allreduce:
+    case Kind::reduce:
+      return of_all(chunk);
+    case Kind::reducescatter:
+      return of_all(rank * (input_chunks_ / size_) + chunk);
+    case Kind::allgather:
+      return {{static_cast<Rank>(chunk / input_chunks_), chunk % input_chunks_}};
+    case Kind::alltoall: {
+      const Index block = input_chunks_ / size_;
+      return {{static_cast<Rank>(chunk / block), rank * block + chunk % block}};
+    }
+    case Kind::sendrecv:
+    case Kind::broadcast:
+      return {{source, chunk}};
+  }
+  return {};
+}
+
+}  // namespace tranship

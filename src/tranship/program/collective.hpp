@@ -1,0 +1,67 @@
+// What a program of a named collective promises: for every chunk of every output, the chunks of inputs that it
+// combines.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <tranship/program/program.hpp>
+
+namespace tranship {
+
+/// Chunk `chunk` of the input of `rank`.
+struct InputChunk {
+  Rank rank = 0;
+  Index chunk = 0;
+};
+
+/// Where a buffer of a rank lies: buffers of a program in place share memory.
+struct BufferPlace {
+  int memory = 0;  ///< of the rank; those of input and output are equal when they overlap
+  Index first_chunk = 0;
+};
+/// In place, the input of an allgather is slice r of the output, the output of a reducescatter is slice r of the input,
+/// and otherwise input and output begin at the same place.
+BufferPlace place_of(const Program& program, Rank rank, BufferKind buffer);
+/// Chunks in one memory of a rank.
+Index memory_chunks(const Program& program, Rank rank, int memory);
+
+class CollectiveMeaning {
+ public:
+  /// What `program.collective` promises, or why nothing is known of it: `unknown` then says so. Throws `bad_file` where
+  /// the numbers of chunks do not fit the collective.
+  explicit CollectiveMeaning(const Program& program);
+
+  bool is_known() const noexcept { return kind_ != Kind::unknown; }
+
+  /// How many chunks of a rank's output are promised, and where they begin in the output. Zero for ranks that receive
+  /// none.
+  Index promised_chunks(Rank rank) const;
+  /// Programs of which the sender or the root is free: what output `rank` holds decides, once, from its first chunk.
+  bool chooses_source() const noexcept { return kind_ == Kind::sendrecv || kind_ == Kind::broadcast; }
+  /// The chunks that chunk `chunk` of the output of `rank` combines. `source`, for programs that choose it: whose input
+  /// it is.
+  std::vector<InputChunk> inputs_of(Rank rank, Index chunk, Rank source = 0) const;
+  /// Of a reduce: one rank at least holds the result. Of all other collectives, all do.
+  bool one_rank_suffices() const noexcept { return kind_ == Kind::reduce; }
+
+ private:
+  enum class Kind : std::uint8_t {
+    unknown,
+    allreduce,
+    allgather,
+    reducescatter,
+    alltoall,
+    sendrecv,
+    broadcast,
+    reduce
+  };
+
+  Kind kind_ = Kind::unknown;
+  Rank size_ = 0;
+  std::vector<Index> promised_;
+  Index input_chunks_ = 0;
+};
+
+}  // namespace tranship

@@ -1,0 +1,69 @@
+// Proves a program before it runs: that it ends, that no two accesses to the same memory are unordered, that nothing is
+// read before it was written, and that every output holds what the collective promises.
+//
+// The program is executed once on symbols. That is enough: signals, semaphores, barriers and packets only ever enable
+// steps, so every schedule ends in the same state unless two accesses race, and races are found by happens-before, not
+// by chance. Several launches follow each other without a barrier between ranks, as they do when a program is used
+// again and again.
+//
+// What orders what:
+// - Steps of a block are executed by all its threads. A step sees what an earlier one of the block did where the block
+//   meets in between (nop, barrier). What a block does before it meets is published by the signals and releases after
+//   it.
+// - A wait sees what the signals before it published; a relaxed signal orders execution and publishes nothing that its
+//   launch has written. The beginning and the end of a launch are full fences of the rank.
+// - Packets carry their own data. Who has read all packets of a step knows that the step and all before it have run.
+// - Port channels carry out their requests in order and at their own time: a source may be overwritten after a flush,
+// or
+//   after an answer to a signal that was sent behind it, or after the launch, which ends when its requests are done.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <tranship/program/program.hpp>
+
+namespace tranship {
+
+/// One fault of a program.
+struct Finding {
+  enum class Kind : std::uint8_t {
+    deadlock,         ///< steps wait for each other, or for what nothing produces
+    unpaired,         ///< a signal that nothing waits for, or a semaphore that is not as it was
+    race,             ///< two accesses to the same bytes, one of them a write, that nothing orders
+    missing_meeting,  ///< the same within one block, whose threads do not meet in between
+    packets,          ///< packets and plain data in one place, or packets that are overwritten unread
+    wrong_result,     ///< an output does not hold what the collective promises
+    unproved,         ///< what happens depends on which of two blocks is faster
+    mismatch,         ///< operands that a loop does not cut alike
+  };
+  Kind kind;
+  Rank rank = -1;
+  int block = -1;
+  Index step = -1;
+  std::string text;  ///< one or more lines, with all numbers
+};
+
+const char* name_of(Finding::Kind kind) noexcept;
+
+struct VerifyOptions {
+  int launches = 3;
+  std::size_t findings_max = 20;  ///< those of later ones are counted only
+};
+
+struct Verification {
+  std::vector<Finding> findings;  ///< at most `findings_max`
+  Index found = 0;                ///< all of them
+  Index steps = 0;                ///< that were executed
+  bool knows_result = false;      ///< whether the collective has a meaning that was compared
+
+  bool is_right() const noexcept { return found == 0; }
+  /// One line a finding, or one line that says what was proved.
+  std::string text() const;
+};
+
+/// Takes time about proportional to the number of steps times the number of thread blocks that meet. Throws `bad_file`
+/// where check_structure does, or where the numbers of chunks do not fit the collective.
+Verification verify(const Program& program, const VerifyOptions& options = {});
+
+}  // namespace tranship
