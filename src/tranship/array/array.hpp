@@ -118,6 +118,9 @@ class Array {
   // Throw `invalid_use` for regions and depths that are not there and when an open lease forbids the access, with both
   // call sites; `unsupported` for split complex arrays; `timeout`, `peer_lost`, `device_lost` and `no_memory`.
 
+  // Of a staggered array, a region with an interface that two parts share means the interface of each of them: a part
+  // reads and writes its own, and a ghost stands for that of the part that is nearest in each dimension.
+
   /// Cells that may be read. Ghosts among them hold what their owners hold.
   Lease read(const ArrayAccess& access = {}, CallSite where = CallSite::here()) const requires(!is_const) {
     return detail::open_lease(ref_, Intent::read, Combine::sum, access, where);

@@ -170,6 +170,43 @@ TEST_P(CoherenceOn, writes_make_stale_what_stands_for_them) {
   });
 }
 
+TEST_P(CoherenceOn, regions_of_staggered_arrays_exchange_what_stands_for_them) {
+  // Rank 0 owns points 0 to 4 and has ghosts of 6, 7 and 5, 6; rank 1 owns 4 to 8 and has ghosts of 2, 3 and 1, 2.
+  const Distribution faces({9}, grid(2), {block().with_interfaces().with_overlap(2, 2, EdgePolicy::toroidal)});
+  launch(2, [&](World& world) {
+    const Layout u = array(world, faces);
+    const Rank me = world.rank();
+    const auto number = [me](const Indices& point) { return double(10 * point[0] + me); };
+    write(u, gpu, number);
+    const auto received = [&](const Region& written) {
+      values(u, {.cells = Cells::stored, .device = gpu});
+      {
+        const Lease lease = u.write({.region = written, .device = gpu});
+        set(u, lease, u.local_region({.region = written}), number);
+      }
+      const GhostCounts before = u.ghost_counts();
+      const std::vector<double> got = values(u, {.cells = Cells::stored, .device = gpu});
+      EXPECT_EQ(got, me == 0 ? (std::vector<double>{61, 71, 0, 10, 20, 30, 40, 51, 61})
+                             : (std::vector<double>{20, 30, 41, 51, 61, 71, 81, 10, 20}));
+      return u.ghost_counts().cells_received - before.cells_received;
+    };
+    EXPECT_EQ(received(Region::interval(2, 4)), me == 0 ? 0 : 3);
+    EXPECT_EQ(received(Region::interval(4, 5)), 0) << "both ranks own it";
+    EXPECT_EQ(received(Region::interval(4, 7)), me == 0 ? 3 : 0);
+    EXPECT_EQ(received(Region::interval(8, 9)), 0) << "the ghosts across the edge begin beside it";
+    // What the ghosts accumulate for a region goes to the part that they read from.
+    const ArrayAccess some{.cells = Cells::stored, .region = Region::interval(2, 5), .device = gpu};
+    {
+      const Lease lease = u.accumulate(Combine::sum, some);
+      set(
+          u, lease, u.local_region(some), [](const Indices&) { return 1000; }, true);
+    }
+    const std::vector<double> got = values(u, {.device = Device::host()});
+    EXPECT_EQ(std::vector<double>(got.begin() + 2, got.end() - 2),
+              me == 0 ? (std::vector<double>{0, 10, 3020, 2030, 1040}) : (std::vector<double>{1041, 51, 61, 71, 81}));
+  });
+}
+
 TEST_P(CoherenceOn, what_accumulates_in_ghosts_and_on_devices_is_merged_by_one_read) {
   launch(2, [&](World& world) {
     const Layout u = array(world, ring);

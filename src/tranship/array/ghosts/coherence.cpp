@@ -11,13 +11,6 @@ bool has_ghosts(Cells which) {
   return which == Cells::ghosts || which == Cells::stored;
 }
 
-bool counts_interfaces(const Distribution& array) {
-  if (array.is_indexed()) return false;
-  for (int d = 0; d < array.dims(); ++d)
-    if (array.axis(d).partition().points == Points::interfaces) return true;
-  return false;
-}
-
 /// Ghosts deeper than this hold nothing that a lease may need.
 Index kept_depth(const GhostState& state) {
   return std::max(state.fresh, state.pending);
@@ -86,9 +79,6 @@ Coherence::Scope Coherence::scope_of(const std::optional<Region>& region, Index 
     throw_error(ErrorCode::invalid_use, "ghosts of depth {} of array '{}', which stores them to depth {}", depth,
                 options_.name, cells_.depth_max());
   if (!region) return out;
-  if (counts_interfaces(spec_->distribution))
-    throw_error(ErrorCode::unsupported, "a region of array '{}', which counts interfaces: its ghosts go together",
-                options_.name);
   for (const Box& box : region->boxes())
     if (box.dims() != cells_.whole().dims())
       throw_error(ErrorCode::invalid_use, "a region of {} dimensions of array '{}', which has {}", box.dims(),
