@@ -37,6 +37,35 @@ std::optional<Box> target_box(const RedistributionOptions& options) {
   return shifted(Box::of_extents(options.part->extents), options.part->target);
 }
 
+bool same_cut(const AxisParts& a, const AxisParts& b) {
+  Partition cut = a.partition();
+  cut.overlap = b.partition().overlap;
+  return cut == b.partition() && a.parts() == b.parts();
+}
+
+/// Whether all copies of a cell in the target get the same value. Parts of the source may differ in an interface that
+/// they share: then a ghost may get another value than its owner, unless both arrays are cut alike. A part of an array
+/// reaches no zeros or copies beyond an edge.
+bool fills_alike(const Distribution& source, const Distribution& target, const RedistributionOptions& options) {
+  if (source.is_indexed() || target.is_indexed()) return true;
+  for (int d = 0; d < source.dims(); ++d) {
+    const bool may_differ = source.axis(d).partition().points == Points::interfaces && source.axis(d).parts() > 1;
+    if (may_differ && (options.part || !same_cut(source.axis(d), target.axis(d)))) return false;
+    const Overlap& overlap = target.axis(d).partition().overlap;
+    for (const OverlapSide& side : {overlap.left, overlap.right}) {
+      const bool is_made = side.edge == EdgePolicy::zero || side.edge == EdgePolicy::replicate ||
+                           side.edge == EdgePolicy::replicate_local;
+      if (options.part && is_made && side.width > 0) return false;
+    }
+  }
+  return true;
+}
+
+ArrayChange change_of(const ArrayPair& pair, const RedistributionOptions& options) {
+  const bool is_alike = fills_alike(pair.source.spec->distribution, pair.target.spec->distribution, options);
+  return {is_alike ? ChangeKind::filled : ChangeKind::overwritten, target_box(options)};
+}
+
 /// One plan for all pairs of the same two layouts.
 ArrayPlan plan_of(const std::vector<ArrayPair>& pairs, const RedistributionOptions& options) {
   std::vector<ArrayRef> arrays;
@@ -59,7 +88,7 @@ ArrayPlan plan_of(const std::vector<ArrayPair>& pairs, const RedistributionOptio
       plans.push_back(plan_redistribution(*pair.source.spec, *pair.target.spec, rank, here));
       kinds.push_back(&pair);
       out.slots.push_back({{ChangeKind::read}, {}});
-      out.slots.push_back({{ChangeKind::filled, target_box(here)}, {}});
+      out.slots.push_back({change_of(pair, here), {}});
     }
     out.slots[slot].arrays.push_back({pair.source, "source" + number});
     out.slots[slot + 1].arrays.push_back({pair.target, "target" + number});
@@ -84,7 +113,7 @@ ArrayPlan checked(TransferPlan plan, const ArrayPair& pair) {
                   to_string(arrays[i].view.extents), rank);
   ArrayPlan out{std::move(plan), {}};
   out.slots.push_back({{ChangeKind::read}, {{pair.source, "source"}}});
-  out.slots.push_back({{ChangeKind::filled}, {{pair.target, "target"}}});
+  out.slots.push_back({change_of(pair, {}), {{pair.target, "target"}}});
   return out;
 }
 

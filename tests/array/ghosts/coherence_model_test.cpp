@@ -568,6 +568,91 @@ Layout random_staggered(Random& random) {
   return {"staggered", int(ranks), {extents, Grid(parts), cuts}};
 }
 
+/// What a read of ghosts sees after a redistribution into them, against what their owners hold then. Parts of the
+/// source have different values for the interfaces that they share.
+std::string redistribution_fault(Random& random, Devices& devices) {
+  const Layout layout = random_staggered(random);
+  const Indices& extents = layout.distribution.extents();
+  std::vector<Partition> cuts;
+  for (int d = 0; d < extents.size(); ++d) {
+    const Partition& cut = layout.distribution.axis(d).partition();
+    if (cut.points == Points::interfaces && random.one_in(4)) {
+      cuts.push_back(cut);
+    } else {
+      const Index points = random.one_in(4) ? 0 : 1;
+      cuts.push_back(irregular(random_bounds(random, extents[d] - points, layout.distribution.grid().extents()[d])));
+      if (points) cuts.back() = cuts.back().with_interfaces();
+    }
+  }
+  const Distribution source(extents, layout.distribution.grid(), cuts);
+  std::optional<SubArray> part;
+  if (random.one_in(3)) {
+    part.emplace();
+    for (int d = 0; d < extents.size(); ++d) {
+      part->extents.push_back(random.between(0, extents[d]));
+      part->source.push_back(random.between(0, extents[d] - part->extents[d]));
+      part->target.push_back(random.between(0, extents[d] - part->extents[d]));
+    }
+  }
+  const StoredCells from(source), stored(layout.distribution);
+  const auto owns = [](const StoredCells::Cell& cell) { return cell.depth == 0; };
+  std::vector<std::string> faults(std::size_t(layout.ranks));
+  std::vector<std::map<Index, double>> held(std::size_t(layout.ranks));
+  launch(layout.ranks, [&](World& world) {
+    const auto me = std::size_t(world.rank());
+    const Array<double> a(world, source, BufferOptions{.name = "a", .devices = &devices});
+    const Array<double> b(world, layout.distribution, BufferOptions{.name = "b", .devices = &devices});
+    const auto element = [](const Lease& lease, const StoredCells::Cell& cell) -> double& {
+      Index offset = 0;
+      for (int d = 0; d < cell.at.size(); ++d) offset += cell.at[d] * lease.view().strides[d];
+      return lease.data<double>()[offset];
+    };
+    const auto write = [&](const Array<double>& array, const StoredCells& cells, double add) {
+      const Lease lease = array.write({.device = Device::host()});
+      for (const auto& cell : cells.of(world.rank()))
+        if (owns(cell)) element(lease, cell) = add + double(cell.id);
+    };
+    write(a, from, 1e6);
+    write(b, stored, 0);
+    Redistribution(a, b, {}, {.part = part})();
+    {
+      const Lease lease = b.read_write({.device = Device::host()});
+      for (const auto& cell : stored.of(world.rank()))
+        if (owns(cell)) held[me][cell.id] = element(lease, cell);
+    }
+    Redistribution(a, b, {}, {.part = part})();
+    world.barrier();
+    const Lease lease = b.read({.cells = Cells::stored, .device = Device::fake(0)});
+    finish(lease.stream().event(), Deadline::after_seconds(60));
+    for (const auto& cell : stored.of(world.rank())) {
+      double expected = 0;
+      if (cell.id == StoredCells::none && !cell.is_fixed) continue;
+      for (const auto& owned : held)
+        if (const auto known = owned.find(cell.id); known != owned.end() && !cell.is_fixed) expected = known->second;
+      Index offset = 0;
+      for (int d = 0; d < cell.at.size(); ++d) offset += cell.at[d] * lease.view().strides[d];
+      if (const double got = lease.data<const double>()[offset]; got != expected)
+        faults[me] =
+            fmt::format("rank {} local [{}] holds {}, not {}", me, tranship::to_string(cell.at), got, expected);
+    }
+  });
+  for (const std::string& fault : faults)
+    if (!fault.empty())
+      return fmt::format("{}\n  from {}\n  to {}{}", fault, to_text({ElementType::f64, source}),
+                         to_text({ElementType::f64, layout.distribution}), part ? "\n  a part" : "");
+  return "";
+}
+
+TEST(StaggeredModel, GhostsHoldWhatOwnersHoldAfterRedistributions) {
+  Devices devices({.fake = {.count = 1}});
+  EXPECT_EQ(first_fault(0.1,
+                        [&](std::uint64_t seed) {
+                          Random random(seed);
+                          return redistribution_fault(random, devices);
+                        }),
+            "");
+}
+
 class StaggeredModelOn : public ::testing::TestWithParam<On> {};
 INSTANTIATE_TEST_SUITE_P(On, StaggeredModelOn, ::testing::Values(On::threads, On::sim, On::messaged, On::hosts),
                          [](const auto& info) { return std::string(name_of(info.param)); });

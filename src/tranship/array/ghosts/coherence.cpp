@@ -134,11 +134,13 @@ void Coherence::drop_ghosts(const Region& cells, Index depth, CallSite where) {
 void Coherence::before_exchange(const ArrayChange& change, CallSite where) {
   if (!is_tracked_) return;
   const Region whole = cells_.whole();
-  const bool loses_all = change.kind == ChangeKind::filled && !change.cells;
+  const bool overwrites = change.kind == ChangeKind::filled || change.kind == ChangeKind::overwritten;
+  const bool loses_all = overwrites && !change.cells;
   if (!loses_all && change.kind != ChangeKind::reduced) reduce(pending(whole), where);
-  if (change.kind != ChangeKind::changed) return;
-  drop_ghosts(whole, cells_.depth_max(), where);
-  note_stale(whole);
+  if (change.kind != ChangeKind::changed && change.kind != ChangeKind::overwritten) return;
+  const Region cells = change.cells ? Region(*change.cells) : whole;
+  drop_ghosts(cells, cells_.depth_max(), where);
+  note_stale(cells);
 }
 
 void Coherence::note_exchange(const ArrayChange& change) {
@@ -152,8 +154,10 @@ void Coherence::note_exchange(const ArrayChange& change) {
       update(change.cells ? Region(*change.cells) : whole,
              [&](GhostState& state) { state = {.fresh = cells_.depth_max()}; });
       break;
+    case ChangeKind::overwritten:
     case ChangeKind::halo:  // which of the ghosts depends on its stencil
-      update(whole, [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
+      update(change.cells ? Region(*change.cells) : whole,
+             [&](GhostState& state) { state.by_hand = cells_.depth_max(); });
       break;
     case ChangeKind::reduced:
       note_stale(whole);

@@ -33,15 +33,16 @@ struct GhostState {
 
 /// What an exchange does to an array.
 enum class ChangeKind : std::uint8_t {
-  read,     ///< nothing
-  filled,   ///< owned cells and all their ghosts are overwritten
-  changed,  ///< some owned cells are not what they were
-  halo,     ///< some ghosts become what their owners hold
-  reduced,  ///< ghosts are combined into their owners
+  read,         ///< nothing
+  filled,       ///< owned cells and all their ghosts are overwritten
+  overwritten,  ///< owned cells are overwritten, and ghosts with what may differ from what their owners hold
+  changed,      ///< some owned cells are not what they were
+  halo,         ///< some ghosts become what their owners hold
+  reduced,      ///< ghosts are combined into their owners
 };
 struct ArrayChange {
   ChangeKind kind = ChangeKind::read;
-  /// Where they are filled: these global cells alone.
+  /// Where they are filled or overwritten: these global cells alone.
   std::optional<Box> cells = {};
 };
 
