@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/seam/board.hpp>
@@ -467,11 +466,6 @@ TEST_P(EveryPoll, ends_when_a_rank_has_failed) {
 }
 
 TEST_P(EveryPoll, ends_at_its_deadline_when_nothing_else_happens) {
-#ifdef TRANSHIP_SANITIZED
-  // A poll that takes more than a microsecond of the rank's own time is no wait, and a switch of lanes takes that here.
-  if (std::string(std::get<1>(GetParam()).name).starts_with("kernel"))
-    GTEST_SKIP() << "lanes are slow under a sanitizer";
-#endif
   const Failures failures = poll(short_ns, [](World&) {});
   EXPECT_TRUE(says(failures.of_rank[0], ErrorCode::timeout,
                    {"rank 0 has done nothing but poll for ", std::get<1>(GetParam()).says,
@@ -509,6 +503,34 @@ TEST(Timeout, is_not_of_tests_that_see_a_flag_rise) {
   };
   EXPECT_NO_THROW(launch({.ranks = 1, .timeout_ns = 1}, [&](World& world) { look_often(world, 1); }));
   EXPECT_THROW(launch({.ranks = 1, .timeout_ns = 1}, [&](World& world) { look_often(world, 1000); }), Error);
+}
+
+// Each lane comes and goes for each poll: together that is far more than a microsecond.
+TEST(Timeout, is_of_polls_that_many_lanes_make_together) {
+  const Failures failures(On::threads, {.ranks = 1}, [](World& world) {
+    const auto flags = world.allocate<std::uint64_t>(2);
+    world.set_timeout_ns(short_ns);
+    const HeapView heap = heap_view(world);
+    run_block(world, {.lanes = 512}, [&](const CpuLane& lane) {
+      while (!heap.test(lane.block(), flags.local(), Comparison::greater, 2)) RealSync::pause();
+    });
+  });
+  EXPECT_TRUE(says(failures.of_rank[0], ErrorCode::timeout,
+                   {"rank 0 has done nothing but poll for ", "test (rank 0, flag 0 > 2, sees 0)"}));
+}
+
+TEST(Timeout, is_not_of_lanes_that_compute_between_their_polls) {
+  EXPECT_NO_THROW(launch({.ranks = 1, .timeout_ns = 1'000'000}, [](World& world) {
+    const auto flags = world.allocate<std::uint64_t>(1);
+    const HeapView heap = heap_view(world);
+    run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
+      volatile double sum = 0;
+      for (int step = 0; step < 500; ++step) {
+        for (int i = 0; i < 20'000; ++i) sum = sum + i;
+        (void)heap.test(lane.block(), flags.local(), Comparison::greater, 2);
+      }
+    });
+  }));
 }
 
 TEST_P(TimeoutOn, is_not_of_ranks_that_compute_between_their_polls) {

@@ -147,6 +147,9 @@ class World {
   /// The same for loops that poll by other means (SharedFlags): `note` says what they have seen. Throws as polls of a
   /// Context do (context.hpp). Returns how many looks of the loop may pass until the next call.
   int look(const WaitNote& note);
+  /// So many polls have been made since the last look beside those that it has let pass; one that a group of lanes
+  /// makes together counts once for each lane.
+  void has_polled(std::int64_t more) noexcept { polling_.add_polls(more); }
   /// This rank has done something other than polls, by other means than a Context.
   void has_acted() noexcept { polling_.end_row(); }
 

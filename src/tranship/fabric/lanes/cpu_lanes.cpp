@@ -110,8 +110,8 @@ class Lane final : public LaneExecutor {
   WaitNote note(const GroupCall& call, const void* word) const override;
   Error refusal(const GroupCall& call, const char* problem) const override;
   void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
-  void polled(FunctionRef<WaitNote()> note) override;
-  void carried() override;
+  void polled(int lanes, FunctionRef<WaitNote()> note) override;
+  void carried(int lanes) override;
   void stores(KernelSite where, const void* first, std::size_t size_bytes) const override;
 
   Worker* worker = nullptr;  ///< while it has begun and not ended
@@ -133,6 +133,7 @@ class Lane final : public LaneExecutor {
   std::exception_ptr thrown_on_rank_;
   // Since it has last let others go on.
   int polls_ = 0;
+  int polls_of_lanes_ = 0;
   mutable int operations_ = 0;
 };
 
@@ -225,7 +226,10 @@ class Grid {
 
   /// Counts polls of its lanes. Whether as many as World::look has given have passed.
   bool count_polls(int polls) noexcept { return (polls_left_ -= polls) <= 0; }
-  void give_polls(int polls) noexcept { polls_left_ = polls; }
+  void look(const WaitNote& note) {
+    world_.has_polled(-polls_left_);
+    polls_left_ = world_.look(note);
+  }
 
  private:
   /// What the lanes of a block have done in a step.
@@ -321,17 +325,19 @@ bool Lane::lets_others_go_on() {
   return true;
 }
 
-void Lane::polled(FunctionRef<WaitNote()> note_of) {
+void Lane::polled(int lanes, FunctionRef<WaitNote()> note_of) {
+  polls_of_lanes_ += lanes;
   if (!lets_others_go_on()) return;
-  if (Grid& grid = block_.grid(); grid.count_polls(polls_max)) {
+  if (Grid& grid = block_.grid(); grid.count_polls(std::exchange(polls_of_lanes_, 0))) {
     const WaitNote note = note_of();
     // On the rank's own stack, from which a simulated rank can let others go on.
-    on_rank([&](Context&) { grid.give_polls(grid.world().look(note)); });
+    on_rank([&](Context&) { grid.look(note); });
   }
   suspend(State::ready);
 }
 
-void Lane::carried() {
+void Lane::carried(int lanes) {
+  block_.grid().world().has_polled(lanes - 1);
   if (lets_others_go_on()) suspend(State::ready);
 }
 

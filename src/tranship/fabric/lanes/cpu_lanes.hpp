@@ -68,10 +68,10 @@ class LaneExecutor {
   virtual Error refusal(const GroupCall& call, const char* problem) const = 0;
   /// Throws that where the rank checks blocks and these bytes of its heap do not lie in one.
   virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
-  /// Lets others go on sometimes, and throws as polls of a Context do.
-  virtual void polled(FunctionRef<WaitNote()> note) = 0;
+  /// After a poll that so many lanes make together: lets others go on sometimes, and throws as polls of a Context do.
+  virtual void polled(int lanes, FunctionRef<WaitNote()> note) = 0;
   /// The same after a poll that a Context has made, which throws by itself.
-  virtual void carried() = 0;
+  virtual void carried(int lanes) = 0;
   /// The lanes have stored there by themselves.
   virtual void stores(KernelSite where, const void* first, std::size_t size_bytes) const = 0;
 };
@@ -292,7 +292,7 @@ class CpuGroup {
   void saw(const void* word, std::size_t bytes) const { executor_->saw(word, bytes); }
   template <class Call>
   void polled(const Call& call, const void* local, Rank peer, std::uint64_t seen) const {
-    executor_->polled([&] {
+    executor_->polled(lanes_, [&] {
       WaitNote note = executor_->note(call(), local);
       note.flag_rank = peer;
       note.shows = WaitNote::Shows::value;
@@ -300,10 +300,10 @@ class CpuGroup {
       return note;
     });
   }
-  void carried() const { executor_->carried(); }
+  void carried() const { executor_->carried(lanes_); }
   template <class Call, class T>
   void missed(const Call& call, const T* word, Comparison comparison, T value) const {
-    executor_->polled([&] {
+    executor_->polled(lanes_, [&] {
       WaitNote note = executor_->note(call(), word);
       note.wants(comparison, value);
       note.sees(detail::load_word(word));

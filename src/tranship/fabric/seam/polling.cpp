@@ -33,7 +33,8 @@ bool Polling::goes_on(const Fabric& fabric, const WaitNote& note) {
 
 int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns) {
   const std::int64_t now = now_ns(), passed_ns = now - std::exchange(looked_ns_, now);
-  polls_ += given_;
+  const std::int64_t polls = given_ + std::exchange(more_, 0);
+  polls_ += polls;
   ++looks_;
   const bool same = goes_on(fabric, note);
   if (!same) {
@@ -75,7 +76,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
   if (fabric.polls_per_look() > 0) return given_ = fabric.polls_per_look();
   constexpr std::int64_t wanted_ns = 500'000;
   constexpr int step_max = 1024;
-  const std::int64_t step = step_ * wanted_ns / std::max<std::int64_t>(1, passed_ns);
+  const std::int64_t step = (polls > given_ ? polls : step_) * wanted_ns / std::max<std::int64_t>(1, passed_ns);
   const int before = std::exchange(step_, static_cast<int>(std::clamp<std::int64_t>(step, 1, step_max)));
   step_ = std::min(step_, 8 * before);
   // Now and then a few less: a loop that polls several places in turn shall not be seen at one of them only.

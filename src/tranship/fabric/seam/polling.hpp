@@ -22,9 +22,12 @@ class Polling {
  public:
   /// After a look that `note` describes. Throws `peer_lost` when a rank has failed, at the second look after that, so
   /// that what came before is seen; `timeout` when the row is older than `timeout_ns`, has 16 looks, and the rank takes
-  /// less than a microsecond of its own time for a look, for those that compute meanwhile do not wait. Returns how many
-  /// looks may pass until the next call: one millisecond's or so, 1024 at most.
+  /// less than a microsecond of its own time for a poll, for those that compute meanwhile do not wait. Returns how many
+  /// polls may pass until the next call: one millisecond's or so, 1024 at most.
   int look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns);
+  /// So many polls have passed beside those that look() has given. A poll that a group of lanes makes together takes
+  /// the time in which each of them comes and goes, so it counts once for each.
+  void add_polls(std::int64_t more) noexcept { more_ += more; }
   /// The rank has done something else.
   void end_row() noexcept { since_ns_ = 0; }
 
@@ -44,8 +47,9 @@ class Polling {
   std::int64_t polls_ = 0;     // in this row
   std::int64_t looks_ = 0;     // in this row
   std::int64_t looked_ns_ = 0;
-  int step_ = 1;   // polls that take the time between two looks
-  int given_ = 1;  // polls until this look
+  int step_ = 1;           // polls that take the time between two looks
+  int given_ = 1;          // polls until this look
+  std::int64_t more_ = 0;  // polls since the last look beside them
   SplitMix64 random_{1};
   std::array<Place, 8> places_{};
   std::size_t place_count_ = 0;
