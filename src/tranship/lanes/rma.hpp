@@ -173,22 +173,16 @@ struct HeapView {
   TRANSHIP_SHARED void put_signal(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
                                   S* signal, detail::Same<S> value, SignalOp op, int peer,
                                   KernelSite where = KernelSite::here()) const {
-    const auto call = [&] {
-      return GroupCall{"put_signal",
-                       where,
-                       {{"target", target.data},
-                        {"source", source.data},
-                        {"target shape", detail::mark_of(target)},
-                        {"source shape", detail::mark_of(source)},
-                        {"signal", signal},
-                        {"value", bits(value)},
-                        {"op", number(int(op))},
-                        {"peer", number(peer)}}};
-    };
-    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
-    copy_array_there(group, call, target, source, peer,
-                     [&](const auto& m) { m.put_signal(target, source, signal, value, op, peer, where); });
-    raise_after(group, call, word, value, op, peer);
+    put_array_signal_as("put_signal", group, target, source, signal, value, op, peer, where,
+                        [&](const auto& m) { m.put_signal(target, source, signal, value, op, peer, where); });
+  }
+  /// The source may be used again after quiet(). Where the signal is seen the data is there, here too.
+  template <class Group, class T, class S>
+  TRANSHIP_SHARED void put_signal_nbi(const Group& group, StridedSpan<T> target,
+                                      detail::Same<StridedSpan<const T>> source, S* signal, detail::Same<S> value,
+                                      SignalOp op, int peer, KernelSite where = KernelSite::here()) const {
+    put_array_signal_as("put_signal_nbi", group, target, source, signal, value, op, peer, where,
+                        [&](const auto& m) { m.put_signal_nbi(target, source, signal, value, op, peer, where); });
   }
 
   // One element of 1, 2, 4 or 8 bytes.
@@ -729,6 +723,26 @@ struct HeapView {
     };
     unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
     copy_there(group, call, target, source, peer, send);
+    raise_after(group, call, word, value, op, peer);
+  }
+  template <class Group, class T, class S, class F>
+  TRANSHIP_SHARED void put_array_signal_as(const char* name, const Group& group, const StridedSpan<T>& target,
+                                           const StridedSpan<const T>& source, S* signal, S value, SignalOp op,
+                                           int peer, KernelSite where, const F& send) const {
+    const auto call = [&] {
+      return GroupCall{name,
+                       where,
+                       {{"target", target.data},
+                        {"source", source.data},
+                        {"target shape", detail::mark_of(target)},
+                        {"source shape", detail::mark_of(source)},
+                        {"signal", signal},
+                        {"value", bits(value)},
+                        {"op", number(int(op))},
+                        {"peer", number(peer)}}};
+    };
+    unsigned char* word = at(group, call, "the signal lies outside the symmetric heap", signal, sizeof(S), peer);
+    copy_array_there(group, call, target, source, peer, send);
     raise_after(group, call, word, value, op, peer);
   }
   /// The signal that comes after what all lanes have copied.

@@ -159,7 +159,7 @@ TEST(StridedReach, is_exact_and_never_overflows) {
 class KernelArrays : public test::BlockOnRanks {};
 TRANSHIP_KERNELS_ON_RANKS(KernelArrays);
 
-enum class Form { put, put_nbi, get, get_nbi, put_signal };
+enum class Form { put, put_nbi, get, get_nbi, put_signal, put_signal_nbi };
 
 template <class T>
 void move_random_arrays(World& world, const HeapView& heap, SplitMix64& random, Form form) {
@@ -193,9 +193,21 @@ void move_random_arrays(World& world, const HeapView& heap, SplitMix64& random, 
         case Form::put_signal:
           heap.put_signal(block, to, from, flag.local(), 1, SignalOp::add, next(world));
           heap.signal_wait(block, flag.local(), Comparison::equal, std::uint64_t(round + 1));
+          return;
+        case Form::put_signal_nbi: {
+          // In turn by one thread, by the first warp, and by the block.
+          const auto put_by = [&](const auto& group) {
+            heap.put_signal_nbi(group, to, from, flag.local(), 1, SignalOp::add, next(world));
+            heap.signal_wait(group, flag.local(), Comparison::equal, std::uint64_t(round + 1));
+            heap.quiet(group);
+          };
+          if (round == 0 && lane.index() == 0) put_by(lane.thread());
+          if (round == 1 && lane.index() < 32) put_by(lane.warp());
+          if (round == 2) put_by(block);
+        }
       }
     });
-    if (form != Form::put_signal) world.barrier();
+    if (form != Form::put_signal && form != Form::put_signal_nbi) world.barrier();
     const int of = is_get ? next(world) : previous(world);
     std::vector<T> wanted(room);
     std::memset(static_cast<void*>(wanted.data()), 0xee, room * sizeof(T));
@@ -213,7 +225,8 @@ void move_random_arrays(World& world, const HeapView& heap, SplitMix64& random, 
 TEST_P(KernelArrays, are_moved_as_a_loop_moves_them) {
   run([](World& world, const HeapView& heap) {
     SplitMix64 random(3);
-    for (const Form form : {Form::put, Form::put_nbi, Form::get, Form::get_nbi, Form::put_signal}) {
+    for (const Form form :
+         {Form::put, Form::put_nbi, Form::get, Form::get_nbi, Form::put_signal, Form::put_signal_nbi}) {
       move_random_arrays<signed char>(world, heap, random, form);
       move_random_arrays<int>(world, heap, random, form);
       move_random_arrays<Wide>(world, heap, random, form);
@@ -297,6 +310,18 @@ TEST_P(KernelArrays, that_cannot_be_moved_are_refused) {
       heap.put_signal(lane.block(), none, none, flag.local(), 3, SignalOp::set, next(world));
       heap.signal_wait(lane.block(), flag.local(), Comparison::equal, 3);
     });
+    world.barrier();
+    run_block(world, {.lanes = 3}, [&](const CpuLane& lane) {
+      heap.put_signal_nbi(lane.block(), none, none, flag.local(), 4, SignalOp::set, next(world));
+      heap.signal_wait(lane.block(), flag.local(), Comparison::equal, 4);
+    });
+    std::uint64_t outside = 0;
+    const Error error = error_of_rank([&] {
+      run_block(world, {.lanes = 3}, [&](const CpuLane& lane) {
+        heap.put_signal_nbi(lane.block(), good, good, &outside, 1, SignalOp::set, next(world));
+      });
+    });
+    require_says(error, ErrorCode::invalid_use, {"put_signal_nbi(", "the signal lies outside the symmetric heap"});
     world.barrier();
   });
 }

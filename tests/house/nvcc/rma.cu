@@ -49,6 +49,7 @@ TRANSHIP_SHARED void arrays(const Group& group, const Arguments& a) {
   a.heap.get(group, here, there, a.peer);
   a.heap.get_nbi(group, here, there, a.peer);
   a.heap.put_signal(group, there, here, a.signal, 1, SignalOp::add, a.peer);
+  a.heap.put_signal_nbi(group, there, here, a.signal, 1, SignalOp::add, a.peer);
   const StridedSpan<Odd> odd{.data = a.odd, .dims = 1, .extents = {7}, .strides = {2}};
   a.heap.put(group, odd, odd, a.peer);
 }

@@ -120,6 +120,13 @@ class LaneMessenger {
       c.put_signal(view(target), view(source), word(signal), std::uint64_t(value), op, peer, site(where));
     });
   }
+  template <class T, class S>
+  void put_signal_nbi(const StridedSpan<T>& target, const StridedSpan<const T>& source, S* signal, S value, SignalOp op,
+                      Rank peer, KernelSite where) const {
+    executor_->on_rank([&](Context& c) {
+      c.put_signal_nbi(view(target), view(source), word(signal), std::uint64_t(value), op, peer, site(where));
+    });
+  }
   template <class T>
   void p(T* target, T value, Rank peer, KernelSite where) const {
     executor_->on_rank([&](Context& c) { c.p(symmetric(target), value, peer, site(where)); });
