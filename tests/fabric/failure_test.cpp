@@ -511,7 +511,7 @@ TEST(Timeout, is_of_polls_that_many_lanes_make_together) {
     const auto flags = world.allocate<std::uint64_t>(2);
     world.set_timeout_ns(short_ns);
     const HeapView heap = heap_view(world);
-    run_block(world, {.lanes = 512}, [&](const CpuLane& lane) {
+    run_block(world, {.lanes = 64}, [&](const CpuLane& lane) {
       while (!heap.test(lane.block(), flags.local(), Comparison::greater, 2)) RealSync::pause();
     });
   });
