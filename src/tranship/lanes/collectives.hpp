@@ -123,8 +123,7 @@ class TeamCall {
   TRANSHIP_SHARED TeamCall(const Group& group, const HeapView& heap, const TeamView& team, const Call& call,
                            KernelSite where)
       : group_(group), heap_(heap), team_(team), call_(call), where_(where) {
-    const auto own = reinterpret_cast<unsigned long long>(heap.first) + heap.rank * heap.stride_bytes;
-    const auto offset = reinterpret_cast<unsigned long long>(team.words) - own;
+    const auto offset = reinterpret_cast<unsigned long long>(team.words) - heap.own();
     constexpr unsigned long long bytes = TeamView::words_count * sizeof(unsigned long long);
     const bool is_here = heap.size_bytes >= bytes && offset <= heap.size_bytes - bytes;
     if (team.count < 1 || team.translate(team.member) != heap.rank || !is_here)
@@ -136,10 +135,9 @@ class TeamCall {
 
   /// Refuses what is not symmetric, or not in its place.
   template <class T>
-  TRANSHIP_SHARED void check(const char* problem, Span<T> array) const {
-    heap_.at(group_, call_, problem, array.data, HeapView::bytes_of(array.size, sizeof(T)), heap_.rank);
-    if (array.size > 0 && reinterpret_cast<unsigned long long>(array.data) % alignof(T) != 0)
-      refuse("an array does not lie in its natural place");
+  TRANSHIP_SHARED void check(Span<T> target, Span<const T> source) const {
+    check_one("the target lies outside the symmetric heap", target);
+    check_one("the source lies outside the symmetric heap", source);
   }
   template <class T>
   TRANSHIP_SHARED void check_apart(Span<T> target, Span<const T> source) const {
@@ -233,6 +231,13 @@ class TeamCall {
   }
 
  private:
+  template <class T>
+  TRANSHIP_SHARED void check_one(const char* problem, Span<T> array) const {
+    heap_.at(group_, call_, problem, array.data, HeapView::bytes_of(array.size, sizeof(T)), heap_.rank);
+    if (array.size > 0 && reinterpret_cast<unsigned long long>(array.data) % alignof(T) != 0)
+      refuse("an array does not lie in its natural place");
+  }
+
   /// Room for as many elements as one lane combines at a time: one where lanes run side by side, for they go through
   /// memory together.
   template <class T>
@@ -275,8 +280,7 @@ class TeamCall {
   }
   template <class T>
   TRANSHIP_SHARED unsigned char* at(T* local, int peer) const {
-    const auto own = reinterpret_cast<unsigned long long>(heap_.first) + heap_.rank * heap_.stride_bytes;
-    return heap_.first + peer * heap_.stride_bytes + (reinterpret_cast<unsigned long long>(local) - own);
+    return heap_.first + peer * heap_.stride_bytes + (reinterpret_cast<unsigned long long>(local) - heap_.own());
   }
   TRANSHIP_SHARED void raise(unsigned long long* word, unsigned long long meeting, int peer) const {
     if (heap_.is_direct(peer))
@@ -340,8 +344,7 @@ TRANSHIP_SHARED void broadcast(const Group& group, const HeapView& heap, const T
                                detail::Same<Span<const T>> source, int root, KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("broadcast", team, target, source, {"root", detail::count_of(root)}, where);
   const detail::TeamCall all(group, heap, team, call, where);
-  all.check("the target lies outside the symmetric heap", target);
-  all.check("the source lies outside the symmetric heap", source);
+  all.check(target, source);
   if (root < 0 || root >= team.count) all.refuse("there is no such member");
   if (target.size < source.size) all.refuse("the target has fewer elements than the source");
   if (target.data != source.data) all.check_apart(target, source);
@@ -359,8 +362,7 @@ TRANSHIP_SHARED void fcollect(const Group& group, const HeapView& heap, const Te
                               detail::Same<Span<const T>> source, KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("fcollect", team, target, source, {}, where);
   const detail::TeamCall all(group, heap, team, call, where);
-  all.check("the target lies outside the symmetric heap", target);
-  all.check("the source lies outside the symmetric heap", source);
+  all.check(target, source);
   const long long count = source.size;
   if (target.size / team.count < count) all.refuse("the target has fewer elements than the sources of all members");
   all.check_apart(target, source);
@@ -378,8 +380,7 @@ TRANSHIP_SHARED void alltoall(const Group& group, const HeapView& heap, const Te
                               detail::Same<Span<const T>> source, KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("alltoall", team, target, source, {}, where);
   const detail::TeamCall all(group, heap, team, call, where);
-  all.check("the target lies outside the symmetric heap", target);
-  all.check("the source lies outside the symmetric heap", source);
+  all.check(target, source);
   const long long count = source.size / team.count;
   if (source.size % team.count != 0) all.refuse("the source does not have a block of equal size for each member");
   if (target.size < source.size) all.refuse("the target has fewer elements than the source");
@@ -401,8 +402,7 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
                                                           KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("reduce", team, target, source, {"op", detail::count_of(int(op))}, where);
   const detail::TeamCall all(group, heap, team, call, where);
-  all.check("the target lies outside the symmetric heap", target);
-  all.check("the source lies outside the symmetric heap", source);
+  all.check(target, source);
   if (!detail::can_reduce<T>(op)) all.refuse("these elements have no such operation");
   const long long count = source.size;
   if (target.size < count) all.refuse("the target has fewer elements than the source");
@@ -436,8 +436,7 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reducescatter(const Group& gr
                                                                  KernelSite where = KernelSite::here()) {
   const auto call = detail::team_call("reducescatter", team, target, source, {"op", detail::count_of(int(op))}, where);
   const detail::TeamCall all(group, heap, team, call, where);
-  all.check("the target lies outside the symmetric heap", target);
-  all.check("the source lies outside the symmetric heap", source);
+  all.check(target, source);
   if (!detail::can_reduce<T>(op)) all.refuse("these elements have no such operation");
   const long long count = source.size / team.count;
   if (source.size % team.count != 0) all.refuse("the source does not have a block of equal size for each member");

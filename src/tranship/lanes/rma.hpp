@@ -107,6 +107,10 @@ struct HeapView {
   int direct_first = 0;
   int direct_count = 0;
 
+  /// The address of this rank's own heap.
+  TRANSHIP_SHARED unsigned long long own() const {
+    return reinterpret_cast<unsigned long long>(first) + rank * stride_bytes;
+  }
   TRANSHIP_SHARED bool is_direct(int peer) const {
     return static_cast<unsigned>(peer - direct_first) < static_cast<unsigned>(direct_count);
   }
@@ -570,8 +574,7 @@ struct HeapView {
   TRANSHIP_SHARED unsigned char* at(const Group& group, const Call& call, const char* problem, const void* local,
                                     unsigned long long bytes, int peer) const {
     if (peer < 0 || peer >= size) group.refuse(call, "there is no such peer");
-    const auto own = reinterpret_cast<unsigned long long>(first) + rank * stride_bytes;
-    const auto offset = bytes == 0 ? 0 : reinterpret_cast<unsigned long long>(local) - own;
+    const auto offset = bytes == 0 ? 0 : reinterpret_cast<unsigned long long>(local) - own();
     if (bytes > size_bytes || offset > size_bytes - bytes) group.refuse(call, problem);
     if constexpr (requires { group.check_block(call, offset, bytes); }) group.check_block(call, offset, bytes);
     return first + peer * stride_bytes + offset;
