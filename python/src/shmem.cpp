@@ -89,8 +89,7 @@ bool Shmem::is_in_any_heap(const void* address) const {
 }
 bool Shmem::is_symmetric(const void* address) const {
   const HeapPlace& place = world().heap().place();
-  const std::byte* const own = place.first + std::size_t(world().rank()) * place.stride_bytes;
-  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - own) < place.size_bytes;
+  return static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.of(world().rank())) < place.size_bytes;
 }
 
 Team& Shmem::team(int number) {

@@ -81,7 +81,7 @@ Context::Context(World& world, const ContextOptions& options)
     : world_(&world),
       first_(world.heap().place().first),
       stride_(world.heap().place().stride_bytes),
-      own_(reinterpret_cast<std::uintptr_t>(at_peer(0, world.rank()))),
+      own_(reinterpret_cast<std::uintptr_t>(world.heap().place().of(world.rank()))),
       size_(world.size()),
       rank_(world.rank()),
       spin_rounds_(world.fabric_->spin_rounds()),

@@ -650,7 +650,7 @@ struct Exchange::State {
     name_missing(note);
     // Exchanges that are tested in turn are told apart by where their words lie.
     note.flag_index = reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::entered_word)) -
-                      (world.heap().place().first + std::size_t(rank()) * world.heap().place().stride_bytes);
+                      world.heap().place().of(rank());
     polls_left = world.look(note);
   }
 

@@ -60,7 +60,7 @@ SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
       lendings_(std::make_shared<Lendings>()) {}
 
 std::byte* SymmetricHeap::own(std::size_t offset) const noexcept {
-  return place_.first + std::size_t(fabric_.rank()) * place_.stride_bytes + offset;
+  return place_.of(fabric_.rank()) + offset;
 }
 
 std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& request, CallSite where) {

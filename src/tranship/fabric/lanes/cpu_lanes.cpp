@@ -295,11 +295,9 @@ void Lane::saw(const void* word, std::size_t bytes) const {
 
 WaitNote Lane::note(const GroupCall& call, const void* word) const {
   const World& world = block_.grid().world();
-  const HeapPlace& place = world.heap().place();
   WaitNote note(call.name, WaitNote::anyone, {call.where.file, call.where.line});
   note.flag_rank = world.rank();
-  note.flag_index =
-      static_cast<const std::byte*>(word) - (place.first + std::size_t(world.rank()) * place.stride_bytes);
+  note.flag_index = static_cast<const std::byte*>(word) - world.heap().place().of(world.rank());
   return note;
 }
 

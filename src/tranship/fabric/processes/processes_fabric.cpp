@@ -31,7 +31,7 @@ std::shared_ptr<void> ProcessesFabric::local_memory(std::size_t size_bytes) {
     local->give_back(local->shared->shape().heap_bytes + offset, bytes);
   };
   const HeapPlace heap = local.shared->heap();
-  std::byte* data = heap.first + std::size_t(rank()) * heap.stride_bytes + shape.heap_bytes + *offset;
+  std::byte* data = heap.of(rank()) + shape.heap_bytes + *offset;
   std::shared_ptr<void> memory(data, release);
   if (!local.shared->obtain(local.rank, shape.heap_bytes + *offset, pages).ok()) return nullptr;
   return memory;

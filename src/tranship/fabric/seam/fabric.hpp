@@ -48,6 +48,8 @@ struct HeapPlace {
   /// same, but its transfers take their time.
   Members direct{.count = 0};
 
+  /// The first byte of the heap of a rank.
+  std::byte* of(Rank rank) const noexcept { return first + std::size_t(rank) * stride_bytes; }
   bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
   bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
   /// Those of them that have this rank among them and lie side by side: what fast paths ask for.

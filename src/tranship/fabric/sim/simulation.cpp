@@ -35,7 +35,7 @@ Simulation::Simulation(const SimulationOptions& options, std::shared_ptr<SharedW
 std::byte* Simulation::heap_of(Rank rank) const noexcept {
   if (host_memory_) return host_memory_->heap_of(rank);
   const HeapPlace heap = shared_->heap();
-  return heap.first + std::size_t(rank) * heap.stride_bytes;
+  return heap.of(rank);
 }
 
 Members Simulation::host_of(Rank rank) const noexcept {
