@@ -269,10 +269,9 @@ void bind_one_sided(nb::module_& module) {
       [](const std::shared_ptr<RankHandle>& rank, const Indices& extents, const std::string& type) {
         World& world = rank->world();
         const ElementType element = element_type_of_numpy(type).value();
-        const Index bytes = checked_multiply(checked_product(extents), size_bytes(element));
+        const Index count = checked_product(extents);
         const CallSite where = python_call_site();
-        std::shared_ptr<void> memory =
-            without_gil([&] { return world.allocate<std::uint8_t>(bytes, where).take_memory(); });
+        std::shared_ptr<void> memory = without_gil([&] { return world.allocate(element, count, where); });
         StridedView view{
             .data = memory.get(), .type = element, .extents = extents, .strides = row_major_strides(extents)};
         return std::make_shared<SymmetricView>(rank, std::move(memory), std::move(view));

@@ -220,6 +220,34 @@ def test_names_of_teams():
     as_pes(2, body)
 
 
+def test_ranks_that_allocate_other_elements_are_named():
+    def body(me, n):
+        names = {"int32": "i32", "float32": "f32", "uint8": "u8", "bool": "bool8", "int64": "i64", "complex64": "c64"}
+        for dtypes in (("int32", "float32"), ("uint8", "bool"), ("int64", "complex64")):
+            with pytest.raises(ts.Mismatch) as caught:
+                nvshmem.array(4, dtypes[me])
+            for dtype in dtypes:
+                assert names[dtype] in str(caught.value)
+        assert nvshmem.array(4, "int32").sum() == 0
+
+    as_pes(2, body)
+
+
+def test_team_init_of_some_ranks_says_what_to_call():
+    def body(me, n):
+        split = r"all 3 ranks call team_split_strided\(Teams.TEAM_WORLD, start, stride, 2\)"
+        with pytest.raises(ts.Unsupported, match=split):
+            nvshmem.team_init(None, 0, 2, me)
+        with pytest.raises(ts.Unsupported, match=rf"rank {me} at place {(me + 1) % n}.*its place is {me}"):
+            nvshmem.team_init(None, 0, 3, (me + 1) % n)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="4 members, in a world of 3"):
+            nvshmem.team_init(None, 0, 4, me)
+        team = nvshmem.team_init(None, 0, 3, me)
+        assert nvshmem.team_n_pes(team) == 3
+
+    as_pes(3, body)
+
+
 def test_compiled_calls_refuse_what_python_refuses():
     numba = pytest.importorskip("numba")
     device = pytest.importorskip("tranship.nvshmem.core.device.numba")

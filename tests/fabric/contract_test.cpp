@@ -201,7 +201,7 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
 TEST_P(Contract, allocations_that_differ_fail_on_every_rank) {
   if (ranks() < 2) GTEST_SKIP() << "one rank agrees with itself";
   const int n = ranks();
-  for (const int kind : {0, 1, 2, 3}) {
+  for (const int kind : {0, 1, 2, 3, 4}) {
     try {
       run([&](World& world) {
         const bool odd = world.rank() == n - 1;
@@ -210,6 +210,7 @@ TEST_P(Contract, allocations_that_differ_fail_on_every_rank) {
           if (kind == 1) odd ? void(world.allocate<double>(8)) : void(world.allocate<std::int64_t>(8));
           if (kind == 2) world.allocate<double>(8, {.bytes = odd ? 256u : 128u});
           if (kind == 3) odd ? world.barrier() : void(world.allocate<double>(8));
+          if (kind == 4) world.allocate(odd ? ElementType::i32 : ElementType::f32, 8);
         } catch (const Error& error) {
           require_says(error, ErrorCode::mismatch,
                        {"collective call 1 differs: rank 0 makes allocate of ", "contract_test.cpp:"});

@@ -105,6 +105,10 @@ class World {
   SymmetricArray<T> allocate(Index count, CallSite where = CallSite::here()) {
     return allocate<T>(count, Alignment{}, where);
   }
+  /// The same for a type that is known at run time. The memory is let go of with its last owner; nullptr for none.
+  std::shared_ptr<void> allocate(ElementType type, Index count, CallSite where = CallSite::here()) {
+    return allocate_bytes(count, std::size_t(size_bytes(type)), Alignment{}.bytes, std::uint8_t(type), where);
+  }
   /// Collective: frees at once, after all ranks have come here. Completes the transfers of the default context, as
   /// allocate does. Throws `mismatch` when they free different ones.
   template <class T>

@@ -165,7 +165,9 @@ def array(shape: Shape, dtype: DTypeLike = "float32", release: bool = False, mor
 
     Raises
     ------
-    Mismatch, NoMemory
+    Mismatch
+        On all ranks, when they ask for other sizes or dtypes; it names both.
+    NoMemory
         On all ranks.
     """
     return _allocate(shape, dtype, morder, release).view(Array)

@@ -42,12 +42,17 @@ def team_split_strided(
     config_mask: int = 0,
     new_team_name: Optional[str] = None,
 ) -> Optional[int]:
-    """Collective over the parent: members start, start + stride, ... of it. None on ranks that are not among them.
+    """Collective over the parent, those of its members that are not in the new team included: members start,
+    start + stride, ... of it. None on ranks that are not among them.
 
     Raises
     ------
     InvalidUse
         For members that the parent does not have.
+    Mismatch
+        On all of them, when they name different members.
+    TimeoutError
+        When a member of the parent does not call it.
     """
     _require_free(new_team_name)
     number = runtime().shmem.split_strided(whole(parent_team, "a team"), start, stride, size)
@@ -108,16 +113,30 @@ def team_init(
 ) -> Optional[int]:
     """Collective over all ranks, each at its own place: a new team of all of them.
 
+    NVSHMEM's takes the members alone. Here a team of some ranks is split off one that has them: all members of the
+    parent call :func:`team_split_strided`, or :func:`team_split_2d`, and those that are not in the new team get None.
+
     Raises
     ------
+    InvalidUse
+        For more members than there are ranks, or none.
     Unsupported
-        For some of the ranks, or in another order: those teams are split off another one.
+        For some of the ranks, or in another order. Nothing has happened, and the error says what to call.
     """
     here = runtime()
-    if npes != here.size or pe_idx_in_team != here.rank:
+    npes, place = whole(npes, "a number of members"), whole(pe_idx_in_team, "a place")
+    if not 0 < npes <= here.size:
+        raise InvalidUse(f"team_init of {npes} members, in a world of {here.size} (rank {here.rank})")
+    if npes < here.size:
         raise Unsupported(
-            f"team_init of {npes} members with rank {here.rank} at place {pe_idx_in_team}: only a team of all {here.size} "
-            "ranks in their order; team_split_strided and team_split_2d make others"
+            f"team_init of {npes} members, called by rank {here.rank}: it makes teams of all {here.size} ranks. For some "
+            f"of them, all {here.size} ranks call team_split_strided(Teams.TEAM_WORLD, start, stride, {npes}), or "
+            "team_split_2d; ranks that are no members get None"
+        )
+    if place != here.rank:
+        raise Unsupported(
+            f"team_init with rank {here.rank} at place {place}: ranks keep their order in a team, and its place is "
+            f"{here.rank}"
         )
     return team_split_strided(Teams.TEAM_WORLD, 0, 1, npes, None, 0, new_team_name)
 
