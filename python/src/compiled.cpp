@@ -16,6 +16,7 @@
 #include <tranship/fabric/context.hpp>
 
 #include "interpreter.hpp"
+#include "one_sided.hpp"
 #include "shmem.hpp"
 
 namespace tranship::python {
@@ -150,6 +151,9 @@ int int_of(std::int64_t number) {
 }
 
 enum Transfer : std::int32_t { put, put_nbi, get, get_nbi };
+constexpr const char* transfer_names[] = {"put", "put_nbi", "get", "get_nbi"};
+enum Atomic : std::int32_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+constexpr const char* atomic_names[] = {"fetch", "set", "swap", "compare_swap", "add", "and", "or", "xor"};
 
 /// Between spans, or between views.
 template <class End>
@@ -228,7 +232,27 @@ Status tranship_test(void* variable, std::int32_t type, std::int64_t comparison,
                  [&]<class T>(T) { *holds = rma.test(one<T>(variable), how, value_of<T>(value), compiled_site); });
   });
 }
-enum Atomic : std::int32_t { fetch, set, swap, compare_swap, add, bit_and, bit_or, bit_xor };
+Status tranship_several(std::int32_t what, const Array* variables, std::int64_t comparison, const void* values,
+                        std::int64_t values_count, const std::int32_t* status, std::int64_t status_count,
+                        std::int64_t* places, std::int64_t* count) {
+  const auto kind = static_cast<Several>(what);
+  return guarded(kind <= Several::wait_until_some ? Waits::yes : Waits::no, [&](Shmem& shmem) {
+    const char* const name = several_names[what];
+    const SymmetricSpan span = span_of(variables->view(), name);
+    const Comparison how = shmem_comparison(int_of(comparison));
+    with_integer(std::int32_t(span.type), name, [&]<class T>(T) {
+      const auto words = Symmetric<T>::at(static_cast<T*>(span.local), span.count);
+      *count = look_at_several<T>(shmem.context(), kind, words, std::span(places, std::size_t(span.count)), how,
+                                  std::span(static_cast<const T*>(values), std::size_t(values_count)),
+                                  std::span(status, std::size_t(status_count)), compiled_site);
+    });
+  });
+}
+Status tranship_peer_address(const Array* array, std::int64_t peer, void** address) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    *address = at_peer(shmem.context(), array->view(), int_of(peer), compiled_site).data;
+  });
+}
 Status tranship_atomic(std::int64_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
                        std::int64_t peer, std::uint64_t* before) {
   return guarded(Waits::no, [&](Shmem& shmem) {
@@ -304,6 +328,12 @@ Status tranship_collective(std::int32_t kind, std::int64_t team, const Array* ta
 
 }  // namespace
 
+void add_compiled_names(nb::module_& module) {
+  module.attr("transfer_names") = names_of(transfer_names);
+  module.attr("atomic_names") = names_of(atomic_names);
+  module.attr("several_names") = names_of(several_names);
+}
+
 nb::dict compiled_functions() {
   nb::dict out;
   const auto add_function = [&](const char* name, auto* function) {
@@ -315,6 +345,8 @@ nb::dict compiled_functions() {
   add_function("tranship_signal", &tranship_signal);
   add_function("tranship_wait_until", &tranship_wait_until);
   add_function("tranship_test", &tranship_test);
+  add_function("tranship_several", &tranship_several);
+  add_function("tranship_peer_address", &tranship_peer_address);
   add_function("tranship_atomic", &tranship_atomic);
   add_function("tranship_fence", &tranship_fence);
   add_function("tranship_quiet", &tranship_quiet);

@@ -1,6 +1,7 @@
 // Symmetric memory and one-sided transfers.
 #include "one_sided.hpp"
 
+#include <algorithm>
 #include <complex>
 
 #include <nanobind/nanobind.h>
@@ -179,28 +180,13 @@ std::vector<Index> several(RankHandle& rank, const std::string& what, const Stri
                            Comparison comparison, const std::vector<nb::int_>& values, const std::vector<int>& skip) {
   Context& rma = rank.world().context();
   const CallSite where = python_call_site();
+  const auto known = std::find(std::begin(several_names), std::end(several_names), what) - std::begin(several_names);
   return with_words(variables, what.c_str(), [&]<class T>(Symmetric<T> words) {
-    // One value is that of all.
-    std::vector<T> wanted(static_cast<std::size_t>(words.size()));
-    if (values.size() != 1 && values.size() != wanted.size())
-      throw_error(ErrorCode::invalid_use, "{} takes one value or one for each variable: {} for {}", what, values.size(),
-                  wanted.size());
-    for (std::size_t i = 0; i < wanted.size(); ++i) wanted[i] = word_of<T>(values[values.size() == 1 ? 0 : i]);
-    if (!skip.empty() && skip.size() != wanted.size())
-      throw_error(ErrorCode::invalid_use, "{} takes a status for each variable: {} for {}", what, skip.size(),
-                  wanted.size());
-    std::vector<Index> places(wanted.size());
-    const auto first = [&](Index found) { return found < 0 ? 0 : (places[0] = found, 1); };
-    const Index count = without_gil([&]() -> Index {
-      const std::span<const T> to(wanted);
-      if (what == "wait_until_some") return rma.wait_until_some(words, places, comparison, to, skip, where);
-      if (what == "wait_until_any") return first(rma.wait_until_any(words, comparison, to, skip, where));
-      if (what == "test_some") return rma.test_some(words, places, comparison, to, skip, where);
-      if (what == "test_any") return first(rma.test_any(words, comparison, to, skip, where));
-      if (what == "test_all" && !rma.test_all(words, comparison, to, skip, where)) return 0;
-      if (what == "wait_until_all") rma.wait_until_all(words, comparison, to, skip, where);
-      for (Index i = 0; i < words.size(); ++i) places[std::size_t(i)] = i;
-      return words.size();
+    std::vector<T> wanted;
+    for (const nb::int_& value : values) wanted.push_back(word_of<T>(value));
+    std::vector<Index> places(static_cast<std::size_t>(words.size()));
+    const Index count = without_gil([&] {
+      return look_at_several<T>(rma, static_cast<Several>(known), words, places, comparison, wanted, skip, where);
     });
     places.resize(static_cast<std::size_t>(count));
     return places;

@@ -167,6 +167,22 @@ MatchedViews matched(const StridedView& target, const StridedView& source) {
   return {flat(target, *to), flat(source, *from)};
 }
 
+StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where) {
+  // The whole of a view that begins and ends elsewhere: from its lowest byte to its highest.
+  std::int64_t first = 0, last = 0;
+  const int width = size_bytes(view.type);
+  for (int d = 0; d < view.extents.size(); ++d) {
+    const Index reach = (view.extents[d] - 1) * view.strides[d] * width;
+    (reach < 0 ? first : last) += reach;
+  }
+  const bool is_empty = checked_product(view.extents) == 0;
+  auto* const lowest = static_cast<std::byte*>(view.data) + first;
+  const std::span<std::byte> there =
+      rma.peer_array(Symmetric<std::byte>::at(lowest, is_empty ? 0 : last - first + width), peer, where);
+  if (!is_empty) view.data = there.data() - first;
+  return view;
+}
+
 namespace {
 
 SymmetricSpan first_of(const SymmetricSpan& span, Index count) {
@@ -323,21 +339,7 @@ void bind_shmem(nb::module_& module) {
           "peer_view",
           [](Shmem& self, nb::handle array, Rank peer) {
             const Shown own(array, "get_peer_array");
-            const CallSite where = python_call_site();
-            StridedView view = own.view();
-            // The whole of a view that begins and ends elsewhere: from its lowest byte to its highest.
-            std::int64_t first = 0, last = 0;
-            const int width = size_bytes(view.type);
-            for (int d = 0; d < view.extents.size(); ++d) {
-              const Index reach = (view.extents[d] - 1) * view.strides[d] * width;
-              (reach < 0 ? first : last) += reach;
-            }
-            const bool is_empty = checked_product(view.extents) == 0;
-            auto* const lowest = static_cast<std::byte*>(view.data) + first;
-            const std::span<std::byte> there = self.context().peer_array(
-                Symmetric<std::byte>::at(lowest, is_empty ? 0 : last - first + width), peer, where);
-            if (!is_empty) view.data = there.data() - first;
-            return array_interface(view, Access::writable);
+            return array_interface(at_peer(self.context(), own.view(), peer, python_call_site()), Access::writable);
           },
           "array"_a, "peer"_a, "NumPy's array interface of the elements at a peer whose memory can be loaded.")
       .def(
@@ -423,11 +425,7 @@ void bind_shmem(nb::module_& module) {
       .def("leave", &Shmem::leave);
   module.def("begin_shmem", &Shmem::begin, "world"_a, "Collective.");
   module.def("compiled_functions", &compiled_functions);
-  const auto names_of = [](const auto& names) {
-    nb::list out;
-    for (const char* name : names) out.append(name);
-    return nb::tuple(out);
-  };
+  add_compiled_names(module);
   module.attr("collective_names") = names_of(collective_names);
   module.attr("reduction_names") = names_of(reduction_names);
   module.def(

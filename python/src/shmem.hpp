@@ -73,6 +73,10 @@ struct MatchedViews {
 /// Throws `invalid_use`.
 MatchedViews matched(const StridedView& target, const StridedView& source);
 
+/// The same elements at a peer, to be loaded and stored. Throws `unsupported` where its memory is not reachable, and
+/// `invalid_use` for what is not symmetric.
+StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where);
+
 enum class CollectiveKind : std::int32_t { reduce, reducescatter, fcollect, broadcast, alltoall };
 /// Collective. The sizes follow NVSHMEM: of what is reduced, spread or exchanged the smaller one counts, a
 /// reducescatter's target says how much every member gets, and the source of an fcollect how much it gives.
@@ -85,5 +89,13 @@ Comparison shmem_comparison(int number);
 
 /// Addresses of the C functions that compiled code calls, by name.
 nanobind::dict compiled_functions();
+/// The names of what these functions take as numbers.
+void add_compiled_names(nanobind::module_& module);
+template <std::size_t count>
+nanobind::tuple names_of(const char* const (&names)[count]) {
+  nanobind::list out;
+  for (const char* name : names) out.append(name);
+  return nanobind::tuple(out);
+}
 
 }  // namespace tranship::python

@@ -274,6 +274,10 @@ def test_compiled_calls_refuse_what_python_refuses():
         return device.test_all(x, 0, values)
 
     @jit
+    def some_of(x, values, status):
+        return device.test_some(x, 0, values, status)
+
+    @jit
     def reduce(to, source):
         device.reduce(0, to, source, "sum")
 
@@ -303,8 +307,16 @@ def test_compiled_calls_refuse_what_python_refuses():
             (lambda: add(frozen, 1, 0), "read-only"),
             (lambda: reduce(frozen, y), "read-only"),
             (lambda: test(i, 2**32), "does not fit"),
-            (lambda: all_of(x.reshape(2, 2), 0), "one dimension"),
-            (lambda: all_of(x, np.zeros(3, "int64")), "one for each"),
+            (lambda: all_of(x[::2], 0), "side by side"),
+            (lambda: all_of(x, np.zeros(3, "int64")), "3 for 4"),
+            (lambda: all_of(i, 2**40), "does not fit"),
+            (lambda: all_of(i, np.array([0, 2**40])), "does not fit"),
+            (lambda: all_of(x, 0.5), "not float64"),
+            (lambda: all_of(np.zeros(4, "int64"), 0), "symmetric"),
+            (lambda: all_of(nvshmem.array(4, "int16"), 0), "not i16"),
+            (lambda: all_of(nvshmem.array(4, "float32"), 0), "not float32"),
+            (lambda: some_of(x, 0, np.zeros(3, "int8")), "a status for each variable: 3 for 4"),
+            (lambda: some_of(x, 0, 5), "a status is an array"),
         ]:
             with pytest.raises((ValueError, numba.TypingError), match=text):
                 call()

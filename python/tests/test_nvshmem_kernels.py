@@ -198,6 +198,84 @@ def test_compiled_signals(pes):
     pes(2, body)
 
 
+@jit
+def compiled_several(x, status, values):
+    some = device.test_some(x, EQ, 7)
+    place = device.test_any_warp(x, EQ, 7)
+    none = device.test_any(x, EQ, 8)
+    left = device.test_some_block(x, EQ, values, status)
+    waited = device.wait_until_some(x, EQ, 7)
+    first = device.wait_until_any_block(x, GE, values, status)
+    skipped = device.wait_until_any(x, EQ, 99, np.ones(x.size, np.int8))
+    device.wait_until_all_warp(x, GE, 0, status)
+    all_of = device.test_all(x, EQ, values), device.test_all(x, EQ, values, status), device.test_all(x[:0], EQ, 5)
+    return some, place, none, left, waited, first, skipped, all_of
+
+
+@jit(nogil=True)
+def compiled_turns(x, pe, rounds):
+    seen = 0
+    for i in range(1, rounds + 1):
+        device.put(x[i % 3 : i % 3 + 1], np.full(1, i, x.dtype), pe)
+        place = device.wait_until_any(x, EQ, i)
+        if place is None or place != i % 3:
+            return -i
+        seen += len(device.wait_until_some(x, EQ, i))
+        device.barrier_all()
+    return seen
+
+
+@pytest.mark.parametrize("dtype", ["int32", "uint64"])
+def test_compiled_waits_and_tests_of_several(pes, dtype):
+    def body(me, n):
+        x = nvshmem.array((2, 3), dtype)
+        x[:] = [[7, 0, 7], [1, 7, 2]]
+        values, status = np.array([7, 0, 6, 1, 7, 2]), np.array([0, 0, 1, 0, 1, 1], "uint8")
+        expected = ([0, 2, 4], 0, None, [0, 1, 3], [0, 2, 4], 0, None, (False, True, True))
+        assert compiled_several(x, status, values) == compiled_several.py_func(x, status, values) == expected
+        assert compiled_several(x, status > 0, values.reshape(3, 2)) == expected
+        turns = nvshmem.array(3, dtype)
+        nvshmem.barrier_all()
+        assert compiled_turns(turns, (me + 1) % n, 12) == 12
+
+    pes(2, body)
+
+
+@jit
+def compiled_peer(x, pe):
+    there = device.get_peer_array(x, pe)
+    before = there[0, 1]
+    there[1, 0] = 100 * before
+    return before, there
+
+
+def test_compiled_views_of_peers():
+    def main(world):
+        nvshmem.init()
+        me, n = nvshmem.my_pe(), nvshmem.n_pes()
+        x = nvshmem.array((2, 3), "int64")
+        x[:] = 10 * me + np.arange(6).reshape(2, 3)
+        nvshmem.barrier_all()
+        peer = (me + 1) % n
+        before, there = compiled_peer(x, peer)
+        assert before == 10 * peer + 1
+        nvshmem.barrier_all()
+        assert x[1, 0] == 100 * (10 * me + 1)
+        assert (there == nvshmem.get_peer_array(x, peer)).all() and there.shape == (2, 3)
+        nvshmem.barrier_all()
+        compiled_peer(x[:, ::-1], peer)  # a view that begins at its end
+        nvshmem.barrier_all()
+        assert x[1, 2] == 100 * (10 * me + 1)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="no rank 99|99"):
+            compiled_peer(x, 99)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="symmetric"):
+            compiled_peer(np.zeros((2, 2)), peer)
+        nvshmem.finalize()
+
+    for ranks in ("threads", "processes"):
+        ts.launch(2, main, ranks=ranks)
+
+
 @pytest.mark.parametrize("dtype", ["int32", "uint64"])
 def test_compiled_atomics(pes, dtype):
     def body(me, n):
@@ -287,6 +365,22 @@ def test_compiled_waits_end_with_their_deadline_and_their_peers():
         nvshmem.finalize()
 
     ts.launch(2, late)
+
+    @jit(nogil=True)
+    def wait_any(x):
+        return device.wait_until_any(x, EQ, 77)
+
+    def late_any(world):
+        nvshmem.init()
+        x = nvshmem.array(3, "int32")
+        world.timeout = 0.05
+        with pytest.raises(ts.TimeoutError, match="77"):
+            wait_any(x)
+        world.timeout = 60
+        nvshmem.barrier_all()
+        nvshmem.finalize()
+
+    ts.launch(2, late_any)
 
     def lost(world):
         nvshmem.init()

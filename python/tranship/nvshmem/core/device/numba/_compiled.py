@@ -7,19 +7,25 @@ from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
+from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 
 from ..... import _core
 from ....._errors import Error
 from ....._views import numpy_kind
-from . import amo, collective, direct, rma, signal
+from . import amo, collective, direct, mem, rma, signal
 
 for _name, _address in _core.compiled_functions().items():
     llvm.add_symbol(_name, _address)
+
+_TRANSFERS, _ATOMICS, _SEVERAL = _core.transfer_names, _core.atomic_names, _core.several_names
+_KINDS, _REDUCTIONS = _core.collective_names, _core.reduction_names
 
 _i32, _i64 = ir.IntType(32), ir.IntType(64)
 _pointer = ir.IntType(8).as_pointer()
@@ -152,7 +158,9 @@ def _forms(module: Any, name: str) -> list[Callable[..., Any]]:
     return [getattr(module, name + scope) for scope in ("", "_warp", "_block")]
 
 
-_put, _put_nbi, _get, _get_nbi = (_transfer(kind) for kind in range(4))
+_put, _put_nbi, _get, _get_nbi = (
+    _transfer(_TRANSFERS.index(name)) for name in ("put", "put_nbi", "get", "get_nbi")
+)
 
 
 @_overload(*_forms(rma, "put"))
@@ -175,7 +183,7 @@ def _(dst: Any, src: Any, pe: Any) -> Any:
     return lambda dst, src, pe: _get_nbi(dst, src, pe)
 
 
-def _one_element(kind: int) -> Any:
+def _one_element(name: str) -> Any:
     """Puts a value, or gets one, by a variable on the stack."""
 
     @intrinsic
@@ -189,8 +197,8 @@ def _one_element(kind: int) -> Any:
             builder.store(context.data_model_manager[element].as_data(builder, args[1]), room)
             there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
             bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
-            ends = [there, here] if kind < 2 else [here, there]
-            _call(context, builder, "tranship_transfer", [_i32(kind), *ends, bytes, args[2]])
+            ends = [there, here] if name == "put" else [here, there]
+            _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index(name)), *ends, bytes, args[2]])
             return context.data_model_manager[element].from_data(builder, builder.load(room))
 
         return signature, generate
@@ -198,7 +206,7 @@ def _one_element(kind: int) -> Any:
     return transfer
 
 
-_put_one, _get_one = _one_element(0), _one_element(2)
+_put_one, _get_one = _one_element("put"), _one_element("get")
 
 
 def _first(array: Any) -> Any:
@@ -363,43 +371,127 @@ def _(ivar: Any, cmp: Any, cmp_value: Any) -> Any:
     return lambda ivar, cmp, cmp_value: _test(_first(ivar), cmp, _element_of(ivar, cmp_value))
 
 
-def _value_at(values: Any, i: int) -> Any:
-    """For compiled functions: one value for all, or that of variable i."""
+def _look_at_several(what: str) -> Any:
+    """Calls the library; returns how many places it has found."""
+
+    @intrinsic
+    def look(typing_context: Any, ivars: Any, cmp: Any, values: Any, skip: Any, places: Any) -> Any:
+        _require_integers(cmp=cmp)
+
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            def counted(type: Any, value: Any) -> list[Any]:
+                array = context.make_array(type)(context, builder, value)
+                return [builder.bitcast(array.data, _pointer), array.nitems]
+
+            count = cgutils.alloca_once_value(builder, _i64(0))
+            variables = _described(context, builder, ivars, args[0])
+            several = [*counted(values, args[2]), *counted(skip, args[3]), _data(context, builder, places, args[4])]
+            kind = _i32(_SEVERAL.index(what))
+            _call(context, builder, "tranship_several", [kind, variables, args[1], *several, count])
+            return builder.load(count)
+
+        return types.int64(ivars, types.int64, values, skip, places), generate
+
+    return look
 
 
-@_overload(_value_at)
-def _(values: Any, i: Any) -> Any:
-    if isinstance(values, types.Array):
-        return lambda values, i: values[i]
-    return lambda values, i: values
+def _values_for(ivars: Any, values: Any) -> Any:
+    """For compiled functions: one value for all variables, or one for each, as an array of their elements."""
 
 
-def _several(all_of: bool) -> Any:
-    def typer(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
+@_overload(_values_for)
+def _(ivars: Any, values: Any) -> Any:
+    element = as_dtype(ivars.dtype).type
+    if not isinstance(values, types.Array):
+
+        def one(ivars: Any, values: Any) -> Any:
+            out = np.empty(1, element)
+            out[0] = _element_of(ivars, values)
+            return out
+
+        return one
+
+    def each(ivars: Any, values: Any) -> Any:
+        out = np.empty(values.size, element)
+        for i, value in enumerate(values.flat):
+            out[i] = _element_of(ivars, value)
+        return out
+
+    return each
+
+
+def _skips(status: Any) -> Any:
+    """For compiled functions: 1 for each variable that is left out; empty where there is no status."""
+
+
+@_overload(_skips)
+def _(status: Any) -> Any:
+    if not isinstance(status, types.Array):
+        return lambda status: np.empty(0, np.int32)
+
+    def each(status: Any) -> Any:
+        out = np.empty(status.size, np.int32)
+        for i, one in enumerate(status.flat):
+            out[i] = one != 0
+        return out
+
+    return each
+
+
+def _several(what: str, result_of: Callable[[Any], Any]) -> None:
+    """`result_of(look)` is an implementation, where `look` returns the number of places and the places."""
+    look = _look_at_several(what)
+
+    @_overload(*_forms(signal, what))
+    def _(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> Any:
         _require_arrays(ivars)
-        if ivars.ndim != 1 or (isinstance(cmp_values, types.Array) and cmp_values.ndim != 1):
-            raise TypingError("several variables, and their values, are arrays of one dimension")
-        has_values = isinstance(cmp_values, types.Array)
-
-        def look(ivars: Any, cmp: Any, cmp_values: Any) -> Any:
-            if has_values and len(cmp_values) != len(ivars):
-                raise ValueError("several variables take one value, or one for each of them")
-            for i in range(len(ivars)):
-                one = ivars[i : i + 1]
-                value = _element_of(one, _value_at(cmp_values, i))
-                if all_of:
-                    _wait(one, cmp, value)
-                elif not _test(one, cmp, value):
-                    return False
-            return True
-
-        return look
-
-    return typer
+        if not isinstance(ivars.dtype, types.Integer):
+            raise TypingError(f"what is waited for is an integer, not {ivars.dtype}")
+        if not isinstance(status, (types.Array, types.NoneType, types.Omitted)) and status is not None:
+            raise TypingError(f"a status is an array with a number for each variable, not {status}")
+        return result_of(look)
 
 
-_overload(*_forms(signal, "wait_until_all"))(_several(True))
-_overload(*_forms(signal, "test_all"))(_several(False))
+def _all_of(look: Any) -> Any:
+    def run(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> bool:
+        places = np.empty(ivars.size, np.int64)
+        found: bool = look(ivars, cmp, _values_for(ivars, cmp_values), _skips(status), places) == ivars.size
+        return found
+
+    return run
+
+
+def _until_all_of(look: Any) -> Any:
+    def run(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> None:
+        look(ivars, cmp, _values_for(ivars, cmp_values), _skips(status), np.empty(ivars.size, np.int64))
+
+    return run
+
+
+def _any_of(look: Any) -> Any:
+    def run(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> Any:
+        places = np.empty(ivars.size, np.int64)
+        if look(ivars, cmp, _values_for(ivars, cmp_values), _skips(status), places) == 0:
+            return None
+        return places[0]
+
+    return run
+
+
+def _some_of(look: Any) -> Any:
+    def run(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> Any:
+        places = np.empty(ivars.size, np.int64)
+        count = look(ivars, cmp, _values_for(ivars, cmp_values), _skips(status), places)
+        return [places[i] for i in range(count)]
+
+    return run
+
+
+_several("wait_until_all", _until_all_of)
+_several("test_all", _all_of)
+for _what in ("wait_until", "test"):
+    _several(f"{_what}_any", _any_of)
+    _several(f"{_what}_some", _some_of)
 
 
 @_overload(*_forms(signal, "signal_fetch"))
@@ -435,21 +527,21 @@ def _() -> Any:
 # Atomics.
 
 
-def _atomic(op: int, fetches: bool) -> Any:
+def _atomic(op: str, fetches: bool) -> Any:
     @intrinsic
     def atomic(typing_context: Any, at: Any, value: Any, expected: Any, pe: Any) -> Any:
         _require_arrays(at)
         element = at.dtype
         result = element if fetches else types.void
         _require_integers(pe=pe)
-        if op != _FETCH:
+        if op != "fetch":
             _require_writable(at)
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             before = cgutils.alloca_once_value(builder, _i64(0))
             bits = [_bits(builder, arg) for arg in args[1:3]]
             word = [_data(context, builder, at, args[0]), _i32(_element(at))]
-            _call(context, builder, "tranship_atomic", [_i64(op), *word, *bits, args[3], before])
+            _call(context, builder, "tranship_atomic", [_i64(_ATOMICS.index(op)), *word, *bits, args[3], before])
             if not fetches:
                 return context.get_dummy_value()
             return _value(builder, builder.load(before), context.get_value_type(element))
@@ -459,10 +551,7 @@ def _atomic(op: int, fetches: bool) -> Any:
     return atomic
 
 
-_FETCH, _SET, _SWAP, _COMPARE_SWAP, _ADD, _AND, _OR, _XOR = range(8)
-_fetch, _set, _swap, _compare_swap = (
-    _atomic(op, op != _SET) for op in (_FETCH, _SET, _SWAP, _COMPARE_SWAP)
-)
+_fetch, _set, _swap, _compare_swap = (_atomic(op, op != "set") for op in ("fetch", "set", "swap", "compare_swap"))
 
 
 @_overload(amo.atomic_fetch)
@@ -487,7 +576,7 @@ def _(dst: Any, cond: Any, value: Any, pe: Any) -> Any:
     )
 
 
-def _updates(name: Callable[..., Any], op: int, fetches: bool) -> None:
+def _updates(name: Callable[..., Any], op: str, fetches: bool) -> None:
     update = _atomic(op, fetches)
 
     @overload(name, strict=False)
@@ -495,16 +584,11 @@ def _updates(name: Callable[..., Any], op: int, fetches: bool) -> None:
         return lambda dst, value, pe: update(_first(dst), _element_of(dst, value), 0, pe)
 
 
-_updates(amo.atomic_fetch_add, _ADD, True)
-_updates(amo.atomic_add, _ADD, False)
-_updates(amo.atomic_fetch_and, _AND, True)
-_updates(amo.atomic_and, _AND, False)
-_updates(amo.atomic_fetch_or, _OR, True)
-_updates(amo.atomic_or, _OR, False)
-_updates(amo.atomic_fetch_xor, _XOR, True)
-_updates(amo.atomic_xor, _XOR, False)
+for _op in ("add", "and", "or", "xor"):
+    _updates(getattr(amo, f"atomic_fetch_{_op}"), _op, True)
+    _updates(getattr(amo, f"atomic_{_op}"), _op, False)
 
-_fetch_add, _add = _atomic(_ADD, True), _atomic(_ADD, False)
+_fetch_add, _add = _atomic("add", True), _atomic("add", False)
 
 
 @_overload(amo.atomic_fetch_inc)
@@ -627,9 +711,6 @@ def _(team: Any) -> Any:
     return lambda team: _team_size(team)
 
 
-_KINDS, _REDUCTIONS = _core.collective_names, _core.reduction_names
-
-
 def _collective(kind: str, reduction: int) -> Any:
     @intrinsic
     def collective(typing_context: Any, team: Any, dst: Any, src: Any, root: Any) -> Any:
@@ -677,3 +758,36 @@ _broadcast = _collective("broadcast", 0)
 @_overload(*_forms(collective, "broadcast"))
 def _(team: Any, dst_array: Any, src_array: Any, root: Any = 0) -> Any:
     return lambda team, dst_array, src_array, root=0: _broadcast(team, dst_array, src_array, root)
+
+
+# Memory of peers.
+
+
+@intrinsic
+def _at_peer(typing_context: Any, arr: Any, pe: Any) -> Any:
+    _require_arrays(arr)
+    _require_integers(pe=pe)
+    result = types.Array(arr.dtype, arr.ndim, arr.layout)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        own = context.make_array(arr)(context, builder, args[0])
+        address = cgutils.alloca_once_value(builder, _pointer(None))
+        described = _described(context, builder, arr, args[0])
+        _call(context, builder, "tranship_peer_address", [described, args[1], address])
+        there = context.make_array(result)(context, builder)
+        populate_array(
+            there,
+            data=builder.bitcast(builder.load(address), there.data.type),
+            shape=own.shape,
+            strides=own.strides,
+            itemsize=own.itemsize,
+            meminfo=own.meminfo,  # keeps the symmetric array
+        )
+        return impl_ret_borrowed(context, builder, result, there._getvalue())
+
+    return result(arr, types.int64), generate
+
+
+@_overload(mem.get_peer_array)
+def _(arr: Any, pe: Any) -> Any:
+    return lambda arr, pe: _at_peer(arr, pe)
