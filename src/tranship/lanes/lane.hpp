@@ -19,16 +19,20 @@
 //
 //   enter(call), leave(call)    a sync that can say what it is for
 //   share(call, value)          leave(), and lane 0's value on all lanes; 8 bytes at most
-//   wait(call, word, comparison, value, raised_by, ready)   waits until ready() is true, for one lane; its failure
-//   shows
-//                               a word of this rank and what it is compared with, and ends at once when rank
-//                               `raised_by` has ended, unless that is -1
+//   wait(call, word, comparison, value, raised_by, ready)
+//                               waits until ready() is true, for one lane; its failure shows a word of this rank and
+//                               what it is compared with, and ends at once when rank `raised_by` has ended, unless that
+//                               is -1
 //   refuse(call, problem)       misuse: throws on the CPU, stops a GPU
-//   check_block(call, offset, bytes)      refuses what does not lie in one block of the symmetric heap, where the rank
-//                               checks blocks (fabric/context.hpp); a GPU has none
+//   check_block(call, offset, bytes)
+//                               refuses what does not lie in one block of the symmetric heap, where the rank checks
+//                               blocks (fabric/context.hpp); a GPU has none
 //   saw(word, bytes)            what this rank has there has been looked at: what came before it is ordered; a GPU has
-//   none polled(call, local, peer, seen)       after a value has come that a loop may look for; a GPU has none
-//   missed(call, word, comparison, value)   after a test of a word of this rank that is false; a GPU has none
+//                               none
+//   polled(call, local, peer, seen)
+//                               after a value has come that a loop may look for; a GPU has none
+//   missed(call, word, comparison, value)
+//                               after a test of a word of this rank that is false; a GPU has none
 //   stores(call, first, bytes)  the lanes have stored there by themselves, where order is checked; a GPU has none
 //   messenger()                 carries operations that loads and stores cannot; a GPU has none
 //   runs_side_by_side           whether lanes run at the same time, or one after the other
