@@ -1,6 +1,7 @@
 // The command as a whole: help, exit codes, errors of one line, and every command but those with files.
 #include "cli/command.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <set>

@@ -1,10 +1,13 @@
 // Reshard: every element against an oracle that knows files by their headers and cells by their arithmetic; there and
 // back byte by byte; and all that is refused, with nothing changed on the disk.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <numeric>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

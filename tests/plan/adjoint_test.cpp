@@ -1,5 +1,6 @@
 // Adjoints by dot products: <A x, y> == <x, A^T y> for every x and y, exact because all values are small integers.
 // Other combinations by who reads whom: the forward plan carries the number of every cell to its readers.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "support/oracle.hpp"

@@ -1,4 +1,5 @@
 // Summaries against a walk over every transfer, stretches by hand, and the texts as golden files.
+#include <algorithm>
 #include <map>
 #include <set>
 

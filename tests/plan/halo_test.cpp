@@ -1,4 +1,6 @@
 // Halo exchanges against the oracle: stencils, depths, edges, fused fields, star forests.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "support/oracle.hpp"

@@ -1,6 +1,7 @@
 // NDSL's own halo updates on cubes of 6 and 24 ranks: what every rank held before and after. The points that two ranks
 // share hold different values on them. A subset lies in tests/fixtures/ndsl; all of it is read when
 // TRANSHIP_CONFORMANCE_DIR names the folder that holds it.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,5 @@
 // Plans as files: they come back equal; what does not make sense is refused, saying what and where.
+#include <algorithm>
 #include <functional>
 
 #include <gtest/gtest.h>

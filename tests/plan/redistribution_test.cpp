@@ -1,4 +1,7 @@
 // Redistributions against the oracle: everything small in one dimension, then samples and random layouts in more.
+#include <algorithm>
+
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "support/oracle.hpp"

@@ -1,5 +1,6 @@
 // Halos on tilings against the oracle: where a cell beyond a tile is found comes from geometry written here (the cube
 // in space, a torus and a fold by arithmetic, an L in the plane), and from Tiling::locate for whatever is left.
+#include <algorithm>
 #include <array>
 
 #include <gtest/gtest.h>

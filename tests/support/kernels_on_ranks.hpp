@@ -16,8 +16,7 @@ enum class Route { memory, context };
 class BlockOnRanks : public ::testing::TestWithParam<std::tuple<On, int, Route>> {
  public:
   /// Runs `f(world, heap)` as ranks.
-  template <class F>
-  void run(F&& f) const {
+  void run(FunctionRef<void(World&, const HeapView&)> f) const {
     const auto [on, ranks, route] = GetParam();
     const auto body = [&, route = route](World& world) {
       HeapView heap = heap_view(world);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <mutex>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <tranship/file/engine/block_run.hpp>

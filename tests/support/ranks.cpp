@@ -1,0 +1,89 @@
+#include "support/ranks.hpp"
+
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/fabric/sub_world.hpp>
+
+namespace tranship::test {
+namespace {
+
+/// What the others do while some ranks are a sub-world: as much as they like, and the same calls.
+void be_others(Team& team) {
+  SubWorld others(team, {.heap_bytes = std::size_t(1) << 20});
+  World& world = others.world();
+  const Rank next = (world.rank() + 1) % world.size(), before = (world.rank() + world.size() - 1) % world.size();
+  std::vector<SymmetricArray<int>> kept;
+  for (int i = 0; i < 3; ++i) {
+    kept.push_back(world.allocate<int>(100 * (i + 1)));
+    world.context().p(kept.back(), world.rank(), next);
+    world.barrier();
+    if (kept.back()[0] != before) throw Error(ErrorCode::internal, "test: the others have got a wrong value");
+  }
+}
+/// Every other rank of a world, as a sub-world.
+void run_as_sub_world(World& whole, int ranks, std::size_t heap_bytes, FunctionRef<void(World&)> f) {
+  std::optional<Team> members = whole.team().split_strided({.first = 1, .stride = 2, .count = ranks});
+  std::optional<Team> others = whole.team().split_strided({.first = 0, .stride = 2, .count = ranks + 1});
+  if (others) return be_others(*others);
+  const SubWorld sub(*members, {.heap_bytes = heap_bytes});
+  f(sub.world());
+}
+
+void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed, FunctionRef<void(World&)> f) {
+  if (on == On::threads) return launch(options, f);
+  if (on == On::processes) return launch_processes(options, f);
+  simulate({.ranks = options.ranks,
+            .seed = seed,
+            .peers = on == On::messaged ? PeerKind::messaged : PeerKind::reachable,
+            .ranks_per_host = on == On::hosts ? (options.ranks + 1) / 2 : 0,
+            .heap_bytes = *options.heap_bytes},
+           f);
+}
+
+}  // namespace
+
+std::uint64_t seeds_per_test(On on) {
+  if (!is_simulated(on)) return 1;
+  const int share = around(on) == On::hosts ? 3 : 1;
+  return (std::getenv("TRANSHIP_TEST_LONG") ? 18 : 6) / share;
+}
+
+void run_once(On on, LaunchOptions options, std::uint64_t seed, FunctionRef<void(World&)> f) {
+  const std::size_t heap_bytes = options.heap_bytes.value_or(std::size_t(64) << 20);
+  options.heap_bytes = heap_bytes;
+  if (!is_sub(on)) return run_as_whole_world(on, options, seed, f);
+  const int ranks = std::exchange(options.ranks, 2 * options.ranks + 1);
+  options.heap_bytes = heap_bytes + (std::size_t(4) << 20);
+  run_as_whole_world(around(on), options, seed, [&](World& whole) { run_as_sub_world(whole, ranks, heap_bytes, f); });
+}
+void run_on(On on, const LaunchOptions& options, FunctionRef<void(World&)> f) {
+  for (std::uint64_t seed = 1; seed <= seeds_per_test(on); ++seed) run_once(on, options, seed, f);
+}
+void run_on(On on, int ranks, FunctionRef<void(World&)> f) {
+  run_on(on, LaunchOptions{.ranks = ranks}, f);
+}
+
+void throw_found(fmt::string_view format, fmt::format_args args) {
+  throw make_error(ErrorCode::internal, "test: {}", fmt::vformat(format, args));
+}
+
+Error error_of_rank(FunctionRef<void()> f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error;
+  }
+  throw Error(ErrorCode::internal, "test: nothing was thrown");
+}
+void require_says(const Error& error, ErrorCode code, std::initializer_list<const char*> parts) {
+  require(error.code() == code, "code {} is not {}: {}", int(error.code()), int(code), error.message());
+  for (const char* part : parts)
+    require(error.message().find(part) != std::string::npos, "'{}' is missing in: {}", part, error.message());
+}
+
+}  // namespace tranship::test
