@@ -360,8 +360,7 @@ do_ci() {
   stage "address and undefined behaviour sanitizers: all tests"
   env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES ctest --preset asan --parallel "$(nproc)"
   stage "thread sanitizer: build memory, fabric, run, collectives, array"
-  configure tsan
-  cmake --build --preset tsan --target $(tsan_targets)
+  do_build tsan
   stage "thread sanitizer: tests"
   # Bytes of every size by every scope, on one rank and two: more ranks add nothing there but minutes. Simulated ranks and
   # explored schedules are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run.
@@ -385,13 +384,6 @@ example_targets() {
     echo "example_${source%.cpp}"
   done
   echo example_readme
-}
-
-tsan_targets() {
-  local layer
-  for layer in memory fabric run collectives array; do
-    [[ -d tests/$layer ]] && echo "test_$layer"
-  done
 }
 
 do_help() {
