@@ -29,6 +29,8 @@ demo_title="Elevation in metres around the Jacksboro fault, Tennessee (sample da
 
 # One compiler cache serves every clone: paths below a tree are hashed relative to it, and no object names the tree.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
+# What ccache asks for where headers are precompiled.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
 
 say() { printf './do: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
