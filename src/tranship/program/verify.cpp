@@ -22,6 +22,9 @@ struct Cut {
   Index iterations = 1;
 };
 
+/// Whether a rank launches again at once, or all ranks meet before.
+enum class Relaunch : std::uint8_t { at_once, together };
+
 /// Who did something, and where it stands in the program.
 struct Stamp {
   Agent agent = -1;
@@ -29,11 +32,25 @@ struct Stamp {
   int block = -1;  ///< the block that asked for it: of all ranks, or -1 for the host
   Index step = -1;
   int launch = 0;
+  // Of an access: where its first unit lies, of how many, and whether each thread takes a packet at a time.
+  Index first = 0, units = 0;
+  bool by_packets = false;
 };
+
+/// A step whose unit e + `between` has been executed before unit e of what has the link: packets have led from one to
+/// the other, unit by unit.
+struct Link {
+  Agent agent;
+  Time time;
+  Index between;
+  friend auto operator<=>(const Link&, const Link&) = default;
+};
+using Links = std::shared_ptr<const std::vector<Link>>;
 
 /// A write of packets, as their readers learn of it.
 struct PacketWrite {
-  Snapshot snapshot;
+  Snapshot of_all;   ///< learned with all of its packets
+  Snapshot of_each;  ///< learned with any of them: that the launch of the writer has begun
   Index units = 0;
 };
 
@@ -43,8 +60,10 @@ struct Cell {
   Stamp writer;
   std::vector<Stamp> reads;  ///< since it was written, one for each agent
   Value value;
-  int packets_of = -1;  ///< the launch of the packets that it holds
+  std::vector<Stamp> twins;  ///< those that have written the same again
+  int packets_of = -1;       ///< the launch of the packets that it holds
   std::shared_ptr<const PacketWrite> packets;
+  Links links;
 };
 
 class Memory {
@@ -173,13 +192,16 @@ struct Proxy {
 class Execution {
  public:
   Execution(const Program& program, const VerifyOptions& options, const CollectiveMeaning& meaning, Cut cut,
-            Verification& out)
-      : program_(program), options_(options), meaning_(meaning), cut_(cut), out_(out) {
+            Relaunch relaunch, Verification& out)
+      : program_(program), options_(options), meaning_(meaning), cut_(cut), relaunch_(relaunch), out_(out) {
     set_up();
   }
 
   void run() {
-    for (Rank rank = 0; rank < size(); ++rank) begin_launch(rank, 0);
+    for (Rank rank = 0; rank < size(); ++rank) {
+      act_between_launches(rank, 0);
+      begin_launch(rank, 0);
+    }
     while (!queue_.empty()) {
       const int block = queue_.front();
       queue_.pop_front();
@@ -372,9 +394,17 @@ class Execution {
     Time met;  ///< own actions before this one are over
   };
 
-  bool follows(const Actor& actor, const Stamp& before, bool strongly) const {
+  bool follows(const Actor& actor, const Stamp& before, bool strongly, const Links& links = nullptr) const {
     if (before.agent < 0) return true;
-    if (before.agent == actor.stamp.agent && (before.time < actor.met || before.time == actor.stamp.time)) return true;
+    const Stamp& now = actor.stamp;
+    if (before.agent == now.agent) {
+      if (before.time < actor.met || before.time == now.time) return true;
+      // Each thread takes the same packets in both.
+      if (before.by_packets && now.by_packets && before.first == now.first && before.units == now.units) return true;
+    }
+    if (links &&
+        std::binary_search(links->begin(), links->end(), Link{before.agent, before.time, now.first - before.first}))
+      return true;
     return strongly ? actor.knowledge->knows_strongly(before.agent, before.time)
                     : actor.knowledge->knows_weakly(before.agent, before.time);
   }
@@ -428,7 +458,7 @@ class Execution {
   }
 
   /// A launch begins after the one before has ended on this rank, with fences that make all known.
-  void begin_launch(Rank rank, int launch) {
+  void act_between_launches(Rank rank, int launch) {
     Host& host = hosts_[std::size_t(rank)];
     const int first = first_block_[std::size_t(rank)], last = first_block_[std::size_t(rank) + 1];
     auto clock = std::make_shared<Clock>(*host.clock);
@@ -449,6 +479,11 @@ class Execution {
     ++host.time;
     clock->strong[std::size_t(actor.stamp.agent)] = clock->weak[std::size_t(actor.stamp.agent)] = host.time;
     host.clock = clock;
+  }
+
+  void begin_launch(Rank rank, int launch) {
+    const ClockPointer& clock = hosts_[std::size_t(rank)].clock;
+    const int first = first_block_[std::size_t(rank)], last = first_block_[std::size_t(rank) + 1];
     const bool is_over = launch == options_.launches;
     for (int i = first; i < last; ++i) {
       Block& block = blocks_[std::size_t(i)];
@@ -461,7 +496,35 @@ class Execution {
     }
     running_.resize(std::size_t(size()));
     running_[std::size_t(rank)] = last - first;
-    if (!is_over && first == last) begin_launch(rank, launch + 1);
+    if (!is_over && first == last) end_launch(rank, launch);
+  }
+
+  /// Goes on with the next launch, at once, or when all ranks have come so far; the hosts act in between.
+  void end_launch(Rank rank, int launch) {
+    if (relaunch_ == Relaunch::at_once) {
+      act_between_launches(rank, launch + 1);
+      return begin_launch(rank, launch + 1);
+    }
+    if (++ended_ < size()) return;
+    ended_ = 0;
+    share_all();
+    for (Rank one = 0; one < size(); ++one) act_between_launches(one, launch + 1);
+    share_all();
+    for (Rank one = 0; one < size(); ++one) begin_launch(one, launch + 1);
+  }
+
+  /// All ranks meet.
+  void share_all() {
+    auto all = std::make_shared<Clock>(*initial_);
+    for (const Host& host : hosts_)
+      Knowledge::join(*all, {.strong_of = host.clock, .weak_of = host.clock, .agent = first_host_});
+    for (Block& block : blocks_) {
+      meet(block);
+      Knowledge::join(*all, published_by(block));
+    }
+    for (const Proxy& proxy : proxies_) Knowledge::join(*all, known_by(proxy));
+    all->strong = all->weak;
+    for (Host& host : hosts_) host.clock = all;
   }
 
   Memory& memory_of(Rank rank, int memory) { return memories_[std::size_t(rank * buffer_kinds + memory)]; }
@@ -530,7 +593,7 @@ class Execution {
     while (!block.is_done) {
       if (block.at == block.steps->size()) {
         block.is_done = true;
-        if (--running_[std::size_t(block.rank)] == 0) begin_launch(block.rank, block.launch + 1);
+        if (--running_[std::size_t(block.rank)] == 0) end_launch(block.rank, block.launch);
         return;
       }
       const Step& step = (*block.steps)[block.at];
@@ -749,6 +812,7 @@ class Execution {
   struct Piece {
     Index end;
     Value value;  ///< as if the first unit of the operand lay at place 0
+    Links links;
   };
   using Pieces = std::map<Index, Piece>;
 
@@ -847,24 +911,52 @@ class Execution {
       if (range.memory == memory_of_scratch) use_scratch(range, block);
       Pieces pieces;
       std::map<const PacketWrite*, std::pair<Index, std::shared_ptr<const PacketWrite>>> packets;
+      const Actor reader = accessing(actor, range, shape);
       memory_of(range.rank, range.memory).visit(range.begin, range.end, [&](Index from, Cell& cell) {
+        Links links;
         if (range.format == Format::packets && cell.packets) {
           auto& [units, write] = packets[cell.packets.get()];
           units += cell.end - from;
           write = cell.packets;
-          note_read(cell, actor.stamp);
+          note_read(cell, reader.stamp);
+          links = followed(cell, range.begin - cell.writer.first);
         } else {
-          check_read(range.rank, range.memory, from, cell, actor);
+          check_read(range.rank, range.memory, from, cell, reader);
         }
         Value value = cell.value;
         value.displacement += range.begin;
-        pieces.emplace(from - range.begin, Piece{cell.end - range.begin, value});
+        pieces.emplace(from - range.begin, Piece{cell.end - range.begin, value, std::move(links)});
       });
       // Who has all packets of a step knows that it has run.
       for (const auto& [write, seen] : packets)
-        if (seen.first == write->units) block.knowledge.learn_now(write->snapshot);
+        block.knowledge.learn_now(seen.first == write->units ? write->of_all : write->of_each);
       combine(sum, std::move(pieces), step);
     }
+  }
+
+  static Actor accessing(Actor actor, const Range& range, const StepShape& shape) {
+    constexpr std::string_view packet_letters = "PQT";
+    actor.stamp.first = range.begin;
+    actor.stamp.units = range.end - range.begin;
+    actor.stamp.by_packets = shape.sources.find_first_of(packet_letters) != std::string_view::npos ||
+                             shape.targets.find_first_of(packet_letters) != std::string_view::npos;
+    return actor;
+  }
+
+  /// What has been executed when these packets have come: what has written them, and what that has followed.
+  static Links followed(const Cell& cell, Index between) {
+    constexpr std::size_t links_max = 4096;
+    std::vector<Link> out = {{cell.writer.agent, cell.writer.time, between}};
+    if (cell.links && cell.links->size() < links_max)
+      for (const Link& link : *cell.links) out.push_back({link.agent, link.time, link.between + between});
+    std::sort(out.begin(), out.end());
+    return std::make_shared<const std::vector<Link>>(std::move(out));
+  }
+  static Links joined(const Links& a, const Links& b) {
+    if (!a || !b) return a ? a : b;
+    std::vector<Link> out;
+    std::set_union(a->begin(), a->end(), b->begin(), b->end(), std::back_inserter(out));
+    return std::make_shared<const std::vector<Link>>(std::move(out));
   }
 
   void combine(Pieces& sum, Pieces more, const Step& step) {
@@ -876,7 +968,8 @@ class Execution {
     Pieces out;
     for (auto a = sum.begin(), b = more.begin(); a != sum.end() && b != more.end();) {
       const Index begin = std::max(a->first, b->first), end = std::min(a->second.end, b->second.end);
-      out.emplace(begin, Piece{end, values_.combine(step.reduction, a->second.value, b->second.value)});
+      out.emplace(begin, Piece{end, values_.combine(step.reduction, a->second.value, b->second.value),
+                               joined(a->second.links, b->second.links)});
       if (a->second.end == end) ++a;
       if (b->second.end == end) ++b;
     }
@@ -889,14 +982,16 @@ class Execution {
     for (const Range& range : ranges_of(block.rank, operand, shape_of_target(shape, target), part, block.launch)) {
       if (range.memory == memory_of_scratch) use_scratch(range, block);
       if (range.format == Format::packets) {
-        write_packets(range, block, actor, pieces);
+        write_packets(range, block, accessing(actor, range, shape), pieces);
         continue;
       }
+      const Actor writer = accessing(actor, range, shape);
       for (const auto& [begin, piece] : pieces) {
         Value value = piece.value;
         value.displacement -= range.begin;
-        write_plain(range.rank, range.memory, range.begin + begin, range.begin + piece.end, actor,
-                    [&](Index) { return value; });
+        write_plain(
+            range.rank, range.memory, range.begin + begin, range.begin + piece.end, writer,
+            [&](Index) { return value; }, piece.links);
       }
     }
   }
@@ -907,23 +1002,31 @@ class Execution {
     const bool by_proxy = actor.stamp.agent != block.agent;
     // All threads that had a part in this step are behind those before it, unless one of those was larger.
     const Time known = by_proxy || block.units_max <= range.end - range.begin ? actor.stamp.time + 1 : actor.met;
-    packets->snapshot = {.strong_of = hosts_[std::size_t(block.rank)].clock,
-                         .weak_of = actor.knowledge->clock(),
-                         .agent = actor.stamp.agent,
-                         .strong_time = 0,
-                         .weak_time = known};
+    const ClockPointer& begun = hosts_[std::size_t(block.rank)].clock;
+    packets->of_each = {.strong_of = begun, .weak_of = begun, .agent = actor.stamp.agent};
+    packets->of_all = packets->of_each;
+    packets->of_all.weak_of = actor.knowledge->clock();
+    packets->of_all.weak_time = known;
     for (const auto& [begin, piece] : pieces)
       memory_of(range.rank, range.memory)
           .visit(range.begin + begin, range.begin + piece.end, [&](Index from, Cell& cell) {
+            Value value = piece.value;
+            value.displacement -= range.begin;
+            // Equal packets may be written again, by a multicast that reaches its own rank, or by several blocks.
+            if (cell.packets_of == block.launch && cell.value == value) {
+              cell.twins.push_back(actor.stamp);
+              return;
+            }
             if (cell.packets_of == block.launch)
               found(Finding::Kind::packets, block.rank, block.index, static_cast<Index>(block.at),
                     fmt::format("{} writes packets to {}, which {} has written in the same launch", name(actor.stamp),
                                 place_text(range.rank, range.memory, from, cell.end), name(cell.writer)));
-            check_write(range.rank, range.memory, from, cell, actor, cell.packets_of >= 0 ? false : true);
+            check_write(range.rank, range.memory, from, cell, actor, cell.packets_of < 0, piece.links);
             cell.writer = actor.stamp;
+            cell.links = piece.links;
+            cell.twins.clear();
             cell.reads.clear();
-            cell.value = piece.value;
-            cell.value.displacement -= range.begin;
+            cell.value = value;
             cell.packets_of = block.launch;
             cell.packets = packets;
           });
@@ -931,10 +1034,13 @@ class Execution {
   }
 
   template <class ValueAt>
-  void write_plain(Rank rank, int memory, Index begin, Index end, const Actor& actor, ValueAt&& value_at) {
+  void write_plain(Rank rank, int memory, Index begin, Index end, const Actor& actor, ValueAt&& value_at,
+                   const Links& links = nullptr) {
     memory_of(rank, memory).visit(begin, end, [&](Index from, Cell& cell) {
-      check_write(rank, memory, from, cell, actor, true);
+      check_write(rank, memory, from, cell, actor, true, links);
       cell.writer = actor.stamp;
+      cell.links = nullptr;
+      cell.twins.clear();
       cell.reads.clear();
       cell.value = value_at(from);
       cell.packets_of = -1;
@@ -943,8 +1049,10 @@ class Execution {
   }
 
   void check_read(Rank rank, int memory, Index from, Cell& cell, const Actor& actor) {
-    if (!follows(actor, cell.writer, true))
-      report_race(actor.stamp, false, cell.writer, true, rank, memory, from, cell.end);
+    const bool is_seen =
+        follows(actor, cell.writer, true) || std::any_of(cell.twins.begin(), cell.twins.end(),
+                                                         [&](const Stamp& twin) { return follows(actor, twin, true); });
+    if (!is_seen) report_race(actor.stamp, false, cell.writer, true, rank, memory, from, cell.end);
     note_read(cell, actor.stamp);
   }
   static void note_read(Cell& cell, const Stamp& stamp) {
@@ -955,14 +1063,15 @@ class Execution {
       }
     cell.reads.push_back(stamp);
   }
-  static bool was_read_by(const Cell& cell, const Stamp& stamp) {
-    return std::any_of(cell.reads.begin(), cell.reads.end(),
-                       [&](const Stamp& read) { return read.agent == stamp.agent && read.time == stamp.time; });
-  }
-  void check_write(Rank rank, int memory, Index from, const Cell& cell, const Actor& actor, bool strongly) {
+  void check_write(Rank rank, int memory, Index from, const Cell& cell, const Actor& actor, bool strongly,
+                   const Links& links) {
     for (const Stamp& read : cell.reads)
-      if (!follows(actor, read, false)) report_race(actor.stamp, true, read, false, rank, memory, from, cell.end);
-    if (!follows(actor, cell.writer, strongly))
+      if (!follows(actor, read, false, links))
+        report_race(actor.stamp, true, read, false, rank, memory, from, cell.end);
+    for (const Stamp& twin : cell.twins)
+      if (!follows(actor, twin, strongly, links))
+        report_race(actor.stamp, true, twin, true, rank, memory, from, cell.end);
+    if (!follows(actor, cell.writer, strongly, links))
       report_race(actor.stamp, true, cell.writer, true, rank, memory, from, cell.end);
   }
 
@@ -1112,6 +1221,8 @@ class Execution {
   const VerifyOptions& options_;
   const CollectiveMeaning& meaning_;
   Cut cut_;
+  Relaunch relaunch_;
+  Rank ended_ = 0;
   Verification& out_;
 
   std::vector<Block> blocks_;
@@ -1182,10 +1293,15 @@ const char* name_of(Finding::Kind kind) noexcept {
 }
 
 std::string Verification::text() const {
-  if (is_right())
-    return fmt::format("proved: it ends, no two accesses race{}",
-                       knows_result ? ", and every output is what the collective promises" : "");
   std::string out;
+  if (is_right()) {
+    out = fmt::format("proved: it ends, no two accesses race{}\n",
+                      knows_result ? ", and every output is what the collective promises" : "");
+    if (needs_meeting)
+      out +=
+          fmt::format("launches must not follow each other before all ranks have met: {}\n", why_meeting.front().text);
+    return out;
+  }
   for (const Finding& finding : findings) out += fmt::format("{}: {}\n", name_of(finding.kind), finding.text);
   if (static_cast<Index>(findings.size()) < found) out += fmt::format("and {} more\n", found - Index(findings.size()));
   return out;
@@ -1194,13 +1310,22 @@ std::string Verification::text() const {
 Verification verify(const Program& program, const VerifyOptions& options) {
   check_structure(program);
   const CollectiveMeaning meaning(program);
-  Verification out;
-  out.knows_result = meaning.is_known();
-  for (const Cut& cut : cuts_of(program)) {
-    Execution(program, options, meaning, cut, out).run();
-    if (!out.is_right()) break;
-  }
-  return out;
+  const auto execute = [&](Relaunch relaunch) {
+    Verification out;
+    out.knows_result = meaning.is_known();
+    for (const Cut& cut : cuts_of(program)) {
+      Execution(program, options, meaning, cut, relaunch, out).run();
+      if (!out.is_right()) break;
+    }
+    return out;
+  };
+  Verification out = execute(Relaunch::at_once);
+  if (out.is_right() || options.launches < 2) return out;
+  Verification together = execute(Relaunch::together);
+  if (!together.is_right()) return together;
+  together.needs_meeting = true;
+  together.why_meeting = std::move(out.findings);
+  return together;
 }
 
 }  // namespace tranship

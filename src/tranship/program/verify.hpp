@@ -4,7 +4,7 @@
 // The program is executed once on symbols. That is enough: signals, semaphores, barriers and packets only ever enable
 // steps, so every schedule ends in the same state unless two accesses race, and races are found by happens-before, not
 // by chance. Several launches follow each other without a barrier between ranks, as they do when a program is used
-// again and again.
+// again and again; of a program that is right only with one, that is said.
 //
 // What orders what:
 // - Steps of a block are executed by all its threads. A step sees what an earlier one of the block did where the block
@@ -12,9 +12,10 @@
 //   it.
 // - A wait sees what the signals before it published; a relaxed signal orders execution and publishes nothing that its
 //   launch has written. The beginning and the end of a launch are full fences of the rank.
-// - Packets carry their own data. Who has read all packets of a step knows that the step and all before it have run.
+// - Packets carry their own data. What has read all packets of a step knows that the step and all before it have run;
+// what
+//   depends on one packet follows what made that packet, unit by unit.
 // - Port channels carry out their requests in order and at their own time: a source may be overwritten after a flush,
-// or
 //   after an answer to a signal that was sent behind it, or after the launch, which ends when its requests are done.
 #pragma once
 
@@ -56,6 +57,9 @@ struct Verification {
   Index found = 0;                ///< all of them
   Index steps = 0;                ///< that were executed
   bool knows_result = false;      ///< whether the collective has a meaning that was compared
+  /// Right only where all ranks meet between two launches, because of what was found without.
+  bool needs_meeting = false;
+  std::vector<Finding> why_meeting;
 
   bool is_right() const noexcept { return found == 0; }
   /// One line a finding, or one line that says what was proved.
