@@ -321,6 +321,31 @@ TEST(AxisParts, TouchingPartsAreASmallSuperset) {
     }
 }
 
+TEST(AxisParts, PartsTouchingPeriodicIntervals) {
+  for (Index extent = 1; extent <= extent_max; ++extent)
+    for (Index parts = 1; parts <= parts_max; ++parts)
+      for (const Partition& p : {whole(), block(), cyclic(1), cyclic(2), cyclic(3)}) {
+        const AxisParts axis(extent, parts, p);
+        for (const Index period : {-7, -3, 0, 1, 2, 4, 6})
+          for (const Index count : {1, 2, 3, 20})
+            for (Index lower = -2; lower <= extent; ++lower) {
+              const Interval first{lower, lower + 2};
+              const std::vector<Index> touching = axis.parts_touching(first, period, count);
+              ASSERT_TRUE(std::is_sorted(touching.begin(), touching.end()));
+              ASSERT_TRUE(std::adjacent_find(touching.begin(), touching.end()) == touching.end());
+              for (Index k = 0; k < count; ++k) {
+                const std::vector<Index> one =
+                    axis.parts_touching({first.lower + k * period, first.upper + k * period});
+                ASSERT_TRUE(std::includes(touching.begin(), touching.end(), one.begin(), one.end()))
+                    << extent << " in " << parts << ": " << show(p) << ", " << count << " of period " << period;
+              }
+            }
+      }
+  // Of dealt blocks the parts repeat, however many intervals there are.
+  const AxisParts dealt(Index(1) << 60, 100'000, cyclic(64));
+  EXPECT_EQ(dealt.parts_touching({61, 70}, 6'400'000, Index(1) << 37), (std::vector<Index>{0, 1}));
+}
+
 // DRI's first example: 20 rows, cyclic blocks of 2 on 5 ranks, overlap 1 and 1, toroidal.
 TEST(AxisParts, HasTheRowsOfTheFirstDriExample) {
   const AxisParts rows(20, 5, cyclic(2).with_overlap(1, 1, EdgePolicy::toroidal));

@@ -181,6 +181,16 @@ TEST(Adjoint, OfHalos) {
             "");
 }
 
+TEST(Adjoint, OfOverlapsThatGoAroundATorusManyTimes) {
+  Random random(6);
+  for (const Partition& cut : {block(), cyclic(1), cyclic(2)}) {
+    const ArraySpec wide = array_of({{5}, grid(2), {cut.with_overlap(17, 11, EdgePolicy::toroidal)}});
+    EXPECT_EQ(halo_adjoint_fault({&wide, 1}, {}, random), "");
+    for (const Partition& from : {block(), cyclic(1)})
+      EXPECT_EQ(redistribution_adjoint_fault(array_of({{5}, grid(3), {from}}), wide, random), "");
+  }
+}
+
 TEST(Adjoint, OfHalosWithReplicatedEdges) {
   Random random(3);
   for (const EdgePolicy edge : {EdgePolicy::replicate, EdgePolicy::replicate_local})

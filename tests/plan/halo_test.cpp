@@ -45,6 +45,12 @@ TEST(Halo, FewRanksOnAPeriodicAxis) {
       }
 }
 
+TEST(Halo, CellsOfAnOverlapThatGoesAroundATorusManyTimes) {
+  for (const Partition& cut : {block(), cyclic(1), cyclic(2), block().with_interfaces()})
+    for (const Box& cells : {Box{{0}, {5}}, Box{{1}, {3}}, Box{{4}, {5}}, Box{{2}, {2}}})
+      EXPECT_EQ(halo_fault(Fields{array_of({{5}, grid(2), {torus(cut, 23)}})}, {.cells = {{cells}}}), "");
+}
+
 TEST(Halo, WiderThanTheNeighboursBlocksAndTheArray) {
   for (const EdgePolicy edge : {EdgePolicy::truncate, EdgePolicy::toroidal, EdgePolicy::zero, EdgePolicy::replicate,
                                 EdgePolicy::replicate_local, EdgePolicy::open})

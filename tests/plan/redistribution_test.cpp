@@ -104,6 +104,22 @@ TEST(Redistribution, AllSmallCasesInOneDimension) {
   EXPECT_GT(checked, 1000);
 }
 
+// Whole turns around a torus are one family, on either side of every slice.
+TEST(Redistribution, OverlapsThatGoAroundATorusManyTimes) {
+  for (Index extent = 1; extent <= 6; ++extent)
+    for (const Index parts : {1, 2, 3})
+      for (const Partition& from : partitions_of(extent, 2))
+        for (const Partition& to : partitions_of(extent, parts))
+          for (const auto& [left, right] : {std::pair<Index, Index>(0, 25), {13, 7}, {24, 1}}) {
+            const Partition wide = to.with_overlap(left, right, EdgePolicy::toroidal);
+            if (!makes_sense(extent, wide, wide.overlap)) continue;
+            ASSERT_EQ(
+                redistribution_fault(array_of({{extent}, grid(2), {from}}), array_of({{extent}, grid(parts), {wide}})),
+                "")
+                << extent << " on " << parts << ", overlaps " << left << " and " << right;
+          }
+}
+
 // Products of a few partitions in each of 2 to 4 dimensions, with every edge policy in some dimension.
 TEST(Redistribution, SampledProducts) {
   const std::vector<Overlap> overlaps{{},

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/partition.hpp>
@@ -16,6 +17,13 @@ Index sum_of_positive(Index first, Index step, Index count) {
   const Index terms = step > 0 ? std::min(count, ceil_divide(first, step)) : count;
   const Index ends = 2 * first - (terms - 1) * step;  // the first and the last of them
   return terms % 2 == 0 ? terms / 2 * ends : terms * (ends / 2);
+}
+
+/// The numbers of [first, end).
+std::vector<Index> consecutive(Index first, Index end) {
+  std::vector<Index> out(static_cast<std::size_t>(end - first));
+  std::iota(out.begin(), out.end(), first);
+  return out;
 }
 
 }  // namespace
@@ -376,28 +384,42 @@ LocalCell AxisParts::cell_of(Index part, Index local) const {
 
 std::vector<Index> AxisParts::parts_touching(Interval within) const {
   within = intersect(within, {0, extent_});
-  std::vector<Index> out;
-  if (within.empty()) return out;
-  auto append = [&](Index first, Index last) {
-    for (Index p = first; p <= last; ++p) out.push_back(p);
-  };
-  if (partition_.kind == PartitionKind::whole) {
-    append(0, parts_ - 1);
-  } else if (partition_.kind == PartitionKind::cyclic) {
-    const Index first = within.lower / partition_.block_size, last = (within.upper - 1) / partition_.block_size;
-    if (last - first + 1 >= parts_) {
-      append(0, parts_ - 1);
-    } else if (first % parts_ <= last % parts_) {
-      append(first % parts_, last % parts_);
-    } else {
-      append(0, last % parts_);
-      append(first % parts_, parts_ - 1);
-    }
-  } else {
-    // An interface is owned by the parts on both sides of it.
-    const Index slack = partition_.points == Points::interfaces ? 1 : 0;
-    append(block_owner(std::max<Index>(0, within.lower - slack)), block_owner(within.upper - 1));
+  if (within.empty()) return {};
+  if (partition_.kind == PartitionKind::whole) return consecutive(0, parts_);
+  if (partition_.kind == PartitionKind::cyclic) return parts_dealt(within);
+  // An interface is owned by the parts on both sides of it.
+  const Index slack = partition_.points == Points::interfaces ? 1 : 0;
+  return consecutive(block_owner(std::max<Index>(0, within.lower - slack)), block_owner(within.upper - 1) + 1);
+}
+
+std::vector<Index> AxisParts::parts_touching(Interval first, Index period, Index count) const {
+  if (count == 1 || period == 0) return parts_touching(first);
+  const bool dealt = partition_.kind == PartitionKind::cyclic;
+  if (dealt) {
+    // After so many intervals the parts repeat. Those that the edges cut touch fewer, so the edges do not count here.
+    const Index round = partition_.block_size * parts_;
+    count = std::min(count, round / std::gcd(round, period));
   }
+  std::vector<Index> out;
+  for (Index k = 0; k < count; ++k) {
+    const Interval one{first.lower + k * period, first.upper + k * period};
+    const std::vector<Index> touching = dealt ? parts_dealt(one) : parts_touching(one);
+    out.insert(out.end(), touching.begin(), touching.end());
+    if (Index(out.size()) > parts_) return consecutive(0, parts_);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+/// Parts of a cyclic partition without edges.
+std::vector<Index> AxisParts::parts_dealt(Interval cells) const {
+  const Index first = floor_divide(cells.lower, partition_.block_size);
+  const Index blocks = floor_divide(cells.upper - 1, partition_.block_size) - first + 1;
+  if (blocks >= parts_) return consecutive(0, parts_);
+  std::vector<Index> out;
+  for (Index k = 0; k < blocks; ++k) out.push_back(floor_modulo(first + k, parts_));
+  std::sort(out.begin(), out.end());
   return out;
 }
 

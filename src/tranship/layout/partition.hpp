@@ -134,6 +134,8 @@ class AxisParts {
 
   /// Parts that may own cells of `within`, increasing; a superset that is small when `within` is.
   std::vector<Index> parts_touching(Interval within) const;
+  /// The same of `count` intervals, each `period` cells (of either sign) after the one before.
+  std::vector<Index> parts_touching(Interval first, Index period, Index count) const;
 
   friend bool operator==(const AxisParts& a, const AxisParts& b) {
     return a.extent_ == b.extent_ && a.parts_ == b.parts_ && a.partition_ == b.partition_;
@@ -142,6 +144,7 @@ class AxisParts {
  private:
   Interval block_of(Index part) const;
   Index block_owner(Index cell) const;
+  std::vector<Index> parts_dealt(Interval cells) const;
   Index lower_bound(Index part) const;
 
   Index extent_;

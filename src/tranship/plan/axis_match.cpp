@@ -48,6 +48,19 @@ void meet_interval(const Comb& a, Index b, Index start, Index length, Emit&& emi
   cut(last + 1, high);
 }
 
+/// A comb whose members are all one interval, as the turns around a torus are: what one of them meets, all meet.
+template <class Emit>
+void meet_turns(const Comb& a, const Comb& b, Emit&& emit) {
+  meet_interval(a, 0, b.start, b.length, [&](Meeting m) {
+    if (m.count > b.count) {
+      for (; m.b < b.count; ++m.b) emit(m);
+      return;
+    }
+    for (Index k = 0; k < m.count; ++k)
+      emit(Meeting{m.a + k * m.a_step, 0, m.a_offset, 0, 0, 1, m.b_offset + k * m.b_drift, 0, m.length, b.count});
+  });
+}
+
 /// x with x * a = 1 modulo m, for coprime a and m.
 Index inverse_modulo(Index a, Index m) {
   Index r0 = m, r1 = floor_modulo(a, m), t0 = 0, t1 = 1;
@@ -63,6 +76,7 @@ template <class Emit>
 void meet(const Comb& a, const Comb& b, Emit&& emit) {
   if (a.length <= 0 || b.length <= 0 || a.count <= 0 || b.count <= 0) return;
   if (b.count == 1) return meet_interval(a, 0, b.start, b.length, emit);
+  if (b.period == 0) return meet_turns(a, b, emit);
   if (a.count == 1) return meet_interval(b, 0, a.start, a.length, [&](const Meeting& m) { emit(m.mirrored()); });
 
   const Index g = std::gcd(a.period, b.period);
@@ -124,7 +138,8 @@ std::array<Offer, 3> offers(const AxisParts& source, const SliceFamily& slice, I
   const Index first = slice.start, last = slice.start + slice.length - 1;
   const Index turn = begin + std::max<Index>(target.length - 1, 1);  // of member 0: from here on the part below gives
   const auto members_turning_at_or_below = [&](Index point) {
-    return std::clamp<Index>(floor_divide(point - turn, std::max<Index>(1, target.period)) + 1, 0, target.count);
+    if (target.period == 0) return point < turn ? 0 : target.count;
+    return std::clamp<Index>(floor_divide(point - turn, target.period) + 1, 0, target.count);
   };
   const Index below = members_turning_at_or_below(first), across = members_turning_at_or_below(last);
   const Index lower = first == 0 ? 0 : 1, upper = slice.length - (last == source.extent() - 1 ? 0 : 1);
@@ -177,22 +192,7 @@ void append_runs(const AxisParts& source, Index part, const AxisWant& want, std:
 
 std::vector<Index> parts_giving(const AxisParts& source, const AxisWant& want) {
   if (source.replicated()) return {0};
-  const Interval first = want.source_interval();
-  if (want.family.count == 1) return source.parts_touching(first);
-  std::vector<Index> out;
-  for (Index k = 0; k < want.family.count; ++k) {
-    const Index by = want.sign * k * want.family.period;
-    const std::vector<Index> touching = source.parts_touching({first.lower + by, first.upper + by});
-    out.insert(out.end(), touching.begin(), touching.end());
-    if (Index(out.size()) > source.parts()) {
-      out.resize(source.parts());
-      std::iota(out.begin(), out.end(), Index(0));
-      return out;
-    }
-  }
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
+  return source.parts_touching(want.source_interval(), want.sign * want.family.period, want.family.count);
 }
 
 Run AxisPiece::local_run() const noexcept {
@@ -248,9 +248,19 @@ std::vector<AxisPiece> resolve_edges(const AxisParts& target, const SliceFamily&
         const Index shift = from >= extent && target.partition().points == Points::interfaces ? 1 : 0;
         for (Index x = from; x < to;) {
           const Index turn = floor_divide(x - shift, period);
-          const Index next = std::min(to, (turn + 1) * period + shift);
-          given(x, next, -turn * period);
-          x = next;
+          const Index begin = turn * period + shift, turns = x == begin ? (to - begin) / period : 0;
+          const Index next = std::min(to, begin + period);
+          if (turns > 1) {
+            SliceFamily whole = family;
+            whole.count = turns;
+            whole.period = 0;
+            whole.pitch = period;
+            out.push_back({AxisPieceKind::given, {whole, x - start, next - start, 1, -turn * period}});
+            x += turns * period;
+          } else {
+            given(x, next, -turn * period);
+            x = next;
+          }
         }
         return;
     }

@@ -30,7 +30,8 @@ struct Run {
 };
 
 /// The stretch of a slice, relative to its first owned cell, that a target part wants, and how its coordinates continue
-/// in the source: y = sign * x + offset.
+/// in the source: y = sign * x + offset. Around a torus, the turns of one overlap are a family of period 0: they want
+/// the same cells of the source, one `pitch` apart in the target.
 struct AxisWant {
   SliceFamily family;
   Index lower = 0;

@@ -32,10 +32,10 @@ void append_cut(const AxisPiece& piece, Index extent, Interval cells, std::vecto
     const Index start = cut.want.family.start + want.offset;
     cut.want.lower = std::max(want.lower, cells.lower - start);
     cut.want.upper = std::min(want.upper, cells.upper - start);
-    if (count > 1) cut.want.lower = want.lower, cut.want.upper = want.upper;
+    if (f.period > 0 && count > 1) cut.want.lower = want.lower, cut.want.upper = want.upper;
     if (cut.want.lower < cut.want.upper) out.push_back(std::move(cut));
   };
-  if (f.count == 1) return append(0, 1);
+  if (f.count == 1 || f.period == 0) return append(0, f.count);
   // Slices [begin, end) touch the interval, [inner, inner_end) lie in it.
   const Index lower = f.start + want.lower + want.offset, upper = f.start + want.upper + want.offset;
   const auto clamp = [&](Index slice) { return std::clamp<Index>(slice, 0, f.count); };

@@ -108,8 +108,9 @@ class Shape {
   Index slices_inside() const { return is_cyclic_ ? slices_ : 0; }
   Index families() const { return is_cyclic_ ? slices_at_edges() + 1 : 1; }
 
-  /// Pieces into which the edges cut what a slice stores.
-  double turns() const { return is_toroidal_ ? quotient(length(), turn_) + 2 : 1; }
+  /// Pieces into which the edges cut what a slice stores: on either side of the array a cut turn, all whole ones
+  /// together, and another cut one.
+  double turns() const { return is_toroidal_ ? std::min(quotient(length(), turn_) + 2, 7.0) : 1; }
   /// Whether the rank itself fills some of them.
   bool is_filled() const { return is_filled_; }
   /// Runs that all parts together give to a stretch of cells, at most one turn long.

@@ -24,17 +24,14 @@ std::vector<Index> parts_wanting(const AxisParts& target, const AxisParts& sourc
 
   std::vector<Index> out;
   for (const SliceFamily& f : source.stretches(part)) {
-    if (f.count > target.parts()) return all_parts(target);
-    for (Index k = 0; k < f.count; ++k) {
-      const Index lower = f.start + k * f.period, upper = lower + f.length;
-      const Interval cells = map.sign > 0 ? Interval{lower - map.offset, upper - map.offset}
-                                          : Interval{map.offset - upper + 1, map.offset - lower + 1};
-      for (Index turn = -turns; turn <= turns; ++turn) {
-        const Index by = turn * target.period();
-        const std::vector<Index> near =
-            target.parts_touching({cells.lower + by - overlap.right.width, cells.upper + by + overlap.left.width});
-        out.insert(out.end(), near.begin(), near.end());
-      }
+    const Interval cells = map.sign > 0 ? Interval{f.start - map.offset, f.start + f.length - map.offset}
+                                        : Interval{map.offset - f.start - f.length + 1, map.offset - f.start + 1};
+    for (Index turn = -turns; turn <= turns; ++turn) {
+      const Index by = turn * target.period();
+      const std::vector<Index> near =
+          target.parts_touching({cells.lower + by - overlap.right.width, cells.upper + by + overlap.left.width},
+                                map.sign * f.period, f.count);
+      out.insert(out.end(), near.begin(), near.end());
       if (Index(out.size()) > 4 * target.parts()) return all_parts(target);
     }
   }
