@@ -1,4 +1,4 @@
-// What a program of a named collective promises: for every chunk of every output, the chunks of inputs that it
+// Private: What a program of a named collective promises: for every chunk of every output, the chunks of inputs that it
 // combines.
 #pragma once
 

@@ -27,7 +27,7 @@ enum class Relaunch : std::uint8_t { at_once, together };
 
 /// Who did something, and where it stands in the program.
 struct Stamp {
-  Agent agent = -1;
+  Timeline timeline = -1;
   Time time = 0;
   int block = -1;  ///< the block that asked for it: of all ranks, or -1 for the host
   Index step = -1;
@@ -40,7 +40,7 @@ struct Stamp {
 /// A step whose unit e + `between` has been executed before unit e of what has the link: packets have led from one to
 /// the other, unit by unit.
 struct Link {
-  Agent agent;
+  Timeline timeline;
   Time time;
   Index between;
   friend auto operator<=>(const Link&, const Link&) = default;
@@ -58,7 +58,7 @@ struct PacketWrite {
 struct Cell {
   Index end = 0;
   Stamp writer;
-  std::vector<Stamp> reads;  ///< since it was written, one for each agent
+  std::vector<Stamp> reads;  ///< since it was written, one for each timeline
   Value value;
   std::vector<Stamp> twins;  ///< those that have written the same again
   int packets_of = -1;       ///< the launch of the packets that it holds
@@ -170,7 +170,7 @@ struct Barrier {
 struct Block {
   Rank rank = 0;
   int index = 0;
-  Agent agent = 0;
+  Timeline timeline = 0;
   const std::vector<Step>* steps = nullptr;
   std::size_t at = 0, inner = 0;
   Index iteration = 0;
@@ -184,7 +184,7 @@ struct Block {
 };
 
 struct Proxy {
-  Agent agent = 0;
+  Timeline timeline = 0;
   Time time = 0;
   Knowledge knowledge{nullptr};
 };
@@ -198,10 +198,9 @@ class Execution {
   }
 
   void run() {
-    for (Rank rank = 0; rank < size(); ++rank) {
-      act_between_launches(rank, 0);
-      begin_launch(rank, 0);
-    }
+    for (Rank rank = 0; rank < size(); ++rank) act_between_launches(rank, 0);
+    if (relaunch_ == Relaunch::together) share_all();
+    for (Rank rank = 0; rank < size(); ++rank) begin_launch(rank, 0);
     while (!queue_.empty()) {
       const int block = queue_.front();
       queue_.pop_front();
@@ -221,25 +220,25 @@ class Execution {
   const RankProgram& of(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)]; }
 
   void set_up() {
-    Agent agents = 0;
+    Timeline timelines = 0;
     for (Rank rank = 0; rank < size(); ++rank) {
       first_block_.push_back(static_cast<int>(blocks_.size()));
       for (const ThreadBlock& block : of(rank).blocks) {
         Block& one = blocks_.emplace_back();
         one.rank = rank;
         one.index = static_cast<int>(blocks_.size()) - 1 - first_block_.back();
-        one.agent = agents++;
+        one.timeline = timelines++;
         one.steps = &block.steps;
       }
     }
     first_block_.push_back(static_cast<int>(blocks_.size()));
     for (Rank rank = 0; rank < size(); ++rank) {
       first_proxy_.push_back(static_cast<int>(proxies_.size()));
-      for (std::size_t i = 0; i < of(rank).peers[1].size(); ++i) proxies_.emplace_back().agent = agents++;
+      for (std::size_t i = 0; i < of(rank).peers[1].size(); ++i) proxies_.emplace_back().timeline = timelines++;
     }
-    first_host_ = agents;
-    agents += size();
-    initial_ = std::make_shared<Clock>(static_cast<std::size_t>(agents));
+    first_host_ = timelines;
+    timelines += size();
+    initial_ = std::make_shared<Clock>(static_cast<std::size_t>(timelines));
     for (Proxy& proxy : proxies_) proxy.knowledge.reset(initial_);
     hosts_.assign(std::size_t(size()), {.time = 0, .clock = initial_});
 
@@ -354,10 +353,10 @@ class Execution {
                        line);
   }
   std::string name(const Stamp& stamp) const {
-    if (stamp.block < 0) return fmt::format("the host of rank {}", stamp.agent - first_host_);
+    if (stamp.block < 0) return fmt::format("the host of rank {}", stamp.timeline - first_host_);
     const Block& block = blocks_[std::size_t(stamp.block)];
     std::string text = name(block, stamp.step);
-    if (stamp.agent != block.agent) text += ", carried out by its port channel";
+    if (stamp.timeline != block.timeline) text += ", carried out by its port channel";
     return text;
   }
   std::string place_text(Rank rank, int memory, Index begin, Index end) const {
@@ -372,7 +371,7 @@ class Execution {
 
   void report_race(const Stamp& now, bool writes, const Stamp& before, bool wrote, Rank rank, int memory, Index begin,
                    Index end) {
-    const bool same_block = now.agent == before.agent;
+    const bool same_block = now.timeline == before.timeline;
     Rank at = rank;
     int block = -1;
     if (now.block >= 0) at = blocks_[std::size_t(now.block)].rank, block = blocks_[std::size_t(now.block)].index;
@@ -395,24 +394,24 @@ class Execution {
   };
 
   bool follows(const Actor& actor, const Stamp& before, bool strongly, const Links& links = nullptr) const {
-    if (before.agent < 0) return true;
+    if (before.timeline < 0) return true;
     const Stamp& now = actor.stamp;
-    if (before.agent == now.agent) {
+    if (before.timeline == now.timeline) {
       if (before.time < actor.met || before.time == now.time) return true;
       // Each thread takes the same packets in both.
       if (before.by_packets && now.by_packets && before.first == now.first && before.units == now.units) return true;
     }
     if (links &&
-        std::binary_search(links->begin(), links->end(), Link{before.agent, before.time, now.first - before.first}))
+        std::binary_search(links->begin(), links->end(), Link{before.timeline, before.time, now.first - before.first}))
       return true;
-    return strongly ? actor.knowledge->knows_strongly(before.agent, before.time)
-                    : actor.knowledge->knows_weakly(before.agent, before.time);
+    return strongly ? actor.knowledge->knows_strongly(before.timeline, before.time)
+                    : actor.knowledge->knows_weakly(before.timeline, before.time);
   }
 
   static Snapshot published_by(const Block& block) {
     return {.strong_of = block.knowledge.clock(),
             .weak_of = block.knowledge.clock(),
-            .agent = block.agent,
+            .timeline = block.timeline,
             .strong_time = block.met,
             .weak_time = block.met};
   }
@@ -421,14 +420,14 @@ class Execution {
     const Host& host = hosts_[std::size_t(block.rank)];
     return {.strong_of = host.clock,
             .weak_of = block.knowledge.clock(),
-            .agent = block.agent,
+            .timeline = block.timeline,
             .strong_time = 0,
             .weak_time = block.met};
   }
   Snapshot known_by(const Proxy& proxy) const {
     return {.strong_of = proxy.knowledge.clock(),
             .weak_of = proxy.knowledge.clock(),
-            .agent = proxy.agent,
+            .timeline = proxy.timeline,
             .strong_time = proxy.time,
             .weak_time = proxy.time};
   }
@@ -471,13 +470,13 @@ class Execution {
       Knowledge::join(*clock, known_by(proxy_of(rank, static_cast<std::int32_t>(i))));
     clock->strong = clock->weak;
     const Knowledge knowledge(clock);
-    const Actor actor{.stamp = {.agent = first_host_ + rank, .time = host.time, .launch = launch},
+    const Actor actor{.stamp = {.timeline = first_host_ + rank, .time = host.time, .launch = launch},
                       .knowledge = &knowledge,
                       .met = host.time};
     if (launch > 0) read_outputs(rank, launch - 1, actor);
     if (launch < options_.launches) write_inputs(rank, launch, actor);
     ++host.time;
-    clock->strong[std::size_t(actor.stamp.agent)] = clock->weak[std::size_t(actor.stamp.agent)] = host.time;
+    clock->strong[std::size_t(actor.stamp.timeline)] = clock->weak[std::size_t(actor.stamp.timeline)] = host.time;
     host.clock = clock;
   }
 
@@ -517,7 +516,7 @@ class Execution {
   void share_all() {
     auto all = std::make_shared<Clock>(*initial_);
     for (const Host& host : hosts_)
-      Knowledge::join(*all, {.strong_of = host.clock, .weak_of = host.clock, .agent = first_host_});
+      Knowledge::join(*all, {.strong_of = host.clock, .weak_of = host.clock, .timeline = first_host_});
     for (Block& block : blocks_) {
       meet(block);
       Knowledge::join(*all, published_by(block));
@@ -678,7 +677,7 @@ class Execution {
         if (step.kind == StepKind::relaxed_wait) {
           // What the launch of the sender began with is known, see executed_by; of a signal that publishes more, too.
           snapshot.strong_time = 0;
-          const Host& sender = hosts_[std::size_t(rank_of(snapshot.agent))];
+          const Host& sender = hosts_[std::size_t(rank_of(snapshot.timeline))];
           snapshot.strong_of = sender.clock;
         }
         block.knowledge.learn_later(std::move(snapshot));
@@ -688,18 +687,18 @@ class Execution {
     return true;
   }
   bool follows_taker(const Actor& actor, const Stamp& before) const {
-    return before.agent == actor.stamp.agent || actor.knowledge->knows_weakly(before.agent, before.time);
+    return before.timeline == actor.stamp.timeline || actor.knowledge->knows_weakly(before.timeline, before.time);
   }
-  Rank rank_of(Agent agent) const {
-    if (agent >= first_host_) return agent - first_host_;
-    if (static_cast<std::size_t>(agent) < blocks_.size()) return blocks_[std::size_t(agent)].rank;
-    const int proxy = agent - static_cast<Agent>(blocks_.size());
+  Rank rank_of(Timeline timeline) const {
+    if (timeline >= first_host_) return timeline - first_host_;
+    if (static_cast<std::size_t>(timeline) < blocks_.size()) return blocks_[std::size_t(timeline)].rank;
+    const int proxy = timeline - static_cast<Timeline>(blocks_.size());
     return static_cast<Rank>(std::upper_bound(first_proxy_.begin(), first_proxy_.end(), proxy) - first_proxy_.begin()) -
            1;
   }
 
   Actor actor_of(int id, const Block& block) const {
-    return {.stamp = {.agent = block.agent,
+    return {.stamp = {.timeline = block.timeline,
                       .time = block.time,
                       .block = id,
                       .step = static_cast<Index>(block.at),
@@ -874,7 +873,7 @@ class Execution {
     if (channel < 0 || static_cast<std::size_t>(channel) >= of(block.rank).peers[1].size()) return actor_of(id, block);
     Proxy& proxy = ask(block, channel);
     Actor actor = actor_of(id, block);
-    actor.stamp.agent = proxy.agent;
+    actor.stamp.timeline = proxy.timeline;
     actor.stamp.time = proxy.time - 1;
     actor.knowledge = &proxy.knowledge;
     actor.met = proxy.time - 1;
@@ -946,9 +945,9 @@ class Execution {
   /// What has been executed when these packets have come: what has written them, and what that has followed.
   static Links followed(const Cell& cell, Index between) {
     constexpr std::size_t links_max = 4096;
-    std::vector<Link> out = {{cell.writer.agent, cell.writer.time, between}};
+    std::vector<Link> out = {{cell.writer.timeline, cell.writer.time, between}};
     if (cell.links && cell.links->size() < links_max)
-      for (const Link& link : *cell.links) out.push_back({link.agent, link.time, link.between + between});
+      for (const Link& link : *cell.links) out.push_back({link.timeline, link.time, link.between + between});
     std::sort(out.begin(), out.end());
     return std::make_shared<const std::vector<Link>>(std::move(out));
   }
@@ -999,11 +998,11 @@ class Execution {
   void write_packets(const Range& range, Block& block, const Actor& actor, const Pieces& pieces) {
     auto packets = std::make_shared<PacketWrite>();
     packets->units = range.end - range.begin;
-    const bool by_proxy = actor.stamp.agent != block.agent;
+    const bool by_proxy = actor.stamp.timeline != block.timeline;
     // All threads that had a part in this step are behind those before it, unless one of those was larger.
     const Time known = by_proxy || block.units_max <= range.end - range.begin ? actor.stamp.time + 1 : actor.met;
     const ClockPointer& begun = hosts_[std::size_t(block.rank)].clock;
-    packets->of_each = {.strong_of = begun, .weak_of = begun, .agent = actor.stamp.agent};
+    packets->of_each = {.strong_of = begun, .weak_of = begun, .timeline = actor.stamp.timeline};
     packets->of_all = packets->of_each;
     packets->of_all.weak_of = actor.knowledge->clock();
     packets->of_all.weak_time = known;
@@ -1057,7 +1056,7 @@ class Execution {
   }
   static void note_read(Cell& cell, const Stamp& stamp) {
     for (Stamp& read : cell.reads)
-      if (read.agent == stamp.agent) {
+      if (read.timeline == stamp.timeline) {
         read = stamp;
         return;
       }
@@ -1229,7 +1228,7 @@ class Execution {
   std::vector<Proxy> proxies_;
   std::vector<Host> hosts_;
   std::vector<int> first_block_, first_proxy_, first_semaphore_;
-  Agent first_host_ = 0;
+  Timeline first_host_ = 0;
   ClockPointer initial_;
   std::vector<Memory> memories_;
   std::vector<int> uses_of_scratch_;
