@@ -1,0 +1,106 @@
+// Programs on ranks: the plans that MSCCL++ wrote give what their collectives promise, for messages of every size,
+// launch after launch, on every back-end.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <tranship/base/random.hpp>
+#include <tranship/program/plan_file.hpp>
+#include <tranship/program/verify.hpp>
+#include <tranship/run/program_executor.hpp>
+
+#include "support/mscclpp_plans.hpp"
+#include "support/ranks.hpp"
+
+namespace tranship::test {
+namespace {
+
+using Element = std::int32_t;
+
+Element brought(Rank rank, Index i, int launch) {
+  return static_cast<Element>(
+      splitmix64(std::uint64_t(rank) * 1'000'003 + std::uint64_t(i) * 31 + std::uint64_t(launch)));
+}
+
+Element combined(Reduction reduction, Element a, Element b) {
+  switch (reduction) {
+    case Reduction::sum:
+      return static_cast<Element>(std::uint32_t(a) + std::uint32_t(b));
+    case Reduction::minimum:
+      return std::min(a, b);
+    case Reduction::maximum:
+      return std::max(a, b);
+    default:
+      return static_cast<Element>(std::uint32_t(a) * std::uint32_t(b));
+  }
+}
+
+/// Element `i` of the output of `rank`, from the words of the collective.
+Element promised(const std::string& collective, Rank ranks, Rank rank, Index i, Index elements, int launch,
+                 Reduction reduction) {
+  const auto sum_of = [&](Index at) {
+    Element sum = brought(0, at, launch);
+    for (Rank peer = 1; peer < ranks; ++peer) sum = combined(reduction, sum, brought(peer, at, launch));
+    return sum;
+  };
+  if (collective == "allreduce") return sum_of(i);
+  if (collective == "reducescatter") return sum_of(rank * (elements / ranks) + i);
+  if (collective == "allgather") return brought(static_cast<Rank>(i / elements), i % elements, launch);
+  const Index block = elements / ranks;
+  return brought(static_cast<Rank>(i / block), rank * block + i % block, launch);
+}
+
+void launch_and_compare(World& world, const Program& program, Index elements, Reduction reduction) {
+  ProgramExecutor executor(world, program, elements, {.type = ElementType::i32, .reduction = reduction});
+  std::vector<Element> input(static_cast<std::size_t>(elements)),
+      output(std::size_t(executor.output_elements()) + 2, 77);
+  Rank source = -1;  // of a sendrecv
+  for (int launch = 0; launch < 4; ++launch) {
+    for (Index i = 0; i < elements; ++i) input[std::size_t(i)] = brought(world.rank(), i, launch);
+    executor.run(input.data(), output.data() + 1);
+    require(output.front() == 77 && output.back() == 77, "beside the output of {}", program.name);
+    if (program.collective == "sendrecv" && source < 0 && elements > 0)
+      for (Rank rank = 0; rank < world.size(); ++rank)
+        if (brought(rank, 0, launch) == output[1]) source = rank;
+    for (Index i = 0; i < executor.output_elements(); ++i) {
+      const Element wanted = program.collective == "sendrecv" ? brought(source, i, launch)
+                                                              : promised(program.collective, world.size(), world.rank(),
+                                                                         i, elements, launch, reduction);
+      require(output[std::size_t(i) + 1] == wanted, "{}: element {} of {} in launch {} is {}, not {}", program.name, i,
+              elements, launch, output[std::size_t(i) + 1], wanted);
+    }
+  }
+}
+
+class Plans : public ::testing::TestWithParam<On> {};
+INSTANTIATE_TEST_SUITE_P(On, Plans, ::testing::Values(On::threads, On::processes, On::sim, On::messaged, On::hosts),
+                         [](const auto& info) { return name_of(info.param); });
+
+TEST_P(Plans, give_what_they_promise) {
+  auto cases = mscclpp_plans();
+  for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
+  int ran = 0;
+  for (const PlanCase& one : cases) {
+    const Program program = read_program(text_of_file(one.path));
+    const auto ranks = static_cast<int>(program.ranks.size());
+    const Verification verified = verify(program);
+    if (!verified.is_right() || !verified.knows_result) continue;
+    if (is_simulated(GetParam()) && ranks > 4) continue;
+    const Reduction reductions[] = {Reduction::sum, Reduction::minimum, Reduction::maximum, Reduction::product};
+    for (const Index each : {0, 1, 5, 130}) {
+      if (is_simulated(GetParam()) && each > 5) continue;
+      const Reduction reduction = reductions[ran++ % 4];
+      const auto body = [&](World& world) { launch_and_compare(world, program, each * ranks, reduction); };
+      if (is_simulated(GetParam()))
+        run_once(GetParam(), {.ranks = ranks}, std::uint64_t(ran), body);
+      else
+        run_on(GetParam(), ranks, body);
+    }
+  }
+  EXPECT_GT(ran, 30);
+}
+
+}  // namespace
+}  // namespace tranship::test
