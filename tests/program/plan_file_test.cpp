@@ -1,9 +1,14 @@
 // Plan files: what MSCCL++ wrote is read, and written as it was; what makes no sense is refused.
+#include <iterator>
+#include <string>
+#include <vector>
+
 #include <gtest/gtest.h>
 
 #include <tranship/base/json.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/program/plan_file.hpp>
+#include <tranship/program/verify.hpp>
 
 #include "support/error_of.hpp"
 #include "support/mscclpp_plans.hpp"
@@ -35,6 +40,62 @@ TEST(PlanFile, old_plans_are_written_in_the_present_format) {
     const std::string written = write_program(program);
     EXPECT_EQ(write_program(read_program(written)), written) << one.name;
   }
+}
+
+// What others send is refused or proved, and never harms: bytes and numbers are changed at random.
+TEST(PlanFile, mutants_are_refused_or_verified) {
+  auto cases = mscclpp_plans();
+  for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
+  std::vector<std::string> texts;
+  for (const PlanCase& one : cases)
+    if (std::string text = text_of_file(one.path); text.size() < 12'000) texts.push_back(std::move(text));
+  ASSERT_GE(texts.size(), 5u);
+  SplitMix64 random(7);
+  int refused = 0, read = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string text = texts[std::size_t(random.below(texts.size()))];
+    for (std::uint64_t changes = 1 + random.below(2); changes > 0; --changes) {
+      std::size_t at = random.below(text.size());
+      const bool is_number = random.below(5) > 0;
+      while (is_number && (text[at] < '0' || text[at] > '9')) at = random.below(text.size());
+      static constexpr const char* pieces[] = {"0", "1", "9", "99999999999", "-",    "[",
+                                               "]", "{", "}", "\"",          "null", "\"o\""};
+      if (!is_number && random.below(3) == 0)
+        text.erase(at, 1 + random.below(20));
+      else if (text[at] >= '0' && text[at] <= '9')
+        text[at] = static_cast<char>('0' + random.below(10));
+      else
+        text.replace(at, 1, pieces[random.below(std::size(pieces))]);
+    }
+    const std::string error = error_of([&] {
+      const Program program = read_program(text);
+      ++read;
+      (void)verify(program, {.launches = 2});
+      EXPECT_EQ(write_program(read_program(write_program(program))), write_program(program));
+    });
+    if (error.empty()) continue;
+    ++refused;
+    EXPECT_TRUE(error.starts_with("bad_text: ") || error.starts_with("bad_file: ") ||
+                error.starts_with("unsupported: "))
+        << error;
+  }
+  EXPECT_GT(refused, 1000);
+  EXPECT_GT(read, 300);
+}
+
+TEST(PlanFile, says_what_it_refuses) {
+  const std::string good = text_of_file(mscclpp_folder() + "/plans/sn_alltoall_2r.json");
+  const auto error_with = [&](const std::string& from, const std::string& to) {
+    std::string text = good;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return error_of([&] { read_program(text.replace(at, from.size(), to)); });
+  };
+  EXPECT_EQ(error_with("\"inplace\"", "\"in_place\""), "bad_text: inplace is missing");
+  EXPECT_NE(error_with("\"copy\"", "\"kopy\"").find("\"kopy\" is not a step that is known here"), std::string::npos);
+  EXPECT_NE(error_with("\"input_chunks\":4", "\"input_chunks\":1").find("which has 1"), std::string::npos)
+      << error_with("\"input_chunks\":4", "\"input_chunks\":1");
+  EXPECT_NE(error_with("{\"name\"", "{\"colour\": 3, \"name\"").find("colour"), std::string::npos);
 }
 
 }  // namespace

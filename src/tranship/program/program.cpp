@@ -52,7 +52,7 @@ class Checker {
   void check_rank(const RankProgram& rank) {
     block_ = step_ = -1;
     for (int kind = 0; kind < buffer_kinds; ++kind) {
-      constexpr Index chunks_max = Index(1) << 40;
+      constexpr Index chunks_max = Index(1) << 22;
       if (rank.chunks[kind] < 0 || rank.chunks[kind] > chunks_max)
         fail("the {} has {} chunks; 0 to {} are possible", name_of(static_cast<BufferKind>(kind)), rank.chunks[kind],
              chunks_max);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -106,6 +107,7 @@ class ProgramExecutor::Machine {
  private:
   struct Block {
     const ThreadBlock* program = nullptr;
+    int index = 0;
     std::size_t at = 0, inner = 0;
     Index iteration = 0;
     std::size_t waited = 0;  ///< ids of the step that have been waited for
@@ -113,8 +115,7 @@ class ProgramExecutor::Machine {
     bool has_arrived = false;
   };
 
-  // --- Set-up
-  // ---------------------------------------------------------------------------------------------------------
+  // --- Set-up ------------------------------------------------------------------------------------------------------
 
   const RankProgram& of(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)]; }
   const RankProgram& own() const { return of(world_.rank()); }
@@ -200,7 +201,8 @@ class ProgramExecutor::Machine {
         out_[kind].push_back(at->second.at({kind, world_.rank(), number}));
       }
     }
-    for (const ThreadBlock& block : own().blocks) blocks_.push_back({.program = &block});
+    for (const ThreadBlock& block : own().blocks)
+      blocks_.push_back({.program = &block, .index = static_cast<int>(blocks_.size())});
     block_buffer_.resize(block_bytes);
   }
 
@@ -219,16 +221,35 @@ class ProgramExecutor::Machine {
     }
   }
 
-  // --- Steps
-  // ----------------------------------------------------------------------------------------------------------
+  // --- Steps -------------------------------------------------------------------------------------------------------
 
   void launch(CallSite where) {
     where_ = where;
-    for (Block& block : blocks_) block = {.program = block.program};
+    for (Block& block : blocks_) block = {.program = block.program, .index = block.index};
     std::vector<Block*> running;
     for (Block& block : blocks_) running.push_back(&block);
-    while (!running.empty()) std::erase_if(running, [&](Block* block) { return advance(*block); });
+    // Whether any block could go on.
+    const auto pass = [&] {
+      const Index before = steps_ + progress_;
+      std::erase_if(running, [&](Block* block) { return advance(*block); });
+      return running.empty() || steps_ + progress_ != before;
+    };
+    while (!running.empty())
+      if (!pass()) wait_for(*running.front(), pass);
     context_.quiet(where);
+  }
+
+  template <class Pass>
+  void wait_for(const Block& block, const Pass& pass) {
+    const Step& outer = block.program->steps[block.at];
+    const Step& step = outer.pipeline ? outer.pipeline->steps[block.inner] : outer;
+    const std::string label = fmt::format("step {} ({}) of block {}", block.at, shape_of(step.kind).word, block.index);
+    Rank raised_by = WaitNote::anyone;
+    if (waits(step.kind)) {
+      const auto kind = static_cast<std::size_t>(step.channel);
+      raised_by = own().peers[kind][static_cast<std::size_t>(step.ids[block.waited])];
+    }
+    world_.wait_until(pass, WaitNote(label.c_str(), raised_by, where_));
   }
 
   /// Goes as far as the block can. Whether it has ended.
@@ -287,6 +308,7 @@ class ProgramExecutor::Machine {
           Index& value = semaphores_[static_cast<std::size_t>(step.ids[block.waited])];
           if (value == 0) return false;
           --value;
+          ++progress_;
         }
         break;
       case StepKind::release:
@@ -332,16 +354,22 @@ class ProgramExecutor::Machine {
   }
   bool take_signal(ChannelKind kind, std::int32_t channel) {
     const std::size_t id = in_[static_cast<std::size_t>(kind)][static_cast<std::size_t>(channel)];
-    if (!context_.test(counter(id), Comparison::greater_equal, seen_[id] + 1, where_)) {
+    if (look_at(counter(id)) <= seen_[id]) {
       ++polls_;
       return false;
     }
     ++seen_[id];
+    ++progress_;
     return true;
   }
 
-  // --- Data
-  // -----------------------------------------------------------------------------------------------------------
+  // --- Data --------------------------------------------------------------------------------------------------------
+
+  /// Acquires. Where no transfers are under way that must be driven, this is one load.
+  std::uint64_t look_at(Symmetric<std::uint64_t> word) const {
+    return context_.completes_at_once() ? __atomic_load_n(word.local(), __ATOMIC_ACQUIRE)
+                                        : context_.signal_fetch(word, where_);
+  }
 
   /// Bytes of the chunks of each operand on which a step works.
   struct Part {
@@ -479,8 +507,11 @@ class ProgramExecutor::Machine {
       std::memcpy(&value, data + 4 * i, sizeof value);
       return flag | value;
     };
-    if (context_.completes_at_once()) {
-      auto* const packets = reinterpret_cast<std::uint64_t*>(context_.peer_array(at.bytes, at.rank, where_).data());
+    if (reaches(at.rank)) {
+      // This rank's own are there at once: a port channel may send them on without waiting for their flags.
+      std::byte* const first =
+          at.rank == world_.rank() ? at.bytes.local() : context_.peer_array(at.bytes, at.rank, where_).data();
+      auto* const packets = reinterpret_cast<std::uint64_t*>(first);
       for (std::size_t i = 0; i < bytes / 4; ++i) __atomic_store_n(packets + i, packet(i), __ATOMIC_RELEASE);
       return;
     }
@@ -501,12 +532,10 @@ class ProgramExecutor::Machine {
         const auto words =
             Symmetric<std::uint64_t>::at(reinterpret_cast<std::uint64_t*>(at.bytes.local()), at.bytes.size() / 8);
         for (Index k = std::max<Index>(0, block.packets - passed); k < words.size() && have_come; ++k) {
-          const std::uint64_t seen =
-              context_.completes_at_once() && __atomic_load_n(words.local() + k, __ATOMIC_ACQUIRE) >> 32 == flag()
-                  ? std::uint64_t(flag()) << 32
-                  : context_.signal_fetch(words.slice(k, 1), where_);
-          have_come = seen >> 32 == flag();
-          if (have_come) block.packets = passed + k + 1;
+          have_come = look_at(words.slice(k, 1)) >> 32 == flag();
+          if (!have_come) break;
+          block.packets = passed + k + 1;
+          ++progress_;
         }
         passed += words.size();
       });
@@ -539,6 +568,7 @@ class ProgramExecutor::Machine {
   std::uint64_t launch_ = 0;
   CallSite where_;
   Index steps_ = 0, polls_ = 0;
+  Index progress_ = 0;  ///< within steps
 };
 
 ProgramExecutor::ProgramExecutor(World& world, Program program, Index elements, const ProgramOptions& options,
