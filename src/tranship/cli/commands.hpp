@@ -14,6 +14,8 @@ void add_reshard(CommandLine& line);
 void add_demo(CommandLine& line);
 void add_launch(CommandLine& line);
 void add_simulate(CommandLine& line);
+void add_check(CommandLine& line);
+void add_run(CommandLine& line);
 void add_help(CommandLine& line);
 void add_completion(CommandLine& line);
 void add_manual(CommandLine& line);

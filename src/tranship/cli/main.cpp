@@ -41,6 +41,8 @@ int run(int argc, char** argv) {
   add_halo(line);
   add_launch(line);
   add_simulate(line);
+  add_check(line);
+  add_run(line);
   add_info(line);
   add_demo(line);
   add_help(line);

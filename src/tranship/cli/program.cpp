@@ -1,0 +1,173 @@
+// `tranship check` and `tranship run`: programs of channel operations, proved and executed.
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/program/plan_file.hpp>
+#include <tranship/program/verify.hpp>
+#include <tranship/run/program_trial.hpp>
+
+namespace tranship::cli {
+namespace {
+
+constexpr const char* check_footer = R"(Examples:
+  tranship check allreduce.json
+  tranship check allreduce.json --json
+
+A PLAN is an execution plan of MSCCL++, in its present format or that of releases up to 0.7. Proved are: that it ends,
+that no two accesses to the same memory are unordered, also from one launch to the next, and that every output is what
+the collective promises. Exit code: 0 when all of that is so, 1 when not.)";
+
+constexpr const char* run_footer = R"(Examples:
+  tranship run allreduce.json
+  tranship run allreduce.json --ranks-as processes --bytes 1048576 --dtype bf16 --op max --iterations 100
+
+The plan is checked first. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
+and compares its output with what the collective promises. The time of a launch is that of its slowest rank.)";
+
+std::string kinds_text(const Program& program) {
+  std::size_t blocks = 0;
+  for (const RankProgram& rank : program.ranks) blocks += rank.blocks.size();
+  return fmt::format("{}, {}, {}", counted(Index(program.ranks.size()), "rank"),
+                     counted(static_cast<Index>(blocks), "thread block"), counted(count_steps(program), "step"));
+}
+
+void check(const std::string& path, bool json) {
+  const Program program = read_program(text_in_file("PLAN", path));
+  const Verification said = verify(program);
+  if (json) {
+    Json findings = Json::array();
+    const auto add = [&](const Finding& finding) {
+      findings.push_back({{"kind", name_of(finding.kind)},
+                          {"rank", finding.rank},
+                          {"block", finding.block},
+                          {"step", finding.step},
+                          {"text", finding.text}});
+    };
+    for (const Finding& finding : said.findings) add(finding);
+    for (const Finding& finding : said.why_meeting) add(finding);
+    print_document({{"name", program.name},
+                    {"collective", program.collective},
+                    {"ranks", program.ranks.size()},
+                    {"steps", count_steps(program)},
+                    {"right", said.is_right()},
+                    {"result_known", said.knows_result},
+                    {"needs_meeting", said.needs_meeting},
+                    {"found", said.found},
+                    {"findings", findings}});
+  } else {
+    print(fmt::format("{} ({}): {}\n{}", printable(program.name), printable(program.collective), kinds_text(program),
+                      said.text()));
+  }
+  if (!said.is_right()) throw ProgramFailed{1};
+}
+
+struct RunOptions {
+  std::string path;
+  std::string ranks_as = "threads";
+  std::int64_t bytes = 65536;
+  std::string type = "f32";
+  std::optional<std::string> reduction;
+  int launches = 20;
+  bool json = false;
+};
+
+std::optional<Reduction> reduction_argument(const std::optional<std::string>& word) {
+  if (!word) return std::nullopt;
+  if (*word == "sum") return Reduction::sum;
+  if (*word == "prod") return Reduction::product;
+  return *word == "min" ? Reduction::minimum : Reduction::maximum;
+}
+
+void report(const Program& program, const RunOptions& options, const ProgramTrial& trial, ProgramTrialResult result) {
+  std::sort(result.launches_ns.begin(), result.launches_ns.end());
+  const std::int64_t median_ns = result.launches_ns[result.launches_ns.size() / 2];
+  const Index bytes = trial.elements * size_bytes(trial.program.type);
+  const auto ranks = static_cast<Index>(program.ranks.size());
+  if (options.json)
+    return print_document({{"name", program.name},
+                           {"collective", program.collective},
+                           {"ranks", ranks},
+                           {"ranks_as", options.ranks_as},
+                           {"dtype", name_of(trial.program.type)},
+                           {"input_bytes", bytes},
+                           {"iterations", trial.launches},
+                           {"compared_elements", result.compared},
+                           {"median_ns", median_ns},
+                           {"least_ns", result.launches_ns.front()}});
+  std::string out = fmt::format("{}: {} as {}, {} of {} each\n", printable(program.name), counted(ranks, "rank"),
+                                options.ranks_as, human_bytes(bytes), name_of(trial.program.type));
+  out += result.compared > 0 ? fmt::format("right: {} compared on rank 0\n", counted(result.compared, "element"))
+                             : "no result to compare: nothing is known of this collective\n";
+  if (options.ranks_as != "sim")
+    out += fmt::format("median of {} launches: {}, {:.2f} GB/s of input\n", trial.launches, human_duration(median_ns),
+                       static_cast<double>(bytes) / static_cast<double>(median_ns));
+  print(out);
+}
+
+void run(const RunOptions& options) {
+  const Program program = read_program(text_in_file("PLAN", options.path));
+  const Result<ElementType> type = element_type_named(options.type);
+  if (!type) throw UsageError{fmt::format("--dtype: {}", type.error().message())};
+  const Index width = size_bytes(type.value()), ranks = static_cast<Index>(program.ranks.size());
+  // Whole elements for every rank's part.
+  const Index elements = std::max<Index>(1, options.bytes / width / ranks) * ranks;
+  const ProgramTrial trial{.program = {.type = type.value(), .reduction = reduction_argument(options.reduction)},
+                           .elements = elements,
+                           .launches = options.launches};
+
+  // Rank 0 reports, in whatever process it is.
+  const auto body = [&](World& world) {
+    const ProgramTrialResult result = try_program(world, program, trial);
+    if (world.rank() == 0) report(program, options, trial, result);
+  };
+  if (options.ranks_as == "sim")
+    simulate({.ranks = int(ranks)}, body);
+  else if (options.ranks_as == "processes")
+    launch_processes(int(ranks), body);
+  else
+    launch(int(ranks), body);
+}
+
+}  // namespace
+
+void add_check(CommandLine& line) {
+  struct Options {
+    std::string path;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  Command command = line.add("check", "Prove a program of channel operations");
+  command.positional("PLAN", options->path, "An execution plan, as JSON").required();
+  command.flag("--json", options->json, "Print one JSON object");
+  command.footer(check_footer);
+  command.runs([options] { check(options->path, options->json); });
+}
+
+void add_run(CommandLine& line) {
+  auto options = std::make_shared<RunOptions>();
+  Command command = line.add("run", "Run a program of channel operations, and compare what comes out");
+  command.positional("PLAN", options->path, "An execution plan, as JSON").required();
+  command.option("--ranks-as", options->ranks_as, "What ranks are: threads, processes or sim")
+      .one_of({"threads", "processes", "sim"})
+      .shows_default();
+  command.option("--bytes", options->bytes, "Of each rank's input; made whole elements for each rank")
+      .positive()
+      .shows_default();
+  command.option("--dtype", options->type, "The type of the elements").value_name("TYPE").shows_default();
+  command.option("--op", options->reduction, "Combine by this instead of what the plan says")
+      .one_of({"sum", "prod", "min", "max"});
+  command.option("--iterations", options->launches, "How many launches").positive().shows_default();
+  command.flag("--json", options->json, "Print one JSON object");
+  command.footer(run_footer);
+  command.runs([options] { run(*options); });
+}
+
+}  // namespace tranship::cli
