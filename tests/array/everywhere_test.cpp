@@ -43,6 +43,35 @@ TEST_P(Everywhere, arrays_are_redistributed_in_every_schedule) {
   });
 }
 
+// Blocks without a common factor: each pair of parts meets in a lattice, of rows and of single elements. The messages
+// of few ranks are large enough to be cut into parts.
+TEST_P(Everywhere, dealt_arrays_are_redistributed_in_every_schedule) {
+  run([](World& world) {
+    const int n = world.size();
+    const Partition wide = cyclic(101).with_overlap(3, 2, EdgePolicy::toroidal);
+    const auto line = distribution({200'011}, grid(n), {cyclic(97)}),
+               other_line = distribution({200'011}, grid(2), {wide});
+    const auto rows = distribution({20'011, 6}, grid(n, 1), {cyclic(97), whole()});
+    const auto tiles = distribution({20'011, 6}, grid(1, n), {wide, block()});
+    if (n == 1) return;
+    Array<double> a(world, line), b(world, other_line), c(world, rows), d(world, tiles), back(world, rows);
+    a.fill_owned(value_of);
+    c.fill_owned(value_of);
+    for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged}) {
+      Redistribution lines(a, b, {.schedule = schedule}), there(c, d, {.schedule = schedule}),
+          home(d, back, {.schedule = schedule});
+      for (int repeat = 0; repeat < 2; ++repeat) {
+        lines();
+        require(b.count_wrong(value_of) == 0, "lines");
+        there();
+        require(d.count_wrong(value_of) == 0, "there");
+        home();
+        require(back.count_wrong(value_of) == 0, "home");
+      }
+    }
+  });
+}
+
 TEST_P(Everywhere, foreign_memory_takes_part) {
   const On on = this->on();
   run([on](World& world) {

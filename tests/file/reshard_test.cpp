@@ -1047,6 +1047,24 @@ TEST(Reshard, StoredChecksumsAreCheckedWhereAFileIsRead) {
     }
 }
 
+// Blocks without a common factor: what a part of the target takes from one of the source is a lattice.
+TEST(Reshard, DealtPartsThatMeetInLattices) {
+  TemporaryFolder folder(FolderPlace::memory);
+  for (const auto& [from, to] :
+       {std::pair("i16[9001] @ 3 : cyclic(31)", "i16[9001] @ 4 : cyclic(37)+overlap(3,2,replicate)"),
+        {"i16[3001,7] @ 2x2 : cyclic(19), block", "i16[3001,7] @ 3x1 : cyclic(23)+overlap(2,2,toroidal), whole"},
+        {"i16[7,3001] @ 1x2 : whole, cyclic(19)", "i16[7,3001] @ 2x3 : block, cyclic(23) | order(1,0)"}})
+    for (const Index memory_bytes : {Index(4) << 20, Index(64) << 20}) {
+      SCOPED_TRACE(from + std::string(" to ") + to);
+      const ArraySpec source = parse_layout(from), target = parse_layout(to);
+      fs::remove_all(folder.path("a"));
+      fs::remove_all(folder.path("b"));
+      write_parts(folder.path("a"), source, "<i2", test::Global(source.distribution));
+      reshard({.source = folder.path("a"), .target = folder.path("b"), .to = target, .memory_bytes = memory_bytes});
+      EXPECT_EQ(verify_fault(folder.path("a"), folder.path("b")), "");
+    }
+}
+
 TEST(Reshard, VerifyDrawsASampleOfMuchOverlap) {
   TemporaryFolder folder(FolderPlace::memory);
   const ArraySpec to = parse_layout("i16[600] @ 3 : cyclic(1)+overlap(2,2,zero)");

@@ -38,7 +38,10 @@ inline std::vector<Index> cells_of(const Transfer& transfer, RunEnd end, const I
   std::vector<std::vector<Index>> along(dims.size());
   Indices counts = Indices::filled(int(dims.size()), 0);
   for (std::size_t k = 0; k < dims.size(); ++k) {
-    along[dims[k]] = cells_of(transfer.runs(int(k)), end);
+    std::vector<Run> runs = transfer.entry(int(k)).runs;
+    for (const RunLattice& lattice : transfer.entry(int(k)).lattices)
+      for (LatticeWalk walk(lattice); !walk.is_over(); walk.next()) runs.push_back(walk.run());
+    along[dims[k]] = cells_of(runs, end);
     counts[dims[k]] = Index(along[dims[k]].size());
   }
   std::vector<Index> out;

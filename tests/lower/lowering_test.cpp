@@ -333,5 +333,59 @@ TEST(Lowering, staged_and_direct_moves_of_several_arrays_agree_with_a_loop_over_
   }
 }
 
+// A lattice of rows, cut into parts that are made in any order, and of pairs that lie apart in the source.
+TEST(Lowering, lattices_are_moved_stretch_by_stretch) {
+  for (const Index other : {Index(1), Index(2)}) {
+    const RunLattice lattice{{3, 97, 3 * 97, 97, 700}, {1, 101, 2 * 101, 104, 1000}, -40};
+    const SlotLayout from = other == 1
+                                ? layout_of({.type = ElementType::f64, .extents = {70'000}, .strides = {1}})
+                                : layout_of({.type = ElementType::f64, .extents = {70'000, 2}, .strides = {1, 70'001}});
+    const SlotLayout to =
+        layout_of(other == 1 ? StridedView{.type = ElementType::f64, .extents = {104'010}, .strides = {1}}
+                             : StridedView{.type = ElementType::f64, .extents = {104'010, 2}, .strides = {2, 1}});
+    TransferGroup group = group_of({{}}, {0});
+    group.axes[0][0].lattices = {lattice};
+    if (other == 2) {
+      group.source_dims = group.target_dims = {0, 1};
+      group.axes.push_back({{0, {{.length = 2}}, {}}});
+    }
+    std::vector<double> source(140'010), expected(208'100, -1.0);
+    std::iota(source.begin(), source.end(), 0.0);
+    lattice.for_each_run([&](const tranship::Run& run) {
+      for (Index k = 0; k < run.count; ++k)
+        for (Index i = 0; i < run.length; ++i)
+          for (Index j = 0; j < other; ++j)
+            expected[std::size_t((run.target + k * run.target_pitch + i) * other + j)] =
+                source[std::size_t(run.source + k * run.source_pitch + i + j * 70'001)];
+    });
+    const std::vector<LoweredMove> moves = lowered(group, ElementType::f64, from, to);
+    ASSERT_EQ(moves.size(), 1u);
+    const Index bytes = lattice.cells() * other * 8;
+    EXPECT_EQ(moves[0].bytes(), bytes);
+    std::vector<std::byte> buffer(static_cast<std::size_t>(bytes));
+    const auto run = [&](Hop hop, std::vector<double>& target, bool in_parts) {
+      MoveBundle bundle(MoveOrder::any, copy_method(0));
+      bundle.add(routed(moves, hop));
+      EXPECT_EQ(bundle.bytes(), bytes);
+      bundle.bind([&](MoveSide side, int slot, int) {
+        return slot == staging_slot
+                   ? buffer.data()
+                   : reinterpret_cast<std::byte*>(side == MoveSide::source ? source.data() : target.data());
+      });
+      if (!in_parts) return bundle.run();
+      EXPECT_EQ(bundle.parts(), 1 + (other == 2));
+      for (int part = bundle.parts() - 1; part >= 0; --part) bundle.run_part(part);
+    };
+    std::vector<double> direct(expected.size(), -1.0), cut = direct, staged = direct;
+    run(Hop::direct, direct, false);
+    EXPECT_TRUE(direct == expected) << other;
+    run(Hop::direct, cut, true);
+    EXPECT_TRUE(cut == expected) << other;
+    run(Hop::pack, staged, false);
+    run(Hop::unpack, staged, false);
+    EXPECT_TRUE(staged == expected) << other;
+  }
+}
+
 }  // namespace
 }  // namespace tranship

@@ -191,6 +191,16 @@ TEST(Adjoint, OfOverlapsThatGoAroundATorusManyTimes) {
   }
 }
 
+TEST(Adjoint, OfLattices) {
+  Random random(7);
+  const ArraySpec source = array_of({{2003}, grid(2), {cyclic(19)}});
+  for (const EdgePolicy edge : {EdgePolicy::toroidal, EdgePolicy::replicate}) {
+    const ArraySpec target = array_of({{2003}, grid(3), {cyclic(23).with_overlap(4, 3, edge)}});
+    ASSERT_FALSE(plan_redistribution(source, target, 0).receives[0].axes[0][0].lattices.empty());
+    EXPECT_EQ(redistribution_adjoint_fault(source, target, random), "");
+  }
+}
+
 TEST(Adjoint, OfHalosWithReplicatedEdges) {
   Random random(3);
   for (const EdgePolicy edge : {EdgePolicy::replicate, EdgePolicy::replicate_local})

@@ -127,6 +127,57 @@ TEST(CheckPlan, SizesDoNotMatter) {
   EXPECT_NE(result.error().message().find("twice"), std::string::npos) << result.error().message();
 }
 
+TransferPlan lattice_plan() {
+  const ArraySpec source{ElementType::f32, Distribution({3001, 2}, grid(3, 1), {cyclic(19), whole()})};
+  const ArraySpec target{ElementType::f32, Distribution({3001, 2}, grid(2, 2), {cyclic(23), block()})};
+  return plan_redistribution(source, target, 1);
+}
+
+TEST(PlanJson, LatticesComeBack) {
+  const TransferPlan plan = lattice_plan();
+  ASSERT_FALSE(plan.receives[0].axes[0][0].lattices.empty());
+  const std::string text = save_plan(plan);
+  EXPECT_LT(text.size(), 3000u);
+  EXPECT_TRUE(load_plan(text) == plan);
+  EXPECT_EQ(testing::check_plan_text(text).violation, "");
+  TransferPlan other = plan;
+  other.receives[0].axes[0][0].lattices[0].distance += 1;
+  EXPECT_NE(diff_plans(plan, other).find("receives[0].axes[0][0].lattices[0][10]"), std::string::npos)
+      << diff_plans(plan, other);
+  std::string short_text = text;
+  const std::size_t at = short_text.find("\"lattices\":[[") + 13;
+  short_text.erase(at, short_text.find(',', at) + 1 - at);
+  const Result<TransferPlan> loaded = try_load_plan(short_text);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_NE(loaded.error().message().find("a lattice of 10 numbers; 11 are expected"), std::string::npos)
+      << loaded.error().message();
+}
+
+TEST(CheckPlan, SaysWhatIsWrongWithLattices) {
+  const TransferPlan right = lattice_plan();
+  EXPECT_TRUE(check_plan(right).ok());
+  const auto fault_with = [&](auto change) {
+    TransferPlan plan = right;
+    change(plan.receives[0].axes[0][0].lattices[0]);
+    const Result<void> result = check_plan(plan);
+    return result.ok() ? std::string() : result.error().message();
+  };
+  const auto expect = [&](const char* message, auto change) {
+    const std::string fault = fault_with(change);
+    EXPECT_NE(fault.find(message), std::string::npos) << message << ", not: " << fault;
+  };
+  expect("receives[0].axes[0][0].lattices[0]: target cells", [](RunLattice& l) { l.target.start = 3000; });
+  expect("receives[0].axes[0][0].lattices[0]: target cells", [](RunLattice& l) { l.target.pitch = INT64_MAX; });
+  expect("source cells", [](RunLattice& l) { l.source.start = -1; });
+  expect("are no lattice", [](RunLattice& l) { l.source.period = 18; });
+  expect("are no lattice", [](RunLattice& l) { l.source.count = 0; });
+  expect("are no lattice", [](RunLattice& l) { l.distance = INT64_MIN; });
+  expect("are no lattice", [](RunLattice& l) { l.source.period = l.target.period = 23 * 46; });
+  expect("gives 0 stretches", [](RunLattice& l) { l.distance = INT64_MAX / 4; });
+  // Another cell of the source for each of the target: some of these another part gives.
+  expect("twice", [](RunLattice& l) { l.distance += 19; });
+}
+
 struct Wrong {
   const char* message;
   std::function<void(TransferPlan&)> make;

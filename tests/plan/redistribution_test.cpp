@@ -104,6 +104,64 @@ TEST(Redistribution, AllSmallCasesInOneDimension) {
   EXPECT_GT(checked, 1000);
 }
 
+// Every 397th case (a prime), or all of them in a long run.
+TEST(Redistribution, DealtBlocksOfAllSmallSizes) {
+  const Index step = long_tests() ? 1 : 397;
+  Index number = 0;
+  for (Index a = 1; a <= 12; ++a)
+    for (Index p = 1; p <= 5; ++p)
+      for (Index b = 1; b <= 12; ++b)
+        for (Index q = 1; q <= 5; ++q)
+          for (const Index periods : {0, 1, 2, 4})
+            for (const Index rest : {0, 1, 7}) {
+              if (++number % step != 0) continue;
+              const Index extent = periods * std::max(p * a, q * b) + rest;
+              const ArraySpec source = array_of({{extent, 2}, grid(p, 1), {cyclic(a), whole()}});
+              const ArraySpec target = array_of({{extent, 2}, grid(q, 2), {cyclic(b), block()}});
+              ASSERT_EQ(redistribution_fault(source, target), "") << "case " << number;
+            }
+}
+
+/// Whether some entry of a plan is a lattice.
+bool has_lattices(const TransferPlan& plan) {
+  bool found = false;
+  for (const auto* groups : {&plan.receives, &plan.sends})
+    for (const TransferGroup& group : *groups)
+      for (const auto& axis : group.axes)
+        for (const AxisEntry& entry : axis) found = found || !entry.lattices.empty();
+  return found;
+}
+
+// Blocks without a common factor, in either dimension and in both, with overlap and without.
+TEST(Redistribution, BlocksThatMeetInLattices) {
+  Index lattices = 0, cases = 0;
+  for (const auto& [a, p] : {std::pair<Index, Index>(17, 2), {19, 3}, {31, 1}, {40, 4}})
+    for (const auto& [b, q] : {std::pair<Index, Index>(23, 3), {29, 2}, {37, 5}, {60, 3}})
+      for (const Index extent : {3001, 9001})
+        for (const EdgePolicy edge : {EdgePolicy::toroidal, EdgePolicy::zero, EdgePolicy::replicate}) {
+          const Index width = edge == EdgePolicy::zero ? 0 : 5;
+          const Partition dealt = cyclic(b).with_overlap(width, width / 2, edge);
+          for (const bool rows : {true, false}) {
+            const ArraySpec source = rows ? array_of({{extent, 3}, grid(p, 1), {cyclic(a), whole()}})
+                                          : array_of({{3, extent}, grid(1, p), {whole(), cyclic(a)}});
+            const ArraySpec target = rows ? array_of({{extent, 3}, grid(q, 2), {dealt, block()}})
+                                          : array_of({{3, extent}, grid(2, q), {block(), dealt}});
+            ASSERT_EQ(redistribution_fault(source, target), "")
+                << a << " on " << p << " to " << b << " on " << q << ", " << extent << " cells";
+            lattices += has_lattices(plan_redistribution(source, target, 0));
+            ++cases;
+          }
+        }
+  EXPECT_GT(lattices, cases / 4);
+  const auto spec_of = [](Index parts, Index rows, Index columns) {
+    return array_of(
+        {{800, 900}, grid(parts, parts), {cyclic(rows).with_overlap(1, 0), cyclic(columns).with_overlap(1, 0)}});
+  };
+  const ArraySpec source = spec_of(1, 17, 19), target = spec_of(2, 23, 29);
+  EXPECT_EQ(redistribution_fault(source, target), "");
+  EXPECT_TRUE(has_lattices(plan_redistribution(source, target, 0)));
+}
+
 // Whole turns around a torus are one family, on either side of every slice.
 TEST(Redistribution, OverlapsThatGoAroundATorusManyTimes) {
   for (Index extent = 1; extent <= 6; ++extent)

@@ -321,6 +321,52 @@ TEST(Exchange, RedistributionsAndTheirAdjointsAgreeWithTheInterpreter) {
             "");
 }
 
+// Blocks without a common factor in one dimension of two, of any type.
+TEST(Exchange, LatticesAndTheirAdjointsAgreeWithTheInterpreter) {
+  EXPECT_EQ(first_fault(0.03,
+                        [](Index seed) {
+                          Random random(seed);
+                          const Operation operation = random_operation(random);
+                          const ElementType type = random.pick(operation.types());
+                          const Index a = random.pick<Index>({19, 31, 40}), b = random.pick<Index>({23, 37, 59});
+                          const Index width = random.pick<Index>({0, 4});
+                          const Index extent = random.between(5000, 7000), other = random.between(1, 3);
+                          const bool first = random.one_in(2);
+                          const auto spec_of = [&](Index parts, const Partition& cut) {
+                            return ArraySpec{type,
+                                             {first ? Indices{extent, other} : Indices{other, extent},
+                                              first ? grid(parts, 1) : grid(1, parts),
+                                              first ? std::vector{cut, whole()} : std::vector{whole(), cut}}};
+                          };
+                          const std::vector<ArraySpec> specs = {
+                              spec_of(2, cyclic(a)),
+                              spec_of(3, cyclic(b).with_overlap(width, 1, EdgePolicy::toroidal))};
+                          Plans plans;
+                          for (Rank r = 0; r < world_of(specs); ++r) {
+                            const TransferPlan plan = plan_redistribution(specs[0], specs[1], r);
+                            const AxisEntry& entry =
+                                (plan.receives.empty() ? plan.sends : plan.receives).at(0).axes[first ? 0 : 1][0];
+                            if (entry.lattices.empty()) return std::string("no lattice");
+                            plans.push_back(operation.of(plan));
+                          }
+                          return fault_in_any_schedule(plans, specs, operation.combine);
+                        }),
+            "");
+}
+
+TEST(Exchange, ProductsOfTwoLatticesAgreeWithTheInterpreter) {
+  const auto spec_of = [](Index parts, Index rows, Index columns) {
+    return ArraySpec{
+        ElementType::i32,
+        {{800, 900}, grid(parts, parts), {cyclic(rows).with_overlap(1, 0), cyclic(columns).with_overlap(1, 0)}}};
+  };
+  const std::vector<ArraySpec> specs = {spec_of(1, 17, 19), spec_of(2, 23, 29)};
+  Plans plans;
+  for (Rank r = 0; r < 4; ++r) plans.push_back(plan_redistribution(specs[0], specs[1], r));
+  for (const auto& axis : plans[0].receives[0].axes) ASSERT_FALSE(axis[0].lattices.empty());
+  EXPECT_EQ(fault_in_any_schedule(plans, specs), "");
+}
+
 TEST(Exchange, HalosAndTheirAdjointsAgreeWithTheInterpreter) {
   EXPECT_EQ(first_fault(0.1,
                         [](Index seed) {

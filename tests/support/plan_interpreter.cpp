@@ -108,6 +108,14 @@ void PlanInterpreter::apply(const Fill& fill, std::vector<Cells>& slots) {
   }
 }
 
+std::vector<PlanInterpreter::Pair> PlanInterpreter::cells_of(const AxisEntry& entry) {
+  std::vector<Pair> out = cells_of(entry.runs);
+  for (const RunLattice& lattice : entry.lattices)
+    for (LatticeWalk walk(lattice); !walk.is_over(); walk.next())
+      for (const Pair& pair : cells_of({walk.run()})) out.push_back(pair);
+  return out;
+}
+
 std::vector<PlanInterpreter::Pair> PlanInterpreter::cells_of(const std::vector<Run>& runs) {
   std::vector<Pair> out;
   for (const Run& run : runs)
@@ -175,7 +183,7 @@ void PlanInterpreter::read(Rank rank) {
     std::vector<std::vector<Pair>> tables;
     Index cells = 1;
     for (int k = 0; k < int(group.axes.size()); ++k) {
-      tables.push_back(cells_of(transfer.runs(k)));
+      tables.push_back(cells_of(transfer.entry(k)));
       cells *= Index(tables.back().size());
     }
     if (cells != transfer.cells()) fail(fmt::format("a transfer of {} cells says {}", cells, transfer.cells()));

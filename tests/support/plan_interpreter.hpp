@@ -63,6 +63,7 @@ class PlanInterpreter {
   };
 
   static void apply(const Fill& fill, std::vector<Cells>& slots);
+  static std::vector<Pair> cells_of(const AxisEntry& entry);
   static std::vector<Pair> cells_of(const std::vector<Run>& runs);
   bool fail(std::string fault);
   const Indices* extents_of(Rank rank, int slot);

@@ -68,11 +68,17 @@ Index reach_bytes(const SlotLayout& layout) {
   return checked_add(upper, checked_multiply(lower, -1));
 }
 
-/// Goes through all combinations of one run per table.
+/// What moves along one dimension: runs, and then lattices.
+struct Table {
+  std::span<const Run> runs;
+  std::span<const RunLattice> lattices;
+};
+
+/// Goes through all combinations of one run or lattice per table.
 template <class F>
-void for_each_product(const std::vector<const std::vector<Run>*>& tables, F&& f) {
+void for_each_product(const std::vector<Table>& tables, F&& f) {
   Indices counts;
-  for (const auto* table : tables) counts.push_back(Index(table->size()));
+  for (const Table& table : tables) counts.push_back(Index(table.runs.size() + table.lattices.size()));
   for_each_coordinate(counts, f);
 }
 
@@ -81,7 +87,11 @@ Index stride_of(Index turns, Index cells, Index stride_bytes) {
   return turns > 1 ? cells * stride_bytes : 0;
 }
 
-void lower_product(const std::vector<const std::vector<Run>*>& tables, const std::vector<int>& source_dims,
+/// Stretches of a direct lattice can be made by several ranks, so many parts of them at most.
+constexpr long long lattice_cuts = 64;
+
+/// Of the tables one at most has lattices.
+void lower_product(const std::vector<Table>& tables, const std::vector<int>& source_dims,
                    const std::vector<int>& target_dims, const Unit& unit, const SlotLayout& source, int source_slot,
                    const SlotLayout& target, int target_slot, std::vector<LoweredMove>& moves) {
   for_each_product(tables, [&](const Indices& at) {
@@ -91,8 +101,17 @@ void lower_product(const std::vector<const std::vector<Run>*>& tables, const std
                     .source = {source_slot, source.offset_bytes},
                     .target = {target_slot, target.offset_bytes}};
     for (int k = 0; k < int(tables.size()); ++k) {
-      const Run& run = (*tables[k])[at[k]];
       const Index s = source.strides_bytes[source_dims[k]], t = target.strides_bytes[target_dims[k]];
+      const Index runs = Index(tables[k].runs.size());
+      if (at[k] >= runs) {
+        const RunLattice& lattice = tables[k].lattices[at[k] - runs];
+        out.lattice = std::make_shared<const RunLattice>(lattice);
+        out.lattice_dim = out.block.dims;
+        out.lattice_cells = lattice.cells();
+        append_dimension(out.block, std::max<Index>(1, out.lattice_cells / lattice.stretches()), s, t);
+        continue;
+      }
+      const Run& run = tables[k].runs[at[k]];
       append_dimension(out.block, run.count, stride_of(run.count, run.source_pitch, s),
                        stride_of(run.count, run.target_pitch, t));
       append_dimension(out.block, run.length, stride_of(run.length, run.source_step, s),
@@ -180,8 +199,17 @@ std::span<const std::byte> constants() {
   return detail::identities();
 }
 
+CopyBlock LoweredMove::routed_block() const {
+  CopyBlock out = block;
+  if (lattice && packs()) out = with_dense_target(out, width);
+  if (lattice && unpacks()) out = with_dense_source(out, width);
+  canonicalise(out, width);
+  return out;
+}
+
 long long LoweredMove::outermost() const {
   if (is_indexed) return indexed.count;
+  if (lattice) return packs() || unpacks() ? 1 : lattice_cuts;
   return block.dims > 0 ? block.extents[0] : 1;
 }
 
@@ -198,21 +226,62 @@ void LoweredMove::run(long long lower, long long upper, CopyMethod way, const st
                  to + (target_rows ? 0 : lower * rows.target_row_stride));
     return;
   }
+  if (lattice) return run_lattice(lower, upper, way, from, to);
   CopyBlock part = block;
   if (block.dims > 0) part.extents[0] = upper - lower;
   move_on_host(part, move, arithmetic, width, way, from + lower * part.source_strides[0],
                to + lower * part.target_strides[0]);
 }
 
+void LoweredMove::run_lattice(long long lower, long long upper, CopyMethod way, const std::byte* from,
+                              std::byte* to) const {
+  const long long cuts = outermost();
+  const auto member = [&](long long cut) {
+    return static_cast<Index>(static_cast<__int128>(lattice->target.count) * cut / cuts);
+  };
+  const long long source_stride = block.source_strides[lattice_dim], target_stride = block.target_strides[lattice_dim];
+  LoweredMove stretch = *this;
+  long long& length = stretch.block.extents[lattice_dim];
+  length = 2;
+  const CopyBlock two = stretch.routed_block();
+  const bool is_row = move == Move::copy && two.dims == 1 && has_contiguous_rows(two, width);
+  const long long cell_bytes = element_count(two) / 2 * width;
+  Index staged = 0;
+  for (LatticeWalk walk(*lattice, member(lower), member(upper)); !walk.is_over(); walk.next()) {
+    length = walk.length();
+    const std::byte* source_at = from + (unpacks() ? staged : walk.source() * source_stride);
+    std::byte* target_at = to + (packs() ? staged : walk.target() * target_stride);
+    const long long bytes = length * cell_bytes;
+    if (is_row) {
+      row_copy(bytes, way)({.row_bytes = bytes}, source_at, target_at);
+    } else {
+      move_on_host(stretch.routed_block(), move, arithmetic, width, way, source_at, target_at);
+    }
+    staged += bytes;
+  }
+  order_stores(way);
+}
+
 Index LoweredMove::bytes() const {
+  if (lattice) return element_count(block) / block.extents[lattice_dim] * lattice_cells * width;
   return (is_indexed ? indexed.count * indexed.row_length : element_count(block)) * width;
 }
 
 void lower_transfer(const Transfer& transfer, ElementType type, const SlotLayout& source, const SlotLayout& target,
                     std::vector<LoweredMove>& moves) {
   const TransferGroup& group = *transfer.group;
-  std::vector<const std::vector<Run>*> tables;
-  for (int k = 0; k < int(group.axes.size()); ++k) tables.push_back(&transfer.runs(k));
+  const int dims = int(group.axes.size());
+  int last = dims - 1;  // of the tables that have lattices
+  while (last > 0 && transfer.entry(last).lattices.empty()) --last;
+  std::vector<std::vector<Run>> expanded(group.axes.size());
+  std::vector<Table> tables;
+  for (int k = 0; k < dims; ++k) {
+    const AxisEntry& entry = transfer.entry(k);
+    tables.push_back({entry.runs, entry.lattices});
+    if (entry.lattices.empty() || k == last) continue;
+    entry.for_each_run([&](const Run& run) { expanded[k].push_back(run); });
+    tables[k] = {expanded[k], {}};
+  }
   lower_product(tables, group.source_dims, group.target_dims, unit_of(type, group.map, source, target), source,
                 group.source_slot, target, group.target_slot, moves);
 }
@@ -244,11 +313,11 @@ void lower_indexed(const IndexedTransfer& transfer, ElementType type, const Slot
 void lower_fill(const LocalFill& fill, ElementType type, const SlotLayout& slot, std::vector<LoweredMove>& moves) {
   const ElementMap map = fill.kind == LocalFillKind::accumulate ? map_of(fill.combine) : ElementMap::copy;
   const Unit unit = unit_of(type, map, slot, slot);
-  std::vector<const std::vector<Run>*> tables;
+  std::vector<Table> tables;
   std::vector<int> dims;
   for (const auto& axis : fill.axes) {
     dims.push_back(int(tables.size()));
-    tables.push_back(&axis);
+    tables.push_back({axis, {}});
   }
   const std::size_t first = moves.size();
   lower_product(tables, dims, dims, unit, slot, fill.slot, slot, fill.slot, moves);
@@ -271,23 +340,22 @@ Index route(std::vector<LoweredMove>& moves, Hop hop, Index staging_bytes) {
       move.target = {staging_slot, staging_bytes};
       move.target_rows = nullptr;
       move.indexed.target_row_stride = row_bytes;
-      move.block = with_dense_target(move.block, move.width);
+      if (!move.lattice) move.block = with_dense_target(move.block, move.width);
     } else if (hop == Hop::unpack) {
       move.source = {staging_slot, staging_bytes};
       move.source_rows = nullptr;
       move.indexed.source_row_stride = row_bytes;
-      move.block = with_dense_source(move.block, move.width);
+      if (!move.lattice) move.block = with_dense_source(move.block, move.width);
     }
     if (hop != Hop::direct) staging_bytes += bytes;
-    canonicalise(move.block, move.width);
+    if (!move.lattice) canonicalise(move.block, move.width);
   }
   return staging_bytes;
 }
 
 Index run_bytes(const LoweredMove& move) {
   if (move.is_indexed) return move.indexed.row_length * move.width;
-  CopyBlock block = move.block;
-  canonicalise(block, move.width);
+  const CopyBlock block = move.routed_block();
   const int last = block.dims - 1;
   long long run = 1;
   switch (shape_of(block, move.width)) {

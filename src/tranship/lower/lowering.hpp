@@ -56,8 +56,8 @@ struct MovePlace {
   }
 };
 
-/// One strided or indexed move between two places. Slots of the source are arrays of the rank that sends, slots of the
-/// target are arrays of the rank that receives.
+/// One strided or indexed move between two places, or one for every stretch of a lattice. Slots of the source are
+/// arrays of the rank that sends, slots of the target are arrays of the rank that receives.
 struct LoweredMove {
   CopyBlock block;
   Move move = Move::copy;
@@ -71,19 +71,31 @@ struct LoweredMove {
   std::shared_ptr<const std::vector<long long>> target_rows;
   IndexedBlock indexed;
   bool is_indexed = false;
+  /// For a move along a lattice, kept by the pointer: the block then is that of a stretch, whose first element lies as
+  /// far from the place as the stretch begins in the local array, and whose cells are dimension `lattice_dim`.
+  std::shared_ptr<const RunLattice> lattice;
+  int lattice_dim = 0;
+  Index lattice_cells = 0;
 
   /// Whether the array that the move goes through is its source, because the target is a staging buffer.
   bool packs() const noexcept { return target.slot == staging_slot; }
+  bool unpacks() const noexcept { return source.slot == staging_slot; }
+  /// The block that moves in its fastest form; of a lattice, that of a stretch.
+  CopyBlock routed_block() const;
   /// Makes the move between slots whose first bytes are `source_base` and `target_base`; its stores are ordered before
   /// what the caller stores afterwards.
   void run(CopyMethod way, const std::byte* source_base, std::byte* target_base) const {
     run(0, outermost(), way, source_base, target_base);
   }
-  /// The same for [lower, upper) of the outermost loop only: of the block's first dimension, or of the list of rows.
+  /// The same for [lower, upper) of the outermost loop only: of the block's first dimension, of the list of rows, or of
+  /// the parts into which a lattice may be cut.
   void run(long long lower, long long upper, CopyMethod way, const std::byte* source_base,
            std::byte* target_base) const;
   long long outermost() const;
   Index bytes() const;
+
+ private:
+  void run_lattice(long long lower, long long upper, CopyMethod way, const std::byte* from, std::byte* to) const;
 };
 
 /// How the bytes of a message travel.

@@ -38,7 +38,7 @@ int row_loops(const LoweredMove& move) {
 
 /// Whether a move is rows inside at least one loop, and goes upward through its array: only then can others walk along.
 bool is_walked_in_rows(const LoweredMove& move) {
-  if (move.is_indexed || move.move != Move::copy || row_loops(move) == 0) return false;
+  if (move.is_indexed || move.lattice || move.move != Move::copy || row_loops(move) == 0) return false;
   if (shape_of(move.block, move.width) != BlockShape::rows) return false;
   for (int d = 0; d < move.block.dims; ++d)
     if (move.block.target_strides[d] < 0 || move.block.source_strides[d] < 0) return false;
@@ -53,6 +53,9 @@ MovePlace first_place(const LoweredMove& move) {
     first.offset_bytes += rows->front();
     return first;
   }
+  if (move.lattice)
+    first.offset_bytes +=
+        (move.packs() ? move.lattice->source : move.lattice->target).start * ordering_strides(move)[move.lattice_dim];
   for (int d = 0; d < move.block.dims; ++d)
     if (const long long stride = ordering_strides(move)[d]; stride < 0)
       first.offset_bytes += (move.block.extents[d] - 1) * stride;
@@ -170,7 +173,7 @@ Index MoveList::bytes_of(Index entry) const {
 }
 
 bool MoveList::is_cut_anywhere(Index entry) const {
-  if (entry < 0 || singles_[entry].move.is_indexed) return true;
+  if (entry < 0 || singles_[entry].move.is_indexed || singles_[entry].move.lattice) return true;
   const LoweredMove& move = singles_[entry].move;
   return move.block.dims > 1 && shape_of(move.block, move.width) != BlockShape::tiles;
 }
@@ -184,7 +187,7 @@ void MoveList::cut_into_parts(const std::vector<Index>& entries, Index parts) {
   Index filled = 0;  // bytes of the part that is being made
   for (const Index entry : entries) {
     const long long extent = outermost(entry);
-    const Index step_bytes = bytes_of(entry) / extent;
+    const Index step_bytes = std::max<Index>(1, bytes_of(entry) / extent);
     const long long unit = is_cut_anywhere(entry) ? 1 : cut_unit;
     for (long long at = 0; at < extent;) {
       const bool last_part = Index(first_stretches_.size()) == parts;
@@ -276,7 +279,8 @@ MoveList::Summary MoveList::summary() const {
     out.shapes[int(shape)] += bytes;
   };
   for (const auto& [ends, move] : singles_)
-    add(move.bytes(), run_bytes(move), move.is_indexed ? BlockShape::elements : shape_of(move.block, move.width));
+    add(move.bytes(), run_bytes(move),
+        move.is_indexed ? BlockShape::elements : shape_of(move.routed_block(), move.width));
   for (const Walk& walk : walks_) {
     for (const Piece& piece : walk.pieces)
       add(walk.row_count * piece.rows.row_bytes, piece.rows.row_bytes, BlockShape::rows);

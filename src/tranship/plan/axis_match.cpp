@@ -1,125 +1,12 @@
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include <tranship/base/error.hpp>
 #include <tranship/plan/axis_match.hpp>
+#include <tranship/plan/comb.hpp>
 
 namespace tranship {
 namespace {
-
-/// `count` intervals of `length`, `period` apart.
-struct Comb {
-  Index start;
-  Index length;
-  Index period;
-  Index count;
-};
-
-/// Where two combs meet: `count` stretches of `length`; stretch k lies in member a + k*a_step at a_offset + k*a_drift,
-/// and in member b + k*b_step at b_offset + k*b_drift.
-struct Meeting {
-  Index a, a_step, a_offset, a_drift;
-  Index b, b_step, b_offset, b_drift;
-  Index length, count;
-
-  Meeting mirrored() const { return {b, b_step, b_offset, b_drift, a, a_step, a_offset, a_drift, length, count}; }
-};
-
-/// One interval (member `b` of a comb, starting at `start`) against a comb: whole members in one meeting, cut ones
-/// alone. Members may overlap each other, so that several are cut at either end.
-template <class Emit>
-void meet_interval(const Comb& a, Index b, Index start, Index length, Emit&& emit) {
-  const Index end = start + length, period = std::max<Index>(1, a.period);
-  const Index low = std::max<Index>(0, floor_divide(start - a.start - a.length, period) + 1);
-  const Index high = std::min(a.count - 1, floor_divide(end - 1 - a.start, period));
-  auto cut = [&](Index from, Index to) {
-    for (Index k = from; k <= to; ++k) {
-      const Index at = a.start + k * a.period;
-      const Index lower = std::max(at, start), upper = std::min(at + a.length, end);
-      emit(Meeting{k, 0, lower - at, 0, b, 0, lower - start, 0, upper - lower, 1});
-    }
-  };
-  const Index first = std::max(low, ceil_divide(start - a.start, period));
-  const Index last = std::min(high, floor_divide(end - a.length - a.start, period));
-  if (first > last) return cut(low, high);
-  cut(low, first - 1);
-  emit(Meeting{first, 1, 0, 0, b, 0, a.start + first * a.period - start, a.period, a.length, last - first + 1});
-  cut(last + 1, high);
-}
-
-/// A comb whose members are all one interval, as the turns around a torus are: what one of them meets, all meet.
-template <class Emit>
-void meet_turns(const Comb& a, const Comb& b, Emit&& emit) {
-  meet_interval(a, 0, b.start, b.length, [&](Meeting m) {
-    if (m.count > b.count) {
-      for (; m.b < b.count; ++m.b) emit(m);
-      return;
-    }
-    for (Index k = 0; k < m.count; ++k)
-      emit(Meeting{m.a + k * m.a_step, 0, m.a_offset, 0, 0, 1, m.b_offset + k * m.b_drift, 0, m.length, b.count});
-  });
-}
-
-/// x with x * a = 1 modulo m, for coprime a and m.
-Index inverse_modulo(Index a, Index m) {
-  Index r0 = m, r1 = floor_modulo(a, m), t0 = 0, t1 = 1;
-  while (r1 != 0) {
-    const Index q = r0 / r1;
-    r0 = std::exchange(r1, r0 - q * r1);
-    t0 = std::exchange(t1, t0 - q * t1);
-  }
-  return m == 1 ? 0 : floor_modulo(t0, m);
-}
-
-template <class Emit>
-void meet(const Comb& a, const Comb& b, Emit&& emit) {
-  if (a.length <= 0 || b.length <= 0 || a.count <= 0 || b.count <= 0) return;
-  if (b.count == 1) return meet_interval(a, 0, b.start, b.length, emit);
-  if (b.period == 0) return meet_turns(a, b, emit);
-  if (a.count == 1) return meet_interval(b, 0, a.start, a.length, [&](const Meeting& m) { emit(m.mirrored()); });
-
-  const Index g = std::gcd(a.period, b.period);
-  const Index window = a.length + b.length - 1;
-  // Where one side has fewer members than there are distances, go through its members instead.
-  if (std::min(a.count, b.count) < window / g) {
-    if (b.count <= a.count) {
-      for (Index k = 0; k < b.count; ++k) meet_interval(a, k, b.start + k * b.period, b.length, emit);
-    } else {
-      for (Index k = 0; k < a.count; ++k)
-        meet_interval(b, k, a.start + k * a.period, a.length, [&](const Meeting& m) { emit(m.mirrored()); });
-    }
-    return;
-  }
-
-  // Members u of a and t of b lie `delta` apart when t*Tb - u*Ta = delta - (b.start - a.start).
-  const Index ma = a.period / g, mb = b.period / g;
-  const Index inverse = inverse_modulo(mb, ma);
-  const Index phase = b.start - a.start;
-  const Index lowest = 1 - b.length;
-  for (Index delta = lowest + floor_modulo(phase - lowest, g); delta < a.length; delta += g) {
-    const Index c = (delta - phase) / g;
-    Index t = static_cast<Index>(static_cast<__int128>(floor_modulo(c, ma)) * inverse % ma);
-    const __int128 u_wide = (static_cast<__int128>(t) * mb - c) / ma;
-    // Solutions are (t + k*ma, u + k*mb). The first with t >= 0 and u >= 0:
-    Index u = 0;
-    if (u_wide < 0) {
-      const __int128 k = (-u_wide + mb - 1) / mb;
-      const __int128 t_wide = t + k * ma;
-      if (t_wide >= b.count) continue;
-      t = static_cast<Index>(t_wide);
-      u = static_cast<Index>(u_wide + k * mb);
-    } else {
-      if (u_wide >= a.count) continue;
-      u = static_cast<Index>(u_wide);
-    }
-    // t is the least non-negative solution of its class, but u may allow none below it.
-    if (t >= b.count || u >= a.count) continue;
-    const Index count = std::min((b.count - 1 - t) / ma, (a.count - 1 - u) / mb) + 1;
-    const Index a_offset = std::max<Index>(delta, 0), b_offset = std::max<Index>(-delta, 0);
-    emit(Meeting{u, mb, a_offset, 0, t, ma, b_offset, 0, std::min(a.length - a_offset, b.length - b_offset), count});
-  }
-}
 
 /// Members [first, first + count) of a comb of wanted intervals, and the cells of a slice, relative to its first, that
 /// they may take.
@@ -148,6 +35,14 @@ std::array<Offer, 3> offers(const AxisParts& source, const SliceFamily& slice, I
            {across, target.count - across, {0, upper}}}};
 }
 
+/// Whether two combs meet in so many runs that a lattice is smaller.
+bool is_worth_it(const RunLattice& lattice) {
+  const LocalComb &a = lattice.source, &b = lattice.target;
+  if (std::max(a.count, b.count) < lattice_runs_min || a.length + b.length <= lattice_runs_min) return false;
+  if (a.period < a.length || b.period < b.length || lattice.distances() < lattice_runs_min) return false;
+  return lattice.is_sound() && lattice.stretches() >= lattice_runs_min;
+}
+
 }  // namespace
 
 Interval AxisWant::source_interval() const noexcept {
@@ -155,7 +50,7 @@ Interval AxisWant::source_interval() const noexcept {
   return sign > 0 ? Interval{x0 + offset, x1 + offset} : Interval{offset - x1 + 1, offset - x0 + 1};
 }
 
-void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs) {
+void append_runs(const AxisParts& source, Index part, const AxisWant& want, AxisEntry& entry) {
   const SliceFamily& target = want.family;
   // The last slice of a mirrored family comes first in the source. There the wanted intervals and the slices begin at:
   const Index last = target.count - 1;
@@ -168,6 +63,14 @@ void append_runs(const AxisParts& source, Index part, const AxisWant& want, std:
     for (const Offer& offer : offers(source, slice, begin, target)) {
       const Comb a{slice.start + offer.cells.lower, offer.cells.length(), slice.period, slice.count};
       const Comb b{start + offer.first * target.period, wanted.length(), target.period, offer.count};
+      const RunLattice lattice{{slice.local + slice.left + offer.cells.lower, a.length, a.period, slice.pitch, a.count},
+                               {target.local + target.left + offer.first * target.pitch + want.lower, b.length,
+                                b.period, target.pitch, b.count},
+                               b.start - a.start};
+      if (want.sign > 0 && is_worth_it(lattice)) {
+        entry.lattices.push_back(lattice);
+        continue;
+      }
       meet(a, b, [&](const Meeting& m) {
         const Index member = offer.first + m.b;
         Run run{.length = m.length, .count = m.count};
@@ -184,7 +87,7 @@ void append_runs(const AxisParts& source, Index part, const AxisWant& want, std:
           run.source += m.length - 1;
           run.source_step = -1;
         }
-        runs.push_back(run);
+        entry.runs.push_back(run);
       });
     }
   }

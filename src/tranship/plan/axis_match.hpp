@@ -1,33 +1,16 @@
 // Detail: One dimension of planning: which cells of a source part a target part wants, as runs.
 //
 // The source owns periodic families of slices, the target wants periodic families of intervals. Two such families meet
-// in families again: with g = gcd of the periods, a slice and an interval whose distance is c can only meet when g
-// divides their phase difference plus c, so at most ceil(W/g) distances count (W: the window of distances at which they
-// touch), and each gives one run by one extended gcd. Nothing here depends on the extent. N dimensions are products of
-// this.
+// in few families again (comb.hpp), or in a lattice of them (runs.hpp). Nothing here depends on the extent. N
+// dimensions are products of this.
 #pragma once
 
 #include <vector>
 
 #include <tranship/layout/partition.hpp>
+#include <tranship/plan/runs.hpp>
 
 namespace tranship {
-
-/// `count` stretches of `length` cells along one dimension, in local indices of both sides. Cell i of repeat k is read
-/// at source + k*source_pitch + i*source_step and written at target + k*target_pitch + i*target_step.
-struct Run {
-  Index source = 0;
-  Index target = 0;
-  Index length = 0;
-  Index count = 1;
-  Index source_step = 1;
-  Index target_step = 1;
-  Index source_pitch = 0;
-  Index target_pitch = 0;
-
-  Index cells() const noexcept { return length * count; }
-  friend bool operator==(const Run&, const Run&) = default;
-};
 
 /// The stretch of a slice, relative to its first owned cell, that a target part wants, and how its coordinates continue
 /// in the source: y = sign * x + offset. Around a torus, the turns of one overlap are a family of period 0: they want
@@ -43,12 +26,12 @@ struct AxisWant {
   Interval source_interval() const noexcept;
 };
 
-/// Appends the runs that source part `part` gives to `want`. An interface that two parts own is given by the one that
-/// is nearer to the slice of the target, in this dimension alone: to its first point and those before it by the part
-/// above, to its last point and those behind it by the part below, so that a part's own points are its own; to a point
-/// inside the slice by the part above, as Distribution::owner says. Which stretch of the slice is wanted, and how it
-/// was cut, changes nothing.
-void append_runs(const AxisParts& source, Index part, const AxisWant& want, std::vector<Run>& runs);
+/// Appends the runs and lattices that source part `part` gives to `want`. An interface that two parts own is given by
+/// the one that is nearer to the slice of the target, in this dimension alone: to its first point and those before it
+/// by the part above, to its last point and those behind it by the part below, so that a part's own points are its own;
+/// to a point inside the slice by the part above, as Distribution::owner says. Which stretch of the slice is wanted,
+/// and how it was cut, changes nothing.
+void append_runs(const AxisParts& source, Index part, const AxisWant& want, AxisEntry& entry);
 
 /// Parts of the source that may give something to `want`, increasing; all other parts give nothing. Among replicas only
 /// part 0.

@@ -212,6 +212,35 @@ class Checker {
       if (step < -1 || step > 1) refuse(where, "step {} is not -1, 0 or 1", step);
   }
 
+  template <class Where>
+  static void check_lattice(const RunLattice& lattice, End mine, Index extent, Index their_extent, const Where& where) {
+    for (const End end : {End::source, End::target}) {
+      const LocalComb& comb = end == End::source ? lattice.source : lattice.target;
+      check_range(Run{.source = comb.start,
+                      .target = comb.start,
+                      .length = comb.length,
+                      .count = comb.count,
+                      .source_pitch = comb.pitch,
+                      .target_pitch = comb.pitch},
+                  end, end == mine ? extent : their_extent, where);
+    }
+    if (!lattice.is_sound())
+      refuse(where, "{} stretches of {} cells every {} and {} of {} every {}, {} apart, are no lattice",
+             lattice.source.count, lattice.source.length, lattice.source.period, lattice.target.count,
+             lattice.target.length, lattice.target.period, lattice.distance);
+    if (lattice.stretches() == 0) refuse(where, "gives 0 stretches; at least 1 is needed");
+  }
+
+  static Index cells_of(const AxisEntry& entry, const std::string& where) {
+    const Result<Index> cells = attempt([&] {
+      Index sum = cells_of(entry.runs, where);
+      for (const RunLattice& lattice : entry.lattices) sum = checked_add(sum, lattice.cells());
+      return sum;
+    });
+    if (!cells) refuse(where, "{}", cells.error().message());
+    return cells.value();
+  }
+
   /// Cells of some runs; refuses an overflow.
   static Index cells_of(const std::vector<Run>& runs, const std::string& where) {
     const Result<Index> cells = attempt([&] {
@@ -244,7 +273,7 @@ class Checker {
       for (std::size_t e = 0; e < group.axes[k].size(); ++e) {
         const AxisEntry& entry = group.axes[k][e];
         auto path = [&] { return fmt::format("{}.axes[{}][{}]", where, k, e); };
-        if (entry.runs.empty()) refuse(path, "gives 0 runs; at least 1 is needed");
+        if (entry.is_empty()) refuse(path, "gives 0 runs; at least 1 is needed");
         for (std::size_t r = 0; r < entry.runs.size(); ++r) {
           const Run& run = entry.runs[r];
           auto run_path = [&] { return fmt::format("{}.axes[{}][{}].runs[{}]", where, k, e, r); };
@@ -252,7 +281,11 @@ class Checker {
           check_range(run, mine, local_extent(group, mine, k), run_path);
           check_range(run, theirs, own[k][e] ? local_extent(group, theirs, k) : INT64_MAX, run_path);
         }
-        const Index cells = cells_of(entry.runs, where);
+        for (std::size_t n = 0; n < entry.lattices.size(); ++n)
+          check_lattice(entry.lattices[n], mine, local_extent(group, mine, k),
+                        own[k][e] ? local_extent(group, theirs, k) : INT64_MAX,
+                        [&] { return fmt::format("{}.axes[{}][{}].lattices[{}]", where, k, e, n); });
+        const Index cells = cells_of(entry, where);
         const Result<Index> more = attempt([&] { return checked_add(sum, cells); });
         if (!more) refuse(path, "{}", more.error().message());
         sum = more.value();
@@ -412,6 +445,10 @@ class Checker {
             const bool stays = run.length > 1 && run.target_step == 0;
             if (stays || (run.count > 1 && combs.back().pitch < combs.back().length)) twice();
           }
+        for (const AxisEntry& entry : group.axes[k])
+          for (const RunLattice& lattice : entry.lattices)
+            if (Index(combs.size()) + lattice.distances() <= stretches_max)
+              lattice.for_each_run([&](const Run& run) { combs.push_back(comb_of(run, End::target)); });
         if (!writes.disjoint(combs)) twice();
       }
       for (std::size_t j = 0; j < i; ++j) {

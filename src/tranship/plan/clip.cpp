@@ -61,12 +61,24 @@ void clip(const Run& run, Interval target, std::vector<Run>& out) {
   for (Index k = whole.upper; k < touched.upper; ++k) append_cut({k, k + 1});
 }
 
+void clip(const RunLattice& lattice, Interval target, std::vector<Run>& out) {
+  const LocalComb& comb = lattice.target;
+  const Index first = std::max<Index>(0, floor_divide(target.lower - comb.start - comb.length, comb.pitch) + 1);
+  const Index end = ceil_divide(target.upper - comb.start, comb.pitch);
+  for (LatticeWalk walk(lattice, first, end); !walk.is_over(); walk.next()) clip(walk.run(), target, out);
+}
+
 Interval source_hull(const Run& run) noexcept {
   return hull(run.source, reach(run.length, run.source_step), reach(run.count, run.source_pitch));
 }
 
 Interval target_hull(const Run& run) noexcept {
   return hull(run.target, reach(run.length, run.target_step), reach(run.count, run.target_pitch));
+}
+
+Interval target_hull(const RunLattice& lattice) noexcept {
+  const LocalComb& comb = lattice.target;
+  return {comb.start, comb.start + (comb.count - 1) * comb.pitch + comb.length};
 }
 
 Interval joined(const Interval& hull, const Interval& more) noexcept {
@@ -78,6 +90,10 @@ Run reversed(Run run) noexcept {
   std::swap(run.source_step, run.target_step);
   std::swap(run.source_pitch, run.target_pitch);
   return run;
+}
+
+RunLattice reversed(const RunLattice& lattice) noexcept {
+  return {lattice.target, lattice.source, -lattice.distance};
 }
 
 }  // namespace tranship

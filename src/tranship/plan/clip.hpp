@@ -12,13 +12,19 @@ namespace tranship {
 /// most three where repeats do not overlap each other in the target: one cut, all whole ones, one cut.
 void clip(const Run& run, Interval target, std::vector<Run>& out);
 
+/// The same of a lattice, stretch by stretch in its order.
+void clip(const RunLattice& lattice, Interval target, std::vector<Run>& out);
+
 /// The interval from the lowest to the highest cell that a run reads or writes.
 Interval source_hull(const Run& run) noexcept;
 Interval target_hull(const Run& run) noexcept;
+/// Of the target's comb, of which a lattice may not write all.
+Interval target_hull(const RunLattice& lattice) noexcept;
 /// A hull that grows by another one; an empty hull becomes that.
 Interval joined(const Interval& hull, const Interval& more) noexcept;
 
 /// The run that moves the same cells back.
 Run reversed(Run run) noexcept;
+RunLattice reversed(const RunLattice& lattice) noexcept;
 
 }  // namespace tranship

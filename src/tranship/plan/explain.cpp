@@ -131,10 +131,10 @@ class GroupView {
       for (std::size_t e = 0; e < moved.size(); ++e) {
         const Index repeats = moved[e] / cells_[k][e] / inner;
         if (repeats == 0) continue;
-        for (const Run& run : group_.axes[k][e].runs) {
+        group_.axes[k][e].for_each_run([&](const Run& run) {
           const auto [length, count] = stretches_of(run);
           counter.add(checked_multiply(length, inner), checked_multiply(count, repeats), cell_bytes_);
-        }
+        });
       }
       return;
     }
@@ -161,7 +161,8 @@ class GroupView {
   }
 
   bool is_whole(int k, Index extent) const {
-    if (group_.axes[k].size() != 1 || group_.axes[k][0].runs.size() != 1) return false;
+    if (group_.axes[k].size() != 1 || group_.axes[k][0].runs.size() != 1 || !group_.axes[k][0].lattices.empty())
+      return false;
     return stretches_of(group_.axes[k][0].runs[0]) == std::pair<Index, Index>(extent, 1);
   }
 

@@ -162,11 +162,12 @@ std::vector<AxisPiece> image_pieces(const AxisParts& target, const Image& image,
   return {{AxisPieceKind::given, want}};
 }
 
-std::vector<Run> runs_from(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces) {
-  std::vector<Run> runs;
+/// What a part of the source gives to `pieces`.
+AxisEntry entry_from(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces) {
+  AxisEntry entry{.peer = part};
   for (const AxisPiece& piece : pieces)
-    if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, runs);
-  return runs;
+    if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, entry);
+  return entry;
 }
 
 class HaloPlanner {
@@ -256,8 +257,8 @@ class HaloPlanner {
                 for (const Index part : parts_giving(axis, piece.want)) parts.insert(part);
             std::vector<AxisEntry>& entries = group.axes.emplace_back();
             for (const Index part : parts)
-              if (std::vector<Run> runs = runs_from(axis, part, pieces[d]); !runs.empty())
-                entries.push_back({part, std::move(runs)});
+              if (AxisEntry entry = entry_from(axis, part, pieces[d]); !entry.is_empty())
+                entries.push_back(std::move(entry));
           }
           append_fills(target_slot, pieces, plan_.fills_after);
           if (group.combinations() == 0) return;
@@ -295,14 +296,13 @@ class HaloPlanner {
   std::vector<Index> readers(const AxisParts& target, const AxisParts& source, Index part, const Image& image,
                              int d) const {
     std::vector<Index> out;
-    std::vector<Run> runs;
     const AxisMap map = image.tiled[d] ? AxisMap{image.signs[d], image.offsets[d]} : AxisMap{};
     for (const Index q : parts_wanting(target, source, part, map)) {
-      runs.clear();
+      AxisEntry entry;
       for (const SliceFamily& f : target.slices(q))
         for (const AxisPiece& piece : image_pieces(target, image, d, f, -f.left, f.length + f.right))
-          if (piece.kind == AxisPieceKind::given && runs.empty()) append_runs(source, part, piece.want, runs);
-      if (!runs.empty()) out.push_back(q);
+          if (piece.kind == AxisPieceKind::given && entry.is_empty()) append_runs(source, part, piece.want, entry);
+      if (!entry.is_empty()) out.push_back(q);
     }
     return out;
   }
@@ -339,9 +339,9 @@ class HaloPlanner {
             TransferGroup group = group_of(target_slot, image);
             for (int d = 0; d < dims; ++d) {
               const int e = image.source_dims[d];
-              std::vector<Run> runs = runs_from(source.axis(e), me->coordinates[e], pieces[d]);
-              if (runs.empty()) return;
-              group.axes.push_back({{me->coordinates[e], std::move(runs)}});
+              AxisEntry entry = entry_from(source.axis(e), me->coordinates[e], pieces[d]);
+              if (entry.is_empty()) return;
+              group.axes.push_back({std::move(entry)});
             }
             group.peers.push_back(target.grid().rank_at(ordinal));
             plan_.sends.push_back(std::move(group));

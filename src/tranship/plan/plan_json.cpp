@@ -34,6 +34,22 @@ Json json_of(const std::vector<Run>& runs) {
   return out;
 }
 
+Json json_of(const RunLattice& lattice) {
+  Json out = Json::array();
+  for (const LocalComb* comb : {&lattice.source, &lattice.target})
+    for (const Index value : {comb->start, comb->length, comb->period, comb->pitch, comb->count}) out.push_back(value);
+  out.push_back(lattice.distance);
+  return out;
+}
+
+Json json_of(const AxisEntry& entry) {
+  Json out = {{"peer", entry.peer}, {"runs", json_of(entry.runs)}};
+  if (entry.lattices.empty()) return out;
+  Json& lattices = out["lattices"] = Json::array();
+  for (const RunLattice& lattice : entry.lattices) lattices.push_back(json_of(lattice));
+  return out;
+}
+
 // A distribution knows how a grid is written and read; what the grid cuts does not matter here.
 Json json_of(const Grid& grid) {
   const Indices cells = Indices::filled(grid.dims(), 1);
@@ -63,7 +79,7 @@ Json json_of(const TransferGroup& group) {
   out["axes"] = Json::array();
   for (const auto& table : group.axes) {
     Json entries = Json::array();
-    for (const AxisEntry& entry : table) entries.push_back({{"peer", entry.peer}, {"runs", json_of(entry.runs)}});
+    for (const AxisEntry& entry : table) entries.push_back(json_of(entry));
     out["axes"].push_back(std::move(entries));
   }
   return out;
@@ -207,6 +223,35 @@ std::vector<Run> runs_of(const Json& value, const std::string& where) {
   return out;
 }
 
+template <class T>
+void read_list(JsonObject& object, const char* key, T (*read)(const Json&, const std::string&), std::vector<T>& out) {
+  const Json* list = object.find(key);
+  if (!list) return;
+  const std::string path = object.path(key);
+  for (std::size_t i = 0; i < array_of(*list, path).size(); ++i) out.push_back(read((*list)[i], item_path(path, i)));
+}
+
+RunLattice lattice_of(const Json& value, const std::string& where) {
+  const std::size_t size = array_of(value, where).size();
+  if (size != 11) throw_error(ErrorCode::bad_text, "{}: a lattice of {} numbers; 11 are expected", where, size);
+  RunLattice out;
+  std::size_t i = 0;
+  for (LocalComb* comb : {&out.source, &out.target})
+    for (Index* member : {&comb->start, &comb->length, &comb->period, &comb->pitch, &comb->count})
+      *member = index_of(value[i++], where);
+  out.distance = index_of(value[i], where);
+  return out;
+}
+
+AxisEntry entry_of(const Json& value, const std::string& where) {
+  JsonObject object(value, where);
+  AxisEntry out{.peer = index_of(object.at("peer"), object.path("peer")),
+                .runs = runs_of(object.at("runs"), object.path("runs"))};
+  read_list(object, "lattices", lattice_of, out.lattices);
+  object.finish();
+  return out;
+}
+
 Grid grid_of(const Json& value, const std::string& where) {
   Json layout = {{"extents", Json::array()}, {"grid", value}, {"partitions", Json::array()}};
   if (value.is_object() && value.contains("extents"))
@@ -262,11 +307,8 @@ TransferGroup group_of(const Json& value, const std::string& where) {
   for (std::size_t k = 0; k < axes.size(); ++k) {
     const std::string table_path = item_path(path, k);
     std::vector<AxisEntry>& table = out.axes.emplace_back();
-    for (std::size_t e = 0; e < array_of(axes[k], table_path).size(); ++e) {
-      JsonObject entry(axes[k][e], item_path(table_path, e));
-      table.push_back({index_of(entry.at("peer"), entry.path("peer")), runs_of(entry.at("runs"), entry.path("runs"))});
-      entry.finish();
-    }
+    for (std::size_t e = 0; e < array_of(axes[k], table_path).size(); ++e)
+      table.push_back(entry_of(axes[k][e], item_path(table_path, e)));
   }
   return out;
 }
@@ -294,13 +336,6 @@ LocalFill fill_of(const Json& value, const std::string& where) {
   for (std::size_t k = 0; k < axes.size(); ++k) out.axes.push_back(runs_of(axes[k], item_path(path, k)));
   object.finish();
   return out;
-}
-
-template <class T>
-void read_list(JsonObject& object, const char* key, T (*read)(const Json&, const std::string&), std::vector<T>& out) {
-  const Json* list = object.find(key);
-  if (!list) return;
-  for (std::size_t i = 0; i < array_of(*list, key).size(); ++i) out.push_back(read((*list)[i], item_path(key, i)));
 }
 
 TransferPlan plan_of(const Json& value) {

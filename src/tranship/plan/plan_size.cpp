@@ -152,6 +152,19 @@ class Shape {
   Index slices_ = 1;  ///< of a part
 };
 
+/// Runs that one part of the source gives to the slices of one of the target inside the array: more are a lattice.
+/// Where one side has few slices, each of them meets whole slices of the other side and two cut ones.
+constexpr double runs_of_pair_max = 3.0 * lattice_runs_min;
+
+/// Whether so many runs become a lattice.
+bool may_be_lattice(const Shape& source, const Shape& target) {
+  // Beyond so many cells, sums may overflow.
+  for (const Shape* shape : {&source, &target})
+    if (shape->slices() * double(shape->period()) > 0x1.4p62) return false;
+  return target.length() <= target.period() &&
+         (source.block_max() + target.length()) / std::gcd(source.period(), target.period()) < lattice_distances_max;
+}
+
 double received(const Shape& source, const Shape& target) {
   const double at_edges = double(target.slices_at_edges()) * target.turns() * source.runs_into(target.length());
   const double each = source.runs_into(target.length());
@@ -163,6 +176,7 @@ double received(const Shape& source, const Shape& target) {
     const double alone = source.parts() * double(source.slices_at_edges());
     const double meet = quotient(source.block_max() + target.length(), target.period()) + 2;
     inside = std::min(inside, double(repeat) * (quotient(target.length(), source.block_max()) + 2) + alone * meet);
+    if (may_be_lattice(source, target)) inside = std::min(inside, source.parts() * runs_of_pair_max + alone * meet);
   } else if (target.is_cyclic()) {
     // One slice of a part against a family: the slices inside it, and those that its ends cut.
     inside = std::min(inside, source.parts() * (3 + 2 * quotient(target.length(), target.period())));
@@ -177,7 +191,9 @@ double sent(const Shape& source, const Shape& target) {
   if (!source.is_cyclic())
     return at_edges + std::min(meet, target.parts() * (3 + 2 * quotient(target.length(), target.period())));
   const Index repeat = target.period() / std::gcd(source.period(), target.period());
-  return at_edges + std::min(source.slices(), double(repeat) + double(source.slices_at_edges())) * meet;
+  const double inside = std::min(source.slices(), double(repeat) + double(source.slices_at_edges())) * meet;
+  if (!may_be_lattice(source, target)) return at_edges + inside;
+  return at_edges + std::min(inside, target.parts() * runs_of_pair_max + double(source.slices_at_edges()) * meet);
 }
 
 enum class Families { one, all };

@@ -5,14 +5,14 @@
 
 namespace tranship {
 
-/// Runs that one rank's plan may have: some 300 MB, and a second to make them.
+/// Runs and lattices that one rank's plan may have: some 300 MB, and a second to make them.
 inline constexpr Index plan_runs_max = Index(1) << 22;
 
 /// Slices that planning one rank may look at: seconds. Those that reach an edge are looked at one by one, also of
 /// parts of which few runs come.
 inline constexpr Index plan_slices_max = Index(1) << 27;
 
-/// At least as many runs as plan_redistribution stores for any one rank (structured distributions).
+/// At least as many runs and lattices as plan_redistribution stores for any one rank (structured distributions).
 Index runs_expected(const Distribution& source, const Distribution& target);
 /// At least as many as plan_halo stores for any one rank, in one array that it reads only from itself.
 Index runs_expected(const Distribution& array, const HaloOptions& options);

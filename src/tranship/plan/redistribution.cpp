@@ -13,11 +13,12 @@ namespace {
 
 using Axes = std::vector<std::vector<AxisEntry>>;
 
-std::vector<Run> runs_between(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces) {
-  std::vector<Run> runs;
+/// What a part of the source gives to `pieces`, as the entry of the coordinate `peer`.
+AxisEntry entry_between(const AxisParts& source, Index part, const std::vector<AxisPiece>& pieces, Index peer) {
+  AxisEntry entry{.peer = peer};
   for (const AxisPiece& piece : pieces)
-    if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, runs);
-  return runs;
+    if (piece.kind == AxisPieceKind::given) append_runs(source, part, piece.want, entry);
+  return entry;
 }
 
 /// What each source coordinate gives to one target coordinate.
@@ -32,8 +33,7 @@ std::vector<AxisEntry> entries_of_sources(const AxisParts& source, const std::ve
   parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
   std::vector<AxisEntry> out;
   for (const Index part : parts)
-    if (std::vector<Run> runs = runs_between(source, part, pieces); !runs.empty())
-      out.push_back({part, std::move(runs)});
+    if (AxisEntry entry = entry_between(source, part, pieces, part); !entry.is_empty()) out.push_back(std::move(entry));
   return out;
 }
 
@@ -55,8 +55,8 @@ std::vector<AxisEntry> entries_of_targets(const AxisParts& source, Index part, c
   std::vector<AxisEntry> out;
   const AxisMap map{.sign = 1, .offset = box ? box->source[d] - box->target[d] : 0};
   for (const Index q : parts_wanting(target.axis(d), source, part, map))
-    if (std::vector<Run> runs = runs_between(source, part, wanted_pieces(target, d, q, box)); !runs.empty())
-      out.push_back({q, std::move(runs)});
+    if (AxisEntry entry = entry_between(source, part, wanted_pieces(target, d, q, box), q); !entry.is_empty())
+      out.push_back(std::move(entry));
   return out;
 }
 
@@ -200,9 +200,9 @@ Index shared_cells(const Distribution& source, Index source_ordinal, const Distr
   Index out = 1;
   for (int d = 0; d < target.dims() && out > 0; ++d) {
     const AxisParts& axis = source.axis(d);
-    AxisEntry entry{0, runs_between(axis, axis.replicated() ? 0 : from.coordinates[d],
-                                    stored_pieces(target.axis(d), to.coordinates[d]))};
-    out *= entry.cells();
+    out *= entry_between(axis, axis.replicated() ? 0 : from.coordinates[d],
+                         stored_pieces(target.axis(d), to.coordinates[d]), 0)
+               .cells();
   }
   return out;
 }

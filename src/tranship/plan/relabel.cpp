@@ -18,18 +18,16 @@ class AxisTable {
       : replicated_(source.replicated()), parts_(replicated_ ? 1 : source.parts()) {
     cells_.assign(static_cast<std::size_t>(checked_multiply(parts_, target.parts())), 0);
     totals_.assign(static_cast<std::size_t>(target.parts()), 0);
-    std::vector<Run> runs;
     for (Index to = 0; to < target.parts(); ++to)
       for (const SliceFamily& family : target.stretches(to))
         for (const AxisPiece& piece : resolve_edges(target, family, -family.left, family.length + family.right)) {
           if (piece.kind != AxisPieceKind::given) continue;
           for (const Index from : parts_giving(source, piece.want)) {
-            runs.clear();
-            append_runs(source, from, piece.want, runs);
-            for (const Run& run : runs) {
-              cells_[to * parts_ + from] += run.cells();
-              totals_[to] += run.cells();
-            }
+            AxisEntry entry;
+            append_runs(source, from, piece.want, entry);
+            const Index cells = entry.cells();
+            cells_[to * parts_ + from] += cells;
+            totals_[to] += cells;
           }
         }
   }

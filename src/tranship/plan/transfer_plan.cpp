@@ -46,12 +46,6 @@ bool can_map(ElementMap map, ElementType type) noexcept {
   return !is_complex(type) || combine_of(map).value_or(Combine::sum) == Combine::sum;
 }
 
-Index AxisEntry::cells() const noexcept {
-  Index out = 0;
-  for (const Run& run : runs) out += run.cells();
-  return out;
-}
-
 Index TransferGroup::combinations() const noexcept {
   Index out = 1;
   for (const auto& axis : axes) out *= Index(axis.size());
@@ -113,7 +107,7 @@ Index TransferPlan::stored_runs() const noexcept {
   for (const auto* groups : {&receives, &sends})
     for (const TransferGroup& group : *groups)
       for (const auto& axis : group.axes)
-        for (const AxisEntry& entry : axis) out += Index(entry.runs.size());
+        for (const AxisEntry& entry : axis) out += Index(entry.runs.size() + entry.lattices.size());
   for (const auto* lists : {&indexed_receives, &indexed_sends})
     for (const IndexedTransfer& list : *lists) out += Index(list.source_cells.size());
   for (const auto* fills : {&fills_before, &fills_after})
@@ -137,8 +131,10 @@ TransferGroup reversed(TransferGroup group, Combine combine) {
   std::swap(group.source_dims, group.target_dims);
   group.map = reversed(group.map, combine);
   for (auto& axis : group.axes)
-    for (AxisEntry& entry : axis)
+    for (AxisEntry& entry : axis) {
       for (Run& run : entry.runs) run = reversed(run);
+      for (RunLattice& lattice : entry.lattices) lattice = reversed(lattice);
+    }
   return group;
 }
 
@@ -185,10 +181,8 @@ TransferPlan adjoint(const TransferPlan& plan, Combine combine) {
   for (const TransferGroup& group : plan.receives) {
     std::vector<std::vector<Run>> axes(group.axes.size());
     for (std::size_t k = 0; k < group.axes.size(); ++k)
-      for (const AxisEntry& entry : group.axes[k]) {
-        auto& runs = axes[group.target_dims[k]];
-        runs.insert(runs.end(), entry.runs.begin(), entry.runs.end());
-      }
+      for (const AxisEntry& entry : group.axes[k])
+        entry.for_each_run([&](const Run& run) { axes[group.target_dims[k]].push_back(run); });
     clear(group.target_slot, std::move(axes));
   }
   for (const IndexedTransfer& list : plan.indexed_receives) {

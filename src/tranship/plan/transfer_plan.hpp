@@ -38,15 +38,6 @@ struct Slot {
   friend bool operator==(const Slot&, const Slot&) = default;
 };
 
-/// What one coordinate of the peers' grid axis gives or takes along one dimension.
-struct AxisEntry {
-  Index peer = 0;
-  std::vector<Run> runs;
-
-  Index cells() const noexcept;
-  friend bool operator==(const AxisEntry&, const AxisEntry&) = default;
-};
-
 /// A product of transfers between this rank and many peers.
 struct TransferGroup {
   int source_slot = 0;
@@ -103,7 +94,7 @@ struct Transfer {
   Rank peer = -1;
   Indices entries;
 
-  const std::vector<Run>& runs(int k) const { return group->axes[k][entries[k]].runs; }
+  const AxisEntry& entry(int k) const { return group->axes[k][entries[k]]; }
   Index cells() const;
 };
 
@@ -129,7 +120,7 @@ struct TransferPlan {
   void for_each_receive(FunctionRef<void(const Transfer&)> f) const;
   void for_each_send(FunctionRef<void(const Transfer&)> f) const;
 
-  /// Number of runs and index entries stored: the size of the plan.
+  /// Number of runs, lattices and index entries stored: the size of the plan.
   Index stored_runs() const noexcept;
 
   friend bool operator==(const TransferPlan&, const TransferPlan&) = default;

@@ -45,7 +45,7 @@ void append_group(const TransferGroup& group, End end, Boxes& boxes) {
   std::vector<std::vector<Interval>> axes(dims.size());
   for (std::size_t k = 0; k < dims.size(); ++k) {
     std::vector<Run> runs;
-    for (const AxisEntry& entry : group.axes[k]) runs.insert(runs.end(), entry.runs.begin(), entry.runs.end());
+    for (const AxisEntry& entry : group.axes[k]) entry.for_each_run([&](const Run& run) { runs.push_back(run); });
     axes[std::size_t(dims[k])] = intervals_of(runs, end);
   }
   append(products(axes), boxes);

@@ -51,8 +51,9 @@ Index BoxReader::clip_group(const TransferGroup& group, const std::vector<std::v
     Index cells_along = 0;
     for (std::size_t e = 0; e < group.axes[k].size(); ++e) {
       if (intersect(reaches[k][e].hull, within).empty()) continue;
-      AxisEntry entry{group.axes[k][e].peer, {}};
+      AxisEntry entry{.peer = group.axes[k][e].peer};
       for (const Run& run : touching(group.axes[k][e].runs, reaches[k][e], within)) clip(run, within, entry.runs);
+      for (const RunLattice& lattice : group.axes[k][e].lattices) clip(lattice, within, entry.runs);
       if (entry.runs.empty()) continue;
       for (Run& run : entry.runs) run.target -= within.lower;
       cells_along += entry.cells();

@@ -35,14 +35,15 @@ Distribution first_copy(const Distribution& d) {
 /// whether something in `entries` gives that cell.
 bool append_copies(Run copies, std::vector<AxisEntry>& entries) {
   std::vector<Run> cell;
-  for (AxisEntry& entry : entries)
-    for (const Run& run : entry.runs) {
-      clip(run, {copies.source, copies.source + 1}, cell);
-      if (cell.empty()) continue;
-      copies.source = cell[0].source;
-      entry.runs.push_back(copies);
-      return true;
-    }
+  const Interval wanted{copies.source, copies.source + 1};
+  for (AxisEntry& entry : entries) {
+    for (const Run& run : entry.runs) clip(run, wanted, cell);
+    for (const RunLattice& lattice : entry.lattices) clip(lattice, wanted, cell);
+    if (cell.empty()) continue;
+    copies.source = cell[0].source;
+    entry.runs.push_back(copies);
+    return true;
+  }
   return false;
 }
 
@@ -97,13 +98,14 @@ void receive_listed_copies(const Indices& extents, int leading_dims, TransferPla
   for (IndexedTransfer& list : plan.indexed_receives) sort_by_target(list);
 }
 
-EntryReach reach_of(const std::vector<Run>& runs) {
+EntryReach reach_of(const AxisEntry& entry) {
   EntryReach out;
-  for (const Run& run : runs) {
+  for (const Run& run : entry.runs) {
     const Interval hull = target_hull(run);
     out.ascending = out.ascending && (out.hull.empty() || hull.lower >= out.hull.upper);
     out.hull = joined(out.hull, hull);
   }
+  for (const RunLattice& lattice : entry.lattices) out.hull = joined(out.hull, target_hull(lattice));
   return out;
 }
 
@@ -129,7 +131,7 @@ PartPlan PartPlanner::plan(Index ordinal) const {
   if (!moves.receives.empty())
     for (const auto& entries : moves.receives.front().axes) {
       auto& reaches = out.reaches.emplace_back();
-      for (const AxisEntry& entry : entries) reaches.push_back(reach_of(entry.runs));
+      for (const AxisEntry& entry : entries) reaches.push_back(reach_of(entry));
     }
   for (const Distribution* d : {&from_.distribution, &to})
     if (d->is_indexed()) out.trailing_dims = d->dims() - d->indexed_dims();

@@ -1,0 +1,202 @@
+#include <algorithm>
+#include <numeric>
+
+#include <tranship/plan/comb.hpp>
+#include <tranship/plan/runs.hpp>
+
+namespace tranship {
+namespace {
+
+using Wide = __int128;
+using Modular = unsigned __int128;  ///< intermediate sums may be larger; what is left of them in the end is not
+
+/// The sums over all i in [0, n) of i, and of i * i; and those of i * (i + 1) / 2.
+Modular sum_of(Wide n) {
+  return n % 2 == 0 ? Modular(n / 2) * Modular(n - 1) : Modular(n) * Modular((n - 1) / 2);
+}
+Modular sum_of_triangles(Wide n) {
+  Wide factors[] = {n - 1, n, n + 1};
+  for (const int divisor : {2, 3})
+    *std::find_if(factors, factors + 3, [&](Wide f) { return f % divisor == 0; }) /= divisor;
+  return Modular(factors[0]) * Modular(factors[1]) * Modular(factors[2]);
+}
+Modular sum_of_squares(Wide n) {
+  return 2 * sum_of_triangles(n) - sum_of(n);
+}
+
+/// The sum of max(0, first + t * step - u * period) over all t in [0, count) and all u >= 0. Like Euclid's algorithm:
+/// each round turns the triangle under the line on its side.
+Modular ramp_sum(Wide first, Wide step, Wide count, Wide period) {
+  Modular out = 0;
+  if (first <= 0) {
+    const Wide below = std::min(count, -first / step + 1);
+    first += below * step;
+    count -= below;
+  }
+  while (count > 0 && first > 0) {
+    // Whole periods of `first`, then of `step`: rows of the triangle that have a closed form.
+    const Wide whole = (first - 1) / period;
+    first -= whole * period;
+    // sum over t and j in [1, whole] of first + t * step + j * period
+    out += Modular(whole) * (Modular(first) * Modular(count) + Modular(step) * sum_of(count)) +
+           Modular(period) * sum_of(whole + 1) * Modular(count);
+    const Wide q = step / period;
+    step -= q * period;
+    // sum over t and j in [1, q * t] of first + t * step + j * period
+    out += Modular(q) * (Modular(first) * sum_of(count) + Modular(step) * sum_of_squares(count));
+    const Modular halves = q % 2 == 0
+                               ? Modular(q / 2) * (Modular(q) * sum_of_squares(count) + sum_of(count))
+                               : Modular(q) * (Modular((q - 1) / 2) * sum_of_squares(count) + sum_of_triangles(count));
+    out += Modular(period) * halves;
+    // Row u = 0.
+    out += Modular(first) * Modular(count) + Modular(step) * sum_of(count);
+    // The rows above it, from the shortest on: the next triangle.
+    const Wide last = first + (count - 1) * step, rows = (last - 1) / period;
+    first = last - rows * period;
+    count = rows;
+    std::swap(step, period);
+  }
+  return out;
+}
+
+/// The ramp_sum of the stretches of the source below x, and below what is one period after another before it.
+Modular ramps(const RunLattice& lattice, Wide x) {
+  const LocalComb &source = lattice.source, &target = lattice.target;
+  return ramp_sum(x, target.period, target.count, source.period) -
+         ramp_sum(x - Wide(source.count) * source.period, target.period, target.count, source.period);
+}
+
+/// The least t >= 0 with lower <= t * step modulo m <= upper, where some t has that; 0 <= lower <= upper < m.
+Index first_within(Index step, Index m, Index lower, Index upper) {
+  if (lower == 0) return 0;
+  if (step == 0) return 0;
+  const Index t = (lower - 1) / step + 1;
+  if (Wide(t) * step <= upper) return t;
+  // No multiple of `step` lies in between: it takes the least number of rounds after which one does.
+  const Index rounds = first_within(m % step, step, floor_modulo(-upper, step), floor_modulo(-lower, step));
+  return Index((Wide(rounds) * m + lower - 1) / step + 1);
+}
+
+}  // namespace
+
+bool RunLattice::is_sound() const noexcept {
+  constexpr Wide reach_max = Wide(3) << 61;
+  constexpr Index length_max = Index(1) << 60;
+  for (const LocalComb* comb : {&source, &target}) {
+    if (comb->length < 1 || comb->length > length_max || comb->count < 1 || comb->period < comb->length ||
+        comb->pitch < comb->length)
+      return false;
+    const Wide apart = distance < 0 ? -Wide(distance) : Wide(distance);
+    if (Wide(comb->count - 1) * comb->period + comb->length + apart > reach_max) return false;
+  }
+  return distances() >= 2 && distances() <= lattice_distances_max;
+}
+
+Index RunLattice::distances() const noexcept {
+  return (source.length + target.length - 1) / std::gcd(source.period, target.period);
+}
+
+Index RunLattice::cells() const noexcept {
+  // The cells of the source below x are the ramp at x less the ramp at x - length; those in a stretch of the target are
+  // those below its end less those below its start.
+  const Wide from = distance, to = from + target.length;
+  return Index(ramps(*this, to) - ramps(*this, from) - ramps(*this, to - source.length) +
+               ramps(*this, from - source.length));
+}
+
+Index RunLattice::stretches() const noexcept {
+  // The stretches of the source that begin below x are the ramp at x less the ramp at x - 1; those that meet a stretch
+  // of the target begin below its end, and not so far below its start that they end there.
+  const Wide from = Wide(distance) - source.length + 1, to = Wide(distance) + target.length;
+  return Index(ramps(*this, to) - ramps(*this, to - 1) - ramps(*this, from) + ramps(*this, from - 1));
+}
+
+void RunLattice::for_each_run(FunctionRef<void(const Run&)> f) const {
+  const Comb a{0, source.length, source.period, source.count}, b{distance, target.length, target.period, target.count};
+  meet(a, b, [&](const Meeting& m) {
+    f({.source = source.start + m.a * source.pitch + m.a_offset,
+       .target = target.start + m.b * target.pitch + m.b_offset,
+       .length = m.length,
+       .count = m.count,
+       .source_pitch = m.a_step * source.pitch + m.a_drift,
+       .target_pitch = m.b_step * target.pitch + m.b_drift});
+  });
+}
+
+LatticeWalk::LatticeWalk(const RunLattice& lattice, Index first, Index end)
+    : lattice_(lattice),
+      end_(std::min(end, lattice.target.count)),
+      up_{0, 1, lattice.target.period},
+      down_{1, 0, -lattice.source.period},
+      target_(first) {
+  const Index window = lattice.source.length + lattice.target.length - 1;
+  // Euclid's algorithm on the distances, until both steps stay within the window. Every step of the walk is a sum of
+  // the two.
+  const auto shorten = [&](Step& longer, const Step& other) {
+    const Index p = longer.delta < 0 ? -longer.delta : longer.delta, n = other.delta < 0 ? -other.delta : other.delta;
+    const Index times = std::min(p / n, (p - window) / n + 1);
+    longer.source += times * other.source;
+    longer.target += times * other.target;
+    longer.delta += times * other.delta;
+  };
+  while (up_.delta >= window || -down_.delta >= window)
+    up_.delta >= -down_.delta ? shorten(up_, down_) : shorten(down_, up_);
+  const auto reach = [&](const Step& s) {
+    return Wide(s.source) * lattice.source.period + Wide(s.target) * lattice.target.period;
+  };
+  up_first_ = reach(up_) < reach(down_);
+
+  // The first stretch of the target that meets any of the source's, were there no first one of these.
+  const Index lowest = 1 - lattice.target.length, highest = lattice.source.length - 1;
+  const Index a = lattice.source.period, b = lattice.target.period;
+  if (lattice.distance < lowest) target_ = std::max(target_, ceil_divide(lowest - lattice.distance, b));
+  if (target_ >= end_) return;
+  const Wide at = Wide(lattice.distance) + Wide(target_) * b - lowest;
+  const Index past = Index((at % a + a) % a);
+  if (past >= window) {
+    const Index more = first_within(b % a, a, a - past, a - past + window - 1);
+    if (more >= end_ - target_) {
+      target_ = end_;
+      return;
+    }
+    target_ += more;
+  }
+  const Wide here = Wide(lattice.distance) + Wide(target_) * b;
+  const Wide over = here - highest;
+  source_ = Index(over > 0 ? (over - 1) / a + 1 : -(-over / a));
+  delta_ = Index(here - Wide(source_) * a);
+  while (source_ < 0 && target_ < end_) next();
+}
+
+void LatticeWalk::take(const Step& step) noexcept {
+  // Beyond the end there is nothing, so there is no index that does not fit.
+  if (step.target >= end_ - target_ || step.source >= lattice_.source.count - source_) {
+    target_ = end_;
+    return;
+  }
+  source_ += step.source;
+  target_ += step.target;
+  delta_ += step.delta;
+}
+
+void LatticeWalk::next() noexcept {
+  const bool up = delta_ + up_.delta<lattice_.source.length, down = delta_ + down_.delta> - lattice_.target.length;
+  if (up && (up_first_ || !down)) return take(up_);
+  if (down) return take(down_);
+  // Both together, for neither stays within the window alone.
+  take({up_.source + down_.source, up_.target + down_.target, up_.delta + down_.delta});
+}
+
+Index AxisEntry::cells() const noexcept {
+  Index out = 0;
+  for (const Run& run : runs) out += run.cells();
+  for (const RunLattice& lattice : lattices) out += lattice.cells();
+  return out;
+}
+
+void AxisEntry::for_each_run(FunctionRef<void(const Run&)> f) const {
+  for (const Run& run : runs) f(run);
+  for (const RunLattice& lattice : lattices) lattice.for_each_run(f);
+}
+
+}  // namespace tranship

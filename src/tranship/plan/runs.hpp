@@ -1,0 +1,122 @@
+// Detail: What moves along one dimension: runs, and lattices of runs.
+//
+// Two families whose periods share few factors meet in as many runs as their stretches have distances. Together these
+// runs are a lattice: what follows a stretch depends on the distance alone, and is one of three steps (the three-gap
+// theorem; Sós 1958). So a lattice is stored as the two families, and is walked where it is needed.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include <tranship/base/function_ref.hpp>
+#include <tranship/base/index.hpp>
+
+namespace tranship {
+
+/// `count` stretches of `length` cells along one dimension, in local indices of both sides. Cell i of repeat k is read
+/// at source + k*source_pitch + i*source_step and written at target + k*target_pitch + i*target_step.
+struct Run {
+  Index source = 0;
+  Index target = 0;
+  Index length = 0;
+  Index count = 1;
+  Index source_step = 1;
+  Index target_step = 1;
+  Index source_pitch = 0;
+  Index target_pitch = 0;
+
+  Index cells() const noexcept { return length * count; }
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+/// `count` stretches of `length` cells of one part, `period` apart in the array and `pitch` apart in the local array.
+struct LocalComb {
+  Index start = 0;  ///< local index of the first cell
+  Index length = 0;
+  Index period = 0;
+  Index pitch = 0;
+  Index count = 0;
+  friend bool operator==(const LocalComb&, const LocalComb&) = default;
+};
+
+/// All that two combs have in common. Neither has a cell twice, so the stretches have one order in the array, which is
+/// that of both local arrays.
+struct RunLattice {
+  LocalComb source;
+  LocalComb target;
+  Index distance = 0;  ///< in the array, from the first cell of `source` to that of `target`
+
+  /// Whether neither comb has a cell twice, nor any sum overflows, and there are distances, but not too many. All that
+  /// follows needs it.
+  bool is_sound() const noexcept;
+  /// Distances of two stretches at which they touch: at most so many runs.
+  Index distances() const noexcept;
+  /// In logarithmic time.
+  Index cells() const noexcept;
+  Index stretches() const noexcept;
+  /// The same cells as runs, distance by distance, at most distances().
+  void for_each_run(FunctionRef<void(const Run&)> f) const;
+
+  friend bool operator==(const RunLattice&, const RunLattice&) = default;
+};
+
+/// From how many runs on a lattice takes their place; and how many distances one may have, so that what visits them all
+/// (for_each_run) takes a moment.
+inline constexpr Index lattice_runs_min = 32;
+inline constexpr Index lattice_distances_max = Index(1) << 22;
+
+/// Goes through the stretches of a lattice in their order; each step takes constant time, the first one logarithmic.
+class LatticeWalk {
+ public:
+  /// Those in the stretches [first, end) of the target's comb.
+  LatticeWalk(const RunLattice& lattice, Index first, Index end);
+  explicit LatticeWalk(const RunLattice& lattice) : LatticeWalk(lattice, 0, lattice.target.count) {}
+
+  bool is_over() const noexcept { return target_ >= end_ || source_ >= lattice_.source.count; }
+  Index source() const noexcept {
+    return lattice_.source.start + source_ * lattice_.source.pitch + std::max<Index>(delta_, 0);
+  }
+  Index target() const noexcept {
+    return lattice_.target.start + target_ * lattice_.target.pitch + std::max<Index>(-delta_, 0);
+  }
+  Index length() const noexcept {
+    return std::min(lattice_.source.length - std::max<Index>(delta_, 0),
+                    lattice_.target.length - std::max<Index>(-delta_, 0));
+  }
+  Run run() const noexcept { return {.source = source(), .target = target(), .length = length()}; }
+  void next() noexcept;
+
+ private:
+  /// From one pair of stretches to another one.
+  struct Step {
+    Index source = 0;
+    Index target = 0;
+    Index delta = 0;
+  };
+  void take(const Step& step) noexcept;
+
+  RunLattice lattice_;
+  Index end_;
+  Step up_;    ///< the shortest that makes the distance no smaller
+  Step down_;  ///< the shortest that makes it smaller
+  bool up_first_ = false;
+  Index source_ = 0;
+  Index target_ = 0;
+  Index delta_ = 0;  ///< from the stretch of the source to that of the target
+};
+
+/// What one coordinate of the peers' grid axis gives or takes along one dimension: runs, and after them the stretches
+/// of lattices.
+struct AxisEntry {
+  Index peer = 0;
+  std::vector<Run> runs;
+  std::vector<RunLattice> lattices;
+
+  bool is_empty() const noexcept { return runs.empty() && lattices.empty(); }
+  Index cells() const noexcept;
+  /// Calls f with the runs and with those of lattices.
+  void for_each_run(FunctionRef<void(const Run&)> f) const;
+  friend bool operator==(const AxisEntry&, const AxisEntry&) = default;
+};
+
+}  // namespace tranship
