@@ -48,12 +48,16 @@ TEST_P(Everywhere, arrays_are_redistributed_in_every_schedule) {
 TEST_P(Everywhere, dealt_arrays_are_redistributed_in_every_schedule) {
   run([](World& world) {
     const int n = world.size();
-    const Partition wide = cyclic(101).with_overlap(3, 2, EdgePolicy::toroidal);
-    const auto line = distribution({200'011}, grid(n), {cyclic(97)}),
-               other_line = distribution({200'011}, grid(2), {wide});
-    const auto rows = distribution({20'011, 6}, grid(n, 1), {cyclic(97), whole()});
-    const auto tiles = distribution({20'011, 6}, grid(1, n), {wide, block()});
     if (n == 1) return;
+    const auto line = distribution({400'011}, grid(n), {cyclic(2003)});
+    const auto other_line = distribution({400'011}, grid(2), {cyclic(2011).with_overlap(3, 2, EdgePolicy::toroidal)});
+    const auto rows = distribution({20'011, 6}, grid(n, 1), {cyclic(97), whole()});
+    const auto tiles =
+        distribution({20'011, 6}, grid(2, n / 2), {cyclic(101).with_overlap(3, 2, EdgePolicy::toroidal), block()});
+    for (const auto& [from, to] : {std::pair(&line, &other_line), {&rows, &tiles}}) {
+      const TransferPlan plan = plan_redistribution({ElementType::f64, *from}, {ElementType::f64, *to}, 0);
+      require(!plan.receives.at(0).axes[0][0].lattices.empty(), "a lattice");
+    }
     Array<double> a(world, line), b(world, other_line), c(world, rows), d(world, tiles), back(world, rows);
     a.fill_owned(value_of);
     c.fill_owned(value_of);

@@ -328,9 +328,9 @@ TEST(Exchange, LatticesAndTheirAdjointsAgreeWithTheInterpreter) {
                           Random random(seed);
                           const Operation operation = random_operation(random);
                           const ElementType type = random.pick(operation.types());
-                          const Index a = random.pick<Index>({19, 31, 40}), b = random.pick<Index>({23, 37, 59});
+                          const Index a = random.pick<Index>({60, 97, 127}), b = random.pick<Index>({83, 101, 131});
                           const Index width = random.pick<Index>({0, 4});
-                          const Index extent = random.between(5000, 7000), other = random.between(1, 3);
+                          const Index extent = random.between(13'000, 16'000), other = random.between(1, 3);
                           const bool first = random.one_in(2);
                           const auto spec_of = [&](Index parts, const Partition& cut) {
                             return ArraySpec{type,

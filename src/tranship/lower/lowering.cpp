@@ -87,6 +87,10 @@ Index stride_of(Index turns, Index cells, Index stride_bytes) {
   return turns > 1 ? cells * stride_bytes : 0;
 }
 
+/// Stretches of different lengths that are shorter are copied one by one as pieces: choosing a loop for each of them,
+/// and streaming its few lines, takes longer (by two fifths, 400 bytes each).
+constexpr long long long_stretch_bytes_min = 4096;
+
 /// Stretches of a direct lattice can be made by several ranks, so many parts of them at most.
 constexpr long long lattice_cuts = 64;
 
@@ -252,7 +256,9 @@ void LoweredMove::run_lattice(long long lower, long long upper, CopyMethod way, 
     const std::byte* source_at = from + (unpacks() ? staged : walk.source() * source_stride);
     std::byte* target_at = to + (packs() ? staged : walk.target() * target_stride);
     const long long bytes = length * cell_bytes;
-    if (is_row) {
+    if (is_row && bytes < long_stretch_bytes_min) {
+      copy_piece(target_at, source_at, bytes);
+    } else if (is_row) {
       row_copy(bytes, way)({.row_bytes = bytes}, source_at, target_at);
     } else {
       move_on_host(stretch.routed_block(), move, arithmetic, width, way, source_at, target_at);

@@ -35,12 +35,16 @@ std::array<Offer, 3> offers(const AxisParts& source, const SliceFamily& slice, I
            {across, target.count - across, {0, upper}}}};
 }
 
-/// Whether two combs meet in so many runs that a lattice is smaller.
+/// Whether a lattice is to take the place of the runs in which two combs meet.
 bool is_worth_it(const RunLattice& lattice) {
   const LocalComb &a = lattice.source, &b = lattice.target;
   if (std::max(a.count, b.count) < lattice_runs_min || a.length + b.length <= lattice_runs_min) return false;
-  if (a.period < a.length || b.period < b.length || lattice.distances() < lattice_runs_min) return false;
-  return lattice.is_sound() && lattice.stretches() >= lattice_runs_min;
+  if (a.period < a.length || b.period < b.length) return false;
+  const Index distances = lattice.distances();
+  if (distances < lattice_runs_min || !lattice.is_sound()) return false;
+  const Index stretches = lattice.stretches();
+  return stretches >= lattice_runs_min &&
+         (distances >= lattice_distances_min || stretches <= lattice_repeats_max * distances);
 }
 
 }  // namespace

@@ -154,7 +154,7 @@ class Shape {
 
 /// Runs that one part of the source gives to the slices of one of the target inside the array: more are a lattice.
 /// Where one side has few slices, each of them meets whole slices of the other side and two cut ones.
-constexpr double runs_of_pair_max = 3.0 * lattice_runs_min;
+constexpr double runs_of_pair_max = std::max(3 * lattice_runs_min, lattice_distances_min);
 
 /// Whether so many runs become a lattice.
 bool may_be_lattice(const Shape& source, const Shape& target) {

@@ -60,9 +60,13 @@ struct RunLattice {
   friend bool operator==(const RunLattice&, const RunLattice&) = default;
 };
 
-/// From how many runs on a lattice takes their place; and how many distances one may have, so that what visits them all
-/// (for_each_run) takes a moment.
+/// A lattice takes the place of so many runs and more, unless each has many stretches: as these have one length, they
+/// are copied faster (by a fifth where they are short), and soon make up for the time that it takes to set them up. A
+/// plan has room for the runs of fewer than lattice_distances_min.
 inline constexpr Index lattice_runs_min = 32;
+inline constexpr Index lattice_repeats_max = 8;
+inline constexpr Index lattice_distances_min = 1024;
+/// So that what visits all distances (for_each_run) takes a moment.
 inline constexpr Index lattice_distances_max = Index(1) << 22;
 
 /// Goes through the stretches of a lattice in their order; each step takes constant time, the first one logarithmic.
