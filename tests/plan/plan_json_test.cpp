@@ -542,9 +542,10 @@ TEST(PlanJson, MutatedTextsAreRefusedOrMakeSense) {
   EXPECT_EQ(first_fault(0.5,
                         [&](std::uint64_t seed) {
                           Random random(seed);
-                          TransferPlan plan = seed % 4 == 0   ? tiles_plan()
-                                              : seed % 4 == 1 ? halo_plan()
-                                              : seed % 4 == 2 ? lists_plan()
+                          TransferPlan plan = seed % 5 == 0   ? tiles_plan()
+                                              : seed % 5 == 1 ? halo_plan()
+                                              : seed % 5 == 2 ? lists_plan()
+                                              : seed % 5 == 3 ? lattice_plan()
                                                               : random_plan(random);
                           const auto verdict = testing::check_plan_text(mutated(save_plan(plan), random));
                           (verdict.accepted ? accepted : refused) += 1;

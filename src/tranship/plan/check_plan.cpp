@@ -446,9 +446,7 @@ class Checker {
             if (stays || (run.count > 1 && combs.back().pitch < combs.back().length)) twice();
           }
         for (const AxisEntry& entry : group.axes[k])
-          for (const RunLattice& lattice : entry.lattices)
-            if (Index(combs.size()) + lattice.distances() <= stretches_max)
-              lattice.for_each_run([&](const Run& run) { combs.push_back(comb_of(run, End::target)); });
+          for (const RunLattice& lattice : entry.lattices) append_combs(lattice, combs);
         if (!writes.disjoint(combs)) twice();
       }
       for (std::size_t j = 0; j < i; ++j) {
@@ -459,6 +457,16 @@ class Checker {
           refuse(fmt::format("receives[{}]", i), "writes a cell of slot {} that receives[{}] writes too",
                  group.target_slot, j);
       }
+    }
+  }
+
+  /// What a lattice writes, unless that is too much to list.
+  static void append_combs(const RunLattice& lattice, std::vector<Comb>& combs) {
+    const Index room = stretches_max - Index(combs.size());
+    if (lattice.stretches() <= room) {
+      for (LatticeWalk walk(lattice); !walk.is_over(); walk.next()) combs.push_back(comb_of(walk.run(), End::target));
+    } else if (lattice.distances() <= room) {
+      lattice.for_each_run([&](const Run& run) { combs.push_back(comb_of(run, End::target)); });
     }
   }
 

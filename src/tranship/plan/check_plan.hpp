@@ -16,7 +16,8 @@ inline constexpr Index transfers_per_group_max = Index(1) << 24;
 /// - every index lies within the slot's local extents on this rank's side; on both sides where the peer is this rank;
 /// - no count of cells or bytes overflows;
 /// - no cell of this rank is written twice by what it receives, unless received values are added up. This is exact up
-///   to some millions of comparisons; a plan that would need more is not checked further in this one respect.
+///   to some millions of comparisons, and some ten thousand stretches of lattices; a plan that would need more is not
+///   checked further in this one respect.
 Result<void> check_plan(const TransferPlan& plan);
 
 }  // namespace tranship
