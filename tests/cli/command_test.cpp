@@ -22,7 +22,8 @@ namespace {
 using testing::Outcome;
 using testing::Workplace;
 
-const std::vector<std::string> commands = {"reshard", "layout", "plan", "halo", "launch", "simulate", "info", "demo"};
+const std::vector<std::string> commands = {"reshard",  "layout", "plan", "halo", "launch",
+                                           "simulate", "check",  "run",  "info", "demo"};
 
 // One line that begins as all errors do; `lines` more when there is a picture.
 void expect_error(const Outcome& outcome, int code, int lines = 1) {
@@ -49,6 +50,28 @@ TEST(Command, EveryCommandHasHelpWithAnExample) {
     EXPECT_NE(help.output.find("\nExample"), std::string::npos) << help.output;
     EXPECT_NE(help.output.find("\n  tranship " + command + " "), std::string::npos) << help.output;
   }
+}
+
+TEST(Command, ChecksAndRunsPrograms) {
+  const Workplace place;
+  const std::string folder = test::test_path("fixtures/mscclpp/plans/");
+  const Outcome right = place.run({"check", folder + "sn_alltoall_2r.json"});
+  EXPECT_EQ(right.code, 0) << right.errors;
+  EXPECT_NE(right.output.find("proved: it ends"), std::string::npos) << right.output;
+  const Outcome hangs = place.run({"check", folder + "ut_reduce_send_packet_test.json", "--json"});
+  EXPECT_EQ(hangs.code, 1);
+  EXPECT_FALSE(hangs.json().at("right").as_boolean());
+  EXPECT_EQ(hangs.json().at("findings")[0].at("kind").as_string(), "deadlock");
+  for (const char* kind : {"threads", "processes", "sim"}) {
+    const Outcome ran = place.run({"run", folder + "sn_allreduce_naivy_2r.json", "--ranks-as", kind, "--bytes", "1000",
+                                   "--dtype", "bf16", "--op", "max", "--iterations", "3", "--json"});
+    EXPECT_EQ(ran.code, 0) << ran.errors;
+    EXPECT_EQ(ran.json().at("compared_elements").as_integer(), 1500) << kind;
+  }
+  const Outcome refused = place.run({"run", folder + "ut_reduce_send_packet_test.json"});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.errors.find("is not right: deadlock"), std::string::npos) << refused.errors;
+  expect_error(place.run({"check", "nowhere.json"}), 2);
 }
 
 TEST(Command, SaysItsVersion) {
