@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/program/plan_words.hpp>
@@ -33,7 +34,9 @@ std::string present_word(const std::string& word) {
 struct Pair {
   BufferKind own, peers;
   ChannelKind kind;
-  auto operator<=>(const Pair&) const = default;
+  bool operator<(const Pair& other) const {
+    return std::tie(own, peers, kind) < std::tie(other.own, other.peers, other.kind);
+  }
 };
 
 class OldRankReader {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
@@ -43,7 +44,9 @@ struct Link {
   Timeline timeline;
   Time time;
   Index between;
-  friend auto operator<=>(const Link&, const Link&) = default;
+  bool operator<(const Link& other) const {
+    return std::tie(timeline, time, between) < std::tie(other.timeline, other.time, other.between);
+  }
 };
 using Links = std::shared_ptr<const std::vector<Link>>;
 
@@ -287,11 +290,11 @@ class Execution {
 
   int counter_out(Rank rank, ChannelKind kind, std::int32_t id) const {
     const auto k = static_cast<std::size_t>(kind);
-    return channel_out_[k][std::size_t(first_channel_[k][std::size_t(rank)] + id)];
+    return channel_out_[k][static_cast<std::size_t>(first_channel_[k][std::size_t(rank)]) + std::size_t(id)];
   }
   int counter_in(Rank rank, ChannelKind kind, std::int32_t id) const {
     const auto k = static_cast<std::size_t>(kind);
-    return channel_in_[k][std::size_t(first_channel_[k][std::size_t(rank)] + id)];
+    return channel_in_[k][static_cast<std::size_t>(first_channel_[k][std::size_t(rank)]) + std::size_t(id)];
   }
   int semaphore(Rank rank, std::int32_t id) const { return first_semaphore_[std::size_t(rank)] + id; }
   Counter& counter(int id) { return counters_[std::size_t(id)]; }
@@ -429,7 +432,7 @@ class Execution {
             .weak_time = proxy.time};
   }
   Proxy& proxy_of(Rank rank, std::int32_t channel) {
-    return proxies_[std::size_t(first_proxy_[std::size_t(rank)] + channel)];
+    return proxies_[std::size_t(first_proxy_[std::size_t(rank)]) + std::size_t(channel)];
   }
 
   static void meet(Block& block) {
@@ -522,7 +525,7 @@ class Execution {
     for (Host& host : hosts_) host.clock = all;
   }
 
-  Memory& memory_of(Rank rank, int memory) { return memories_[std::size_t(rank * buffer_kinds + memory)]; }
+  Memory& memory_of(Rank rank, int memory) { return memories_[std::size_t(rank) * buffer_kinds + std::size_t(memory)]; }
 
   void write_inputs(Rank rank, int launch, const Actor& actor) {
     const BufferPlace place = place_of(program_, rank, BufferKind::input);
@@ -893,7 +896,7 @@ class Execution {
   }
 
   bool have_come(const Range& range, int launch) const {
-    return memories_[std::size_t(range.rank * buffer_kinds + range.memory)].all(
+    return memories_[std::size_t(range.rank) * buffer_kinds + std::size_t(range.memory)].all(
         range.begin, range.end, [&](const Cell& cell) { return cell.packets_of == launch; });
   }
 
@@ -1000,7 +1003,9 @@ class Execution {
     packets->of_all = packets->of_each;
     packets->of_all.weak_of = actor.knowledge->clock();
     packets->of_all.weak_time = known;
-    for (const auto& [begin, piece] : pieces)
+    for (const auto& of_pieces : pieces) {
+      const Index begin = of_pieces.first;
+      const Piece& piece = of_pieces.second;
       memory_of(range.rank, range.memory)
           .visit(range.begin + begin, range.begin + piece.end, [&](Index from, Cell& cell) {
             Value value = piece.value;
@@ -1023,6 +1028,7 @@ class Execution {
             cell.packets_of = block.launch;
             cell.packets = packets;
           });
+    }
     for (const int waiting : std::exchange(waiting_for_packets_[std::size_t(range.rank)], {})) queue(waiting);
   }
 

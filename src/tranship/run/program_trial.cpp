@@ -12,7 +12,7 @@ namespace {
 
 /// Small numbers, which every type holds exactly, as do their sums over ranks and their other combinations.
 int brought(Rank rank, Rank ranks, Index i, int launch, Reduction reduction) {
-  const Index mixed = rank * 7 + i * 3 + launch;
+  const Index mixed = Index(rank) * 7 + i * 3 + launch;
   if (reduction == Reduction::product) return (i + launch) % ranks == rank ? 2 : 1;
   return static_cast<int>(mixed % 4);
 }
