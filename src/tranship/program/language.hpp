@@ -59,12 +59,13 @@ enum class ReplicationPolicy : std::uint8_t { interleaved, none };
 
 /// The passes of lower(), in order. Each can be left out.
 struct Passes {
-  bool pairing = true;         ///< refuses signals that nothing waits for, and the reverse
-  bool group_barriers = true;  ///< barriers where a thread block reads what another one of a group wrote
-  bool fusion = true;          ///< joins neighbouring steps
-  bool data_sync = true;       ///< the meetings that operations ask for become steps
-  bool dependencies = true;    ///< meetings between steps of a block that use the same chunks
-  bool replication = true;     ///< `instances` of everything
+  bool pairing = true;  ///< refuses signals that nothing waits for, and the reverse
+  /// Barriers where a thread block uses what another one of a group writes, if the program is not right without.
+  bool group_barriers = true;
+  bool fusion = true;        ///< joins neighbouring steps
+  bool data_sync = true;     ///< the meetings that operations ask for become steps
+  bool dependencies = true;  ///< meetings between steps of a block that use the same chunks
+  bool replication = true;   ///< `instances` of everything
 };
 
 struct Options {

@@ -70,7 +70,8 @@ inline bool conflict(const std::vector<Access>& a, const std::vector<Access>& b)
 
 // The passes, in order.
 void check_pairing(const ProgramDraft& program);
-void insert_group_barriers(ProgramDraft& program);
+/// Whether there were any to insert.
+bool insert_group_barriers(ProgramDraft& program);
 void fuse(ProgramDraft& program);
 void insert_data_sync(ProgramDraft& program);
 void insert_dependencies(ProgramDraft& program);

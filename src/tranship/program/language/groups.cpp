@@ -94,7 +94,8 @@ class GroupBarriers {
   GroupBarriers(ProgramDraft& program, tranship::Rank rank)
       : program_(program), rank_(rank), draft_(program.at(rank)), order_(draft_.blocks.size()) {}
 
-  void insert() {
+  /// Whether there were any.
+  bool insert() {
     std::map<Index, Operation> operations;
     bool has_groups = false;
     for (std::size_t b = 0; b < draft_.blocks.size(); ++b)
@@ -106,7 +107,7 @@ class GroupBarriers {
         operation.accesses = local_accesses(program_.header, rank_, draft);
         operation.drafts.emplace_back(static_cast<int>(b), draft);
       }
-    if (!has_groups) return;
+    if (!has_groups) return false;
     for (BlockDraft& block : draft_.blocks) block.steps.clear();
     for (auto& [order, operation] : operations) {
       meet_before(operation);
@@ -116,6 +117,7 @@ class GroupBarriers {
       }
       if (!operation.accesses.empty()) past_.push_back(std::move(operation));
     }
+    return has_inserted_;
   }
 
  private:
@@ -132,6 +134,7 @@ class GroupBarriers {
     if (blocks.empty()) return;
     std::sort(blocks.begin(), blocks.end());
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+    has_inserted_ = true;
     Draft barrier;
     barrier.step.kind = StepKind::barrier;
     barrier.step.line = operation.drafts.front().second.step.line;
@@ -158,13 +161,16 @@ class GroupBarriers {
   RankDraft& draft_;
   Order order_;
   std::vector<Operation> past_;
+  bool has_inserted_ = false;
 };
 
 }  // namespace
 
-void insert_group_barriers(ProgramDraft& program) {
+bool insert_group_barriers(ProgramDraft& program) {
+  bool has_inserted = false;
   for (std::size_t rank = 0; rank < program.ranks.size(); ++rank)
-    GroupBarriers(program, static_cast<tranship::Rank>(rank)).insert();
+    has_inserted |= GroupBarriers(program, static_cast<tranship::Rank>(rank)).insert();
+  return has_inserted;
 }
 
 }  // namespace tranship::language

@@ -6,6 +6,7 @@
 #include <tranship/program/collective.hpp>
 #include <tranship/program/language.hpp>
 #include <tranship/program/language/draft.hpp>
+#include <tranship/program/verify.hpp>
 
 namespace tranship::language {
 namespace {
@@ -350,20 +351,23 @@ Program CollectiveProgram::lower() const {
 Program CollectiveProgram::lower(const Passes& passes) const {
   if (draft_->in_loop)
     throw_error(ErrorCode::invalid_use, "a loop over {} chunks is still open", draft_->loop_shape.chunks);
-  ProgramDraft copy = *draft_;
-  if (passes.pairing) check_pairing(copy);
-  if (passes.group_barriers) insert_group_barriers(copy);
-  if (passes.fusion) fuse(copy);
-  if (passes.data_sync) insert_data_sync(copy);
-  if (passes.dependencies) insert_dependencies(copy);
-  if (passes.replication) replicate(copy);
-  Program out = numbered(copy);
-  check_structure(out);
-  return out;
+  const auto lowered = [&](ProgramDraft program) {
+    if (passes.fusion) fuse(program);
+    if (passes.data_sync) insert_data_sync(program);
+    if (passes.dependencies) insert_dependencies(program);
+    if (passes.replication) replicate(program);
+    Program out = numbered(program);
+    check_structure(out);
+    return out;
+  };
+  if (passes.pairing) check_pairing(*draft_);
+  Program out = lowered(*draft_);
+  if (!passes.group_barriers) return out;
+  // The blocks of a group may be ordered by what goes through other ranks, which only a proof can tell.
+  ProgramDraft with_barriers = *draft_;
+  if (!insert_group_barriers(with_barriers) || verify(out).is_right()) return out;
+  return lowered(std::move(with_barriers));
 }
-
-// --- Channels
-// ----------------------------------------------------------------------------------------------------------
 
 MemoryChannel::MemoryChannel(CollectiveProgram& program, ChannelEnds ends)
     : draft_(program.draft_.get()), ends_(ends), id_(add_channel(*draft_, ends, ChannelKind::memory)) {}
