@@ -72,6 +72,7 @@ inline bool conflict(const std::vector<Access>& a, const std::vector<Access>& b)
 void check_pairing(const ProgramDraft& program);
 /// Whether there were any to insert.
 bool insert_group_barriers(ProgramDraft& program);
+void split_for_instances(ProgramDraft& program);  // a part of replication that comes before fusion
 void fuse(ProgramDraft& program);
 void insert_data_sync(ProgramDraft& program);
 void insert_dependencies(ProgramDraft& program);

@@ -136,15 +136,13 @@ class Fusion {
     return a.buffer == b.buffer && a.first == b.first && a.count == b.count;
   }
 
-  /// x = x + a; x = x + b. Where x is not a source as well, the second replaces what the first made.
+  /// x = a + b; x = x + c. Where the second does not begin with x, it replaces what the first made.
   bool joins_reduction(Draft& first, const Draft& second) const {
     if (!reduces(first.step.kind) || first.step.kind != second.step.kind ||
         first.step.reduction != second.step.reduction)
       return false;
     const Operand& sum = first_target(first);
-    if (!is_alike(sum, first.step.operands.front()) || !is_alike(sum, second.step.operands.front()) ||
-        !is_alike(sum, first_target(second)))
-      return false;
+    if (!is_alike(sum, second.step.operands.front()) || !is_alike(sum, first_target(second))) return false;
     Draft others = second;
     others.step.operands.erase(others.step.operands.begin());
     others.step.operands.pop_back();

@@ -352,6 +352,7 @@ Program CollectiveProgram::lower(const Passes& passes) const {
   if (draft_->in_loop)
     throw_error(ErrorCode::invalid_use, "a loop over {} chunks is still open", draft_->loop_shape.chunks);
   const auto lowered = [&](ProgramDraft program) {
+    if (passes.replication) split_for_instances(program);
     if (passes.fusion) fuse(program);
     if (passes.data_sync) insert_data_sync(program);
     if (passes.dependencies) insert_dependencies(program);

@@ -1,8 +1,11 @@
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/program/collective.hpp>
 #include <tranship/program/language/draft.hpp>
 
 namespace tranship::language {
@@ -48,6 +51,68 @@ void shift(Draft& draft, const Instance& instance, int block) {
   }
 }
 
+/// Ranges of chunks of one memory of a rank that operations name.
+class NamedRanges {
+ public:
+  void add(const Program& header, tranship::Rank rank, const Operand& operand) {
+    if (operand.count == 0) return;
+    const BufferPlace place = place_of(header, rank, operand.buffer);
+    const Index begin = place.first_chunk + operand.first;
+    ranges_[{rank, place.memory}].emplace(begin, begin + operand.count);
+  }
+  /// Whether two overlap that are not equal.
+  bool are_mixed() const {
+    for (const auto& [memory, ranges] : ranges_) {
+      Index end = 0;
+      for (const auto& range : ranges) {
+        if (range.first < end) return true;
+        end = range.second;
+      }
+    }
+    return false;
+  }
+
+ private:
+  std::map<std::pair<tranship::Rank, int>, std::set<std::pair<Index, Index>>> ranges_;
+};
+
+void add_ranges(const ProgramDraft& program, tranship::Rank rank, const std::vector<Draft>& drafts,
+                NamedRanges& ranges) {
+  const RankProgram& resources = program.resources(rank);
+  for (const Draft& draft : drafts) {
+    add_ranges(program, rank, draft.loop, ranges);
+    const StepShape& shape = shape_of(draft.step.kind);
+    const auto sources = static_cast<std::size_t>(draft.step.sources);
+    for (std::size_t i = 0; i < draft.step.operands.size(); ++i) {
+      const Operand& operand = draft.step.operands[i];
+      const auto via = static_cast<std::size_t>(operand.via);
+      switch ((i < sources ? shape_of_source(shape, i) : shape_of_target(shape, i - sources)).where) {
+        case Where::here:
+          ranges.add(program.header, rank, operand);
+          break;
+        case Where::peer:
+          ranges.add(program.header, resources.remote_buffers[via].rank, operand);
+          break;
+        case Where::group:
+          for (const tranship::Rank peer : resources.switches[via].ranks) ranges.add(program.header, peer, operand);
+      }
+    }
+  }
+}
+
+std::vector<Draft> in_single_chunks(const std::vector<Draft>& drafts) {
+  std::vector<Draft> out;
+  for (const Draft& draft : drafts) {
+    const Index chunks = draft.step.operands.empty() ? 1 : draft.step.operands.front().count;
+    for (Index chunk = 0; chunk < chunks; ++chunk) {
+      Draft& single = out.emplace_back(draft);
+      for (Operand& operand : single.step.operands) operand = {operand.buffer, operand.via, operand.first + chunk, 1};
+      single.loop = in_single_chunks(draft.loop);
+    }
+  }
+  return out;
+}
+
 template <class T>
 std::vector<T> repeated(const std::vector<T>& values, Index count) {
   std::vector<T> out;
@@ -57,6 +122,19 @@ std::vector<T> repeated(const std::vector<T>& values, Index count) {
 }
 
 }  // namespace
+
+// Instance k of N has part k of what an operation names. Where one names two chunks and another only the first of them,
+// these are different parts: then all operations name single chunks.
+void split_for_instances(ProgramDraft& program) {
+  if (program.options.instances == 1 || program.options.replication == ReplicationPolicy::none) return;
+  NamedRanges ranges;
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank)
+    for (const BlockDraft& block : program.ranks[rank].blocks)
+      add_ranges(program, static_cast<tranship::Rank>(rank), block.steps, ranges);
+  if (!ranges.are_mixed()) return;
+  for (RankDraft& rank : program.ranks)
+    for (BlockDraft& block : rank.blocks) block.steps = in_single_chunks(block.steps);
+}
 
 void replicate(ProgramDraft& program) {
   const Index count = program.options.instances;
