@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/program/algorithms.hpp>
 #include <tranship/program/language.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/step_shape.hpp>
@@ -280,6 +281,24 @@ void bind_programs(nb::module_& module) {
 #include <tranship/program/steps.def>
 #undef TRANSHIP_STEP
     return out;
+  });
+  module.def("algorithms", [] {
+    nb::list out;
+    for (const Algorithm& one : algorithms()) {
+      nb::dict entry;
+      entry["name"] = nb::str(one.name.data(), one.name.size());
+      entry["collective"] = nb::str(one.collective.data(), one.collective.size());
+      entry["summary"] = nb::str(one.summary.data(), one.summary.size());
+      entry["has_packets"] = one.has_packets;
+      entry["has_nodes"] = one.has_nodes;
+      entry["can_be_in_place"] = one.can_be_in_place;
+      out.append(entry);
+    }
+    return out;
+  });
+  module.def("make_program", [](const std::string& name, int ranks, int ranks_per_node, int root, bool in_place,
+                                Index instances) {
+    return without_gil([&] { return make_program(name, {ranks, ranks_per_node, root, in_place, instances}); });
   });
   bind_writer(module);
 

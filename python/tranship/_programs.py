@@ -14,7 +14,72 @@ from ._errors import InvalidUse
 from ._layouts import element_type
 from ._worlds import World
 
-__all__ = ["Finding", "Program", "ProgramExecutor", "Verification"]
+__all__ = ["Algorithm", "Finding", "Program", "ProgramExecutor", "Verification", "algorithms", "make_program"]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """A ready program.
+
+    Attributes
+    ----------
+    name, collective, summary : str
+        Such as ``"allreduce/ring"``, ``"allreduce"``, and one line that says where it is good.
+    has_packets : bool
+        For short messages: data carries its own flags.
+    has_nodes : bool
+        Takes `ranks_per_node`.
+    can_be_in_place : bool
+    """
+
+    name: str
+    collective: str
+    summary: str
+    has_packets: bool
+    has_nodes: bool
+    can_be_in_place: bool
+
+
+def algorithms() -> list[Algorithm]:
+    """The ready programs.
+
+    >>> [one.name for one in ts.algorithms() if one.collective == "reducescatter"]
+    ['reducescatter/all_pairs', 'reducescatter/ring', 'reducescatter/packets']
+    """
+    return [Algorithm(**one) for one in _core.algorithms()]
+
+
+def make_program(
+    name: str, ranks: int, *, ranks_per_node: int = 0, root: int = 0, in_place: bool = False, instances: int = 1
+) -> Program:
+    """Makes a ready program.
+
+    Parameters
+    ----------
+    name : str
+        Of one of :func:`algorithms`.
+    ranks : int
+    ranks_per_node : int
+        Of a node, where the algorithm asks for it.
+    root : int
+        Of a broadcast or a reduce.
+    in_place : bool
+        Whether input and output share memory.
+    instances : int
+        How often everything is replicated, for machines with many thread blocks.
+
+    Raises
+    ------
+    InvalidUse
+        For a name that there is not, and what the algorithm cannot do.
+
+    >>> program = ts.make_program("allreduce/ring", 3)
+    >>> program
+    <Program 'allreduce_ring': allreduce of 3 ranks, 69 steps>
+    >>> print(program.verify().is_right)
+    True
+    """
+    return Program._of(_core.make_program(name, ranks, ranks_per_node, root, in_place, instances))
 
 
 @dataclass(frozen=True)

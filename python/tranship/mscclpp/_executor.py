@@ -130,10 +130,12 @@ class Executor:
 
 
 def _dtype_of(data_type: DataType) -> np.dtype[Any]:
+    scalar: Any = data_type.value
     if data_type is DataType.bfloat16:
         try:
             import ml_dtypes
         except ImportError:
             raise InvalidUse("bfloat16 needs ml_dtypes, which is not installed") from None
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(data_type.value)
+        scalar = ml_dtypes.bfloat16
+    out: np.dtype[Any] = np.dtype(scalar)
+    return out

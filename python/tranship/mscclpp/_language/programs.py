@@ -186,23 +186,35 @@ class CollectiveProgram:
         set_program(self._around)
         self._around = None
 
-    def lower(self, **passes: bool) -> Program:
+    def lower(
+        self,
+        *,
+        pairing: bool = True,
+        group_barriers: Optional[bool] = None,
+        fusion: Optional[bool] = None,
+        data_sync: bool = True,
+        dependencies: Optional[bool] = None,
+        replication: bool = True,
+    ) -> Program:
         """The program as it stands. Operations may follow, and it may be called again.
 
         Parameters
         ----------
-        **passes : bool
-            Passes that are left out: ``pairing``, ``group_barriers``, ``fusion``, ``data_sync``, ``dependencies``,
-            ``replication``, in this order.
+        pairing, group_barriers, fusion, data_sync, dependencies, replication : bool, optional
+            The passes, in their order; a pass that is False is left out. Where nothing is said, ``instr_fusion`` and
+            ``auto_sync`` of the program decide.
         """
-        chosen = {
-            "group_barriers": self.auto_sync,
-            "fusion": self.instr_fusion,
-            "dependencies": self.auto_sync,
-            **passes,
-        }
         with raised_as_language():
-            return Program._of(self._writer.lower(**chosen))
+            return Program._of(
+                self._writer.lower(
+                    pairing=pairing,
+                    group_barriers=self.auto_sync if group_barriers is None else group_barriers,
+                    fusion=self.instr_fusion if fusion is None else fusion,
+                    data_sync=data_sync,
+                    dependencies=self.auto_sync if dependencies is None else dependencies,
+                    replication=replication,
+                )
+            )
 
     def to_json(self, indent: Optional[int] = 2, **kwargs: Any) -> str:
         """The plan as text; arguments are those of :func:`json.dumps`."""
