@@ -1,0 +1,130 @@
+#include "programs.hpp"
+
+#include <contest/collective.hpp>
+
+namespace contest {
+namespace {
+
+using namespace tranship;
+
+constexpr std::int64_t packets_bytes_max = 8192;
+
+Operand here(BufferKind buffer, Index first, Index count = 1) {
+  return {.buffer = buffer, .first = first, .count = count};
+}
+
+class Writer {
+ public:
+  Writer(const Work& work, Rank rank)
+      : work_(work), rank_(rank), ranks_(work.ranks), is_cut_(cuts(work)), has_packets_(uses_packets(work)) {}
+
+  static bool cuts(const Work& work) {
+    return work.collective == Collective::reduce_scatter || work.collective == Collective::all_to_all;
+  }
+  static bool uses_packets(const Work& work) { return sizes_of(work).part * 8 <= packets_bytes_max; }
+
+  RankProgram run() {
+    const Index n = ranks_;
+    const bool is_reduced_whole = work_.collective == Collective::all_reduce;
+    // The parts of a large allreduce are the chunks that each rank combines.
+    const Index whole = is_reduced_whole && has_packets_ ? 1 : n;
+    out_.chunks[0] = work_.collective == Collective::all_gather ? 1 : whole;
+    out_.chunks[1] = work_.collective == Collective::reduce_scatter ? 1 : whole;
+    out_.chunks[2] = has_packets_ ? n : 0;
+    for (int i = 1; i < ranks_; ++i) {
+      const Rank peer = (rank_ + i) % ranks_;
+      out_.peers[0].push_back(peer);
+      for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
+        out_.remote_buffers.push_back({.rank = peer, .buffer = buffer, .access = {ChannelKind::memory}});
+    }
+    if (has_packets_)
+      exchange();
+    else
+      work_in_place();
+    for (std::int32_t i = 0; i < ranks_ - 1; ++i) block_.channels[0].push_back(i);
+    for (std::int32_t i = 0; i < 3 * (ranks_ - 1); ++i) block_.remote_buffers[0].push_back(i);
+    out_.blocks.push_back(std::move(block_));
+    return std::move(out_);
+  }
+
+ private:
+  Rank peer(int i) const { return (rank_ + i) % ranks_; }
+  Operand there(int i, BufferKind buffer, Index first) const {
+    return {.buffer = buffer, .via = 3 * (i - 1) + std::int32_t(buffer), .first = first, .count = 1};
+  }
+  Index input_for(Rank target) const { return is_cut_ ? target : 0; }
+  Step& add(StepKind kind) {
+    block_.steps.push_back({.kind = kind});
+    return block_.steps.back();
+  }
+  void move(StepKind kind, std::vector<Operand> from, const std::vector<Operand>& to) {
+    Step& step = add(kind);
+    step.sources = std::int32_t(from.size());
+    step.operands = std::move(from);
+    step.operands.insert(step.operands.end(), to.begin(), to.end());
+  }
+  bool adds() const {
+    return work_.collective == Collective::all_reduce || work_.collective == Collective::reduce_scatter;
+  }
+
+  void exchange() {
+    for (int i = 1; i < ranks_; ++i)
+      move(StepKind::put_packets, {here(BufferKind::input, input_for(peer(i)))},
+           {there(i, BufferKind::scratch, rank_)});
+    if (adds()) {
+      std::vector<Operand> from = {here(BufferKind::input, input_for(rank_))};
+      for (int i = 1; i < ranks_; ++i) from.push_back(here(BufferKind::scratch, peer(i)));
+      return move(StepKind::reduce_packets, from, {here(BufferKind::output, 0)});
+    }
+    move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
+    for (int i = 1; i < ranks_; ++i)
+      move(StepKind::unpack_packets, {here(BufferKind::scratch, peer(i))}, {here(BufferKind::output, peer(i))});
+  }
+
+  void meet() {
+    add(StepKind::nop);
+    for (const StepKind kind : {StepKind::signal, StepKind::wait}) {
+      Step& step = add(kind);
+      for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
+    }
+    add(StepKind::nop);
+  }
+
+  void work_in_place() {
+    meet();
+    if (adds()) {
+      std::vector<Operand> from = {here(BufferKind::input, rank_)};
+      std::vector<Operand> to = {here(BufferKind::output, work_.collective == Collective::all_reduce ? rank_ : 0)};
+      for (int i = 1; i < ranks_; ++i) from.push_back(there(i, BufferKind::input, rank_));
+      if (work_.collective == Collective::all_reduce)
+        for (int i = 1; i < ranks_; ++i) to.push_back(there(i, BufferKind::output, rank_));
+      move(to.size() > 1 ? StepKind::read_reduce_put : StepKind::read_reduce, from, to);
+    } else {
+      move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
+      for (int i = 1; i < ranks_; ++i)
+        move(StepKind::get, {there(i, BufferKind::input, input_for(rank_))}, {here(BufferKind::output, peer(i))});
+    }
+    meet();
+  }
+
+  const Work& work_;
+  const Rank rank_;
+  const int ranks_;
+  const bool is_cut_, has_packets_;
+  RankProgram out_;
+  ThreadBlock block_;
+};
+
+}  // namespace
+
+Program program_of(const Work& work) {
+  constexpr const char* names[] = {"allreduce", "allgather", "reducescatter", "alltoall"};
+  Program program;
+  program.name = program.collective = names[int(work.collective)];
+  program.protocol = Writer::uses_packets(work) ? "LL" : "Simple";
+  program.double_scratch = Writer::uses_packets(work);
+  for (Rank rank = 0; rank < work.ranks; ++rank) program.ranks.push_back(Writer(work, rank).run());
+  return program;
+}
+
+}  // namespace contest
