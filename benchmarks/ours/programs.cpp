@@ -7,7 +7,10 @@ namespace {
 
 using namespace tranship;
 
-constexpr std::int64_t packets_bytes_max = 8192;
+// Packets have twice the bytes; from here on a signal behind them costs less.
+constexpr std::int64_t packets_bytes_max = 512;
+/// Up to here a copy costs less than a second meeting.
+constexpr std::int64_t scratch_bytes_max = 8192;
 
 Operand here(BufferKind buffer, Index first, Index count = 1) {
   return {.buffer = buffer, .first = first, .count = count};
@@ -16,28 +19,35 @@ Operand here(BufferKind buffer, Index first, Index count = 1) {
 class Writer {
  public:
   Writer(const Work& work, Rank rank)
-      : work_(work), rank_(rank), ranks_(work.ranks), is_cut_(cuts(work)), has_packets_(uses_packets(work)) {}
+      : work_(work),
+        rank_(rank),
+        ranks_(work.ranks),
+        is_cut_(cuts(work)),
+        has_packets_(uses_packets(work)),
+        has_scratch_(uses_scratch(work)) {}
 
   static bool cuts(const Work& work) {
     return work.collective == Collective::reduce_scatter || work.collective == Collective::all_to_all;
   }
   static bool uses_packets(const Work& work) { return sizes_of(work).part * 8 <= packets_bytes_max; }
 
+  static bool uses_scratch(const Work& work) { return sizes_of(work).part * 8 <= scratch_bytes_max; }
+
   RankProgram run() {
     const Index n = ranks_;
     const bool is_reduced_whole = work_.collective == Collective::all_reduce;
     // The parts of a large allreduce are the chunks that each rank combines.
-    const Index whole = is_reduced_whole && has_packets_ ? 1 : n;
+    const Index whole = is_reduced_whole && has_scratch_ ? 1 : n;
     out_.chunks[0] = work_.collective == Collective::all_gather ? 1 : whole;
     out_.chunks[1] = work_.collective == Collective::reduce_scatter ? 1 : whole;
-    out_.chunks[2] = has_packets_ ? n : 0;
+    out_.chunks[2] = has_scratch_ ? n : 0;
     for (int i = 1; i < ranks_; ++i) {
       const Rank peer = (rank_ + i) % ranks_;
       out_.peers[0].push_back(peer);
       for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
         out_.remote_buffers.push_back({.rank = peer, .buffer = buffer, .access = {ChannelKind::memory}});
     }
-    if (has_packets_)
+    if (has_scratch_)
       exchange();
     else
       work_in_place();
@@ -68,26 +78,35 @@ class Writer {
   }
 
   void exchange() {
-    for (int i = 1; i < ranks_; ++i)
-      move(StepKind::put_packets, {here(BufferKind::input, input_for(peer(i)))},
+    for (int i = 1; i < ranks_; ++i) {
+      move(has_packets_ ? StepKind::put_packets : StepKind::put, {here(BufferKind::input, input_for(peer(i)))},
            {there(i, BufferKind::scratch, rank_)});
+      if (has_packets_) continue;
+      add(StepKind::nop);
+      add(StepKind::signal).ids = {i - 1};
+    }
+    if (!has_packets_) wait_for_all();
     if (adds()) {
       std::vector<Operand> from = {here(BufferKind::input, input_for(rank_))};
       for (int i = 1; i < ranks_; ++i) from.push_back(here(BufferKind::scratch, peer(i)));
-      return move(StepKind::reduce_packets, from, {here(BufferKind::output, 0)});
+      return move(has_packets_ ? StepKind::reduce_packets : StepKind::reduce, from, {here(BufferKind::output, 0)});
     }
     move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
     for (int i = 1; i < ranks_; ++i)
-      move(StepKind::unpack_packets, {here(BufferKind::scratch, peer(i))}, {here(BufferKind::output, peer(i))});
+      move(has_packets_ ? StepKind::unpack_packets : StepKind::copy, {here(BufferKind::scratch, peer(i))},
+           {here(BufferKind::output, peer(i))});
   }
 
+  void wait_for_all() {
+    Step& step = add(StepKind::wait);
+    for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
+    add(StepKind::nop);
+  }
   void meet() {
     add(StepKind::nop);
-    for (const StepKind kind : {StepKind::signal, StepKind::wait}) {
-      Step& step = add(kind);
-      for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
-    }
-    add(StepKind::nop);
+    Step& step = add(StepKind::signal);
+    for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
+    wait_for_all();
   }
 
   void work_in_place() {
@@ -110,7 +129,7 @@ class Writer {
   const Work& work_;
   const Rank rank_;
   const int ranks_;
-  const bool is_cut_, has_packets_;
+  const bool is_cut_, has_packets_, has_scratch_;
   RankProgram out_;
   ThreadBlock block_;
 };
@@ -122,7 +141,7 @@ Program program_of(const Work& work) {
   Program program;
   program.name = program.collective = names[int(work.collective)];
   program.protocol = Writer::uses_packets(work) ? "LL" : "Simple";
-  program.double_scratch = Writer::uses_packets(work);
+  program.double_scratch = Writer::uses_scratch(work);
   for (Rank rank = 0; rank < work.ranks; ++rank) program.ranks.push_back(Writer(work, rank).run());
   return program;
 }

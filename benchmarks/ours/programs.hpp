@@ -1,5 +1,5 @@
-// Programs of collective operations, one thread block a rank, as the benchmark needs them: in packets for little data,
-// between two meetings for much.
+// Programs of collective operations, one thread block a rank, as the benchmark needs them. Little data goes to the
+// scratch memory of each peer, in packets or with a signal; what is more is loaded where it lies, between two meetings.
 #pragma once
 
 #include <contest/work.hpp>

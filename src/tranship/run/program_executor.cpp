@@ -70,7 +70,15 @@ class ProgramExecutor::State {
   std::span<std::byte> input() { return own_buffer(input_, elements_ * width_, gathered_input_); }
   std::span<std::byte> output() { return own_buffer(output_, chunking_.output_elements * width_, gathered_output_); }
 
+  void run(CallSite where) {
+    if (is_plain_) return machine_->launch(where);
+    run(input().data(), output().data(), where);
+    // Nothing is copied, and nothing has to be said of what the caller has written.
+    is_plain_ = !meets_between_ && context_.completes_at_once() && gathered_input_.empty() && gathered_output_.empty();
+  }
+
   void run(const void* input, void* output, CallSite where) {
+    is_plain_ = false;
     if (meets_between_) world_.barrier(where);
     const auto* const from = static_cast<const std::byte*>(input);
     auto* const to = static_cast<std::byte*>(output);
@@ -267,6 +275,7 @@ class ProgramExecutor::State {
   Segments input_, output_;
   bool input_is_private_ = false, output_is_private_ = false;
   std::vector<std::byte> gathered_input_, gathered_output_;
+  bool is_plain_ = false;  ///< the next run() from the buffers of this executor is the launch alone
 };
 
 ProgramExecutor::ProgramExecutor(World& world, Program program, Index elements, const ProgramOptions& options,
@@ -293,7 +302,7 @@ void ProgramExecutor::run(const void* input, void* output, CallSite where) {
   state_->run(input, output, where);
 }
 void ProgramExecutor::run(CallSite where) {
-  state_->run(state_->input().data(), state_->output().data(), where);
+  state_->run(where);
 }
 std::span<std::byte> ProgramExecutor::input() {
   return state_->input();

@@ -47,7 +47,8 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
                                                         : memory.local());
   // Packets are two words a unit, and each source has a strip; one more holds the result.
   strips_.resize((setup_.program.operands_max + 1) * std::size_t(strip_bytes));
-  for (std::size_t i = 0; i < setup_.program.blocks.size(); ++i) blocks_.push_back({.index = static_cast<int>(i)});
+  for (const std::size_t first : setup_.program.blocks)
+    blocks_.push_back({.first = &setup_.program.steps[first], .index = static_cast<int>(blocks_.size())});
   running_.reserve(blocks_.size());
 }
 
@@ -58,12 +59,11 @@ void ProgramMachine::place_scratch() {
   for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank * memory_count + scratch_memory)] += by;
 }
 
-void ProgramMachine::start_blocks() {
+void ProgramMachine::begin_blocks() {
   running_.clear();
   for (Block& block : blocks_) {
-    block.at = &setup_.program.steps[setup_.program.blocks[std::size_t(block.index)]];
-    block.done = block.looked = block.iteration = 0;
-    running_.push_back(&block);
+    block.at = block.first;
+    if (!advance(block)) running_.push_back(&block);
   }
 }
 
@@ -71,9 +71,9 @@ void ProgramMachine::launch(CallSite where) {
   where_ = where;
   ++launch_;
   place_scratch();
-  start_blocks();
+  begin_blocks();
   while (!running_.empty()) {
-    if (pass()) continue;
+    if (blocks_.size() > 1 && pass()) continue;
     if (completing_ > 0)
       quiet();
     else
@@ -162,6 +162,16 @@ bool ProgramMachine::advance(Block& block) {
         break;
       case Act::combine:
         combine(step, part_of(block, step));
+        break;
+      case Act::pack:
+        if (is_watched_)
+          transfer(block, step, part_of(block, step));
+        else
+          pack(step, part_of(block, step));
+        break;
+      case Act::unpack:
+        if (is_watched_ ? !transfer(block, step, part_of(block, step)) : !unpack(block, step, part_of(block, step)))
+          return false;
         break;
       case Act::transfer:
         if (!transfer(block, step, part_of(block, step))) return false;
@@ -303,6 +313,52 @@ void ProgramMachine::combine(const PlacedStep& step, Part part) {
                 .targets = targets_.data(),
                 .target_count = step.targets,
                 .bytes = static_cast<std::size_t>(part.bytes)});
+}
+
+void ProgramMachine::pack(const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  for (std::uint32_t i = 0; i < step.targets; ++i)
+    detail::pack(address(to[i], part.begin), address(from[step.sources == 1 ? 0 : i], part.begin),
+                 std::size_t(part.bytes), flag());
+}
+
+bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  const bool is_copy = step.sources == 1 && step.targets == 1;
+  while (block.done < part.bytes) {
+    const Index begin = part.begin + block.done;
+    Index bytes = part.bytes - block.done;
+    if (is_copy) {
+      bytes = Index(detail::unpack(address(from[0], begin), address(to[0], begin), std::size_t(bytes), flag()));
+    } else {
+      bytes = std::min(bytes, strip_bytes);
+      for (std::uint32_t i = 0; i < step.sources; ++i) {
+        const std::byte* const at = address(from[i], begin);
+        sources_[i] = at;
+        if (from[i].format == Format::plain) continue;
+        sources_[i] = strip(i);
+        bytes = Index(detail::unpack(at, strip(i), std::size_t(bytes), flag()));
+      }
+      for (std::uint32_t i = 0; i < step.targets; ++i) targets_[i] = address(to[i], begin);
+      if (bytes > 0 && step.sources == 1)
+        for (std::uint32_t i = 0; i < step.targets; ++i) move_bytes(targets_[i], sources_[0], bytes);
+      else if (bytes > 0)
+        step.combine({.sources = sources_.data(),
+                      .source_count = step.sources,
+                      .targets = targets_.data(),
+                      .target_count = step.targets,
+                      .bytes = static_cast<std::size_t>(bytes)});
+    }
+    if (bytes == 0) {
+      ++polls_;
+      return false;
+    }
+    block.done += bytes;
+    ++progress_;
+  }
+  return true;
 }
 
 bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {

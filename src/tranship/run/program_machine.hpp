@@ -47,6 +47,7 @@ class ProgramMachine {
 
  private:
   struct Block {
+    const PlacedStep* first = nullptr;
     const PlacedStep* at = nullptr;
     int index = 0;
     bool is_completing = false;  ///< waits for a quiet
@@ -71,7 +72,7 @@ class ProgramMachine {
 
   std::size_t own_base(int memory) const { return static_cast<std::size_t>(world_.rank() * memory_count + memory); }
   void place_scratch();
-  void start_blocks();
+  void begin_blocks();
 
   /// Goes as far as any block can. Whether one could.
   bool pass();
@@ -97,6 +98,8 @@ class ProgramMachine {
   }
   void copy(const PlacedStep& step, Part part);
   void combine(const PlacedStep& step, Part part);
+  void pack(const PlacedStep& step, Part part);
+  bool unpack(Block& block, const PlacedStep& step, Part part);
   bool transfer(Block& block, const PlacedStep& step, Part part);
   bool transfer_pairs(Block& block, const PlacedStep& step, Part part);
   bool combine_fetched(Block& block, const PlacedStep& step, Part part);

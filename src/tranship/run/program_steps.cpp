@@ -163,7 +163,7 @@ class Placing {
         out_.operands.push_back(to[i]);
       }
     } else {
-      out.act = simple ? PlacedStep::Act::combine : PlacedStep::Act::transfer;
+      out.act = simple ? PlacedStep::Act::combine : act_of_transfer(shape.pairing, from, to);
       out_.operands.insert(out_.operands.end(), from.begin(), from.end());
       out_.operands.insert(out_.operands.end(), to.begin(), to.end());
       for (const PlacedOperand& at : from) {
@@ -174,6 +174,22 @@ class Placing {
       out_.operands_max = std::max({out_.operands_max, from.size(), to.size()});
     }
     out_.steps.push_back(out);
+  }
+
+  static PlacedStep::Act act_of_transfer(Pairing pairing, const std::vector<PlacedOperand>& from,
+                                         const std::vector<PlacedOperand>& to) {
+    const auto is_reached = [](const PlacedOperand& at) { return at.is_reached; };
+    const auto is_plain = [](const PlacedOperand& at) { return at.format == Format::plain; };
+    const auto is_raw = [](const PlacedOperand& at) { return at.format == Format::raw_packets; };
+    if (!std::all_of(from.begin(), from.end(), is_reached) || !std::all_of(to.begin(), to.end(), is_reached))
+      return PlacedStep::Act::transfer;
+    if (std::all_of(from.begin(), from.end(), is_plain) && std::none_of(to.begin(), to.end(), is_plain) &&
+        (pairing == Pairing::pairs || from.size() == 1))
+      return PlacedStep::Act::pack;
+    if (std::none_of(from.begin(), from.end(), is_raw) && std::all_of(to.begin(), to.end(), is_plain) &&
+        pairing == Pairing::all)
+      return PlacedStep::Act::unpack;
+    return PlacedStep::Act::transfer;
   }
 
   void add_places(const Operand& operand, OperandShape shape, std::vector<PlacedOperand>& out) const {

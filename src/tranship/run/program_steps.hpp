@@ -50,6 +50,8 @@ struct PlacedStep {
     flush,
     copy,        ///< operands are pairs of a source and a target, all of them plain and reached
     combine,     ///< the same memory, several sources
+    pack,        ///< one plain source, or pairs, into packets of ranks that are reached
+    unpack,      ///< sources of which some are packets, into plain memory that is reached
     transfer,    ///< what else moves: packets, and peers that are not reached
     begin_loop,  ///< `iterations` up to the matching end
     end_loop,    ///< back to the step after `first`, its begin
