@@ -114,8 +114,8 @@ class CollectiveMethod : public Method {
 };
 
 /// Little goes to two slots of each peer in turn, with the number of the turn behind it: who has the next one from all
-/// peers knows that all have read the last but one. The rest is loaded and stored where it lies, between two signals of
-/// all to all.
+/// peers knows that all have read the last but one. The rest is loaded where it lies, and of larger sums stored to all,
+/// between two signals of all to all.
 class HandCollective : public CollectiveMethod {
  public:
   static std::int64_t window_elements(const Work& work) { return Layout(work).size; }
@@ -138,6 +138,7 @@ class HandCollective : public CollectiveMethod {
  private:
   static constexpr std::int64_t line = 8;  // doubles
   static constexpr std::int64_t small_bytes = 8192;
+  static constexpr std::int64_t whole_bytes = 1 << 20;  // two ranks combine all of it, each for itself
   static constexpr std::int64_t strip = 1024;
 
   struct Layout {
@@ -203,7 +204,11 @@ class HandCollective : public CollectiveMethod {
 
   void work_in_place() {
     meet(2 * turn_);
-    if (work_.collective == Collective::all_reduce) {
+    if (work_.collective == Collective::all_reduce && work_.ranks == 2 && work_.bytes <= whole_bytes) {
+      const double* const a = at(rank_);
+      const double* const b = at(1 - rank_);
+      for (std::int64_t i = 0; i < sizes_.input; ++i) output_[i] = a[i] + b[i];
+    } else if (work_.collective == Collective::all_reduce) {
       const std::int64_t first = share(rank_), end = share(rank_ + 1);
       for (std::int64_t i = first; i < end; i += strip) combine(i, i, std::min(strip, end - i), work_.ranks);
     } else if (work_.collective == Collective::reduce_scatter) {

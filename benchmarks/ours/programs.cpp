@@ -7,10 +7,12 @@ namespace {
 
 using namespace tranship;
 
-// Packets have twice the bytes; from here on a signal behind them costs less.
+/// Packets have twice the bytes: from here on a meeting costs less.
 constexpr std::int64_t packets_bytes_max = 512;
 /// Up to here a copy costs less than a second meeting.
-constexpr std::int64_t scratch_bytes_max = 8192;
+constexpr std::int64_t scratch_bytes_max = 16384;
+/// Two ranks combine up to so many bytes whole, each for itself.
+constexpr std::int64_t whole_bytes_max = 1 << 20;
 
 Operand here(BufferKind buffer, Index first, Index count = 1) {
   return {.buffer = buffer, .first = first, .count = count};
@@ -37,20 +39,22 @@ class Writer {
     const Index n = ranks_;
     const bool is_reduced_whole = work_.collective == Collective::all_reduce;
     // The parts of a large allreduce are the chunks that each rank combines.
-    const Index whole = is_reduced_whole && has_scratch_ ? 1 : n;
+    const Index whole = is_reduced_whole && (has_scratch_ || combines_whole()) ? 1 : n;
     out_.chunks[0] = work_.collective == Collective::all_gather ? 1 : whole;
     out_.chunks[1] = work_.collective == Collective::reduce_scatter ? 1 : whole;
-    out_.chunks[2] = has_scratch_ ? n : 0;
+    out_.chunks[2] = has_packets_ ? n : has_scratch_ ? out_.chunks[0] : 0;
     for (int i = 1; i < ranks_; ++i) {
       const Rank peer = (rank_ + i) % ranks_;
       out_.peers[0].push_back(peer);
       for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
         out_.remote_buffers.push_back({.rank = peer, .buffer = buffer, .access = {ChannelKind::memory}});
     }
-    if (has_scratch_)
+    if (has_packets_)
       exchange();
+    else if (has_scratch_)
+      load_copies();
     else
-      work_in_place();
+      load_inputs();
     for (std::int32_t i = 0; i < ranks_ - 1; ++i) block_.channels[0].push_back(i);
     for (std::int32_t i = 0; i < 3 * (ranks_ - 1); ++i) block_.remote_buffers[0].push_back(i);
     out_.blocks.push_back(std::move(block_));
@@ -78,52 +82,62 @@ class Writer {
   }
 
   void exchange() {
-    for (int i = 1; i < ranks_; ++i) {
-      move(has_packets_ ? StepKind::put_packets : StepKind::put, {here(BufferKind::input, input_for(peer(i)))},
+    for (int i = 1; i < ranks_; ++i)
+      move(StepKind::put_packets, {here(BufferKind::input, input_for(peer(i)))},
            {there(i, BufferKind::scratch, rank_)});
-      if (has_packets_) continue;
-      add(StepKind::nop);
-      add(StepKind::signal).ids = {i - 1};
-    }
-    if (!has_packets_) wait_for_all();
     if (adds()) {
       std::vector<Operand> from = {here(BufferKind::input, input_for(rank_))};
       for (int i = 1; i < ranks_; ++i) from.push_back(here(BufferKind::scratch, peer(i)));
-      return move(has_packets_ ? StepKind::reduce_packets : StepKind::reduce, from, {here(BufferKind::output, 0)});
+      return move(StepKind::reduce_packets, from, {here(BufferKind::output, 0)});
     }
     move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
     for (int i = 1; i < ranks_; ++i)
-      move(has_packets_ ? StepKind::unpack_packets : StepKind::copy, {here(BufferKind::scratch, peer(i))},
-           {here(BufferKind::output, peer(i))});
+      move(StepKind::unpack_packets, {here(BufferKind::scratch, peer(i))}, {here(BufferKind::output, peer(i))});
   }
 
-  void wait_for_all() {
-    Step& step = add(StepKind::wait);
-    for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
-    add(StepKind::nop);
-  }
+  /// Two ranks read each other's input whole: as many lines cross between them as when each combines a half for both,
+  /// and none of them is written by the one and held by the other.
+  bool combines_whole() const { return ranks_ == 2 && work_.bytes <= whole_bytes_max; }
+
   void meet() {
     add(StepKind::nop);
-    Step& step = add(StepKind::signal);
-    for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
-    wait_for_all();
+    for (const StepKind kind : {StepKind::signal, StepKind::wait}) {
+      Step& step = add(kind);
+      for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
+    }
+    add(StepKind::nop);
   }
 
-  void work_in_place() {
+  /// From copies of the inputs, which stay until the launch after the next one.
+  void load_copies() {
+    const Index chunks = out_.chunks[0];
+    move(StepKind::copy, {here(BufferKind::input, 0, chunks)}, {here(BufferKind::scratch, 0, chunks)});
     meet();
-    if (adds()) {
-      std::vector<Operand> from = {here(BufferKind::input, rank_)};
-      std::vector<Operand> to = {here(BufferKind::output, work_.collective == Collective::all_reduce ? rank_ : 0)};
-      for (int i = 1; i < ranks_; ++i) from.push_back(there(i, BufferKind::input, rank_));
-      if (work_.collective == Collective::all_reduce)
-        for (int i = 1; i < ranks_; ++i) to.push_back(there(i, BufferKind::output, rank_));
-      move(to.size() > 1 ? StepKind::read_reduce_put : StepKind::read_reduce, from, to);
-    } else {
+    load(BufferKind::scratch);
+  }
+  void load_inputs() {
+    meet();
+    load(BufferKind::input);
+    meet();
+  }
+
+  void load(BufferKind buffer) {
+    const bool is_whole = out_.chunks[0] == 1 && adds();
+    if (!adds()) {
       move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
       for (int i = 1; i < ranks_; ++i)
-        move(StepKind::get, {there(i, BufferKind::input, input_for(rank_))}, {here(BufferKind::output, peer(i))});
+        move(StepKind::get, {there(i, buffer, input_for(rank_))}, {here(BufferKind::output, peer(i))});
+      return;
     }
-    meet();
+    const Index part = is_whole ? 0 : rank_;
+    const bool gives = work_.collective == Collective::all_reduce && !is_whole;
+    std::vector<Operand> from = {here(BufferKind::input, part)};
+    std::vector<Operand> to = {here(BufferKind::output, gives ? rank_ : 0)};
+    for (int i = 1; i < ranks_; ++i) {
+      from.push_back(there(i, buffer, part));
+      if (gives) to.push_back(there(i, BufferKind::output, rank_));
+    }
+    move(gives ? StepKind::read_reduce_put : StepKind::read_reduce, from, to);
   }
 
   const Work& work_;

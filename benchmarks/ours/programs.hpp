@@ -1,5 +1,7 @@
 // Programs of collective operations, one thread block a rank, as the benchmark needs them. Little data goes to the
-// scratch memory of each peer, in packets or with a signal; what is more is loaded where it lies, between two meetings.
+// scratch memory of each peer in packets. What is more is loaded by those who need it, because a line that one core
+// writes and another one holds costs several times as much as one that is read: from a copy in scratch memory, which
+// takes one meeting, or from the input, which takes two.
 #pragma once
 
 #include <contest/work.hpp>
