@@ -72,8 +72,10 @@ void ProgramMachine::launch(CallSite where) {
   ++launch_;
   place_scratch();
   begin_blocks();
+  bool may_move = blocks_.size() > 1;  // a block that is alone has just been tried
   while (!running_.empty()) {
-    if (blocks_.size() > 1 && pass()) continue;
+    if (may_move && pass()) continue;
+    may_move = true;
     if (completing_ > 0)
       quiet();
     else
