@@ -52,11 +52,11 @@ void measure(bench::Report& report, Collective collective, const char* name, std
   // Without a core for each rank, some take milliseconds.
   work.repeats = bytes > 4096 ? 1 : is_crowded ? 8 : bytes <= 64 ? 500 : 100;
   bench::ContestOptions options = report.contest_options();
-  // Short turns and many, so that all contestants see the same of a machine that changes; but long enough that what
-  // others have left in the caches does not count.
+  // Short turns and many, so that all contestants see the same of a machine that changes.
   if (bytes <= 1 << 20 && !is_crowded) {
     options.rounds = report.is_quick() ? 9 : 31;
-    options.turn_ns /= bytes <= 4096 ? 8 : 2;
+    options.turn_ns /= 8;
+    options.ops_min = bytes <= 4096 ? 5 : 15;
   }
   constexpr double at_most_a_tenth_more = 0.91;
   measure(report, bench::ContestCase{.name = fmt::format("{} {}, {} ranks", name, text_of(work.bytes), ranks),

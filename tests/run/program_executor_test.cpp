@@ -176,12 +176,12 @@ TEST_P(Plans, give_what_they_promise) {
 TEST_P(Plans, take_turns_in_one_world) {
   const auto body = [&](World& world) {
     std::vector<std::unique_ptr<Launched>> all;
-    for (const char* name : {"sn_allreduce_pkt_2r", "sn_allgather_pkt_2r", "sn_allreduce_2r", "sn_alltoall_2r"})
+    for (const char* name : {"sn_allreduce_naivy_2r", "sn_allgather_pkt_rppkt_2r", "sn_alltoall_2r"})
       for (const Index elements : {4, 46})
         all.push_back(std::make_unique<Launched>(world, plan(name), elements, Reduction::sum));
     for (int turn = 0; turn < (is_simulated(GetParam()) ? 3 : 50); ++turn)
       for (std::size_t i = 0; i < all.size(); ++i)
-        (*all[(i * 3) % all.size()])(turn % 2 == 0 ? Data::of_the_executor : Data::apart);
+        (*all[(i * 5) % all.size()])(turn % 2 == 0 ? Data::of_the_executor : Data::apart);
   };
   run_on(GetParam(), 2, body);
 }
@@ -237,7 +237,7 @@ TEST_P(Plans, signals_publish_what_was_stored_elsewhere) {
 }
 
 TEST(ProgramExecutor, SaysWhichStepWaitsForARankThatHasEnded) {
-  const Program program = plan("sn_allreduce_2r");
+  const Program program = plan("sn_allreduce_naivy_2r");
   const Error error = error_of_rank([&] {
     launch(2, [&](World& world) {
       ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
@@ -249,7 +249,7 @@ TEST(ProgramExecutor, SaysWhichStepWaitsForARankThatHasEnded) {
 }
 
 TEST(ProgramExecutor, SaysWhichStepHasWaitedTooLong) {
-  const Program program = plan("sn_allreduce_pkt_2r");
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
   const Error error = error_of_rank([&] {
     launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
       ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
@@ -263,7 +263,7 @@ TEST(ProgramExecutor, SaysWhichStepHasWaitedTooLong) {
 }
 
 TEST(ProgramExecutor, EndsWhenAPeerIsKilled) {
-  const Program program = plan("sn_allreduce_pkt_2r");
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
   const Error error = error_of_rank([&] {
     launch_processes({.ranks = 2, .grace_ns = 5'000'000'000}, [&](World& world) {
       ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
@@ -280,7 +280,7 @@ TEST(ProgramExecutor, EndsWhenAPeerIsKilled) {
 }
 
 TEST(ProgramExecutor, KeepsItsBuffersWhereTheyAre) {
-  const Program program = plan("sn_allgather_pkt_2r");
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
   launch(2, [&](World& world) {
     for (const Index elements : {64, 3}) {  // in the symmetric heap, and gathered from chunks with gaps
       ProgramExecutor executor(world, program, elements, {.type = ElementType::i32});
@@ -297,7 +297,7 @@ TEST(ProgramExecutor, KeepsItsBuffersWhereTheyAre) {
 }
 
 TEST(ProgramExecutor, CountsSteps) {
-  const Program program = plan("sn_allreduce_pkt_2r");
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
   launch(2, [&](World& world) {
     ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
     Index own = 0;
