@@ -225,6 +225,20 @@ class Placing {
 
 }  // namespace
 
+/// Whether the bytes of chunks are cut: into packets, into shares or into the turns of a loop.
+bool cuts_chunks(const Program& program) {
+  bool cuts = false;
+  for (const RankProgram& rank : program.ranks)
+    for (const ThreadBlock& block : rank.blocks)
+      for (const Step& step : block.steps) {
+        const StepShape& shape = shape_of(step.kind);
+        cuts = cuts || step.pipeline || step.shares > 0 ||
+               shape.sources.find_first_of("PpT") != std::string_view::npos ||
+               shape.targets.find_first_of("PQT") != std::string_view::npos;
+      }
+  return cuts;
+}
+
 Chunking chunking_of(const Program& program, Index elements, Index width) {
   const auto ranks = static_cast<Index>(program.ranks.size());
   const auto& chunks = program.ranks[0].chunks;
@@ -239,8 +253,10 @@ Chunking chunking_of(const Program& program, Index elements, Index width) {
   out.segment_elements = elements / out.input_segments;
   out.segment_chunks = chunks[0] == 0 ? 1 : chunks[0] / out.input_segments;
   const Index per_chunk = (out.segment_elements + out.segment_chunks - 1) / out.segment_chunks;
-  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), std::max(unit_bytes, width));
   const bool is_known = CollectiveMeaning(program).is_known();
+  // Where a program has a meaning, only it knows where chunks begin. Of others, callers do: element by element.
+  const bool is_exact = !is_known && elements % out.segment_chunks == 0 && !cuts_chunks(program);
+  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), is_exact ? width : std::max(unit_bytes, width));
   out.output_elements = is_known ? out.segment_elements * out.output_segments : chunks[1] * (out.chunk_bytes / width);
   return out;
 }
