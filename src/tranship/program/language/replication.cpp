@@ -107,6 +107,8 @@ std::vector<Draft> in_single_chunks(const std::vector<Draft>& drafts) {
     for (Index chunk = 0; chunk < chunks; ++chunk) {
       Draft& single = out.emplace_back(draft);
       for (Operand& operand : single.step.operands) operand = {operand.buffer, operand.via, operand.first + chunk, 1};
+      // A port carries its requests out in order: the last one signals, for all.
+      if (signals(single.step.kind) && chunk + 1 < chunks) single.step.kind = StepKind::put;
       single.loop = in_single_chunks(draft.loop);
     }
   }
