@@ -245,6 +245,17 @@ TEST(Language, instances_of_ranges_of_different_sizes_agree) {
   EXPECT_TRUE(found.is_right() && found.knows_result) << found.text();
 }
 
+TEST(Language, instances_of_loops_keep_their_chunks) {
+  auto program = local_program(4, 1, {.instances = 2});
+  {
+    LoopIterationContext loop(program, {.unit_bytes = 64, .chunks = 2});
+    program.copy(program.output(0)[{0, 2}], program.input(0)[{0, 2}], 0);
+  }
+  program.copy(at(program.output(0), 2), at(program.input(0), 1), 1);
+  EXPECT_EQ(words(program.lower()), "pipeline[copy]");
+  EXPECT_TRUE(verify(program.lower()).is_right()) << verify(program.lower()).text();
+}
+
 // Found by comparison with the original on random scripts: the parts of a put with a signal signalled each.
 TEST(Language, instances_of_a_put_with_a_signal_signal_once) {
   for (const bool flushes : {false, true}) {
