@@ -186,13 +186,13 @@ TEST_P(Plans, take_turns_in_one_world) {
   run_on(GetParam(), 2, body);
 }
 
-/// Rank 0 stores to rank 2 and tells rank 1, which tells rank 2: what rank 0 has stored is there.
+/// Rank 0 stores to rank 2 and tells rank 1, which tells rank 2, which copies what rank 0 has stored.
 Program told_by_another_rank() {
   Program program;
   program.name = program.collective = "told";
   for (Rank rank = 0; rank < 3; ++rank) {
     RankProgram own;
-    own.chunks[0] = own.chunks[1] = 1;
+    own.chunks[0] = own.chunks[1] = own.chunks[2] = 1;
     ThreadBlock block;
     const auto add = [&](StepKind kind) -> Step& {
       block.steps.push_back({.kind = kind});
@@ -200,20 +200,26 @@ Program told_by_another_rank() {
     };
     // Channel 0 leads to the next rank, channel 1 to the one before.
     own.peers[0] = {(rank + 1) % 3, (rank + 2) % 3};
-    own.remote_buffers = {{.rank = (rank + 2) % 3, .buffer = BufferKind::output, .access = {ChannelKind::memory}}};
+    own.remote_buffers = {{.rank = (rank + 2) % 3, .buffer = BufferKind::scratch, .access = {ChannelKind::memory}}};
     block.channels[0] = {0, 1};
     block.remote_buffers[0] = {0};
     if (rank == 0) {
       Step& put = add(StepKind::put);
       put.sources = 1;
       put.operands = {{.buffer = BufferKind::input, .count = 1},
-                      {.buffer = BufferKind::output, .via = 0, .first = 0, .count = 1}};
+                      {.buffer = BufferKind::scratch, .via = 0, .first = 0, .count = 1}};
       add(StepKind::nop);
     } else {
       add(StepKind::wait).ids = {1};
       add(StepKind::nop);
     }
-    if (rank < 2) add(StepKind::signal).ids = {0};
+    if (rank < 2) {
+      add(StepKind::signal).ids = {0};
+    } else {
+      Step& copy = add(StepKind::copy);
+      copy.sources = 1;
+      copy.operands = {{.buffer = BufferKind::scratch, .count = 1}, {.buffer = BufferKind::output, .count = 1}};
+    }
     own.blocks.push_back(std::move(block));
     program.ranks.push_back(std::move(own));
   }

@@ -118,6 +118,20 @@ void ProgramMachine::describe(const Block& block) {
   awaited_ = WaitNote::anyone;
   if (step.act == Act::wait)
     awaited_ = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])].peer;
+  if (step.has_packets) awaited_ = maker_of_missing(block, step);
+}
+
+/// Who stores the packets that the step waits for, if it is one rank.
+Rank ProgramMachine::maker_of_missing(const Block& block, const PlacedStep& step) const {
+  const Part part = part_of(block, step);
+  for (std::uint32_t i = 0; i < step.sources; ++i) {
+    const PlacedOperand& from = setup_.program.operands[step.first + i];
+    if (from.format != Format::packets) continue;
+    const auto* const first = reinterpret_cast<const std::uint64_t*>(address(from, part.begin));
+    for (Index k = block.done / 4; k < part.bytes / 4; ++k)
+      if (detail::load_word(first + k) >> 32 != flag()) return from.made_by;
+  }
+  return WaitNote::anyone;
 }
 
 bool ProgramMachine::advance(Block& block) {

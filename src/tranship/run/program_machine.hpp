@@ -79,6 +79,7 @@ class ProgramMachine {
   bool advance(Block& block);
   void wait(CallSite where);
   void describe(const Block& block);
+  Rank maker_of_missing(const Block& block, const PlacedStep& step) const;
 
   bool come_to_barrier(Block& block, const PlacedStep& step);
   bool signal(Block& block, const PlacedStep& step);

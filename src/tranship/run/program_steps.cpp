@@ -34,6 +34,7 @@ class Placing {
         options_(options) {}
 
   PlacedProgram run() {
+    find_makers();
     for (const ThreadBlock& block : own_.blocks) {
       out_.blocks.push_back(out_.steps.size());
       for (std::size_t i = 0; i < block.steps.size(); ++i) {
@@ -50,6 +51,38 @@ class Placing {
   }
 
  private:
+  /// Who stores packets to this rank, and where.
+  void find_makers() {
+    for (Rank by = 0; by < static_cast<Rank>(program_.ranks.size()); ++by) {
+      if (by == options_.rank) continue;
+      const RankProgram& rank = program_.ranks[static_cast<std::size_t>(by)];
+      for_each_step(rank, [&](const Step& step) {
+        const StepShape& shape = shape_of(step.kind);
+        const auto sources = static_cast<std::size_t>(step.sources);
+        for (std::size_t i = sources; i < step.operands.size(); ++i) {
+          const Operand& operand = step.operands[i];
+          const OperandShape what = shape_of_target(shape, i - sources);
+          if (what.format != Format::packets || what.where == Where::here) continue;
+          const auto via = static_cast<std::size_t>(operand.via);
+          bool is_here = false;
+          if (what.where == Where::peer) is_here = rank.remote_buffers[via].rank == options_.rank;
+          if (what.where == Where::group)
+            for (const Rank member : rank.switches[via].ranks) is_here |= member == options_.rank;
+          if (is_here) makers_.push_back({by, operand.first, operand.first + operand.count});
+        }
+      });
+    }
+  }
+  Rank maker_of(const Operand& operand) const {
+    Rank out = -1;
+    for (const Maker& maker : makers_) {
+      if (maker.end <= operand.first || operand.first + operand.count <= maker.first) continue;
+      if (out >= 0 && out != maker.rank) return -1;
+      out = maker.rank;
+    }
+    return out;
+  }
+
   PlacedStep& add(PlacedStep::Act act, StepKind kind) {
     out_.steps.push_back({.act = act, .kind = kind, .position = position_});
     return out_.steps.back();
@@ -202,7 +235,8 @@ class Placing {
                      .offset = shape.format == Format::plain ? first : 2 * first,
                      .format = shape.format,
                      .is_own = is_own,
-                     .is_reached = is_own || options_.reaches(rank)});
+                     .is_reached = is_own || options_.reaches(rank),
+                     .made_by = is_own && shape.format == Format::packets ? maker_of(operand) : -1});
     };
     switch (shape.where) {
       case Where::here:
@@ -214,10 +248,17 @@ class Placing {
     }
   }
 
+  /// Chunks [first, end) of this rank's scratch memory.
+  struct Maker {
+    Rank rank;
+    Index first, end;
+  };
+
   const Program& program_;
   const RankProgram& own_;
   const Chunking& chunking_;
   const PlacingOptions& options_;
+  std::vector<Maker> makers_;
   PlacedProgram out_;
   std::map<std::int32_t, std::int32_t> barriers_;
   std::int32_t position_ = 0;
