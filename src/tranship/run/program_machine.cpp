@@ -56,7 +56,7 @@ void ProgramMachine::place_scratch() {
   if (setup_.second_scratch_bytes == 0) return;
   // The first launch has an odd number.
   const Index by = launch_ % 2 == 0 ? setup_.second_scratch_bytes : launch_ == 1 ? 0 : -setup_.second_scratch_bytes;
-  for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank * memory_count + scratch_memory)] += by;
+  for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank) * memory_count + scratch_memory] += by;
 }
 
 void ProgramMachine::begin_blocks() {

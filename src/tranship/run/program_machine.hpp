@@ -70,7 +70,7 @@ class ProgramMachine {
     Index begin = 0, bytes = 0;
   };
 
-  std::size_t own_base(int memory) const { return static_cast<std::size_t>(world_.rank() * memory_count + memory); }
+  std::size_t own_base(int memory) const { return std::size_t(world_.rank()) * memory_count + std::size_t(memory); }
   void place_scratch();
   void begin_blocks();
 
