@@ -40,7 +40,7 @@ struct Message {
   ViewPointer linked;    ///< of packets: what the same units of the steps have written that led to them
 };
 
-enum class Act { begin, end, meet, arrive, issue, take, read, write, push, flush };
+enum class Act { begin, share, end, meet, arrive, issue, take, read, write, push, flush };
 
 struct Access {
   int place;
@@ -70,14 +70,20 @@ class Machine {
     connect();
     std::vector<int> ends;
     for (int launch = 0; launch < options.launches; ++launch) {
-      std::vector<int> next;
+      std::vector<int> begins, next;
+      for (Rank rank = 0; rank < size(); ++rank)
+        begins.push_back(add({.act = Act::begin, .rank = rank, .launch = launch},
+                             launch == 0 ? std::vector<int>{} : std::vector<int>{ends[std::size_t(rank)]}));
       for (Rank rank = 0; rank < size(); ++rank) {
-        std::vector<int> before;
+        int begin = begins[std::size_t(rank)];
         if (options.between == BetweenLaunches::all_ranks_meet)
-          before = ends;
-        else if (launch > 0)
-          before = {ends[std::size_t(rank)]};
-        next.push_back(build_launch(rank, launch, before));
+          begin = add({.act = Act::share, .rank = rank, .launch = launch}, begins);
+        next.push_back(build_launch(rank, launch, begin));
+      }
+      if (options.between == BetweenLaunches::all_ranks_meet) {
+        std::vector<int> all;
+        for (const int end : next) all.insert(all.end(), op(end).before.begin(), op(end).before.end());
+        for (const int end : next) op(end).before = all;
       }
       ends = std::move(next);
     }
@@ -89,7 +95,8 @@ class Machine {
 
   // --- Places ------------------------------------------------------------------------------------------------------
 
-  /// In place, the input of an allgather is slice r of the output, the output of a reducescatter is slice r of the input.
+  /// In place, the input of an allgather is slice r of the output, the output of a reducescatter is slice r of the
+  /// input.
   std::pair<int, Index> base_of(Rank rank, BufferKind buffer) const {
     const auto& chunks = of(rank).chunks;
     if (buffer == BufferKind::scratch) return {2, 0};
@@ -167,6 +174,7 @@ class Machine {
 
   // --- Operations --------------------------------------------------------------------------------------------------
 
+  Op& op(int id) { return ops_[std::size_t(id)]; }
   int add(Op op, std::vector<int> before) {
     op.before = std::move(before);
     ops_.push_back(std::move(op));
@@ -183,8 +191,7 @@ class Machine {
     std::map<std::int32_t, int> rounds;  ///< of barriers
   };
 
-  int build_launch(Rank rank, int launch, const std::vector<int>& before) {
-    const int begin = add({.act = Act::begin, .rank = rank, .launch = launch}, before);
+  int build_launch(Rank rank, int launch, int begin) {
     std::vector<int> last = {begin};
     arrivals_.clear();
     resumes_.clear();
@@ -298,8 +305,8 @@ class Machine {
         for (std::size_t i = 0; i < step.ids.size(); ++i) {
           Op op = op_of(b, step.kind == StepKind::release ? Act::issue : Act::take, sync_thread(b, i));
           const bool is_semaphore = step.kind == StepKind::acquire || step.kind == StepKind::release;
-          op.counter = is_semaphore ? semaphores_.at({b.rank, step.ids[i]})
-                                    : in_.at({b.rank, int(step.channel), step.ids[i]});
+          op.counter =
+              is_semaphore ? semaphores_.at({b.rank, step.ids[i]}) : in_.at({b.rank, int(step.channel), step.ids[i]});
           op.is_relaxed = step.kind == StepKind::relaxed_wait;
           sync_tail(b, i) = add(op, {sync_tail(b, i)});
         }
@@ -352,8 +359,8 @@ class Machine {
     }
     const Index units = end - begin;
     if (units <= 0 && step.kind != StepKind::put_signal && step.kind != StepKind::put_signal_flush) return;
-    const bool by_packets = (std::string(shape.sources) + std::string(shape.targets)).find_first_of("PQT") !=
-                            std::string::npos;
+    const bool by_packets =
+        (std::string(shape.sources) + std::string(shape.targets)).find_first_of("PQT") != std::string::npos;
     const Index turn = by_packets || units < 2 ? 0 : 1 + b.plain_steps++ % (units - 1);
     const bool is_port = step.channel == ChannelKind::port && shape.takes(ChannelKind::port);
     const bool is_pairs = shape.pairing == Pairing::pairs;
@@ -369,8 +376,7 @@ class Machine {
     const auto write_op = [&](std::size_t first, std::size_t last, Index unit, int thread) {
       Op op = op_of(b, Act::write, thread);
       for (std::size_t i = first; i < last; ++i)
-        for (const Access& one :
-             accesses_of(b, step.operands[sources + i], shape_of_target(shape, i), begin + unit))
+        for (const Access& one : accesses_of(b, step.operands[sources + i], shape_of_target(shape, i), begin + unit))
           op.accesses.push_back(one);
       return op;
     };
@@ -512,9 +518,9 @@ struct State {
   std::vector<ViewPointer> begun;         ///< of ranks: what they knew when their launch began
   std::vector<std::vector<Token>> tokens;
   std::vector<Index> taken;
-  std::map<int, ViewPointer> asked;                ///< by a push
-  std::map<int, Taken> read;                       ///< by an operation
-  Number outcome = 0;                              ///< of all ends, where the collective promises nothing
+  std::map<int, ViewPointer> asked;  ///< by a push
+  std::map<int, Taken> read;         ///< by an operation
+  Number outcome = 0;                ///< of all ends, where the collective promises nothing
   std::uint16_t writes = 0;
 };
 
@@ -668,9 +674,8 @@ class Explorer {
     const auto [at, is_new] = known.emplace(id, true);
     if (!is_new) return at->second;
     bool result = false;
-    for_each_need(state, id, [&](const std::vector<int>& need) {
-      return result = are_blocked(state, seed, need, known);
-    });
+    for_each_need(state, id,
+                  [&](const std::vector<int>& need) { return result = are_blocked(state, seed, need, known); });
     return known[id] = result;
   }
   bool are_blocked(const State& state, int seed, const std::vector<int>& need, std::map<int, bool>& known) const {
@@ -814,7 +819,7 @@ class Explorer {
         if (channel.first == rank) all = joined(state, all, state.threads[std::size_t(thread)]);
     };
     const int over = one.act == Act::end ? one.launch : one.launch - 1;
-    if (one.act == Act::begin && options_.between == BetweenLaunches::all_ranks_meet)
+    if (options_.between == BetweenLaunches::all_ranks_meet)
       for (Rank rank = 0; rank < machine_.size(); ++rank) {
         all = joined(state, all, state.begun[std::size_t(rank)]);
         add(rank, over);
@@ -827,6 +832,16 @@ class Explorer {
         fenced->seen[i] = fenced->executed[i];
     fenced->executed = fenced->seen;
     return fenced;
+  }
+
+  void begin(State& state, const Op& one, const ViewPointer& view) const {
+    state.begun[std::size_t(one.rank)] = view;
+    const auto blocks = machine_.blocks_of_launch_.find({one.rank, one.launch});
+    if (blocks == machine_.blocks_of_launch_.end()) return;
+    for (const int block : blocks->second) {
+      state.met[std::size_t(block)] = view;
+      for (const int thread : machine_.threads_of_block_[std::size_t(block)]) state.threads[std::size_t(thread)] = view;
+    }
   }
 
   void execute(State& state, int id, int option) {
@@ -849,15 +864,12 @@ class Explorer {
           append(state, view, access, {.value = input(one.rank, one.launch, Index(i))},
                  choose_of(std::min<std::size_t>(8, writable(state, *view, access, nullptr))));
         }
-        state.begun[std::size_t(one.rank)] = view;
-        for (const int block : machine_.blocks_of_launch_.contains({one.rank, one.launch})
-                                   ? machine_.blocks_of_launch_.at({one.rank, one.launch})
-                                   : std::vector<int>{}) {
-          state.met[std::size_t(block)] = view;
-          for (const int thread : machine_.threads_of_block_[std::size_t(block)])
-            state.threads[std::size_t(thread)] = view;
-        }
-        return;
+        return begin(state, one, view);
+      }
+      case Act::share: {
+        ViewPointer view = state.begun[std::size_t(one.rank)];
+        for (const ViewPointer& other : state.begun) view = joined(state, view, other);
+        return begin(state, one, view);
       }
       case Act::end:
         return check(state, one);
@@ -916,8 +928,7 @@ class Explorer {
         ViewPointer linked;
         for (const Access& access : one.accesses) {
           const auto messages = readable(state, one, access);
-          if (access.format == Format::packets &&
-              state.places[std::size_t(access.place)].back().flag != one.launch)
+          if (access.format == Format::packets && state.places[std::size_t(access.place)].back().flag != one.launch)
             wrong("packets are overwritten before they are read: " + name(one));
           const Message message = *messages[choose_of(messages.size())];
           auto next = std::make_shared<View>(*mine);
@@ -1018,10 +1029,11 @@ class Explorer {
       const auto wanted = promised(one.rank, one.launch, Index(i), source);
       for (std::size_t k = first; k < history.size(); ++k)
         if (history[k].value != wanted.value_or(history.back().value))
-          return wrong(fmt::format("unit {} of the output of rank {} can be wrong in launch {}", i, one.rank,
-                                   one.launch));
+          return wrong(
+              fmt::format("unit {} of the output of rank {} can be wrong in launch {}", i, one.rank, one.launch));
       if (!wanted)
-        state.outcome += splitmix64(history.back().value + splitmix64(i * 64 + Number(one.rank) * 8 + Number(one.launch)));
+        state.outcome +=
+            splitmix64(history.back().value + splitmix64(i * 64 + Number(one.rank) * 8 + Number(one.launch)));
     }
   }
 

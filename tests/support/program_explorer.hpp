@@ -2,8 +2,8 @@
 //
 // The machine, which only follows what the documents of programs say (steps.def, verify.hpp):
 // - A thread block has threads. Each takes some units of a step, packets by their number, plain data by another rule at
-//   each step, and goes on to the next step by itself. At a nop or a barrier all threads meet. Signals and waits are done
-//   by threads of their own.
+//   each step, and goes on to the next step by itself. At a nop or a barrier all threads meet. Signals and waits are
+//   done by threads of their own.
 // - Memory is weak: each place has a history of writes, and a thread may read any write that is not older than the ones
 //   that it has seen. A signal makes seen what its block had seen when it last met; a relaxed signal only what its rank
 //   had seen when the launch began. It does say what has been executed, which is seen after the launch.
