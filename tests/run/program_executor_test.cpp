@@ -13,6 +13,7 @@
 #include <tranship/run/program_executor.hpp>
 
 #include "support/mscclpp_plans.hpp"
+#include "support/program_builder.hpp"
 #include "support/ranks.hpp"
 
 namespace tranship::test {
@@ -111,6 +112,27 @@ TEST_P(Plans, give_what_they_promise) {
     }
   }
   EXPECT_GT(ran, 20);
+}
+
+/// Each rank reads the inputs of all without having asked whether they are there: right where all ranks meet between
+/// launches, and nowhere else.
+Program hasty_allreduce(Rank ranks) {
+  ProgramBuilder builder("allreduce", ranks, {1, 1, 0});
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    std::vector<Chunks> sources;
+    for (Rank i = 0; i < ranks; ++i) sources.push_back({(rank + i) % ranks, BufferKind::input, 0, 1});
+    builder.at(rank).move(StepKind::read_reduce, sources, {{rank, BufferKind::output, 0, 1}});
+  }
+  return std::move(builder.program());
+}
+
+TEST_P(Plans, of_ranks_that_must_meet_between_launches) {
+  const Program program = hasty_allreduce(2);
+  ASSERT_TRUE(verify(program).needs_meeting);
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto body = [&](World& world) { launch_and_compare(world, program, 5, Reduction::sum); };
+    run_once(GetParam(), {.ranks = 2}, seed, body);
+  }
 }
 
 }  // namespace

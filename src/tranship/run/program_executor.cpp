@@ -90,12 +90,12 @@ class ProgramExecutor::Machine {
   Index polls() const { return polls_; }
 
   void run(const void* input, void* output, CallSite where) {
-    if (meets_between_) world_.barrier(where);
     move_segments(BufferKind::input, chunking_.input_segments, [&](std::byte* chunk, Index at, std::size_t bytes) {
       std::memcpy(chunk, static_cast<const std::byte*>(input) + at, bytes);
       context_.writes(std::span<const std::byte>(chunk, bytes), where);
     });
     ++launch_;
+    if (meets_between_) world_.barrier(where);  // no rank reads an input that is not there yet
     launch(where);
     if (meets_between_) world_.barrier(where);
     move_segments(BufferKind::output, chunking_.output_segments, [&](std::byte* chunk, Index at, std::size_t bytes) {
