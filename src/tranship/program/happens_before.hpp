@@ -57,6 +57,7 @@ struct Snapshot {
   Clock known;
   Timeline timeline = -1;
   Time strong_time = 0, weak_time = 0;
+  Times begun;  ///< what it knew strongly when its launch began: all that a relaxed wait learns strongly
 };
 
 inline void join(Clock& clock, const Snapshot& snapshot, Index& work) {

@@ -153,7 +153,6 @@ class Execution {
   Snapshot published_by(const Block& block) const;
   Snapshot executed_by(const Block& block) const;
   Snapshot known_by(const Proxy& proxy) const;
-  Rank rank_of(Timeline timeline) const;
   Actor actor_of(int id, const Block& block) const;
   Actor actor_of_proxy(int id, const Block& block, std::int32_t channel);
   bool move(int id, const Step& step, const Pipeline* loop);

@@ -93,17 +93,10 @@ Snapshot Execution::known_by(const Proxy& proxy) const {
       .known = proxy.knowledge.clock(), .timeline = proxy.timeline, .strong_time = proxy.time, .weak_time = proxy.time};
 }
 
-Rank Execution::rank_of(Timeline timeline) const {
-  if (timeline >= first_host_) return timeline - first_host_;
-  if (static_cast<std::size_t>(timeline) < blocks_.size()) return block_of(timeline).rank;
-  const int proxy = timeline - static_cast<Timeline>(blocks_.size());
-  return static_cast<Rank>(std::upper_bound(first_proxy_.begin(), first_proxy_.end(), proxy) - first_proxy_.begin()) -
-         1;
-}
-
 void Execution::issue(int block, int id, Snapshot snapshot) {
   Counter& to = counter(id);
   spend(static_cast<Index>(to.source_count()));
+  snapshot.begun = host_of(block_of(block).rank).clock.strong;
   to.issue(block, std::move(snapshot));
   for (const int waiting : std::exchange(to.waiting, {})) queue(waiting);
 }
@@ -129,9 +122,8 @@ bool Execution::wait_for(int id, const Step& step, CounterOf&& counter_of) {
     spend(static_cast<Index>(from.source_count()));
     from.take([&](Snapshot snapshot) {
       if (step.kind == StepKind::relaxed_wait) {
-        // What the launch of the sender began with is known, see executed_by; of a signal that publishes more, too.
         snapshot.strong_time = 0;
-        snapshot.known.strong = host_of(rank_of(snapshot.timeline)).clock.strong;
+        snapshot.known.strong = snapshot.begun;
       }
       block.knowledge.learn_later(std::move(snapshot));
     });
