@@ -1013,7 +1013,7 @@ class Explorer {
     for (const RankProgram& rank : program_.ranks)
       for (const ThreadBlock& block : rank.blocks)
         for (const Step& step : block.steps)
-          if (shape_of(step.kind).sources.size() > 1) return step.reduction;
+          if (shape_of(step.kind).pairing == Pairing::all && step.sources > 1) return step.reduction;
     return Reduction::sum;
   }
 
