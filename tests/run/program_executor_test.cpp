@@ -2,6 +2,7 @@
 // launch after launch, on every back-end.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -14,6 +15,7 @@
 
 #include "support/mscclpp_plans.hpp"
 #include "support/program_builder.hpp"
+#include "support/random_channel_programs.hpp"
 #include "support/ranks.hpp"
 
 namespace tranship::test {
@@ -112,6 +114,50 @@ TEST_P(Plans, give_what_they_promise) {
     }
   }
   EXPECT_GT(ran, 20);
+}
+
+/// So many programs, a part of them where they are simulated or each access is looked at.
+std::uint64_t random_programs(On on) {
+  const char* const cases = std::getenv("TRANSHIP_TEST_CASES");
+#if defined(TRANSHIP_SANITIZED)
+  const std::uint64_t standard = 4;
+#else
+  const std::uint64_t standard = on == On::processes ? 8 : 20;
+#endif
+  return cases ? std::strtoull(cases, nullptr, 10) / (is_simulated(on) ? 1 : 4) + 1 : standard;
+}
+
+TEST_P(Plans, random_programs_give_what_they_promise) {
+  const std::uint64_t programs = random_programs(GetParam());
+  for (std::uint64_t seed = 0; seed < programs; ++seed) {
+    const Program program = random_channel_program(seed, std::min(4, ranks_max(GetParam())));
+    const auto ranks = static_cast<int>(program.ranks.size());
+    const Index sizes[] = {1, 5, 33, 260};
+    const Index each = sizes[seed % (is_simulated(GetParam()) ? 3 : 4)];
+    Reduction reduction = Reduction::sum;
+    for (const ThreadBlock& block : program.ranks[0].blocks)
+      for (const Step& step : block.steps)
+        if (step.reduction != Reduction::sum) reduction = step.reduction;
+    const auto body = [&](World& world) { launch_and_compare(world, program, each * ranks, reduction); };
+    run_once(GetParam(), {.ranks = ranks}, seed, body);
+  }
+}
+
+/// Each seed is another order of everything; 100 of them in the long tests.
+TEST(PlansInSim, give_what_they_promise_under_every_seed) {
+  const bool is_long = std::getenv("TRANSHIP_TEST_LONG") != nullptr;
+  auto cases = mscclpp_plans();
+  for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
+  for (const PlanCase& one : cases) {
+    const Program program = read_program(text_of_file(one.path));
+    const auto ranks = static_cast<int>(program.ranks.size());
+    const Verification verified = verify(program);
+    if (!verified.is_right() || !verified.knows_result || ranks > (is_long ? 16 : 2)) continue;
+    for (std::uint64_t seed = 0; seed < (is_long ? 100u : 3u); ++seed) {
+      const auto body = [&](World& world) { launch_and_compare(world, program, 3 * ranks, Reduction::sum); };
+      run_once(seed % 2 == 0 ? On::sim : On::hosts, {.ranks = ranks}, seed, body);
+    }
+  }
 }
 
 /// Each rank reads the inputs of all without having asked whether they are there: right where all ranks meet between
