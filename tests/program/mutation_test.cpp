@@ -70,7 +70,7 @@ struct Score {
       // without waits add up over launches. A race of equal values, or of values that nothing reads, changes nothing.
       const bool is_stated = kind == Finding::Kind::packets || kind == Finding::Kind::unpaired ||
                              kind == Finding::Kind::race || kind == Finding::Kind::missing_meeting ||
-                             kind == Finding::Kind::unproved;
+                             kind == Finding::Kind::unproved || kind == Finding::Kind::deadlock;
       EXPECT_TRUE(is_stated) << name_of(kind) << ": " << count;
     }
     std::string text = fmt::format("{} mutants: {} wrong, {} refused; {} right", mutants, wrong, refused, right);

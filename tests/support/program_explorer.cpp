@@ -20,6 +20,9 @@ namespace {
 
 using Number = std::uint64_t;
 constexpr int no_flag = -1;
+constexpr std::size_t operations_max = 20'000;
+constexpr int places_max = 20'000;
+constexpr Index tokens_max = 100;
 
 struct Unsupported {
   std::string why;
@@ -143,7 +146,7 @@ class Machine {
       for (const Index count : units) {
         first_place_.push_back(places_);
         places_ += int(count);
-        if (places_ > 20'000) throw Unsupported{"too many places"};
+        if (places_ > places_max) throw Unsupported{"too many places"};
       }
     }
   }
@@ -169,6 +172,7 @@ class Machine {
       for (std::size_t i = 0; i < of(rank).semaphores.size(); ++i) {
         semaphores_[{rank, int(i)}] = counters_++;
         initial_.push_back(of(rank).semaphores[i]);
+        if (initial_.back() > tokens_max) throw Unsupported{"a semaphore that begins too high"};
       }
   }
 
@@ -176,6 +180,7 @@ class Machine {
 
   Op& op(int id) { return ops_[std::size_t(id)]; }
   int add(Op op, std::vector<int> before) {
+    if (ops_.size() >= operations_max) throw Unsupported{"too many operations"};
     op.before = std::move(before);
     ops_.push_back(std::move(op));
     return int(ops_.size()) - 1;
@@ -209,6 +214,7 @@ class Machine {
         if (step.pipeline)
           for (const Step& inner : step.pipeline->steps) look(inner);
       }
+      if (data > places_max) throw Unsupported{"too many units"};
       building.data_threads = std::size_t(data);
       for (std::size_t i = 0; i < std::size_t(data) + sync; ++i) building.threads.push_back(threads_++);
       building.tails.assign(building.threads.size(), begin);
@@ -430,7 +436,6 @@ class Machine {
   }
 
   void index() {
-    if (ops_.size() > 20'000) throw Unsupported{"too many operations"};
     readers_.resize(std::size_t(places_));
     writers_.resize(std::size_t(places_));
     issuers_.resize(std::size_t(counters_));
@@ -941,12 +946,8 @@ class Explorer {
           flag = message.flag;
           if (is_first)
             sum = message.value;
-          else if (one.reduction == Reduction::minimum)
-            sum = std::min(sum, message.value);
-          else if (one.reduction == Reduction::maximum)
-            sum = std::max(sum, message.value);
           else
-            sum += message.value;
+            sum = combined(one.reduction, sum, message.value);
           is_first = false;
         }
         state.read[id] = {sum, flag, linked};
@@ -981,6 +982,12 @@ class Explorer {
 
   // --- What comes out ----------------------------------------------------------------------------------------------
 
+  /// In place of minima and maxima, what shows each number that is missing, and not only the extreme ones.
+  static Number combined(Reduction reduction, Number a, Number b) {
+    if (reduction == Reduction::minimum) return a & b;
+    if (reduction == Reduction::maximum) return a | b;
+    return a + b;
+  }
   static Number input(Rank rank, int launch, Index unit) {
     return splitmix64(Number(rank) * 1'000'003 + Number(launch) * 7919 + Number(unit) + 17);
   }
@@ -989,18 +996,16 @@ class Explorer {
     const std::string& name = program_.collective;
     const Rank ranks = machine_.size();
     const Index units = machine_.of(0).chunks[0] * options_.units;  // of an input
-    const auto combined = [&](Index at) {
+    const auto of_all = [&](Index at) {
       Number sum = input(0, launch, at);
       for (Rank peer = 1; peer < ranks; ++peer) {
         const Number other = input(peer, launch, at);
-        sum = reduction() == Reduction::minimum   ? std::min(sum, other)
-              : reduction() == Reduction::maximum ? std::max(sum, other)
-                                                  : sum + other;
+        sum = combined(reduction(), sum, other);
       }
       return sum;
     };
-    if (name == "allreduce") return combined(unit);
-    if (name == "reducescatter") return combined(rank * (units / ranks) + unit);
+    if (name == "allreduce") return of_all(unit);
+    if (name == "reducescatter") return of_all(rank * (units / ranks) + unit);
     if (name == "allgather") return input(Rank(unit / units), launch, unit % units);
     if (name == "alltoall") {
       const Index block = units / ranks;
