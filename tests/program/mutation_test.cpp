@@ -12,6 +12,7 @@
 #include <tranship/program/verify.hpp>
 
 #include "support/mscclpp_plans.hpp"
+#include "support/program_builder.hpp"
 #include "support/program_explorer.hpp"
 #include "support/program_mutants.hpp"
 #include "support/random_channel_programs.hpp"
@@ -102,6 +103,53 @@ TEST(Explorer, says_what_is_known_of_plans) {
     } else {
       EXPECT_NE(explored.outcome, Outcome::right) << one.name;
     }
+  }
+}
+
+/// What both say of a program that no collective names.
+void expect_both(const Program& program, Outcome outcome) {
+  const Verification said = verify(program);
+  EXPECT_EQ(said.is_right() && !said.needs_meeting, outcome == Outcome::right) << said.text();
+  const Exploration explored = explore(program);
+  EXPECT_EQ(explored.outcome, outcome) << explored.text;
+}
+
+TEST(Explorer, threads_that_have_packets_know_only_of_those) {
+  using enum BufferKind;
+  for (const bool meets : {false, true}) {
+    // Rank 1 overwrites what rank 0 has read before it sent packets.
+    ProgramBuilder builder("test", 2, {3, 3, 2});
+    builder.program().double_scratch = true;
+    for (const Rank rank : {0, 1})
+      builder.at(rank).signal(StepKind::relaxed_signal, {1 - rank}).signal(StepKind::relaxed_wait, {1 - rank}).nop();
+    builder.at(0)
+        .move(StepKind::copy, {{0, input, 0, 1}}, {{0, output, 0, 1}})
+        .move(StepKind::put_packets, {{0, input, 1, 1}}, {{1, scratch, 0, 1}});
+    builder.at(1).move(StepKind::unpack_packets, {{1, scratch, 0, 1}}, {{1, output, 0, 1}});
+    if (meets) builder.nop();
+    builder.move(StepKind::put, {{1, input, 0, 1}}, {{0, input, 0, 1}}).nop().signal(StepKind::signal, {0});
+    builder.at(0).signal(StepKind::wait, {1}).nop();
+    for (const Rank rank : {0, 1})
+      for (const Index chunk : {1, 2})
+        builder.at(rank).move(StepKind::copy, {{rank, input, 2, 1}}, {{rank, output, chunk, 1}});
+    expect_both(builder.program(), meets ? Outcome::right : Outcome::wrong);
+  }
+}
+
+TEST(Explorer, reads_by_other_threads_are_not_forgotten) {
+  using enum BufferKind;
+  for (const bool meets : {false, true}) {
+    // Each thread has read by packets what it overwrites, but others have read the same before.
+    ProgramBuilder builder("test", 1, {2, 2, 2});
+    builder.program().double_scratch = true;
+    builder.at(0).move(StepKind::copy, {{0, input, 0, 1}}, {{0, output, 0, 1}});
+    if (meets) builder.nop();
+    builder.move(StepKind::copy_packets, {{0, input, 0, 1}}, {{0, scratch, 0, 1}})
+        .move(StepKind::copy_packets, {{0, input, 1, 1}}, {{0, scratch, 1, 1}})
+        .move(StepKind::unpack_packets, {{0, scratch, 1, 1}}, {{0, input, 0, 1}})
+        .nop()
+        .move(StepKind::copy, {{0, input, 0, 1}}, {{0, output, 1, 1}});
+    expect_both(builder.program(), meets ? Outcome::right : Outcome::wrong);
   }
 }
 

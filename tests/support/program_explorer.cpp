@@ -367,7 +367,7 @@ class Machine {
     if (units <= 0 && step.kind != StepKind::put_signal && step.kind != StepKind::put_signal_flush) return;
     const bool by_packets =
         (std::string(shape.sources) + std::string(shape.targets)).find_first_of("PQT") != std::string::npos;
-    const Index turn = by_packets || units < 2 ? 0 : 1 + b.plain_steps++ % (units - 1);
+    const Index turn = by_packets || units < 2 ? 0 : 1 + (b.plain_steps++ + b.rank) % (units - 1);
     const bool is_port = step.channel == ChannelKind::port && shape.takes(ChannelKind::port);
     const bool is_pairs = shape.pairing == Pairing::pairs;
 

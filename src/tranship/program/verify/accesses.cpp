@@ -17,13 +17,19 @@ Stamp stamp_of(Stamp stamp, Index begin, Index end, const StepShape& shape) {
   return stamp;
 }
 
-void note_read(Cell& cell, const Stamp& stamp) {
-  for (Stamp& read : cell.reads)
-    if (read.timeline == stamp.timeline) {
-      read = stamp;
-      return;
-    }
-  cell.reads.push_back(stamp);
+/// Notes a read in place of one after which it comes and which allows no more than it. `met`: what the block had done
+/// when it last met.
+void note_read(Cell& cell, const Stamp& stamp, Time met) {
+  const auto is_no_stricter = [&](const Stamp& read) {
+    if (read.timeline != stamp.timeline) return false;
+    return !stamp.by_packets || read.time < met ||
+           (read.by_packets && read.first == stamp.first && read.units == stamp.units);
+  };
+  const auto old = std::find_if(cell.reads.begin(), cell.reads.end(), is_no_stricter);
+  if (old == cell.reads.end())
+    cell.reads.push_back(stamp);
+  else
+    *old = stamp;
 }
 
 }  // namespace
@@ -75,7 +81,7 @@ void Execution::read(const Step& step, const StepShape& shape, std::size_t sourc
         auto& [units, write] = packets[cell.packets.get()];
         units += cell.end - from;
         write = cell.packets;
-        note_read(cell, reader.stamp);
+        note_read(cell, reader.stamp, reader.met);
         spend(static_cast<Index>(cell.reads.size()));
         links = followed(cell.writer, cell.links, range.begin - cell.writer.first);
       } else {
@@ -85,10 +91,12 @@ void Execution::read(const Step& step, const StepShape& shape, std::size_t sourc
       value.displacement += range.begin;
       pieces.push_back({from - range.begin, cell.end - range.begin, value, std::move(links)});
     });
-    // A block that has all packets of a step knows that it has run.
+    // A block that has all packets of a step knows that it has run, when those of its threads meet that have them.
     Index work = 0;
-    for (const auto& [write, seen] : packets)
-      block.knowledge.learn_now(seen.first == write->units ? write->of_all : write->of_each, work);
+    for (const auto& [write, seen] : packets) {
+      block.knowledge.learn_now(write->of_each, work);
+      if (seen.first == write->units) block.knowledge.learn_later(write->of_all);
+    }
     spend(work);
     combine(sum, std::move(pieces), step);
   };
@@ -198,7 +206,7 @@ void Execution::check_read(Rank rank, int memory, Index from, Cell& cell, const 
       follows(actor, cell.writer, true) ||
       std::any_of(cell.twins.begin(), cell.twins.end(), [&](const Stamp& twin) { return follows(actor, twin, true); });
   if (!is_seen) report_race(actor.stamp, false, cell.writer, true, rank, memory, from, cell.end);
-  note_read(cell, actor.stamp);
+  note_read(cell, actor.stamp, actor.met);
 }
 
 void Execution::check_write(Rank rank, int memory, Index from, const Cell& cell, const Actor& actor, bool strongly,
