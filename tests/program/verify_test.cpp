@@ -108,6 +108,46 @@ TEST(Verify, sums_that_double_do_not_take_twice_the_time) {
   }
 }
 
+/// Ends at once where lists are not searched from their beginnings, and minutes later where they are.
+TEST(Verify, long_lists) {
+  constexpr Index count = 100'000;
+  Program program{.name = "lists", .collective = "test"};
+  RankProgram rank;
+  rank.chunks[0] = rank.chunks[1] = 1;
+  ThreadBlock block;
+  Step signals{.kind = StepKind::signal}, waits{.kind = StepKind::wait};
+  for (std::int32_t i = 0; i < count; ++i) {
+    rank.peers[0].push_back(0);
+    rank.remote_buffers.push_back({.rank = 0, .buffer = BufferKind::input, .access = {ChannelKind::memory}});
+    block.channels[0].push_back(i);
+    block.remote_buffers[0].push_back(i);
+    signals.ids.push_back(i);
+    waits.ids.push_back(i);
+  }
+  block.steps = {signals, waits, Step{}};
+  for (std::int32_t i = 0; i < 1000; ++i) {
+    Step get{.kind = StepKind::get, .sources = 1};
+    get.operands = {{.via = std::int32_t(count) - 1 - i, .count = 1}, {.buffer = BufferKind::output, .count = 1}};
+    block.steps.push_back(get);
+    block.steps.push_back({});
+  }
+  rank.blocks.push_back(block);
+  program.ranks.push_back(rank);
+  const Verification said = verify(program);
+  EXPECT_TRUE(said.is_right()) << said.text();
+}
+
+TEST(Verify, programs_made_to_take_forever_are_given_up) {
+  // Each of many blocks reads the same chunk: what is noted of it grows with each.
+  ProgramBuilder builder("test", 1, {1, 2000, 0});
+  for (Index block = 0; block < 2000; ++block)
+    builder.at(0, std::size_t(block))
+        .move(StepKind::copy, {{0, BufferKind::input, 0, 1}}, {{0, BufferKind::output, block, 1}});
+  EXPECT_TRUE(verify(builder.program()).is_right());
+  const std::string error = error_of([&] { (void)verify(builder.program(), {.work_max = 1'000'000}); });
+  EXPECT_TRUE(error.starts_with("unsupported")) << error;
+}
+
 TEST(Verify, many_ranks_that_do_nothing) {
   ProgramBuilder builder("test", 5'000, {1, 1, 0});
   for (Rank rank = 0; rank < builder.ranks(); ++rank)

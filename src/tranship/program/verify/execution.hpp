@@ -157,7 +157,7 @@ class Execution {
   Actor actor_of_proxy(int id, const Block& block, std::int32_t channel);
   bool move(int id, const Step& step, const Pipeline* loop);
   bool have_packets_come(int id, const Step& step, const StepShape& shape, Part part);
-  std::int32_t channel_of_target(Rank rank, const Step& step, std::size_t target) const;
+  std::int32_t channel_of_target(Rank rank, const Step& step, std::size_t target);
   void check_targets(const Step& step, const StepShape& shape, Part part, const Block& block);
   Part part_of(const Block& block, const Step& step, const Pipeline* loop);
 

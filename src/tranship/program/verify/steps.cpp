@@ -263,11 +263,12 @@ bool Execution::move(int id, const Step& step, const Pipeline* loop) {
 }
 
 /// The channel that carries a target: that of the step, or the first one that leads to its rank.
-std::int32_t Execution::channel_of_target(Rank rank, const Step& step, std::size_t target) const {
+std::int32_t Execution::channel_of_target(Rank rank, const Step& step, std::size_t target) {
   if (!step.ids.empty()) return step.ids[std::min(target, step.ids.size() - 1)];
   const Operand& operand = step.operands[static_cast<std::size_t>(step.sources) + target];
   const Rank peer = of(rank).remote_buffers[static_cast<std::size_t>(operand.via)].rank;
   const auto& peers = of(rank).peers[1];
+  spend(static_cast<Index>(peers.size()));
   return static_cast<std::int32_t>(std::find(peers.begin(), peers.end(), peer) - peers.begin());
 }
 
