@@ -22,15 +22,6 @@ Index round_up(Index value, Index unit) {
   return (value + unit - 1) / unit * unit;
 }
 
-Index bytes_of_chunks(const Program& program, Index input_bytes) {
-  const auto ranks = static_cast<Index>(program.ranks.size());
-  const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
-  const Index segments = cuts_input ? ranks : 1;
-  const Index chunks = std::max<Index>(1, program.ranks[0].chunks[0] / segments);
-  const Index per_segment = (input_bytes + segments - 1) / segments;
-  return round_up((per_segment + chunks - 1) / chunks, unit_bytes);
-}
-
 /// Something that comes from elsewhere, and what it took since the event that sent it had ended.
 struct Arrival {
   double at_ns = 0;
@@ -205,14 +196,11 @@ class Replayer {
       }
     }
     ranks_.resize(std::size_t(size()));
+    touched_bytes_ = bytes_touched_by_hosts(program_, machine_, options_.input_bytes);
     hosts_.resize(static_cast<std::size_t>(host_of(size() - 1) + 1));
-    touched_bytes_.resize(hosts_.size());
     for (Host& host : hosts_) host.cores.resize(static_cast<std::size_t>(machine_.cores_per_host));
     for (Rank rank = 0; rank < size(); ++rank) {
       ranks_[std::size_t(rank)].running = of(rank).blocks.size();
-      for (int memory = 0; memory < buffer_kinds; ++memory)
-        touched_bytes_[std::size_t(host_of(rank))] +=
-            double(memory_chunks(program_, rank, memory)) * double(chunk_bytes_);
     }
     written_.resize(std::size_t(size()) * buffer_kinds * 2);
     waiting_for_packets_.resize(std::size_t(size()));
@@ -919,6 +907,29 @@ std::vector<StepPlace> places_of_steps(const Program& program) {
         }
       }
     }
+  return out;
+}
+
+Index bytes_of_chunks(const Program& program, Index input_bytes) {
+  const auto ranks = static_cast<Index>(program.ranks.size());
+  const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
+  const Index segments = cuts_input ? ranks : 1;
+  const Index chunks = std::max<Index>(1, program.ranks[0].chunks[0] / segments);
+  const Index per_segment = (input_bytes + segments - 1) / segments;
+  return round_up((per_segment + chunks - 1) / chunks, unit_bytes);
+}
+
+std::vector<double> bytes_touched_by_hosts(const Program& program, const MachineModel& machine, Index input_bytes) {
+  const auto size = static_cast<Rank>(program.ranks.size());
+  std::vector<double> out(static_cast<std::size_t>((size - 1) / machine.ranks_per_host + 1));
+  const auto chunk_bytes = static_cast<double>(bytes_of_chunks(program, input_bytes));
+  for (Rank rank = 0; rank < size; ++rank) {
+    Index chunks = 0;
+    for (int memory = 0; memory < buffer_kinds; ++memory) chunks += memory_chunks(program, rank, memory);
+    const auto& own = program.ranks[static_cast<std::size_t>(rank)].chunks;
+    if (machine.launch_copy.is_given()) chunks += own[0] + own[1];
+    out[static_cast<std::size_t>(rank / machine.ranks_per_host)] += static_cast<double>(chunks) * chunk_bytes;
+  }
   return out;
 }
 

@@ -72,6 +72,13 @@ struct Replay {
 /// A machine on which every step takes a unit of time, and nothing else any.
 MachineModel step_by_step();
 
+/// Bytes of one chunk where each rank brings so many bytes: whole units of 16 bytes.
+Index bytes_of_chunks(const Program& program, Index input_bytes);
+
+/// What each host touches in one launch, which its rates depend on: the memories of its ranks' programs, and where the
+/// machine copies them there and back, what the callers bring and receive.
+std::vector<double> bytes_touched_by_hosts(const Program& program, const MachineModel& machine, Index input_bytes);
+
 /// Throws `bad_file` where check_structure does, `unsupported` where the machine lacks a link that the program uses,
 /// and `invalid_use` where more than `events_max` steps would be executed.
 Replay replay(const Program& program, const MachineModel& machine, const ReplayOptions& options = {});

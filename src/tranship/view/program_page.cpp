@@ -11,7 +11,7 @@
 namespace tranship {
 namespace {
 
-constexpr double column_width = 70, box_width = 62, box_height = 24, lane_height = 36, rank_gap = 16, top = 12;
+constexpr double column_width = 112, box_width = 80, box_height = 24, lane_height = 36, rank_gap = 16, top = 12;
 constexpr double labels_width = 150;
 
 // What a step does, as its colour shows it.
@@ -131,16 +131,41 @@ class Page {
   };
   const std::vector<StepPlace>& steps() const { return arrows_.steps(); }
 
-  /// The column of a step is the time at which it begins where each step takes one unit.
-  void place_steps() {
-    const Replay played = replay(program_, step_by_step(), {.iterations_max = 1});
-    spots_.resize(steps().size());
-    std::vector<double> begins(steps().size(), -1);
-    for (const StepEvent& event : played.events)
-      if (event.step >= 0) begins[static_cast<std::size_t>(event.step)] = event.begin_ns;
+  /// Each step stands behind the one before it and behind all that it needs; what never runs comes last.
+  std::vector<double> columns_of_steps() const {
+    const Replay played =
+        replay(program_, step_by_step(), {.iterations_max = 1, .arrows = ReplayOptions::Arrows::find});
+    std::vector<StepArrow> arrows = played.arrows;
+    std::stable_sort(arrows.begin(), arrows.end(), [](const StepArrow& a, const StepArrow& b) { return a.to < b.to; });
+    std::vector<std::size_t> lane_of(steps().size());
+    std::size_t lanes = 0;
+    for (std::size_t i = 0; i < steps().size(); ++i) {
+      if (i > 0 && (steps()[i].rank != steps()[i - 1].rank || steps()[i].block != steps()[i - 1].block)) ++lanes;
+      lane_of[i] = lanes;
+    }
+    std::vector<double> next(lanes + 1, 0), columns(steps().size(), -1);
+    for (const StepEvent& event : played.events) {
+      if (event.step < 0) continue;
+      const auto step = static_cast<std::size_t>(event.step);
+      double& free = next[lane_of[step]];
+      if (steps()[step].inner == 0) columns[step - 1] = free++;  // the box of the loop
+      if (event.cause >= 0 && played.events[static_cast<std::size_t>(event.cause)].step >= 0)
+        free = std::max(
+            free, columns[static_cast<std::size_t>(played.events[static_cast<std::size_t>(event.cause)].step)] + 1);
+      for (auto at = std::lower_bound(arrows.begin(), arrows.end(), event.step,
+                                      [](const StepArrow&arrow, std::int32_t to) { return arrow.to < to; });
+           at != arrows.end() && at->to == event.step; ++at)
+        free = std::max(free, columns[static_cast<std::size_t>(at->from)] + 1);
+      columns[step] = free++;
+    }
+    return columns;
+  }
 
+  void place_steps() {
+    const std::vector<double> columns = columns_of_steps();
+    spots_.resize(steps().size());
     std::size_t at = 0;
-    double y = top, columns = 0;
+    double y = top, columns_max = 0;
     Index shown = 0;
     for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
       std::size_t end = at;
@@ -153,19 +178,18 @@ class Page {
         for (; at < end && static_cast<std::size_t>(steps()[at].block) == block; ++at) {
           Spot& spot = spots_[at];
           spot.is_shown = true;
-          spot.has_run = begins[at] >= 0 || steps()[at].what->pipeline;
-          // A loop takes no time, and its box stands before its first step. What never runs comes last.
-          if (spot.has_run) next = std::max(next, begins[at]);
-          spot.x = next * column_width + 6;
+          spot.has_run = columns[at] >= 0;
+          if (spot.has_run) next = columns[at];
+          spot.x = next * column_width + 8;
           spot.y = y + (lane_height - box_height) / 2;
-          columns = std::max(columns, ++next);
+          columns_max = std::max(columns_max, ++next);
         }
         lanes_y_.back().push_back(y);
         y += lane_height;
       }
       y += rank_gap;
     }
-    width_ = columns * column_width + 40;
+    width_ = columns_max * column_width + 24;
     height_ = y;
   }
 
