@@ -22,12 +22,13 @@ constexpr const char* measure_footer = R"(Examples:
   tranship run allreduce.json --bytes 1048576
 
 Small programs run on all ranks at once, as 'tranship run' runs plans: signals, copies, puts, reads, reductions and
-packets, from 1 KiB to 16 MiB. That takes half a minute. Do it while the machine does nothing else.)";
+packets, from 4 KiB to 16 MiB. That takes less than a minute. Do it while the machine does nothing else.)";
 
 struct MeasureOptions {
   std::string file;
   std::string ranks_as = "threads";
   std::optional<int> ranks;
+  std::int64_t bytes_max = 16 << 20;
   bool force = false;
 };
 
@@ -71,7 +72,7 @@ void measure(const MeasureOptions& options) {
   // here.
   double core_switch_ns = 0;
   start(ranks, [&](World& world) {
-    MachineModel machine = measure_machine(world);
+    MachineModel machine = measure_machine(world, {.input_bytes_max = options.bytes_max});
     if (world.rank() == 0) {
       launch(2 * cores, [&](World& crowd) {
         const double switch_ns = measure_core_switch_ns(crowd, machine);
@@ -95,6 +96,9 @@ void add_measure(CommandLine& line) {
   command.option("--ranks", options->ranks, "How many ranks; without it, one for each core, 2 to 8")
       .value_name("N")
       .in_range(2, 1024);
+  command.option("--bytes-max", options->bytes_max, "The largest input of a rank; larger ones are taken to be as fast")
+      .positive()
+      .shows_default();
   command.option("--ranks-as", options->ranks_as, "What ranks are: threads or processes")
       .one_of({"threads", "processes"})
       .shows_default();

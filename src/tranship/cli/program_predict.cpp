@@ -30,8 +30,9 @@ struct PredictOptions {
   bool json = false;
 };
 
-double share(double part, double whole) {
-  return whole > 0 ? 100 * part / whole : 0;
+std::string share_text(double part_ns, const Prediction& one) {
+  const double path_ns = one.latency_ns + one.bandwidth_ns + one.queued_ns;
+  return fmt::format("{:.0f} %", path_ns > 0 ? 100 * part_ns / path_ns : 0);
 }
 
 Json json_of(const Prediction& one) {
@@ -75,9 +76,8 @@ std::string path_text(const Prediction& one) {
     const std::string steps = stretch.block < 0               ? ""
                               : stretch.first == stretch.last ? fmt::format("{}", stretch.first)
                                                               : fmt::format("{} to {}", stretch.first, stretch.last);
-    table.add({ns(stretch.begin_ns - one.path.front().begin_ns), ns(stretch.end_ns - stretch.begin_ns),
-               fmt::format("{}", stretch.rank), stretch.block < 0 ? "" : fmt::format("{}", stretch.block), steps,
-               stretch.words});
+    table.add({ns(stretch.begin_ns), ns(stretch.end_ns - stretch.begin_ns), fmt::format("{}", stretch.rank),
+               stretch.block < 0 ? "" : fmt::format("{}", stretch.block), steps, stretch.words});
   }
   return table.text();
 }
@@ -112,9 +112,7 @@ void predict_all(const PredictOptions& options) {
   for (const Prediction& one : predictions)
     table.add({human_bytes(one.input_bytes), human_duration(static_cast<std::int64_t>(one.duration_ns + 0.5)),
                fmt::format("{:.2f}", one.duration_ns > 0 ? double(one.input_bytes) / one.duration_ns : 0),
-               fmt::format("{:.0f} %", share(one.latency_ns, one.duration_ns)),
-               fmt::format("{:.0f} %", share(one.bandwidth_ns, one.duration_ns)),
-               fmt::format("{:.0f} %", share(one.queued_ns, one.duration_ns))});
+               share_text(one.latency_ns, one), share_text(one.bandwidth_ns, one), share_text(one.queued_ns, one)});
   const Prediction& last = predictions.back();
   print(fmt::format("{} ({}): {}\non {}\n\n{}\ncritical path at {}:\n{}", printable(program.name),
                     printable(program.collective), sizes_text(program), printable(machine.name), table.text(),

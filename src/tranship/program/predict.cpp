@@ -35,7 +35,7 @@ Prediction predict(const Program& program, const MachineModel& machine, Index in
   for (std::int32_t at = played.last_event; at >= 0; at = played.events[static_cast<std::size_t>(at)].cause)
     chain.push_back(at);
   std::reverse(chain.begin(), chain.end());
-  double previous_ns = chain.empty() ? 0 : played.events[static_cast<std::size_t>(chain.front())].begin_ns;
+  double previous_ns = 0;
   std::size_t words = 0;
   for (const std::int32_t number : chain) {
     const StepEvent& event = played.events[static_cast<std::size_t>(number)];

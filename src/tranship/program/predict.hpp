@@ -22,8 +22,9 @@ struct PathStretch {
 
 struct Prediction {
   Index input_bytes = 0;
-  double duration_ns = 0;
-  /// The parts of the critical path: fixed costs, moving bytes, and waiting for links and cores that others use.
+  double duration_ns = 0;  ///< of the rank that takes longest, from its own beginning
+  /// The parts of the critical path, which begins where the first rank does: fixed costs, moving bytes, and waiting for
+  /// links and cores that others use.
   double latency_ns = 0, bandwidth_ns = 0, queued_ns = 0;
   std::vector<PathStretch> path;
   Index executions = 0;  ///< of steps, on all ranks

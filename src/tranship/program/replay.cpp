@@ -286,6 +286,7 @@ class Replayer {
     worker.has_begun = true;
     rank.begin_ns = now_ns;
     StepEvent event{.step = StepEvent::launch, .rank = worker.rank, .begin_ns = now_ns};
+    event.queued_ns = now_ns;  // for a core
     event.latency_ns = machine_.launch_ns;
     event.bandwidth_ns = copied_ns(worker.rank, BufferKind::input);
     event.end_ns = now_ns + event.latency_ns + event.bandwidth_ns;
@@ -748,8 +749,9 @@ class Replayer {
     Worker& worker = workers_[std::size_t(block.worker)];
     StepEvent event{.step = id_of_step(block), .rank = block.rank, .begin_ns = now_ns};
     event.cause = worker.last_event;
-    event.queued_ns = now_ns - worker.free_ns;
-    if (block.latest && block.latest->event >= 0 && block.latest->at_ns > worker.free_ns) {
+    const double ended_ns = worker.last_event < 0 ? 0 : out_.events[std::size_t(worker.last_event)].end_ns;
+    event.queued_ns = now_ns - ended_ns;
+    if (block.latest && block.latest->event >= 0 && block.latest->at_ns > ended_ns) {
       event.cause = block.latest->event;
       event.latency_ns = block.latest->latency_ns;
       event.bandwidth_ns = block.latest->bandwidth_ns;

@@ -184,7 +184,9 @@ class Stopwatch {
 class Rates {
  public:
   Rates(Stopwatch& watch, const MachineModel& machine, Index input_bytes_max) : watch_(watch), machine_(machine) {
-    for (Index bytes = 4096; bytes <= input_bytes_max; bytes *= 4) sizes_.push_back(bytes);
+    constexpr Index least_bytes = 4096;
+    sizes_.push_back(least_bytes);
+    for (Index bytes = 4 * least_bytes; bytes <= input_bytes_max; bytes *= 4) sizes_.push_back(bytes);
   }
 
   struct Measured {
