@@ -556,7 +556,13 @@ class Replayer {
   }
 
   void draw(std::int32_t from, std::int32_t to, StepArrow::Kind kind) {
-    if (finds_arrows() && from >= 0 && from != to) out_.arrows.push_back({.from = from, .to = to, .kind = kind});
+    if (!finds_arrows() || from < 0 || from == to) return;
+    const StepArrow arrow{.from = from, .to = to, .kind = kind};
+    if (!out_.arrows.empty() && out_.arrows.back() == arrow) return;
+    if (Index(out_.arrows.size()) < options_.arrows_max)
+      out_.arrows.push_back(arrow);
+    else
+      ++out_.arrows_dropped;
   }
   void draw_sources(const Block& block, const Step& step, Part part) {
     const StepShape& shape = shape_of(step.kind);
@@ -850,6 +856,7 @@ class Replayer {
       }
     for (const Block& block : blocks_)
       if (!block.is_done) out_.stuck.push_back(id_of_step(block));
+    std::sort(out_.stuck.begin(), out_.stuck.end());
     std::sort(out_.arrows.begin(), out_.arrows.end());
     out_.arrows.erase(std::unique(out_.arrows.begin(), out_.arrows.end()), out_.arrows.end());
   }

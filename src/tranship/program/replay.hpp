@@ -57,16 +57,18 @@ struct ReplayOptions {
   Index iterations_max = INT64_MAX;  ///< of a loop; the rest is left out
   Index events_max = 20'000'000;
   enum class Arrows : std::uint8_t { leave_out, find } arrows = Arrows::leave_out;
+  Index arrows_max = 4'000'000;
 };
 
 struct Replay {
   std::vector<StepPlace> steps;
   std::vector<StepEvent> events;  ///< in the order in which they began
   std::vector<StepArrow> arrows;  ///< each once, in order
+  Index arrows_dropped = 0;       ///< beyond `arrows_max`, counted each time that they are found
   /// The longest that a rank takes from its begin to its end.
   double duration_ns = 0;
   std::int32_t last_event = -1;     ///< of the rank that takes longest
-  std::vector<std::int32_t> stuck;  ///< steps at which blocks stand that never end
+  std::vector<std::int32_t> stuck;  ///< steps at which blocks stand that never end, in order
 };
 
 /// A machine on which every step takes a unit of time, and nothing else any.

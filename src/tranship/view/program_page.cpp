@@ -11,7 +11,7 @@
 namespace tranship {
 namespace {
 
-constexpr double column_width = 112, box_width = 80, box_height = 24, lane_height = 36, rank_gap = 16, top = 12;
+constexpr double column_width = 104, box_width = 80, box_height = 24, lane_height = 36, rank_gap = 16, top = 12;
 constexpr double labels_width = 150;
 
 // What a step does, as its colour shows it.
@@ -30,14 +30,14 @@ Family family_of(const Step& step) {
 }
 
 constexpr std::string_view style = R"(
-body{margin:0;font:14px Helvetica,Arial,'DejaVu Sans',sans-serif;color:#222;background:#fff}
+body{margin:0;height:100vh;display:flex;flex-direction:column;font:14px Helvetica,Arial,'DejaVu Sans',sans-serif;color:#222;background:#fff}
 header{padding:14px 20px 10px;border-bottom:1px solid #ddd}
 h1{font:600 17px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;margin:0 0 4px}
 header p{margin:2px 0;color:#555}
 .keys{display:flex;flex-wrap:wrap;gap:4px 16px;margin-top:8px;font-size:12px;align-items:center}
 .keys i{display:inline-block;width:14px;height:12px;border-radius:3px;margin-right:5px;vertical-align:-1px}
 .keys label{cursor:pointer}
-main{display:flex;overflow:auto;height:calc(100vh - 220px);min-height:200px}
+main{display:flex;align-items:flex-start;overflow:auto;flex:1;min-height:0}
 main svg{display:block;flex:none}
 .labels{position:sticky;left:0;z-index:1;background:#fff;border-right:1px solid #ddd}
 .labels text{font-size:12px;fill:#333}.labels .rank{font-weight:600}
@@ -56,7 +56,7 @@ main svg{display:block;flex:none}
 .focus .arrow{opacity:.08}.focus .arrow.on{opacity:1;stroke-width:2.4;visibility:visible}
 .focus .step{opacity:.45}.focus .step.on{opacity:1}
 .step.on rect{stroke:#000;stroke-width:2}
-footer{position:fixed;bottom:0;left:0;right:0;height:84px;overflow:auto;padding:8px 20px;border-top:1px solid #ddd;
+footer{flex:none;height:84px;overflow:auto;padding:8px 20px;border-top:1px solid #ddd;
 background:#fafafa;white-space:pre-wrap;font:12px ui-monospace,Menlo,'DejaVu Sans Mono',monospace;box-sizing:border-box}
 )";
 
@@ -211,7 +211,7 @@ class Page {
       if (!spots_[i].is_shown) continue;
       const StepPlace& place = steps()[i];
       const std::string_view word = shape_of(place.what->kind).word;
-      const bool is_stuck = std::find(stuck.begin(), stuck.end(), static_cast<std::int32_t>(i)) != stuck.end();
+      const bool is_stuck = std::binary_search(stuck.begin(), stuck.end(), static_cast<std::int32_t>(i));
       std::string details = xml(fmt::format("{}: {}", place_text(place), word));
       if (place.what->line >= 0) details += xml(fmt::format(" (line {})", place.what->line));
       if (const std::string what = step_text(program_, place); !what.empty()) details += "&#10;" + xml(what);
@@ -269,7 +269,9 @@ class Page {
     std::string out;
     if (lanes_y_.size() < program_.ranks.size())
       out += fmt::format("Ranks 0 to {} of {} are shown. ", lanes_y_.size() - 1, program_.ranks.size());
-    if (left_out_ > 0) out += fmt::format("{} are not drawn.", counted(left_out_, "arrow"));
+    const Index left_out = left_out_ + arrows_.dropped();
+    if (left_out > 0)
+      out += fmt::format("{} not drawn.", left_out == 1 ? "1 arrow is" : grouped(left_out) + " arrows are");
     return out;
   }
   std::string keys() const {

@@ -186,8 +186,7 @@ std::string StepArrows::text(std::int32_t step) const {
     parts.resize(named_max - 1);
     parts.push_back(fmt::format("and {} more", more));
   }
-  if (std::find(replay_.stuck.begin(), replay_.stuck.end(), step) != replay_.stuck.end())
-    parts.push_back("never goes on");
+  if (std::binary_search(replay_.stuck.begin(), replay_.stuck.end(), step)) parts.push_back("never goes on");
   return join_text(parts, "; ");
 }
 
@@ -228,6 +227,7 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
       at = last;
     }
   }
+  if (arrows.dropped() > 0) out += fmt::format("\n{} pairs of steps are left out\n", arrows.dropped());
   if (left_out > 0 && !options.rank) out += fmt::format("\n{} more: --rank shows one\n", counted(left_out, "rank"));
   return out;
 }

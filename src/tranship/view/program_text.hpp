@@ -27,6 +27,8 @@ class StepArrows {
 
   const std::vector<StepPlace>& steps() const noexcept { return replay_.steps; }
   const std::vector<StepArrow>& all() const noexcept { return replay_.arrows; }
+  /// How many were too many.
+  Index dropped() const noexcept { return replay_.arrows_dropped; }
   /// Steps at which blocks stand that never end.
   const std::vector<std::int32_t>& stuck() const noexcept { return replay_.stuck; }
   /// "signals rank 1, block 0, step 1; data from rank 1, block 0, step 3": empty where there are none.
