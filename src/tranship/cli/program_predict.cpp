@@ -1,5 +1,6 @@
 // `tranship predict`: how long a program takes on a machine that a file describes.
 
+#include <cmath>
 #include <memory>
 #include <optional>
 
@@ -66,7 +67,7 @@ std::string path_text(const Prediction& one) {
                    {"block", Align::right},
                    {"steps"},
                    {"what"}});
-  const auto ns = [](double value) { return human_duration(static_cast<std::int64_t>(value + 0.5)); };
+  const auto ns = [](double value) { return human_duration(std::llround(value)); };
   for (std::size_t i = 0; i < one.path.size(); ++i) {
     if (one.path.size() > rows_max && i >= rows_max / 2 && i < one.path.size() - rows_max / 2) {
       if (i == rows_max / 2) table.add({"...", "", "", "", "", fmt::format("{} more", one.path.size() - rows_max)});
@@ -110,7 +111,7 @@ void predict_all(const PredictOptions& options) {
                    {"moving", Align::right},
                    {"queued", Align::right}});
   for (const Prediction& one : predictions)
-    table.add({human_bytes(one.input_bytes), human_duration(static_cast<std::int64_t>(one.duration_ns + 0.5)),
+    table.add({human_bytes(one.input_bytes), human_duration(std::llround(one.duration_ns)),
                fmt::format("{:.2f}", one.duration_ns > 0 ? double(one.input_bytes) / one.duration_ns : 0),
                share_text(one.latency_ns, one), share_text(one.bandwidth_ns, one), share_text(one.queued_ns, one)});
   const Prediction& last = predictions.back();

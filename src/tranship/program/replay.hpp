@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include <tranship/program/machine_model.hpp>
@@ -47,7 +48,10 @@ struct StepArrow {
   std::int32_t from = 0, to = 0;
   Kind kind = Kind::signal;
 
-  friend auto operator<=>(const StepArrow&, const StepArrow&) = default;
+  friend bool operator==(const StepArrow&, const StepArrow&) = default;
+  friend bool operator<(const StepArrow& a, const StepArrow& b) {
+    return std::tie(a.from, a.to, a.kind) < std::tie(b.from, b.to, b.kind);
+  }
 };
 
 const char* name_of(StepArrow::Kind kind) noexcept;

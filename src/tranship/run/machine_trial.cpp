@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -67,13 +68,13 @@ class Ring {
   }
 
   /// The moves, once this rank may write to the next one, and until its own memory has been written.
-  Program writing(Program program, std::vector<Step> moves) const {
+  Program writing(Program program, const std::vector<Step>& moves) const {
     const Step ready[] = {step(StepKind::relaxed_signal, {previous()}), step(StepKind::relaxed_wait, {next()})};
     const Step done[] = {step(StepKind::signal, {next()}), step(StepKind::wait, {previous()})};
     return surrounded(std::move(program), ready, moves, done);
   }
   /// The moves, once the memory of the next rank may be read, and until this rank's own has been read.
-  Program reading(Program program, std::vector<Step> moves) const {
+  Program reading(Program program, const std::vector<Step>& moves) const {
     const Step ready[] = {step(StepKind::signal, {previous()}), step(StepKind::wait, {next()})};
     const Step done[] = {step(StepKind::relaxed_signal, {next()}), step(StepKind::relaxed_wait, {previous()})};
     return surrounded(std::move(program), ready, moves, done);
@@ -271,7 +272,7 @@ class Rates {
   static constexpr double least_ns_per_byte = 0.01;
 
   /// More digits than these are noise.
-  static double rounded(double value) { return double(std::int64_t(value * 100 + 0.5)) / 100; }
+  static double rounded(double value) { return double(std::llround(value * 100)) / 100; }
 
   double beyond(const Program& program, const Program& empty, Index bytes) const {
     return watch_.launch_ns(program, bytes) - watch_.launch_ns(empty, bytes);
