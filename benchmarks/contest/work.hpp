@@ -16,6 +16,7 @@ enum class Task : std::int32_t {
   stencil,         ///< halo of one field and a 7-point stencil over it
   coherence,       ///< one array of the first axis's extent, a multiple of 16, used in two memories by turns
   one_sided,       ///< what rank 0 does in the memory of rank 1, and how ranks tell each other
+  collective,      ///< one operation of all ranks together
 };
 
 /// Of a coherence: what one operation does. Cells that are written are all written, with new values.
@@ -41,6 +42,9 @@ enum class Transfer : std::int32_t {
   signal,   ///< there and back, without data
   barrier,
 };
+
+/// Of a collective work. `bytes` are those of the larger of a rank's input and output.
+enum class Collective : std::int32_t { all_reduce, all_gather, reduce_scatter, all_to_all };
 
 /// How the target's local memory lies: row-major, or with the two dimensions of a matrix exchanged.
 enum class Order : std::int32_t { same, transposed };
@@ -70,6 +74,7 @@ struct Work {
   Sequence sequence = Sequence::write_and_read;
   Transfer transfer = Transfer::put;  ///< of a one-sided work
   std::int64_t bytes = 8;             ///< of each transfer, a multiple of 8
+  Collective collective = Collective::all_reduce;
   std::int64_t repeats = 1;
 };
 

@@ -62,7 +62,7 @@ std::vector<Score> Contest::scores(contest::Freshness freshness) {
     const std::int64_t begin_ns = options_.clock_ns();
     play(e, 1);
     const std::int64_t each_ns = std::max<std::int64_t>(1, options_.clock_ns() - begin_ns);
-    ops[e] = static_cast<int>(std::clamp<std::int64_t>(options_.turn_ns / each_ns, 1, contest::ops_max));
+    ops[e] = static_cast<int>(std::clamp<std::int64_t>(options_.turn_ns / each_ns, options_.ops_min, contest::ops_max));
   }
   take_turns(static_cast<int>(entries_.size()), options_.rounds, [&](int e) {
     auto times_ns = play(e, ops[e]);

@@ -29,6 +29,8 @@ struct ContestOptions {
   int rounds = 9;
   /// A turn repeats the operation for about so long, preparation included.
   std::int64_t turn_ns = 20'000'000;
+  /// Of a turn at least. After so many, what others have left in the caches does not count any more.
+  int ops_min = 1;
   std::int64_t (*clock_ns)() = now_ns;
 };
 

@@ -17,6 +17,7 @@ struct Program {
 /// Plays every game.
 constexpr Program ours = {ours_in_threads, "contestant_tranship", Launcher::none, {}};
 constexpr Program more_of_ours[] = {{ours_in_processes, "contestant_tranship", Launcher::tranship, Game::distributed},
+                                    {ours_in_processes, "contestant_tranship", Launcher::tranship, Game::collective},
                                     {ours_in_processes, "contestant_tranship", Launcher::tranship, Game::one_sided}};
 constexpr Program all_peers[] = {
     {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::distributed},
@@ -29,6 +30,8 @@ constexpr Program all_peers[] = {
     {"StarPU", "contestant_starpu", Launcher::none, Game::coherent},
     {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::one_sided},
     {"MPICH", "contestant_mpich", Launcher::mpich, Game::one_sided},
+    {"Open MPI", "contestant_openmpi", Launcher::open_mpi, Game::collective},
+    {"MPICH", "contestant_mpich", Launcher::mpich, Game::collective},
     {"OpenSHMEM", "contestant_oshmem", Launcher::open_mpi, Game::one_sided},
 };
 

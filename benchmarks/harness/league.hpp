@@ -15,6 +15,7 @@ enum class Peers : std::uint8_t { left_out, invited };
 enum class Game : std::uint8_t {
   distributed,  ///< arrays over ranks; ours twice, in threads and in processes
   coherent,     ///< one array in several memories of one process
+  collective,   ///< operations of all ranks together; ours twice, in threads and in processes
   one_sided,    ///< transfers to the memory of another rank; ours twice, in threads and in processes
 };
 

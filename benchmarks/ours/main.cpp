@@ -22,6 +22,8 @@ Methods methods_for(tranship::World& world, const Work& work) {
       return coherence_methods(work);
     case Task::one_sided:
       return one_sided_methods(world, work);
+    case Task::collective:
+      return collective_methods(world, work);
   }
   return {};
 }

@@ -15,6 +15,8 @@ Methods stencil_methods(tranship::World& world, const Work& work);
 Methods coherence_methods(const Work& work);
 /// Contexts and barriers, and beside them the same by hand (the limit).
 Methods one_sided_methods(tranship::World& world, const Work& work);
+/// Programs, and beside them the same by hand in the same memory (the limit), and a memcpy of as many bytes.
+Methods collective_methods(tranship::World& world, const Work& work);
 
 /// The distribution of one side of a work; of a halo with its overlap.
 tranship::Distribution distribution_of(const Work& work, Side side);

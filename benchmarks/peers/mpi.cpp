@@ -13,6 +13,7 @@ Methods methods_for(const Work& work, int rank) {
   return work.task == Task::halo             ? mpi_halo_methods(work, rank)
          : work.task == Task::redistribution ? mpi_redistribution_methods(work, rank)
          : work.task == Task::one_sided      ? mpi_one_sided_methods(work, rank)
+         : work.task == Task::collective     ? mpi_collective_methods(work, rank)
                                              : Methods();
 }
 

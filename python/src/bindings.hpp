@@ -12,6 +12,7 @@ void bind_one_sided(nanobind::module_& module);
 void bind_shmem(nanobind::module_& module);
 void bind_buffers(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
+void bind_programs(nanobind::module_& module);
 void bind_traces(nanobind::module_& module);
 
 }  // namespace tranship::python

@@ -20,5 +20,6 @@ NB_MODULE(_core, module) {
   bind_shmem(module);
   bind_buffers(module);
   bind_files(module);
+  bind_programs(module);
   bind_traces(module);
 }

@@ -1,7 +1,12 @@
 // Programs on ranks: the plans that MSCCL++ wrote give what their collectives promise, for messages of every size,
-// launch after launch, on every back-end.
+// launch after launch, on every back-end; where the data lies; several programs in one world; and what happens when a
+// rank does not come.
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -53,26 +58,80 @@ Element promised(const std::string& collective, Rank ranks, Rank rank, Index i, 
   return brought(static_cast<Rank>(i / block), rank * block + i % block, launch);
 }
 
-void launch_and_compare(World& world, const Program& program, Index elements, Reduction reduction) {
-  ProgramExecutor executor(world, program, elements, {.type = ElementType::i32, .reduction = reduction});
-  std::vector<Element> input(static_cast<std::size_t>(elements)),
-      output(std::size_t(executor.output_elements()) + 2, 77);
-  Rank source = -1;  // of a sendrecv
-  for (int launch = 0; launch < 4; ++launch) {
-    for (Index i = 0; i < elements; ++i) input[std::size_t(i)] = brought(world.rank(), i, launch);
-    executor.run(input.data(), output.data() + 1);
-    require(output.front() == 77 && output.back() == 77, "beside the output of {}", program.name);
-    if (program.collective == "sendrecv" && source < 0 && elements > 0)
-      for (Rank rank = 0; rank < world.size(); ++rank)
-        if (brought(rank, 0, launch) == output[1]) source = rank;
-    for (Index i = 0; i < executor.output_elements(); ++i) {
-      const Element wanted = program.collective == "sendrecv" ? brought(source, i, launch)
-                                                              : promised(program.collective, world.size(), world.rank(),
-                                                                         i, elements, launch, reduction);
-      require(output[std::size_t(i) + 1] == wanted, "{}: element {} of {} in launch {} is {}, not {}", program.name, i,
-              elements, launch, output[std::size_t(i) + 1], wanted);
+/// Where the data of a launch lies.
+enum class Data { apart, in_one_place, of_the_executor };
+
+/// One program, launched again and again, each time with other data in another place.
+class Launched {
+ public:
+  Launched(World& world, const Program& program, Index elements, Reduction reduction)
+      : world_(world),
+        program_(program),
+        elements_(elements),
+        reduction_(reduction),
+        executor_(world, program, elements, {.type = ElementType::i32, .reduction = reduction}),
+        input_(std::size_t(elements)),
+        // Neither begins with a whole 16 bytes.
+        output_(std::size_t(std::max(elements, executor_.output_elements())) + 2, guard) {}
+
+  void operator()(Data where) {
+    const int launch = launch_++;
+    const Element* read = output_.data() + 1;
+    std::fill(output_.begin(), output_.end(), guard);
+    if (where == Data::apart) {
+      fill(input_.data(), launch);
+      executor_.run(input_.data(), output_.data() + 1);
+      for (Index i = 0; i < elements_; ++i)
+        require(input_[std::size_t(i)] == brought(world_.rank(), i, launch), "the input of {}", program_.name);
+    } else if (where == Data::in_one_place) {
+      fill(output_.data() + 1, launch);
+      executor_.run(output_.data() + 1, output_.data() + 1);
+    } else {
+      require(Index(executor_.input().size()) == elements_ * Index(sizeof(Element)), "the size of input()");
+      fill(reinterpret_cast<Element*>(executor_.input().data()), launch);
+      executor_.run();
+      read = reinterpret_cast<const Element*>(executor_.output().data());
+    }
+    require(output_.front() == guard && output_.back() == guard, "beside the output of {}", program_.name);
+    if (program_.collective == "sendrecv" && source_ < 0 && elements_ > 0)
+      for (Rank rank = 0; rank < world_.size(); ++rank)
+        if (brought(rank, 0, launch) == read[0]) source_ = rank;
+    for (Index i = 0; i < executor_.output_elements(); ++i) {
+      const Element wanted =
+          program_.collective == "sendrecv"
+              ? brought(source_, i, launch)
+              : promised(program_.collective, world_.size(), world_.rank(), i, elements_, launch, reduction_);
+      require(read[i] == wanted, "{}: element {} of {} in launch {} is {}, not {}", program_.name, i, elements_, launch,
+              read[i], wanted);
     }
   }
+
+ private:
+  static constexpr Element guard = 77;
+
+  void fill(Element* to, int launch) const {
+    for (Index i = 0; i < elements_; ++i) to[i] = brought(world_.rank(), i, launch);
+  }
+
+  World& world_;
+  const Program program_;
+  const Index elements_;
+  const Reduction reduction_;
+  ProgramExecutor executor_;
+  std::vector<Element> input_, output_;
+  Rank source_ = -1;  // of a sendrecv
+  int launch_ = 0;
+};
+
+void launch_and_compare(World& world, const Program& program, Index elements, Reduction reduction) {
+  Launched launched(world, program, elements, reduction);
+  for (const Data where : {Data::apart, Data::of_the_executor, Data::of_the_executor, Data::in_one_place, Data::apart,
+                           Data::of_the_executor})
+    launched(where);
+}
+
+Program plan(const std::string& name) {
+  return read_program(text_of_file(mscclpp_folder() + "/plans/" + name + ".json"));
 }
 
 class Plans : public ::testing::TestWithParam<On> {};
@@ -99,9 +158,10 @@ TEST_P(Plans, give_what_they_promise) {
     if (!verified.is_right() || !verified.knows_result) continue;
     if (ranks > ranks_max(GetParam())) continue;
     const Reduction reductions[] = {Reduction::sum, Reduction::minimum, Reduction::maximum, Reduction::product};
-    const Index few[] = {0, 1, 5}, more[] = {130, 1, 4099};
+    // Of 16 elements, no chunk of these plans is padded.
+    const Index few[] = {0, 1, 16, 5}, more[] = {130, 1, 1024, 4099};
     for (int i = 0; i < 2; ++i) {
-      const Index each = (is_simulated(GetParam()) ? few : more)[(ran + i) % 3];
+      const Index each = (is_simulated(GetParam()) ? few : more)[(ran + i) % 4];
       const Reduction reduction = reductions[ran++ % 4];
       const auto body = [&](World& world) { launch_and_compare(world, program, each * ranks, reduction); };
       if (is_simulated(GetParam()))
@@ -111,6 +171,142 @@ TEST_P(Plans, give_what_they_promise) {
     }
   }
   EXPECT_GT(ran, 20);
+}
+
+TEST_P(Plans, take_turns_in_one_world) {
+  const auto body = [&](World& world) {
+    std::vector<std::unique_ptr<Launched>> all;
+    for (const char* name : {"sn_allreduce_naivy_2r", "sn_allgather_pkt_rppkt_2r", "sn_alltoall_2r"})
+      for (const Index elements : {4, 46})
+        all.push_back(std::make_unique<Launched>(world, plan(name), elements, Reduction::sum));
+    for (int turn = 0; turn < (is_simulated(GetParam()) ? 3 : 50); ++turn)
+      for (std::size_t i = 0; i < all.size(); ++i)
+        (*all[(i * 5) % all.size()])(turn % 2 == 0 ? Data::of_the_executor : Data::apart);
+  };
+  run_on(GetParam(), 2, body);
+}
+
+/// Rank 0 stores to rank 2 and tells rank 1, which tells rank 2: what rank 0 has stored is there.
+Program told_by_another_rank() {
+  Program program;
+  program.name = program.collective = "told";
+  for (Rank rank = 0; rank < 3; ++rank) {
+    RankProgram own;
+    own.chunks[0] = own.chunks[1] = 1;
+    ThreadBlock block;
+    const auto add = [&](StepKind kind) -> Step& {
+      block.steps.push_back({.kind = kind});
+      return block.steps.back();
+    };
+    // Channel 0 leads to the next rank, channel 1 to the one before.
+    own.peers[0] = {(rank + 1) % 3, (rank + 2) % 3};
+    own.remote_buffers = {{.rank = (rank + 2) % 3, .buffer = BufferKind::output, .access = {ChannelKind::memory}}};
+    block.channels[0] = {0, 1};
+    block.remote_buffers[0] = {0};
+    if (rank == 0) {
+      Step& put = add(StepKind::put);
+      put.sources = 1;
+      put.operands = {{.buffer = BufferKind::input, .count = 1},
+                      {.buffer = BufferKind::output, .via = 0, .first = 0, .count = 1}};
+      add(StepKind::nop);
+    } else {
+      add(StepKind::wait).ids = {1};
+      add(StepKind::nop);
+    }
+    if (rank < 2) add(StepKind::signal).ids = {0};
+    own.blocks.push_back(std::move(block));
+    program.ranks.push_back(std::move(own));
+  }
+  return program;
+}
+
+TEST_P(Plans, signals_publish_what_was_stored_elsewhere) {
+  const Program program = told_by_another_rank();
+  ASSERT_TRUE(verify(program).is_right()) << verify(program).text();
+  run_on(GetParam(), 3, [&](World& world) {
+    ProgramExecutor executor(world, program, 40, {.type = ElementType::i32});
+    for (int launch = 0; launch < 5; ++launch) {
+      auto* const input = reinterpret_cast<Element*>(executor.input().data());
+      for (Index i = 0; i < 40; ++i) input[i] = brought(world.rank(), i, launch);
+      executor.run();
+      const auto* const output = reinterpret_cast<const Element*>(executor.output().data());
+      for (Index i = 0; world.rank() == 2 && i < 40; ++i)
+        require(output[i] == brought(0, i, launch), "element {} in launch {} is {}", i, launch, output[i]);
+    }
+  });
+}
+
+TEST(ProgramExecutor, SaysWhichStepWaitsForARankThatHasEnded) {
+  const Program program = plan("sn_allreduce_naivy_2r");
+  const Error error = error_of_rank([&] {
+    launch(2, [&](World& world) {
+      ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
+      executor.run();
+      if (world.rank() == 0) executor.run();
+    });
+  });
+  require_says(error, ErrorCode::peer_lost, {"rank 1 has finished, but rank 0 waits for step ", " of block "});
+}
+
+TEST(ProgramExecutor, SaysWhichStepHasWaitedTooLong) {
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
+  const Error error = error_of_rank([&] {
+    launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
+      ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
+      executor.run();
+      if (world.rank() == 1) world.barrier();
+      world.set_timeout_ns(30'000'000);
+      executor.run();
+    });
+  });
+  require_says(error, ErrorCode::timeout, {"for step ", " of block ", "program_executor_test.cpp"});
+}
+
+TEST(ProgramExecutor, EndsWhenAPeerIsKilled) {
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
+  const Error error = error_of_rank([&] {
+    launch_processes({.ranks = 2, .grace_ns = 5'000'000'000}, [&](World& world) {
+      ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
+      executor.run();
+      world.set_timeout_ns(INT64_MAX);
+      if (world.rank() == 1) std::raise(SIGKILL);
+      for (;;) executor.run();
+    });
+  });
+  const std::string message = error.what();
+  // A rank that does not end would be named.
+  EXPECT_NE(message.find("was killed by signal 9"), std::string::npos) << message;
+  EXPECT_EQ(message.find("not ended"), std::string::npos) << message;
+}
+
+TEST(ProgramExecutor, KeepsItsBuffersWhereTheyAre) {
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
+  launch(2, [&](World& world) {
+    for (const Index elements : {64, 3}) {  // in the symmetric heap, and gathered from chunks with gaps
+      ProgramExecutor executor(world, program, elements, {.type = ElementType::i32});
+      const auto input = executor.input(), output = executor.output();
+      EXPECT_EQ(Index(input.size()), elements * 4);
+      EXPECT_EQ(Index(output.size()), elements * 8);
+      for (int launch = 0; launch < 3; ++launch) {
+        executor.run();
+        EXPECT_EQ(executor.input().data(), input.data());
+        EXPECT_EQ(executor.output().data(), output.data());
+      }
+    }
+  });
+}
+
+TEST(ProgramExecutor, CountsSteps) {
+  const Program program = plan("sn_allgather_pkt_rppkt_2r");
+  launch(2, [&](World& world) {
+    ProgramExecutor executor(world, program, 64, {.type = ElementType::i32});
+    Index own = 0;
+    for (const ThreadBlock& block : program.ranks[std::size_t(world.rank())].blocks) own += Index(block.steps.size());
+    for (int launch = 1; launch <= 3; ++launch) {
+      executor.run();
+      EXPECT_EQ(executor.steps(), launch * own);
+    }
+  });
 }
 
 }  // namespace

@@ -256,6 +256,9 @@ class RankReader {
       throw_error(ErrorCode::bad_file, "{}: {} by a switch channel over {}", op.path("buffer_type"), name_of(buffer),
                   name_of(source.buffer));
     JsonObject target(op.at("dst_chunk"), op.path("dst_chunk"));
+    if (const Json* const rank = target.find("rank"))
+      if (const Index named = index_of(*rank, target.path("rank")); named != rank_)
+        throw_error(ErrorCode::bad_file, "{}: rank {} where rank {} is meant", target.path("rank"), named, rank_);
     step.sources = 1;
     step.operands = {source,
                      {.buffer = buffer_of(target.at("type"), target.path("type")),

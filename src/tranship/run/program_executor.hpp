@@ -1,13 +1,15 @@
 // Runs a program (program/program.hpp) on the ranks of a world, on one thread each: thread blocks are state machines
 // that the thread of their rank steps in turn, as far as each can go.
 //
-// The buffers of the program lie in the symmetric heap, with chunks of whole 16 bytes; what the caller passes is copied
-// there and back. Signals are counters on cache lines of their own; packets are 8 bytes, 4 of which are a flag, the
-// number of the launch. To peers whose memory is not reachable, everything goes by one-sided transfers.
+// The buffers of the program lie in the symmetric heap, with chunks of whole 16 bytes. Callers fill and read them there
+// (input(), output()), or pass memory of their own: what peers touch is then copied, and what this rank alone touches
+// is used where it is. Signals are counters on cache lines of their own; packets are 8 bytes, 4 of which are a flag,
+// the number of the launch. To peers whose memory is not reachable, everything goes by one-sided transfers.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include <tranship/base/element_type.hpp>
 #include <tranship/fabric/world.hpp>
@@ -42,13 +44,24 @@ class ProgramExecutor {
   /// `input` and `output` may be the same memory. Throws `timeout` or `peer_lost` as waits do.
   void run(const void* input, void* output, CallSite where = CallSite::here());
 
+  /// The same from input() to output().
+  void run(CallSite where = CallSite::here());
+
+  /// Buffers of this executor that hold what run() takes and gives, to be filled before a launch and read after it.
+  /// They stay where they are, aligned to 16 bytes or more, and what they hold stays until the next launch, which may
+  /// overwrite both: where a program works in place they are one. They lie in the symmetric heap, where launches work
+  /// on them without a copy; only where the parts of an alltoall, an allgather or a reducescatter are no multiples of
+  /// 16 bytes for each of their chunks do launches copy them.
+  std::span<std::byte> input();
+  std::span<std::byte> output();
+
   /// Steps that this rank has executed, and how often it looked in vain at what a step waits for.
   Index steps() const noexcept;
   Index polls() const noexcept;
 
  private:
-  class Machine;
-  std::unique_ptr<Machine> machine_;
+  class State;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace tranship

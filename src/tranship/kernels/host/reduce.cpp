@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -5,6 +6,13 @@
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/reduce.hpp>
+
+// GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
+#define TRANSHIP_INLINE [[gnu::always_inline]] inline
 
 namespace tranship::detail {
 namespace {
@@ -21,6 +29,177 @@ void combine_bits(std::byte* to, const std::byte* from, std::size_t bytes, Op op
     std::memcpy(to + i, &a, sizeof a);
   }
   for (; i < bytes; ++i) to[i] = std::byte(op(std::uint64_t(to[i]), std::uint64_t(from[i])));
+}
+
+// Vectors of a number, and the number itself, combine by the same operators.
+struct Sum {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a += b;
+  }
+};
+struct Product {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a *= b;
+  }
+};
+/// With a number that is none, the result is none (arithmetic.hpp).
+struct Minimum {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a = ((b < a) | (b != b)) ? b : a;
+  }
+};
+struct Maximum {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a = ((a < b) | (b != b)) ? b : a;
+  }
+};
+struct BitAnd {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a &= b;
+  }
+};
+struct BitOr {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a |= b;
+  }
+};
+struct BitXor {
+  template <class V>
+  TRANSHIP_INLINE static void apply(V& a, const V& b) {
+    a ^= b;
+  }
+};
+
+template <class T, int Bytes>
+struct Lanes {
+  typedef T Type __attribute__((vector_size(Bytes)));
+};
+template <class T>
+struct Lanes<T, int(sizeof(T))> {
+  using Type = T;
+};
+
+template <class T>
+constexpr bool is_float = false;
+template <>
+constexpr bool is_float<float> = true;
+template <>
+constexpr bool is_float<double> = true;
+
+/// `Count` vectors of `Bytes` bytes from byte `at` of all arrays on.
+template <class T, class Op, int Bytes, int Count>
+TRANSHIP_INLINE void combine_at(const CombinedArrays& arrays, std::size_t at) {
+  using V = typename Lanes<T, Bytes>::Type;
+  V all[Count];
+#pragma GCC unroll 4
+  for (int i = 0; i < Count; ++i) __builtin_memcpy(&all[i], arrays.sources[0] + at + i * Bytes, Bytes);
+  for (std::size_t s = 1; s < arrays.source_count; ++s) {
+    const std::byte* const from = arrays.sources[s] + at;
+#pragma GCC unroll 4
+    for (int i = 0; i < Count; ++i) {
+      V next;
+      __builtin_memcpy(&next, from + i * Bytes, Bytes);
+      Op::apply(all[i], next);
+    }
+  }
+  if constexpr (is_float<T>) {
+    // Whatever made it, a result that is no number is the same one.
+    const V none = V{} + static_cast<T>(__builtin_nanf(""));
+#pragma GCC unroll 4
+    for (int i = 0; i < Count; ++i) all[i] = all[i] == all[i] ? all[i] : none;
+  }
+  for (std::size_t t = 0; t < arrays.target_count; ++t)
+#pragma GCC unroll 4
+    for (int i = 0; i < Count; ++i) __builtin_memcpy(arrays.targets[t] + at + i * Bytes, &all[i], Bytes);
+}
+
+template <class T, class Op, int Bytes>
+TRANSHIP_INLINE void combine_arrays(const CombinedArrays& arrays) {
+  std::size_t at = 0;
+  for (; at + 4 * Bytes <= arrays.bytes; at += 4 * Bytes) combine_at<T, Op, Bytes, 4>(arrays, at);
+  for (; at + 16 <= arrays.bytes; at += 16) combine_at<T, Op, 16, 1>(arrays, at);
+  for (; at < arrays.bytes; at += sizeof(T)) combine_at<T, Op, int(sizeof(T)), 1>(arrays, at);
+}
+
+using Vectors = void (*)(const CombinedArrays&);
+
+template <class T, class Op>
+void combine_16(const CombinedArrays& arrays) {
+  combine_arrays<T, Op, 16>(arrays);
+}
+#if defined(__x86_64__)
+template <class T, class Op>
+[[gnu::target("avx2")]] void combine_32(const CombinedArrays& arrays) {
+  combine_arrays<T, Op, 32>(arrays);
+}
+#endif
+template <class T, class Op>
+Vectors vectors() {
+#if defined(__x86_64__)
+  if (copy_method(0).simd == Simd::bytes32) return &combine_32<T, Op>;
+#endif
+  return &combine_16<T, Op>;
+}
+
+/// Sums and products of integers wrap, as those of unsigned ones do.
+template <class T, class Unsigned>
+Vectors vectors_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return vectors<Unsigned, Sum>();
+    case Reduction::product:
+      if constexpr (sizeof(T) >= 4) return vectors<Unsigned, Product>();
+      return nullptr;  // their products are ints, which may overflow
+    case Reduction::minimum:
+      return vectors<T, Minimum>();
+    case Reduction::maximum:
+      return vectors<T, Maximum>();
+    default:
+      return nullptr;
+  }
+}
+
+Vectors vectors_of(Reduction reduction, Arithmetic arithmetic) {
+  switch (reduction) {
+    case Reduction::bit_and:
+      return vectors<std::uint8_t, BitAnd>();
+    case Reduction::bit_or:
+      return vectors<std::uint8_t, BitOr>();
+    case Reduction::bit_xor:
+      return vectors<std::uint8_t, BitXor>();
+    default:
+      break;
+  }
+  switch (arithmetic) {
+    case Arithmetic::i8:
+      return vectors_of<std::int8_t, std::uint8_t>(reduction);
+    case Arithmetic::u8:
+      return vectors_of<std::uint8_t, std::uint8_t>(reduction);
+    case Arithmetic::i16:
+      return vectors_of<std::int16_t, std::uint16_t>(reduction);
+    case Arithmetic::u16:
+      return vectors_of<std::uint16_t, std::uint16_t>(reduction);
+    case Arithmetic::i32:
+      return vectors_of<std::int32_t, std::uint32_t>(reduction);
+    case Arithmetic::u32:
+      return vectors_of<std::uint32_t, std::uint32_t>(reduction);
+    case Arithmetic::i64:
+      return vectors_of<std::int64_t, std::uint64_t>(reduction);
+    case Arithmetic::u64:
+      return vectors_of<std::uint64_t, std::uint64_t>(reduction);
+    case Arithmetic::f32:
+      return vectors_of<float, float>(reduction);
+    case Arithmetic::f64:
+      return vectors_of<double, double>(reduction);
+    default:
+      return nullptr;
+  }
 }
 
 }  // namespace
@@ -56,6 +235,21 @@ void reduce_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduct
                         .source_strides = {width},
                         .target_strides = {width}};
   move_on_host(block, move_of(static_cast<Combine>(reduction)), arithmetic, width, copy_method(0), from, to);
+}
+
+Combiner::Combiner(Reduction reduction, ElementType type) noexcept
+    : vectors_(vectors_of(reduction, arithmetic_of(type))), reduction_(reduction), type_(type) {}
+
+void Combiner::one_by_one(const CombinedArrays& arrays) const {
+  constexpr std::size_t block_bytes = 4096;  // stays in the nearest cache with as much of each source
+  alignas(64) std::byte sum[block_bytes];    // a target may be a source, which is read in its turn
+  for (std::size_t at = 0; at < arrays.bytes; at += block_bytes) {
+    const std::size_t bytes = std::min(block_bytes, arrays.bytes - at);
+    std::memcpy(sum, arrays.sources[0] + at, bytes);
+    for (std::size_t s = 1; s < arrays.source_count; ++s)
+      reduce_into(sum, arrays.sources[s] + at, bytes, reduction_, type_);
+    for (std::size_t t = 0; t < arrays.target_count; ++t) std::memcpy(arrays.targets[t] + at, sum, bytes);
+  }
 }
 
 }  // namespace tranship::detail

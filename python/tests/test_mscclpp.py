@@ -1,0 +1,489 @@
+"""MSCCL++'s language and executor: the plans that are written, what is refused, and what runs."""
+
+import contextlib
+import io
+import json
+import os
+import pathlib
+import runpy
+import sys
+
+import numpy as np
+import pytest
+
+import tranship as ts
+import tranship.mscclpp
+from tranship.mscclpp import DataType, ExecutionPlan, Executor
+from tranship.mscclpp.language.channel import MemoryChannel, PortChannel, SwitchChannel
+from tranship.mscclpp.language.collectives import (
+    AllGather,
+    AllReduce,
+    AllToAll,
+    Broadcast,
+    Collective,
+    Reduce,
+    ReduceScatter,
+    SendRecv,
+    TestCollective,
+)
+from tranship.mscclpp.language.general import JSON
+from tranship.mscclpp.language.internal.globals import get_program
+from tranship.mscclpp.language.internal.types import BufferType, Instruction, ReduceOperationType, SyncType
+from tranship.mscclpp.language.loop import LoopIterationContext
+from tranship.mscclpp.language.program import CollectiveProgram
+from tranship.mscclpp.language.rank import Buffer, Rank, Semaphore
+from tranship.mscclpp.language.thread_block_group import ThreadBlockGroup
+from tranship.mscclpp.language.utils import AlgoSpec, ReplicationPolicy
+
+PLANS = pathlib.Path(os.environ.get("TRANSHIP_CONFORMANCE_DIR", "")) / "mscclpp" / "plans"
+
+
+def normal(text):
+    """A plan as values, without what has no order in MSCCL++."""
+    plan = json.loads(ts.Program(text).to_json())
+
+    def sort_ids(ops):
+        for op in ops:
+            if op["name"] in ("signal", "wait", "rlxsignal", "rlxwait", "flush"):
+                op["channel_ids"].sort()
+            sort_ids(op.get("ops", []))
+
+    for gpu in plan["gpus"]:
+        for buffer in gpu["remote_buffers"]:
+            buffer["access_channel_types"].sort()
+        for block in gpu["threadblocks"]:
+            sort_ids(block["ops"])
+    return plan
+
+
+def words(program, rank=0, block=0):
+    plan = json.loads(program.to_json())
+    return [op["name"] for op in plan["gpus"][rank]["threadblocks"][block]["ops"]]
+
+
+# --- Plans that MSCCL++ has written, written again -------------------------------------------------------------------
+
+
+def allgather_in_packets(ranks):
+    with CollectiveProgram(
+        f"sn_allgather_pkt_{ranks}r",
+        AllGather(ranks, 1, True),
+        ranks,
+        protocol="LL",
+        use_double_scratch_buffer=True,
+    ):
+        inboxes = [Buffer(rank, ranks) for rank in range(ranks)]
+        for rank in range(ranks):
+            for step in range(1, ranks):
+                peer = (rank + step) % ranks
+                part = slice(rank, rank + 1)
+                MemoryChannel(peer, rank).put_packets(
+                    inboxes[peer][part], Rank(rank).get_output_buffer()[part], tb=step - 1
+                )
+        for rank in range(ranks):
+            for step in range(1, ranks):
+                peer = (rank + step) % ranks
+                part = slice(peer, peer + 1)
+                Rank(rank).unpack_packets(Rank(rank).get_output_buffer()[part], inboxes[rank][part], ranks + step - 2)
+        return JSON()
+
+
+def allreduce_by_switch(ranks):
+    with CollectiveProgram(
+        f"sn_allreduce_nvls_zero_copy_{ranks}r", AllReduce(ranks, 1, True), ranks, instances=8
+    ):
+        switch = SwitchChannel(list(range(ranks)), BufferType.input)
+        pairs = [(rank, peer) for rank in range(ranks) for peer in range(ranks) if rank != peer]
+        channels = {(rank, peer): MemoryChannel(peer, rank) for rank, peer in pairs}
+
+        def meet(rank):
+            of_rank = [channels[pair] for pair in pairs if pair[0] == rank]
+            for channel in of_rank:
+                channel.signal(0, relaxed=True)
+            for channel in of_rank:
+                channel.wait(0, SyncType.after, relaxed=True)
+
+        for rank in range(ranks):
+            meet(rank)
+            part = Rank(rank).get_input_buffer()[rank : rank + 1]
+            switch.at_rank(rank).reduce(rank, 1, part, 0)
+            switch.at_rank(rank).broadcast(part, rank, 1, tb=0)
+        for rank in range(ranks):
+            of_rank = [channels[pair] for pair in pairs if pair[0] == rank]
+            for channel in of_rank:
+                channel.signal(0, SyncType.before, relaxed=True)
+            for channel in of_rank:
+                channel.wait(0, relaxed=True)
+        return JSON()
+
+
+def ring_of_ports(ranks, instances, name):
+    with CollectiveProgram(name, SendRecv(ranks, 1, False), ranks, instances=instances):
+        right, left = {}, {}
+        for rank in range(ranks):
+            ends = [(right, (rank + 1) % ranks), (left, (rank - 1) % ranks)]
+            # Between two ranks there are two connections, which both must number alike.
+            for channels, peer in ends[::-1] if ranks == 2 and rank == 1 else ends:
+                channels[rank] = PortChannel(peer, rank)
+        for rank in range(ranks):
+            left[rank].signal(0, SyncType.none)
+            right[rank].wait(0, SyncType.after)
+            target = Rank((rank + 1) % ranks).get_output_buffer()
+            right[rank].put_with_signal(target[:], Rank(rank).get_input_buffer()[:], 0)
+            left[rank].wait(0, SyncType.none)
+        return JSON()
+
+
+WRITTEN_AGAIN = {
+    "sn_allgather_pkt_2r": lambda: allgather_in_packets(2),
+    "sn_allgather_pkt_4r": lambda: allgather_in_packets(4),
+    "sn_allreduce_nvls_zero_copy_2r": lambda: allreduce_by_switch(2),
+    "sn_allreduce_nvls_zero_copy_4r": lambda: allreduce_by_switch(4),
+    "mn_send_recv_1x2_i4": lambda: ring_of_ports(2, 4, "mn_send_recv_1x2_i4"),
+    "mn_send_recv_1x4_i1": lambda: ring_of_ports(4, 1, "mn_send_recv_1x4_i1"),
+}
+
+
+@pytest.mark.parametrize("name", list(WRITTEN_AGAIN))
+def test_plans_are_those_of_the_original(name):
+    ours = WRITTEN_AGAIN[name]()
+    assert ts.Program(ours).verify()
+    if not PLANS.is_dir():
+        pytest.skip("TRANSHIP_CONFORMANCE_DIR has no plans of MSCCL++")
+    assert normal(ours) == normal((PLANS / f"{name}.json").read_text())
+
+
+# What differs from the original's plans, and why: it joins steps of which the second replaces what the first made.
+DIFFERENT = {"ut_get_fuse_test", "ut_reduce_fuse_test", "ut_tbg_reduce_fuse_test"}
+
+
+def test_scripts_of_the_original_run_unchanged(monkeypatch):
+    """All scripts of a checkout of MSCCL++, whose index of plans says how each was called."""
+    checkout = os.environ.get("TRANSHIP_MSCCLPP_CHECKOUT")
+    if not checkout or not PLANS.is_dir():
+        pytest.skip("TRANSHIP_MSCCLPP_CHECKOUT is not set: a checkout of MSCCL++, beside TRANSHIP_CONFORMANCE_DIR")
+    monkeypatch.setitem(sys.modules, "mscclpp", tranship.mscclpp)
+    same = 0
+    for row in (PLANS.parent / "INDEX.md").read_text().splitlines():
+        cells = [cell.strip() for cell in row.split("|")]
+        if len(cells) < 3 or not cells[1].endswith(".json") or not cells[2] or "default_algos" in cells[2]:
+            continue
+        plan = (PLANS / cells[1]).read_text()
+        script, *arguments = cells[2].split()
+        folder = "python" if script.startswith("mscclpp") else "test"
+        if "unit_tests" not in script:
+            arguments += ["--name", json.loads(plan)["name"]]
+        monkeypatch.setattr(sys, "argv", [script, *arguments])
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            runpy.run_path(os.path.join(checkout, folder, script), run_name="__main__")
+        ours, theirs = normal(printed.getvalue()), normal(plan)
+        for one in (ours, theirs):
+            del one["name"], one["min_message_size"], one["max_message_size"], one["num_threads_per_block"]
+        if cells[1].removesuffix(".json") not in DIFFERENT:
+            assert ours == theirs, cells[1]
+            same += 1
+    assert same > 60
+
+
+def test_scripts_that_name_the_original_run(tmp_path, monkeypatch):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from mscclpp.language.channel import *\n"
+        "from mscclpp.language.rank import *\n"
+        "from mscclpp.language.general import *\n"
+        "from mscclpp.language.program import *\n"
+        "from mscclpp.language.collectives import *\n"
+        "from mscclpp.language.loop import *\n"
+        "from mscclpp.language.utils import AlgoSpec\n"
+        "spec = AlgoSpec(name='s', collective=AllToAll(1, 1, False), nranks_per_node=1, world_size=1, in_place=False,\n"
+        "                instances=1, protocol='Simple')\n"
+        "with CollectiveProgram.from_spec(spec):\n"
+        "    Rank(0).copy(Rank(0).get_output_buffer()[:], Rank(0).get_input_buffer()[:], tb=0)\n"
+        "    print(JSON())\n"
+    )
+    monkeypatch.setitem(sys.modules, "mscclpp", tranship.mscclpp)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(str(script), run_name="__main__")
+    for module in [name for name in sys.modules if name.startswith("mscclpp.")]:
+        monkeypatch.delitem(sys.modules, module)
+    program = ts.Program(printed.getvalue())
+    assert (program.name, program.collective, program.steps) == ("s", "alltoall", 1)
+    assert program.verify()
+
+
+# --- What is refused ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def program():
+    with CollectiveProgram("refusals", TestCollective(2, 4, 4), 2) as program:
+        yield program
+
+
+def test_there_must_be_a_program():
+    with pytest.raises(RuntimeError, match="no program"):
+        Rank(0)
+    with pytest.raises(RuntimeError):
+        get_program()
+    with pytest.raises(RuntimeError):
+        JSON()
+
+
+def test_slices(program):
+    buffer = Rank(0).get_input_buffer()
+    chunk = buffer[1:3]
+    assert (chunk.rank, chunk.buffer, chunk.index, chunk.size) == (0, BufferType.input, 1, 2)
+    assert chunk.to_dict() == {"rank": 0, "type": "i", "index": 1, "size": 2}
+    assert buffer[:].size == 4 and buffer[2:2].size == 0 and hash(chunk) == hash(buffer[1:3]) and chunk == buffer[1:3]
+    with pytest.raises(TypeError, match="int"):
+        buffer[0]
+    for wrong in (slice(0, 4, 2), slice(-1, 2), slice(3, 1)):
+        with pytest.raises(ValueError):
+            buffer[wrong]
+    with pytest.raises(RuntimeError, match="0 to 5 of a buffer of 4"):
+        buffer[:5]
+    first, second = Buffer(1, 2), Buffer(1, 3)
+    assert (first[0:2].index, second[1:3].index) == (0, 3)
+
+
+REFUSED = {
+    "negative rank": (lambda: MemoryChannel(-1, 0), "-1 is out of bounds"),
+    "rank too large": (lambda: PortChannel(0, 2), "rank 2"),
+    "rank": (lambda: Rank(-1), "-1"),
+    "switch": (lambda: SwitchChannel([0, -1], BufferType.input), "-1"),
+    "switch rank": (lambda: SwitchChannel([0], BufferType.input).at_rank(1), "rank 1"),
+    "switch size": (
+        lambda: SwitchChannel([0, 1], BufferType.input).at_rank(0).reduce(0, 2, Rank(0).get_output_buffer()[:1], 0),
+        "size 1",
+    ),
+    "switch range": (
+        lambda: SwitchChannel([0, 1], BufferType.input).reduce(0, 3, 2, Rank(0).get_output_buffer()[:2], 0),
+        "2 chunks from 3",
+    ),
+    "chunk of another rank": (
+        lambda: Rank(0).copy(Rank(1).get_output_buffer()[:1], Rank(0).get_input_buffer()[:1], 0),
+        "rank 1",
+    ),
+    "sizes of a get": (
+        lambda: MemoryChannel(1, 0).get(Rank(0).get_output_buffer()[:2], Rank(1).get_input_buffer()[:1], 0),
+        "2 chunks and a source of 1",
+    ),
+    "no block": (lambda: Rank(0).copy(Rank(0).get_output_buffer()[:1], Rank(0).get_input_buffer()[:1]), "tb_group"),
+    "negative block": (
+        lambda: Rank(0).copy(Rank(0).get_output_buffer()[:1], Rank(0).get_input_buffer()[:1], tb=-1),
+        "-1",
+    ),
+    "no others": (lambda: Rank(0).reduce(Rank(0).get_input_buffer()[:1], [], 0), "2 or more"),
+    "plain data as packets": (
+        lambda: PortChannel(1, 0).put_packets(Buffer(1, 1)[:], Rank(0).get_input_buffer()[:1], 0),
+        "scratch",
+    ),
+    "packets": (
+        lambda: MemoryChannel(1, 0).put_packets(Rank(1).get_input_buffer()[:1], Rank(0).get_input_buffer()[:1], 0),
+        "scratch",
+    ),
+    "semaphore": (lambda: Semaphore(0, -1), "-1"),
+    "barrier": (lambda: Rank(0).barrier([]), "0 thread blocks"),
+    "loop": (lambda: LoopIterationContext(0, 1).__enter__(), "0 bytes"),
+    "scratch": (lambda: Buffer(5, 1), "rank 5"),
+    "a number that is none": (lambda: Buffer(0, "many"), "scratch"),
+}
+
+
+@pytest.mark.parametrize("what", list(REFUSED))
+def test_refusals(program, what):
+    call, text = REFUSED[what]
+    with pytest.raises(RuntimeError, match=text) as error:
+        call()
+    assert isinstance(error.value, ts.Error) and isinstance(error.value, ValueError)
+    assert program.lower().steps == 0
+
+
+def test_more_refusals():
+    with pytest.raises(ValueError, match="twice"):
+        ThreadBlockGroup([0, 1, 0])
+    group = ThreadBlockGroup([4, 2])
+    assert group.numtb() == 2 and group.get_internal_id(2) == 1
+    with pytest.raises(ValueError):
+        group.get_internal_id(0)
+    with pytest.raises(AssertionError, match="Complex"):
+        CollectiveProgram("p", AllReduce(2, 1, True), 2, protocol="Complex")
+    with pytest.raises(RuntimeError, match="3 ranks for a collective of 2"):
+        CollectiveProgram("p", AllReduce(2, 1, True), 3)
+    with pytest.raises(NotImplementedError):
+        CollectiveProgram("p", Collective(2, 1, True), 2)
+
+
+def test_signals_must_be_waited_for(program):
+    channel = MemoryChannel(1, 0)
+    channel.signal(0)
+    with pytest.raises(RuntimeError, match="signals rank 1 1 times .* waits for it 0 times"):
+        program.to_json()
+    MemoryChannel(0, 1).wait(0)
+    assert program.to_json() == program.to_json()
+
+
+def test_loops_do_not_nest(program):
+    with LoopIterationContext(64, 1) as loop:
+        assert program.loop_context is loop
+        with pytest.raises(RuntimeError, match="do not nest"):
+            with LoopIterationContext(64, 1):
+                pass
+        Rank(0).copy(Rank(0).get_output_buffer()[:1], Rank(0).get_input_buffer()[:1], tb=0)
+    assert words(program.lower()) == ["pipeline"]
+
+
+# --- The passes --------------------------------------------------------------------------------------------------------
+
+
+def test_passes_by_name(program):
+    rank = Rank(0)
+    source, target = rank.get_input_buffer(), rank.get_output_buffer()
+    rank.reduce(source[:1], [source[1:2]], 0, dst_chunk=target[:1])
+    rank.reduce(target[:1], [source[2:3]], 0)
+    assert words(program.lower()) == ["re"]
+    assert words(program.lower(fusion=False)) == ["re", "nop", "re"]
+    assert words(program.lower(fusion=False, dependencies=False)) == ["re", "re"]
+    with pytest.raises(TypeError):
+        program.lower(polish=True)
+
+
+def test_options_of_the_original():
+    with CollectiveProgram("p", TestCollective(1, 3, 1), 1, instr_fusion=False, auto_sync=False) as program:
+        rank = Rank(0)
+        source, target = rank.get_input_buffer(), rank.get_output_buffer()
+        rank.reduce(source[:1], [source[1:2]], 0, dst_chunk=target[:1], reduce_op=ReduceOperationType.max)
+        rank.reduce(target[:1], [source[2:3]], 0, reduce_op=ReduceOperationType.prod)
+    plan = json.loads(program.to_json(indent=None))
+    assert [op["reduce_op"] for op in plan["gpus"][0]["threadblocks"][0]["ops"]] == ["max", "prod"]
+    shared = CollectiveProgram("p", TestCollective(1, 1, 1), 1, 2, replication_policy=ReplicationPolicy.none)
+    with shared:
+        Rank(0).copy(Rank(0).get_output_buffer()[:], Rank(0).get_input_buffer()[:], tb=0)
+    blocks = json.loads(shared.to_json())["gpus"][0]["threadblocks"]
+    assert [block["ops"][0]["tbg_info"] for block in blocks] == [{"tb_id": i, "tbg_size": 2} for i in range(2)]
+
+
+def test_programs_nest_and_forget_nothing():
+    with CollectiveProgram("outer", TestCollective(1, 1, 1), 1) as outer:
+        with CollectiveProgram("inner", TestCollective(1, 1, 1), 1) as inner:
+            assert get_program() is inner
+            Rank(0).barrier([0, 1])
+        assert get_program() is outer
+        Rank(0).barrier([0, 2])
+    for program in (outer, inner):
+        assert json.loads(program.to_json())["gpus"][0]["threadblocks"][0]["ops"][0]["barrier_id"] == 0
+
+
+def test_words_of_the_original():
+    assert SyncType.before | SyncType.after is SyncType.both and SyncType.both & SyncType.after is SyncType.after
+    assert SyncType.both ^ SyncType.before is SyncType.after and str(SyncType.none) == "none"
+    assert Instruction.read_reduce_send.value == "rres" and Instruction("gstore") is Instruction.group_store
+    assert Instruction.relaxed_signal.value == "rlxsignal" and str(ReduceOperationType.sum) == "sum"
+    assert BufferType.input < BufferType.output < BufferType.scratch
+
+
+def test_collectives_say_their_chunks():
+    sizes = {
+        AllGather: (2, 6),
+        AllReduce: (6, 6),
+        AllToAll: (6, 6),
+        ReduceScatter: (6, 2),
+        SendRecv: (2, 2),
+        Broadcast: (2, 2),
+        Reduce: (2, 2),
+    }
+    for collective, (source, target) in sizes.items():
+        buffers = collective(3, 2, False).init_buffers()
+        assert len(buffers) == 3
+        assert (buffers[2][BufferType.input].size, buffers[2][BufferType.output].size) == (source, target)
+
+
+def test_a_finding_names_the_line(program):
+    rank = Rank(0)
+    rank.copy(rank.get_output_buffer()[:1], rank.get_input_buffer()[:1], tb=0)
+    rank.copy(rank.get_output_buffer()[:1], rank.get_input_buffer()[1:2], tb=1)
+    line = sys._getframe().f_lineno - 1
+    found = program.lower().verify()
+    assert not found and found.findings[0].kind == "race" and f"line {line}" in str(found)
+
+
+# --- Execution ---------------------------------------------------------------------------------------------------------
+
+
+def test_programs_run(run):
+    plan = ts.Program(allgather_in_packets(2))
+
+    def body(world):
+        execute = plan.executor(world, 5, "i4")
+        outputs = []
+        for launch in range(3):
+            outputs.append(execute(np.arange(5) + 10 * world.rank + 100 * launch))
+        assert execute.input_elements == 5 and execute.output_elements == 10
+        with pytest.raises(ValueError, match="4 elements"):
+            execute(np.arange(4))
+        with pytest.raises(ValueError, match="3 elements"):
+            execute(np.arange(5), np.empty(3, "i4"))
+        world.barrier()
+        return [output.tolist() for output in outputs]
+
+    want = [[100 * n + i for i in [*range(5), *range(10, 15)]] for n in range(3)]
+    assert run(2, body) == [want, want]
+
+
+def test_executor_of_the_original(tmp_path):
+    path = tmp_path / "plan.json"
+    path.write_text(allreduce_by_switch(2))
+    plan = ExecutionPlan(path, 0)
+    assert plan.collective == "allreduce" and plan.name == "sn_allreduce_nvls_zero_copy_2r"
+
+    def body(world):
+        executor = Executor(world)
+        out = []
+        for op in (None, "max", "prod"):
+            values = np.array([world.rank + 2, 5], np.float32)
+            executor.execute(world.rank, values, values, DataType.float32, plan, op=op)
+            out.append(values.tolist())
+        with pytest.raises(ValueError, match="executes as rank"):
+            executor.execute(1 - world.rank, values, values, DataType.float32, plan)
+        return out
+
+    assert ts.launch(2, body) == [[[5, 10], [3, 5], [6, 25]]] * 2
+
+
+def test_wrong_programs_do_not_run(program):
+    channel, back = MemoryChannel(1, 0), MemoryChannel(0, 1)
+    for one in (channel, back):
+        one.wait(0)
+        one.signal(0)
+    wrong = program.lower()
+
+    def body(world):
+        with pytest.raises(ts.InvalidUse, match="deadlock"):
+            wrong.executor(world, 4)
+        return True
+
+    assert ts.launch(2, body) == [True, True]
+
+
+def test_programs_are_files(tmp_path):
+    program = ts.Program(ring_of_ports(4, 1, "ring"))
+    program.write(tmp_path / "plan.json")
+    again = ts.Program.read(tmp_path / "plan.json")
+    assert again.to_json() == program.to_json() and "ring" in repr(again) and again.ranks == 4 and not again.in_place
+    with pytest.raises(ts.BadText):
+        ts.Program("{")
+    with pytest.raises((ts.BadText, ts.BadFile)):
+        ts.Program("{}")
+
+
+def test_ready_programs_run(run):
+    program = ts.make_program("allreduce/two_phase_packets", 3)
+
+    def body(world):
+        return program.executor(world, 7, "f8", "min")(np.arange(7) + world.rank).tolist()
+
+    assert run(3, body) == [list(range(7))] * 3
+    with pytest.raises(ts.InvalidUse, match="allreduce/ring"):
+        ts.make_program("allreduce/star", 3)

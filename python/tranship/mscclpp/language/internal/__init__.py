@@ -1,0 +1,1 @@
+"""Words, values and the current program."""

@@ -1,0 +1,5 @@
+"""Groups of thread blocks."""
+
+from tranship.mscclpp._language.buffers import ThreadBlockGroup
+
+__all__ = ["ThreadBlockGroup"]

@@ -1,0 +1,6 @@
+"""Specifications of programs."""
+
+from tranship.mscclpp._language.programs import AlgoSpec
+from tranship.mscclpp._language.types import ReplicationPolicy
+
+__all__ = ["AlgoSpec", "ReplicationPolicy"]

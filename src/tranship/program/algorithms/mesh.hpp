@@ -1,0 +1,96 @@
+// Private: what the ready programs share: memory channels between all ranks, or all of a group, and the handshakes
+// around a program.
+#pragma once
+
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <tranship/program/algorithms.hpp>
+#include <tranship/program/language.hpp>
+
+namespace tranship::algorithms_detail {
+
+namespace lang = tranship::language;
+
+/// The thread block that does everything. Machines with many of them replicate the program.
+inline constexpr int block = 0;
+
+inline lang::Options language_options(const AlgorithmOptions& options) {
+  lang::Options out;
+  out.instances = options.instances;
+  return out;
+}
+inline lang::Options packet_options(const AlgorithmOptions& options) {
+  lang::Options out = language_options(options);
+  out.protocol = "LL";
+  out.double_scratch = true;
+  return out;
+}
+
+/// Channels between ranks, made when they are first asked for, in both directions at once: so the k-th channel there is
+/// the other end of the k-th one here.
+template <class Channel>
+class Channels {
+ public:
+  explicit Channels(lang::CollectiveProgram& program) : program_(program) {}
+  Channel& operator()(Rank from, Rank to) {
+    if (!channels_.contains({from, to})) {
+      channels_.emplace(std::pair(from, to), Channel(program_, {.target = to, .source = from}));
+      channels_.emplace(std::pair(to, from), Channel(program_, {.target = from, .source = to}));
+    }
+    return channels_.at({from, to});
+  }
+
+ private:
+  lang::CollectiveProgram& program_;
+  std::map<std::pair<Rank, Rank>, Channel> channels_;
+};
+using Memory = Channels<lang::MemoryChannel>;
+using Ports = Channels<lang::PortChannel>;
+
+/// Tells `peers` that this rank has begun its launch, and waits for all of them: its buffers may be used.
+inline void begin_with(Memory& channels, Rank rank, const std::vector<Rank>& peers) {
+  for (const Rank peer : peers)
+    channels(rank, peer).signal(block, {.data_sync = lang::DataSync::none, .relaxed = true});
+  for (const Rank peer : peers) channels(rank, peer).wait(block, {.data_sync = lang::DataSync::after, .relaxed = true});
+}
+/// Tells `peers` that this rank has used their buffers, and waits for all of them: they have used its own, and what
+/// they wrote there can be seen.
+inline void end_with(Memory& channels, Rank rank, const std::vector<Rank>& peers) {
+  for (const Rank peer : peers) channels(rank, peer).signal(block, {.data_sync = lang::DataSync::before});
+  for (const Rank peer : peers) channels(rank, peer).wait(block, {.data_sync = lang::DataSync::after});
+}
+
+/// All ranks but one, from its right neighbour on: so that not all begin with the same peer.
+inline std::vector<Rank> others(Rank rank, Rank ranks, Rank first = 0) {
+  std::vector<Rank> out;
+  for (Rank i = 1; i < ranks; ++i) out.push_back(first + (rank - first + i) % ranks);
+  return out;
+}
+
+inline lang::Chunk one(const lang::Buffer& buffer, Index chunk) {
+  return buffer[{chunk, chunk + 1}];
+}
+
+Program all_reduce_all_pairs(const AlgorithmOptions& options);
+Program all_reduce_ring(const AlgorithmOptions& options);
+Program all_reduce_halving_doubling(const AlgorithmOptions& options);
+Program all_reduce_hierarchical(const AlgorithmOptions& options);
+Program all_reduce_packets(const AlgorithmOptions& options);
+Program all_reduce_two_phase_packets(const AlgorithmOptions& options);
+Program all_gather_all_pairs(const AlgorithmOptions& options);
+Program all_gather_ring(const AlgorithmOptions& options);
+Program all_gather_packets(const AlgorithmOptions& options);
+Program reduce_scatter_all_pairs(const AlgorithmOptions& options);
+Program reduce_scatter_ring(const AlgorithmOptions& options);
+Program reduce_scatter_packets(const AlgorithmOptions& options);
+Program all_to_all_all_pairs(const AlgorithmOptions& options);
+Program all_to_all_packets(const AlgorithmOptions& options);
+Program broadcast_all_pairs(const AlgorithmOptions& options);
+Program broadcast_tree(const AlgorithmOptions& options);
+Program broadcast_packets(const AlgorithmOptions& options);
+Program reduce_all_pairs(const AlgorithmOptions& options);
+Program reduce_tree(const AlgorithmOptions& options);
+
+}  // namespace tranship::algorithms_detail

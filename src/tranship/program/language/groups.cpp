@@ -1,0 +1,176 @@
+#include <algorithm>
+#include <map>
+
+#include <tranship/program/collective.hpp>
+#include <tranship/program/language/draft.hpp>
+
+namespace tranship::language {
+
+std::vector<Access> local_accesses(const Program& header, tranship::Rank rank, const Draft& draft) {
+  std::vector<Access> out;
+  for (const Draft& inner : draft.loop) {
+    const std::vector<Access> all = local_accesses(header, rank, inner);
+    out.insert(out.end(), all.begin(), all.end());
+  }
+  const StepShape& shape = shape_of(draft.step.kind);
+  const auto sources = static_cast<std::size_t>(draft.step.sources);
+  for (std::size_t i = 0; i < draft.step.operands.size(); ++i) {
+    const bool is_source = i < sources;
+    const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
+    // A place of a switch channel is this rank's, too: only ranks of the group use it.
+    if (what.format != Format::plain || what.where == Where::peer) continue;
+    const Operand& operand = draft.step.operands[i];
+    const BufferPlace place = place_of(header, rank, operand.buffer);
+    const Index begin = place.first_chunk + operand.first;
+    out.push_back({place.memory, begin, begin + operand.count, !is_source});
+  }
+  return out;
+}
+
+namespace {
+
+/// One operation of a rank, with the drafts that its blocks have of it.
+struct Operation {
+  Index order = 0;
+  std::vector<std::pair<int, Draft>> drafts;  ///< by block
+  std::vector<Access> accesses;
+  bool is_shared = false;
+};
+
+/// Each block of the two works on the same bytes in both.
+bool has_equal_shares(const Operation& a, const Operation& b) {
+  if (a.drafts.size() != b.drafts.size()) return false;
+  for (std::size_t i = 0; i < a.drafts.size(); ++i)
+    if (a.drafts[i].first != b.drafts[i].first || a.drafts[i].second.step.share != b.drafts[i].second.step.share)
+      return false;
+  const auto is_equal = [](const Access& x, const Access& y) {
+    return x.memory == y.memory && x.begin == y.begin && x.end == y.end;
+  };
+  for (const Access& x : a.accesses)
+    for (const Access& y : b.accesses)
+      if (conflict(x, y) && !is_equal(x, y)) return false;
+  return true;
+}
+
+/// Which operations of other blocks each block has seen the end of: vector clocks over the blocks of a rank, in the
+/// order in which the program was written.
+class Order {
+ public:
+  explicit Order(std::size_t blocks) : known_(blocks, std::vector<Index>(blocks, -1)) {}
+
+  bool knows(int block, int other, Index order) const { return block == other || at(block, other) >= order; }
+  void meet(const std::vector<int>& blocks, Index now) {
+    std::vector<Index> all(known_.size(), -1);
+    for (const int block : blocks) {
+      merge(all, known_[static_cast<std::size_t>(block)]);
+      all[static_cast<std::size_t>(block)] = now;
+    }
+    for (const int block : blocks) merge(known_[static_cast<std::size_t>(block)], all);
+  }
+  void release(std::int32_t semaphore, int block, Index now) {
+    auto& of_semaphore = semaphores_.try_emplace(semaphore, known_.size(), -1).first->second;
+    merge(of_semaphore, known_[static_cast<std::size_t>(block)]);
+    of_semaphore[static_cast<std::size_t>(block)] = now;
+  }
+  void acquire(std::int32_t semaphore, int block) {
+    const auto of_semaphore = semaphores_.find(semaphore);
+    if (of_semaphore != semaphores_.end()) merge(known_[static_cast<std::size_t>(block)], of_semaphore->second);
+  }
+
+ private:
+  Index at(int block, int other) const {
+    return known_[static_cast<std::size_t>(block)][static_cast<std::size_t>(other)];
+  }
+  static void merge(std::vector<Index>& into, const std::vector<Index>& from) {
+    for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
+  }
+
+  std::vector<std::vector<Index>> known_;
+  std::map<std::int32_t, std::vector<Index>> semaphores_;
+};
+
+class GroupBarriers {
+ public:
+  GroupBarriers(ProgramDraft& program, tranship::Rank rank)
+      : program_(program), rank_(rank), draft_(program.at(rank)), order_(draft_.blocks.size()) {}
+
+  /// Whether there were any.
+  bool insert() {
+    std::map<Index, Operation> operations;
+    bool has_groups = false;
+    for (std::size_t b = 0; b < draft_.blocks.size(); ++b)
+      for (Draft& draft : draft_.blocks[b].steps) {
+        has_groups = has_groups || draft.step.shares > 1;
+        Operation& operation = operations[draft.order];
+        operation.order = draft.order;
+        operation.is_shared = draft.step.shares > 1;
+        operation.accesses = local_accesses(program_.header, rank_, draft);
+        operation.drafts.emplace_back(static_cast<int>(b), draft);
+      }
+    if (!has_groups) return false;
+    for (BlockDraft& block : draft_.blocks) block.steps.clear();
+    for (auto& [order, operation] : operations) {
+      meet_before(operation);
+      for (auto& [block, draft] : operation.drafts) {
+        follow(block, draft);
+        draft_.blocks[static_cast<std::size_t>(block)].steps.push_back(draft);
+      }
+      if (!operation.accesses.empty()) past_.push_back(std::move(operation));
+    }
+    return has_inserted_;
+  }
+
+ private:
+  void meet_before(const Operation& operation) {
+    std::vector<int> blocks;
+    for (const Operation& earlier : past_) {
+      if (!(operation.is_shared || earlier.is_shared) || !conflict(operation.accesses, earlier.accesses) ||
+          has_equal_shares(operation, earlier))
+        continue;
+      for (const auto& [block, draft] : operation.drafts)
+        for (const auto& [other, theirs] : earlier.drafts)
+          if (!order_.knows(block, other, earlier.order)) blocks.insert(blocks.end(), {block, other});
+    }
+    if (blocks.empty()) return;
+    std::sort(blocks.begin(), blocks.end());
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+    has_inserted_ = true;
+    Draft barrier;
+    barrier.step.kind = StepKind::barrier;
+    barrier.step.line = operation.drafts.front().second.step.line;
+    barrier.step.participants = static_cast<std::int32_t>(blocks.size());
+    barrier.order = operation.order;
+    barrier.blocks = blocks;
+    const auto at = std::find(draft_.barriers.begin(), draft_.barriers.end(), blocks);
+    barrier.step.ids = {static_cast<std::int32_t>(at - draft_.barriers.begin())};
+    if (at == draft_.barriers.end()) draft_.barriers.push_back(blocks);
+    for (const int block : blocks) draft_.blocks[static_cast<std::size_t>(block)].steps.push_back(barrier);
+    order_.meet(blocks, operation.order);
+  }
+
+  void follow(int block, const Draft& draft) {
+    if (draft.step.kind == StepKind::barrier && block == draft.blocks.back()) order_.meet(draft.blocks, draft.order);
+    for (const std::int32_t id : draft.step.ids) {
+      if (draft.step.kind == StepKind::release) order_.release(id, block, draft.order);
+      if (draft.step.kind == StepKind::acquire) order_.acquire(id, block);
+    }
+  }
+
+  ProgramDraft& program_;
+  tranship::Rank rank_;
+  RankDraft& draft_;
+  Order order_;
+  std::vector<Operation> past_;
+  bool has_inserted_ = false;
+};
+
+}  // namespace
+
+bool insert_group_barriers(ProgramDraft& program) {
+  bool has_inserted = false;
+  for (std::size_t rank = 0; rank < program.ranks.size(); ++rank)
+    has_inserted |= GroupBarriers(program, static_cast<tranship::Rank>(rank)).insert();
+  return has_inserted;
+}
+
+}  // namespace tranship::language

@@ -1,0 +1,529 @@
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/machine.hpp>
+#include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/host/packets.hpp>
+#include <tranship/run/program_machine.hpp>
+
+namespace tranship {
+namespace {
+
+using Act = PlacedStep::Act;
+
+/// Operands that overlap are moved as memmove does.
+void move_bytes(std::byte* to, const std::byte* from, Index bytes) {
+  const auto count = static_cast<std::size_t>(bytes);
+  if (to == from) return;
+  if (bytes == 16) {
+    std::memcpy(to, from, 16);
+  } else if (bytes <= 1024 || (to < from + bytes && from < to + bytes)) {
+    std::memmove(to, from, count);
+  } else {
+    copy_piece(to, from, bytes);
+  }
+}
+
+}  // namespace
+
+ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
+    : world_(world),
+      context_(world.context()),
+      setup_(std::move(setup)),
+      is_watched_(!context_.completes_at_once()),
+      spins_(is_watched_                            ? 0
+             : this_machine().cores >= world.size() ? 1000
+                                                    : 10),
+      barriers_(setup_.program.barriers),
+      sources_(setup_.program.operands_max + 1),
+      targets_(setup_.program.operands_max + 1),
+      where_(where) {
+  for (Rank rank = 0; rank < world_.size(); ++rank)
+    for (const Symmetric<std::byte>& memory : setup_.memories)
+      bases_.push_back(context_.reaches(rank) && memory ? context_.peer_array(memory, rank, where).data()
+                                                        : memory.local());
+  // Packets are two words a unit, and each source has a strip; one more holds the result.
+  strips_.resize((setup_.program.operands_max + 1) * std::size_t(strip_bytes));
+  for (const std::size_t first : setup_.program.blocks)
+    blocks_.push_back({.first = &setup_.program.steps[first], .index = static_cast<int>(blocks_.size())});
+  running_.reserve(blocks_.size());
+}
+
+void ProgramMachine::place_scratch() {
+  if (setup_.second_scratch_bytes == 0) return;
+  // The first launch has an odd number.
+  const Index by = launch_ % 2 == 0 ? setup_.second_scratch_bytes : launch_ == 1 ? 0 : -setup_.second_scratch_bytes;
+  for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank * memory_count + scratch_memory)] += by;
+}
+
+void ProgramMachine::begin_blocks() {
+  running_.clear();
+  for (Block& block : blocks_) {
+    block.at = block.first;
+    if (!advance(block)) running_.push_back(&block);
+  }
+}
+
+void ProgramMachine::launch(CallSite where) {
+  where_ = where;
+  ++launch_;
+  place_scratch();
+  begin_blocks();
+  bool may_move = blocks_.size() > 1;  // a block that is alone has just been tried
+  while (!running_.empty()) {
+    if (may_move && pass()) continue;
+    may_move = true;
+    if (completing_ > 0)
+      quiet();
+    else
+      wait(where);
+  }
+  if (is_watched_) quiet();
+}
+
+bool ProgramMachine::pass() {
+  const Index before = steps_ + progress_;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < running_.size(); ++i)
+    if (!advance(*running_[i])) running_[kept++] = running_[i];
+  running_.resize(kept);
+  return kept == 0 || steps_ + progress_ != before;
+}
+
+void ProgramMachine::wait(CallSite where) {
+  for (int spin = 0; spin < spins_; ++spin)
+    if (pass() || completing_ > 0) return;
+  WaitNote note("a step of a program", WaitNote::anyone, where);
+  // What it waits for is written down only when it takes long: shortly before other ranks may see it.
+  int vain = is_watched_ ? 15 : 0;
+  world_.wait_until(
+      [&] {
+        if (pass() || completing_ > 0) return true;
+        if (++vain == 16) {
+          describe(*running_.front());
+          note.label = label_.c_str();
+          note.raised_by = awaited_;
+        }
+        return false;
+      },
+      note);
+}
+
+void ProgramMachine::describe(const Block& block) {
+  const PlacedStep& step = *block.at;
+  label_ = fmt::format("step {} ({}) of block {}", step.position, shape_of(step.kind).word, block.index);
+  awaited_ = WaitNote::anyone;
+  if (step.act == Act::wait)
+    awaited_ = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])].peer;
+}
+
+bool ProgramMachine::advance(Block& block) {
+  for (;;) {
+    const PlacedStep& step = *block.at;
+    switch (step.act) {
+      case Act::end:
+        return true;
+      case Act::nothing:
+        break;
+      case Act::begin_loop:
+        block.iteration = 0;
+        block.loop_unit_bytes = step.unit_bytes;
+        break;
+      case Act::end_loop: {
+        const PlacedStep& begin = setup_.program.steps[step.first];
+        if (++block.iteration < begin.iterations) {
+          block.at = &begin + 1;
+          continue;
+        }
+        break;
+      }
+      case Act::meet:
+        if (!come_to_barrier(block, step)) return false;
+        break;
+      case Act::signal:
+        if (!signal(block, step)) return false;
+        break;
+      case Act::wait:
+        if (!take_signals(block, step)) return false;
+        break;
+      case Act::acquire:
+        if (!acquire(block, step)) return false;
+        break;
+      case Act::release:
+        for (std::uint32_t i = 0; i < step.count; ++i)
+          ++setup_.semaphores[std::size_t(setup_.program.ids[step.first + i])];
+        break;
+      case Act::flush:
+        if (!flush(block)) return false;
+        break;
+      case Act::copy:
+        copy(step, part_of(block, step));
+        break;
+      case Act::combine:
+        combine(step, part_of(block, step));
+        break;
+      case Act::pack:
+        if (is_watched_)
+          transfer(block, step, part_of(block, step));
+        else
+          pack(step, part_of(block, step));
+        break;
+      case Act::unpack:
+        if (is_watched_ ? !transfer(block, step, part_of(block, step)) : !unpack(block, step, part_of(block, step)))
+          return false;
+        break;
+      case Act::transfer:
+        if (!transfer(block, step, part_of(block, step))) return false;
+        break;
+    }
+    block.done = 0;
+    steps_ += step.is_last;
+    ++block.at;
+  }
+}
+
+bool ProgramMachine::come_to_barrier(Block& block, const PlacedStep& step) {
+  Barrier& barrier = barriers_[std::size_t(setup_.program.ids[step.first])];
+  if (!block.has_arrived) {
+    block.has_arrived = true;
+    block.round = barrier.round;
+    if (++barrier.arrived == step.participants) {
+      barrier.arrived = 0;
+      ++barrier.round;
+    }
+  }
+  if (barrier.round == block.round) return false;
+  block.has_arrived = false;
+  return true;
+}
+
+bool ProgramMachine::signal(Block& block, const PlacedStep& step) {
+  for (; block.done < Index(step.count); ++block.done) {
+    Wire& wire = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
+    if (is_watched_ && (block.is_completing || must_complete_before(wire.peer)) && !complete(block)) return false;
+    if (wire.out_at) {
+      // Nothing else raises this word.
+      detail::store_word(wire.out_at, ++wire.sent);
+    } else {
+      context_.fence(where_);
+      context_.signal(wire.out, 1, SignalOp::add, wire.peer, where_);
+      has_transfers_ = true;
+    }
+  }
+  return true;
+}
+
+/// A signal publishes all that this rank has stored, wherever it is. Transfers to the peer itself come before it.
+bool ProgramMachine::must_complete_before(Rank peer) const {
+  return std::any_of(stored_to_.begin(), stored_to_.end(), [&](Rank other) { return other != peer; });
+}
+
+bool ProgramMachine::take_signals(Block& block, const PlacedStep& step) {
+  for (; block.done < Index(step.count); ++block.done) {
+    Wire& wire = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
+    if (look_at(wire.in) <= wire.seen) {
+      ++polls_;
+      return false;
+    }
+    ++wire.seen;
+    ++progress_;
+  }
+  return true;
+}
+
+bool ProgramMachine::acquire(Block& block, const PlacedStep& step) {
+  for (; block.done < Index(step.count); ++block.done) {
+    Index& value = setup_.semaphores[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
+    if (value == 0) return false;
+    --value;
+    ++progress_;
+  }
+  return true;
+}
+
+bool ProgramMachine::flush(Block& block) {
+  return (!block.is_completing && !has_transfers_) || complete(block);
+}
+
+/// Whether a quiet has come since the block began to wait for one.
+bool ProgramMachine::complete(Block& block) {
+  if (!block.is_completing) {
+    block.is_completing = true;
+    block.completing_since = quiets_;
+    ++completing_;
+  }
+  if (quiets_ == block.completing_since) return false;
+  block.is_completing = false;
+  --completing_;
+  return true;
+}
+
+void ProgramMachine::quiet() {
+  context_.quiet(where_);
+  ++quiets_;
+  stored_to_.clear();
+  has_transfers_ = false;
+}
+
+ProgramMachine::Part ProgramMachine::part_of(const Block& block, const PlacedStep& step) {
+  if (!step.in_loop) return {step.begin, step.bytes};
+  Index begin = std::min(step.bytes, block.iteration * block.loop_unit_bytes);
+  Index bytes = std::min(step.bytes - begin, block.loop_unit_bytes);
+  if (step.shares > 0) {
+    constexpr Index unit = 16;
+    const Index units = bytes / unit, each = units / step.shares, more = units % step.shares;
+    begin += (step.share * each + std::min<Index>(step.share, more)) * unit;
+    bytes = (each + (step.share < more ? 1 : 0)) * unit;
+  }
+  return {begin, bytes};
+}
+
+void ProgramMachine::note_reads(const PlacedOperand& operand, Part part) const {
+  if (is_watched_ && operand.is_own && operand.format == Format::plain)
+    context_.reads(std::span<const std::byte>(address(operand, part.begin), std::size_t(part.bytes)), where_);
+}
+void ProgramMachine::note_writes(const PlacedOperand& operand, Part part) const {
+  if (is_watched_ && operand.is_own && operand.format == Format::plain)
+    context_.writes(std::span<const std::byte>(address(operand, part.begin), std::size_t(part.bytes)), where_);
+}
+
+void ProgramMachine::copy(const PlacedStep& step, Part part) {
+  const PlacedOperand* operand = &setup_.program.operands[step.first];
+  for (std::uint32_t i = 0; i < step.count; ++i, operand += 2) {
+    note_reads(operand[0], part);
+    note_writes(operand[1], part);
+    move_bytes(address(operand[1], part.begin), address(operand[0], part.begin), part.bytes);
+  }
+}
+
+void ProgramMachine::combine(const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  for (std::uint32_t i = 0; i < step.sources; ++i) {
+    note_reads(from[i], part);
+    sources_[i] = address(from[i], part.begin);
+  }
+  for (std::uint32_t i = 0; i < step.targets; ++i) {
+    note_writes(to[i], part);
+    targets_[i] = address(to[i], part.begin);
+  }
+  step.combine({.sources = sources_.data(),
+                .source_count = step.sources,
+                .targets = targets_.data(),
+                .target_count = step.targets,
+                .bytes = static_cast<std::size_t>(part.bytes)});
+}
+
+void ProgramMachine::pack(const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  for (std::uint32_t i = 0; i < step.targets; ++i)
+    detail::pack(address(to[i], part.begin), address(from[step.sources == 1 ? 0 : i], part.begin),
+                 std::size_t(part.bytes), flag());
+}
+
+bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  const bool is_copy = step.sources == 1 && step.targets == 1;
+  while (block.done < part.bytes) {
+    const Index begin = part.begin + block.done;
+    Index bytes = part.bytes - block.done;
+    if (is_copy) {
+      bytes = Index(detail::unpack(address(from[0], begin), address(to[0], begin), std::size_t(bytes), flag()));
+    } else {
+      bytes = std::min(bytes, strip_bytes);
+      for (std::uint32_t i = 0; i < step.sources; ++i) {
+        const std::byte* const at = address(from[i], begin);
+        sources_[i] = at;
+        if (from[i].format == Format::plain) continue;
+        sources_[i] = strip(i);
+        bytes = Index(detail::unpack(at, strip(i), std::size_t(bytes), flag()));
+      }
+      for (std::uint32_t i = 0; i < step.targets; ++i) targets_[i] = address(to[i], begin);
+      if (bytes > 0 && step.sources == 1)
+        for (std::uint32_t i = 0; i < step.targets; ++i) move_bytes(targets_[i], sources_[0], bytes);
+      else if (bytes > 0)
+        step.combine({.sources = sources_.data(),
+                      .source_count = step.sources,
+                      .targets = targets_.data(),
+                      .target_count = step.targets,
+                      .bytes = static_cast<std::size_t>(bytes)});
+    }
+    if (bytes == 0) {
+      ++polls_;
+      return false;
+    }
+    block.done += bytes;
+    ++progress_;
+  }
+  return true;
+}
+
+bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
+  if (step.pairing == Pairing::pairs) return transfer_pairs(block, step, part);
+  if (step.fetches) return combine_fetched(block, step, part);
+  if (is_watched_ && step.has_packets && !have_packets_come(block, step, part)) return false;
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  const bool needs_strips = step.sources > 1 || from[0].format != Format::plain;
+  while (block.done < part.bytes) {
+    Part now{part.begin + block.done, part.bytes - block.done};
+    if (needs_strips) now.bytes = std::min(now.bytes, strip_bytes);
+    for (std::uint32_t i = 0; i < step.sources; ++i) {
+      const std::byte* const at = address(from[i], now.begin);
+      sources_[i] = at;
+      if (from[i].format == Format::plain) continue;
+      sources_[i] = strip(i);
+      if (from[i].format == Format::raw_packets || is_watched_)
+        detail::unpack_any(at, strip(i), std::size_t(now.bytes));
+      else
+        now.bytes = Index(detail::unpack(at, strip(i), std::size_t(now.bytes), flag()));
+    }
+    if (now.bytes == 0) {
+      ++polls_;
+      return false;
+    }
+    for (std::uint32_t i = 0; i < step.sources; ++i) note_reads(from[i], now);
+    const std::byte* const data = step.sources == 1 ? sources_[0] : combined(step, now, strip(step.sources));
+    for (std::uint32_t i = 0; data && i < step.targets; ++i)
+      if (step.sources == 1 || to[i].format != Format::plain || !to[i].is_reached) store(step, to[i], now, data);
+    block.done += now.bytes;
+    ++progress_;
+  }
+  block.looked = 0;
+  return true;
+}
+
+/// Combines `sources_` into all plain targets that are reached, and into `buffer` where there are others, which it then
+/// returns.
+const std::byte* ProgramMachine::combined(const PlacedStep& step, Part part, std::byte* buffer) {
+  const PlacedOperand* const to = &setup_.program.operands[step.first + step.sources];
+  std::size_t targets = 0;
+  for (std::uint32_t i = 0; i < step.targets; ++i)
+    if (to[i].format == Format::plain && to[i].is_reached) {
+      note_writes(to[i], part);
+      targets_[targets++] = address(to[i], part.begin);
+    }
+  const bool has_others = targets < step.targets;
+  if (has_others) targets_[targets++] = buffer;
+  step.combine({.sources = sources_.data(),
+                .source_count = step.sources,
+                .targets = targets_.data(),
+                .target_count = targets,
+                .bytes = static_cast<std::size_t>(part.bytes)});
+  return has_others ? buffer : nullptr;
+}
+
+bool ProgramMachine::transfer_pairs(Block& block, const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  if (block.has_fetched) {
+    if (!complete(block)) return false;
+    block.has_fetched = false;
+    return true;
+  }
+  for (std::uint32_t i = 0; i < step.targets; ++i) {
+    if (!from[i].is_reached) {
+      context_.get_nbi<std::byte>(std::span(address(to[i], part.begin), std::size_t(part.bytes)),
+                                  at_peer(from[i], part.begin, part.bytes), from[i].rank, where_);
+      has_transfers_ = true;
+      continue;
+    }
+    note_reads(from[i], part);
+    if (from[i].format == Format::plain) {
+      store(step, to[i], part, address(from[i], part.begin));
+      continue;
+    }
+    for (Index done = 0; done < part.bytes; done += strip_bytes) {
+      const Part now{part.begin + done, std::min(strip_bytes, part.bytes - done)};
+      detail::unpack_any(address(from[i], now.begin), strip(0), std::size_t(now.bytes));
+      store(step, to[i], now, strip(0));
+    }
+  }
+  if (!step.fetches) return true;
+  block.has_fetched = true;
+  return complete(block);
+}
+
+bool ProgramMachine::combine_fetched(Block& block, const PlacedStep& step, Part part) {
+  const PlacedOperand* const from = &setup_.program.operands[step.first];
+  const PlacedOperand* const to = from + step.sources;
+  const auto room = [&](std::size_t i) { return block.fetched.data() + i * std::size_t(fetch_bytes); };
+  while (block.done < part.bytes) {
+    const Part now{part.begin + block.done, std::min(fetch_bytes, part.bytes - block.done)};
+    if (!block.has_fetched) {
+      block.fetched.resize(std::size_t(step.sources + 1) * std::size_t(fetch_bytes));
+      for (std::uint32_t i = 0; i < step.sources; ++i)
+        if (!from[i].is_reached)
+          context_.get_nbi<std::byte>(std::span(room(i), std::size_t(now.bytes)),
+                                      at_peer(from[i], now.begin, now.bytes), from[i].rank, where_);
+      block.has_fetched = true;
+      has_transfers_ = true;
+    }
+    if (!complete(block)) return false;
+    block.has_fetched = false;
+    for (std::uint32_t i = 0; i < step.sources; ++i) {
+      note_reads(from[i], now);
+      sources_[i] = from[i].is_reached ? address(from[i], now.begin) : room(i);
+    }
+    const std::byte* const data = step.sources == 1 ? sources_[0] : combined(step, now, room(step.sources));
+    for (std::uint32_t i = 0; data && i < step.targets; ++i)
+      if (step.sources == 1 || to[i].format != Format::plain || !to[i].is_reached) store(step, to[i], now, data);
+    block.done += now.bytes;
+    ++progress_;
+  }
+  return true;
+}
+
+/// Looks at each packet by itself, as what watches over transfers wants to know it. Those that have come are not looked
+/// at again.
+bool ProgramMachine::have_packets_come(Block& block, const PlacedStep& step, Part part) {
+  Index passed = 0;
+  for (std::uint32_t i = 0; i < step.sources; ++i) {
+    const PlacedOperand& from = setup_.program.operands[step.first + i];
+    if (from.format != Format::packets) continue;
+    auto* const first = reinterpret_cast<std::uint64_t*>(address(from, part.begin));
+    const Index count = part.bytes / 4;
+    for (Index k = std::max<Index>(0, block.looked - passed); k < count; ++k) {
+      if (look_at(Symmetric<std::uint64_t>::at(first + k, 1)) >> 32 != flag()) {
+        ++polls_;
+        return false;
+      }
+      block.looked = passed + k + 1;
+      ++progress_;
+    }
+    passed += count;
+  }
+  return true;
+}
+
+void ProgramMachine::store(const PlacedStep& step, const PlacedOperand& target, Part part, const std::byte* data) {
+  if (target.format != Format::plain) return store_packets(target, part, data);
+  if (target.is_reached) {
+    note_writes(target, part);
+    return move_bytes(address(target, part.begin), data, part.bytes);
+  }
+  context_.put<std::byte>(at_peer(target, part.begin, part.bytes), std::span(data, std::size_t(part.bytes)),
+                          target.rank, where_);
+  has_transfers_ = true;
+  if (step.by_memory && std::find(stored_to_.begin(), stored_to_.end(), target.rank) == stored_to_.end())
+    stored_to_.push_back(target.rank);
+}
+
+void ProgramMachine::store_packets(const PlacedOperand& target, Part part, const std::byte* data) {
+  std::byte* const at = address(target, part.begin);
+  if (target.is_reached) return detail::pack(at, data, std::size_t(part.bytes), flag());
+  auto* const first = reinterpret_cast<std::uint64_t*>(at);
+  for (Index i = 0; i < part.bytes / 4; ++i) {
+    std::uint32_t value;
+    std::memcpy(&value, data + 4 * i, sizeof value);
+    context_.set(Symmetric<std::uint64_t>::at(first + i, 1), std::uint64_t(flag()) << 32 | value, target.rank, where_);
+  }
+  has_transfers_ = true;
+}
+
+}  // namespace tranship

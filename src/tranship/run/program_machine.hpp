@@ -1,0 +1,146 @@
+// Private: executes the placed steps of one rank (program_steps.hpp). Thread blocks are state machines that the thread
+// of the rank steps in turn, as far as each can go.
+//
+// No step blocks: what has not come, and what transfers to peers that are not reached have not completed, is looked at
+// again later. One quiet completes the transfers of all blocks that wait for theirs, when no other block can go on.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/world.hpp>
+#include <tranship/run/program_steps.hpp>
+
+namespace tranship {
+
+class ProgramMachine {
+ public:
+  /// One end of a channel: the word that this rank waits for, and that of the peer, which it raises. Both count
+  /// signals.
+  struct Wire {
+    Rank peer = 0;
+    Symmetric<std::uint64_t> in, out;
+    std::uint64_t* out_at = nullptr;  ///< of a peer that is reached
+    std::uint64_t seen = 0, sent = 0;
+  };
+  struct Setup {
+    PlacedProgram program;
+    Symmetric<std::byte> memories[memory_count];
+    /// Launches use the scratch memory from its beginning and from here on in turn; 0: always from its beginning.
+    Index second_scratch_bytes = 0;
+    std::vector<Wire> wires;
+    std::vector<Index> semaphores;
+  };
+
+  ProgramMachine(World& world, Setup setup, CallSite where);
+
+  /// Where this rank's own steps find a memory that no peer touches, instead of in the symmetric heap.
+  void use(int memory, std::byte* at) noexcept { bases_[own_base(memory)] = at; }
+  void use_heap(int memory) noexcept { use(memory, setup_.memories[memory].local()); }
+
+  void launch(CallSite where);
+
+  Index steps() const noexcept { return steps_; }
+  Index polls() const noexcept { return polls_; }
+
+ private:
+  struct Block {
+    const PlacedStep* first = nullptr;
+    const PlacedStep* at = nullptr;
+    int index = 0;
+    bool is_completing = false;  ///< waits for a quiet
+    bool has_arrived = false;    ///< at a barrier
+    bool has_fetched = false;    ///< what it asked for comes with the quiet
+    Index completing_since = 0;  ///< the quiets before
+    Index iteration = 0;
+    Index loop_unit_bytes = 0;
+    Index done = 0;    ///< of the step: ids, or bytes of data
+    Index looked = 0;  ///< packets of the step that have come, where each is looked at by itself
+    Index round = 0;   ///< of the barrier at which it has arrived
+    std::vector<std::byte> fetched = {};
+  };
+  struct Barrier {
+    int arrived = 0;
+    Index round = 0;
+  };
+  /// Bytes of data of each operand of a step.
+  struct Part {
+    Index begin = 0, bytes = 0;
+  };
+
+  std::size_t own_base(int memory) const { return static_cast<std::size_t>(world_.rank() * memory_count + memory); }
+  void place_scratch();
+  void begin_blocks();
+
+  /// Goes as far as any block can. Whether one could.
+  bool pass();
+  bool advance(Block& block);
+  void wait(CallSite where);
+  void describe(const Block& block);
+
+  bool come_to_barrier(Block& block, const PlacedStep& step);
+  bool signal(Block& block, const PlacedStep& step);
+  bool take_signals(Block& block, const PlacedStep& step);
+  bool acquire(Block& block, const PlacedStep& step);
+  bool flush(Block& block);
+  bool complete(Block& block);
+  void quiet();
+  bool must_complete_before(Rank peer) const;
+
+  static Part part_of(const Block& block, const PlacedStep& step);
+  std::byte* address(const PlacedOperand& operand, Index begin) const {
+    return bases_[operand.base] + operand.offset + (operand.format == Format::plain ? begin : 2 * begin);
+  }
+  Symmetric<std::byte> at_peer(const PlacedOperand& operand, Index begin, Index bytes) const {
+    return Symmetric<std::byte>::at(address(operand, begin), bytes);
+  }
+  void copy(const PlacedStep& step, Part part);
+  void combine(const PlacedStep& step, Part part);
+  void pack(const PlacedStep& step, Part part);
+  bool unpack(Block& block, const PlacedStep& step, Part part);
+  bool transfer(Block& block, const PlacedStep& step, Part part);
+  bool transfer_pairs(Block& block, const PlacedStep& step, Part part);
+  bool combine_fetched(Block& block, const PlacedStep& step, Part part);
+  bool have_packets_come(Block& block, const PlacedStep& step, Part part);
+  const std::byte* combined(const PlacedStep& step, Part part, std::byte* buffer);
+  void store(const PlacedStep& step, const PlacedOperand& target, Part part, const std::byte* data);
+  void store_packets(const PlacedOperand& target, Part part, const std::byte* data);
+  void note_reads(const PlacedOperand& operand, Part part) const;
+  void note_writes(const PlacedOperand& operand, Part part) const;
+
+  std::uint64_t look_at(Symmetric<std::uint64_t> word) const {
+    return is_watched_ ? context_.signal_fetch(word, where_) : detail::load_word(word.local());
+  }
+  std::uint32_t flag() const { return static_cast<std::uint32_t>(launch_); }
+  std::byte* strip(std::size_t i) { return strips_.data() + i * std::size_t(strip_bytes); }
+
+  static constexpr Index strip_bytes = 8192;   ///< what is combined in buffers at a time stays in the nearest cache
+  static constexpr Index fetch_bytes = 65536;  ///< what is asked of each peer at a time
+
+  World& world_;
+  Context& context_;
+  Setup setup_;
+  bool is_watched_;  ///< transfers must be driven, or are simulated: they know of each access
+  int spins_;        ///< before a wait begins
+  std::vector<std::byte*> bases_;
+  std::vector<Block> blocks_;
+  std::vector<Block*> running_;
+  std::vector<Barrier> barriers_;
+  std::vector<const std::byte*> sources_;
+  std::vector<std::byte*> targets_;
+  std::vector<std::byte> strips_;
+  std::vector<Rank> stored_to_;  ///< by transfers that a signal to another rank would overtake
+  bool has_transfers_ = false;   ///< that no quiet has completed
+  int completing_ = 0;           ///< blocks
+  Index quiets_ = 0;
+  std::uint64_t launch_ = 0;
+  CallSite where_;
+  Index steps_ = 0, polls_ = 0;
+  Index progress_ = 0;  ///< within steps
+  std::string label_;
+  Rank awaited_ = WaitNote::anyone;
+};
+
+}  // namespace tranship

@@ -1,0 +1,280 @@
+#include <algorithm>
+#include <map>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/program/collective.hpp>
+#include <tranship/run/program_steps.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index unit_bytes = 16;  // of chunks and of the shares of blocks
+
+Index round_up(Index value, Index unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+/// All steps, those of loops too.
+template <class F>
+void for_each_step(const RankProgram& rank, F&& f) {
+  for (const ThreadBlock& block : rank.blocks)
+    for (const Step& step : block.steps) {
+      f(step);
+      if (step.pipeline)
+        for (const Step& inner : step.pipeline->steps) f(inner);
+    }
+}
+
+class Placing {
+ public:
+  Placing(const Program& program, const Chunking& chunking, const PlacingOptions& options)
+      : program_(program),
+        own_(program.ranks[static_cast<std::size_t>(options.rank)]),
+        chunking_(chunking),
+        options_(options) {}
+
+  PlacedProgram run() {
+    for (const ThreadBlock& block : own_.blocks) {
+      out_.blocks.push_back(out_.steps.size());
+      for (std::size_t i = 0; i < block.steps.size(); ++i) {
+        position_ = static_cast<std::int32_t>(i);
+        const Step& step = block.steps[i];
+        if (step.pipeline && !step.pipeline->steps.empty())
+          place_loop(*step.pipeline);
+        else
+          place(step, nullptr);
+      }
+      add(PlacedStep::Act::end, StepKind::nop);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  PlacedStep& add(PlacedStep::Act act, StepKind kind) {
+    out_.steps.push_back({.act = act, .kind = kind, .position = position_});
+    return out_.steps.back();
+  }
+
+  void place_loop(const Pipeline& loop) {
+    const Index unit = round_up(loop.unit_bytes, unit_bytes);
+    const Index iterations = std::max<Index>(1, (loop.chunks * chunking_.chunk_bytes + unit - 1) / unit);
+    const auto first = static_cast<std::uint32_t>(out_.steps.size());
+    PlacedStep& begin = add(PlacedStep::Act::begin_loop, StepKind::pipeline);
+    begin.iterations = iterations;
+    begin.unit_bytes = unit;
+    begin.is_last = false;
+    for (const Step& step : loop.steps) place(step, &loop);
+    PlacedStep& end = add(PlacedStep::Act::end_loop, StepKind::pipeline);
+    end.first = first;
+    end.is_last = false;
+  }
+
+  void place(const Step& step, const Pipeline* loop) {
+    using Act = PlacedStep::Act;
+    switch (step.kind) {
+      case StepKind::nop:
+      case StepKind::pipeline:
+        add(Act::nothing, step.kind);
+        return;
+      case StepKind::barrier:
+        add_with_ids(Act::meet, step, barrier_of(step.ids[0])).participants = step.participants;
+        return;
+      case StepKind::signal:
+      case StepKind::relaxed_signal:
+        add_with_ids(Act::signal, step, wires_of(step));
+        return;
+      case StepKind::wait:
+      case StepKind::relaxed_wait:
+        add_with_ids(Act::wait, step, wires_of(step));
+        return;
+      case StepKind::acquire:
+        add_with_ids(Act::acquire, step, step.ids);
+        return;
+      case StepKind::release:
+        add_with_ids(Act::release, step, step.ids);
+        return;
+      case StepKind::flush:
+        add(Act::flush, step.kind);
+        return;
+      default:
+        break;
+    }
+    place_move(step, loop);
+    if (step.kind != StepKind::put_signal && step.kind != StepKind::put_signal_flush) return;
+    out_.steps.back().is_last = false;
+    add_with_ids(Act::signal, step, wires_of(step));
+    if (step.kind == StepKind::put_signal) return;
+    out_.steps.back().is_last = false;
+    add(Act::flush, step.kind);
+  }
+
+  PlacedStep& add_with_ids(PlacedStep::Act act, const Step& step, const std::vector<std::int32_t>& ids) {
+    PlacedStep& out = add(act, step.kind);
+    out.first = static_cast<std::uint32_t>(out_.ids.size());
+    out.count = static_cast<std::uint32_t>(ids.size());
+    out_.ids.insert(out_.ids.end(), ids.begin(), ids.end());
+    return out;
+  }
+  std::vector<std::int32_t> barrier_of(std::int32_t id) {
+    const std::int32_t number = barriers_.try_emplace(id, static_cast<std::int32_t>(barriers_.size())).first->second;
+    out_.barriers = barriers_.size();
+    return {number};
+  }
+  std::vector<std::int32_t> wires_of(const Step& step) const {
+    const auto before = step.channel == ChannelKind::port ? static_cast<std::int32_t>(own_.peers[0].size()) : 0;
+    std::vector<std::int32_t> out;
+    for (const std::int32_t channel : step.ids) out.push_back(before + channel);
+    return out;
+  }
+
+  void place_move(const Step& step, const Pipeline* loop) {
+    const StepShape& shape = shape_of(step.kind);
+    const auto sources = static_cast<std::size_t>(step.sources), targets = step.operands.size() - sources;
+    std::vector<PlacedOperand> from, to;
+    PlacedStep out{.kind = step.kind, .pairing = shape.pairing, .position = position_};
+    out.in_loop = loop != nullptr;
+    out.by_memory = step.channel != ChannelKind::port;
+    out.bytes = (step.operands.empty() ? 0 : step.operands[0].count) * chunking_.chunk_bytes;
+    out.share = step.share;
+    out.shares = step.shares;
+    if (!loop && step.shares > 0) {
+      const Index units = out.bytes / unit_bytes, each = units / step.shares, more = units % step.shares;
+      out.begin = (step.share * each + std::min<Index>(step.share, more)) * unit_bytes;
+      out.bytes = (each + (step.share < more ? 1 : 0)) * unit_bytes;
+    }
+    for (std::size_t i = 0; i < sources; ++i) add_places(step.operands[i], shape_of_source(shape, i), from);
+    for (std::size_t i = 0; i < targets; ++i) add_places(step.operands[sources + i], shape_of_target(shape, i), to);
+    if (out.bytes == 0 || from.empty() || to.empty()) {
+      add(PlacedStep::Act::nothing, step.kind);
+      return;
+    }
+
+    const auto is_simple = [](const PlacedOperand& at) { return at.format == Format::plain && at.is_reached; };
+    const bool simple =
+        std::all_of(from.begin(), from.end(), is_simple) && std::all_of(to.begin(), to.end(), is_simple);
+    out.first = static_cast<std::uint32_t>(out_.operands.size());
+    out.sources = static_cast<std::uint32_t>(from.size());
+    out.targets = static_cast<std::uint32_t>(to.size());
+    if (simple && (shape.pairing == Pairing::pairs || from.size() == 1)) {
+      out.act = PlacedStep::Act::copy;
+      out.count = out.targets;
+      for (std::size_t i = 0; i < to.size(); ++i) {
+        out_.operands.push_back(from[shape.pairing == Pairing::pairs ? i : 0]);
+        out_.operands.push_back(to[i]);
+      }
+    } else {
+      out.act = simple ? PlacedStep::Act::combine : act_of_transfer(shape.pairing, from, to);
+      out_.operands.insert(out_.operands.end(), from.begin(), from.end());
+      out_.operands.insert(out_.operands.end(), to.begin(), to.end());
+      for (const PlacedOperand& at : from) {
+        out.has_packets |= at.format == Format::packets;
+        out.fetches |= !at.is_reached;
+      }
+      out.combine = detail::Combiner(options_.reduction.value_or(step.reduction), options_.type);
+      out_.operands_max = std::max({out_.operands_max, from.size(), to.size()});
+    }
+    out_.steps.push_back(out);
+  }
+
+  static PlacedStep::Act act_of_transfer(Pairing pairing, const std::vector<PlacedOperand>& from,
+                                         const std::vector<PlacedOperand>& to) {
+    const auto is_reached = [](const PlacedOperand& at) { return at.is_reached; };
+    const auto is_plain = [](const PlacedOperand& at) { return at.format == Format::plain; };
+    const auto is_raw = [](const PlacedOperand& at) { return at.format == Format::raw_packets; };
+    if (!std::all_of(from.begin(), from.end(), is_reached) || !std::all_of(to.begin(), to.end(), is_reached))
+      return PlacedStep::Act::transfer;
+    if (std::all_of(from.begin(), from.end(), is_plain) && std::none_of(to.begin(), to.end(), is_plain) &&
+        (pairing == Pairing::pairs || from.size() == 1))
+      return PlacedStep::Act::pack;
+    if (std::none_of(from.begin(), from.end(), is_raw) && std::all_of(to.begin(), to.end(), is_plain) &&
+        pairing == Pairing::all)
+      return PlacedStep::Act::unpack;
+    return PlacedStep::Act::transfer;
+  }
+
+  void add_places(const Operand& operand, OperandShape shape, std::vector<PlacedOperand>& out) const {
+    const auto place_at = [&](Rank rank) {
+      const BufferPlace at = place_of(program_, rank, operand.buffer);
+      const bool is_own = rank == options_.rank;
+      const Index first = (at.first_chunk + operand.first) * chunking_.chunk_bytes;
+      out.push_back({.rank = rank,
+                     .base = static_cast<std::uint32_t>(rank * memory_count + at.memory),
+                     .offset = shape.format == Format::plain ? first : 2 * first,
+                     .format = shape.format,
+                     .is_own = is_own,
+                     .is_reached = is_own || options_.reaches(rank)});
+    };
+    switch (shape.where) {
+      case Where::here:
+        return place_at(options_.rank);
+      case Where::peer:
+        return place_at(own_.remote_buffers[static_cast<std::size_t>(operand.via)].rank);
+      case Where::group:
+        for (const Rank rank : own_.switches[static_cast<std::size_t>(operand.via)].ranks) place_at(rank);
+    }
+  }
+
+  const Program& program_;
+  const RankProgram& own_;
+  const Chunking& chunking_;
+  const PlacingOptions& options_;
+  PlacedProgram out_;
+  std::map<std::int32_t, std::int32_t> barriers_;
+  std::int32_t position_ = 0;
+};
+
+}  // namespace
+
+Chunking chunking_of(const Program& program, Index elements, Index width) {
+  const auto ranks = static_cast<Index>(program.ranks.size());
+  const auto& chunks = program.ranks[0].chunks;
+  Chunking out;
+  const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
+  const bool joins = program.collective == "alltoall" || program.collective == "allgather";
+  if (cuts_input) out.input_segments = ranks;
+  if (joins) out.output_segments = ranks;
+  if (elements < 0 || elements % out.input_segments != 0)
+    throw_error(ErrorCode::invalid_use, "an input of {} elements is not cut into {} equal parts, as {} does", elements,
+                out.input_segments, program.collective);
+  out.segment_elements = elements / out.input_segments;
+  out.segment_chunks = chunks[0] == 0 ? 1 : chunks[0] / out.input_segments;
+  const Index per_chunk = (out.segment_elements + out.segment_chunks - 1) / out.segment_chunks;
+  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), std::max(unit_bytes, width));
+  const bool is_known = CollectiveMeaning(program).is_known();
+  out.output_elements = is_known ? out.segment_elements * out.output_segments : chunks[1] * (out.chunk_bytes / width);
+  return out;
+}
+
+PlacedProgram placed(const Program& program, const Chunking& chunking, const PlacingOptions& options) {
+  return Placing(program, chunking, options).run();
+}
+
+Touched touched(const Program& program, Rank rank, int memory) {
+  Touched out;
+  const auto touch = [&](Rank by, Rank at, BufferKind buffer, bool writes) {
+    if (at != rank || place_of(program, at, buffer).memory != memory) return;
+    if (by != rank) out.by_peers = true;
+    if (by == rank && writes) out.is_written = true;
+  };
+  for (Rank by = 0; by < static_cast<Rank>(program.ranks.size()); ++by) {
+    const RankProgram& own = program.ranks[static_cast<std::size_t>(by)];
+    for_each_step(own, [&](const Step& step) {
+      const StepShape& shape = shape_of(step.kind);
+      const auto sources = static_cast<std::size_t>(step.sources);
+      for (std::size_t i = 0; i < step.operands.size(); ++i) {
+        const Operand& operand = step.operands[i];
+        const bool writes = i >= sources;
+        const OperandShape what = writes ? shape_of_target(shape, i - sources) : shape_of_source(shape, i);
+        if (what.where == Where::here) touch(by, by, operand.buffer, writes);
+        if (what.where == Where::peer)
+          touch(by, own.remote_buffers[static_cast<std::size_t>(operand.via)].rank, operand.buffer, writes);
+        if (what.where == Where::group)
+          for (const Rank at : own.switches[static_cast<std::size_t>(operand.via)].ranks)
+            touch(by, at, operand.buffer, writes);
+      }
+    });
+  }
+  return out;
+}
+
+}  // namespace tranship

@@ -1,0 +1,107 @@
+// Private: a program as one rank executes it: one flat list of small steps, made once, in which operands are places
+// relative to the beginnings of memories, loops are jumps, and channels are numbers of wires. The machine
+// (program_machine.hpp) walks the list at each launch and looks nothing up.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include <tranship/base/element_type.hpp>
+#include <tranship/base/function_ref.hpp>
+#include <tranship/kernels/host/reduce.hpp>
+#include <tranship/program/program.hpp>
+#include <tranship/program/step_shape.hpp>
+
+namespace tranship {
+
+/// How the elements of a caller lie in chunks: each segment begins with a chunk, and chunks have whole 16 bytes.
+struct Chunking {
+  Index input_segments = 1, output_segments = 1;
+  Index segment_elements = 0;
+  Index segment_chunks = 1;
+  Index chunk_bytes = 0;
+  Index output_elements = 0;
+};
+/// Throws `invalid_use` where `elements` are not cut into equal parts as the collective needs them.
+Chunking chunking_of(const Program& program, Index elements, Index width);
+
+/// Memories of a rank, in the order of place_of(): the first of them holds input and output of programs in place.
+inline constexpr int input_memory = 0, output_memory = 1, scratch_memory = 2, memory_count = 3;
+
+/// Where an operand lies: at `offset` of a memory of a rank. Offsets and sizes of packets count their flags.
+struct PlacedOperand {
+  Rank rank = 0;
+  std::uint32_t base = 0;  ///< rank * memory_count + memory
+  Index offset = 0;
+  Format format = Format::plain;
+  bool is_own = false;
+  bool is_reached = false;  ///< loads and stores get there
+};
+
+struct PlacedStep {
+  enum class Act : std::uint8_t {
+    nothing,
+    meet,
+    signal,
+    wait,
+    acquire,
+    release,
+    flush,
+    copy,        ///< operands are pairs of a source and a target, all of them plain and reached
+    combine,     ///< the same memory, several sources
+    pack,        ///< one plain source, or pairs, into packets of ranks that are reached
+    unpack,      ///< sources of which some are packets, into plain memory that is reached
+    transfer,    ///< what else moves: packets, and peers that are not reached
+    begin_loop,  ///< `iterations` up to the matching end
+    end_loop,    ///< back to the step after `first`, its begin
+    end,         ///< of the block
+  };
+  Act act = Act::nothing;
+  StepKind kind = StepKind::nop;  ///< what it was made of, for messages
+  Pairing pairing = Pairing::all;
+  bool in_loop = false;
+  bool is_last = true;                 ///< of those that one step of the program was made into
+  bool by_memory = false;              ///< its transfers are ordered as the stores of a memory channel
+  bool has_packets = false;            ///< that it waits for
+  bool fetches = false;                ///< from peers that are not reached
+  std::int32_t position = 0;           ///< of the step in its block
+  std::int32_t share = 0, shares = 0;  ///< in loops
+  std::uint32_t first = 0;             ///< operand, or id; sources come before targets
+  std::uint32_t count = 0;             ///< of ids, or of pairs
+  std::uint32_t sources = 0, targets = 0;
+  std::int32_t participants = 0;
+  Index begin = 0;  ///< of its part of each operand, in bytes of data; in loops, of all iterations
+  Index bytes = 0;
+  Index iterations = 0;
+  Index unit_bytes = 0;  ///< of a loop's iteration
+  detail::Combiner combine = {};
+};
+
+struct PlacedProgram {
+  std::vector<PlacedStep> steps;
+  std::vector<std::size_t> blocks;  ///< the first step of each
+  std::vector<PlacedOperand> operands;
+  /// Numbers of wires, semaphores and barriers. The wires of port channels come after those of memory channels.
+  std::vector<std::int32_t> ids;
+  std::size_t operands_max = 0;  ///< sources, or targets, of one step
+  std::size_t barriers = 0;
+};
+
+struct PlacingOptions {
+  Rank rank = 0;
+  ElementType type{};
+  std::optional<Reduction> reduction = std::nullopt;
+  FunctionRef<bool(Rank)> reaches;
+};
+/// `program` has been verified.
+PlacedProgram placed(const Program& program, const Chunking& chunking, const PlacingOptions& options);
+
+/// Whether only this rank touches the memory; its own steps then may do so where the caller has the data.
+struct Touched {
+  bool by_peers = false;
+  bool is_written = false;  ///< by this rank
+};
+Touched touched(const Program& program, Rank rank, int memory);
+
+}  // namespace tranship
