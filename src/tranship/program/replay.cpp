@@ -196,6 +196,7 @@ class Replayer {
       }
     }
     ranks_.resize(std::size_t(size()));
+    launch_copies_ = launch_copies_of(program_);
     touched_bytes_ = bytes_touched_by_hosts(program_, machine_, options_.input_bytes);
     hosts_.resize(static_cast<std::size_t>(host_of(size() - 1) + 1));
     for (Host& host : hosts_) host.cores.resize(static_cast<std::size_t>(machine_.cores_per_host));
@@ -288,7 +289,7 @@ class Replayer {
     StepEvent event{.step = StepEvent::launch, .rank = worker.rank, .begin_ns = now_ns};
     event.queued_ns = now_ns;  // for a core
     event.latency_ns = machine_.launch_ns;
-    event.bandwidth_ns = copied_ns(worker.rank, BufferKind::input);
+    event.bandwidth_ns = copied_ns(worker.rank, launch_copies_[std::size_t(worker.rank)].input_chunks);
     event.end_ns = now_ns + event.latency_ns + event.bandwidth_ns;
     if (event.end_ns > 0 || in_turn()) worker.last_event = add(event);
     worker.free_ns = event.end_ns;
@@ -296,9 +297,9 @@ class Replayer {
     if (!worker.blocks.empty()) wake(id, worker.free_ns);
   }
 
-  double copied_ns(Rank rank, BufferKind buffer) const {
-    const double bytes = double(of(rank).chunks[static_cast<std::size_t>(buffer)]) * double(chunk_bytes_);
-    return bytes * machine_.launch_copy.ns_per_byte(touched_bytes_[std::size_t(host_of(rank))]);
+  double copied_ns(Rank rank, Index chunks) const {
+    return double(chunks) * double(chunk_bytes_) *
+           machine_.launch_copy.ns_per_byte(touched_bytes_[std::size_t(host_of(rank))]);
   }
 
   void end_empty_blocks(int id) {
@@ -319,7 +320,7 @@ class Replayer {
       rank.last_event = worker.last_event;
     }
     if (--rank.running > 0) return;
-    const double bandwidth_ns = copied_ns(worker.rank, BufferKind::output);
+    const double bandwidth_ns = copied_ns(worker.rank, launch_copies_[std::size_t(worker.rank)].output_chunks);
     if (bandwidth_ns == 0) return;
     StepEvent event{.step = StepEvent::end_of_launch, .rank = worker.rank, .cause = rank.last_event};
     event.begin_ns = rank.end_ns;
@@ -867,6 +868,7 @@ class Replayer {
   Replay out_;
   Index chunk_bytes_ = 0;
   std::vector<double> touched_bytes_;  ///< by host
+  std::vector<LaunchCopies> launch_copies_;
   std::vector<Block> blocks_;
   std::vector<Worker> workers_;
   std::vector<RankState> ranks_;
@@ -928,15 +930,53 @@ Index bytes_of_chunks(const Program& program, Index input_bytes) {
   return round_up((per_segment + chunks - 1) / chunks, unit_bytes);
 }
 
+std::vector<LaunchCopies> launch_copies_of(const Program& program) {
+  const std::size_t size = program.ranks.size();
+  struct Touched {
+    bool by_peers = false, is_written = false;
+  };
+  std::vector<Touched> touched(size * buffer_kinds);
+  for (const StepPlace& place : places_of_steps(program)) {
+    const Step& step = *place.what;
+    const StepShape& shape = shape_of(step.kind);
+    const RankProgram& own = program.ranks[static_cast<std::size_t>(place.rank)];
+    const auto sources = static_cast<std::size_t>(step.sources);
+    for (std::size_t i = 0; i < step.operands.size(); ++i) {
+      const Operand& operand = step.operands[i];
+      const bool writes = i >= sources;
+      const OperandShape what = writes ? shape_of_target(shape, i - sources) : shape_of_source(shape, i);
+      const auto touch = [&](Rank at) {
+        Touched& one = touched[static_cast<std::size_t>(at) * buffer_kinds + static_cast<std::size_t>(operand.buffer)];
+        if (at != place.rank) one.by_peers = true;
+        if (at == place.rank && writes) one.is_written = true;
+      };
+      if (what.where == Where::here) touch(place.rank);
+      if (what.where == Where::peer) touch(own.remote_buffers[static_cast<std::size_t>(operand.via)].rank);
+      if (what.where == Where::group)
+        for (const Rank at : own.switches[static_cast<std::size_t>(operand.via)].ranks) touch(at);
+    }
+  }
+  std::vector<LaunchCopies> out(size);
+  for (std::size_t rank = 0; rank < size; ++rank) {
+    const Touched &input = touched[rank * buffer_kinds], &output = touched[rank * buffer_kinds + 1];
+    const auto& chunks = program.ranks[rank].chunks;
+    if (program.in_place || input.by_peers || input.is_written) out[rank].input_chunks = chunks[0];
+    if (program.in_place || output.by_peers) out[rank].output_chunks = chunks[1];
+  }
+  return out;
+}
+
 std::vector<double> bytes_touched_by_hosts(const Program& program, const MachineModel& machine, Index input_bytes) {
   const auto size = static_cast<Rank>(program.ranks.size());
   std::vector<double> out(static_cast<std::size_t>((size - 1) / machine.ranks_per_host + 1));
   const auto chunk_bytes = static_cast<double>(bytes_of_chunks(program, input_bytes));
+  const std::vector<LaunchCopies> copies = launch_copies_of(program);
   for (Rank rank = 0; rank < size; ++rank) {
     Index chunks = 0;
     for (int memory = 0; memory < buffer_kinds; ++memory) chunks += memory_chunks(program, rank, memory);
-    const auto& own = program.ranks[static_cast<std::size_t>(rank)].chunks;
-    if (machine.launch_copy.is_given()) chunks += own[0] + own[1];
+    if (machine.launch_copy.is_given())
+      chunks +=
+          copies[static_cast<std::size_t>(rank)].input_chunks + copies[static_cast<std::size_t>(rank)].output_chunks;
     out[static_cast<std::size_t>(rank / machine.ranks_per_host)] += static_cast<double>(chunks) * chunk_bytes;
   }
   return out;

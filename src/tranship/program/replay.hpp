@@ -81,8 +81,16 @@ MachineModel step_by_step();
 /// Bytes of one chunk where each rank brings so many bytes: whole units of 16 bytes.
 Index bytes_of_chunks(const Program& program, Index input_bytes);
 
-/// What each host touches in one launch, which its rates depend on: the memories of its ranks' programs, and where the
-/// machine copies them there and back, what the callers bring and receive.
+/// Chunks that a launch on the caller's memory copies before its first step and after its last one: those that peers
+/// touch or that lie in place. Steps find all others where the caller has them.
+struct LaunchCopies {
+  Index input_chunks = 0, output_chunks = 0;
+};
+/// By rank.
+std::vector<LaunchCopies> launch_copies_of(const Program& program);
+
+/// What each host touches in one launch, which its rates depend on: the memories of its ranks' programs, and where
+/// launches copy, what the callers bring and receive.
 std::vector<double> bytes_touched_by_hosts(const Program& program, const MachineModel& machine, Index input_bytes);
 
 /// Throws `bad_file` where check_structure does, `unsupported` where the machine lacks a link that the program uses,

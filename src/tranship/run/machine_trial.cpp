@@ -218,22 +218,20 @@ class Rates {
     std::vector<double> ns_per_byte;  ///< of one chunk
   };
   /// What the moves of a program take for each byte of a chunk, without its launch and its signals.
-  Measured moves(const Program& program, const Program& empty) const {
-    Measured out;
-    const double tiny_ns = beyond(program, empty, tiny_bytes);
-    for (const Index bytes : sizes_) {
-      const double moves_ns = beyond(program, empty, bytes) - tiny_ns;
-      add(out, program, bytes, moves_ns / static_cast<double>(bytes_of_chunks(program, bytes)));
-    }
+  Measured moves(const Program& program) const {
+    const LaunchCopies copies = launch_copies_of(program)[0];
+    const auto copied_chunks = static_cast<double>(copies.input_chunks + copies.output_chunks);
+    Measured out = launches(program);
+    for (std::size_t i = 0; i < out.ns_per_byte.size(); ++i)
+      out.ns_per_byte[i] =
+          std::max(least_ns_per_byte,
+                   out.ns_per_byte[i] - copied_chunks * machine_.launch_copy.ns_per_byte(out.touched_bytes[i]));
     return out;
   }
-  Measured launch_copies(const Program& empty) const {
-    Measured out;
-    const double tiny_ns = watch_.launch_ns(empty, tiny_bytes);
-    for (const Index bytes : sizes_) {
-      const auto copied = static_cast<double>(2 * bytes_of_chunks(empty, bytes));
-      add(out, empty, bytes, (watch_.launch_ns(empty, bytes) - tiny_ns) / copied);
-    }
+  /// Of a program that does nothing else.
+  Measured launch_copies(const Program& program) const {
+    Measured out = launches(program);
+    for (double& ns : out.ns_per_byte) ns /= 2;
     return out;
   }
   /// More memory is never faster: what says otherwise is noise, and becomes the mean of its neighbours.
@@ -274,13 +272,18 @@ class Rates {
   /// More digits than these are noise.
   static double rounded(double value) { return double(std::llround(value * 100)) / 100; }
 
-  double beyond(const Program& program, const Program& empty, Index bytes) const {
-    return watch_.launch_ns(program, bytes) - watch_.launch_ns(empty, bytes);
+  Measured launches(const Program& program) const {
+    Measured out;
+    const double tiny_ns = watch_.launch_ns(program, tiny_bytes);
+    for (const Index bytes : sizes_) {
+      const double each_ns =
+          (watch_.launch_ns(program, bytes) - tiny_ns) / static_cast<double>(bytes_of_chunks(program, bytes));
+      out.touched_bytes.push_back(bytes_touched_by_hosts(program, machine_, bytes)[0]);
+      out.ns_per_byte.push_back(std::max(least_ns_per_byte, each_ns));
+    }
+    return out;
   }
-  void add(Measured& out, const Program& program, Index bytes, double ns_per_byte) const {
-    out.touched_bytes.push_back(bytes_touched_by_hosts(program, machine_, bytes)[0]);
-    out.ns_per_byte.push_back(std::max(least_ns_per_byte, ns_per_byte));
-  }
+
   Stopwatch& watch_;
   const MachineModel& machine_;
   std::vector<Index> sizes_;
@@ -313,34 +316,36 @@ MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const Machi
   const auto move = [](StepKind kind, std::vector<Operand> sources, const Operand& target) {
     return Ring::move(kind, std::move(sources), target);
   };
-  const Program empty = ring.empty(1, 1, 1), halves = ring.empty(2, 1, 0);
-  out.launch_copy = Rates::rate(rates.launch_copies(ring.empty()));
-  out.copy = Rates::rate(rates.moves(Ring::with(empty, {move(StepKind::copy, {here(input)}, here(output))}), empty));
+  const Program plain = ring.empty(), packets = ring.empty(1, 1, 1), halves = ring.empty(2, 1, 0);
+  Program in_place = plain;
+  in_place.in_place = true;
+  in_place.name = "in place";
+  out.launch_copy = Rates::rate(rates.launch_copies(in_place));
+  out.copy = Rates::rate(rates.moves(Ring::with(plain, {move(StepKind::copy, {here(input)}, here(output))})));
   out.reduce = Rates::rate(Rates::without(
-      rates.moves(Ring::with(halves, {move(StepKind::reduce, {here(input, 0), here(input, 1)}, here(output))}), halves),
+      rates.moves(Ring::with(halves, {move(StepKind::reduce, {here(input, 0), here(input, 1)}, here(output))})),
       out.copy));
   out.memory.put =
-      Rates::rate(rates.moves(ring.writing(empty, {move(StepKind::put, {here(input)}, Ring::there(output))}), empty));
+      Rates::rate(rates.moves(ring.writing(plain, {move(StepKind::put, {here(input)}, Ring::there(output))})));
   out.memory.get =
-      Rates::rate(rates.moves(ring.reading(empty, {move(StepKind::get, {Ring::there(input)}, here(output))}), empty));
+      Rates::rate(rates.moves(ring.reading(plain, {move(StepKind::get, {Ring::there(input)}, here(output))})));
   out.memory.read_reduce = Rates::rate(Rates::without(
-      rates.moves(ring.reading(empty, {move(StepKind::read_reduce, {here(input), Ring::there(input)}, here(output))}),
-                  empty),
+      rates.moves(ring.reading(plain, {move(StepKind::read_reduce, {here(input), Ring::there(input)}, here(output))})),
       out.copy));
 
   // Packets. What is packed once and unpacked once and twice tells the two apart.
   const Step pack = move(StepKind::copy_packets, {here(input)}, here(scratch));
   const Step unpack = move(StepKind::unpack_packets, {here(scratch)}, here(output));
   const Step nop = Ring::step(StepKind::nop);
-  const Rates::Measured once = rates.moves(Ring::with(empty, {pack, unpack}), empty);
-  const Rates::Measured twice = rates.moves(Ring::with(empty, {pack, unpack, nop, unpack}), empty);
+  const Rates::Measured once = rates.moves(Ring::with(packets, {pack, unpack}));
+  const Rates::Measured twice = rates.moves(Ring::with(packets, {pack, unpack, nop, unpack}));
   out.unpack = Rates::rate(Rates::without(twice, Rates::rate(once)));
   out.pack = Rates::rate(Rates::without(once, out.unpack));
   const Step reduce = move(StepKind::reduce_packets, {here(input), here(scratch)}, here(output));
-  out.reduce_packets = Rates::rate(
-      Rates::without(Rates::without(rates.moves(Ring::with(empty, {pack, reduce}), empty), out.pack), out.copy));
+  out.reduce_packets =
+      Rates::rate(Rates::without(Rates::without(rates.moves(Ring::with(packets, {pack, reduce})), out.pack), out.copy));
   const Step send = move(StepKind::put_packets, {here(input)}, Ring::there(scratch));
-  out.memory.packets = Rates::rate(Rates::without(rates.moves(ring.writing(empty, {send, unpack}), empty), out.unpack));
+  out.memory.packets = Rates::rate(Rates::without(rates.moves(ring.writing(packets, {send, unpack})), out.unpack));
   out.port = out.far_port = out.memory;
   return out;
 }
