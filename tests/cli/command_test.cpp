@@ -80,6 +80,8 @@ TEST(Command, ShowsPrograms) {
   const Outcome text = place.run({"show", plan});
   EXPECT_EQ(text.code, 0) << text.errors;
   EXPECT_TRUE(test::matches_golden("program/mn_allgather_2x2.txt", text.output));
+  EXPECT_NE(place.run({"show", "allreduce/ring", "--ranks", "3"}).output.find("\nrank 2: 3 chunks of input"),
+            std::string::npos);
   EXPECT_NE(place.run({"show", plan, "--rank", "3"}).output.find("rank 3: 1 chunk of input"), std::string::npos);
   const Json json = place.run({"show", plan, "--json"}).json();
   EXPECT_EQ(json.at("steps").size(), 80u);
@@ -120,7 +122,16 @@ TEST(Command, PredictsPrograms) {
   const Outcome other = place.run({"predict", plan, "--machine", machine, "--ranks", "8"});
   expect_error(other, 2);
   EXPECT_NE(other.errors.find("the plan is for 4 ranks, not for 8"), std::string::npos) << other.errors;
+  expect_error(place.run({"predict", plan, "--machine", machine, "--ranks-per-node", "2"}), 2);
   expect_error(place.run({"predict", plan}), 2);
+  const Outcome many = place.run({"predict", "allreduce/hierarchical", "--ranks", "64", "--ranks-per-node", "8",
+                                  "--machine", machine, "--bytes", "1048576", "--json"});
+  EXPECT_EQ(many.code, 0) << many.errors;
+  EXPECT_EQ(many.json().at("ranks").as_integer(), 64);
+  expect_error(place.run({"predict", "allreduce/hierarchical", "--machine", machine}), 2);
+  const Outcome far = place.run({"predict", "allreduce/ring", "--ranks", "64", "--machine", machine});
+  expect_error(far, 1);
+  EXPECT_NE(far.errors.find("has no memory channels between hosts"), std::string::npos) << far.errors;
   expect_error(place.run({"predict", plan, "--machine", plan}), 1);
   const std::string hangs = test::test_path("fixtures/mscclpp/plans/ut_reduce_send_packet_test.json");
   expect_error(place.run({"predict", hangs, "--machine", machine}), 1);

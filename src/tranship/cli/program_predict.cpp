@@ -8,7 +8,7 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/program/plan_file.hpp>
+#include <tranship/cli/program_argument.hpp>
 #include <tranship/program/predict.hpp>
 #include <tranship/view/program_text.hpp>
 
@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* predict_footer = R"(Examples:
   tranship predict allreduce.json --machine machines/node-with-switch.json
+  tranship predict allreduce/ring --ranks 256 --machine machines/cluster.json --bytes 67108864
   tranship measure -o here.json && tranship predict allreduce.json --machine here.json --bytes 1048576
 
 The program is replayed step by step with the latencies and rates of the machine; no bytes move. The critical path is
@@ -26,7 +27,7 @@ size, 'moving' that of bytes, and 'queued' that of waiting for links and cores t
 struct PredictOptions {
   std::string path;
   std::string machine;
-  std::optional<int> ranks;
+  ProgramRanks ranks;
   std::int64_t bytes = 0;
   bool json = false;
 };
@@ -84,11 +85,8 @@ std::string path_text(const Prediction& one) {
 }
 
 void predict_all(const PredictOptions& options) {
-  const Program program = read_program(text_in_file("PLAN", options.path));
+  const Program program = program_argument(options.path, options.ranks);
   const MachineModel machine = read_machine(text_in_file("--machine", options.machine));
-  if (options.ranks && *options.ranks != static_cast<int>(program.ranks.size()))
-    throw UsageError{fmt::format("--ranks: the plan is for {} ranks, not for {}; write a plan for {}",
-                                 program.ranks.size(), *options.ranks, *options.ranks)};
   std::vector<Prediction> predictions;
   if (options.bytes > 0)
     predictions.push_back(predict(program, machine, options.bytes));
@@ -125,10 +123,15 @@ void predict_all(const PredictOptions& options) {
 void add_predict(CommandLine& line) {
   auto options = std::make_shared<PredictOptions>();
   Command command = line.add("predict", "How long a program of channel operations takes on a machine");
-  command.positional("PLAN", options->path, "An execution plan, as JSON").required();
+  command.positional("PLAN", options->path, "An execution plan, as JSON, or the name of a ready algorithm").required();
   command.option("--machine", options->machine, "A file that describes the machine").value_name("FILE").required();
   command.option("--bytes", options->bytes, "Of each rank's input; without it, 1 KiB to 64 MiB").positive();
-  command.option("--ranks", options->ranks, "How many ranks: as many as the plan is for").value_name("N");
+  command.option("--ranks", options->ranks.ranks, "How many ranks; those of a plan, any number of an algorithm")
+      .value_name("N")
+      .in_range(1, 1 << 20);
+  command.option("--ranks-per-node", options->ranks.ranks_per_node, "Of an algorithm for several nodes")
+      .value_name("N")
+      .in_range(1, 1 << 20);
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(predict_footer);
   command.runs([options] { predict_all(*options); });

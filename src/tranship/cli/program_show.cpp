@@ -9,7 +9,7 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/picture_file.hpp>
-#include <tranship/program/plan_file.hpp>
+#include <tranship/cli/program_argument.hpp>
 #include <tranship/program/step_shape.hpp>
 #include <tranship/view/program_page.hpp>
 #include <tranship/view/program_text.hpp>
@@ -21,6 +21,7 @@ constexpr const char* show_footer = R"(Examples:
   tranship show allreduce.json
   tranship show allreduce.json --rank 3
   tranship show allreduce.json -o allreduce.html
+  tranship show allreduce/ring --ranks 4
 
 The text has, for each rank and thread block, the steps in order and, in brackets, the steps that they pair with: the
 wait that takes a signal, and what reads what is written. The page shows the same as lanes and arrows; it needs no
@@ -30,6 +31,7 @@ struct ShowOptions {
   std::string path;
   std::string page;
   std::optional<int> rank;
+  ProgramRanks ranks;
   bool force = false;
   bool json = false;
 };
@@ -67,7 +69,7 @@ Json json_of(const Program& program, const std::optional<int>& rank) {
 }
 
 void show(const ShowOptions& options) {
-  const Program program = read_program(text_in_file("PLAN", options.path));
+  const Program program = program_argument(options.path, options.ranks);
   const auto ranks = static_cast<int>(program.ranks.size());
   if (options.rank && (*options.rank < 0 || *options.rank >= ranks))
     throw UsageError{fmt::format("--rank: there is no rank {}; the program has {}", *options.rank, ranks)};
@@ -89,10 +91,16 @@ void show(const ShowOptions& options) {
 void add_show(CommandLine& line) {
   auto options = std::make_shared<ShowOptions>();
   Command command = line.add("show", "What a program of channel operations does: text, or a page for a browser");
-  command.positional("PLAN", options->path, "An execution plan, as JSON").required();
+  command.positional("PLAN", options->path, "An execution plan, as JSON, or the name of a ready algorithm").required();
   command.option("-o,--output", options->page, "Write a page of HTML instead of text").value_name("FILE.html");
   command.flag("--force", options->force, "Let the page replace any file, not only one that tranship drew");
   command.option("--rank", options->rank, "Only this rank, of text and JSON").value_name("R");
+  command.option("--ranks", options->ranks.ranks, "How many ranks; those of a plan, any number of an algorithm")
+      .value_name("N")
+      .in_range(1, 1 << 20);
+  command.option("--ranks-per-node", options->ranks.ranks_per_node, "Of an algorithm for several nodes")
+      .value_name("N")
+      .in_range(1, 1 << 20);
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(show_footer);
   command.runs([options] { show(*options); });

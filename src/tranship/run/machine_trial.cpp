@@ -234,18 +234,21 @@ class Rates {
     for (double& ns : out.ns_per_byte) ns /= 2;
     return out;
   }
-  /// More memory is never faster: what says otherwise is noise, and becomes the mean of its neighbours.
+  /// More memory is never faster: what says otherwise is noise, and becomes the mean of its neighbours, of which large
+  /// ones weigh more, since they have less noise for each byte.
   static Rate rate(const Measured& measured) {
     struct Pool {
-      double sum = 0;
+      double sum_ns = 0, weight = 0;
       std::size_t count = 0;
-      double mean() const { return sum / double(count); }
+      double mean() const { return sum_ns / weight; }
     };
     std::vector<Pool> pools;
-    for (const double ns : measured.ns_per_byte) {
-      pools.push_back({.sum = ns, .count = 1});
+    for (std::size_t i = 0; i < measured.ns_per_byte.size(); ++i) {
+      const double weight = std::sqrt(measured.touched_bytes[i]);
+      pools.push_back({.sum_ns = weight * measured.ns_per_byte[i], .weight = weight, .count = 1});
       for (std::size_t last = pools.size() - 1; last > 0 && pools[last].mean() < pools[last - 1].mean(); --last) {
-        pools[last - 1].sum += pools[last].sum;
+        pools[last - 1].sum_ns += pools[last].sum_ns;
+        pools[last - 1].weight += pools[last].weight;
         pools[last - 1].count += pools[last].count;
         pools.pop_back();
       }
