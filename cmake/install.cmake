@@ -14,5 +14,6 @@ install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/
 
 if(TARGET tranship_cli)
   install(TARGETS tranship_cli)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tranship)
   install(FILES ${PROJECT_BINARY_DIR}/tranship.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()

@@ -22,8 +22,8 @@ namespace {
 using testing::Outcome;
 using testing::Workplace;
 
-const std::vector<std::string> commands = {"reshard",  "layout", "plan", "halo", "launch",
-                                           "simulate", "check",  "run",  "info", "demo"};
+const std::vector<std::string> commands = {"reshard", "layout", "plan",    "halo",    "launch", "simulate", "check",
+                                           "run",     "show",   "predict", "measure", "info",   "demo"};
 
 // One line that begins as all errors do; `lines` more when there is a picture.
 void expect_error(const Outcome& outcome, int code, int lines = 1) {
@@ -72,6 +72,83 @@ TEST(Command, ChecksAndRunsPrograms) {
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.errors.find("is not right: deadlock"), std::string::npos) << refused.errors;
   expect_error(place.run({"check", "nowhere.json"}), 2);
+}
+
+TEST(Command, ShowsPrograms) {
+  const Workplace place;
+  const std::string plan = test::test_path("fixtures/mscclpp/plans/mn_allgather_2x2.json");
+  const Outcome text = place.run({"show", plan});
+  EXPECT_EQ(text.code, 0) << text.errors;
+  EXPECT_TRUE(test::matches_golden("program/mn_allgather_2x2.txt", text.output));
+  EXPECT_NE(place.run({"show", "allreduce/ring", "--ranks", "3"}).output.find("\nrank 2: 3 chunks of input"),
+            std::string::npos);
+  EXPECT_NE(place.run({"show", plan, "--rank", "3"}).output.find("rank 3: 1 chunk of input"), std::string::npos);
+  const Json json = place.run({"show", plan, "--json"}).json();
+  EXPECT_EQ(json.at("steps").size(), 80u);
+  EXPECT_EQ(json.at("arrows").size(), 20u);
+  EXPECT_EQ(json.at("arrows")[0].at("kind").as_string(), "signal");
+  const Outcome hangs =
+      place.run({"show", test::test_path("fixtures/mscclpp/plans/ut_reduce_send_packet_test.json"), "--json"});
+  EXPECT_FALSE(hangs.json().at("stuck").empty());
+
+  EXPECT_EQ(place.run({"show", plan, "-o", "page.html"}).output, "page.html: 4 ranks, 4 thread blocks, 80 steps\n");
+  EXPECT_TRUE(place.read("page.html").starts_with("<!doctype html>"));
+  EXPECT_EQ(place.run({"show", plan, "-o", "page.html"}).code, 0) << "its own page may be replaced";
+  place.write("other.html", "<!doctype html><p>mine</p>");
+  expect_error(place.run({"show", plan, "-o", "other.html"}), 1);
+  EXPECT_EQ(place.read("other.html"), "<!doctype html><p>mine</p>");
+  EXPECT_EQ(place.run({"show", plan, "-o", "other.html", "--force"}).code, 0);
+  expect_error(place.run({"show", plan, "--rank", "4"}), 2);
+  expect_error(place.run({"show", "nowhere.json"}), 2);
+  expect_error(place.run({"show", plan, "-o", plan}), 2);
+}
+
+TEST(Command, PredictsPrograms) {
+  const Workplace place;
+  const std::string plan = test::test_path("fixtures/mscclpp/plans/mn_allgather_2x2.json");
+  for (const char* name : {"node-with-switch", "cluster", "two-cores"}) {
+    const std::string machine = test::test_path(std::string("../machines/") + name + ".json");
+    const Outcome text = place.run({"predict", plan, "--machine", machine, "--ranks", "4"});
+    EXPECT_EQ(text.code, 0) << text.errors;
+    EXPECT_NE(text.output.find("64.0 MiB"), std::string::npos) << text.output;
+    EXPECT_NE(text.output.find("critical path"), std::string::npos) << text.output;
+    const Json json = place.run({"predict", plan, "--machine", machine, "--bytes", "4096", "--json"}).json();
+    ASSERT_EQ(json.at("sizes").size(), 1u);
+    const Json& one = json.at("sizes")[0];
+    EXPECT_GT(one.at("duration_ns").as_number(), 0);
+    EXPECT_FALSE(one.at("path").empty());
+  }
+  const std::string machine = test::test_path("../machines/cluster.json");
+  const Outcome other = place.run({"predict", plan, "--machine", machine, "--ranks", "8"});
+  expect_error(other, 2);
+  EXPECT_NE(other.errors.find("the plan is for 4 ranks, not for 8"), std::string::npos) << other.errors;
+  expect_error(place.run({"predict", plan, "--machine", machine, "--ranks-per-node", "2"}), 2);
+  expect_error(place.run({"predict", plan}), 2);
+  const Outcome many = place.run({"predict", "allreduce/hierarchical", "--ranks", "64", "--ranks-per-node", "8",
+                                  "--machine", machine, "--bytes", "1048576", "--json"});
+  EXPECT_EQ(many.code, 0) << many.errors;
+  EXPECT_EQ(many.json().at("ranks").as_integer(), 64);
+  expect_error(place.run({"predict", "allreduce/hierarchical", "--machine", machine}), 2);
+  const Outcome far = place.run({"predict", "allreduce/ring", "--ranks", "64", "--machine", machine});
+  expect_error(far, 1);
+  EXPECT_NE(far.errors.find("has no memory channels between hosts"), std::string::npos) << far.errors;
+  expect_error(place.run({"predict", plan, "--machine", plan}), 1);
+  const std::string hangs = test::test_path("fixtures/mscclpp/plans/ut_reduce_send_packet_test.json");
+  expect_error(place.run({"predict", hangs, "--machine", machine}), 1);
+}
+
+TEST(Command, MeasuresTheMachine) {
+  const Workplace place;
+  for (const char* kind : {"threads", "processes"}) {
+    const Outcome said = place.run({"measure", "-o", "here.json", "--ranks-as", kind, "--bytes-max", "4096"});
+    EXPECT_EQ(said.code, 0) << said.errors;
+    EXPECT_NE(said.output.find(std::string(" ranks as ") + kind), std::string::npos) << said.output;
+    const std::string plan = test::test_path("fixtures/mscclpp/plans/sn_alltoall_2r.json");
+    EXPECT_EQ(place.run({"predict", plan, "--machine", "here.json"}).code, 0);
+  }
+  place.write("mine.json", "{}");
+  expect_error(place.run({"measure", "-o", "mine.json", "--bytes-max", "4096"}), 1);
+  EXPECT_EQ(place.read("mine.json"), "{}");
 }
 
 TEST(Command, SaysItsVersion) {

@@ -11,8 +11,8 @@ using testing::Workplace;
 
 TEST(Help, IsThatOfTheCommand) {
   const Workplace place;
-  for (const char* command :
-       {"reshard", "layout", "plan", "halo", "launch", "simulate", "check", "run", "info", "demo", "completion"}) {
+  for (const char* command : {"reshard", "layout", "plan", "halo", "launch", "simulate", "check", "run", "show",
+                              "predict", "measure", "info", "demo", "completion"}) {
     const Outcome help = place.run({"help", command});
     EXPECT_EQ(help.code, 0) << help.errors;
     EXPECT_EQ(help.output, place.run({command, "--help"}).output) << command;

@@ -23,7 +23,7 @@ for height, name in enumerate(TOP):
     BELOW[name] = {"base", *LEFT, *RIGHT, *TOP[: height + 1]}
 BELOW["lower"] -= {"memory", "fabric"}  # no ranks, no devices: moves between places
 BELOW["file"] -= {"run", "collectives", "array"}  # files have no world
-BELOW["view"] = {"base", "layout", "plan", "view"}  # pictures
+BELOW["view"] = {"base", "layout", "plan", "program", "view"}  # pictures
 for name in ("face", "cli"):
     BELOW[name].add("view")
 

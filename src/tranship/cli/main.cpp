@@ -43,6 +43,9 @@ int run(int argc, char** argv) {
   add_simulate(line);
   add_check(line);
   add_run(line);
+  add_show(line);
+  add_predict(line);
+  add_measure(line);
   add_info(line);
   add_demo(line);
   add_help(line);

@@ -15,15 +15,16 @@ void check_replaceable_picture(const std::string& path, Replace replace) {
   std::ifstream file(path, std::ios::binary);
   std::string begin(1024, '\0');
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
-  if (!begin.starts_with("<svg ") || begin.find(picture_mark) == std::string::npos)
+  const bool is_picture = begin.starts_with("<svg ") || begin.starts_with("<!doctype html>");
+  if (!is_picture || begin.find(picture_mark) == std::string::npos)
     throw_error(ErrorCode::invalid_use, "'{}' exists and is not a picture that tranship drew: --force replaces it",
                 path);
 }
 
-void write_picture(const std::string& path, std::string_view svg, Replace replace) {
+void write_picture(const std::string& path, std::string_view picture, Replace replace) {
   check_replaceable_picture(path, replace);
-  AtomicFile file = AtomicFile::create(path, static_cast<Index>(svg.size())).value();
-  std::transform(svg.begin(), svg.end(), file.bytes().begin(), [](char c) { return static_cast<std::byte>(c); });
+  AtomicFile file = AtomicFile::create(path, static_cast<Index>(picture.size())).value();
+  std::transform(picture.begin(), picture.end(), file.bytes().begin(), [](char c) { return static_cast<std::byte>(c); });
   file.commit().value();
 }
 

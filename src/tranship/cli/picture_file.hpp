@@ -1,4 +1,4 @@
-// Private: An SVG, written as all files are: complete or not at all.
+// Private: A picture, an SVG or a page, written as all files are: complete or not at all.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,6 @@ enum class Replace : std::uint8_t { own_files, any_file };
 /// Throws `invalid_use` where something else than a picture of ours is at `path`, and is not to be replaced.
 void check_replaceable_picture(const std::string& path, Replace replace);
 /// The same check, then the picture. Throws `io`.
-void write_picture(const std::string& path, std::string_view svg, Replace replace);
+void write_picture(const std::string& path, std::string_view picture, Replace replace);
 
 }  // namespace tranship::cli

@@ -121,6 +121,8 @@ class RankReader {
       if (!ids.empty())
         throw_error(ErrorCode::bad_file, "{}: {} channels are listed twice", of_kind.path(type_key), name_of(kind));
       ids = numbers_of(of_kind.at(ids_key), of_kind.path(ids_key));
+      // The version before the present one repeats here what the channels of the rank say.
+      if (kind == ChannelKind::switched && of_kind.has("buff")) buffer_of(of_kind.at("buff"), of_kind.path("buff"));
       of_kind.finish();
     }
   }

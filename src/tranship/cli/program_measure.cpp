@@ -1,0 +1,109 @@
+// `tranship measure`: what this machine takes for the steps of programs, as the file that `predict` reads.
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
+#include <tranship/cli/commands.hpp>
+#include <tranship/cli/console.hpp>
+#include <tranship/fabric/launch.hpp>
+#include <tranship/file/io/atomic_write.hpp>
+#include <tranship/run/machine_trial.hpp>
+
+namespace tranship::cli {
+namespace {
+
+constexpr const char* measure_footer = R"(Examples:
+  tranship measure -o here.json
+  tranship predict allreduce.json --machine here.json
+  tranship run allreduce.json --bytes 1048576
+
+Small programs run on all ranks at once, as 'tranship run' runs plans: signals, copies, puts, reads, reductions and
+packets, from 4 KiB to 16 MiB. That takes less than a minute. Do it while the machine does nothing else.)";
+
+struct MeasureOptions {
+  std::string file;
+  std::string ranks_as = "threads";
+  std::optional<int> ranks;
+  std::int64_t bytes_max = 16 << 20;
+  bool force = false;
+};
+
+void check_replaceable(const MeasureOptions& options) {
+  std::error_code ignored;
+  if (options.file.empty() || options.force || !std::filesystem::exists(options.file, ignored)) return;
+  try {
+    read_machine(text_in_file("-o", options.file));
+  } catch (const Error&) {
+    throw_error(ErrorCode::invalid_use, "'{}' exists and does not describe a machine: --force replaces it",
+                options.file);
+  }
+}
+
+void write_text(const std::string& path, std::string_view text) {
+  AtomicFile file = AtomicFile::create(path, static_cast<Index>(text.size())).value();
+  std::transform(text.begin(), text.end(), file.bytes().begin(), [](char c) { return static_cast<std::byte>(c); });
+  file.commit().value();
+}
+
+void report(const MeasureOptions& options, const MachineModel& machine, int ranks) {
+  const std::string text = write_machine(machine);
+  if (options.file.empty()) return print(text);
+  write_text(options.file, text);
+  const auto largest = [](const Rate& rate) { return rate.points().back().gb_per_s; };
+  print_report(fmt::format(
+      "{}: {} as {} on {}; a step {:.0f} ns, a signal {:.0f} ns, until it is seen {:.0f} ns, another rank on "
+      "a core {:.0f} ns\nGB/s of each rank, large messages: copy {:.1f}, put {:.1f}, get {:.1f}\n",
+      printable(options.file), counted(ranks, "rank"), options.ranks_as, counted(machine.cores_per_host, "core"),
+      machine.step_ns, machine.memory.message_ns, machine.memory.latency_ns, machine.core_switch_ns,
+      largest(machine.copy), largest(machine.memory.put), largest(machine.memory.get)));
+}
+
+void measure(const MeasureOptions& options) {
+  check_replaceable(options);
+  const int cores = this_machine().cores, ranks = options.ranks.value_or(std::clamp(cores, 2, 8));
+  const auto start = [&](int count, auto&& body) {
+    options.ranks_as == "processes" ? launch_processes(count, body) : launch(count, body);
+  };
+  // Rank 0 reports, in whatever process it is. Cores that change ranks are measured on threads, whose results stay
+  // here.
+  double core_switch_ns = 0;
+  start(ranks, [&](World& world) {
+    MachineModel machine = measure_machine(world, {.input_bytes_max = options.bytes_max});
+    if (world.rank() == 0) {
+      launch(2 * cores, [&](World& crowd) {
+        const double switch_ns = measure_core_switch_ns(crowd, machine);
+        if (crowd.rank() == 0) core_switch_ns = switch_ns;
+      });
+      machine.core_switch_ns = core_switch_ns;
+      report(options, machine, ranks);
+    }
+    world.barrier();
+  });
+}
+
+}  // namespace
+
+void add_measure(CommandLine& line) {
+  auto options = std::make_shared<MeasureOptions>();
+  Command command = line.add("measure", "What this machine takes for the steps of programs, for predict");
+  command.option("-o,--output", options->file, "Write the machine there instead of printing it")
+      .value_name("FILE.json");
+  command.flag("--force", options->force, "Let it replace any file, not only one that describes a machine");
+  command.option("--ranks", options->ranks, "How many ranks; without it, one for each core, 2 to 8")
+      .value_name("N")
+      .in_range(2, 1024);
+  command.option("--bytes-max", options->bytes_max, "The largest input of a rank; larger ones are taken to be as fast")
+      .positive()
+      .shows_default();
+  command.option("--ranks-as", options->ranks_as, "What ranks are: threads or processes")
+      .one_of({"threads", "processes"})
+      .shows_default();
+  command.footer(measure_footer);
+  command.runs([options] { measure(*options); });
+}
+
+}  // namespace tranship::cli

@@ -1,0 +1,389 @@
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/machine.hpp>
+#include <tranship/program/replay.hpp>
+#include <tranship/run/machine_trial.hpp>
+#include <tranship/run/program_executor.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr int rounds = 64;
+
+Operand here(BufferKind buffer, Index chunk = 0) {
+  return {.buffer = buffer, .via = -1, .first = chunk, .count = 1};
+}
+
+/// Programs in which each rank works with the next one in a ring, in one block. Channels lead to the next rank and to
+/// the one before; of two ranks, one channel does both.
+class Ring {
+ public:
+  explicit Ring(Rank size) : size_(size) {}
+
+  /// Of chunks of input, output and scratch. No steps.
+  Program empty(Index input = 1, Index output = 1, Index scratch = 0) const {
+    Program program{.name = fmt::format("empty {} {} {}", input, output, scratch), .collective = "measure"};
+    for (Rank rank = 0; rank < size_; ++rank) {
+      RankProgram& one = program.ranks.emplace_back();
+      one.chunks[0] = input;
+      one.chunks[1] = output;
+      one.chunks[2] = scratch;
+      one.peers[0] = {Rank((rank + 1) % size_)};
+      if (size_ > 2) one.peers[0].push_back(Rank((rank + size_ - 1) % size_));
+      for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
+        one.remote_buffers.push_back(
+            {.rank = Rank((rank + 1) % size_), .buffer = buffer, .access = {ChannelKind::memory}});
+      ThreadBlock& block = one.blocks.emplace_back();
+      for (std::size_t i = 0; i < one.peers[0].size(); ++i) block.channels[0].push_back(std::int32_t(i));
+      block.remote_buffers[0] = {0, 1, 2};
+    }
+    return program;
+  }
+
+  std::int32_t next() const { return 0; }
+  std::int32_t previous() const { return size_ > 2 ? 1 : 0; }
+
+  static Step step(StepKind kind, std::vector<std::int32_t> ids = {}) {
+    Step out{.kind = kind};
+    out.ids = std::move(ids);
+    return out;
+  }
+  static Step move(StepKind kind, std::vector<Operand> sources, const Operand& target) {
+    Step out{.kind = kind};
+    out.sources = static_cast<std::int32_t>(sources.size());
+    out.operands = std::move(sources);
+    out.operands.push_back(target);
+    return out;
+  }
+  /// A buffer of the next rank.
+  static Operand there(BufferKind buffer) {
+    return {.buffer = buffer, .via = static_cast<std::int32_t>(buffer), .first = 0, .count = 1};
+  }
+
+  /// The moves, once this rank may write to the next one, and until its own memory has been written.
+  Program writing(Program program, const std::vector<Step>& moves) const {
+    const Step ready[] = {step(StepKind::relaxed_signal, {previous()}), step(StepKind::relaxed_wait, {next()})};
+    const Step done[] = {step(StepKind::signal, {next()}), step(StepKind::wait, {previous()})};
+    return surrounded(std::move(program), ready, moves, done);
+  }
+  /// The moves, once the memory of the next rank may be read, and until this rank's own has been read.
+  Program reading(Program program, const std::vector<Step>& moves) const {
+    const Step ready[] = {step(StepKind::signal, {previous()}), step(StepKind::wait, {next()})};
+    const Step done[] = {step(StepKind::relaxed_signal, {next()}), step(StepKind::relaxed_wait, {previous()})};
+    return surrounded(std::move(program), ready, moves, done);
+  }
+  static Program with(Program program, const std::vector<Step>& steps) {
+    program.name = words_of(steps);
+    for (RankProgram& rank : program.ranks) rank.blocks[0].steps = steps;
+    return program;
+  }
+
+  /// Signals in a row, then the waits for them.
+  Program signals_in_a_row() const {
+    std::vector<Step> steps(rounds, step(StepKind::signal, {next()}));
+    steps.insert(steps.end(), rounds, step(StepKind::wait, {previous()}));
+    return with(empty(), steps);
+  }
+  /// Each rank signals the next and waits for the one before, again and again.
+  Program signals_around() const {
+    std::vector<Step> steps;
+    for (int i = 0; i < rounds; ++i) {
+      steps.push_back(step(StepKind::signal, {next()}));
+      steps.push_back(step(StepKind::wait, {previous()}));
+    }
+    return with(empty(), steps);
+  }
+  /// One signal goes around the ring.
+  Program one_signal_around() const {
+    Program program = empty();
+    program.name = "one signal around";
+    for (Rank rank = 0; rank < size_; ++rank)
+      for (int i = 0; i < rounds; ++i) {
+        std::vector<Step>& steps = program.ranks[std::size_t(rank)].blocks[0].steps;
+        const Step signal = step(StepKind::signal, {next()}), wait = step(StepKind::wait, {previous()});
+        steps.push_back(rank == 0 ? signal : wait);
+        steps.push_back(rank == 0 ? wait : signal);
+      }
+    return program;
+  }
+  /// Steps that do next to nothing.
+  Program semaphores() const {
+    Program program = empty();
+    program.name = "semaphores";
+    for (RankProgram& rank : program.ranks) {
+      rank.semaphores = {0};
+      for (int i = 0; i < rounds; ++i) {
+        rank.blocks[0].steps.push_back(step(StepKind::release, {0}));
+        rank.blocks[0].steps.push_back(step(StepKind::acquire, {0}));
+      }
+    }
+    return program;
+  }
+
+ private:
+  static std::string words_of(const std::vector<Step>& steps) {
+    std::string out;
+    for (const Step& one : steps) out += fmt::format("{} ", name_of(one.kind));
+    return out;
+  }
+  template <class Ready, class Done>
+  static Program surrounded(Program program, const Ready& ready, const std::vector<Step>& moves, const Done& done) {
+    std::vector<Step> steps(std::begin(ready), std::end(ready));
+    steps.push_back(step(StepKind::nop));
+    for (const Step& one : moves) {
+      steps.push_back(one);
+      steps.push_back(step(StepKind::nop));
+    }
+    steps.insert(steps.end(), std::begin(done), std::end(done));
+    steps.push_back(step(StepKind::nop));
+    return with(std::move(program), steps);
+  }
+
+  Rank size_;
+};
+
+/// Times of programs on the ranks of a world: the least of all launches, since what other programs do to the machine
+/// makes some launches slower and none faster. All is measured in several passes, so that what is busy at one time does
+/// not spoil all launches of one program.
+class Stopwatch {
+ public:
+  Stopwatch(World& world, const MachineTrial& trial) : world_(world), trial_(trial) {}
+
+  void begin_pass() { ++pass_; }
+
+  /// Programs are told apart by their names.
+  double launch_ns(const Program& program, Index input_bytes) {
+    Best& best = best_[{program.name, input_bytes}];
+    if (best.pass == pass_) return best.ns;
+    const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
+    const int launches = trial_.launches * static_cast<int>(std::clamp<Index>(more, 1, 32));
+    best.pass = pass_;
+    best.ns = std::min(best.ns, static_cast<double>(least_ns(program, input_bytes / 4, launches)));
+    return best.ns;
+  }
+
+ private:
+  /// Of launches on inputs that each rank has just written. A launch takes as long as its slowest rank.
+  std::int64_t least_ns(const Program& program, Index elements, int launches) const {
+    ProgramExecutor executor(world_, program, elements, {.type = ElementType::f32});
+    std::vector<float> input(static_cast<std::size_t>(executor.input_elements()));
+    std::vector<float> output(static_cast<std::size_t>(executor.output_elements()));
+    const auto times = world_.allocate<std::int64_t>(world_.size());
+    std::int64_t least = INT64_MAX;
+    for (int launch = 0; launch < launches; ++launch) {
+      std::fill(input.begin(), input.end(), static_cast<float>(launch));
+      world_.barrier();
+      const std::int64_t begin_ns = now_ns();
+      executor.run(input.data(), output.data());
+      const std::int64_t own_ns = now_ns() - begin_ns;
+      for (Rank peer = 0; peer < world_.size(); ++peer)
+        world_.context().set(times.slice(world_.rank(), 1), own_ns, peer);
+      world_.context().quiet();
+      world_.barrier();
+      least = std::min(least, *std::max_element(times.local(), times.local() + world_.size()));
+      world_.barrier();
+    }
+    return least;
+  }
+
+  struct Best {
+    double ns = 1e18;
+    int pass = 0;
+  };
+
+  World& world_;
+  const MachineTrial& trial_;
+  std::map<std::pair<std::string, Index>, Best> best_;
+  int pass_ = 1;
+};
+
+/// Rates at each size, from what programs take beyond others.
+class Rates {
+ public:
+  Rates(Stopwatch& watch, const MachineModel& machine, Index input_bytes_max) : watch_(watch), machine_(machine) {
+    constexpr Index least_bytes = 4096;
+    sizes_.push_back(least_bytes);
+    for (Index bytes = 4 * least_bytes; bytes <= input_bytes_max; bytes *= 4) sizes_.push_back(bytes);
+  }
+
+  struct Measured {
+    std::vector<double> touched_bytes;
+    std::vector<double> ns_per_byte;  ///< of one chunk
+  };
+  /// What the moves of a program take for each byte of a chunk, without its launch and its signals.
+  Measured moves(const Program& program) const {
+    const LaunchCopies copies = launch_copies_of(program)[0];
+    const auto copied_chunks = static_cast<double>(copies.input_chunks + copies.output_chunks);
+    Measured out = launches(program);
+    for (std::size_t i = 0; i < out.ns_per_byte.size(); ++i)
+      out.ns_per_byte[i] =
+          std::max(least_ns_per_byte,
+                   out.ns_per_byte[i] - copied_chunks * machine_.launch_copy.ns_per_byte(out.touched_bytes[i]));
+    return out;
+  }
+  /// Of a program that does nothing else.
+  Measured launch_copies(const Program& program) const {
+    Measured out = launches(program);
+    for (double& ns : out.ns_per_byte) ns /= 2;
+    return out;
+  }
+  /// More memory is never faster: what says otherwise is noise, and becomes the mean of its neighbours, of which large
+  /// ones weigh more, since they have less noise for each byte.
+  static Rate rate(const Measured& measured) {
+    struct Pool {
+      double sum_ns = 0, weight = 0;
+      std::size_t count = 0;
+      double mean() const { return sum_ns / weight; }
+    };
+    std::vector<Pool> pools;
+    for (std::size_t i = 0; i < measured.ns_per_byte.size(); ++i) {
+      const double weight = std::sqrt(measured.touched_bytes[i]);
+      pools.push_back({.sum_ns = weight * measured.ns_per_byte[i], .weight = weight, .count = 1});
+      for (std::size_t last = pools.size() - 1; last > 0 && pools[last].mean() < pools[last - 1].mean(); --last) {
+        pools[last - 1].sum_ns += pools[last].sum_ns;
+        pools[last - 1].weight += pools[last].weight;
+        pools[last - 1].count += pools[last].count;
+        pools.pop_back();
+      }
+    }
+    std::vector<Rate::Point> points;
+    for (const Pool& pool : pools)
+      for (std::size_t i = 0; i < pool.count; ++i)
+        points.push_back({.bytes = measured.touched_bytes[points.size()], .gb_per_s = rounded(1 / pool.mean())});
+    return Rate(std::move(points));
+  }
+  /// The first without the others, each at its own sizes.
+  static Measured without(const Measured& all, const Rate& part) {
+    Measured out = all;
+    for (std::size_t i = 0; i < out.ns_per_byte.size(); ++i)
+      out.ns_per_byte[i] = std::max(least_ns_per_byte, out.ns_per_byte[i] - part.ns_per_byte(out.touched_bytes[i]));
+    return out;
+  }
+
+  static constexpr Index tiny_bytes = 64;
+
+ private:
+  static constexpr double least_ns_per_byte = 0.01;
+
+  /// More digits than these are noise.
+  static double rounded(double value) { return double(std::llround(value * 100)) / 100; }
+
+  Measured launches(const Program& program) const {
+    Measured out;
+    const double tiny_ns = watch_.launch_ns(program, tiny_bytes);
+    for (const Index bytes : sizes_) {
+      const double each_ns =
+          (watch_.launch_ns(program, bytes) - tiny_ns) / static_cast<double>(bytes_of_chunks(program, bytes));
+      out.touched_bytes.push_back(bytes_touched_by_hosts(program, machine_, bytes)[0]);
+      out.ns_per_byte.push_back(std::max(least_ns_per_byte, each_ns));
+    }
+    return out;
+  }
+
+  Stopwatch& watch_;
+  const MachineModel& machine_;
+  std::vector<Index> sizes_;
+};
+
+}  // namespace
+
+namespace {
+
+MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const MachineTrial& trial) {
+  MachineModel out{.name = "this machine", .blocks = MachineModel::Blocks::in_turn};
+  out.ranks_per_host = 1 << 20;
+  out.cores_per_host = this_machine().cores;
+  out.launch_copy = Rate(1);  // known to be there
+  const Rates rates(watch, out, trial.input_bytes_max);
+
+  // Signals: of programs whose bytes do not matter.
+  const auto each_ns = [&](const Program& program, double empty_ns) {
+    return std::max(0.0, (watch.launch_ns(program, Rates::tiny_bytes) - empty_ns) / rounds);
+  };
+  const double empty_ns = watch.launch_ns(ring.empty(), Rates::tiny_bytes);
+  out.launch_ns = empty_ns;
+  out.step_ns = each_ns(ring.semaphores(), empty_ns) / 2;
+  out.memory.message_ns = std::max(0.0, each_ns(ring.signals_in_a_row(), empty_ns) - 2 * out.step_ns);
+  const double around_ns = each_ns(ring.one_signal_around(), empty_ns) / double(size);
+  out.memory.latency_ns = std::max(0.0, around_ns - 2 * out.step_ns - out.memory.message_ns);
+
+  // Moves of plain data.
+  using enum BufferKind;
+  const auto move = [](StepKind kind, std::vector<Operand> sources, const Operand& target) {
+    return Ring::move(kind, std::move(sources), target);
+  };
+  const Program plain = ring.empty(), packets = ring.empty(1, 1, 1), halves = ring.empty(2, 1, 0);
+  Program in_place = plain;
+  in_place.in_place = true;
+  in_place.name = "in place";
+  out.launch_copy = Rates::rate(rates.launch_copies(in_place));
+  out.copy = Rates::rate(rates.moves(Ring::with(plain, {move(StepKind::copy, {here(input)}, here(output))})));
+  out.reduce = Rates::rate(Rates::without(
+      rates.moves(Ring::with(halves, {move(StepKind::reduce, {here(input, 0), here(input, 1)}, here(output))})),
+      out.copy));
+  out.memory.put =
+      Rates::rate(rates.moves(ring.writing(plain, {move(StepKind::put, {here(input)}, Ring::there(output))})));
+  out.memory.get =
+      Rates::rate(rates.moves(ring.reading(plain, {move(StepKind::get, {Ring::there(input)}, here(output))})));
+  out.memory.read_reduce = Rates::rate(Rates::without(
+      rates.moves(ring.reading(plain, {move(StepKind::read_reduce, {here(input), Ring::there(input)}, here(output))})),
+      out.copy));
+
+  // Packets. What is packed once and unpacked once and twice tells the two apart.
+  const Step pack = move(StepKind::copy_packets, {here(input)}, here(scratch));
+  const Step unpack = move(StepKind::unpack_packets, {here(scratch)}, here(output));
+  const Step nop = Ring::step(StepKind::nop);
+  const Rates::Measured once = rates.moves(Ring::with(packets, {pack, unpack}));
+  const Rates::Measured twice = rates.moves(Ring::with(packets, {pack, unpack, nop, unpack}));
+  out.unpack = Rates::rate(Rates::without(twice, Rates::rate(once)));
+  out.pack = Rates::rate(Rates::without(once, out.unpack));
+  const Step reduce = move(StepKind::reduce_packets, {here(input), here(scratch)}, here(output));
+  out.reduce_packets =
+      Rates::rate(Rates::without(Rates::without(rates.moves(Ring::with(packets, {pack, reduce})), out.pack), out.copy));
+  const Step send = move(StepKind::put_packets, {here(input)}, Ring::there(scratch));
+  out.memory.packets = Rates::rate(Rates::without(rates.moves(ring.writing(packets, {send, unpack})), out.unpack));
+  out.port = out.far_port = out.memory;
+  return out;
+}
+
+}  // namespace
+
+MachineModel measure_machine(World& world, const MachineTrial& trial) {
+  if (world.size() < 2)
+    throw_error(ErrorCode::invalid_use, "what ranks do together is measured with at least 2, not {}", world.size());
+  const Ring ring(world.size());
+  Stopwatch watch(world, trial);
+  MachineModel out;
+  for (int pass = 0; pass < trial.passes; ++pass) {
+    watch.begin_pass();
+    out = measured(ring, world.size(), watch, trial);
+  }
+  return out;
+}
+
+double measure_core_switch_ns(World& world, const MachineModel& machine, const MachineTrial& trial) {
+  const Program program = Ring(world.size()).signals_around();
+  Stopwatch watch(world, trial);
+  double wanted_ns = 0;
+  for (int pass = 0; pass < trial.passes; ++pass) {
+    watch.begin_pass();
+    wanted_ns = watch.launch_ns(program, Rates::tiny_bytes);
+  }
+  MachineModel model = machine;
+  double low_ns = 0, high_ns = 200'000;
+  for (int i = 0; i < 24; ++i) {
+    model.core_switch_ns = (low_ns + high_ns) / 2;
+    const double found_ns = replay(program, model, {.input_bytes = Rates::tiny_bytes}).duration_ns;
+    (found_ns < wanted_ns ? low_ns : high_ns) = model.core_switch_ns;
+  }
+  return double(std::int64_t(low_ns));
+}
+
+}  // namespace tranship

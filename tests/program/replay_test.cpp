@@ -1,0 +1,250 @@
+// Programs replayed on machine models: times that can be worked out by hand, what ranks share, and files of machines.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include <tranship/program/plan_file.hpp>
+#include <tranship/program/predict.hpp>
+#include <tranship/program/verify.hpp>
+
+#include "support/error_of.hpp"
+#include "support/mscclpp_plans.hpp"
+
+namespace tranship::test {
+namespace {
+
+Step step(StepKind kind, std::vector<std::int32_t> ids = {}) {
+  Step out{.kind = kind};
+  out.ids = std::move(ids);
+  return out;
+}
+
+/// Rank 0 puts its input into the output of rank 1, in so many equal blocks, and signals; rank 1 waits.
+Program put_and_signal(int blocks, ChannelKind kind = ChannelKind::memory) {
+  Program program{.name = "put", .collective = "test"};
+  const auto k = static_cast<std::size_t>(kind);
+  for (const Rank rank : {0, 1}) {
+    RankProgram& one = program.ranks.emplace_back();
+    one.chunks[0] = one.chunks[1] = blocks;
+    one.remote_buffers.push_back({.rank = 1 - rank, .buffer = BufferKind::output, .access = {kind}});
+    for (int i = 0; i < blocks; ++i) {
+      one.peers[k].push_back(1 - rank);
+      ThreadBlock& block = one.blocks.emplace_back();
+      block.channels[k] = {i};
+      block.remote_buffers[k] = {0};
+      Step put{.kind = StepKind::put, .channel = kind, .sources = 1};
+      put.operands = {{.buffer = BufferKind::input, .first = i, .count = 1},
+                      {.buffer = BufferKind::output, .via = 0, .first = i, .count = 1}};
+      Step signal = step(StepKind::signal, {i}), wait = step(StepKind::wait, {i});
+      signal.channel = wait.channel = kind;
+      if (rank == 0)
+        block.steps = {put, signal};
+      else
+        block.steps = {wait};
+    }
+  }
+  return program;
+}
+
+MachineModel simple_machine() {
+  MachineModel machine{.name = "simple", .ranks_per_host = 8, .launch_ns = 1000, .step_ns = 10};
+  machine.copy = Rate(10);
+  machine.memory = {.latency_ns = 500, .message_ns = 20, .put = Rate(4)};
+  machine.port = machine.far_port = machine.memory;
+  return machine;
+}
+
+TEST(Predict, a_put_and_a_signal_take_what_the_formula_says) {
+  const Prediction said = predict(put_and_signal(1), simple_machine(), 4000);
+  // launch, step, message, bytes by rate; step, message; latency; step
+  EXPECT_DOUBLE_EQ(said.duration_ns, 1000 + (10 + 20 + 4000 / 4.0) + (10 + 20) + 500 + 10);
+  EXPECT_DOUBLE_EQ(said.bandwidth_ns, 1000);
+  EXPECT_DOUBLE_EQ(said.queued_ns, 0);
+  EXPECT_DOUBLE_EQ(said.latency_ns + said.bandwidth_ns + said.queued_ns, said.duration_ns);
+  EXPECT_EQ(said.executions, 3);
+  ASSERT_EQ(said.path.size(), 3u);
+  EXPECT_EQ(said.path[1].words, "put signal");
+  EXPECT_EQ(said.path[2].words, "wait");
+  EXPECT_EQ(said.path[2].rank, 1);
+}
+
+TEST(Predict, blocks_of_a_rank_share_its_link) {
+  MachineModel machine = simple_machine();
+  const Index bytes = 160'000;
+  const double alone_ns = predict(put_and_signal(1), machine, bytes).bandwidth_ns;
+  EXPECT_NEAR(predict(put_and_signal(4), machine, bytes).bandwidth_ns, alone_ns / 4, 1) << "four at once";
+  machine.rank_gb_per_s = 4;
+  const Prediction shared = predict(put_and_signal(4), machine, bytes);
+  EXPECT_NEAR(shared.bandwidth_ns + shared.queued_ns, alone_ns, 100) << "the link is as fast as one block";
+  EXPECT_GT(shared.queued_ns, 0.7 * alone_ns);
+}
+
+TEST(Predict, hosts_share_their_network_and_memory_channels_end_at_it) {
+  MachineModel machine = simple_machine();
+  machine.ranks_per_host = 1;
+  EXPECT_NE(error_of([&] { predict(put_and_signal(1), machine, 4096); }).find("has no memory channels between hosts"),
+            std::string::npos);
+  const Program far = put_and_signal(2, ChannelKind::port);
+  const double free_ns = predict(far, machine, 64'000).duration_ns;
+  machine.host_gb_per_s = 4;
+  EXPECT_NEAR(predict(far, machine, 64'000).duration_ns - free_ns, 8000, 100) << "half of 64,000 bytes by 4 GB/s";
+}
+
+TEST(Predict, a_proxy_lets_its_block_go_on) {
+  MachineModel machine = simple_machine();
+  Program program = put_and_signal(1, ChannelKind::port);
+  const double together_ns = predict(program, machine, 64'000).duration_ns;
+  machine.port.has_proxy = true;
+  EXPECT_NEAR(predict(program, machine, 64'000).duration_ns, together_ns, 100) << "the signal follows the bytes";
+  for (RankProgram& rank : program.ranks) rank.blocks[0].steps.resize(rank.blocks[0].steps.size() - 1);
+  EXPECT_LT(predict(program, machine, 64'000).duration_ns, 2000) << "nothing waits for the put";
+  Step flush = step(StepKind::flush, {0});
+  flush.channel = ChannelKind::port;
+  program.ranks[0].blocks[0].steps.push_back(flush);
+  EXPECT_GT(predict(program, machine, 64'000).duration_ns, 16'000) << "a flush does";
+}
+
+TEST(Predict, ranks_share_cores) {
+  Program program{.name = "copies", .collective = "test"};
+  for (int rank = 0; rank < 4; ++rank) {
+    RankProgram& one = program.ranks.emplace_back();
+    one.chunks[0] = one.chunks[1] = 1;
+    Step copy{.kind = StepKind::copy, .sources = 1};
+    copy.operands = {{.buffer = BufferKind::input, .count = 1}, {.buffer = BufferKind::output, .count = 1}};
+    one.blocks.emplace_back().steps = {copy};
+  }
+  MachineModel machine = simple_machine();
+  machine.blocks = MachineModel::Blocks::in_turn;
+  const Index bytes = 1'000'000;
+  const auto last_ns = [&] {
+    const Replay played = replay(program, machine, {.input_bytes = bytes});
+    double end_ns = 0;
+    for (const StepEvent& event : played.events) end_ns = std::max(end_ns, event.end_ns);
+    return end_ns;
+  };
+  const double alone_ns = last_ns();
+  machine.cores_per_host = 4;
+  EXPECT_DOUBLE_EQ(last_ns(), alone_ns);
+  machine.cores_per_host = 2;
+  EXPECT_DOUBLE_EQ(last_ns(), 2 * alone_ns);
+  machine.core_switch_ns = 5000;
+  EXPECT_DOUBLE_EQ(last_ns(), 2 * alone_ns + 5000);
+}
+
+TEST(Predict, plans_of_mscclpp_end_on_every_machine_where_they_end_at_all) {
+  MachineModel slow_links = simple_machine();
+  slow_links.has_far_memory = true;
+  slow_links.far_memory = slow_links.memory;
+  MachineModel one_thread = slow_links;
+  one_thread.blocks = MachineModel::Blocks::in_turn;
+  one_thread.cores_per_host = 3;
+  one_thread.core_switch_ns = 700;
+  for (const PlanCase& one : mscclpp_plans()) {
+    const Program program = read_program(text_of_file(one.path));
+    const bool ends = !one.result.starts_with("DEADLOCK");
+    for (const MachineModel& machine : {step_by_step(), slow_links, one_thread})
+      for (const Index bytes : {Index(1), Index(100'000)}) {
+        const Replay played = replay(program, machine, {.input_bytes = bytes});
+        EXPECT_EQ(played.stuck.empty(), ends) << one.name << " on " << machine.name;
+        if (!ends) continue;
+        const Prediction said = predict(program, machine, bytes);
+        const double path_ns = said.latency_ns + said.bandwidth_ns + said.queued_ns;
+        EXPECT_NEAR(path_ns, said.path.back().end_ns, 1e-6 * path_ns) << one.name << ": the path has no holes";
+        EXPECT_GE(path_ns, said.duration_ns * (1 - 1e-6)) << one.name;
+        if (machine.cores_per_host == 0) EXPECT_NEAR(path_ns, said.duration_ns, 1e-6 * path_ns) << one.name;
+      }
+  }
+}
+
+TEST(Predict, says_where_a_program_does_not_end) {
+  Program program = put_and_signal(1);
+  program.ranks[0].blocks[0].steps.pop_back();
+  EXPECT_NE(error_of([&] {
+              predict(program, simple_machine(), 64);
+            }).find("1 of its blocks wait for ever, the first of them on rank 1, block 0, at step 0 (wait)"),
+            std::string::npos);
+}
+
+/// A ring in which each of many ranks signals the next and waits for the one before.
+Program ring(Rank ranks, int rounds) {
+  Program program{.name = "ring", .collective = "test"};
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    RankProgram& one = program.ranks.emplace_back();
+    one.peers[0] = {Rank((rank + 1) % ranks), Rank((rank + ranks - 1) % ranks)};
+    ThreadBlock& block = one.blocks.emplace_back();
+    block.channels[0] = {0, 1};
+    for (int i = 0; i < rounds; ++i) {
+      block.steps.push_back(step(StepKind::signal, {0}));
+      block.steps.push_back(step(StepKind::wait, {1}));
+    }
+  }
+  return program;
+}
+
+TEST(Predict, thousands_of_ranks) {
+  const Program program = ring(4000, 50);
+  MachineModel machine = simple_machine();
+  machine.ranks_per_host = 4000;
+  const Prediction said = predict(program, machine, 1024);
+  EXPECT_EQ(said.executions, 400'000);
+  EXPECT_DOUBLE_EQ(said.duration_ns, 1000 + 50 * (10 + 20 + 500 + 10));
+  EXPECT_NE(error_of([&] { replay(program, machine, {.events_max = 1000}); }).find("more than 1000 steps"),
+            std::string::npos);
+}
+
+TEST(Machine, files_say_what_was_read) {
+  for (const char* name : {"node-with-switch", "cluster", "two-cores"}) {
+    const MachineModel machine = read_machine(text_of_file(test_path(std::string("../machines/") + name + ".json")));
+    EXPECT_TRUE(read_machine(write_machine(machine)) == machine) << name << "\n" << write_machine(machine);
+  }
+}
+
+TEST(Machine, rates_follow_the_bytes_touched) {
+  const Rate rate({{.bytes = 1024, .gb_per_s = 10}, {.bytes = 1 << 20, .gb_per_s = 2}});
+  EXPECT_DOUBLE_EQ(rate.ns_per_byte(0), 0.1);
+  EXPECT_DOUBLE_EQ(rate.ns_per_byte(1024), 0.1);
+  EXPECT_NEAR(rate.ns_per_byte(32 * 1024), 0.3, 1e-12) << "half-way, by the logarithm";
+  EXPECT_DOUBLE_EQ(rate.ns_per_byte(1e12), 0.5);
+  EXPECT_DOUBLE_EQ(Rate().ns_per_byte(5), 0);
+}
+
+TEST(Machine, refuses_files_that_make_no_sense) {
+  const std::string right = write_machine(simple_machine());
+  const auto wrong = [&](const std::string& from, const std::string& to) {
+    std::string text = right;
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return error_of([&] { read_machine(text.replace(at, from.size(), to)); });
+  };
+  EXPECT_NE(wrong("machine 1", "machine 2").find("format"), std::string::npos);
+  EXPECT_NE(wrong("\"together\"", "\"apart\"").find("thread_blocks"), std::string::npos);
+  EXPECT_NE(wrong("\"step_ns\": 10.0", "\"step_ns\": -1").find("step_ns"), std::string::npos);
+  EXPECT_NE(wrong("\"step_ns\": 10.0", "\"step_ns\": 1e300").find("step_ns"), std::string::npos);
+  EXPECT_NE(wrong("\"step_ns\"", "\"steps_ns\"").find("step_ns"), std::string::npos);
+  EXPECT_NE(wrong("\"copy_gb_per_s\": 10.0", "\"copy_gb_per_s\": 0").find("copy_gb_per_s"), std::string::npos);
+  EXPECT_NE(wrong("\"copy_gb_per_s\": 10.0", "\"copy_gb_per_s\": []").find("copy_gb_per_s"), std::string::npos);
+  EXPECT_NE(wrong("\"copy_gb_per_s\": 10.0", "\"copy_gb_per_s\": [[2, 1], [1, 1]]").find("copy_gb_per_s[1]"),
+            std::string::npos);
+  EXPECT_NE(wrong("\"ranks_per_host\": 8", "\"ranks_per_host\": 0").find("ranks_per_host"), std::string::npos);
+  EXPECT_NE(wrong("\"ranks_per_host\": 8", "\"ranks_per_host\": 8, \"cores_per_host\": 2").find("cores_per_host"),
+            std::string::npos);
+  EXPECT_NE(wrong("\"latency_ns\"", "\"late_ns\""), "");
+}
+
+TEST(Arrows, pair_the_kth_signal_with_the_kth_wait) {
+  const Replay played =
+      replay(ring(3, 2), step_by_step(), {.iterations_max = 1, .arrows = ReplayOptions::Arrows::find});
+  ASSERT_EQ(played.steps.size(), 12u);
+  ASSERT_EQ(played.arrows.size(), 6u);
+  for (const StepArrow& arrow : played.arrows) {
+    const StepPlace &from = played.steps[std::size_t(arrow.from)], &to = played.steps[std::size_t(arrow.to)];
+    EXPECT_EQ(to.rank, (from.rank + 1) % 3);
+    EXPECT_EQ(to.step, from.step + 1);
+    EXPECT_EQ(arrow.kind, StepArrow::Kind::signal);
+  }
+}
+
+}  // namespace
+}  // namespace tranship::test
