@@ -94,6 +94,9 @@ bool ProgramMachine::pass() {
 }
 
 void ProgramMachine::wait(CallSite where) {
+  // While nothing else can go on, one word is looked at in a loop of its own.
+  if (const Block& only = *running_.front(); running_.size() == 1 && only.word)
+    for (int spin = 0; spin < spins_ && detail::load_word(only.word) == only.word_seen;) ++spin;
   for (int spin = 0; spin < spins_; ++spin)
     if (pass() || completing_ > 0) return;
   WaitNote note("a step of a program", WaitNote::anyone, where);
@@ -194,6 +197,7 @@ bool ProgramMachine::advance(Block& block) {
         break;
     }
     block.done = 0;
+    block.word = nullptr;
     steps_ += step.is_last;
     ++block.at;
   }
@@ -239,6 +243,8 @@ bool ProgramMachine::take_signals(Block& block, const PlacedStep& step) {
   for (; block.done < Index(step.count); ++block.done) {
     Wire& wire = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
     if (look_at(wire.in) <= wire.seen) {
+      block.word = wire.in.local();
+      block.word_seen = wire.seen;
       ++polls_;
       return false;
     }
@@ -369,12 +375,29 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
     }
     if (bytes == 0) {
       ++polls_;
+      watch_missing(block, step, begin);
       return false;
     }
     block.done += bytes;
     ++progress_;
   }
   return true;
+}
+
+/// The last packet of the first unit that has not come: packets are stored in their order.
+void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index begin) {
+  constexpr Index packets_per_unit = detail::packet_unit_bytes / 4;
+  for (std::uint32_t i = 0; i < step.sources; ++i) {
+    const PlacedOperand& from = setup_.program.operands[step.first + i];
+    if (from.format != Format::packets) continue;
+    const auto* const last = reinterpret_cast<const std::uint64_t*>(address(from, begin)) + packets_per_unit - 1;
+    const std::uint64_t seen = detail::load_word(last);
+    if (seen >> 32 == flag()) continue;
+    block.word = last;
+    block.word_seen = seen;
+    return;
+  }
+  block.word = nullptr;
 }
 
 bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {

@@ -56,9 +56,11 @@ class ProgramMachine {
     Index completing_since = 0;  ///< the quiets before
     Index iteration = 0;
     Index loop_unit_bytes = 0;
-    Index done = 0;    ///< of the step: ids, or bytes of data
-    Index looked = 0;  ///< packets of the step that have come, where each is looked at by itself
-    Index round = 0;   ///< of the barrier at which it has arrived
+    Index done = 0;                       ///< of the step: ids, or bytes of data
+    Index looked = 0;                     ///< packets of the step that have come, where each is looked at by itself
+    Index round = 0;                      ///< of the barrier at which it has arrived
+    const std::uint64_t* word = nullptr;  ///< that will change before its step can go on, where it looks at one
+    std::uint64_t word_seen = 0;
     std::vector<std::byte> fetched = {};
   };
   struct Barrier {
@@ -101,6 +103,7 @@ class ProgramMachine {
   void combine(const PlacedStep& step, Part part);
   void pack(const PlacedStep& step, Part part);
   bool unpack(Block& block, const PlacedStep& step, Part part);
+  void watch_missing(Block& block, const PlacedStep& step, Index begin);
   bool transfer(Block& block, const PlacedStep& step, Part part);
   bool transfer_pairs(Block& block, const PlacedStep& step, Part part);
   bool combine_fetched(Block& block, const PlacedStep& step, Part part);
