@@ -135,18 +135,53 @@ class WorldCollectives::State {
   /// From measurements with two and eight ranks on one machine of two cores (`./do bench programs`). They order the
   /// algorithms rightly elsewhere, too; measure() finds the sizes between them.
   std::vector<Rule> default_rules(Kind kind) const {
-    constexpr Index packets_bytes = 4096, two_phases_bytes = 32 * 1024;
-    const char* const short_reason = "packets need no second message to say that they have come";
-    const char* const long_reason = reaches_all()
-                                        ? "all ranks reach each other's memory, and each byte moves once"
-                                        : "each rank talks to few others, or each byte goes over the wire once";
     const std::string all = std::string(name_of(kind)) + "/";
-    const bool is_tree = (kind == Kind::broadcast || kind == Kind::reduce) && (world_.size() > 8 || !reaches_all());
+    const bool is_rooted = kind == Kind::broadcast || kind == Kind::reduce;
     std::vector<Rule> out;
-    if (kind != Kind::reduce) out.push_back({packets_bytes, all + "packets", short_reason});
-    if (kind == Kind::all_reduce) out.push_back({two_phases_bytes, all + "two_phase_packets", short_reason});
-    out.push_back({any_size, all + (is_tree ? "tree" : "all_pairs"), is_tree ? "a tree: many ranks" : long_reason});
+    // Of a part, which is what one rank has for another.
+    const Index parts_of_message = kind == Kind::all_reduce || is_rooted ? 1 : parts();
+    const Index packets_bytes = 512 * parts_of_message, copies_bytes = 16 * 1024 * parts_of_message;
+    if (kind != Kind::reduce) out.push_back({packets_bytes, all + "packets", "short: data that carries its own flags"});
+    if (is_rooted) {
+      if (parts() > 8 || !reaches_all())
+        out.push_back({any_size, all + "tree", "no rank talks to many others"});
+      else
+        out.push_back({any_size, all + "all_pairs", "few ranks, which reach each other's memory"});
+      return out;
+    }
+    if (reaches_all()) {
+      out.push_back({copies_bytes, all + "copies", "ranks meet once, and read copies"});
+      if (kind == Kind::all_reduce && parts() == 2)
+        out.push_back({1 << 20, all + "reading", "two ranks: each combines all of it"});
+      if (kind == Kind::all_gather || kind == Kind::all_to_all)
+        out.push_back({any_size, all + "reading", "each byte is read once, where it lies"});
+      else
+        out.push_back({any_size, all + "all_pairs", "each byte is combined once"});
+      return out;
+    }
+    if (kind == Kind::all_to_all || parts() <= 4)
+      out.push_back({any_size, all + "all_pairs", "each byte goes over the wire once"});
+    else
+      out.push_back({any_size, all + "ring", "no rank talks to many others"});
     return out;
+  }
+
+  void use_all(std::string_view text) {
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find(' '), text.size());
+      std::string_view word = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (word.empty()) continue;
+      Index bytes_max = any_size;
+      if (const std::size_t limit = word.find("<="); limit != std::string_view::npos) {
+        const std::string_view number = word.substr(limit + 2);
+        const auto [last, error] = std::from_chars(number.data(), number.data() + number.size(), bytes_max);
+        if (error != std::errc() || last != number.data() + number.size() || bytes_max < 0)
+          throw_error(ErrorCode::invalid_use, "TRANSHIP_COLLECTIVES: \"{}\" is no number of bytes", number);
+        word = word.substr(0, limit);
+      }
+      use(word, bytes_max, "TRANSHIP_COLLECTIVES says so");
+    }
   }
 
   Kind kind_of(std::string_view algorithm) const {
@@ -221,24 +256,6 @@ class WorldCollectives::State {
       least_ns = std::min(least_ns, *std::max_element(all.begin(), all.end()));
     }
     return least_ns;
-  }
-
-  void use_all(std::string_view text) {
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find(' '), text.size());
-      std::string_view word = text.substr(0, end);
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (word.empty()) continue;
-      Index bytes_max = any_size;
-      if (const std::size_t limit = word.find("<="); limit != std::string_view::npos) {
-        const std::string_view number = word.substr(limit + 2);
-        const auto [last, error] = std::from_chars(number.data(), number.data() + number.size(), bytes_max);
-        if (error != std::errc() || last != number.data() + number.size() || bytes_max < 0)
-          throw_error(ErrorCode::invalid_use, "TRANSHIP_COLLECTIVES: \"{}\" is no number of bytes", number);
-        word = word.substr(0, limit);
-      }
-      use(word, bytes_max, "TRANSHIP_COLLECTIVES says so");
-    }
   }
 
   static bool can_reduce_or_moves(const Task& task) {

@@ -73,6 +73,13 @@ inline lang::Chunk one(const lang::Buffer& buffer, Index chunk) {
   return buffer[{chunk, chunk + 1}];
 }
 
+Program all_reduce_reading(const AlgorithmOptions& options);
+Program all_reduce_copies(const AlgorithmOptions& options);
+Program all_gather_reading(const AlgorithmOptions& options);
+Program all_gather_copies(const AlgorithmOptions& options);
+Program reduce_scatter_copies(const AlgorithmOptions& options);
+Program all_to_all_reading(const AlgorithmOptions& options);
+Program all_to_all_copies(const AlgorithmOptions& options);
 Program all_reduce_all_pairs(const AlgorithmOptions& options);
 Program all_reduce_ring(const AlgorithmOptions& options);
 Program all_reduce_halving_doubling(const AlgorithmOptions& options);
