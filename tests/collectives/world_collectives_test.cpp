@@ -102,6 +102,25 @@ TEST_P(WorldCollectivesOn, what_is_chosen_is_right) {
   });
 }
 
+// Whose bits depend on the order of the sum.
+TEST(WorldCollectives, all_ranks_have_the_same_bits) {
+  launch(5, [](World& world) {
+    WorldCollectives together(world);
+    std::vector<std::string> names{"allreduce/direct"};
+    for (const Algorithm& one : algorithms())
+      if (one.collective == "allreduce" && !one.has_nodes) names.emplace_back(one.name);
+    for (const std::string& name : names) {
+      together.use(name);
+      std::vector<float> source(300), sum(300);
+      for (std::size_t i = 0; i < source.size(); ++i)
+        source[i] = float(brought(world.rank(), Index(i))) * 1.1f + 1e-4f * float(i % 7);
+      together.all_reduce(sum, source);
+      for (std::size_t i = 0; i < sum.size(); ++i)
+        for (const float other : world.all_gather<float>(sum[i])) ASSERT_EQ(other, sum[i]) << name << ", element " << i;
+    }
+  });
+}
+
 TEST(WorldCollectives, measures_and_says_what_it_chose) {
   launch(2, [](World& world) {
     WorldCollectives together(world);

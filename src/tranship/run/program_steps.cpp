@@ -182,6 +182,12 @@ class Placing {
       return;
     }
 
+    // Ranks that combine the same data get the same bits: each in the order of the ranks that it comes from.
+    if (shape.pairing == Pairing::all)
+      std::stable_sort(from.begin(), from.end(), [](const PlacedOperand& a, const PlacedOperand& b) {
+        const auto origin = [](const PlacedOperand& at) { return at.made_by >= 0 ? at.made_by : at.rank; };
+        return origin(a) < origin(b);
+      });
     const auto is_simple = [](const PlacedOperand& at) { return at.format == Format::plain && at.is_reached; };
     const bool simple =
         std::all_of(from.begin(), from.end(), is_simple) && std::all_of(to.begin(), to.end(), is_simple);
