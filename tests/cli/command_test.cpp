@@ -68,6 +68,11 @@ TEST(Command, ChecksAndRunsPrograms) {
     EXPECT_EQ(ran.code, 0) << ran.errors;
     EXPECT_EQ(ran.json().at("compared_elements").as_integer(), 1500) << kind;
   }
+  const Outcome ready = place.run({"check", "allreduce/ring", "--ranks", "5"});
+  EXPECT_NE(ready.output.find("allreduce_ring (allreduce): 5 ranks"), std::string::npos) << ready.output;
+  const Outcome copies = place.run({"run", "allgather/copies", "--ranks", "3", "--bytes", "100", "--iterations", "2"});
+  EXPECT_NE(copies.output.find("right: "), std::string::npos) << copies.output << copies.errors;
+  expect_error(place.run({"check", "allreduce/ring"}), 2);
   const Outcome refused = place.run({"run", folder + "ut_reduce_send_packet_test.json"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.errors.find("is not right: deadlock"), std::string::npos) << refused.errors;

@@ -8,9 +8,9 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/cli/program_argument.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
-#include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_trial.hpp>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* check_footer = R"(Examples:
   tranship check allreduce.json
-  tranship check allreduce.json --json
+  tranship check allreduce/ring --ranks 64 --json
 
 A PLAN is an execution plan of MSCCL++, in its present format or that of releases up to 0.7. Proved are: that it ends,
 that no two accesses to the same memory are unordered, also from one launch to the next, and that every output is what
@@ -27,6 +27,7 @@ the collective promises. Exit code: 0 when all of that is so, 1 when not.)";
 
 constexpr const char* run_footer = R"(Examples:
   tranship run allreduce.json
+  tranship run allreduce/copies --ranks 2
   tranship run allreduce.json --ranks-as processes --bytes 1048576 --dtype bf16 --op max --iterations 100
 
 The plan is checked first. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
@@ -39,8 +40,8 @@ std::string kinds_text(const Program& program) {
                      counted(static_cast<Index>(blocks), "thread block"), counted(count_steps(program), "step"));
 }
 
-void check(const std::string& path, bool json) {
-  const Program program = read_program(text_in_file("PLAN", path));
+void check(const ProgramArgument& argument, bool json) {
+  const Program program = program_of(argument);
   const Verification said = verify(program);
   if (json) {
     Json findings = Json::array();
@@ -70,7 +71,7 @@ void check(const std::string& path, bool json) {
 }
 
 struct RunOptions {
-  std::string path;
+  ProgramArgument program;
   std::string ranks_as = "threads";
   std::int64_t bytes = 65536;
   std::string type = "f32";
@@ -113,7 +114,7 @@ void report(const Program& program, const RunOptions& options, const ProgramTria
 }
 
 void run(const RunOptions& options) {
-  const Program program = read_program(text_in_file("PLAN", options.path));
+  const Program program = program_of(options.program);
   const Result<ElementType> type = element_type_named(options.type);
   if (!type) throw UsageError{fmt::format("--dtype: {}", type.error().message())};
   const Index width = size_bytes(type.value()), ranks = static_cast<Index>(program.ranks.size());
@@ -140,21 +141,21 @@ void run(const RunOptions& options) {
 
 void add_check(CommandLine& line) {
   struct Options {
-    std::string path;
+    ProgramArgument program;
     bool json = false;
   };
   auto options = std::make_shared<Options>();
   Command command = line.add("check", "Prove a program of channel operations");
-  command.positional("PLAN", options->path, "An execution plan, as JSON").required();
+  add_program_argument(command, options->program);
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(check_footer);
-  command.runs([options] { check(options->path, options->json); });
+  command.runs([options] { check(options->program, options->json); });
 }
 
 void add_run(CommandLine& line) {
   auto options = std::make_shared<RunOptions>();
   Command command = line.add("run", "Run a program of channel operations, and compare what comes out");
-  command.positional("PLAN", options->path, "An execution plan, as JSON").required();
+  add_program_argument(command, options->program);
   command.option("--ranks-as", options->ranks_as, "What ranks are: threads, processes or sim")
       .one_of({"threads", "processes", "sim"})
       .shows_default();

@@ -9,20 +9,32 @@
 
 namespace tranship::cli {
 
-Program program_argument(const std::string& argument, const ProgramRanks& options) {
+void add_program_argument(Command& command, ProgramArgument& argument) {
+  command.positional("PLAN", argument.name, "An execution plan, as JSON, or the name of a ready algorithm").required();
+  command.option("--ranks", argument.ranks, "How many ranks; those of a plan, any number of an algorithm")
+      .value_name("N")
+      .in_range(1, 1 << 20);
+  command.option("--ranks-per-node", argument.ranks_per_node, "Of an algorithm for several nodes")
+      .value_name("N")
+      .in_range(1, 1 << 20);
+}
+
+Program program_of(const ProgramArgument& argument) {
   std::error_code ignored;
   const auto& ready = algorithms();
   const bool is_ready =
-      std::any_of(ready.begin(), ready.end(), [&](const Algorithm& one) { return one.name == argument; });
-  if (is_ready && !std::filesystem::exists(argument, ignored)) {
-    if (!options.ranks) throw UsageError{fmt::format("{} is for any number of ranks: --ranks says how many", argument)};
-    return make_program(argument, {.ranks = *options.ranks, .ranks_per_node = options.ranks_per_node.value_or(0)});
+      std::any_of(ready.begin(), ready.end(), [&](const Algorithm& one) { return one.name == argument.name; });
+  if (is_ready && !std::filesystem::exists(argument.name, ignored)) {
+    if (!argument.ranks)
+      throw UsageError{fmt::format("{} is for any number of ranks: --ranks says how many", argument.name)};
+    return make_program(argument.name,
+                        {.ranks = *argument.ranks, .ranks_per_node = argument.ranks_per_node.value_or(0)});
   }
-  Program program = read_program(text_in_file("PLAN", argument));
-  if (options.ranks && *options.ranks != static_cast<int>(program.ranks.size()))
+  Program program = read_program(text_in_file("PLAN", argument.name));
+  if (argument.ranks && *argument.ranks != static_cast<int>(program.ranks.size()))
     throw UsageError{fmt::format("--ranks: the plan is for {} ranks, not for {}; write a plan for {}",
-                                 program.ranks.size(), *options.ranks, *options.ranks)};
-  if (options.ranks_per_node) throw UsageError{"--ranks-per-node: a plan says itself which ranks share memory"};
+                                 program.ranks.size(), *argument.ranks, *argument.ranks)};
+  if (argument.ranks_per_node) throw UsageError{"--ranks-per-node: a plan says itself which ranks share memory"};
   return program;
 }
 

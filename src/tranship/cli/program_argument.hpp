@@ -4,17 +4,20 @@
 #include <optional>
 #include <string>
 
+#include <tranship/cli/command_line.hpp>
 #include <tranship/program/program.hpp>
 
 namespace tranship::cli {
 
-/// What the options --ranks and --ranks-per-node say; the second is for algorithms only.
-struct ProgramRanks {
+/// PLAN, --ranks and --ranks-per-node; the last is for algorithms only.
+struct ProgramArgument {
+  std::string name;
   std::optional<int> ranks;
   std::optional<int> ranks_per_node;
 };
+void add_program_argument(Command& command, ProgramArgument& argument);
 
 /// "allreduce/ring" is an algorithm unless a file has that name. Throws UsageError where the options do not fit it.
-Program program_argument(const std::string& argument, const ProgramRanks& options);
+Program program_of(const ProgramArgument& argument);
 
 }  // namespace tranship::cli

@@ -25,9 +25,8 @@ the chain of steps in which each waited for the one before. 'fixed' is the time 
 size, 'moving' that of bytes, and 'queued' that of waiting for links and cores that others use.)";
 
 struct PredictOptions {
-  std::string path;
+  ProgramArgument program;
   std::string machine;
-  ProgramRanks ranks;
   std::int64_t bytes = 0;
   bool json = false;
 };
@@ -85,7 +84,7 @@ std::string path_text(const Prediction& one) {
 }
 
 void predict_all(const PredictOptions& options) {
-  const Program program = program_argument(options.path, options.ranks);
+  const Program program = program_of(options.program);
   const MachineModel machine = read_machine(text_in_file("--machine", options.machine));
   std::vector<Prediction> predictions;
   if (options.bytes > 0)
@@ -123,15 +122,9 @@ void predict_all(const PredictOptions& options) {
 void add_predict(CommandLine& line) {
   auto options = std::make_shared<PredictOptions>();
   Command command = line.add("predict", "How long a program of channel operations takes on a machine");
-  command.positional("PLAN", options->path, "An execution plan, as JSON, or the name of a ready algorithm").required();
+  add_program_argument(command, options->program);
   command.option("--machine", options->machine, "A file that describes the machine").value_name("FILE").required();
   command.option("--bytes", options->bytes, "Of each rank's input; without it, 1 KiB to 64 MiB").positive();
-  command.option("--ranks", options->ranks.ranks, "How many ranks; those of a plan, any number of an algorithm")
-      .value_name("N")
-      .in_range(1, 1 << 20);
-  command.option("--ranks-per-node", options->ranks.ranks_per_node, "Of an algorithm for several nodes")
-      .value_name("N")
-      .in_range(1, 1 << 20);
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(predict_footer);
   command.runs([options] { predict_all(*options); });

@@ -28,10 +28,9 @@ wait that takes a signal, and what reads what is written. The page shows the sam
 network. Steps that never run are marked.)";
 
 struct ShowOptions {
-  std::string path;
+  ProgramArgument program;
   std::string page;
   std::optional<int> rank;
-  ProgramRanks ranks;
   bool force = false;
   bool json = false;
 };
@@ -69,13 +68,13 @@ Json json_of(const Program& program, const std::optional<int>& rank) {
 }
 
 void show(const ShowOptions& options) {
-  const Program program = program_argument(options.path, options.ranks);
+  const Program program = program_of(options.program);
   const auto ranks = static_cast<int>(program.ranks.size());
   if (options.rank && (*options.rank < 0 || *options.rank >= ranks))
     throw UsageError{fmt::format("--rank: there is no rank {}; the program has {}", *options.rank, ranks)};
   if (!options.page.empty()) {
     std::error_code ignored;
-    if (std::filesystem::equivalent(options.page, options.path, ignored))
+    if (std::filesystem::equivalent(options.page, options.program.name, ignored))
       throw UsageError{fmt::format("-o: '{}' is the plan itself", options.page)};
     const Replace replace = options.force ? Replace::any_file : Replace::own_files;
     check_replaceable_picture(options.page, replace);
@@ -91,16 +90,10 @@ void show(const ShowOptions& options) {
 void add_show(CommandLine& line) {
   auto options = std::make_shared<ShowOptions>();
   Command command = line.add("show", "What a program of channel operations does: text, or a page for a browser");
-  command.positional("PLAN", options->path, "An execution plan, as JSON, or the name of a ready algorithm").required();
+  add_program_argument(command, options->program);
   command.option("-o,--output", options->page, "Write a page of HTML instead of text").value_name("FILE.html");
   command.flag("--force", options->force, "Let the page replace any file, not only one that tranship drew");
   command.option("--rank", options->rank, "Only this rank, of text and JSON").value_name("R");
-  command.option("--ranks", options->ranks.ranks, "How many ranks; those of a plan, any number of an algorithm")
-      .value_name("N")
-      .in_range(1, 1 << 20);
-  command.option("--ranks-per-node", options->ranks.ranks_per_node, "Of an algorithm for several nodes")
-      .value_name("N")
-      .in_range(1, 1 << 20);
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(show_footer);
   command.runs([options] { show(*options); });
