@@ -178,6 +178,8 @@ class Execution {
   void check_write(Rank rank, int memory, Index from, const Cell& cell, const Actor& actor, bool strongly,
                    const Links& links);
   void use_scratch(const Range& range, const Block& block);
+  void note_read(Cell& cell, const Actor& actor);
+  void forget(Cell& cell);
 
   // reports.cpp
   void found(Finding::Kind kind, Rank rank, int block, Index step, std::string text);
@@ -218,7 +220,7 @@ class Execution {
   std::vector<int> running_;
   Rank ended_ = 0;
   std::deque<int> queue_;
-  Index work_ = 0;
+  Index stamps_ = 0;  ///< that are noted of all cells
 
   ValueTable values_;
   Reduction reduction_ = Reduction::sum;
