@@ -153,7 +153,7 @@ TEST(PlansInSim, give_what_they_promise_under_every_seed) {
     const Program program = read_program(text_of_file(one.path));
     const auto ranks = static_cast<int>(program.ranks.size());
     const Verification verified = verify(program);
-    if (!verified.is_right() || !verified.knows_result || ranks > (is_long ? 16 : 2)) continue;
+    if (!verified.is_right() || !verified.knows_result || ranks > (is_long ? 8 : 2)) continue;
     for (std::uint64_t seed = 0; seed < (is_long ? 100u : 3u); ++seed) {
       const auto body = [&](World& world) { launch_and_compare(world, program, 3 * ranks, Reduction::sum); };
       run_once(seed % 2 == 0 ? On::sim : On::hosts, {.ranks = ranks}, seed, body);
