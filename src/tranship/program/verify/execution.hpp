@@ -119,7 +119,8 @@ class Execution {
   const Host& host_of(Rank rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   int first_block(Rank rank) const { return first_block_[static_cast<std::size_t>(rank)]; }
   Proxy& proxy_of(Rank rank, std::int32_t channel) {
-    return proxies_[static_cast<std::size_t>(first_proxy_[static_cast<std::size_t>(rank)] + channel)];
+    return proxies_[static_cast<std::size_t>(first_proxy_[static_cast<std::size_t>(rank)]) +
+                    static_cast<std::size_t>(channel)];
   }
   Counter& counter(int id) { return counters_[static_cast<std::size_t>(id)]; }
   Memory& memory_of(Rank rank, int memory) {
