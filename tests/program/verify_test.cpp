@@ -148,6 +148,22 @@ TEST(Verify, programs_made_to_take_forever_are_given_up) {
   EXPECT_TRUE(error.starts_with("unsupported")) << error;
 }
 
+TEST(Verify, does_not_remember_without_bound) {
+  // Many blocks read all chunks, which are then read one by one: each of these is noted with all of those.
+  constexpr Index blocks = 50, chunks = 500;
+  ProgramBuilder builder("test", 1, {chunks, 2 * chunks * blocks, 0});
+  for (Index block = 0; block < blocks; ++block)
+    builder.at(0, std::size_t(block))
+        .move(StepKind::copy, {{0, BufferKind::input, 0, chunks}},
+              {{0, BufferKind::output, 2 * block * chunks, chunks}});
+  for (Index chunk = 0; chunk < chunks; ++chunk)
+    builder.at(0, 0).move(StepKind::copy, {{0, BufferKind::input, chunk, 1}},
+                          {{0, BufferKind::output, chunks + chunk, 1}});
+  EXPECT_TRUE(verify(builder.program()).is_right());
+  const std::string error = error_of([&] { (void)verify(builder.program(), {.accesses_max = blocks * chunks / 2}); });
+  EXPECT_TRUE(error.starts_with("unsupported")) << error;
+}
+
 TEST(Verify, many_ranks_that_do_nothing) {
   ProgramBuilder builder("test", 5'000, {1, 1, 0});
   for (Rank rank = 0; rank < builder.ranks(); ++rank)

@@ -8,7 +8,7 @@
 namespace tranship {
 namespace {
 
-constexpr Index inputs_max = Index(1) << 62;
+constexpr Index inputs_max = Index(1) << 61;  // twice as many are counted without overflow
 constexpr std::uint64_t prime = (std::uint64_t(1) << 61) - 1;
 constexpr std::uint64_t points[2] = {0x1c3a5e7f9b2d4861u % prime, 0x0f1e2d3c4b5a6978u % prime};
 

@@ -17,21 +17,6 @@ Stamp stamp_of(Stamp stamp, Index begin, Index end, const StepShape& shape) {
   return stamp;
 }
 
-/// Notes a read in place of one after which it comes and which allows no more than it. `met`: what the block had done
-/// when it last met.
-void note_read(Cell& cell, const Stamp& stamp, Time met) {
-  const auto is_no_stricter = [&](const Stamp& read) {
-    if (read.timeline != stamp.timeline) return false;
-    return !stamp.by_packets || read.time < met ||
-           (read.by_packets && read.first == stamp.first && read.units == stamp.units);
-  };
-  const auto old = std::find_if(cell.reads.begin(), cell.reads.end(), is_no_stricter);
-  if (old == cell.reads.end())
-    cell.reads.push_back(stamp);
-  else
-    *old = stamp;
-}
-
 }  // namespace
 
 Execution::Range Execution::range_of(Rank own, const Operand& operand, OperandShape shape, Rank rank, Part part,
@@ -81,7 +66,7 @@ void Execution::read(const Step& step, const StepShape& shape, std::size_t sourc
         auto& [units, write] = packets[cell.packets.get()];
         units += cell.end - from;
         write = cell.packets;
-        note_read(cell, reader.stamp, reader.met);
+        note_read(cell, reader);
         spend(static_cast<Index>(cell.reads.size()));
         links = followed(cell.writer, cell.links, range.begin - cell.writer.first);
       } else {
@@ -143,10 +128,7 @@ void Execution::write(const Step& step, const StepShape& shape, std::size_t targ
 void Execution::write_plain(const Range& range, const Actor& actor, Value value, const Links& links) {
   memory_of(range.rank, range.memory).visit(range.begin, range.end, [&](Index from, Cell& cell) {
     check_write(range.rank, range.memory, from, cell, actor, true, links);
-    const Index end = cell.end;
-    cell.reads.clear();
-    cell.twins.clear();
-    cell.end = end;
+    forget(cell);
     cell.writer = actor.stamp;
     cell.links = nullptr;
     cell.value = value;
@@ -173,6 +155,7 @@ void Execution::write_packets(const Range& range, Block& block, const Actor& act
           // Equal packets may be written again, by a multicast that reaches its own rank, or by several blocks.
           if (cell.packets_of == block.launch && cell.value == value) {
             cell.twins.push_back(actor.stamp);
+            ++stamps_;
             return;
           }
           if (cell.packets_of == block.launch)
@@ -182,8 +165,7 @@ void Execution::write_packets(const Range& range, Block& block, const Actor& act
           check_write(range.rank, range.memory, from, cell, actor, cell.packets_of < 0, piece.links);
           cell.writer = actor.stamp;
           cell.links = piece.links;
-          cell.twins.clear();
-          cell.reads.clear();
+          forget(cell);
           cell.value = value;
           cell.packets_of = block.launch;
           cell.packets = packets;
@@ -198,6 +180,29 @@ void Execution::write_packets(const Range& range, Block& block, const Actor& act
   });
 }
 
+/// Notes a read in place of one after which it comes and which allows no more than it.
+void Execution::note_read(Cell& cell, const Actor& actor) {
+  const Stamp& stamp = actor.stamp;
+  const auto is_no_stricter = [&](const Stamp& read) {
+    if (read.timeline != stamp.timeline) return false;
+    return !stamp.by_packets || read.time < actor.met ||
+           (read.by_packets && read.first == stamp.first && read.units == stamp.units);
+  };
+  const auto old = std::find_if(cell.reads.begin(), cell.reads.end(), is_no_stricter);
+  if (old != cell.reads.end()) {
+    *old = stamp;
+    return;
+  }
+  cell.reads.push_back(stamp);
+  ++stamps_;
+}
+/// Accesses before a write are over when it is.
+void Execution::forget(Cell& cell) {
+  stamps_ -= static_cast<Index>(cell.reads.size() + cell.twins.size());
+  cell.reads.clear();
+  cell.twins.clear();
+}
+
 // --- Order -----------------------------------------------------------------------------------------------------------
 
 void Execution::check_read(Rank rank, int memory, Index from, Cell& cell, const Actor& actor) {
@@ -206,7 +211,7 @@ void Execution::check_read(Rank rank, int memory, Index from, Cell& cell, const 
       follows(actor, cell.writer, true) ||
       std::any_of(cell.twins.begin(), cell.twins.end(), [&](const Stamp& twin) { return follows(actor, twin, true); });
   if (!is_seen) report_race(actor.stamp, false, cell.writer, true, rank, memory, from, cell.end);
-  note_read(cell, actor.stamp, actor.met);
+  note_read(cell, actor);
 }
 
 void Execution::check_write(Rank rank, int memory, Index from, const Cell& cell, const Actor& actor, bool strongly,

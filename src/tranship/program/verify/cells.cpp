@@ -18,6 +18,7 @@ std::map<Index, Cell>::iterator Memory::cut(Index at) {
   if (found->first == at) return found;
   if (found->second.end <= at) return std::next(found);
   Cell rest = found->second;
+  *stamps_ += static_cast<Index>(1 + rest.reads.size() + rest.twins.size());
   found->second.end = at;
   return cells_.emplace_hint(std::next(found), at, std::move(rest));
 }

@@ -61,7 +61,8 @@ struct Cell {
 
 class Memory {
  public:
-  explicit Memory(Index units) {
+  /// Adds to `stamps` what cutting it into cells copies.
+  Memory(Index units, Index& stamps) : stamps_(&stamps) {
     if (units > 0) cells_.emplace(0, Cell{.end = units});
   }
   /// Calls f(begin, cell) for what lies in [begin, end), cut at both.
@@ -85,6 +86,7 @@ class Memory {
   std::map<Index, Cell>::iterator cut(Index at);
 
   std::map<Index, Cell> cells_;
+  Index* stamps_;
 };
 
 }  // namespace tranship::verification

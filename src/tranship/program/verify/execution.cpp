@@ -36,8 +36,11 @@ void Execution::run() {
 
 /// Refuses to go on with a program that was made to take forever.
 void Execution::spend(Index work) {
-  work_ += work;
   out_.work += work;
+  if (stamps_ > options_.accesses_max)
+    throw_error(ErrorCode::unsupported,
+                "a proof that notes more than {} accesses at a time; this program of {} ranks and {} steps takes more",
+                options_.accesses_max, size(), count_steps(program_));
   if (out_.work > options_.work_max)
     throw_error(ErrorCode::unsupported,
                 "a proof of more than {} comparisons; this program of {} ranks and {} steps takes more",
@@ -72,7 +75,7 @@ void Execution::set_up() {
     for (int memory = 0; memory < buffer_kinds; ++memory) {
       Index units = memory_chunks(program_, rank, memory) * cut_.units;
       if (memory == scratch_memory && program_.double_scratch) units *= 2;
-      memories_.emplace_back(units);
+      memories_.emplace_back(units, stamps_);
     }
   }
   uses_of_scratch_.assign(program_.ranks.size(), 0);

@@ -119,7 +119,8 @@ class Execution {
   const Host& host_of(Rank rank) const { return hosts_[static_cast<std::size_t>(rank)]; }
   int first_block(Rank rank) const { return first_block_[static_cast<std::size_t>(rank)]; }
   Proxy& proxy_of(Rank rank, std::int32_t channel) {
-    return proxies_[static_cast<std::size_t>(first_proxy_[static_cast<std::size_t>(rank)] + channel)];
+    return proxies_[static_cast<std::size_t>(first_proxy_[static_cast<std::size_t>(rank)]) +
+                    static_cast<std::size_t>(channel)];
   }
   Counter& counter(int id) { return counters_[static_cast<std::size_t>(id)]; }
   Memory& memory_of(Rank rank, int memory) {
@@ -178,6 +179,8 @@ class Execution {
   void check_write(Rank rank, int memory, Index from, const Cell& cell, const Actor& actor, bool strongly,
                    const Links& links);
   void use_scratch(const Range& range, const Block& block);
+  void note_read(Cell& cell, const Actor& actor);
+  void forget(Cell& cell);
 
   // reports.cpp
   void found(Finding::Kind kind, Rank rank, int block, Index step, std::string text);
@@ -218,7 +221,7 @@ class Execution {
   std::vector<int> running_;
   Rank ended_ = 0;
   std::deque<int> queue_;
-  Index work_ = 0;
+  Index stamps_ = 0;  ///< that are noted of all cells
 
   ValueTable values_;
   Reduction reduction_ = Reduction::sum;

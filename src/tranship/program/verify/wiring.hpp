@@ -22,7 +22,8 @@ class Wiring {
   using Table = std::vector<int>[2];
   int at(const Table& table, Rank rank, ChannelKind kind, std::int32_t channel) const {
     const auto k = static_cast<std::size_t>(kind);
-    return table[k][static_cast<std::size_t>(first_channel_[k][static_cast<std::size_t>(rank)] + channel)];
+    return table[k][static_cast<std::size_t>(first_channel_[k][static_cast<std::size_t>(rank)]) +
+                    static_cast<std::size_t>(channel)];
   }
 
   Table in_, out_;
