@@ -159,6 +159,20 @@ TEST(Predict, plans_of_mscclpp_end_on_every_machine_where_they_end_at_all) {
   }
 }
 
+TEST(Predict, a_cpu_writes_fast_where_it_has_just_read) {
+  Program program = put_and_signal(1);
+  Step reduce{.kind = StepKind::read_reduce_put, .sources = 2};
+  const Operand own{.buffer = BufferKind::input, .count = 1}, peer{.buffer = BufferKind::output, .via = 0, .count = 1};
+  reduce.operands = {own, peer, own, peer};
+  program.ranks[0].blocks[0].steps[0] = reduce;
+  MachineModel machine = simple_machine();
+  machine.memory.read_reduce = Rate(5);
+  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, put_ns = bytes / 4;
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + put_ns);
+  machine.blocks = MachineModel::Blocks::in_turn;
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + copy_ns);
+}
+
 TEST(Predict, says_where_a_program_does_not_end) {
   Program program = put_and_signal(1);
   program.ranks[0].blocks[0].steps.pop_back();

@@ -723,6 +723,15 @@ class Replayer {
     put(rank_of(own, operand, what.where));
   }
 
+  /// What a CPU has just read, wherever it lies, is in its cache: writing there costs no more than a copy.
+  static bool has_read(const Step& step, const Operand& target) {
+    const auto begin = step.operands.begin();
+    return target.via >= 0 && std::find(begin, begin + step.sources, target) != begin + step.sources;
+  }
+  std::size_t group_of(Rank own, const Operand& operand) const {
+    return of(own).switches[std::size_t(operand.via)].ranks.size();
+  }
+
   Cost cost_of_move(const Block& block, const Step& step, Part part, double begin_ns) {
     const StepShape& shape = shape_of(step.kind);
     const auto bytes = static_cast<double>(part.end - part.begin);
@@ -740,6 +749,11 @@ class Replayer {
       const OperandShape what = shape_of_target(shape, i);
       // What one `get` reads at a peer and writes here is one copy.
       if (from.where == Where::peer && what.where == Where::here && sources == targets) continue;
+      if (in_turn() && has_read(step, step.operands[sources + i])) {
+        const double places = what.where == Where::group ? double(group_of(block.rank, step.operands[sources + i])) : 1;
+        cost.bandwidth_ns += places * bytes * machine_.copy.ns_per_byte(touched(block.rank));
+        continue;
+      }
       add_target(block, step, step.operands[sources + i], what, sources == 1 ? from.format : Format::plain, bytes,
                  begin_ns, cost);
     }
