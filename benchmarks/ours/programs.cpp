@@ -99,32 +99,39 @@ class Writer {
   /// and none of them is written by the one and held by the other.
   bool combines_whole() const { return ranks_ == 2 && work_.bytes <= whole_bytes_max; }
 
-  void meet() {
+  void tell_all() {
     add(StepKind::nop);
-    for (const StepKind kind : {StepKind::signal, StepKind::wait}) {
-      Step& step = add(kind);
-      for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
-    }
+    with_all_channels(StepKind::signal);
+  }
+  void wait_for_all() {
+    with_all_channels(StepKind::wait);
     add(StepKind::nop);
+  }
+  void with_all_channels(StepKind kind) {
+    Step& step = add(kind);
+    for (std::int32_t i = 0; i < ranks_ - 1; ++i) step.ids.push_back(i);
   }
 
   /// From copies of the inputs, which stay until the launch after the next one.
   void load_copies() {
     const Index chunks = out_.chunks[0];
     move(StepKind::copy, {here(BufferKind::input, 0, chunks)}, {here(BufferKind::scratch, 0, chunks)});
-    meet();
+    tell_all();
     load(BufferKind::scratch);
   }
   void load_inputs() {
-    meet();
+    tell_all();
     load(BufferKind::input);
-    meet();
+    tell_all();
+    wait_for_all();
   }
 
+  /// What is here is copied while the others come.
   void load(BufferKind buffer) {
     const bool is_whole = out_.chunks[0] == 1 && adds();
+    if (!adds()) move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
+    wait_for_all();
     if (!adds()) {
-      move(StepKind::copy, {here(BufferKind::input, input_for(rank_))}, {here(BufferKind::output, rank_)});
       for (int i = 1; i < ranks_; ++i)
         move(StepKind::get, {there(i, buffer, input_for(rank_))}, {here(BufferKind::output, peer(i))});
       return;

@@ -10,6 +10,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/collectives/world_collectives.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/language.hpp>
 #include <tranship/program/plan_file.hpp>
@@ -238,6 +239,74 @@ class Executing final : public Resident {
   std::unique_ptr<ProgramExecutor> executor_;
 };
 
+/// The collectives of a rank, which end with it.
+class Collecting final : public Resident {
+ public:
+  explicit Collecting(std::shared_ptr<RankHandle> rank)
+      : rank_(std::move(rank)), collectives_(std::make_unique<WorldCollectives>(rank_->world())) {}
+  ~Collecting() override { leave(); }
+  void leave() noexcept override {
+    without_gil([this] { collectives_.reset(); });
+  }
+  WorldCollectives& collectives() const {
+    if (!collectives_) (void)rank_->world();
+    return *collectives_;
+  }
+
+ private:
+  std::shared_ptr<RankHandle> rank_;
+  std::unique_ptr<WorldCollectives> collectives_;
+};
+
+/// Address, type and number of elements.
+using ElementsTuple = std::tuple<std::uintptr_t, std::string, Index>;
+Elements elements_of(const ElementsTuple& elements) {
+  const auto& [address, type, count] = elements;
+  return {reinterpret_cast<const void*>(address), element_type_named(type).value(), count};
+}
+MutableElements mutable_elements_of(const ElementsTuple& elements) {
+  const auto& [address, type, count] = elements;
+  return {reinterpret_cast<void*>(address), element_type_named(type).value(), count};
+}
+
+void bind_collectives(nb::module_& module) {
+  nb::class_<Collecting>(module, "Collectives")
+      .def("use", [](Collecting& self, const std::string& algorithm,
+                     Index bytes_max) { self.collectives().use(algorithm, bytes_max); })
+      .def("measure",
+           [](Collecting& self) {
+             const CallSite where = python_call_site();
+             WorldCollectives& collectives = self.collectives();
+             without_gil([&] { collectives.measure(where); });
+           })
+      .def("explain", [](Collecting& self) { return self.collectives().explain(); })
+      .def("algorithm_for",
+           [](Collecting& self, const std::string& collective, Index bytes) {
+             return std::string(self.collectives().algorithm_for(collective, bytes));
+           })
+      .def("run", [](Collecting& self, const std::string& collective, const ElementsTuple& target,
+                     const ElementsTuple& source, const std::string& operation, int root) {
+        const CallSite where = python_call_site();
+        WorldCollectives& collectives = self.collectives();
+        const MutableElements to = mutable_elements_of(target);
+        const Elements from = elements_of(source);
+        const Reduction reduction = reduction_named(operation);
+        without_gil([&] {
+          if (collective == "all_reduce") return collectives.all_reduce(to, from, reduction, where);
+          if (collective == "reduce_scatter") return collectives.reduce_scatter(to, from, reduction, where);
+          if (collective == "all_gather") return collectives.all_gather(to, from, where);
+          if (collective == "all_to_all") return collectives.all_to_all(to, from, where);
+          if (collective == "broadcast") return collectives.broadcast(to, from, root, where);
+          collectives.reduce(to, from, root, reduction, where);
+        });
+      });
+  module.def("make_collectives", [](const std::shared_ptr<RankHandle>& rank) {
+    auto handle = std::make_shared<Collecting>(rank);
+    rank->add(handle);
+    return handle;
+  });
+}
+
 nb::dict as_dict(const Finding& finding) {
   nb::dict out;
   out["kind"] = name_of(finding.kind);
@@ -301,6 +370,7 @@ void bind_programs(nb::module_& module) {
     return without_gil([&] { return make_program(name, {ranks, ranks_per_node, root, in_place, instances}); });
   });
   bind_writer(module);
+  bind_collectives(module);
 
   nb::class_<Executing>(module, "ProgramExecutor", "A program on the ranks of a world.")
       .def_prop_ro("input_elements", [](const Executing& self) { return self.executor().input_elements(); })

@@ -487,3 +487,37 @@ def test_ready_programs_run(run):
     assert run(3, body) == [list(range(7))] * 3
     with pytest.raises(ts.InvalidUse, match="allreduce/ring"):
         ts.make_program("allreduce/star", 3)
+
+
+def test_collectives_of_a_world(run):
+    def body(world):
+        together = ts.Collectives(world)
+        n, me = world.size, world.rank
+        values = np.arange(2 * n, dtype=np.float32).reshape(n, 2) + 100 * me
+        for _ in range(2):  # directly, then by a program
+            total = together.all_reduce(values)
+            assert (total == sum(np.arange(2 * n).reshape(n, 2) + 100 * rank for rank in range(n))).all()
+            assert (together.all_reduce(values, "max") == values + 100 * (n - 1 - me)).all()
+            assert (together.reduce_scatter(values) == total[me : me + 1]).all()
+            gathered = together.all_gather(values)
+            assert gathered.shape == (n * n, 2) and (gathered[:n] == values - 100 * me).all()
+            assert (together.all_to_all(values)[:, 0] == 2 * me + 100 * np.arange(n)).all()
+            mine = values.copy()
+            assert (together.broadcast(mine, root=n - 1) == values + 100 * (n - 1 - me)).all()
+            reduced = together.reduce(values, root=1)
+            assert (reduced == total).all() if me == 1 else reduced is None
+            assert together.all_reduce(values, out=mine) is mine and (mine == total).all()
+        together.use("allreduce/ring")
+        assert together.algorithm_for("allreduce", 8) == "allreduce/ring" and "it was asked for" in together.explain()
+        assert (together.all_reduce(values) == total).all()
+        with pytest.raises(ValueError, match="equal parts"):
+            together.all_to_all(np.zeros(n + 1))
+        with pytest.raises(ValueError, match="makes float32"):
+            together.all_reduce(values, out=np.empty(3))
+        with pytest.raises(ValueError, match="contiguous"):
+            together.broadcast(np.zeros((4, 4))[:, 1])
+        with pytest.raises(ts.InvalidUse, match="allreduce/star"):
+            together.use("allreduce/star")
+        return True
+
+    assert run(3, body) == [True] * 3

@@ -40,3 +40,12 @@ def test_other_lines_run_in_a_world(block):
         return calls
 
     assert ts.launch(4, body)[0] == ["update_interior", "update_edges"] * 2
+
+
+def test_programs_as_the_documentation_has_them(tmp_path):
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "programs.md").read_text()
+    program = tmp_path / "documentation.py"
+    program.write_text("\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL)))
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ts.Program.read(tmp_path / "swap.json").verify()

@@ -14,7 +14,16 @@ from ._errors import InvalidUse
 from ._layouts import element_type
 from ._worlds import World
 
-__all__ = ["Algorithm", "Finding", "Program", "ProgramExecutor", "Verification", "algorithms", "make_program"]
+__all__ = [
+    "Algorithm",
+    "Collectives",
+    "Finding",
+    "Program",
+    "ProgramExecutor",
+    "Verification",
+    "algorithms",
+    "make_program",
+]
 
 
 @dataclass(frozen=True)
@@ -306,3 +315,102 @@ class ProgramExecutor:
             raise InvalidUse("an output that is not contiguous, or read-only")
         self._core.run(source.ctypes.data, output.ctypes.data)
         return output
+
+
+class Collectives:
+    """Collective operations of all ranks of a world, on NumPy arrays, behind one selector of algorithms.
+
+    All ranks make all calls, in the same order and with the same sizes. Each call returns a new array, or fills `out`,
+    which may be the source where both have one size. Short messages go as packets, long ones by the programs that suit
+    the ranks, and what is done only once goes directly.
+
+    Parameters
+    ----------
+    world : World
+
+    >>> def main(world):
+    ...     together = ts.Collectives(world)
+    ...     return together.all_reduce(np.arange(3) + world.rank).tolist()
+    >>> ts.launch(2, main)
+    [[1, 3, 5], [1, 3, 5]]
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._core = _core.make_collectives(world._core)
+
+    def all_reduce(self, source: ArrayLike, op: str = "sum", out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
+        """The combination of all sources, by "sum", "prod", "min" or "max", in the shape of the source."""
+        values = np.ascontiguousarray(source)
+        return self._run("all_reduce", values, values.shape, out, op)
+
+    def reduce_scatter(self, source: ArrayLike, op: str = "sum", out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
+        """Part r of the combination of all sources, for rank r: the first extent is cut into as many parts as ranks."""
+        values = np.ascontiguousarray(source)
+        return self._run("reduce_scatter", values, self._part(values), out, op)
+
+    def all_gather(self, source: ArrayLike, out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
+        """The sources of all ranks, one after the other along the first dimension."""
+        values = np.atleast_1d(np.ascontiguousarray(source))
+        return self._run("all_gather", values, (values.shape[0] * self._world.size, *values.shape[1:]), out)
+
+    def all_to_all(self, source: ArrayLike, out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
+        """Part r of all sources, for rank r: the first extent is cut into as many parts as ranks."""
+        values = np.ascontiguousarray(source)
+        self._part(values)
+        return self._run("all_to_all", values, values.shape, out)
+
+    def broadcast(self, values: NDArray[Any], root: int = 0) -> NDArray[Any]:
+        """Fills a contiguous array with what rank `root` has in it."""
+        return self._run("broadcast", values, values.shape, values, root=root)
+
+    def reduce(self, source: ArrayLike, root: int = 0, op: str = "sum") -> Optional[NDArray[Any]]:
+        """The combination of all sources on rank `root`, and None on the others."""
+        values = np.ascontiguousarray(source)
+        out = self._run("reduce", values, values.shape, None, op, root)
+        return out if self._world.rank == root else None
+
+    def use(self, algorithm: str, bytes_max: int = 2**63 - 1) -> None:
+        """Uses one algorithm for its collective, up to so many bytes: a name of :func:`algorithms`, or "…/direct"."""
+        self._core.use(algorithm, bytes_max)
+
+    def measure(self) -> None:
+        """Collective: times all algorithms, and chooses by that from then on. Takes up to about a second."""
+        self._core.measure()
+
+    def algorithm_for(self, collective: str, nbytes: int) -> str:
+        """Which algorithm is for a message, such as ``("allreduce", 1024)``."""
+        return self._core.algorithm_for(collective, nbytes)
+
+    def explain(self) -> str:
+        """Which algorithm is for which messages, and why."""
+        return self._core.explain()
+
+    def _part(self, values: NDArray[Any]) -> tuple[int, ...]:
+        if values.ndim == 0 or values.shape[0] % self._world.size != 0:
+            raise InvalidUse(f"an array of shape {values.shape} is not cut into {self._world.size} equal parts")
+        return (values.shape[0] // self._world.size, *values.shape[1:])
+
+    def _run(
+        self,
+        name: str,
+        source: NDArray[Any],
+        shape: tuple[int, ...],
+        out: Optional[NDArray[Any]],
+        op: str = "sum",
+        root: int = 0,
+    ) -> NDArray[Any]:
+        if out is None:
+            out = np.empty(shape, source.dtype)
+        if out.shape != shape or out.dtype != source.dtype:
+            raise InvalidUse(f"a target of {out.dtype} {out.shape}; {name} makes {source.dtype} {shape}")
+        for array in (source, out):
+            if not array.flags.c_contiguous:
+                raise InvalidUse("an array with strides; collectives take contiguous ones")
+        if not out.flags.writeable:
+            raise InvalidUse("the target is read-only")
+        kind = element_type(source.dtype)
+        self._core.run(
+            name, (out.ctypes.data, kind, out.size), (source.ctypes.data, kind, source.size), op, root
+        )
+        return out

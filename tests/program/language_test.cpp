@@ -245,6 +245,47 @@ TEST(Language, instances_of_ranges_of_different_sizes_agree) {
   EXPECT_TRUE(found.is_right() && found.knows_result) << found.text();
 }
 
+TEST(Language, instances_of_loops_keep_their_chunks) {
+  auto program = local_program(4, 1, {.instances = 2});
+  {
+    LoopIterationContext loop(program, {.unit_bytes = 64, .chunks = 2});
+    program.copy(program.output(0)[{0, 2}], program.input(0)[{0, 2}], 0);
+  }
+  program.copy(at(program.output(0), 2), at(program.input(0), 1), 1);
+  EXPECT_EQ(words(program.lower()), "pipeline[copy]");
+  EXPECT_TRUE(verify(program.lower()).is_right()) << verify(program.lower()).text();
+}
+
+// Found by comparison with the original on random scripts: the parts of a put with a signal signalled each.
+TEST(Language, instances_of_a_put_with_a_signal_signal_once) {
+  for (const bool flushes : {false, true}) {
+    auto program = local_program(4, 2, {.instances = 2});
+    PortChannel there(program, {.target = 1, .source = 0}), back(program, {.target = 0, .source = 1});
+    const Chunk source = program.input(0)[{0, 2}], target = program.output(1)[{0, 2}];
+    if (flushes)
+      there.put_with_signal_and_flush(target, source, 0);
+    else
+      there.put_with_signal(target, source, 0);
+    back.wait(0);
+    program.copy(at(program.input(1), 0), at(program.output(1), 1), 0);
+    const Program lowered = program.lower();
+    EXPECT_EQ(words(lowered), flushes ? "put pwsf" : "put pws");
+    EXPECT_TRUE(verify(lowered).is_right()) << verify(lowered).text();
+  }
+}
+
+TEST(Language, barriers_that_make_nothing_right_are_left_out) {
+  auto program = local_program(4, 2);
+  MemoryChannel there(program, {.target = 1, .source = 0}), back(program, {.target = 0, .source = 1});
+  program.copy(program.output(0)[{0, 2}], program.input(0)[{0, 2}], {0, 1});
+  back.wait(0);
+  back.signal(0);
+  there.wait(0);  // each waits for the other
+  there.signal(0);
+  program.copy(at(program.output(0), 2), at(program.output(0), 0), 1);
+  EXPECT_EQ(words(program.lower(), 0, 1).find("barrier"), std::string::npos);
+}
+
 TEST(Language, barriers_are_numbered_in_each_program) {
   for (int i = 0; i < 2; ++i) {
     auto program = local_program(2);

@@ -7,6 +7,8 @@
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 
+#include "support/error_of.hpp"
+#include "support/large_programs.hpp"
 #include "support/mscclpp_plans.hpp"
 
 namespace tranship::test {
@@ -46,50 +48,113 @@ TEST(Verify, plans_of_older_releases) {
   }
 }
 
-/// Calls f(mutant, what was done) for programs with one step less, or one operand beside its place.
-template <class F>
-void for_each_mutant(const Program& right, F&& f) {
-  for (std::size_t rank = 0; rank < right.ranks.size(); ++rank)
-    for (std::size_t block = 0; block < right.ranks[rank].blocks.size(); ++block)
-      for (std::size_t i = 0; i < right.ranks[rank].blocks[block].steps.size(); ++i) {
-        const Step& step = right.ranks[rank].blocks[block].steps[i];
-        const std::string where = fmt::format("rank {}, block {}, step {} ({})", rank, block, i, name_of(step.kind));
-        if (step.kind == StepKind::nop || step.kind == StepKind::pipeline) continue;
-        Program mutant = right;
-        auto& steps = mutant.ranks[rank].blocks[block].steps;
-        steps.erase(steps.begin() + std::ptrdiff_t(i));
-        f(mutant, where + " is left out");
-        for (std::size_t k = 0; k < step.operands.size(); ++k)
-          for (const Index by : {-1, 1}) {
-            mutant = right;
-            mutant.ranks[rank].blocks[block].steps[i].operands[k].first += by;
-            f(mutant, fmt::format("{}: operand {} by {}", where, k, by));
-          }
-      }
+// --- Cost ------------------------------------------------------------------------------------------------------------
+
+TEST(Verify, allreduces_of_many_ranks) {
+  for (const Program& program : {all_pairs_allreduce(16, 4), ring_allreduce(16), packets_allreduce(16)}) {
+    const Verification said = verify(program);
+    EXPECT_TRUE(said.is_right()) << said.text();
+    EXPECT_FALSE(said.needs_meeting);
+    EXPECT_TRUE(said.knows_result);
+  }
 }
 
-TEST(Verify, mutants_are_refused) {
-  int mutants = 0, refused = 0;
-  std::string kept;
-  for (const PlanCase& one : mscclpp_plans()) {
-    const Program right = read_program(text_of_file(one.path));
-    if (!one.result.starts_with("ok") || races(one.name) || count_steps(right) > 60) continue;
-    for_each_mutant(right, [&](const Program& mutant, const std::string& what) {
-      try {
-        check_structure(mutant);
-      } catch (const Error&) {
-        return;
-      }
-      ++mutants;
-      const Verification said = verify(mutant);
-      const bool is_refused = !said.is_right() || said.needs_meeting;
-      refused += is_refused;
-      if (!is_refused) kept += one.name + ": " + what + "\n";
-    });
+TEST(Verify, work_is_proportional_to_the_number_of_steps) {
+  const Program small = long_ring(4, 2'000), large = long_ring(4, 20'000);
+  const Verification of_small = verify(small), of_large = verify(large);
+  EXPECT_TRUE(of_small.is_right()) << of_small.text();
+  EXPECT_TRUE(of_large.is_right()) << of_large.text();
+  EXPECT_EQ(of_large.steps, 3 * count_steps(large));
+  EXPECT_LT(of_large.work, 12 * of_small.work);
+}
+
+TEST(Verify, gives_up_at_its_limit) {
+  const Program program = ring_allreduce(4);
+  const Index work = verify(program).work;
+  EXPECT_TRUE(verify(program, {.work_max = work}).is_right());
+  const std::string error = error_of([&] { (void)verify(program, {.work_max = work - 1}); });
+  EXPECT_TRUE(error.starts_with("unsupported")) << error;
+  EXPECT_NE(error.find(fmt::format("{} comparisons", work - 1)), std::string::npos) << error;
+}
+
+// --- Numbers that a small file can hold ------------------------------------------------------------------------------
+
+TEST(Verify, many_chunks_cost_as_few) {
+  const Index chunks = Index(1) << 22;
+  ProgramBuilder builder("allreduce", 2, {chunks, chunks, chunks});
+  builder.program().in_place = builder.program().double_scratch = true;
+  for (Rank rank = 0; rank < 2; ++rank)
+    builder.at(rank).move(StepKind::copy, {{rank, BufferKind::input, 0, chunks}},
+                          {{rank, BufferKind::scratch, 0, chunks}});
+  const Verification said = verify(builder.program());
+  EXPECT_FALSE(said.is_right());
+  EXPECT_LT(said.work, 1000) << said.text();
+}
+
+TEST(Verify, sums_that_double_do_not_take_twice_the_time) {
+  ProgramBuilder builder("allreduce", 1, {2, 2, 2});
+  for (int i = 0; i < 200; ++i)
+    builder.at(0)
+        .move(StepKind::reduce, {{0, BufferKind::input, 0, 1}, {0, BufferKind::input, 1, 1}},
+              {{0, BufferKind::input, 0, 1}})
+        .nop()
+        .move(StepKind::copy, {{0, BufferKind::input, 0, 1}}, {{0, BufferKind::input, 1, 1}})
+        .nop();
+  for (const Reduction reduction : {Reduction::sum, Reduction::minimum}) {
+    for (Step& step : builder.program().ranks[0].blocks[0].steps) step.reduction = reduction;
+    const Verification said = verify(builder.program());
+    EXPECT_FALSE(said.is_right());
+    EXPECT_LT(said.work, 20'000);
   }
-  // The others change nothing that comes out: they copy or combine into chunks that nothing reads later.
-  EXPECT_GT(mutants, 200);
-  EXPECT_GE(refused * 100, mutants * 97) << kept;
+}
+
+/// Ends at once where lists are not searched from their beginnings, and minutes later where they are.
+TEST(Verify, long_lists) {
+  constexpr Index count = 100'000;
+  Program program{.name = "lists", .collective = "test"};
+  RankProgram rank;
+  rank.chunks[0] = rank.chunks[1] = 1;
+  ThreadBlock block;
+  Step signals{.kind = StepKind::signal}, waits{.kind = StepKind::wait};
+  for (std::int32_t i = 0; i < count; ++i) {
+    rank.peers[0].push_back(0);
+    rank.remote_buffers.push_back({.rank = 0, .buffer = BufferKind::input, .access = {ChannelKind::memory}});
+    block.channels[0].push_back(i);
+    block.remote_buffers[0].push_back(i);
+    signals.ids.push_back(i);
+    waits.ids.push_back(i);
+  }
+  block.steps = {signals, waits, Step{}};
+  for (std::int32_t i = 0; i < 1000; ++i) {
+    Step get{.kind = StepKind::get, .sources = 1};
+    get.operands = {{.via = std::int32_t(count) - 1 - i, .count = 1}, {.buffer = BufferKind::output, .count = 1}};
+    block.steps.push_back(get);
+    block.steps.push_back({});
+  }
+  rank.blocks.push_back(block);
+  program.ranks.push_back(rank);
+  const Verification said = verify(program);
+  EXPECT_TRUE(said.is_right()) << said.text();
+}
+
+TEST(Verify, programs_made_to_take_forever_are_given_up) {
+  // Each of many blocks reads the same chunk: what is noted of it grows with each.
+  ProgramBuilder builder("test", 1, {1, 2000, 0});
+  for (Index block = 0; block < 2000; ++block)
+    builder.at(0, std::size_t(block))
+        .move(StepKind::copy, {{0, BufferKind::input, 0, 1}}, {{0, BufferKind::output, block, 1}});
+  EXPECT_TRUE(verify(builder.program()).is_right());
+  const std::string error = error_of([&] { (void)verify(builder.program(), {.work_max = 1'000'000}); });
+  EXPECT_TRUE(error.starts_with("unsupported")) << error;
+}
+
+TEST(Verify, many_ranks_that_do_nothing) {
+  ProgramBuilder builder("test", 5'000, {1, 1, 0});
+  for (Rank rank = 0; rank < builder.ranks(); ++rank)
+    builder.at(rank).move(StepKind::copy, {{rank, BufferKind::input, 0, 1}}, {{rank, BufferKind::output, 0, 1}});
+  const Verification said = verify(builder.program());
+  EXPECT_TRUE(said.is_right()) << said.text();
+  EXPECT_LT(said.work, 100 * Index(builder.ranks()));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@
 #include <tranship/run/program_executor.hpp>
 
 #include "support/mscclpp_plans.hpp"
+#include "support/program_builder.hpp"
+#include "support/random_channel_programs.hpp"
 #include "support/ranks.hpp"
 
 namespace tranship::test {
@@ -186,13 +189,13 @@ TEST_P(Plans, take_turns_in_one_world) {
   run_on(GetParam(), 2, body);
 }
 
-/// Rank 0 stores to rank 2 and tells rank 1, which tells rank 2: what rank 0 has stored is there.
+/// Rank 0 stores to rank 2 and tells rank 1, which tells rank 2, which copies what rank 0 has stored.
 Program told_by_another_rank() {
   Program program;
   program.name = program.collective = "told";
   for (Rank rank = 0; rank < 3; ++rank) {
     RankProgram own;
-    own.chunks[0] = own.chunks[1] = 1;
+    own.chunks[0] = own.chunks[1] = own.chunks[2] = 1;
     ThreadBlock block;
     const auto add = [&](StepKind kind) -> Step& {
       block.steps.push_back({.kind = kind});
@@ -200,20 +203,26 @@ Program told_by_another_rank() {
     };
     // Channel 0 leads to the next rank, channel 1 to the one before.
     own.peers[0] = {(rank + 1) % 3, (rank + 2) % 3};
-    own.remote_buffers = {{.rank = (rank + 2) % 3, .buffer = BufferKind::output, .access = {ChannelKind::memory}}};
+    own.remote_buffers = {{.rank = (rank + 2) % 3, .buffer = BufferKind::scratch, .access = {ChannelKind::memory}}};
     block.channels[0] = {0, 1};
     block.remote_buffers[0] = {0};
     if (rank == 0) {
       Step& put = add(StepKind::put);
       put.sources = 1;
       put.operands = {{.buffer = BufferKind::input, .count = 1},
-                      {.buffer = BufferKind::output, .via = 0, .first = 0, .count = 1}};
+                      {.buffer = BufferKind::scratch, .via = 0, .first = 0, .count = 1}};
       add(StepKind::nop);
     } else {
       add(StepKind::wait).ids = {1};
       add(StepKind::nop);
     }
-    if (rank < 2) add(StepKind::signal).ids = {0};
+    if (rank < 2) {
+      add(StepKind::signal).ids = {0};
+    } else {
+      Step& copy = add(StepKind::copy);
+      copy.sources = 1;
+      copy.operands = {{.buffer = BufferKind::scratch, .count = 1}, {.buffer = BufferKind::output, .count = 1}};
+    }
     own.blocks.push_back(std::move(block));
     program.ranks.push_back(std::move(own));
   }
@@ -307,6 +316,71 @@ TEST(ProgramExecutor, CountsSteps) {
       EXPECT_EQ(executor.steps(), launch * own);
     }
   });
+}
+
+/// So many programs, a part of them where they are simulated or each access is looked at.
+std::uint64_t random_programs(On on) {
+  const char* const cases = std::getenv("TRANSHIP_TEST_CASES");
+#if defined(TRANSHIP_SANITIZED)
+  const std::uint64_t standard = 4;
+#else
+  const std::uint64_t standard = on == On::processes ? 8 : 20;
+#endif
+  return cases ? std::strtoull(cases, nullptr, 10) / (is_simulated(on) ? 1 : 4) + 1 : standard;
+}
+
+TEST_P(Plans, random_programs_give_what_they_promise) {
+  const std::uint64_t programs = random_programs(GetParam());
+  for (std::uint64_t seed = 0; seed < programs; ++seed) {
+    const Program program = random_channel_program(seed, std::min(4, ranks_max(GetParam())));
+    const auto ranks = static_cast<int>(program.ranks.size());
+    const Index sizes[] = {1, 5, 33, 260};
+    const Index each = sizes[seed % (is_simulated(GetParam()) ? 3 : 4)];
+    Reduction reduction = Reduction::sum;
+    for (const ThreadBlock& block : program.ranks[0].blocks)
+      for (const Step& step : block.steps)
+        if (step.reduction != Reduction::sum) reduction = step.reduction;
+    const auto body = [&](World& world) { launch_and_compare(world, program, each * ranks, reduction); };
+    run_once(GetParam(), {.ranks = ranks}, seed, body);
+  }
+}
+
+/// Each seed is another order of everything; 100 of them in the long tests.
+TEST(PlansInSim, give_what_they_promise_under_every_seed) {
+  const bool is_long = std::getenv("TRANSHIP_TEST_LONG") != nullptr;
+  auto cases = mscclpp_plans();
+  for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
+  for (const PlanCase& one : cases) {
+    const Program program = read_program(text_of_file(one.path));
+    const auto ranks = static_cast<int>(program.ranks.size());
+    const Verification verified = verify(program);
+    if (!verified.is_right() || !verified.knows_result || ranks > (is_long ? 16 : 2)) continue;
+    for (std::uint64_t seed = 0; seed < (is_long ? 100u : 3u); ++seed) {
+      const auto body = [&](World& world) { launch_and_compare(world, program, 3 * ranks, Reduction::sum); };
+      run_once(seed % 2 == 0 ? On::sim : On::hosts, {.ranks = ranks}, seed, body);
+    }
+  }
+}
+
+/// Each rank reads the inputs of all without having asked whether they are there: right where all ranks meet between
+/// launches, and nowhere else.
+Program hasty_allreduce(Rank ranks) {
+  ProgramBuilder builder("allreduce", ranks, {1, 1, 0});
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    std::vector<Chunks> sources;
+    for (Rank i = 0; i < ranks; ++i) sources.push_back({(rank + i) % ranks, BufferKind::input, 0, 1});
+    builder.at(rank).move(StepKind::read_reduce, sources, {{rank, BufferKind::output, 0, 1}});
+  }
+  return std::move(builder.program());
+}
+
+TEST_P(Plans, of_ranks_that_must_meet_between_launches) {
+  const Program program = hasty_allreduce(2);
+  ASSERT_TRUE(verify(program).needs_meeting);
+  for (std::uint64_t seed = 0; seed < 10; ++seed) {
+    const auto body = [&](World& world) { launch_and_compare(world, program, 5, Reduction::sum); };
+    run_once(GetParam(), {.ranks = 2}, seed, body);
+  }
 }
 
 }  // namespace

@@ -74,29 +74,27 @@ Index CollectiveMeaning::promised_chunks(Rank rank) const {
   return kind_ == Kind::unknown ? 0 : promised_[static_cast<std::size_t>(rank)];
 }
 
-std::vector<InputChunk> CollectiveMeaning::inputs_of(Rank rank, Index chunk, Rank source) const {
-  const auto of_all = [&](Index place) {
-    std::vector<InputChunk> out;
-    for (Rank peer = 0; peer < size_; ++peer) out.push_back({peer, place});
-    return out;
+InputRun CollectiveMeaning::inputs_of(Rank rank, Index chunk, Rank source) const {
+  const Index left = promised_chunks(rank) - chunk;
+  const auto slice = [&](Index chunks, Index first) -> InputRun {
+    const Index of = chunk / chunks, within = chunk % chunks;
+    return {.rank = static_cast<Rank>(of), .first = first + within, .count = std::min(left, chunks - within)};
   };
   switch (kind_) {
     case Kind::unknown:
       return {};
     case Kind::allreduce:
     case Kind::reduce:
-      return of_all(chunk);
+      return {.first = chunk, .count = left, .combines_all = true};
     case Kind::reducescatter:
-      return of_all(rank * (input_chunks_ / size_) + chunk);
+      return {.first = rank * (input_chunks_ / size_) + chunk, .count = left, .combines_all = true};
     case Kind::allgather:
-      return {{static_cast<Rank>(chunk / input_chunks_), chunk % input_chunks_}};
-    case Kind::alltoall: {
-      const Index block = input_chunks_ / size_;
-      return {{static_cast<Rank>(chunk / block), rank * block + chunk % block}};
-    }
+      return slice(input_chunks_, 0);
+    case Kind::alltoall:
+      return slice(input_chunks_ / size_, rank * (input_chunks_ / size_));
     case Kind::sendrecv:
     case Kind::broadcast:
-      return {{source, chunk}};
+      return {.rank = source, .first = chunk, .count = left};
   }
   return {};
 }

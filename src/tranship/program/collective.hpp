@@ -10,10 +10,11 @@
 
 namespace tranship {
 
-/// Chunk `chunk` of the input of `rank`.
-struct InputChunk {
+/// Chunks of the input of one rank, or those of all ranks, combined.
+struct InputRun {
   Rank rank = 0;
-  Index chunk = 0;
+  Index first = 0, count = 0;
+  bool combines_all = false;
 };
 
 /// Where a buffer of a rank lies: buffers of a program in place share memory.
@@ -40,9 +41,9 @@ class CollectiveMeaning {
   Index promised_chunks(Rank rank) const;
   /// Programs of which the sender or the root is free: what output `rank` holds decides, once, from its first chunk.
   bool chooses_source() const noexcept { return kind_ == Kind::sendrecv || kind_ == Kind::broadcast; }
-  /// The chunks that chunk `chunk` of the output of `rank` combines. `source`, for programs that choose it: whose input
-  /// it is.
-  std::vector<InputChunk> inputs_of(Rank rank, Index chunk, Rank source = 0) const;
+  /// What chunk `chunk` of the output of `rank` is, and how many chunks from there on continue it. `source`, for
+  /// programs that choose it: whose input it is.
+  InputRun inputs_of(Rank rank, Index chunk, Rank source = 0) const;
   /// Of a reduce: one rank at least holds the result. Of all other collectives, all do.
   bool one_rank_suffices() const noexcept { return kind_ == Kind::reduce; }
 

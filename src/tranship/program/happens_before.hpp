@@ -4,78 +4,89 @@
 //
 // Two orders are kept. What came before in the `strong` one is also visible. In the `weak` one it has only been
 // executed: enough to overwrite what it has read.
+//
+// Clocks are trees that share what is equal, so that a copy costs nothing, and a join what the two differ in.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
+
+#include <tranship/base/index.hpp>
 
 namespace tranship {
 
 using Timeline = std::int32_t;
 using Time = std::uint32_t;
 
-struct Clock {
-  std::vector<Time> strong, weak;
+/// A time for each timeline, at first 0. Not for use by several threads at once, not even of copies.
+class Times {
+ public:
+  Times() = default;
+  Times(const Times& other) noexcept;
+  Times(Times&& other) noexcept : root_(std::exchange(other.root_, nullptr)) {}
+  Times& operator=(Times other) noexcept {
+    std::swap(root_, other.root_);
+    return *this;
+  }
+  ~Times();
 
-  explicit Clock(std::size_t timelines) : strong(timelines, 0), weak(timelines, 0) {}
+  Time of(Timeline timeline) const noexcept;
+  /// Makes the time of one timeline at least `time`.
+  void raise(Timeline timeline, Time time);
+  /// The later one of both times of each timeline. Adds the nodes that it has looked at to `work`.
+  void join(const Times& other, Index& work);
+
+ private:
+  struct Node;
+  static Node* retain(Node* node) noexcept;
+  static void release(Node* node) noexcept;
+  static Node* joined(Node* a, Node* b, Index& work);
+  static Node* raised(Node* node, int height, Timeline timeline, Time time);
+  void grow(int height);
+
+  Node* root_ = nullptr;
 };
-using ClockPointer = std::shared_ptr<const Clock>;
 
-/// What an timeline tells with a signal: all that it knew, and its own actions up to a time.
+struct Clock {
+  Times strong, weak;
+};
+
+/// What a timeline tells with a signal: all that it knew, and its own actions up to a time.
 struct Snapshot {
-  ClockPointer strong_of, weak_of;  ///< either may be null
+  Clock known;
   Timeline timeline = -1;
   Time strong_time = 0, weak_time = 0;
+  Times begun;  ///< what it knew strongly when its launch began: all that a relaxed wait learns strongly
 };
 
-/// What an timeline knows, and what it will know when its threads have met.
+inline void join(Clock& clock, const Snapshot& snapshot, Index& work) {
+  clock.strong.join(snapshot.known.strong, work);
+  clock.weak.join(snapshot.known.weak, work);
+  clock.strong.raise(snapshot.timeline, snapshot.strong_time);
+  clock.weak.raise(snapshot.timeline, snapshot.weak_time);
+}
+
+/// What a timeline knows, and what it will know when its threads have met.
 class Knowledge {
  public:
-  explicit Knowledge(ClockPointer clock) : clock_(std::move(clock)) {}
-
-  const ClockPointer& clock() const noexcept { return clock_; }
-  bool knows_strongly(Timeline timeline, Time time) const noexcept {
-    return clock_->strong[std::size_t(timeline)] > time;
-  }
-  bool knows_weakly(Timeline timeline, Time time) const noexcept { return clock_->weak[std::size_t(timeline)] > time; }
+  const Clock& clock() const noexcept { return clock_; }
+  bool knows_strongly(Timeline timeline, Time time) const noexcept { return clock_.strong.of(timeline) > time; }
+  bool knows_weakly(Timeline timeline, Time time) const noexcept { return clock_.weak.of(timeline) > time; }
 
   void learn_later(Snapshot snapshot) { pending_.push_back(std::move(snapshot)); }
-  void learn_now(const Snapshot& snapshot) {
-    auto next = std::make_shared<Clock>(*clock_);
-    join(*next, snapshot);
-    clock_ = std::move(next);
-  }
-  void learn() {
-    if (pending_.empty()) return;
-    auto next = std::make_shared<Clock>(*clock_);
-    for (const Snapshot& snapshot : pending_) join(*next, snapshot);
+  void learn_now(const Snapshot& snapshot, Index& work) { join(clock_, snapshot, work); }
+  void learn(Index& work) {
+    for (const Snapshot& snapshot : pending_) join(clock_, snapshot, work);
     pending_.clear();
-    clock_ = std::move(next);
   }
-  void reset(ClockPointer clock) {
+  void reset(Clock clock) {
     pending_.clear();
     clock_ = std::move(clock);
   }
 
-  static void join(Clock& clock, const Snapshot& snapshot) {
-    if (snapshot.strong_of) join(clock.strong, snapshot.strong_of->strong);
-    if (snapshot.weak_of) join(clock.weak, snapshot.weak_of->weak);
-    const auto timeline = static_cast<std::size_t>(snapshot.timeline);
-    clock.strong[timeline] = std::max(clock.strong[timeline], snapshot.strong_time);
-    clock.weak[timeline] = std::max(clock.weak[timeline], snapshot.weak_time);
-  }
-
  private:
-  static void join(std::vector<Time>& into, const std::vector<Time>& from) {
-    Time* const target = into.data();
-    const Time* const source = from.data();
-    const std::size_t count = into.size();
-    for (std::size_t i = 0; i < count; ++i) target[i] = std::max(target[i], source[i]);
-  }
-
-  ClockPointer clock_;
+  Clock clock_;
   std::vector<Snapshot> pending_;
 };
 

@@ -60,7 +60,8 @@ enum class ReplicationPolicy : std::uint8_t { interleaved, none };
 /// The passes of lower(), in order. Each can be left out.
 struct Passes {
   bool pairing = true;  ///< refuses signals that nothing waits for, and the reverse
-  /// Barriers where a thread block uses what another one of a group writes, if the program is not right without.
+  /// Barriers where a thread block uses what another one of a group writes, if the program is right with them and not
+  /// without.
   bool group_barriers = true;
   bool fusion = true;        ///< joins neighbouring steps
   bool data_sync = true;     ///< the meetings that operations ask for become steps

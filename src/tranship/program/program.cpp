@@ -60,7 +60,11 @@ class Checker {
     for (const auto& peers : rank.peers)
       for (const Rank peer : peers) check_peer(peer, "a channel");
     for (const SwitchGroup& group : rank.switches) check_group(group);
-    for (const RemoteBuffer& remote : rank.remote_buffers) check_peer(remote.rank, "a remote buffer");
+    for (const RemoteBuffer& remote : rank.remote_buffers) {
+      check_peer(remote.rank, "a remote buffer");
+      if (remote.access.size() > channel_kinds)
+        fail("a remote buffer is reached by {} kinds of channels; there are {}", remote.access.size(), channel_kinds);
+    }
     for (const Index value : rank.semaphores)
       if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
         fail("a semaphore begins at {}; 0 to {} are possible", value, std::numeric_limits<std::int32_t>::max());
@@ -84,33 +88,40 @@ class Checker {
   void check_block(const ThreadBlock& block) {
     step_ = -1;
     for (int kind = 0; kind < channel_kinds; ++kind) {
-      check_list(block.channels[kind], count_of(static_cast<ChannelKind>(kind)), "channel");
-      check_list(block.remote_buffers[kind], own().remote_buffers.size(), "remote buffer");
+      channels_[kind] = checked_list(block.channels[kind], count_of(static_cast<ChannelKind>(kind)), "channel");
+      remote_buffers_[kind] = checked_list(block.remote_buffers[kind], own().remote_buffers.size(), "remote buffer");
     }
     step_ = 0;
     for (const Step& step : block.steps) {
-      check_step(step, block, false);
+      check_step(step, false);
       ++step_;
     }
   }
 
-  void check_list(const std::vector<std::int32_t>& list, std::size_t count, const char* what) const {
+  static bool is_listed(const std::vector<std::int32_t>& sorted, std::int32_t id) {
+    return std::binary_search(sorted.begin(), sorted.end(), id);
+  }
+
+  /// The list, sorted.
+  std::vector<std::int32_t> checked_list(const std::vector<std::int32_t>& list, std::size_t count,
+                                         const char* what) const {
     std::vector<std::int32_t> sorted = list;
     std::sort(sorted.begin(), sorted.end());
     if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
       fail("the block lists {} {} twice", what, *twice);
     for (const std::int32_t id : list)
       if (id < 0 || static_cast<std::size_t>(id) >= count) fail("{} {} is none of the {} of the rank", what, id, count);
+    return sorted;
   }
 
-  void check_step(const Step& step, const ThreadBlock& block, bool in_pipeline) {
+  void check_step(const Step& step, bool in_pipeline) {
     kind_ = step.kind;
     const StepShape& shape = shape_of(step.kind);
     if (shape.channel != StepChannel::none && !shape.takes(step.channel))
       fail("this step takes no {} channel", name_of(step.channel));
     check_share(step);
-    check_ids(step, block);
-    check_operands(step, shape, block);
+    check_ids(step);
+    check_operands(step, shape);
     if ((step.kind == StepKind::pipeline) != (step.pipeline != nullptr))
       fail("a pipeline has steps, other steps have none");
     if (!step.pipeline) return;
@@ -118,7 +129,7 @@ class Checker {
     if (step.pipeline->unit_bytes < 1 || step.pipeline->chunks < 1)
       fail("a loop takes units of at least 1 byte of at least 1 chunk, not of {} bytes of {}",
            step.pipeline->unit_bytes, step.pipeline->chunks);
-    for (const Step& inner : step.pipeline->steps) check_step(inner, block, true);
+    for (const Step& inner : step.pipeline->steps) check_step(inner, true);
     kind_ = step.kind;
   }
 
@@ -128,7 +139,7 @@ class Checker {
       fail("a group of {} blocks has no block {}", step.shares, step.share);
   }
 
-  void check_ids(const Step& step, const ThreadBlock& block) const {
+  void check_ids(const Step& step) const {
     switch (step.kind) {
       case StepKind::barrier:
         if (step.ids.size() != 1 || step.ids[0] < 0 || step.participants < 1)
@@ -149,9 +160,8 @@ class Checker {
       if (!step.ids.empty()) fail("the step names {} channels and takes none", step.ids.size());
       return;
     }
-    const auto& listed = block.channels[static_cast<std::size_t>(step.channel)];
     for (const std::int32_t id : step.ids)
-      if (std::find(listed.begin(), listed.end(), id) == listed.end())
+      if (!is_listed(channels_[static_cast<std::size_t>(step.channel)], id))
         fail("{} channel {} is not in the list of the block", name_of(step.channel), id);
     const bool names_each = step.kind == StepKind::put_signal || step.kind == StepKind::put_signal_flush;
     if (names_each && step.ids.size() != step.operands.size() - static_cast<std::size_t>(step.sources))
@@ -159,7 +169,7 @@ class Checker {
            step.operands.size() - static_cast<std::size_t>(step.sources));
   }
 
-  void check_operands(const Step& step, const StepShape& shape, const ThreadBlock& block) const {
+  void check_operands(const Step& step, const StepShape& shape) const {
     const auto count = static_cast<std::int32_t>(step.operands.size());
     if (step.sources < 0 || step.sources > count) fail("{} of {} operands are sources", step.sources, count);
     const auto sources = static_cast<std::size_t>(step.sources), targets = static_cast<std::size_t>(count) - sources;
@@ -170,19 +180,18 @@ class Checker {
     for (std::size_t i = 0; i < step.operands.size(); ++i) {
       const bool is_source = i < sources;
       const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
-      check_operand(step.operands[i], what, step.channel, block);
+      check_operand(step.operands[i], what, step.channel);
       if (step.operands[i].count != step.operands[shape.pairing == Pairing::pairs ? i % sources : 0].count)
         fail("operands of {} and {} chunks", step.operands[0].count, step.operands[i].count);
     }
   }
 
-  void check_operand(const Operand& operand, OperandShape what, ChannelKind channel, const ThreadBlock& block) const {
+  void check_operand(const Operand& operand, OperandShape what, ChannelKind channel) const {
     switch (what.where) {
       case Where::here:
         return check_range(operand, rank_, what);
       case Where::peer: {
-        const auto& listed = block.remote_buffers[static_cast<std::size_t>(channel)];
-        if (std::find(listed.begin(), listed.end(), operand.via) == listed.end())
+        if (!is_listed(remote_buffers_[static_cast<std::size_t>(channel)], operand.via))
           fail("remote buffer {} is not in the list of the block for {} channels", operand.via, name_of(channel));
         const RemoteBuffer& remote = own().remote_buffers[static_cast<std::size_t>(operand.via)];
         if (remote.buffer != operand.buffer)
@@ -192,8 +201,7 @@ class Checker {
         return check_range(operand, remote.rank, what);
       }
       case Where::group: {
-        const auto& listed = block.channels[static_cast<std::size_t>(ChannelKind::switched)];
-        if (std::find(listed.begin(), listed.end(), operand.via) == listed.end())
+        if (!is_listed(channels_[static_cast<std::size_t>(ChannelKind::switched)], operand.via))
           fail("switch channel {} is not in the list of the block", operand.via);
         const SwitchGroup& group = own().switches[static_cast<std::size_t>(operand.via)];
         if (group.buffer != operand.buffer)
@@ -213,6 +221,7 @@ class Checker {
   }
 
   const Program& program_;
+  std::vector<std::int32_t> channels_[channel_kinds], remote_buffers_[channel_kinds];  ///< of the block, sorted
   Rank rank_ = 0;
   int block_ = -1;
   Index step_ = -1;

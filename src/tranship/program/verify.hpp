@@ -12,9 +12,9 @@
 //   it.
 // - A wait sees what the signals before it published; a relaxed signal orders execution and publishes nothing that its
 //   launch has written. The beginning and the end of a launch are full fences of the rank.
-// - Packets carry their own data. What has read all packets of a step knows that the step and all before it have run;
-// what
-//   depends on one packet follows what made that packet, unit by unit.
+// - Packets carry their own data. A block that has read all packets of a step knows that the step and all before it
+// have
+//   run; what depends on one packet follows what made that packet, unit by unit.
 // - Port channels carry out their requests in order and at their own time: a source may be overwritten after a flush,
 //   after an answer to a signal that was sent behind it, or after the launch, which ends when its requests are done.
 #pragma once
@@ -50,12 +50,15 @@ const char* name_of(Finding::Kind kind) noexcept;
 struct VerifyOptions {
   int launches = 3;
   std::size_t findings_max = 20;  ///< those of later ones are counted only
+  /// Comparisons of clocks and accesses, of which a second has some hundred millions.
+  Index work_max = 5'000'000'000;
 };
 
 struct Verification {
   std::vector<Finding> findings;  ///< at most `findings_max`
   Index found = 0;                ///< all of them
   Index steps = 0;                ///< that were executed
+  Index work = 0;                 ///< comparisons that this took
   bool knows_result = false;      ///< whether the collective has a meaning that was compared
   /// Right only where all ranks meet between two launches, because of what was found without.
   bool needs_meeting = false;
@@ -66,8 +69,9 @@ struct Verification {
   std::string text() const;
 };
 
-/// Takes time about proportional to the number of steps times the number of thread blocks that meet. Throws `bad_file`
-/// where check_structure does, or where the numbers of chunks do not fit the collective.
+/// Takes time about proportional to the number of steps times the number of thread blocks that meet, and memory that
+/// follows the number of steps, not that of chunks. Throws `bad_file` where check_structure does, or where the numbers
+/// of chunks do not fit the collective; `unsupported` where the proof takes more than `work_max`.
 Verification verify(const Program& program, const VerifyOptions& options = {});
 
 }  // namespace tranship

@@ -79,7 +79,6 @@ class ProgramExecutor::State {
 
   void run(const void* input, void* output, CallSite where) {
     is_plain_ = false;
-    if (meets_between_) world_.barrier(where);
     const auto* const from = static_cast<const std::byte*>(input);
     auto* const to = static_cast<std::byte*>(output);
     const bool are_apart = from + elements_ * width_ <= to || to + chunking_.output_elements * width_ <= from;
@@ -92,6 +91,7 @@ class ProgramExecutor::State {
     }
     const bool writes_in_place = output_is_private_ && output_.total_bytes() > 0 && are_apart;
     if (output_is_private_) machine_->use(output_.memory, writes_in_place ? to : heap(output_.memory));
+    if (meets_between_) world_.barrier(where);  // no rank reads an input that is not there yet
     machine_->launch(where);
     if (meets_between_) world_.barrier(where);
     if (output_.total_bytes() > 0 && !writes_in_place) give_out(to, where);

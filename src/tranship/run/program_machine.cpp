@@ -56,7 +56,7 @@ void ProgramMachine::place_scratch() {
   if (setup_.second_scratch_bytes == 0) return;
   // The first launch has an odd number.
   const Index by = launch_ % 2 == 0 ? setup_.second_scratch_bytes : launch_ == 1 ? 0 : -setup_.second_scratch_bytes;
-  for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank * memory_count + scratch_memory)] += by;
+  for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank) * memory_count + scratch_memory] += by;
 }
 
 void ProgramMachine::begin_blocks() {
@@ -94,6 +94,9 @@ bool ProgramMachine::pass() {
 }
 
 void ProgramMachine::wait(CallSite where) {
+  // While nothing else can go on, one word is looked at in a loop of its own.
+  if (const Block& only = *running_.front(); running_.size() == 1 && only.word)
+    for (int spin = 0; spin < spins_ && detail::load_word(only.word) == only.word_seen;) ++spin;
   for (int spin = 0; spin < spins_; ++spin)
     if (pass() || completing_ > 0) return;
   WaitNote note("a step of a program", WaitNote::anyone, where);
@@ -118,6 +121,20 @@ void ProgramMachine::describe(const Block& block) {
   awaited_ = WaitNote::anyone;
   if (step.act == Act::wait)
     awaited_ = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])].peer;
+  if (step.has_packets) awaited_ = maker_of_missing(block, step);
+}
+
+/// Who stores the packets that the step waits for, if it is one rank.
+Rank ProgramMachine::maker_of_missing(const Block& block, const PlacedStep& step) const {
+  const Part part = part_of(block, step);
+  for (std::uint32_t i = 0; i < step.sources; ++i) {
+    const PlacedOperand& from = setup_.program.operands[step.first + i];
+    if (from.format != Format::packets) continue;
+    const auto* const first = reinterpret_cast<const std::uint64_t*>(address(from, part.begin));
+    for (Index k = block.done / 4; k < part.bytes / 4; ++k)
+      if (detail::load_word(first + k) >> 32 != flag()) return from.made_by;
+  }
+  return WaitNote::anyone;
 }
 
 bool ProgramMachine::advance(Block& block) {
@@ -180,6 +197,7 @@ bool ProgramMachine::advance(Block& block) {
         break;
     }
     block.done = 0;
+    block.word = nullptr;
     steps_ += step.is_last;
     ++block.at;
   }
@@ -225,6 +243,8 @@ bool ProgramMachine::take_signals(Block& block, const PlacedStep& step) {
   for (; block.done < Index(step.count); ++block.done) {
     Wire& wire = setup_.wires[std::size_t(setup_.program.ids[step.first + std::size_t(block.done)])];
     if (look_at(wire.in) <= wire.seen) {
+      block.word = wire.in.local();
+      block.word_seen = wire.seen;
       ++polls_;
       return false;
     }
@@ -355,12 +375,29 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
     }
     if (bytes == 0) {
       ++polls_;
+      watch_missing(block, step, begin);
       return false;
     }
     block.done += bytes;
     ++progress_;
   }
   return true;
+}
+
+/// The last packet of the first unit that has not come: packets are stored in their order.
+void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index begin) {
+  constexpr Index packets_per_unit = detail::packet_unit_bytes / 4;
+  for (std::uint32_t i = 0; i < step.sources; ++i) {
+    const PlacedOperand& from = setup_.program.operands[step.first + i];
+    if (from.format != Format::packets) continue;
+    const auto* const last = reinterpret_cast<const std::uint64_t*>(address(from, begin)) + packets_per_unit - 1;
+    const std::uint64_t seen = detail::load_word(last);
+    if (seen >> 32 == flag()) continue;
+    block.word = last;
+    block.word_seen = seen;
+    return;
+  }
+  block.word = nullptr;
 }
 
 bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {

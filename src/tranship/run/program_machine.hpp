@@ -56,9 +56,11 @@ class ProgramMachine {
     Index completing_since = 0;  ///< the quiets before
     Index iteration = 0;
     Index loop_unit_bytes = 0;
-    Index done = 0;    ///< of the step: ids, or bytes of data
-    Index looked = 0;  ///< packets of the step that have come, where each is looked at by itself
-    Index round = 0;   ///< of the barrier at which it has arrived
+    Index done = 0;                       ///< of the step: ids, or bytes of data
+    Index looked = 0;                     ///< packets of the step that have come, where each is looked at by itself
+    Index round = 0;                      ///< of the barrier at which it has arrived
+    const std::uint64_t* word = nullptr;  ///< that will change before its step can go on, where it looks at one
+    std::uint64_t word_seen = 0;
     std::vector<std::byte> fetched = {};
   };
   struct Barrier {
@@ -70,7 +72,7 @@ class ProgramMachine {
     Index begin = 0, bytes = 0;
   };
 
-  std::size_t own_base(int memory) const { return static_cast<std::size_t>(world_.rank() * memory_count + memory); }
+  std::size_t own_base(int memory) const { return std::size_t(world_.rank()) * memory_count + std::size_t(memory); }
   void place_scratch();
   void begin_blocks();
 
@@ -79,6 +81,7 @@ class ProgramMachine {
   bool advance(Block& block);
   void wait(CallSite where);
   void describe(const Block& block);
+  Rank maker_of_missing(const Block& block, const PlacedStep& step) const;
 
   bool come_to_barrier(Block& block, const PlacedStep& step);
   bool signal(Block& block, const PlacedStep& step);
@@ -100,6 +103,7 @@ class ProgramMachine {
   void combine(const PlacedStep& step, Part part);
   void pack(const PlacedStep& step, Part part);
   bool unpack(Block& block, const PlacedStep& step, Part part);
+  void watch_missing(Block& block, const PlacedStep& step, Index begin);
   bool transfer(Block& block, const PlacedStep& step, Part part);
   bool transfer_pairs(Block& block, const PlacedStep& step, Part part);
   bool combine_fetched(Block& block, const PlacedStep& step, Part part);

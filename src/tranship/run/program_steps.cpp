@@ -34,6 +34,7 @@ class Placing {
         options_(options) {}
 
   PlacedProgram run() {
+    find_makers();
     for (const ThreadBlock& block : own_.blocks) {
       out_.blocks.push_back(out_.steps.size());
       for (std::size_t i = 0; i < block.steps.size(); ++i) {
@@ -50,6 +51,38 @@ class Placing {
   }
 
  private:
+  /// Who stores packets to this rank, and where.
+  void find_makers() {
+    for (Rank by = 0; by < static_cast<Rank>(program_.ranks.size()); ++by) {
+      if (by == options_.rank) continue;
+      const RankProgram& rank = program_.ranks[static_cast<std::size_t>(by)];
+      for_each_step(rank, [&](const Step& step) {
+        const StepShape& shape = shape_of(step.kind);
+        const auto sources = static_cast<std::size_t>(step.sources);
+        for (std::size_t i = sources; i < step.operands.size(); ++i) {
+          const Operand& operand = step.operands[i];
+          const OperandShape what = shape_of_target(shape, i - sources);
+          if (what.format != Format::packets || what.where == Where::here) continue;
+          const auto via = static_cast<std::size_t>(operand.via);
+          bool is_here = false;
+          if (what.where == Where::peer) is_here = rank.remote_buffers[via].rank == options_.rank;
+          if (what.where == Where::group)
+            for (const Rank member : rank.switches[via].ranks) is_here |= member == options_.rank;
+          if (is_here) makers_.push_back({by, operand.first, operand.first + operand.count});
+        }
+      });
+    }
+  }
+  Rank maker_of(const Operand& operand) const {
+    Rank out = -1;
+    for (const Maker& maker : makers_) {
+      if (maker.end <= operand.first || operand.first + operand.count <= maker.first) continue;
+      if (out >= 0 && out != maker.rank) return -1;
+      out = maker.rank;
+    }
+    return out;
+  }
+
   PlacedStep& add(PlacedStep::Act act, StepKind kind) {
     out_.steps.push_back({.act = act, .kind = kind, .position = position_});
     return out_.steps.back();
@@ -202,7 +235,8 @@ class Placing {
                      .offset = shape.format == Format::plain ? first : 2 * first,
                      .format = shape.format,
                      .is_own = is_own,
-                     .is_reached = is_own || options_.reaches(rank)});
+                     .is_reached = is_own || options_.reaches(rank),
+                     .made_by = is_own && shape.format == Format::packets ? maker_of(operand) : -1});
     };
     switch (shape.where) {
       case Where::here:
@@ -214,16 +248,37 @@ class Placing {
     }
   }
 
+  /// Chunks [first, end) of this rank's scratch memory.
+  struct Maker {
+    Rank rank;
+    Index first, end;
+  };
+
   const Program& program_;
   const RankProgram& own_;
   const Chunking& chunking_;
   const PlacingOptions& options_;
+  std::vector<Maker> makers_;
   PlacedProgram out_;
   std::map<std::int32_t, std::int32_t> barriers_;
   std::int32_t position_ = 0;
 };
 
 }  // namespace
+
+/// Whether the bytes of chunks are cut: into packets, into shares or into the turns of a loop.
+bool cuts_chunks(const Program& program) {
+  bool cuts = false;
+  for (const RankProgram& rank : program.ranks)
+    for (const ThreadBlock& block : rank.blocks)
+      for (const Step& step : block.steps) {
+        const StepShape& shape = shape_of(step.kind);
+        cuts = cuts || step.pipeline || step.shares > 0 ||
+               shape.sources.find_first_of("PpT") != std::string_view::npos ||
+               shape.targets.find_first_of("PQT") != std::string_view::npos;
+      }
+  return cuts;
+}
 
 Chunking chunking_of(const Program& program, Index elements, Index width) {
   const auto ranks = static_cast<Index>(program.ranks.size());
@@ -239,8 +294,10 @@ Chunking chunking_of(const Program& program, Index elements, Index width) {
   out.segment_elements = elements / out.input_segments;
   out.segment_chunks = chunks[0] == 0 ? 1 : chunks[0] / out.input_segments;
   const Index per_chunk = (out.segment_elements + out.segment_chunks - 1) / out.segment_chunks;
-  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), std::max(unit_bytes, width));
   const bool is_known = CollectiveMeaning(program).is_known();
+  // Where a program has a meaning, only it knows where chunks begin. Of others, callers do: element by element.
+  const bool is_exact = !is_known && elements % out.segment_chunks == 0 && !cuts_chunks(program);
+  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), is_exact ? width : std::max(unit_bytes, width));
   out.output_elements = is_known ? out.segment_elements * out.output_segments : chunks[1] * (out.chunk_bytes / width);
   return out;
 }

@@ -37,6 +37,7 @@ struct PlacedOperand {
   Format format = Format::plain;
   bool is_own = false;
   bool is_reached = false;  ///< loads and stores get there
+  Rank made_by = -1;        ///< of packets that are waited for: the other rank that stores them, if it is one
 };
 
 struct PlacedStep {

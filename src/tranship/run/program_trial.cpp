@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
@@ -123,8 +124,7 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
   const ElementType type = trial.program.type;
   const auto width = static_cast<std::size_t>(size_bytes(type));
   const Promise promise(program, world.rank(), trial.elements, reduction);
-  std::vector<std::byte> input(static_cast<std::size_t>(executor.input_elements()) * width);
-  std::vector<std::byte> output(static_cast<std::size_t>(executor.output_elements()) * width);
+  const std::span<std::byte> input = executor.input(), output = executor.output();
   std::byte wanted[16];
 
   ProgramTrialResult result;
@@ -136,7 +136,7 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
                    brought(world.rank(), world.size(), i, launch, reduction));
     world.barrier();
     const std::int64_t begin_ns = now_ns();
-    executor.run(input.data(), output.data());
+    executor.run();
     const std::int64_t own_ns = now_ns() - begin_ns;
     for (Rank peer = 0; peer < world.size(); ++peer) world.context().set(times.slice(world.rank(), 1), own_ns, peer);
     world.context().quiet();

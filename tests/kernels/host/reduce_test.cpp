@@ -54,7 +54,7 @@ TEST(Combiner, GivesWhatOneAfterTheOtherGives) {
       const Combiner combine(reduction, type);
       for (const std::size_t units : {1, 3, 9, 70, 600}) {
         // Whole elements, also where they end within a vector.
-        const std::size_t width(size_bytes(type)), bytes = units * 16 + (width < 16 ? width * random.below(3) : 0);
+        const std::size_t width(size_bytes(type)), bytes = units * 32 + (width < 16 ? width * random.below(3) : 0);
         const std::size_t whole = bytes / width * width;
         const std::size_t sources = 2 + random.below(7), targets = 1 + random.below(3);
         std::vector<Bytes> from;

@@ -76,12 +76,12 @@ struct BitXor {
   }
 };
 
-template <class T, int Bytes>
+template <class T, std::size_t Bytes>
 struct Lanes {
   typedef T Type __attribute__((vector_size(Bytes)));
 };
 template <class T>
-struct Lanes<T, int(sizeof(T))> {
+struct Lanes<T, sizeof(T)> {
   using Type = T;
 };
 
@@ -93,16 +93,16 @@ template <>
 constexpr bool is_float<double> = true;
 
 /// `Count` vectors of `Bytes` bytes from byte `at` of all arrays on.
-template <class T, class Op, int Bytes, int Count>
+template <class T, class Op, std::size_t Bytes, std::size_t Count>
 TRANSHIP_INLINE void combine_at(const CombinedArrays& arrays, std::size_t at) {
   using V = typename Lanes<T, Bytes>::Type;
   V all[Count];
 #pragma GCC unroll 4
-  for (int i = 0; i < Count; ++i) __builtin_memcpy(&all[i], arrays.sources[0] + at + i * Bytes, Bytes);
+  for (std::size_t i = 0; i < Count; ++i) __builtin_memcpy(&all[i], arrays.sources[0] + at + i * Bytes, Bytes);
   for (std::size_t s = 1; s < arrays.source_count; ++s) {
     const std::byte* const from = arrays.sources[s] + at;
 #pragma GCC unroll 4
-    for (int i = 0; i < Count; ++i) {
+    for (std::size_t i = 0; i < Count; ++i) {
       V next;
       __builtin_memcpy(&next, from + i * Bytes, Bytes);
       Op::apply(all[i], next);
@@ -112,19 +112,19 @@ TRANSHIP_INLINE void combine_at(const CombinedArrays& arrays, std::size_t at) {
     // Whatever made it, a result that is no number is the same one.
     const V none = V{} + static_cast<T>(__builtin_nanf(""));
 #pragma GCC unroll 4
-    for (int i = 0; i < Count; ++i) all[i] = all[i] == all[i] ? all[i] : none;
+    for (std::size_t i = 0; i < Count; ++i) all[i] = all[i] == all[i] ? all[i] : none;
   }
   for (std::size_t t = 0; t < arrays.target_count; ++t)
 #pragma GCC unroll 4
-    for (int i = 0; i < Count; ++i) __builtin_memcpy(arrays.targets[t] + at + i * Bytes, &all[i], Bytes);
+    for (std::size_t i = 0; i < Count; ++i) __builtin_memcpy(arrays.targets[t] + at + i * Bytes, &all[i], Bytes);
 }
 
-template <class T, class Op, int Bytes>
+template <class T, class Op, std::size_t Bytes>
 TRANSHIP_INLINE void combine_arrays(const CombinedArrays& arrays) {
   std::size_t at = 0;
   for (; at + 4 * Bytes <= arrays.bytes; at += 4 * Bytes) combine_at<T, Op, Bytes, 4>(arrays, at);
   for (; at + 16 <= arrays.bytes; at += 16) combine_at<T, Op, 16, 1>(arrays, at);
-  for (; at < arrays.bytes; at += sizeof(T)) combine_at<T, Op, int(sizeof(T)), 1>(arrays, at);
+  for (; at < arrays.bytes; at += sizeof(T)) combine_at<T, Op, sizeof(T), 1>(arrays, at);
 }
 
 using Vectors = void (*)(const CombinedArrays&);

@@ -25,7 +25,8 @@ struct CombinedArrays {
 };
 
 /// Combines any number of arrays, in their order, to the bit as reduce_into does one after the other, and stores the
-/// result to all targets. At least two sources. Those of numbers that the processor computes with in vectors are read once.
+/// result to all targets. At least two sources. Those of numbers that the processor computes with in vectors are read
+/// once.
 class Combiner {
  public:
   Combiner() = default;

@@ -83,7 +83,7 @@ Program make_program(std::string_view name, const AlgorithmOptions& options) {
       std::find_if(std::begin(entries), std::end(entries), [&](const Entry& one) { return one.what.name == name; });
   if (entry == std::end(entries))
     throw_error(ErrorCode::invalid_use, "there is no algorithm \"{}\"; there are {}", name, names_like(name));
-  constexpr Rank ranks_max = 4096;  // of which each talks to all others: 16 million channels
+  constexpr Rank ranks_max = 1024;  // each talks to all others: a million channels
   if (options.ranks < 1 || options.ranks > ranks_max)
     throw_error(ErrorCode::invalid_use, "{} of {} ranks; 1 to {} are possible", name, options.ranks, ranks_max);
   if (options.root < 0 || options.root >= options.ranks)

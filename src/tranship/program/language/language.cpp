@@ -367,7 +367,8 @@ Program CollectiveProgram::lower(const Passes& passes) const {
   // The blocks of a group may be ordered by what goes through other ranks, which only a proof can tell.
   ProgramDraft with_barriers = *draft_;
   if (!insert_group_barriers(with_barriers) || verify(out).is_right()) return out;
-  return lowered(std::move(with_barriers));
+  Program waiting = lowered(std::move(with_barriers));
+  return verify(waiting).is_right() ? waiting : out;
 }
 
 MemoryChannel::MemoryChannel(CollectiveProgram& program, ChannelEnds ends)

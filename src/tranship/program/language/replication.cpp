@@ -103,11 +103,13 @@ void add_ranges(const ProgramDraft& program, tranship::Rank rank, const std::vec
 std::vector<Draft> in_single_chunks(const std::vector<Draft>& drafts) {
   std::vector<Draft> out;
   for (const Draft& draft : drafts) {
+    // A loop says how many chunks its steps name: those stay as they are.
     const Index chunks = draft.step.operands.empty() ? 1 : draft.step.operands.front().count;
     for (Index chunk = 0; chunk < chunks; ++chunk) {
       Draft& single = out.emplace_back(draft);
       for (Operand& operand : single.step.operands) operand = {operand.buffer, operand.via, operand.first + chunk, 1};
-      single.loop = in_single_chunks(draft.loop);
+      // A port carries its requests out in order: the last one signals, for all.
+      if (signals(single.step.kind) && chunk + 1 < chunks) single.step.kind = StepKind::put;
     }
   }
   return out;

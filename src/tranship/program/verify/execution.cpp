@@ -1,0 +1,266 @@
+#include <algorithm>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/program/verify/execution.hpp>
+
+namespace tranship::verification {
+
+Execution::Execution(const Program& program, const VerifyOptions& options, const CollectiveMeaning& meaning, Cut cut,
+                     Relaunch relaunch, Verification& out)
+    : program_(program),
+      options_(options),
+      meaning_(meaning),
+      cut_(cut),
+      relaunch_(relaunch),
+      out_(out),
+      wiring_(program) {
+  set_up();
+}
+
+void Execution::run() {
+  for (Rank rank = 0; rank < size(); ++rank) act_between_launches(rank, 0);
+  if (relaunch_ == Relaunch::together) share_all();
+  for (Rank rank = 0; rank < size(); ++rank) begin_launch(rank, 0);
+  while (!queue_.empty()) {
+    const int block = queue_.front();
+    queue_.pop_front();
+    block_of(block).is_queued = false;
+    advance(block);
+  }
+  const bool has_ended = std::all_of(blocks_.begin(), blocks_.end(), [](const Block& block) { return block.is_done; });
+  if (has_ended)
+    report_unpaired();
+  else
+    report_deadlock();
+}
+
+/// Refuses to go on with a program that was made to take forever.
+void Execution::spend(Index work) {
+  work_ += work;
+  out_.work += work;
+  if (out_.work > options_.work_max)
+    throw_error(ErrorCode::unsupported,
+                "a proof of more than {} comparisons; this program of {} ranks and {} steps takes more",
+                options_.work_max, size(), count_steps(program_));
+}
+
+// --- Set-up ----------------------------------------------------------------------------------------------------------
+
+void Execution::set_up() {
+  Timeline timelines = 0;
+  for (Rank rank = 0; rank < size(); ++rank) {
+    first_block_.push_back(static_cast<int>(blocks_.size()));
+    for (const ThreadBlock& block : of(rank).blocks) {
+      Block& one = blocks_.emplace_back();
+      one.rank = rank;
+      one.index = static_cast<int>(blocks_.size()) - 1 - first_block_.back();
+      one.timeline = timelines++;
+      one.steps = &block.steps;
+    }
+  }
+  first_block_.push_back(static_cast<int>(blocks_.size()));
+  for (Rank rank = 0; rank < size(); ++rank) {
+    first_proxy_.push_back(static_cast<int>(proxies_.size()));
+    for (std::size_t i = 0; i < of(rank).peers[1].size(); ++i) proxies_.emplace_back().timeline = timelines++;
+  }
+  first_host_ = timelines;
+  hosts_.resize(program_.ranks.size());
+
+  for (Rank rank = 0; rank < size(); ++rank) {
+    for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
+      places_.push_back(place_of(program_, rank, buffer));
+    for (int memory = 0; memory < buffer_kinds; ++memory) {
+      Index units = memory_chunks(program_, rank, memory) * cut_.units;
+      if (memory == scratch_memory && program_.double_scratch) units *= 2;
+      memories_.emplace_back(units);
+    }
+  }
+  uses_of_scratch_.assign(program_.ranks.size(), 0);
+  waiting_for_packets_.resize(program_.ranks.size());
+  barriers_.resize(program_.ranks.size());
+  running_.resize(program_.ranks.size());
+
+  counters_.resize(static_cast<std::size_t>(wiring_.counters()));
+  for (Rank rank = 0; rank < size(); ++rank)
+    for (std::size_t i = 0; i < of(rank).semaphores.size(); ++i)
+      counter(wiring_.semaphore(rank, static_cast<std::int32_t>(i))).begin_at(of(rank).semaphores[i]);
+  for (std::size_t block = 0; block < blocks_.size(); ++block)
+    for (const Step& step : *blocks_[block].steps) count_signals(static_cast<int>(block), step, 1);
+  check_barriers();
+}
+
+void Execution::count_signals(int block, const Step& step, Index times) {
+  const Rank rank = block_of(block).rank;
+  if (step.pipeline)
+    for (const Step& inner : step.pipeline->steps) count_signals(block, inner, cut_.iterations);
+  const auto expect = [&](int id) {
+    counter(id).expect(block, times);
+    spend(static_cast<Index>(counter(id).source_count()));
+  };
+  if (signals(step.kind))
+    for (const std::int32_t id : step.ids) expect(wiring_.out(rank, step.channel, id));
+  if (step.kind == StepKind::release)
+    for (const std::int32_t id : step.ids) expect(wiring_.semaphore(rank, id));
+}
+
+void Execution::check_barriers() {
+  for (Rank rank = 0; rank < size(); ++rank) {
+    std::map<int, std::map<int, std::set<int>>> users;  // of a barrier, by the number of blocks that it names
+    const auto add = [&](int block, const Step& step) {
+      if (step.kind == StepKind::barrier) users[step.ids[0]][step.participants].insert(block);
+    };
+    const RankProgram& program = of(rank);
+    for (std::size_t block = 0; block < program.blocks.size(); ++block)
+      for (const Step& step : program.blocks[block].steps) {
+        add(static_cast<int>(block), step);
+        if (step.pipeline)
+          for (const Step& inner : step.pipeline->steps) add(static_cast<int>(block), inner);
+      }
+    for (const auto& [id, by_size] : users) {
+      std::set<int> all;
+      for (const auto& [participants, blocks] : by_size) all.insert(blocks.begin(), blocks.end());
+      if (by_size.size() > 1 || static_cast<int>(all.size()) != by_size.begin()->first)
+        found(Finding::Kind::unproved, rank, -1, -1,
+              fmt::format("barrier {} is one of {} blocks, and {} blocks come to it", id, by_size.begin()->first,
+                          all.size()));
+    }
+  }
+}
+
+// --- Launches --------------------------------------------------------------------------------------------------------
+
+void Execution::meet(Block& block) {
+  Index work = 1;
+  block.knowledge.learn(work);
+  spend(work);
+  block.met = block.time;
+  block.units_max = 0;
+}
+
+void Execution::queue(int id) {
+  Block& block = block_of(id);
+  if (block.is_queued || block.is_done) return;
+  block.is_queued = true;
+  queue_.push_back(id);
+}
+
+/// A launch begins after the one before has ended on this rank, with fences that make all known.
+void Execution::act_between_launches(Rank rank, int launch) {
+  Host& host = host_of(rank);
+  Clock clock = host.clock;
+  Index work = 1;
+  for (int i = first_block(rank); i < first_block(rank + 1); ++i) {
+    meet(block_of(i));
+    join(clock, published_by(block_of(i)), work);
+  }
+  for (std::size_t i = 0; i < of(rank).peers[1].size(); ++i)
+    join(clock, known_by(proxy_of(rank, static_cast<std::int32_t>(i))), work);
+  clock.strong = clock.weak;
+  Knowledge knowledge;
+  knowledge.reset(clock);
+  const Actor actor{.stamp = {.timeline = first_host_ + rank, .time = host.time, .launch = launch},
+                    .knowledge = &knowledge,
+                    .met = host.time};
+  if (launch > 0) read_outputs(rank, launch - 1, actor);
+  if (launch < options_.launches) write_inputs(rank, launch, actor);
+  ++host.time;
+  clock.strong.raise(actor.stamp.timeline, host.time);
+  clock.weak = clock.strong;
+  host.clock = std::move(clock);
+  spend(work);
+}
+
+void Execution::begin_launch(Rank rank, int launch) {
+  const Clock& clock = host_of(rank).clock;
+  const int first = first_block(rank), last = first_block(rank + 1);
+  const bool is_over = launch == options_.launches;
+  for (int i = first; i < last; ++i) {
+    Block& block = block_of(i);
+    block.knowledge.reset(clock);
+    block.at = block.inner = block.waited = 0;
+    block.iteration = 0;
+    block.launch = launch;
+    block.is_done = is_over;
+    if (!is_over) queue(i);
+  }
+  running_[static_cast<std::size_t>(rank)] = last - first;
+  if (!is_over && first == last) end_launch(rank, launch);
+}
+
+/// Goes on with the next launch, at once, or when all ranks have come so far; the hosts act in between.
+void Execution::end_launch(Rank rank, int launch) {
+  if (relaunch_ == Relaunch::at_once) {
+    act_between_launches(rank, launch + 1);
+    return begin_launch(rank, launch + 1);
+  }
+  if (++ended_ < size()) return;
+  ended_ = 0;
+  share_all();
+  for (Rank one = 0; one < size(); ++one) act_between_launches(one, launch + 1);
+  share_all();
+  for (Rank one = 0; one < size(); ++one) begin_launch(one, launch + 1);
+}
+
+/// All ranks meet: each knows all that has been done.
+void Execution::share_all() {
+  Times all;
+  for (Block& block : blocks_) {
+    meet(block);
+    all.raise(block.timeline, block.time);
+  }
+  for (const Proxy& proxy : proxies_) all.raise(proxy.timeline, proxy.time);
+  for (Rank rank = 0; rank < size(); ++rank) all.raise(first_host_ + rank, host_of(rank).time);
+  for (Host& host : hosts_) host.clock = {all, all};
+}
+
+void Execution::write_inputs(Rank rank, int launch, const Actor& actor) {
+  const BufferPlace& place = places_[static_cast<std::size_t>(rank) * buffer_kinds];
+  const Index begin = place.first_chunk * cut_.units, count = of(rank).chunks[0] * cut_.units;
+  write_plain({.rank = rank, .memory = place.memory, .begin = begin, .end = begin + count, .format = Format::plain},
+              actor, {.entry = values_.input(rank, launch), .displacement = -begin}, nullptr);
+}
+
+void Execution::read_outputs(Rank rank, int launch, const Actor& actor) {
+  const BufferPlace& place = places_[static_cast<std::size_t>(rank) * buffer_kinds + 1];
+  const Index promised = meaning_.promised_chunks(rank);
+  const Index chunks = std::max(promised, of(rank).chunks[1]);
+  const Index begin = place.first_chunk * cut_.units;
+  memory_of(rank, place.memory).visit(begin, begin + chunks * cut_.units, [&](Index from, Cell& cell) {
+    check_read(rank, place.memory, from, cell, actor);
+  });
+  if (meaning_.is_known() && !is_said(Finding::Kind::wrong_result, rank, -1, -1))
+    check_result(rank, launch, place.memory, begin, promised);
+}
+
+void Execution::check_result(Rank rank, int launch, int memory, Index begin, Index promised) {
+  const Index units = cut_.units;
+  Memory& cells = memory_of(rank, memory);
+  Rank source = 0;
+  if (meaning_.chooses_source() && promised > 0)
+    cells.visit(begin, begin + 1, [&](Index from, Cell& cell) {
+      for (Rank peer = 0; peer < size(); ++peer)
+        if (values_.are_equal(cell.value, {.entry = values_.input(peer, launch), .displacement = -from})) source = peer;
+      spend(size());
+    });
+  std::string wrong;
+  cells.visit(begin, begin + promised * units, [&](Index from, Cell& cell) {
+    for (Index at = from; at < cell.end && wrong.empty();) {
+      const Index chunk = (at - begin) / units;
+      const InputRun inputs = meaning_.inputs_of(rank, chunk, source);
+      const std::int32_t entry =
+          inputs.combines_all ? values_.all_inputs(reduction_, size(), launch) : values_.input(inputs.rank, launch);
+      const Value expected{.entry = entry, .displacement = inputs.first * units - (begin + chunk * units)};
+      spend(1);
+      if (!values_.are_equal(cell.value, expected))
+        wrong = fmt::format("chunk {} of the output of rank {} is {}; {} makes it {} (launch {})", chunk, rank,
+                            values_.text(cell.value, at, units), program_.collective, values_.text(expected, at, units),
+                            launch);
+      at = std::min(cell.end, begin + (chunk + inputs.count) * units);
+    }
+  });
+  if (wrong.empty()) return;
+  if (meaning_.one_rank_suffices() && ++wrong_[launch] < size()) return;
+  found(Finding::Kind::wrong_result, rank, -1, -1, std::move(wrong));
+}
+
+}  // namespace tranship::verification
