@@ -1,6 +1,7 @@
 // Programs replayed on machine models: times that can be worked out by hand, what ranks share, and files of machines.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -158,6 +159,20 @@ TEST(Predict, plans_of_mscclpp_end_on_every_machine_where_they_end_at_all) {
   }
 }
 
+TEST(Predict, a_cpu_writes_fast_where_it_has_just_read) {
+  Program program = put_and_signal(1);
+  Step reduce{.kind = StepKind::read_reduce_put, .sources = 2};
+  const Operand own{.buffer = BufferKind::input, .count = 1}, peer{.buffer = BufferKind::output, .via = 0, .count = 1};
+  reduce.operands = {own, peer, own, peer};
+  program.ranks[0].blocks[0].steps[0] = reduce;
+  MachineModel machine = simple_machine();
+  machine.memory.read_reduce = Rate(5);
+  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, put_ns = bytes / 4;
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + put_ns);
+  machine.blocks = MachineModel::Blocks::in_turn;
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + copy_ns);
+}
+
 TEST(Predict, says_where_a_program_does_not_end) {
   Program program = put_and_signal(1);
   program.ranks[0].blocks[0].steps.pop_back();
@@ -165,6 +180,23 @@ TEST(Predict, says_where_a_program_does_not_end) {
               predict(program, simple_machine(), 64);
             }).find("1 of its blocks wait for ever, the first of them on rank 1, block 0, at step 0 (wait)"),
             std::string::npos);
+}
+
+TEST(Predict, refuses_what_is_too_large) {
+  EXPECT_NE(error_of([&] { predict(put_and_signal(1), simple_machine(), INT64_MAX); }).find("at most 274877906944"),
+            std::string::npos);
+  Program program = put_and_signal(1);
+  Step loop = step(StepKind::pipeline);
+  loop.pipeline = std::make_shared<Pipeline>(
+      Pipeline{.unit_bytes = 1, .chunks = INT64_MAX, .steps = {step(StepKind::nop), step(StepKind::nop)}});
+  program.ranks[0].blocks[0].steps = {loop};
+  program.ranks[1].blocks[0].steps.clear();
+  EXPECT_NE(error_of([&] { replay(program, simple_machine(), {.events_max = 10'000}); }).find("more than 10000 steps"),
+            std::string::npos);
+  Pipeline wide = *loop.pipeline;
+  wide.unit_bytes = INT64_MAX;
+  program.ranks[0].blocks[0].steps[0].pipeline = std::make_shared<Pipeline>(wide);
+  EXPECT_EQ(error_of([&] { replay(program, simple_machine()); }), "");
 }
 
 /// A ring in which each of many ranks signals the next and waits for the one before.

@@ -153,6 +153,10 @@ class Replayer {
   Replayer(const Program& program, const MachineModel& machine, const ReplayOptions& options)
       : program_(program), machine_(machine), options_(options) {
     check_structure(program);
+    constexpr Index input_bytes_max = Index(1) << 38;  // as a chunk, of which a buffer may have millions
+    if (options.input_bytes < 0 || options.input_bytes > input_bytes_max)
+      throw_error(ErrorCode::invalid_use, "inputs of {} bytes; at most {} are replayed", options.input_bytes,
+                  input_bytes_max);
     out_.steps = places_of_steps(program);
     chunk_bytes_ = bytes_of_chunks(program, options.input_bytes);
     set_up();
@@ -390,10 +394,11 @@ class Replayer {
     return block.id + (is_looping((*block.steps)[block.at]) ? 1 + static_cast<std::int32_t>(block.inner) : 0);
   }
 
+  static constexpr Index bytes_max = Index(1) << 61;  // of what a loop goes over: more makes too many events anyway
+  static Index unit_of(const Pipeline& loop) { return round_up(std::min(loop.unit_bytes, bytes_max), unit_bytes); }
   Index iterations_of(const Pipeline& loop) const {
-    const Index unit = round_up(loop.unit_bytes, unit_bytes);
-    const Index all = std::max<Index>(1, (loop.chunks * chunk_bytes_ + unit - 1) / unit);
-    return std::min(all, options_.iterations_max);
+    const Index bytes = std::min(loop.chunks, bytes_max / chunk_bytes_) * chunk_bytes_;
+    return std::min(std::max<Index>(1, (bytes + unit_of(loop) - 1) / unit_of(loop)), options_.iterations_max);
   }
 
   /// Executes the step at which the block stands, if that is possible now. When it may be tried again: `now_ns` if it
@@ -496,9 +501,9 @@ class Replayer {
     Index begin = 0, end = (step.operands.empty() ? 0 : step.operands[0].count) * chunk_bytes_;
     const Step& outer = (*block.steps)[block.at];
     if (is_looping(outer)) {
-      const Index unit = round_up(outer.pipeline->unit_bytes, unit_bytes);
-      begin = std::min(end, block.iteration * unit);
-      end = std::min(end, begin + unit);
+      const Index unit = unit_of(*outer.pipeline);
+      begin = block.iteration < end / unit + 1 ? std::min(end, block.iteration * unit) : end;
+      end = end - begin < unit ? end : begin + unit;
     }
     if (step.shares > 0) {
       const Index units = (end - begin) / unit_bytes, each = units / step.shares, more = units % step.shares;
@@ -718,6 +723,15 @@ class Replayer {
     put(rank_of(own, operand, what.where));
   }
 
+  /// What a CPU has just read, wherever it lies, is in its cache: writing there costs no more than a copy.
+  static bool has_read(const Step& step, const Operand& target) {
+    const auto begin = step.operands.begin();
+    return target.via >= 0 && std::find(begin, begin + step.sources, target) != begin + step.sources;
+  }
+  std::size_t group_of(Rank own, const Operand& operand) const {
+    return of(own).switches[std::size_t(operand.via)].ranks.size();
+  }
+
   Cost cost_of_move(const Block& block, const Step& step, Part part, double begin_ns) {
     const StepShape& shape = shape_of(step.kind);
     const auto bytes = static_cast<double>(part.end - part.begin);
@@ -735,6 +749,11 @@ class Replayer {
       const OperandShape what = shape_of_target(shape, i);
       // What one `get` reads at a peer and writes here is one copy.
       if (from.where == Where::peer && what.where == Where::here && sources == targets) continue;
+      if (in_turn() && has_read(step, step.operands[sources + i])) {
+        const double places = what.where == Where::group ? double(group_of(block.rank, step.operands[sources + i])) : 1;
+        cost.bandwidth_ns += places * bytes * machine_.copy.ns_per_byte(touched(block.rank));
+        continue;
+      }
       add_target(block, step, step.operands[sources + i], what, sources == 1 ? from.format : Format::plain, bytes,
                  begin_ns, cost);
     }
@@ -927,7 +946,7 @@ Index bytes_of_chunks(const Program& program, Index input_bytes) {
   const Index segments = cuts_input ? ranks : 1;
   const Index chunks = std::max<Index>(1, program.ranks[0].chunks[0] / segments);
   const Index per_segment = (input_bytes + segments - 1) / segments;
-  return round_up((per_segment + chunks - 1) / chunks, unit_bytes);
+  return std::max(unit_bytes, round_up((per_segment + chunks - 1) / chunks, unit_bytes));
 }
 
 std::vector<LaunchCopies> launch_copies_of(const Program& program) {
