@@ -24,7 +24,8 @@ void check_replaceable_picture(const std::string& path, Replace replace) {
 void write_picture(const std::string& path, std::string_view picture, Replace replace) {
   check_replaceable_picture(path, replace);
   AtomicFile file = AtomicFile::create(path, static_cast<Index>(picture.size())).value();
-  std::transform(picture.begin(), picture.end(), file.bytes().begin(), [](char c) { return static_cast<std::byte>(c); });
+  std::transform(picture.begin(), picture.end(), file.bytes().begin(),
+                 [](char c) { return static_cast<std::byte>(c); });
   file.commit().value();
 }
 

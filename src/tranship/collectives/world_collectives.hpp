@@ -8,10 +8,10 @@
 //
 // All ranks make all calls, in the same order and with the same arguments but for the memory. A call returns when its
 // target is complete and its source may change. Target and source are the same memory or do not overlap. Sums
-// of floating-point numbers are the same on all ranks, bit by bit, and in all runs of one algorithm; algorithms differ in
-// the order of their sums.
-// Calls throw `invalid_use` for sizes that do not fit and types that have no such reduction; `mismatch` on every rank
-// where a program is made for calls that differ; `timeout` and `peer_lost` as waits do.
+// of floating-point numbers are the same on all ranks, bit by bit, and in all runs of one algorithm; algorithms differ
+// in the order of their sums. Calls throw `invalid_use` for sizes that do not fit and types that have no such
+// reduction; `mismatch` on every rank where a program is made for calls that differ; `timeout` and `peer_lost` as waits
+// do.
 #pragma once
 
 #include <limits>

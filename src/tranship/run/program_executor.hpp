@@ -17,8 +17,8 @@
 
 namespace tranship {
 
-/// What a step combines, it combines in the order of the ranks that the data comes from: ranks that combine the same get
-/// the same bits.
+/// What a step combines, it combines in the order of the ranks that the data comes from: ranks that combine the same
+/// get the same bits.
 struct ProgramOptions {
   ElementType type = ElementType::f32;
   /// Instead of what the program says.
