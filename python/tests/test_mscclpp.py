@@ -406,6 +406,7 @@ def test_a_finding_names_the_line(program):
     rank.copy(rank.get_output_buffer()[:1], rank.get_input_buffer()[1:2], tb=1)
     line = sys._getframe().f_lineno - 1
     found = program.lower().verify()
+    assert isinstance(found.findings[0], ts.Finding) and found.findings[0].rank == 0
     assert not found and found.findings[0].kind == "race" and f"line {line}" in str(found)
 
 
@@ -417,6 +418,7 @@ def test_programs_run(run):
 
     def body(world):
         execute = plan.executor(world, 5, "i4")
+        assert isinstance(execute, ts.ProgramExecutor)
         outputs = []
         for launch in range(3):
             outputs.append(execute(np.arange(5) + 10 * world.rank + 100 * launch))
@@ -479,7 +481,10 @@ def test_programs_are_files(tmp_path):
 
 
 def test_ready_programs_run(run):
+    assert all(isinstance(one, ts.Algorithm) and one.summary for one in ts.algorithms())
     program = ts.make_program("allreduce/two_phase_packets", 3)
+    found = program.verify()
+    assert isinstance(found, ts.Verification) and found.knows_result and not found.needs_meeting and found.steps > 0
 
     def body(world):
         return program.executor(world, 7, "f8", "min")(np.arange(7) + world.rank).tolist()

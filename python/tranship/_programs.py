@@ -52,8 +52,9 @@ class Algorithm:
 def algorithms() -> list[Algorithm]:
     """The ready programs.
 
-    >>> [one.name for one in ts.algorithms() if one.collective == "reducescatter"]
-    ['reducescatter/all_pairs', 'reducescatter/ring', 'reducescatter/packets']
+    >>> import tranship as ts
+    >>> [one.name for one in ts.algorithms() if one.collective == "reduce"]
+    ['reduce/all_pairs', 'reduce/tree']
     """
     return [Algorithm(**one) for one in _core.algorithms()]
 
@@ -82,6 +83,7 @@ def make_program(
     InvalidUse
         For a name that there is not, and what the algorithm cannot do.
 
+    >>> import tranship as ts
     >>> program = ts.make_program("allreduce/ring", 3)
     >>> program
     <Program 'allreduce_ring': allreduce of 3 ranks, 69 steps>
@@ -328,6 +330,8 @@ class Collectives:
     ----------
     world : World
 
+    >>> import numpy as np
+    >>> import tranship as ts
     >>> def main(world):
     ...     together = ts.Collectives(world)
     ...     return together.all_reduce(np.arange(3) + world.rank).tolist()
