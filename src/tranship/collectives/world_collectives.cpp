@@ -140,7 +140,7 @@ class WorldCollectives::State {
     std::vector<Rule> out;
     // Of a part, which is what one rank has for another.
     const Index parts_of_message = kind == Kind::all_reduce || is_rooted ? 1 : parts();
-    const Index packets_bytes = 512 * parts_of_message, copies_bytes = 16 * 1024 * parts_of_message;
+    const Index packets_bytes = 512 * parts_of_message, copies_bytes = Index(16384) * parts_of_message;
     if (kind != Kind::reduce) out.push_back({packets_bytes, all + "packets", "short: data that carries its own flags"});
     if (is_rooted) {
       if (parts() > 8 || !reaches_all())
@@ -203,7 +203,7 @@ class WorldCollectives::State {
   // --- Measurements ---
 
   void measure(Kind kind, CallSite where) {
-    constexpr Index sizes_bytes[] = {64, 1024, 8 * 1024, 64 * 1024, 1024 * 1024};
+    constexpr Index sizes_bytes[] = {64, 1024, 8192, 65536, 1048576};
     std::vector<Rule> rules;
     Index before = 0;
     for (const Index bytes : sizes_bytes) {
@@ -227,7 +227,7 @@ class WorldCollectives::State {
   }
 
   std::vector<std::string> candidates(Kind kind, Index bytes) const {
-    constexpr Index packets_bytes_max = 256 * 1024;  // twice the bytes are never worth it beyond
+    constexpr Index packets_bytes_max = 262144;  // twice the bytes are never worth it beyond
     std::vector<std::string> out;
     if (has_direct(kind)) out.push_back(std::string(name_of(kind)) + "/direct");
     for (const Algorithm& one : algorithms())

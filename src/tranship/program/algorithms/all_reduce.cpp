@@ -158,7 +158,7 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
     const std::vector<Rank> peers = others(rank, width, node * width);
     const lang::Buffer input = program.input(rank), output = program.output(rank);
     // Part l has one chunk for each node.
-    const Index begin = local * nodes, end = begin + nodes;
+    const Index begin = Index(local) * nodes, end = begin + nodes;
     const lang::Chunk sum = output[{begin, end}];
     begin_with(channels, rank, peers);
     // Ports write to other nodes: those must have begun, too.

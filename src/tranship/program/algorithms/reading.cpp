@@ -16,8 +16,8 @@ enum class From : std::uint8_t {
 /// `own(program, rank)` does what needs no other rank, while those come; `read(..., buffers)` reads from one buffer of
 /// each.
 template <class Own, class Read>
-Program by_reading(const char* name, lang::Collective what, const AlgorithmOptions& options, From from, Own&& own,
-                   Read&& read) {
+Program by_reading(const char* name, const lang::Collective& what, const AlgorithmOptions& options, From from,
+                   Own&& own, Read&& read) {
   const Rank ranks = options.ranks;
   lang::Options language = language_options(options);
   language.double_scratch = from == From::copies;
