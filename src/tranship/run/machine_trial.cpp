@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <map>
 #include <span>
@@ -270,8 +271,13 @@ class Rates {
  private:
   static constexpr double least_ns_per_byte = 0.01;
 
-  /// More digits than these are noise.
-  static double rounded(double value) { return double(std::llround(value * 100)) / 100; }
+  /// More digits than three are noise.
+  static double rounded(double value) {
+    const std::string digits = fmt::format("{:.3g}", value);
+    double out = value;
+    std::from_chars(digits.data(), digits.data() + digits.size(), out);
+    return out;
+  }
 
   Stopwatch& watch_;
   const MachineModel& machine_;
