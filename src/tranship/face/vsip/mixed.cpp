@@ -183,6 +183,7 @@ void scatter(const char* call, const V* a, const W* r, const I* index) {
 #define TRANSHIP_DEFINE(T) TRANSHIP_VIEWS(v, T) TRANSHIP_VIEWS(m, T)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
+#undef TRANSHIP_VIEWS
 
 #define TRANSHIP_THREE(NAME, C, T, EXPRESSION)                                                                    \
   void vsip_##C##v##NAME##_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,                        \
@@ -237,8 +238,7 @@ TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(
     swap_elements("vsip_" #C #S "swap_" #T, a, b);                                                                   \
   }                                                                                                                  \
   void vsip_##C##S##freqswap_##T(const vsip_##C##S##view_##T* a) { swap_halves("vsip_" #C #S "freqswap_" #T, a); }
-#define TRANSHIP_DEFINE(C, T) TRANSHIP_VIEWS_BOTH(C, T)
-#define TRANSHIP_VIEWS_BOTH(C, T) TRANSHIP_VIEWS(v, C, T) TRANSHIP_VIEWS(m, C, T)
+#define TRANSHIP_DEFINE(C, T) TRANSHIP_VIEWS(v, C, T) TRANSHIP_VIEWS(m, C, T)
 TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
