@@ -61,12 +61,12 @@ void invert_clip(const char* call, const V* a, typename V::Element t1, typename 
   map(call, [=](auto x) { return x < t1 ? x : x < t2 ? c1 : x <= t3 ? c2 : x; }, r, a);
 }
 
-/// Rotates so that element i moves to (i + n/2) modulo n; for an odd n the lower half has one element more.
+/// Rotates so that element n/2 comes first.
 template <class V>
 void rotate_halves(const V& view) {
   const vsip_length n = view.dimensions[0].length;
   if (n < 2) return;
-  const vsip_length shift = n / 2;
+  const vsip_length shift = n - n / 2;
   vsip_length moved = 0;
   for (vsip_index start = 0; moved < n; ++start) {  // one cycle of the rotation after the other
     auto carried = reference(view, {start}).load();
