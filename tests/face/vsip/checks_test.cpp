@@ -1,14 +1,15 @@
 // What the checked library finds: each wrong call is named, with both numbers, and has no effect.
-#include <gtest/gtest.h>
-
 #include <string>
 
+#include <gtest/gtest.h>
 #include <vsip.h>
 
 namespace {
 
 std::string last;
-void keep(const char* call, const char* message) { last = std::string(call) + ": " + message; }
+void keep(const char* call, const char* message) {
+  last = std::string(call) + ": " + message;
+}
 
 class VsipChecks : public testing::Test {
  protected:

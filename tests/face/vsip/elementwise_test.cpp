@@ -43,7 +43,9 @@ REFERENCE(maxmg, [](double a, double b) { return std::fmax(std::fabs(a), std::fa
 REFERENCE(minmg, [](double a, double b) { return std::fmin(std::fabs(a), std::fabs(b)); })
 REFERENCE(and, [](double a, double b) { return double((long long)(a) & (long long)(b)); })
 REFERENCE(or, [](double a, double b) { return double((long long)(a) | (long long)(b)); })
-REFERENCE(xor, [](double a, double b) { return double((long long)(a) ^ (long long)(b)); })
+REFERENCE(xor, [](double a, double b) {
+  return double((long long)(a) ^ (long long)(b));
+})
 REFERENCE(not, [](double a) { return double(-1 - (long long)(a)); })
 REFERENCE(leq, [](double a, double b) { return double(a == b); })
 REFERENCE(lne, [](double a, double b) { return double(!(a == b)); })
@@ -132,180 +134,182 @@ void check_two(const char* name, vsip_length rows, Call call, Reference referenc
   }
 }
 
-#define UNARY(N, T)                                                                                      \
-  check_one<vsip_vview_##T, vsip_vview_##T>("v" #N "_" #T, 1, [](auto r, auto a) { vsip_v##N##_##T(a, r); }, ref_##N); \
-  check_one<vsip_mview_##T, vsip_mview_##T>("m" #N "_" #T, 5, [](auto r, auto a) { vsip_m##N##_##T(a, r); }, ref_##N);
-#define BINARY(N, T)                                                                                                \
-  check_two<vsip_vview_##T, vsip_vview_##T, vsip_vview_##T>(                                                        \
-      "v" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_v##N##_##T(a, b, r); }, ref_##N);                         \
-  check_two<vsip_mview_##T, vsip_mview_##T, vsip_mview_##T>(                                                        \
+#define UNARY(N, T)                                                              \
+  check_one<vsip_vview_##T, vsip_vview_##T>(                                     \
+      "v" #N "_" #T, 1, [](auto r, auto a) { vsip_v##N##_##T(a, r); }, ref_##N); \
+  check_one<vsip_mview_##T, vsip_mview_##T>(                                     \
+      "m" #N "_" #T, 5, [](auto r, auto a) { vsip_m##N##_##T(a, r); }, ref_##N);
+#define BINARY(N, T)                                                                        \
+  check_two<vsip_vview_##T, vsip_vview_##T, vsip_vview_##T>(                                \
+      "v" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_v##N##_##T(a, b, r); }, ref_##N); \
+  check_two<vsip_mview_##T, vsip_mview_##T, vsip_mview_##T>(                                \
       "m" #N "_" #T, 5, [](auto r, auto a, auto b) { vsip_m##N##_##T(a, b, r); }, ref_##N);
-#define SCALAR(N, T)                                                                                                \
-  check_one<vsip_vview_##T, vsip_vview_##T>(                                                                        \
+#define SCALAR(N, T)                                                                                                   \
+  check_one<vsip_vview_##T, vsip_vview_##T>(                                                                           \
       "sv" #N "_" #T, 1, [](auto r, auto a) { vsip_sv##N##_##T(3, a, r); }, [](double x) { return ref_##N(3.0, x); }); \
-  check_one<vsip_mview_##T, vsip_mview_##T>(                                                                        \
+  check_one<vsip_mview_##T, vsip_mview_##T>(                                                                           \
       "sm" #N "_" #T, 5, [](auto r, auto a) { vsip_sm##N##_##T(3, a, r); }, [](double x) { return ref_##N(3.0, x); });
-#define COMPARE(N, T)                                                                                               \
-  check_two<vsip_vview_bl, vsip_vview_##T, vsip_vview_##T>(                                                         \
-      "v" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_v##N##_##T(a, b, r); }, ref_##N);                         \
-  check_two<vsip_mview_bl, vsip_mview_##T, vsip_mview_##T>(                                                         \
-      "m" #N "_" #T, 5, [](auto r, auto a, auto b) { vsip_m##N##_##T(a, b, r); }, ref_##N);                         \
-  check_one<vsip_vview_bl, vsip_vview_##T>(                                                                         \
+#define COMPARE(N, T)                                                                                                  \
+  check_two<vsip_vview_bl, vsip_vview_##T, vsip_vview_##T>(                                                            \
+      "v" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_v##N##_##T(a, b, r); }, ref_##N);                            \
+  check_two<vsip_mview_bl, vsip_mview_##T, vsip_mview_##T>(                                                            \
+      "m" #N "_" #T, 5, [](auto r, auto a, auto b) { vsip_m##N##_##T(a, b, r); }, ref_##N);                            \
+  check_one<vsip_vview_bl, vsip_vview_##T>(                                                                            \
       "sv" #N "_" #T, 1, [](auto r, auto a) { vsip_sv##N##_##T(3, a, r); }, [](double x) { return ref_##N(3.0, x); }); \
-  check_one<vsip_mview_bl, vsip_mview_##T>(                                                                         \
+  check_one<vsip_mview_bl, vsip_mview_##T>(                                                                            \
       "sm" #N "_" #T, 5, [](auto r, auto a) { vsip_sm##N##_##T(3, a, r); }, [](double x) { return ref_##N(3.0, x); });
-#define CUNARY(N, T)                                                                                                \
-  check_one<vsip_cvview_##T, vsip_cvview_##T>("cv" #N "_" #T, 1, [](auto r, auto a) { vsip_cv##N##_##T(a, r); },    \
-                                              [](Complex a) { return Complex(ref_##N(a)); });                       \
-  check_one<vsip_cmview_##T, vsip_cmview_##T>("cm" #N "_" #T, 5, [](auto r, auto a) { vsip_cm##N##_##T(a, r); },    \
-                                              [](Complex a) { return Complex(ref_##N(a)); });
-#define CBINARY(N, T)                                                                                               \
-  check_two<vsip_cvview_##T, vsip_cvview_##T, vsip_cvview_##T>(                                                     \
-      "cv" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_cv##N##_##T(a, b, r); }, ref_##N);                       \
-  check_two<vsip_cmview_##T, vsip_cmview_##T, vsip_cmview_##T>(                                                     \
+#define CUNARY(N, T)                                                     \
+  check_one<vsip_cvview_##T, vsip_cvview_##T>(                           \
+      "cv" #N "_" #T, 1, [](auto r, auto a) { vsip_cv##N##_##T(a, r); }, \
+      [](Complex a) { return Complex(ref_##N(a)); });                    \
+  check_one<vsip_cmview_##T, vsip_cmview_##T>(                           \
+      "cm" #N "_" #T, 5, [](auto r, auto a) { vsip_cm##N##_##T(a, r); }, \
+      [](Complex a) { return Complex(ref_##N(a)); });
+#define CBINARY(N, T)                                                                         \
+  check_two<vsip_cvview_##T, vsip_cvview_##T, vsip_cvview_##T>(                               \
+      "cv" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_cv##N##_##T(a, b, r); }, ref_##N); \
+  check_two<vsip_cmview_##T, vsip_cmview_##T, vsip_cmview_##T>(                               \
       "cm" #N "_" #T, 5, [](auto r, auto a, auto b) { vsip_cm##N##_##T(a, b, r); }, ref_##N);
-#define CSCALAR(N, T)                                                                                               \
-  check_one<vsip_cvview_##T, vsip_cvview_##T>(                                                                      \
-      "csv" #N "_" #T, 1, [](auto r, auto a) { vsip_csv##N##_##T(vsip_cmplx_##T(2, -1), a, r); },                   \
-      [](Complex a) { return ref_##N(Complex(2, -1), a); });                                                        \
-  check_one<vsip_cmview_##T, vsip_cmview_##T>(                                                                      \
-      "csm" #N "_" #T, 5, [](auto r, auto a) { vsip_csm##N##_##T(vsip_cmplx_##T(2, -1), a, r); },                   \
-      [](Complex a) { return ref_##N(Complex(2, -1), a); });                                                        \
-  check_one<vsip_cvview_##T, vsip_cvview_##T>(                                                                      \
-      "rscv" #N "_" #T, 1, [](auto r, auto a) { vsip_rscv##N##_##T(3, a, r); },                                     \
-      [](Complex a) { return ref_##N(3.0, a); });                                                                   \
-  check_one<vsip_cmview_##T, vsip_cmview_##T>(                                                                      \
-      "rscm" #N "_" #T, 5, [](auto r, auto a) { vsip_rscm##N##_##T(3, a, r); },                                     \
-      [](Complex a) { return ref_##N(3.0, a); });                                                                   \
-  check_two<vsip_cvview_##T, vsip_vview_##T, vsip_cvview_##T>(                                                      \
-      "rcv" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_rcv##N##_##T(a, b, r); }, ref_##N);                     \
-  check_two<vsip_cmview_##T, vsip_mview_##T, vsip_cmview_##T>(                                                      \
+#define CSCALAR(N, T)                                                                             \
+  check_one<vsip_cvview_##T, vsip_cvview_##T>(                                                    \
+      "csv" #N "_" #T, 1, [](auto r, auto a) { vsip_csv##N##_##T(vsip_cmplx_##T(2, -1), a, r); }, \
+      [](Complex a) { return ref_##N(Complex(2, -1), a); });                                      \
+  check_one<vsip_cmview_##T, vsip_cmview_##T>(                                                    \
+      "csm" #N "_" #T, 5, [](auto r, auto a) { vsip_csm##N##_##T(vsip_cmplx_##T(2, -1), a, r); }, \
+      [](Complex a) { return ref_##N(Complex(2, -1), a); });                                      \
+  check_one<vsip_cvview_##T, vsip_cvview_##T>(                                                    \
+      "rscv" #N "_" #T, 1, [](auto r, auto a) { vsip_rscv##N##_##T(3, a, r); },                   \
+      [](Complex a) { return ref_##N(3.0, a); });                                                 \
+  check_one<vsip_cmview_##T, vsip_cmview_##T>(                                                    \
+      "rscm" #N "_" #T, 5, [](auto r, auto a) { vsip_rscm##N##_##T(3, a, r); },                   \
+      [](Complex a) { return ref_##N(3.0, a); });                                                 \
+  check_two<vsip_cvview_##T, vsip_vview_##T, vsip_cvview_##T>(                                    \
+      "rcv" #N "_" #T, 1, [](auto r, auto a, auto b) { vsip_rcv##N##_##T(a, b, r); }, ref_##N);   \
+  check_two<vsip_cmview_##T, vsip_mview_##T, vsip_cmview_##T>(                                    \
       "rcm" #N "_" #T, 5, [](auto r, auto a, auto b) { vsip_rcm##N##_##T(a, b, r); }, ref_##N);
 
-#define FLOATS(T)                                                    \
-  TEST(VsipElementwise, of_floating_point_##T) {                     \
-    TRANSHIP_VSIP_REAL_UNARY(UNARY, T)                               \
-    TRANSHIP_VSIP_REAL_BINARY(BINARY, T)                             \
-    TRANSHIP_VSIP_SCALAR_BINARY(SCALAR, T)                           \
-    TRANSHIP_VSIP_COMPARISONS(COMPARE, T)                            \
-  }                                                                  \
-  TEST(VsipElementwise, of_complex_##T) {                            \
-    TRANSHIP_VSIP_COMPLEX_UNARY(CUNARY, T)                           \
-    TRANSHIP_VSIP_COMPLEX_BINARY(CBINARY, T)                         \
-    TRANSHIP_VSIP_SCALAR_BINARY(CSCALAR, T)                          \
+#define FLOATS(T)                                                                                                    \
+  TEST(VsipElementwise, of_floating_point_##T){                                                                      \
+      TRANSHIP_VSIP_REAL_UNARY(UNARY, T) TRANSHIP_VSIP_REAL_BINARY(BINARY, T) TRANSHIP_VSIP_SCALAR_BINARY(SCALAR, T) \
+          TRANSHIP_VSIP_COMPARISONS(COMPARE, T)} TEST(VsipElementwise, of_complex_##T) {                             \
+    TRANSHIP_VSIP_COMPLEX_UNARY(CUNARY, T)                                                                           \
+    TRANSHIP_VSIP_COMPLEX_BINARY(CBINARY, T)                                                                         \
+    TRANSHIP_VSIP_SCALAR_BINARY(CSCALAR, T)                                                                          \
   }
 TRANSHIP_VSIP_FLOATS(FLOATS)
 
-#define INTEGERS(T)                                                  \
-  TEST(VsipElementwise, of_integers_##T) {                           \
-    TRANSHIP_VSIP_INTEGER_UNARY(UNARY, T)                            \
-    TRANSHIP_VSIP_INTEGER_BINARY(BINARY, T)                          \
-    TRANSHIP_VSIP_INTEGER_SCALAR(SCALAR, T)                          \
-    TRANSHIP_VSIP_COMPARISONS(COMPARE, T)                            \
+#define INTEGERS(T)                         \
+  TEST(VsipElementwise, of_integers_##T) {  \
+    TRANSHIP_VSIP_INTEGER_UNARY(UNARY, T)   \
+    TRANSHIP_VSIP_INTEGER_BINARY(BINARY, T) \
+    TRANSHIP_VSIP_INTEGER_SCALAR(SCALAR, T) \
+    TRANSHIP_VSIP_COMPARISONS(COMPARE, T)   \
   }
 TRANSHIP_VSIP_INTEGERS(INTEGERS)
 
-#define COPY(A, B)                                                                                                    \
-  check_one<vsip_vview_##B, vsip_vview_##A>(                                                                          \
-      "vcopy_" #A "_" #B, 1, [](auto r, auto a) { vsip_vcopy_##A##_##B(a, r); },                                      \
-      [](double x) { return std::is_same_v<vsip_vview_##B, vsip_vview_bl> ? double(x != 0) : x; });                   \
-  check_one<vsip_mview_##B, vsip_mview_##A>(                                                                          \
-      "mcopy_" #A "_" #B, 5, [](auto r, auto a) { vsip_mcopy_##A##_##B(a, r); },                                      \
+#define COPY(A, B)                                                                                  \
+  check_one<vsip_vview_##B, vsip_vview_##A>(                                                        \
+      "vcopy_" #A "_" #B, 1, [](auto r, auto a) { vsip_vcopy_##A##_##B(a, r); },                    \
+      [](double x) { return std::is_same_v<vsip_vview_##B, vsip_vview_bl> ? double(x != 0) : x; }); \
+  check_one<vsip_mview_##B, vsip_mview_##A>(                                                        \
+      "mcopy_" #A "_" #B, 5, [](auto r, auto a) { vsip_mcopy_##A##_##B(a, r); },                    \
       [](double x) { return std::is_same_v<vsip_vview_##B, vsip_vview_bl> ? double(x != 0) : x; });
-#define COPIES(A)                                   \
-  TEST(VsipCopy, from_##A) { TRANSHIP_VSIP_NUMBERS(COPY, A) }
+#define COPIES(A)                  \
+  TEST(VsipCopy, from_##A) {       \
+    TRANSHIP_VSIP_NUMBERS(COPY, A) \
+  }
 #define IF_NOT_BOOLEAN(X) X(i) X(si) X(li)
 COPIES(f)
 COPIES(d)
 IF_NOT_BOOLEAN(COPIES)
 
-#define CCOPY(A, B)                                                                                               \
-  check_one<vsip_cvview_##B, vsip_cvview_##A>("cvcopy", 1, [](auto r, auto a) { vsip_cvcopy_##A##_##B(a, r); },   \
-                                              [](Complex x) { return Complex(x); });                              \
-  check_one<vsip_cmview_##B, vsip_cmview_##A>("cmcopy", 5, [](auto r, auto a) { vsip_cmcopy_##A##_##B(a, r); },   \
-                                              [](Complex x) { return Complex(x); });
-TEST(VsipCopy, of_complex) {
-  // Values that float holds too.
-  CCOPY(f, f)
-  CCOPY(d, d)
-  CCOPY(f, d)
-}
+#define CCOPY(A, B)                                                                                            \
+  check_one<vsip_cvview_##B, vsip_cvview_##A>(                                                                 \
+      "cvcopy", 1, [](auto r, auto a) { vsip_cvcopy_##A##_##B(a, r); }, [](Complex x) { return Complex(x); }); \
+  check_one<vsip_cmview_##B, vsip_cmview_##A>(                                                                 \
+      "cmcopy", 5, [](auto r, auto a) { vsip_cmcopy_##A##_##B(a, r); }, [](Complex x) { return Complex(x); });
+TEST(VsipCopy, of_complex){// Values that float holds too.
+                           CCOPY(f, f) CCOPY(d, d) CCOPY(f, d)}
+#define MIXED(S, ROWS, T)                                                                                             \
+  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                 \
+      "mag", ROWS, [](auto r, auto a) { vsip_c##S##mag_##T(a, r); }, [](Complex a) { return std::abs(a); });          \
+  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                 \
+      "magsq", ROWS, [](auto r, auto a) { vsip_##S##cmagsq_##T(a, r); }, [](Complex a) { return std::norm(a); });     \
+  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                 \
+      "arg", ROWS, [](auto r, auto a) { vsip_##S##arg_##T(a, r); }, [](Complex a) { return std::arg(a); });           \
+  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                 \
+      "real", ROWS, [](auto r, auto a) { vsip_##S##real_##T(a, r); }, [](Complex a) { return a.real(); });            \
+  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                 \
+      "imag", ROWS, [](auto r, auto a) { vsip_##S##imag_##T(a, r); }, [](Complex a) { return a.imag(); });            \
+  check_one<vsip_c##S##view_##T, vsip_##S##view_##T>(                                                                 \
+      "euler", ROWS, [](auto r, auto a) { vsip_##S##euler_##T(a, r); }, [](double a) { return std::polar(1.0, a); }); \
+  check_two<vsip_c##S##view_##T, vsip_##S##view_##T, vsip_##S##view_##T>(                                             \
+      "cmplx", ROWS, [](auto r, auto a, auto b) { vsip_##S##cmplx_##T(a, b, r); },                                    \
+      [](double a, double b) { return Complex(a, b); });                                                              \
+  check_two<vsip_c##S##view_##T, vsip_##S##view_##T, vsip_##S##view_##T>(                                             \
+      "rect", ROWS, [](auto r, auto a, auto b) { vsip_##S##rect_##T(a, b, r); },                                      \
+      [](double a, double b) { return a * Complex(std::cos(b), std::sin(b)); });                                      \
+  check_two<vsip_##S##view_##T, vsip_c##S##view_##T, vsip_c##S##view_##T>(                                            \
+      "cmaxmgsq", ROWS, [](auto r, auto a, auto b) { vsip_##S##cmaxmgsq_##T(a, b, r); },                              \
+      [](Complex a, Complex b) { return std::max(std::norm(a), std::norm(b)); });                                     \
+  check_two<vsip_##S##view_##T, vsip_c##S##view_##T, vsip_c##S##view_##T>(                                            \
+      "cminmgsq", ROWS, [](auto r, auto a, auto b) { vsip_##S##cminmgsq_##T(a, b, r); },                              \
+      [](Complex a, Complex b) { return std::min(std::norm(a), std::norm(b)); });                                     \
+  check_two<vsip_c##S##view_##T, vsip_c##S##view_##T, vsip_##S##view_##T>(                                            \
+      "crsub", ROWS, [](auto r, auto a, auto b) { vsip_cr##S##sub_##T(a, b, r); }, ref_sub);                          \
+  check_two<vsip_c##S##view_##T, vsip_c##S##view_##T, vsip_##S##view_##T>(                                            \
+      "crdiv", ROWS, [](auto r, auto a, auto b) { vsip_cr##S##div_##T(a, b, r); }, ref_div);                          \
+  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                  \
+      "sdiv", ROWS, [](auto r, auto a) { vsip_##S##sdiv_##T(a, 4, r); }, [](double a) { return a / 4; });             \
+  check_one<vsip_c##S##view_##T, vsip_c##S##view_##T>(                                                                \
+      "crsdiv", ROWS, [](auto r, auto a) { vsip_c##S##rsdiv_##T(a, 4, r); }, [](Complex a) { return a / 4.0; });      \
+  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                  \
+      "fill", ROWS, [](auto r, auto) { vsip_##S##fill_##T(2, r); }, [](double) { return 2.0; });                      \
+  check_one<vsip_c##S##view_##T, vsip_c##S##view_##T>(                                                                \
+      "cfill", ROWS, [](auto r, auto) { vsip_c##S##fill_##T(vsip_cmplx_##T(2, 5), r); },                              \
+      [](Complex) { return Complex(2, 5); });                                                                         \
+  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                  \
+      "clip", ROWS,                                                                                                   \
+      [](auto r, auto a) { vsip_##S##clip_##T(a, vsip_scalar_##T(-0.25), vsip_scalar_##T(0.5), -1, 1, r); },          \
+      [](double a) { return a <= -0.25 ? -1                                                                           \
+                            : a < 0.5  ? a                                                                            \
+                                       : 1; });                                                    \
+  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                  \
+      "invclip", ROWS,                                                                                                \
+      [](auto r, auto a) { vsip_##S##invclip_##T(a, vsip_scalar_##T(-0.25), 0, vsip_scalar_##T(0.5), -1, 1, r); },    \
+      [](double a) {                                                                                                  \
+        return a < -0.25 ? a : a < 0 ? -1 : a <= 0.5 ? 1 : a;                                                         \
+      });
+TEST(VsipElementwise, between_kinds){MIXED(v, 1, f) MIXED(v, 1, d) MIXED(m, 5, f) MIXED(m, 5, d)}
 
-#define MIXED(S, ROWS, T)                                                                                               \
-  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                   \
-      "mag", ROWS, [](auto r, auto a) { vsip_c##S##mag_##T(a, r); }, [](Complex a) { return std::abs(a); });            \
-  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                   \
-      "magsq", ROWS, [](auto r, auto a) { vsip_##S##cmagsq_##T(a, r); }, [](Complex a) { return std::norm(a); });       \
-  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                   \
-      "arg", ROWS, [](auto r, auto a) { vsip_##S##arg_##T(a, r); }, [](Complex a) { return std::arg(a); });             \
-  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                   \
-      "real", ROWS, [](auto r, auto a) { vsip_##S##real_##T(a, r); }, [](Complex a) { return a.real(); });              \
-  check_one<vsip_##S##view_##T, vsip_c##S##view_##T>(                                                                   \
-      "imag", ROWS, [](auto r, auto a) { vsip_##S##imag_##T(a, r); }, [](Complex a) { return a.imag(); });              \
-  check_one<vsip_c##S##view_##T, vsip_##S##view_##T>(                                                                   \
-      "euler", ROWS, [](auto r, auto a) { vsip_##S##euler_##T(a, r); }, [](double a) { return std::polar(1.0, a); });   \
-  check_two<vsip_c##S##view_##T, vsip_##S##view_##T, vsip_##S##view_##T>(                                               \
-      "cmplx", ROWS, [](auto r, auto a, auto b) { vsip_##S##cmplx_##T(a, b, r); },                                      \
-      [](double a, double b) { return Complex(a, b); });                                                                \
-  check_two<vsip_c##S##view_##T, vsip_##S##view_##T, vsip_##S##view_##T>(                                               \
-      "rect", ROWS, [](auto r, auto a, auto b) { vsip_##S##rect_##T(a, b, r); },                                        \
-      [](double a, double b) { return a * Complex(std::cos(b), std::sin(b)); });                                        \
-  check_two<vsip_##S##view_##T, vsip_c##S##view_##T, vsip_c##S##view_##T>(                                              \
-      "cmaxmgsq", ROWS, [](auto r, auto a, auto b) { vsip_##S##cmaxmgsq_##T(a, b, r); },                                \
-      [](Complex a, Complex b) { return std::max(std::norm(a), std::norm(b)); });                                       \
-  check_two<vsip_##S##view_##T, vsip_c##S##view_##T, vsip_c##S##view_##T>(                                              \
-      "cminmgsq", ROWS, [](auto r, auto a, auto b) { vsip_##S##cminmgsq_##T(a, b, r); },                                \
-      [](Complex a, Complex b) { return std::min(std::norm(a), std::norm(b)); });                                       \
-  check_two<vsip_c##S##view_##T, vsip_c##S##view_##T, vsip_##S##view_##T>(                                              \
-      "crsub", ROWS, [](auto r, auto a, auto b) { vsip_cr##S##sub_##T(a, b, r); }, ref_sub);                            \
-  check_two<vsip_c##S##view_##T, vsip_c##S##view_##T, vsip_##S##view_##T>(                                              \
-      "crdiv", ROWS, [](auto r, auto a, auto b) { vsip_cr##S##div_##T(a, b, r); }, ref_div);                            \
-  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                    \
-      "sdiv", ROWS, [](auto r, auto a) { vsip_##S##sdiv_##T(a, 4, r); }, [](double a) { return a / 4; });               \
-  check_one<vsip_c##S##view_##T, vsip_c##S##view_##T>(                                                                  \
-      "crsdiv", ROWS, [](auto r, auto a) { vsip_c##S##rsdiv_##T(a, 4, r); }, [](Complex a) { return a / 4.0; });        \
-  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                    \
-      "fill", ROWS, [](auto r, auto) { vsip_##S##fill_##T(2, r); }, [](double) { return 2.0; });                        \
-  check_one<vsip_c##S##view_##T, vsip_c##S##view_##T>(                                                                  \
-      "cfill", ROWS, [](auto r, auto) { vsip_c##S##fill_##T(vsip_cmplx_##T(2, 5), r); },                                \
-      [](Complex) { return Complex(2, 5); });                                                                           \
-  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                    \
-      "clip", ROWS, [](auto r, auto a) { vsip_##S##clip_##T(a, vsip_scalar_##T(-0.25), vsip_scalar_##T(0.5), -1, 1, r); }, \
-      [](double a) { return a <= -0.25 ? -1 : a < 0.5 ? a : 1; });                                                      \
-  check_one<vsip_##S##view_##T, vsip_##S##view_##T>(                                                                    \
-      "invclip", ROWS,                                                                                                  \
-      [](auto r, auto a) { vsip_##S##invclip_##T(a, vsip_scalar_##T(-0.25), 0, vsip_scalar_##T(0.5), -1, 1, r); },      \
-      [](double a) { return a < -0.25 ? a : a < 0 ? -1 : a <= 0.5 ? 1 : a; });
-TEST(VsipElementwise, between_kinds) {
-  MIXED(v, 1, f)
-  MIXED(v, 1, d)
-  MIXED(m, 5, f)
-  MIXED(m, 5, d)
-}
-
-#define TERNARY(C, T, V, ZERO)                                                                                      \
-  {                                                                                                                 \
-    using View = vsip_##C##vview_##T;                                                                               \
-    const auto s = ZERO;                                                                                            \
-    const auto two = [&](const char* name, auto call, auto reference) {                                             \
-      check_two<View, View, View>(name, 1, call, reference);                                                        \
-    };                                                                                                              \
-    two("am", [](auto r, auto a, auto b) { vsip_##C##vam_##T(a, b, a, r); }, [](V a, V b) { return (a + b) * a; }); \
-    two("ma", [](auto r, auto a, auto b) { vsip_##C##vma_##T(a, b, a, r); }, [](V a, V b) { return a * b + a; });   \
-    two("msb", [](auto r, auto a, auto b) { vsip_##C##vmsb_##T(a, b, a, r); }, [](V a, V b) { return a * b - a; }); \
-    two("sbm", [](auto r, auto a, auto b) { vsip_##C##vsbm_##T(a, b, a, r); }, [](V a, V b) { return (a - b) * a; }); \
-    two("sam", [s](auto r, auto a, auto b) { vsip_##C##vsam_##T(a, s, b, r); }, [](V a, V b) { return (a + 2.0) * b; }); \
-    two("sma", [s](auto r, auto a, auto b) { vsip_##C##vsma_##T(a, s, b, r); }, [](V a, V b) { return a * 2.0 + b; }); \
-    two("msa", [s](auto r, auto a, auto b) { vsip_##C##vmsa_##T(a, b, s, r); }, [](V a, V b) { return a * b + 2.0; }); \
-    check_one<View, View>(                                                                                          \
-        "smsa", 1, [s](auto r, auto a) { vsip_##C##vsmsa_##T(a, s, s, r); }, [](V a) { return a * 2.0 + 2.0; });    \
+#define TERNARY(C, T, V, ZERO)                                                                                         \
+  {                                                                                                                    \
+    using View = vsip_##C##vview_##T;                                                                                  \
+    const auto s = ZERO;                                                                                               \
+    const auto two = [&](const char* name, auto call, auto reference) {                                                \
+      check_two<View, View, View>(name, 1, call, reference);                                                           \
+    };                                                                                                                 \
+    two(                                                                                                               \
+        "am", [](auto r, auto a, auto b) { vsip_##C##vam_##T(a, b, a, r); }, [](V a, V b) { return (a + b) * a; });    \
+    two(                                                                                                               \
+        "ma", [](auto r, auto a, auto b) { vsip_##C##vma_##T(a, b, a, r); }, [](V a, V b) { return a * b + a; });      \
+    two(                                                                                                               \
+        "msb", [](auto r, auto a, auto b) { vsip_##C##vmsb_##T(a, b, a, r); }, [](V a, V b) { return a * b - a; });    \
+    two(                                                                                                               \
+        "sbm", [](auto r, auto a, auto b) { vsip_##C##vsbm_##T(a, b, a, r); }, [](V a, V b) { return (a - b) * a; });  \
+    two(                                                                                                               \
+        "sam", [s](auto r, auto a, auto b) { vsip_##C##vsam_##T(a, s, b, r); },                                        \
+        [](V a, V b) { return (a + 2.0) * b; });                                                                       \
+    two(                                                                                                               \
+        "sma", [s](auto r, auto a, auto b) { vsip_##C##vsma_##T(a, s, b, r); }, [](V a, V b) { return a * 2.0 + b; }); \
+    two(                                                                                                               \
+        "msa", [s](auto r, auto a, auto b) { vsip_##C##vmsa_##T(a, b, s, r); }, [](V a, V b) { return a * b + 2.0; }); \
+    check_one<View, View>(                                                                                             \
+        "smsa", 1, [s](auto r, auto a) { vsip_##C##vsmsa_##T(a, s, s, r); }, [](V a) { return a * 2.0 + 2.0; });       \
   }
-TEST(VsipElementwise, of_three_operands) {
-  TERNARY(, f, double, 2.0F)
-  TERNARY(, d, double, 2.0)
-  TERNARY(c, f, Complex, vsip_cmplx_f(2, 0))
-  TERNARY(c, d, Complex, vsip_cmplx_d(2, 0))
-}
+TEST(VsipElementwise, of_three_operands){TERNARY(, f, double, 2.0F) TERNARY(, d, double, 2.0)
+                                             TERNARY(c, f, Complex, vsip_cmplx_f(2, 0))
+                                                 TERNARY(c, d, Complex, vsip_cmplx_d(2, 0))}
 
 TEST(VsipElementwise, leaves_views_without_elements_alone) {
   auto* empty = vsip_vcreate_f(0, VSIP_MEM_NONE);

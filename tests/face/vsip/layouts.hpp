@@ -1,14 +1,14 @@
 // Views for tests: every element type in every layout, with guards around and between the elements.
 #pragma once
 
-#include <vsip.h>
-
 #include <cmath>
 #include <complex>
 #include <cstddef>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include <vsip.h>
 
 namespace vsip_test {
 
@@ -25,56 +25,56 @@ struct ComplexTraits {
   using Value = std::complex<double>;
 };
 
-#define VSIP_TEST_REAL(T)                                                                            \
-  template <>                                                                                        \
-  struct Calls<vsip_vview_##T> : RealTraits {                                                        \
-    using Scalar = vsip_scalar_##T;                                                                  \
-    static vsip_vview_##T* bind(Scalar* data, Scalar*, vsip_length size, vsip_offset offset,         \
-                                const vsip_stride* s, const vsip_length* n) {                        \
-      auto* block = vsip_blockbind_##T(data, size, VSIP_MEM_NONE);                                   \
-      vsip_blockadmit_##T(block, VSIP_TRUE);                                                         \
-      return vsip_vbind_##T(block, offset, s[1], n[1]);                                              \
-    }                                                                                                \
-    static void destroy(vsip_vview_##T* v) { vsip_valldestroy_##T(v); }                              \
-  };                                                                                                 \
-  template <>                                                                                        \
-  struct Calls<vsip_mview_##T> : RealTraits {                                                        \
-    using Scalar = vsip_scalar_##T;                                                                  \
-    static vsip_mview_##T* bind(Scalar* data, Scalar*, vsip_length size, vsip_offset offset,         \
-                                const vsip_stride* s, const vsip_length* n) {                        \
-      auto* block = vsip_blockbind_##T(data, size, VSIP_MEM_NONE);                                   \
-      vsip_blockadmit_##T(block, VSIP_TRUE);                                                         \
-      return vsip_mbind_##T(block, offset, s[0], n[0], s[1], n[1]);                                  \
-    }                                                                                                \
-    static void destroy(vsip_mview_##T* v) { vsip_malldestroy_##T(v); }                              \
+#define VSIP_TEST_REAL(T)                                                                                          \
+  template <>                                                                                                      \
+  struct Calls<vsip_vview_##T> : RealTraits {                                                                      \
+    using Scalar = vsip_scalar_##T;                                                                                \
+    static vsip_vview_##T* bind(Scalar* data, Scalar*, vsip_length size, vsip_offset offset, const vsip_stride* s, \
+                                const vsip_length* n) {                                                            \
+      auto* block = vsip_blockbind_##T(data, size, VSIP_MEM_NONE);                                                 \
+      vsip_blockadmit_##T(block, VSIP_TRUE);                                                                       \
+      return vsip_vbind_##T(block, offset, s[1], n[1]);                                                            \
+    }                                                                                                              \
+    static void destroy(vsip_vview_##T* v) { vsip_valldestroy_##T(v); }                                            \
+  };                                                                                                               \
+  template <>                                                                                                      \
+  struct Calls<vsip_mview_##T> : RealTraits {                                                                      \
+    using Scalar = vsip_scalar_##T;                                                                                \
+    static vsip_mview_##T* bind(Scalar* data, Scalar*, vsip_length size, vsip_offset offset, const vsip_stride* s, \
+                                const vsip_length* n) {                                                            \
+      auto* block = vsip_blockbind_##T(data, size, VSIP_MEM_NONE);                                                 \
+      vsip_blockadmit_##T(block, VSIP_TRUE);                                                                       \
+      return vsip_mbind_##T(block, offset, s[0], n[0], s[1], n[1]);                                                \
+    }                                                                                                              \
+    static void destroy(vsip_mview_##T* v) { vsip_malldestroy_##T(v); }                                            \
   };
 TRANSHIP_VSIP_FLOATS(VSIP_TEST_REAL)
 TRANSHIP_VSIP_INTEGERS(VSIP_TEST_REAL)
 VSIP_TEST_REAL(bl)
 #undef VSIP_TEST_REAL
 
-#define VSIP_TEST_COMPLEX(T)                                                                         \
-  template <>                                                                                        \
-  struct Calls<vsip_cvview_##T> : ComplexTraits {                                                    \
-    using Scalar = vsip_scalar_##T;                                                                  \
-    static vsip_cvview_##T* bind(Scalar* re, Scalar* im, vsip_length size, vsip_offset offset,       \
-                                 const vsip_stride* s, const vsip_length* n) {                       \
-      auto* block = vsip_cblockbind_##T(re, im, size, VSIP_MEM_NONE);                                \
-      vsip_cblockadmit_##T(block, VSIP_TRUE);                                                        \
-      return vsip_cvbind_##T(block, offset, s[1], n[1]);                                             \
-    }                                                                                                \
-    static void destroy(vsip_cvview_##T* v) { vsip_cvalldestroy_##T(v); }                            \
-  };                                                                                                 \
-  template <>                                                                                        \
-  struct Calls<vsip_cmview_##T> : ComplexTraits {                                                    \
-    using Scalar = vsip_scalar_##T;                                                                  \
-    static vsip_cmview_##T* bind(Scalar* re, Scalar* im, vsip_length size, vsip_offset offset,       \
-                                 const vsip_stride* s, const vsip_length* n) {                       \
-      auto* block = vsip_cblockbind_##T(re, im, size, VSIP_MEM_NONE);                                \
-      vsip_cblockadmit_##T(block, VSIP_TRUE);                                                        \
-      return vsip_cmbind_##T(block, offset, s[0], n[0], s[1], n[1]);                                 \
-    }                                                                                                \
-    static void destroy(vsip_cmview_##T* v) { vsip_cmalldestroy_##T(v); }                            \
+#define VSIP_TEST_COMPLEX(T)                                                                                         \
+  template <>                                                                                                        \
+  struct Calls<vsip_cvview_##T> : ComplexTraits {                                                                    \
+    using Scalar = vsip_scalar_##T;                                                                                  \
+    static vsip_cvview_##T* bind(Scalar* re, Scalar* im, vsip_length size, vsip_offset offset, const vsip_stride* s, \
+                                 const vsip_length* n) {                                                             \
+      auto* block = vsip_cblockbind_##T(re, im, size, VSIP_MEM_NONE);                                                \
+      vsip_cblockadmit_##T(block, VSIP_TRUE);                                                                        \
+      return vsip_cvbind_##T(block, offset, s[1], n[1]);                                                             \
+    }                                                                                                                \
+    static void destroy(vsip_cvview_##T* v) { vsip_cvalldestroy_##T(v); }                                            \
+  };                                                                                                                 \
+  template <>                                                                                                        \
+  struct Calls<vsip_cmview_##T> : ComplexTraits {                                                                    \
+    using Scalar = vsip_scalar_##T;                                                                                  \
+    static vsip_cmview_##T* bind(Scalar* re, Scalar* im, vsip_length size, vsip_offset offset, const vsip_stride* s, \
+                                 const vsip_length* n) {                                                             \
+      auto* block = vsip_cblockbind_##T(re, im, size, VSIP_MEM_NONE);                                                \
+      vsip_cblockadmit_##T(block, VSIP_TRUE);                                                                        \
+      return vsip_cmbind_##T(block, offset, s[0], n[0], s[1], n[1]);                                                 \
+    }                                                                                                                \
+    static void destroy(vsip_cmview_##T* v) { vsip_cmalldestroy_##T(v); }                                            \
   };
 TRANSHIP_VSIP_FLOATS(VSIP_TEST_COMPLEX)
 #undef VSIP_TEST_COMPLEX
@@ -89,8 +89,12 @@ struct Layout {
   vsip_length padding;
 };
 inline constexpr Layout layouts[] = {
-    {"dense", 1, false, false, 0},           {"split", 1, false, true, 0},      {"padded", 1, false, false, 3},
-    {"strided", 3, false, false, 0},         {"backwards", -1, false, false, 1}, {"columns first", 1, true, false, 0},
+    {"dense", 1, false, false, 0},
+    {"split", 1, false, true, 0},
+    {"padded", 1, false, false, 3},
+    {"strided", 3, false, false, 0},
+    {"backwards", -1, false, false, 1},
+    {"columns first", 1, true, false, 0},
     {"split, strided back", -2, true, true, 1},
 };
 inline constexpr int layout_count = int(std::size(layouts));
@@ -149,8 +153,7 @@ class Array {
       for (vsip_length j = 0; j < columns_; ++j) inside[place(i, j)] = true;
     int damaged = 0;
     const bool interleaved = Call::complex && imaginary_.empty();
-    for (std::size_t k = 0; k < data_.size(); ++k)
-      damaged += !inside[interleaved ? k / 2 : k] && data_[k] != guard();
+    for (std::size_t k = 0; k < data_.size(); ++k) damaged += !inside[interleaved ? k / 2 : k] && data_[k] != guard();
     for (std::size_t k = 0; k < imaginary_.size(); ++k) damaged += !inside[k] && imaginary_[k] != guard();
     return damaged;
   }

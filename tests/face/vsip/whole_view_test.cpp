@@ -1,7 +1,7 @@
 // Functions of whole views: reductions, corner turns, products, indexed copies, user arrays, windows.
-#include <gtest/gtest.h>
-
 #include <numbers>
+
+#include <gtest/gtest.h>
 
 #include "layouts.hpp"
 
@@ -16,86 +16,86 @@ void fill(Array<View>& array, int which, vsip_length rows, vsip_length columns) 
     for (vsip_length j = 0; j < columns; ++j) array.set(i, j, value<View>(which, i * columns + j));
 }
 
-#define REDUCTIONS(T)                                                                                               \
-  TEST(VsipReduction, of_real_elements_##T) {                                                                       \
-    for (const auto& layout : layouts) {                                                                            \
-      Array<vsip_vview_##T> v(layout, 1, 35);                                                                       \
-      Array<vsip_mview_##T> m(layout, 5, 7);                                                                        \
-      fill(v, 0, 1, 35);                                                                                            \
-      fill(m, 0, 5, 7);                                                                                             \
-      double sum = 0, squares = 0, largest = -9, smallest = 9, largest_mg = -1, smallest_mg = 9;                    \
-      vsip_index at[4] = {};                                                                                        \
-      for (vsip_index i = 0; i < 35; ++i) {                                                                         \
-        const double x = v.get(0, i);                                                                               \
-        sum += x;                                                                                                   \
-        squares += x * x;                                                                                           \
-        if (x > largest) largest = x, at[0] = i;                                                                    \
-        if (x < smallest) smallest = x, at[1] = i;                                                                  \
-        if (std::fabs(x) > largest_mg) largest_mg = std::fabs(x), at[2] = i;                                        \
-        if (std::fabs(x) < smallest_mg) smallest_mg = std::fabs(x), at[3] = i;                                      \
-      }                                                                                                             \
-      vsip_index i = 99;                                                                                            \
-      vsip_scalar_mi ij = {99, 99};                                                                                 \
-      EXPECT_NEAR(vsip_vsumval_##T(v.view()), sum, 1e-5);                                                           \
-      EXPECT_NEAR(vsip_msumval_##T(m.view()), sum, 1e-5);                                                           \
-      EXPECT_NEAR(vsip_vsumsqval_##T(v.view()), squares, 1e-5);                                                     \
-      EXPECT_NEAR(vsip_msumsqval_##T(m.view()), squares, 1e-5);                                                     \
-      EXPECT_NEAR(vsip_vmeanval_##T(v.view()), sum / 35, 1e-6);                                                     \
-      EXPECT_NEAR(vsip_mmeanval_##T(m.view()), sum / 35, 1e-6);                                                     \
-      EXPECT_NEAR(vsip_vmeansqval_##T(v.view()), squares / 35, 1e-6);                                               \
-      EXPECT_NEAR(vsip_mmeansqval_##T(m.view()), squares / 35, 1e-6);                                               \
-      EXPECT_EQ(vsip_vmaxval_##T(v.view(), &i), vsip_scalar_##T(largest));                                          \
-      EXPECT_EQ(i, at[0]);                                                                                          \
-      EXPECT_EQ(vsip_mmaxval_##T(m.view(), &ij), vsip_scalar_##T(largest));                                         \
-      EXPECT_EQ(ij.r * 7 + ij.c, at[0]);                                                                            \
-      EXPECT_EQ(vsip_vminval_##T(v.view(), &i), vsip_scalar_##T(smallest));                                         \
-      EXPECT_EQ(i, at[1]);                                                                                          \
-      EXPECT_EQ(vsip_mminval_##T(m.view(), &ij), vsip_scalar_##T(smallest));                                        \
-      EXPECT_EQ(ij.r * 7 + ij.c, at[1]);                                                                            \
-      EXPECT_EQ(vsip_vmaxmgval_##T(v.view(), &i), vsip_scalar_##T(largest_mg));                                     \
-      EXPECT_EQ(i, at[2]);                                                                                          \
-      EXPECT_EQ(vsip_mmaxmgval_##T(m.view(), nullptr), vsip_scalar_##T(largest_mg));                                \
-      EXPECT_EQ(vsip_vminmgval_##T(v.view(), &i), vsip_scalar_##T(smallest_mg));                                    \
-      EXPECT_EQ(i, at[3]);                                                                                          \
-      EXPECT_EQ(vsip_mminmgval_##T(m.view(), nullptr), vsip_scalar_##T(smallest_mg));                               \
-      EXPECT_NEAR(vsip_vdot_##T(v.view(), v.view()), squares, 1e-5);                                                \
-    }                                                                                                               \
-  }                                                                                                                 \
-  TEST(VsipReduction, of_complex_elements_##T) {                                                                    \
-    for (const auto& layout : layouts) {                                                                            \
-      Array<vsip_cvview_##T> a(layout, 1, 35), b(layouts[0], 1, 35);                                                \
-      Array<vsip_cmview_##T> m(layout, 5, 7);                                                                       \
-      fill(a, 0, 1, 35);                                                                                            \
-      fill(b, 1, 1, 35);                                                                                            \
-      fill(m, 0, 5, 7);                                                                                             \
-      Complex sum = 0, dot = 0, jdot = 0;                                                                           \
-      double squares = 0, largest = -1, smallest = 9;                                                               \
-      for (vsip_index i = 0; i < 35; ++i) {                                                                         \
-        sum += a.get(0, i);                                                                                         \
-        dot += a.get(0, i) * b.get(0, i);                                                                           \
-        jdot += a.get(0, i) * std::conj(b.get(0, i));                                                               \
-        squares += std::norm(a.get(0, i));                                                                          \
-        largest = std::max(largest, std::norm(a.get(0, i)));                                                        \
-        smallest = std::min(smallest, std::norm(a.get(0, i)));                                                      \
-      }                                                                                                             \
-      const auto same = [](vsip_cscalar_##T x, Complex y) { return near(Complex(x.r, x.i), y, 1e-6); };             \
-      EXPECT_TRUE(same(vsip_cvsumval_##T(a.view()), sum));                                                          \
-      EXPECT_TRUE(same(vsip_cmsumval_##T(m.view()), sum));                                                          \
-      EXPECT_TRUE(same(vsip_cvmeanval_##T(a.view()), sum / 35.0));                                                  \
-      EXPECT_TRUE(same(vsip_cmmeanval_##T(m.view()), sum / 35.0));                                                  \
-      EXPECT_NEAR(vsip_cvmeansqval_##T(a.view()), squares / 35, 1e-6);                                              \
-      EXPECT_NEAR(vsip_cmmeansqval_##T(m.view()), squares / 35, 1e-6);                                              \
-      EXPECT_TRUE(same(vsip_cvdot_##T(a.view(), b.view()), dot));                                                   \
-      EXPECT_TRUE(same(vsip_cvjdot_##T(a.view(), b.view()), jdot));                                                 \
-      vsip_index i = 99;                                                                                            \
-      vsip_scalar_mi ij = {99, 99};                                                                                 \
-      EXPECT_NEAR(vsip_vcmaxmgsqval_##T(a.view(), &i), largest, 1e-6);                                              \
-      EXPECT_NEAR(std::norm(a.get(0, i)), largest, 1e-6);                                                           \
-      EXPECT_NEAR(vsip_mcmaxmgsqval_##T(m.view(), &ij), largest, 1e-6);                                             \
-      EXPECT_NEAR(std::norm(m.get(ij.r, ij.c)), largest, 1e-6);                                                     \
-      EXPECT_NEAR(vsip_vcminmgsqval_##T(a.view(), &i), smallest, 1e-6);                                             \
-      EXPECT_NEAR(vsip_mcminmgsqval_##T(m.view(), &ij), smallest, 1e-6);                                            \
-    }                                                                                                               \
+#define REDUCTIONS(T)                                                                                   \
+  TEST(VsipReduction, of_real_elements_##T) {                                                           \
+    for (const auto& layout : layouts) {                                                                \
+      Array<vsip_vview_##T> v(layout, 1, 35);                                                           \
+      Array<vsip_mview_##T> m(layout, 5, 7);                                                            \
+      fill(v, 0, 1, 35);                                                                                \
+      fill(m, 0, 5, 7);                                                                                 \
+      double sum = 0, squares = 0, largest = -9, smallest = 9, largest_mg = -1, smallest_mg = 9;        \
+      vsip_index at[4] = {};                                                                            \
+      for (vsip_index i = 0; i < 35; ++i) {                                                             \
+        const double x = v.get(0, i);                                                                   \
+        sum += x;                                                                                       \
+        squares += x * x;                                                                               \
+        if (x > largest) largest = x, at[0] = i;                                                        \
+        if (x < smallest) smallest = x, at[1] = i;                                                      \
+        if (std::fabs(x) > largest_mg) largest_mg = std::fabs(x), at[2] = i;                            \
+        if (std::fabs(x) < smallest_mg) smallest_mg = std::fabs(x), at[3] = i;                          \
+      }                                                                                                 \
+      vsip_index i = 99;                                                                                \
+      vsip_scalar_mi ij = {99, 99};                                                                     \
+      EXPECT_NEAR(vsip_vsumval_##T(v.view()), sum, 1e-5);                                               \
+      EXPECT_NEAR(vsip_msumval_##T(m.view()), sum, 1e-5);                                               \
+      EXPECT_NEAR(vsip_vsumsqval_##T(v.view()), squares, 1e-5);                                         \
+      EXPECT_NEAR(vsip_msumsqval_##T(m.view()), squares, 1e-5);                                         \
+      EXPECT_NEAR(vsip_vmeanval_##T(v.view()), sum / 35, 1e-6);                                         \
+      EXPECT_NEAR(vsip_mmeanval_##T(m.view()), sum / 35, 1e-6);                                         \
+      EXPECT_NEAR(vsip_vmeansqval_##T(v.view()), squares / 35, 1e-6);                                   \
+      EXPECT_NEAR(vsip_mmeansqval_##T(m.view()), squares / 35, 1e-6);                                   \
+      EXPECT_EQ(vsip_vmaxval_##T(v.view(), &i), vsip_scalar_##T(largest));                              \
+      EXPECT_EQ(i, at[0]);                                                                              \
+      EXPECT_EQ(vsip_mmaxval_##T(m.view(), &ij), vsip_scalar_##T(largest));                             \
+      EXPECT_EQ(ij.r * 7 + ij.c, at[0]);                                                                \
+      EXPECT_EQ(vsip_vminval_##T(v.view(), &i), vsip_scalar_##T(smallest));                             \
+      EXPECT_EQ(i, at[1]);                                                                              \
+      EXPECT_EQ(vsip_mminval_##T(m.view(), &ij), vsip_scalar_##T(smallest));                            \
+      EXPECT_EQ(ij.r * 7 + ij.c, at[1]);                                                                \
+      EXPECT_EQ(vsip_vmaxmgval_##T(v.view(), &i), vsip_scalar_##T(largest_mg));                         \
+      EXPECT_EQ(i, at[2]);                                                                              \
+      EXPECT_EQ(vsip_mmaxmgval_##T(m.view(), nullptr), vsip_scalar_##T(largest_mg));                    \
+      EXPECT_EQ(vsip_vminmgval_##T(v.view(), &i), vsip_scalar_##T(smallest_mg));                        \
+      EXPECT_EQ(i, at[3]);                                                                              \
+      EXPECT_EQ(vsip_mminmgval_##T(m.view(), nullptr), vsip_scalar_##T(smallest_mg));                   \
+      EXPECT_NEAR(vsip_vdot_##T(v.view(), v.view()), squares, 1e-5);                                    \
+    }                                                                                                   \
+  }                                                                                                     \
+  TEST(VsipReduction, of_complex_elements_##T) {                                                        \
+    for (const auto& layout : layouts) {                                                                \
+      Array<vsip_cvview_##T> a(layout, 1, 35), b(layouts[0], 1, 35);                                    \
+      Array<vsip_cmview_##T> m(layout, 5, 7);                                                           \
+      fill(a, 0, 1, 35);                                                                                \
+      fill(b, 1, 1, 35);                                                                                \
+      fill(m, 0, 5, 7);                                                                                 \
+      Complex sum = 0, dot = 0, jdot = 0;                                                               \
+      double squares = 0, largest = -1, smallest = 9;                                                   \
+      for (vsip_index i = 0; i < 35; ++i) {                                                             \
+        sum += a.get(0, i);                                                                             \
+        dot += a.get(0, i) * b.get(0, i);                                                               \
+        jdot += a.get(0, i) * std::conj(b.get(0, i));                                                   \
+        squares += std::norm(a.get(0, i));                                                              \
+        largest = std::max(largest, std::norm(a.get(0, i)));                                            \
+        smallest = std::min(smallest, std::norm(a.get(0, i)));                                          \
+      }                                                                                                 \
+      const auto same = [](vsip_cscalar_##T x, Complex y) { return near(Complex(x.r, x.i), y, 1e-6); }; \
+      EXPECT_TRUE(same(vsip_cvsumval_##T(a.view()), sum));                                              \
+      EXPECT_TRUE(same(vsip_cmsumval_##T(m.view()), sum));                                              \
+      EXPECT_TRUE(same(vsip_cvmeanval_##T(a.view()), sum / 35.0));                                      \
+      EXPECT_TRUE(same(vsip_cmmeanval_##T(m.view()), sum / 35.0));                                      \
+      EXPECT_NEAR(vsip_cvmeansqval_##T(a.view()), squares / 35, 1e-6);                                  \
+      EXPECT_NEAR(vsip_cmmeansqval_##T(m.view()), squares / 35, 1e-6);                                  \
+      EXPECT_TRUE(same(vsip_cvdot_##T(a.view(), b.view()), dot));                                       \
+      EXPECT_TRUE(same(vsip_cvjdot_##T(a.view(), b.view()), jdot));                                     \
+      vsip_index i = 99;                                                                                \
+      vsip_scalar_mi ij = {99, 99};                                                                     \
+      EXPECT_NEAR(vsip_vcmaxmgsqval_##T(a.view(), &i), largest, 1e-6);                                  \
+      EXPECT_NEAR(std::norm(a.get(0, i)), largest, 1e-6);                                               \
+      EXPECT_NEAR(vsip_mcmaxmgsqval_##T(m.view(), &ij), largest, 1e-6);                                 \
+      EXPECT_NEAR(std::norm(m.get(ij.r, ij.c)), largest, 1e-6);                                         \
+      EXPECT_NEAR(vsip_vcminmgsqval_##T(a.view(), &i), smallest, 1e-6);                                 \
+      EXPECT_NEAR(vsip_mcminmgsqval_##T(m.view(), &ij), smallest, 1e-6);                                \
+    }                                                                                                   \
   }
 TRANSHIP_VSIP_FLOATS(REDUCTIONS)
 
@@ -160,14 +160,17 @@ TEST(VsipReduction, of_integers_and_booleans) {
     for (int k = 0; k < layout_count; ++k) {                                                                       \
       Array<vsip_##C##mview_##T> a(layouts[k], 4, 6), b(layouts[(k + 1) % layout_count], 6, 5),                    \
           r(layouts[(k + 2) % layout_count], 4, 5), t(layouts[(k + 3) % layout_count], 6, 4),                      \
-          bt(layouts[(k + 4) % layout_count], 5, 6), square(layouts[k], 5, 5), lines(layouts[(k + 5) % layout_count], 4, 6); \
-      Array<vsip_##C##vview_##T> six(layouts[(k + 1) % layout_count], 1, 6), four(layouts[k], 1, 4), five(layouts[k], 1, 5); \
+          bt(layouts[(k + 4) % layout_count], 5, 6), square(layouts[k], 5, 5),                                     \
+          lines(layouts[(k + 5) % layout_count], 4, 6);                                                            \
+      Array<vsip_##C##vview_##T> six(layouts[(k + 1) % layout_count], 1, 6), four(layouts[k], 1, 4),               \
+          five(layouts[k], 1, 5);                                                                                  \
       fill(a, 0, 4, 6);                                                                                            \
       fill(b, 1, 6, 5);                                                                                            \
       fill(square, 2, 5, 5);                                                                                       \
       fill(six, 3, 1, 6);                                                                                          \
       fill(four, 4, 1, 4);                                                                                         \
-      const auto check = [&](const char* name, const auto& array, vsip_length rows, vsip_length columns, auto expected) { \
+      const auto check = [&](const char* name, const auto& array, vsip_length rows, vsip_length columns,           \
+                             auto expected) {                                                                      \
         for (vsip_length i = 0; i < rows; ++i)                                                                     \
           for (vsip_length j = 0; j < columns; ++j)                                                                \
             ASSERT_TRUE(near(array.get(i, j), V(expected(i, j)), 1e-5)) << name << " " << layouts[k].name;         \
@@ -256,7 +259,8 @@ TEST(VsipMatrix, turns_a_large_corner) {
   vsip_cmtrans_f(a, r);
   int wrong = 0;
   for (vsip_index i = 0; i < 300; ++i)
-    for (vsip_index j = 0; j < 500; ++j) wrong += vsip_cmget_f(r, j, i).r != float(i) || vsip_cmget_f(r, j, i).i != float(j);
+    for (vsip_index j = 0; j < 500; ++j)
+      wrong += vsip_cmget_f(r, j, i).r != float(i) || vsip_cmget_f(r, j, i).i != float(j);
   EXPECT_EQ(wrong, 0);
   vsip_cmalldestroy_f(a);
   vsip_cmalldestroy_f(r);
@@ -364,11 +368,18 @@ TEST(VsipWindow, has_the_values_of_its_definition) {
                                vsip_vcreate_cheby_d(n, 60, VSIP_MEM_NONE)};
     for (vsip_index i = 0; i < n; ++i) {
       const double x = n == 1 ? std::numbers::pi : 2 * std::numbers::pi * double(i) / double(n - 1);
-      EXPECT_NEAR(vsip_vget_d(windows[0], i), std::pow(std::sin(std::numbers::pi * double(i + 1) / double(n + 1)), 2), 1e-12);
+      EXPECT_NEAR(vsip_vget_d(windows[0], i), std::pow(std::sin(std::numbers::pi * double(i + 1) / double(n + 1)), 2),
+                  1e-12);
       EXPECT_NEAR(vsip_vget_d(windows[1], i), 0.54 - 0.46 * std::cos(x), 1e-12);
       EXPECT_NEAR(vsip_vget_d(windows[2], i), 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x), 1e-12);
       const double z = 6 * std::sin(x / 2);
-      EXPECT_NEAR(vsip_vget_d(windows[3], i), std::cyl_bessel_i(0, std::abs(n == 1 ? 6.0 : 6 * std::sqrt(std::max(0.0, 1 - std::pow(x / std::numbers::pi - 1, 2))))) / std::cyl_bessel_i(0, 6.0), 1e-12) << z;
+      EXPECT_NEAR(
+          vsip_vget_d(windows[3], i),
+          std::cyl_bessel_i(
+              0, std::abs(n == 1 ? 6.0 : 6 * std::sqrt(std::max(0.0, 1 - std::pow(x / std::numbers::pi - 1, 2))))) /
+              std::cyl_bessel_i(0, 6.0),
+          1e-12)
+          << z;
     }
     for (auto* w : windows) vsip_valldestroy_d(w);
   }
