@@ -112,7 +112,8 @@ TEST(MscclppObjections, say_what_its_executor_would_not_run) {
   for (ThreadBlock& block : largest.ranks[0].blocks)
     for (Step& step : block.steps) step.reduction = Reduction::maximum;
   ASSERT_EQ(mscclpp_objections(largest).size(), 1u);
-  EXPECT_NE(mscclpp_objections(largest)[0].find("combines by maximum; every reduction is a sum there"), std::string::npos)
+  EXPECT_NE(mscclpp_objections(largest)[0].find("combines by maximum; every reduction is a sum there"),
+            std::string::npos)
       << mscclpp_objections(largest)[0];
   std::vector<Step>& steps = program.ranks[1].blocks[0].steps;
   steps.resize(64, Step{.kind = StepKind::nop});

@@ -15,8 +15,7 @@ std::int64_t LaunchTimer::time_ns(FunctionRef<void()> launch) {
   const std::int64_t begin_ns = now_ns();
   launch();
   const std::int64_t own_ns = now_ns() - begin_ns;
-  for (Rank peer = 0; peer < world_.size(); ++peer)
-    world_.context().set(times_.slice(world_.rank(), 1), own_ns, peer);
+  for (Rank peer = 0; peer < world_.size(); ++peer) world_.context().set(times_.slice(world_.rank(), 1), own_ns, peer);
   world_.barrier();
   const std::int64_t longest_ns = *std::max_element(times_.local(), times_.local() + world_.size());
   world_.barrier();

@@ -13,8 +13,8 @@ class LaunchTimer {
   /// Collective.
   explicit LaunchTimer(World& world);
 
-  /// Collective: what one launch takes, from when all ranks are ready for it. A launch takes as long as its slowest rank;
-  /// all ranks return the same, once all have ended.
+  /// Collective: what one launch takes, from when all ranks are ready for it. A launch takes as long as its slowest
+  /// rank; all ranks return the same, once all have ended.
   std::int64_t time_ns(FunctionRef<void()> launch);
 
  private:
