@@ -245,8 +245,8 @@ void bind_halo_transformer(nb::module_& module) {
           "Writes the cells of all unpack slices, and nothing else.")
       .def(
           "bind",
-          [](HaloMessage& self, const nb::sequence& x, const nb::sequence& y, nb::object pack_buffer,
-             nb::object unpack_buffer) { return std::make_unique<BoundHalo>(self, x, y, pack_buffer, unpack_buffer); },
+          [](HaloMessage& self, const nb::sequence& x, const nb::sequence& y, nb::handle pack_buffer,
+             nb::handle unpack_buffer) { return std::make_unique<BoundHalo>(self, x, y, pack_buffer, unpack_buffer); },
           "quantities_x"_a, "quantities_y"_a = nb::tuple(), "pack_buffer"_a = nb::none(),
           "unpack_buffer"_a = nb::none(),
           "The same arrays and buffers for many calls of pack() and unpack() without arguments. Arrays must not be\n"
