@@ -220,6 +220,8 @@ void bind_halo_transformer(nb::module_& module) {
             if (count_y != 0 && count_y != count_x)
               throw_error(ErrorCode::invalid_use, "{} specs of x components and {} of y components", count_x, count_y);
             std::vector<HaloExchangeSpec> x, y;
+            x.reserve(count_x * nb::len(boundaries));
+            y.reserve(count_y * nb::len(boundaries));
             for (nb::handle boundary : boundaries) {
               std::pair<nb::object, int> parts;
               if (!nb::try_cast(boundary, parts)) throw nb::type_error("a boundary is a pair ((j, i), rotation)");
