@@ -56,9 +56,9 @@ class Pool {
   /// users are over, for `stream`, is also one that only `stream` itself uses. Throws `no_memory` with the bytes asked
   /// for, in use, kept and allowed, and `timeout`.
   PoolBlock allocate(std::size_t size_bytes, Stream* stream = nullptr);
-  /// Never allocates, never waits, never throws. Gives back what is kept beyond the bound and idle. `last_uses` are the points after which the block is not used; at most
-  /// `last_uses_max` streams, and more are waited for; if in vain, the block is never used again. An empty block is
-  /// nothing.
+  /// Never allocates, never waits, never throws. Gives back what is kept beyond the bound and idle. `last_uses` are the
+  /// points after which the block is not used; at most `last_uses_max` streams, and more are waited for; if in vain,
+  /// the block is never used again. An empty block is nothing.
   void free(PoolBlock block, std::span<const Event> last_uses = {}) noexcept;
   static constexpr int last_uses_max = 4;
 
