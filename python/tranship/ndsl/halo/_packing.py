@@ -1,0 +1,101 @@
+# How blocks of quantities become one flat buffer, and come back: the one place that both paths of the transformer share.
+"""The blocks of an exchange, and the implementation that moves them with the array module's own operations."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Optional
+
+from .rotate import horizontal_axes, rotate_scalar_data
+
+__all__: list[str] = []
+
+
+class Block(NamedTuple):
+    """One stretch of a buffer, in elements, and the box of one quantity that it holds.
+
+    The box is turned clockwise by ``turns`` and, if ``negated``, its sign is changed, on its way into the buffer. On its
+    way out it is neither.
+    """
+
+    component: int  # 0: scalars and components along i; 1: components along j
+    quantity: int
+    box: tuple[slice, ...]
+    axes: tuple[str, ...]  # the names by which the box is turned
+    turns: int
+    negated: bool
+    offset: int
+    size: int
+
+
+def box_size(box: tuple[slice, ...]) -> int:
+    """Number of elements of a box."""
+    return math.prod(cut.stop - cut.start for cut in box)
+
+
+def turned_shape(box: tuple[slice, ...], dims: tuple[str, ...], turns: int) -> tuple[int, ...]:
+    """The shape of a box after it was turned."""
+    shape = [cut.stop - cut.start for cut in box]
+    y, x = horizontal_axes(dims)
+    if turns % 2 and x >= 0 and y >= 0:
+        shape[x], shape[y] = shape[y], shape[x]
+    return tuple(shape)
+
+
+def scalar_blocks(specs: Any, unpack: bool) -> tuple[Block, ...]:
+    """The blocks of a scalar exchange: one after the other."""
+    blocks, offset = [], 0
+    for n, one in enumerate(specs):
+        box = one.unpack_slices if unpack else one.pack_slices
+        turns = 0 if unpack else -one.pack_clockwise_rotation % 4
+        size = box_size(box)
+        blocks.append(Block(0, n, box, tuple(one.specification.dims), turns, False, offset, size))
+        offset += size
+    return tuple(blocks)
+
+
+# Which component fills the first slot of a pair, and which slots are negated, for each number of clockwise turns.
+_VECTOR = {0: (0, (False, False)), 1: (1, (False, True)), 2: (0, (True, True)), 3: (1, (True, False))}
+
+
+def vector_blocks(specs_x: Any, specs_y: Any, unpack: bool) -> tuple[Block, ...]:
+    """The blocks of a vector exchange: for each pair, what will be the component along i, then that along j."""
+    blocks, offset = [], 0
+    for n, pair in enumerate(zip(specs_x, specs_y)):
+        turns = 0 if unpack else -pair[0].pack_clockwise_rotation % 4
+        first, negated = _VECTOR[turns]
+        for slot in (0, 1):
+            component = first ^ slot
+            box = pair[component].unpack_slices if unpack else pair[component].pack_slices
+            axes = tuple(pair[0].specification.dims)
+            size = box_size(box)
+            blocks.append(Block(component, n, box, axes, turns, negated[slot], offset, size))
+            offset += size
+    return tuple(blocks)
+
+
+class ModulePacker:
+    """Moves blocks with slices and assignments of a NumPy-like module: each element is read once and written once."""
+
+    def __init__(self, module: Any, pack: tuple[Block, ...], unpack: tuple[Block, ...]) -> None:
+        self._module = module
+        self._pack = pack
+        self._unpack = unpack
+
+    def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
+        """Fills the buffer from the arrays."""
+        for block in self._pack:
+            data = (y if block.component and y is not None else x)[block.quantity]
+            turned = rotate_scalar_data(data[block.box], block.axes, self._module, block.turns)
+            slot = buffer[block.offset : block.offset + block.size].reshape(turned.shape)
+            if block.negated:
+                self._module.negative(turned, out=slot)
+            else:
+                slot[...] = turned
+
+    def unpack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
+        """Fills boxes of the arrays from the buffer."""
+        for block in self._unpack:
+            data = (y if block.component and y is not None else x)[block.quantity]
+            target = data[block.box]
+            target[...] = buffer[block.offset : block.offset + block.size].reshape(target.shape)

@@ -1,0 +1,345 @@
+"""From quantities to the buffers that ranks send each other, and back.
+
+A :class:`HaloDataTransformer` is made for everything that one rank exchanges with one other rank. Its two flat buffers hold
+one block after the other, without padding or header, in the order of the descriptors: the cells to send, turned into the
+axes of the receiver, in C order of the dimensions as the quantity names them. Of a vector, each pair of descriptors gives
+the component along i and then that along j, swapped and negated as the turn says. These are NDSL's bytes.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Optional
+
+import numpy as np
+
+from .. import constants
+from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
+from ..buffer import Buffer
+from ..quantity.metadata import QuantityHaloSpec
+from ..types import QuantityLike
+from ..utils import device_synchronize
+from ._packing import Block, ModulePacker, scalar_blocks, vector_blocks
+from .rotate import horizontal_axes
+
+__all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
+
+
+def check_specification(specification: QuantityHaloSpec) -> None:
+    """What every exchange needs: both horizontal dimensions once, and enough points to send."""
+    dims = tuple(specification.dims)
+    for what, kind in (("i", constants.I_DIMS), ("j", constants.J_DIMS)):
+        found = [dim for dim in dims if dim in kind]
+        if len(found) != 1:
+            raise HaloValueError(
+                f"a halo update needs one dimension of the kind {what}, and the quantity has {len(found)} of them "
+                f"({', '.join(dims)}): without it the compute domain itself would be overwritten"
+            )
+    lengths = (("shape", specification.shape), ("origin", specification.origin), ("extent", specification.extent))
+    for what, entries in (*lengths, ("strides", specification.strides)):
+        if len(entries) != len(dims):
+            raise HaloValueError(f"{what} has {len(entries)} entries, and dims {len(dims)}")
+    if specification.n_points < 0:
+        raise HaloValueError(f"{specification.n_points} halo points: they are 0 or more")
+    for dim, extent in zip(dims, specification.extent):
+        inside = extent - (1 if dim in constants.INTERFACE_DIMS else 0)
+        if dim in constants.HORIZONTAL_DIMS and specification.n_points > inside:
+            raise HaloValueError(
+                f"{specification.n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
+                "would be sent lies in the opposite halo"
+            )
+
+
+@dataclass
+class HaloExchangeSpec:
+    """One block of an exchange.
+
+    Parameters
+    ----------
+    specification
+        The memory layout of the quantity.
+    pack_slices
+        Which cells are sent, a slice for each dimension, with a start, a stop and no step.
+    pack_clockwise_rotation
+        ``n_clockwise_rotations`` of the boundary; what is sent is turned back by so many quarter turns.
+    unpack_slices
+        Where what is received goes.
+
+    Raises
+    ------
+    IndexError
+        For slices that leave the array.
+    ValueError
+        For slices with a step, for another number of them than there are dimensions, for a quantity without one of the
+        horizontal dimensions, and for more halo points than the compute domain has.
+    """
+
+    specification: QuantityHaloSpec
+    pack_slices: tuple[slice, ...]
+    pack_clockwise_rotation: int
+    unpack_slices: tuple[slice, ...]
+
+    def __post_init__(self) -> None:
+        check_specification(self.specification)
+        self.pack_slices = self._checked("pack_slices", self.pack_slices)
+        self.unpack_slices = self._checked("unpack_slices", self.unpack_slices)
+
+    def _checked(self, what: str, slices: Sequence[slice]) -> tuple[slice, ...]:
+        shape, dims = self.specification.shape, self.specification.dims
+        if len(slices) != len(shape):
+            raise HaloValueError(f"{what} has {len(slices)} entries, and the quantity {len(shape)} dimensions")
+        out = []
+        for dim, length, cut in zip(dims, shape, slices):
+            if not isinstance(cut, slice):
+                raise HaloTypeError(f"{what}: a slice for each dimension, not {cut!r} for {dim}")
+            if cut.step not in (None, 1):
+                raise HaloValueError(f"{what}: a step of {cut.step} along {dim}; slices of an exchange have none")
+            start = 0 if cut.start is None else int(cut.start)
+            stop = length if cut.stop is None else int(cut.stop)
+            if not 0 <= start <= stop <= length:
+                raise HaloBoundsError(f"{what}: points {start} to {stop} along {dim}, and the array has 0 to {length}")
+            out.append(slice(start, stop))
+        return tuple(out)
+
+
+_OPERATIONS = ("empty", "negative")
+
+
+class HaloDataTransformer(abc.ABC):
+    """Packs blocks of quantities into one buffer, and unpacks another one.
+
+    The order of calls: :meth:`async_pack`; :meth:`get_pack_buffer`, to send it; receive into :meth:`get_unpack_buffer`;
+    :meth:`async_unpack`; :meth:`synchronize`. The number and the order of the quantities is that of the descriptors: a
+    quantity of which several blocks are exchanged is named for each of them.
+
+    The buffers come from the pool of :mod:`tranship.ndsl.buffer` and go back to it by :meth:`finalize`, or when the
+    object is deleted.
+
+    Parameters
+    ----------
+    np_module
+        The NumPy-like module of the arrays.
+    exchange_descriptors_x
+        The blocks of scalars, or of the components of vectors along i.
+    exchange_descriptors_y
+        The blocks of the components along j, of vectors.
+
+    Raises
+    ------
+    RuntimeError
+        Without a descriptor, for lists that differ in length, and for blocks that are not received in the size in which
+        they are sent.
+    NotImplementedError
+        For more than one dtype.
+    """
+
+    _pack_buffer: Optional[Buffer] = None
+    _unpack_buffer: Optional[Buffer] = None
+
+    def __init__(
+        self,
+        np_module: Any,
+        exchange_descriptors_x: Sequence[HaloExchangeSpec],
+        exchange_descriptors_y: Optional[Sequence[HaloExchangeSpec]] = None,
+    ) -> None:
+        self._infos_x = tuple(exchange_descriptors_x)
+        self._infos_y = tuple(exchange_descriptors_y) if exchange_descriptors_y is not None else ()
+        self._is_vector = exchange_descriptors_y is not None
+        if not self._infos_x:
+            raise HaloStateError("Attempting to init an empty halo exchange: it has no descriptor")
+        if self._is_vector and len(self._infos_x) != len(self._infos_y):
+            raise HaloStateError(
+                "Vector halo exchange must have same exchange data for X and Y: the lists have "
+                f"{len(self._infos_x)} and {len(self._infos_y)} descriptors"
+            )
+        missing = [name for name in _OPERATIONS if not hasattr(np_module, name)]
+        if missing:
+            raise HaloUnsupported(
+                f"Quantity module {np_module} has no HaloDataTransformer implemented: it lacks {', '.join(missing)}"
+            )
+        self._np_module = np_module
+        self._compile()
+
+    def _compile(self) -> None:
+        dtypes = {str(np.dtype(info.specification.dtype)) for info in self._infos_x + self._infos_y}
+        if len(dtypes) > 1:
+            raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(sorted(dtypes))} in one exchange")
+        self._dtype = np.dtype(self._infos_x[0].specification.dtype)
+        pack: tuple[Block, ...]
+        if self._is_vector:
+            for x, y in zip(self._infos_x, self._infos_y):
+                self._check_pair(x, y)
+            pack = vector_blocks(self._infos_x, self._infos_y, unpack=False)
+            unpack = vector_blocks(self._infos_x, self._infos_y, unpack=True)
+        else:
+            pack = scalar_blocks(self._infos_x, unpack=False)
+            unpack = scalar_blocks(self._infos_x, unpack=True)
+        sent, received = sum(block.size for block in pack), sum(block.size for block in unpack)
+        if sent != received:
+            raise HaloMismatch(f"the blocks to pack have {sent} elements together, and those to unpack {received}")
+        size = (sent,)
+        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, size, self._dtype)
+        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, size, self._dtype)
+        self._packer = self._make_packer(pack, unpack)
+
+    def _check_pair(self, x: HaloExchangeSpec, y: HaloExchangeSpec) -> None:
+        if horizontal_axes(x.specification.dims) != horizontal_axes(y.specification.dims):
+            raise HaloMismatch(
+                f"components of a vector with dimensions in another order: {', '.join(x.specification.dims)} and "
+                f"{', '.join(y.specification.dims)}"
+            )
+        turns = x.pack_clockwise_rotation % 4
+        if turns != y.pack_clockwise_rotation % 4:
+            raise HaloMismatch(f"components of a vector turned by {turns} and by {y.pack_clockwise_rotation % 4}")
+        if turns and self._dtype.kind == "b":
+            raise HaloTypeError("components of a vector that are bool have no sign to change")
+
+    def _make_packer(self, pack: tuple[Block, ...], unpack: tuple[Block, ...]) -> Any:
+        return ModulePacker(self._np_module, pack, unpack)
+
+    def __del__(self) -> None:
+        self.finalize()
+
+    def finalize(self) -> None:
+        """Gives the buffers back to the pool. The transformer cannot be used any more; again, it does nothing."""
+        for buffer in (self._pack_buffer, self._unpack_buffer):
+            if buffer is not None:
+                Buffer.push_to_cache(buffer)
+        self._pack_buffer = self._unpack_buffer = None
+
+    @staticmethod
+    def get(
+        np_module: Any,
+        exchange_descriptors_x: Sequence[HaloExchangeSpec],
+        exchange_descriptors_y: Optional[Sequence[HaloExchangeSpec]] = None,
+    ) -> HaloDataTransformer:
+        """A transformer for arrays of a NumPy-like module; see the class.
+
+        Raises
+        ------
+        NotImplementedError
+            For a module without the operations of NumPy that are needed.
+        """
+        on_gpu = getattr(np_module, "__name__", "").partition(".")[0] == "cupy"
+        kind = HaloDataTransformerGPU if on_gpu else HaloDataTransformerCPU
+        return kind(np_module, exchange_descriptors_x, exchange_descriptors_y)
+
+    def get_unpack_buffer(self) -> Buffer:
+        """Where to receive. Waits for all packing and unpacking. ``RuntimeError`` after :meth:`finalize`."""
+        if self._unpack_buffer is None:
+            raise HaloStateError("Recv buffer can't be retrieved before allocate(): the transformer was finalized")
+        self.synchronize()
+        return self._unpack_buffer
+
+    def get_pack_buffer(self) -> Buffer:
+        """What to send. Waits for all packing and unpacking. ``RuntimeError`` after :meth:`finalize`."""
+        if self._pack_buffer is None:
+            raise HaloStateError("Send buffer can't be retrieved before allocate(): the transformer was finalized")
+        self.synchronize()
+        return self._pack_buffer
+
+    def ready(self) -> bool:
+        """Whether there are buffers."""
+        return self._pack_buffer is not None and self._unpack_buffer is not None
+
+    def async_pack(
+        self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None
+    ) -> None:
+        """Fills the pack buffer from quantities; done when :meth:`synchronize` has returned.
+
+        Raises
+        ------
+        RuntimeError
+            For another number of quantities than of descriptors, for a vector without its second component, and for
+            quantities whose shape or dtype is not that of their specification: then the buffer is as it was.
+        """
+        if self._pack_buffer is None:
+            raise HaloStateError("the transformer was finalized: it has no buffer to pack")
+        x, y = self._arrays(quantities_x, quantities_y, to_write=False)
+        self._packer.pack(self._pack_buffer.array, x, y)
+
+    def async_unpack(
+        self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None
+    ) -> None:
+        """Fills blocks of quantities from the unpack buffer; done when :meth:`synchronize` has returned.
+
+        Raises
+        ------
+        RuntimeError
+            As :meth:`async_pack`, and for arrays that are read-only: then the quantities are as they were.
+        """
+        if self._unpack_buffer is None:
+            raise HaloStateError("the transformer was finalized: it has no buffer to unpack")
+        x, y = self._arrays(quantities_x, quantities_y, to_write=True)
+        self._packer.unpack(self._unpack_buffer.array, x, y)
+
+    def check(self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None) -> None:
+        """Raises what packing and unpacking these quantities would raise, and touches nothing."""
+        if not self.ready():
+            raise HaloStateError("the transformer was finalized: it has no buffers")
+        self._arrays(quantities_x, quantities_y, to_write=True)
+
+    @abc.abstractmethod
+    def synchronize(self) -> None:
+        """Waits until what was packed and unpacked may be used."""
+
+    def _arrays(
+        self, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]], to_write: bool
+    ) -> tuple[list[Any], Optional[list[Any]]]:
+        """The arrays of all quantities, every one of which fits its specification."""
+        n_x, n_y = len(quantities_x), len(quantities_y) if quantities_y is not None else None
+        if not self._is_vector:
+            if n_y is not None:
+                raise HaloMismatch(f"{n_y} quantities for the components along j, and this exchange is one of scalars")
+            if n_x != len(self._infos_x):
+                raise HaloMismatch(f"Quantities count ({n_x} is different that edges count {len(self._infos_x)}")
+        elif (n_x, n_y) != (len(self._infos_x), len(self._infos_y)):
+            raise HaloMismatch(
+                f"Quantities count (x: {n_x}, y: {n_y}) is different that specifications count "
+                f"(x: {len(self._infos_x)}, y: {len(self._infos_y)})"
+            )
+        x = [array_of(q, info.specification, to_write) for q, info in zip(quantities_x, self._infos_x)]
+        if quantities_y is None:
+            return x, None
+        return x, [array_of(q, info.specification, to_write) for q, info in zip(quantities_y, self._infos_y)]
+
+
+def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> Any:
+    """The array of a quantity, after it was compared with the specification. Strides may differ."""
+    data = quantity.data
+    if not hasattr(data, "dtype") or not hasattr(data, "shape"):
+        raise HaloTypeError(f"a quantity is needed, not a {type(quantity).__name__}")
+    if data.dtype != specification.dtype:
+        raise HaloMismatch(f"a quantity of {data.dtype} where the specification says {np.dtype(specification.dtype)}")
+    if tuple(data.shape) != tuple(specification.shape):
+        raise HaloMismatch(
+            f"a quantity of shape {tuple(data.shape)} where the specification says {tuple(specification.shape)}"
+        )
+    for what in ("dims", "origin", "extent"):
+        mine, said = tuple(getattr(quantity, what, getattr(specification, what))), tuple(getattr(specification, what))
+        if mine != said:
+            raise HaloMismatch(f"a quantity with {what} {mine} where the specification says {said}")
+    if to_write and isinstance(data, np.ndarray) and not data.flags.writeable:
+        raise HaloMismatch("a quantity whose array is read-only cannot receive a halo")
+    return data
+
+
+class HaloDataTransformerCPU(HaloDataTransformer):
+    """Packs and unpacks arrays in the memory of the host, at once."""
+
+    def synchronize(self) -> None:
+        """Returns at once: packing and unpacking are done when they return."""
+
+
+class HaloDataTransformerGPU(HaloDataTransformer):
+    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations."""
+
+    def synchronize(self) -> None:
+        """Waits for the device."""
+        cuda = getattr(self._np_module, "cuda", None)
+        if cuda is not None:
+            cuda.get_current_stream().synchronize()
+        else:
+            device_synchronize()
