@@ -37,6 +37,7 @@ class _Direct(Protocol):
 
     def start(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None: ...
     def wait(self) -> None: ...
+    def finalize(self) -> None: ...
 
 
 class HaloUpdater:
@@ -224,7 +225,11 @@ class HaloUpdater:
         timer = self._timer
         with timer.clock(TIMER_HALO_EX_KEY):
             if self._direct is not None:
-                self._direct.start(quantities_x, quantities_y)
+                for key in ("Irecv", "pack"):
+                    with timer.clock(key):
+                        pass  # both are parts of the exchange
+                with timer.clock("Isend"):
+                    self._direct.start(quantities_x, quantities_y)
                 self._in_flight = (quantities_x, quantities_y)
                 return
             repeated = {
@@ -266,6 +271,8 @@ class HaloUpdater:
             if self._direct is not None:
                 with timer.clock("wait"):
                     self._direct.wait()
+                with timer.clock("unpack"):
+                    pass
             else:
                 while self._receives:
                     with timer.clock("wait"):
@@ -282,6 +289,8 @@ class HaloUpdater:
             self._in_flight = None
             if self._finalize_on_wait:
                 self._finalized = True
+                if self._direct is not None:
+                    self._direct.finalize()
                 for transformer in self._transformers.values():
                     transformer.finalize()
 
