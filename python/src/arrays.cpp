@@ -400,32 +400,54 @@ void bind_arrays(nb::module_& module) {
         });
       },
       "arrays"_a, "schedule"_a);
+  using TiledHandles = std::vector<std::pair<std::vector<ArrayHandle>, std::vector<int>>>;
+  using VectorNumbers = std::vector<std::vector<std::pair<int, int>>>;
+  const auto all_of = [](const TiledHandles& fields) {
+    std::vector<ArrayHandle> arrays;
+    for (const auto& [tiles, dims] : fields) arrays.insert(arrays.end(), tiles.begin(), tiles.end());
+    return arrays;
+  };
+  const auto tiled_of = [](const TiledHandles& fields, const std::vector<ArrayRef>& refs) {
+    std::vector<TiledArray> tiled;
+    auto next = refs.begin();
+    for (const auto& [tiles, dims] : fields) {
+      tiled.push_back({{next, next + std::ptrdiff_t(tiles.size())}, dims});
+      next += std::ptrdiff_t(tiles.size());
+    }
+    return tiled;
+  };
+  const auto vectors_of = [](const VectorNumbers& vectors) {
+    std::vector<std::vector<VectorField>> out;
+    for (const auto& vector : vectors) {
+      out.emplace_back();
+      for (const auto& [field, along] : vector) out.back().push_back({.field = field, .along = along});
+    }
+    return out;
+  };
   module.def(
       "make_tiled_halo",
-      [](const Tiling& tiling, const std::vector<std::pair<std::vector<ArrayHandle>, std::vector<int>>>& fields,
-         const std::vector<std::vector<std::pair<int, int>>>& vectors, std::optional<Index> depth, bool adjoint,
-         const std::string& schedule) {
+      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, std::optional<Index> depth,
+          bool adjoint, const std::string& schedule) {
         TiledHaloOptions halo;
         halo.depth = depth;
-        for (const auto& vector : vectors) {
-          halo.vectors.emplace_back();
-          for (const auto& [field, along] : vector) halo.vectors.back().push_back({.field = field, .along = along});
-        }
+        halo.vectors = vectors_of(vectors);
         const ExchangeOptions options{schedule_named(schedule)};
-        std::vector<ArrayHandle> arrays;
-        for (const auto& [tiles, dims] : fields) arrays.insert(arrays.end(), tiles.begin(), tiles.end());
-        return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          std::vector<TiledArray> tiled;
-          auto next = refs.begin();
-          for (const auto& [tiles, dims] : fields) {
-            tiled.push_back({{next, next + std::ptrdiff_t(tiles.size())}, dims});
-            next += std::ptrdiff_t(tiles.size());
-          }
-          return HaloExchange(tiling, tiled, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options,
-                              where);
+        return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return HaloExchange(tiling, tiled_of(fields, refs), halo,
+                              adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
         });
       },
       "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a);
+  module.def(
+      "make_tiled_interfaces",
+      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, const std::string& schedule) {
+        const ExchangeOptions options{schedule_named(schedule)};
+        return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return InterfaceExchange(tiling, tiled_of(fields, refs), vectors_of(vectors), options, where);
+        });
+      },
+      "tiling"_a, "fields"_a, "vectors"_a, "schedule"_a,
+      "Interfaces on an edge of two tiles get the values of the tile whose low side it is.");
 }
 
 }  // namespace tranship::python

@@ -1,11 +1,7 @@
 // NDSL's own halo updates on cubes of 6 and 24 ranks: what every rank held before and after. The points that two ranks
-// share hold different values on them. A subset lies in tests/fixtures/ndsl; all of it is read when
-// TRANSHIP_CONFORMANCE_DIR names the folder that holds it.
+// share hold different values on them (support/ndsl_cases.hpp).
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,11 +9,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include <tranship/file/format/npy.hpp>
-#include <tranship/file/format/zip.hpp>
 #include <tranship/plan/halo.hpp>
 
-#include "support/paths.hpp"
+#include "support/ndsl_cases.hpp"
 #include "support/plan_interpreter.hpp"
 
 namespace tranship {
@@ -25,44 +19,6 @@ namespace {
 
 using namespace test;
 using nlohmann::json;
-
-std::string ndsl_path(const std::string& name) {
-  const char* all = std::getenv("TRANSHIP_CONFORMANCE_DIR");
-  return all ? std::string(all) + "/ndsl/" + name : test_path("fixtures/ndsl/" + name);
-}
-
-std::string read_whole(const std::string& name) {
-  std::ifstream in(ndsl_path(name), std::ios::binary);
-  if (!in) throw std::runtime_error("cannot open " + ndsl_path(name));
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-/// The arrays of an .npz file.
-class Arrays {
- public:
-  explicit Arrays(const std::string& name)
-      : bytes_(read_whole(name)), archive_(std::as_bytes(std::span(bytes_))), members_(parse_zip(archive_).value()) {}
-
-  bool has(const std::string& name) const { return find_zip_member(members_, name + ".npy") != nullptr; }
-
-  /// The elements, in C order.
-  std::string elements(const std::string& name) const {
-    const ZipMember* member = find_zip_member(members_, name + ".npy");
-    if (!member) throw std::runtime_error("no array " + name);
-    std::string out;
-    read_zip_member(archive_, *member, [&](std::span<const std::byte> piece) {
-      out.append(reinterpret_cast<const char*>(piece.data()), piece.size());
-    }).value();
-    const NpyHeader header = parse_npy_header(std::as_bytes(std::span(out)), Index(out.size())).value();
-    EXPECT_EQ(header.order, NpyOrder::c);
-    return out.substr(std::size_t(header.header_bytes));
-  }
-
- private:
-  std::string bytes_;
-  std::span<const std::byte> archive_;
-  std::vector<ZipMember> members_;
-};
 
 /// 0 for the dimensions along y, 1 for those along x, -1 for all others.
 int tile_dim(const std::string& dim) {
@@ -89,7 +45,7 @@ struct Quantity {
   }
 };
 
-Quantity quantity_of(const json& c, int number, const Arrays& arrays) {
+Quantity quantity_of(const json& c, int number, const NdslArrays& arrays) {
   const json& q = c.at("quantities")[number];
   const auto dims = q.at("dims").get<std::vector<std::string>>();
   const Index layout = c.at("layout")[0], width = c.at("n_points");
@@ -157,7 +113,7 @@ std::string negated(std::string element, ElementType type) {
 }
 
 /// What is wrong after our halo; empty when nothing is.
-std::string case_fault(const json& c, const Arrays& arrays) {
+std::string case_fault(const json& c, const NdslArrays& arrays) {
   const int count = int(c.at("quantities").size()), n_x = c.at("n_x");
   const Index width = c.at("n_points"), cells_per_side = Index(c.at("layout")[0]);
   const Rank ranks = c.at("ranks");
@@ -207,10 +163,10 @@ std::string case_fault(const json& c, const Arrays& arrays) {
 }
 
 TEST(NdslGolden, HaloUpdates) {
-  const json index = json::parse(read_whole("cube_index.json"));
+  const json index = json::parse(read_ndsl("cube_index.json"));
   int cases = 0;
   for (const auto& [family, listed] : index.items()) {
-    const Arrays arrays(listed.at("npz").get<std::string>());
+    const NdslArrays arrays(listed.at("npz").get<std::string>());
     for (const json& c : listed.at("cases")) {
       if (c.at("op") == "sync") continue;  // joins shared points, which a halo never touches
       ++cases;
