@@ -1,0 +1,88 @@
+"""NDSL's halo updates against what NDSL answered, over every kind of ranks."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from ndsl_cases import CubeCase, cube_cases, is_defect
+
+import tranship as ts
+from tranship.ndsl import CubedSphereCommunicator, LocalComm, Timer
+
+LAYOUTS = {6: (1, 1), 24: (2, 2)}
+
+
+class Recording(LocalComm):
+    """Ranks of one thread that keep a copy of each message."""
+
+    log: list
+
+    def Isend(self, sendbuf, dest, tag=0, **kwargs):
+        self.log.append(((self.Get_rank(), dest, tag), sendbuf.tobytes()))
+        return super().Isend(sendbuf, dest, tag, **kwargs)
+
+
+@pytest.mark.parametrize("size", LAYOUTS)
+def test_halos_and_messages_are_ndsls(size):
+    cases, arrays = cube_cases(size)
+    if not cases:
+        pytest.skip(f"no cases of {size} ranks: TRANSHIP_CONFORMANCE_DIR has all")
+    compared = 0
+    for case in cases:
+        shared, log = {}, []
+        running = []
+        for rank in range(size):
+            comm = Recording(rank, size, shared)
+            comm.log = log
+            communicator = CubedSphereCommunicator.from_layout(comm, LAYOUTS[size], timer=Timer())
+            running.append(CubeCase(case, arrays, rank).steps(communicator))
+        if is_defect(case):
+            continue  # compared with other orders of dimensions below
+        while running:
+            running = [one for one in running if next(one, "done") != "done"]
+        if "messages" in case:
+            payload = arrays[f"{case['id']}/messages"].tobytes()
+            expected = {}
+            for source, target, tag, offset, nbytes in case["messages"]:
+                expected.setdefault((source, target, tag), []).append(payload[offset : offset + nbytes])
+            sent = {}
+            for key, message in log:
+                sent.setdefault(key, []).append(message)
+            assert sent == expected, (case["id"], case["note"])
+            compared += 1
+    assert compared or "TRANSHIP_CONFORMANCE_DIR" not in os.environ
+
+
+def body_of(size):
+    cases, arrays = cube_cases(size)
+
+    def body(world):
+        communicator = CubedSphereCommunicator.from_layout(world, LAYOUTS[size])
+        done = 0
+        for case in cases:
+            if not is_defect(case):
+                CubeCase(case, arrays, world.rank).run(communicator)
+                done += 1
+        return done
+
+    return len(cases), body
+
+
+@pytest.mark.parametrize("size", LAYOUTS)
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_halos_of_a_world_are_ndsls(size, ranks):
+    cases, body = body_of(size)
+    if not cases:
+        pytest.skip(f"no cases of {size} ranks: TRANSHIP_CONFORMANCE_DIR has all")
+    done = ts.launch(size, body, ranks=ranks)
+    assert min(done) == max(done) > 0
+
+
+def test_halos_of_simulated_ranks_are_ndsls():
+    cases, body = body_of(6)
+    if not cases:
+        pytest.skip("no cases of 6 ranks: TRANSHIP_CONFORMANCE_DIR has all")
+    for options in ({}, {"peers": "messaged"}, {"ranks_per_host": 2}):
+        assert min(ts.simulate(6, body, **options)) > 0
