@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/face/ndsl/halo_message.hpp>
