@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -86,3 +87,25 @@ def test_halos_of_simulated_ranks_are_ndsls():
         pytest.skip("no cases of 6 ranks: TRANSHIP_CONFORMANCE_DIR has all")
     for options in ({}, {"peers": "messaged"}, {"ranks_per_host": 2}):
         assert min(ts.simulate(6, body, **options)) > 0
+
+
+def mpirun(size, script, *arguments, timeout=240):
+    """What rank 0 prints; skips where the machine has no MPI."""
+    pytest.importorskip("mpi4py", reason="mpi4py is not installed: there are no ranks of MPI")
+    if shutil.which("mpirun") is None:
+        pytest.skip("no mpirun in the path")
+    command = ["mpirun", "-n", str(size), "--oversubscribe", "--allow-run-as-root"]
+    command += ["--mca", "mpi_yield_when_idle", "1", sys.executable, str(script), *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=timeout, cwd=pathlib.Path(__file__).parent)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return ran.stdout
+
+
+@pytest.mark.parametrize("size", LAYOUTS)
+def test_halos_over_mpi_are_ndsls(size):
+    cases, _ = body_of(size)
+    if not cases:
+        pytest.skip(f"no cases of {size} ranks: TRANSHIP_CONFORMANCE_DIR has all")
+    said = mpirun(size, pathlib.Path(__file__).parent / "ndsl_mpi_ranks.py")
+    done = sum(not is_defect(case) for case in cube_cases(size)[0])
+    assert f"{2 * done} cases on {size} ranks" in said

@@ -1,11 +1,14 @@
-# How blocks of quantities become one flat buffer, and come back: the one place that both paths of the transformer share.
-"""The blocks of an exchange, and the implementation that moves them with the array module's own operations."""
+"""The blocks of an exchange, and what moves them: the library itself, or the operations of another array module."""
 
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any, NamedTuple, Optional
 
+import numpy as np
+
+from ... import _core
 from .rotate import horizontal_axes, rotate_scalar_data
 
 __all__: list[str] = []
@@ -72,6 +75,73 @@ def vector_blocks(specs_x: Any, specs_y: Any, unpack: bool) -> tuple[Block, ...]
             blocks.append(Block(component, n, box, axes, turns, negated[slot], offset, size))
             offset += size
     return tuple(blocks)
+
+
+_CORE_KINDS = "biufc"
+
+
+def core_packer(infos_x: Any, infos_y: Any, is_vector: bool) -> Optional[CorePacker]:
+    """The library's own packer, for arrays of NumPy whose dtype it knows and blocks that are halos: what is sent lies in the
+    compute domain, and what is received outside of it."""
+    dtype = np.dtype(infos_x[0].specification.dtype)
+    if dtype.kind not in _CORE_KINDS or not dtype.isnative or dtype.itemsize > 16:
+        return None
+    if not all(_is_halo(info) for info in (*infos_x, *infos_y)):
+        return None
+    return CorePacker(infos_x, infos_y if is_vector else ())
+
+
+def _is_halo(info: Any) -> bool:
+    spec = info.specification
+    domain = [(o, o + e) for o, e in zip(spec.origin, spec.extent)]
+    sent = all(low <= cut.start and cut.stop <= high for cut, (low, high) in zip(info.pack_slices, domain))
+    kept = any(cut.stop <= low or cut.start >= high for cut, (low, high) in zip(info.unpack_slices, domain))
+    return sent and kept and box_size(info.pack_slices) > 0
+
+
+class CorePacker:
+    """Moves blocks by the library's plan, made once. Arrays that come again are bound to it, and cost one call."""
+
+    def __init__(self, infos_x: Any, infos_y: Any) -> None:
+        specs: dict[int, Any] = {}
+
+        def exchange(info: Any) -> Any:
+            spec = info.specification
+            handle = specs.get(id(spec))
+            if handle is None:
+                dtype = np.dtype(spec.dtype)
+                handle = specs[id(spec)] = _core.HaloSpec(
+                    f"{dtype.kind}{dtype.itemsize}",
+                    tuple(spec.shape),
+                    tuple(spec.strides),
+                    list(spec.dims),
+                    tuple(spec.origin),
+                    tuple(spec.extent),
+                    spec.n_points,
+                )
+            return handle, info.pack_clockwise_rotation % 4, info.pack_slices, info.unpack_slices
+
+        self._plan = _core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y])
+        self._bound: dict[str, tuple[list[Any], Any]] = {}
+
+    def knows(self, what: str, arrays: list[Any]) -> bool:
+        """Whether the last call of a kind was with these arrays."""
+        bound = self._bound.get(what)
+        return bound is not None and len(bound[0]) == len(arrays) and all(map(operator.is_, bound[0], arrays))
+
+    def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
+        """Fills the buffer, which is always the same one, from the arrays."""
+        arrays = [*x, *(y or ())]
+        if not self.knows("pack", arrays):
+            self._bound["pack"] = (arrays, self._plan.bind(x, y or (), pack_buffer=buffer))
+        self._bound["pack"][1].pack()
+
+    def unpack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
+        """Fills boxes of the arrays from the buffer, which is always the same one."""
+        arrays = [*x, *(y or ())]
+        if not self.knows("unpack", arrays):
+            self._bound["unpack"] = (arrays, self._plan.bind(x, y or (), unpack_buffer=buffer))
+        self._bound["unpack"][1].unpack()
 
 
 class ModulePacker:

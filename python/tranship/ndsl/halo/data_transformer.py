@@ -21,7 +21,7 @@ from ..buffer import Buffer
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
 from ..utils import device_synchronize
-from ._packing import Block, ModulePacker, scalar_blocks, vector_blocks
+from ._packing import Block, ModulePacker, core_packer, scalar_blocks, vector_blocks
 from .rotate import horizontal_axes
 
 __all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
@@ -137,6 +137,7 @@ class HaloDataTransformer(abc.ABC):
 
     _pack_buffer: Optional[Buffer] = None
     _unpack_buffer: Optional[Buffer] = None
+    _packer: Any = None
 
     def __init__(
         self,
@@ -208,6 +209,7 @@ class HaloDataTransformer(abc.ABC):
             if buffer is not None:
                 Buffer.push_to_cache(buffer)
         self._pack_buffer = self._unpack_buffer = None
+        self._packer = None  # it may keep the buffers, and arrays
 
     @staticmethod
     def get(
@@ -328,6 +330,10 @@ def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> 
 
 class HaloDataTransformerCPU(HaloDataTransformer):
     """Packs and unpacks arrays in the memory of the host, at once."""
+
+    def _make_packer(self, pack: tuple[Block, ...], unpack: tuple[Block, ...]) -> Any:
+        packer = core_packer(self._infos_x, self._infos_y, self._is_vector) if self._np_module is np else None
+        return packer or super()._make_packer(pack, unpack)
 
     def synchronize(self) -> None:
         """Returns at once: packing and unpacking are done when they return."""

@@ -15,7 +15,7 @@ from typing import Any, Optional, Protocol
 import numpy as np
 
 from .. import constants
-from .._errors import HaloMismatch, HaloStateError, HaloValueError
+from .._errors import HaloMismatch, HaloStateError, HaloTypeError, HaloValueError
 from ..buffer import Buffer
 from ..comm.boundary import Boundary
 from ..performance.timer import NullTimer, Timer
@@ -23,7 +23,7 @@ from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
 from ..types import AsyncRequest, QuantityLike
 from ..utils import device_synchronize, module_of_type
-from .data_transformer import HaloDataTransformer, HaloExchangeSpec
+from .data_transformer import HaloDataTransformer, HaloExchangeSpec, check_specification
 from .rotate import horizontal_axes
 
 __all__ = ["TIMER_HALO_EX_KEY", "HaloUpdateRequest", "HaloUpdater", "VectorInterfaceHaloUpdater", "on_c_grid"]
@@ -168,6 +168,7 @@ class HaloUpdater:
         for spec in specs_x + (specs_y or []):
             if spec.n_points <= 0:
                 raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
+            check_specification(spec)
         for n, spec in enumerate(specs_x):
             if specs_y is not None and spec.n_points != specs_y[n].n_points:
                 raise HaloValueError(
@@ -443,6 +444,8 @@ def check_c_grid(x_quantity: Any, y_quantity: Any) -> None:
         )
     if x_quantity.data.dtype != y_quantity.data.dtype:
         raise HaloMismatch(f"components of a vector of {x_quantity.data.dtype} and {y_quantity.data.dtype}")
+    if x_quantity.data.dtype.kind == "b":
+        raise HaloTypeError("components of a vector that are bool have no sign to change")
 
 
 class VectorInterfaceHaloUpdater:
