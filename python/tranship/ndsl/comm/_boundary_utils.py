@@ -107,8 +107,11 @@ def shift_boundary_slice_tuple(
     slice_tuple: tuple[_Index, ...],
 ) -> tuple[_Index, ...]:
     """Slices of an array for slices that count from a boundary: 0 is its first point inside at a low end, and its first
-    point outside at a high end."""
-    return tuple(_shift_boundary_slice(*one, boundary_type, cut) for *one, cut in zip(dims, origin, extent, slice_tuple))
+    point outside at a high end. Of the interior, a slice's stop counts from the high end."""
+    return tuple(
+        _shift_boundary_slice(dim, o, e, boundary_type, cut)
+        for dim, o, e, cut in zip(dims, origin, extent, slice_tuple)
+    )
 
 
 def _shift_boundary_slice(dim: str, origin: int, extent: int, boundary_type: int, slice_object: _Index) -> _Index:
@@ -116,8 +119,9 @@ def _shift_boundary_slice(dim: str, origin: int, extent: int, boundary_type: int
     shift = origin + extent if at_start is False else origin
     if not isinstance(slice_object, slice):
         return slice_object + shift
+    stop_shift = origin + extent if boundary_type == constants.INTERIOR else shift
     return slice(
         origin if slice_object.start is None else slice_object.start + shift,
-        origin + extent if slice_object.stop is None else slice_object.stop + shift,
+        origin + extent if slice_object.stop is None else slice_object.stop + stop_shift,
         slice_object.step,
     )

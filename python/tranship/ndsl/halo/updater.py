@@ -411,8 +411,10 @@ class HaloUpdateRequest:
                 request.wait()
             with self._timer.clock("unpack"):
                 buffer.assign_to(array)
-        for _, buffer, *_ in (*self._send_data, *self._recv_data):
-            Buffer.push_to_cache(buffer)
+        for sent in self._send_data:
+            Buffer.push_to_cache(sent[1])
+        for received in self._recv_data:
+            Buffer.push_to_cache(received[1])
         self._send_data, self._recv_data = [], []
 
 

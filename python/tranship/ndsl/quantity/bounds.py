@@ -109,7 +109,8 @@ class BoundedArrayView:
 
     @property
     def interior(self) -> BoundaryArrayView:
-        """Counted from the origin, with negative indices in the halo."""
+        """Indices and starts count from the origin, stops from the high end: ``[-1:1]`` is the compute domain with one
+        halo point on each side."""
         return self._at(constants.INTERIOR)
 
 
