@@ -362,7 +362,7 @@ def test_scatter_and_gather():
         all_ranks(TileCommunicator, (2, 2))[1].scatter()
     with pytest.raises(RuntimeError, match="parts of float32 for a quantity of float64"):
         ranks[0].gather(quantity(n=3, dtype="f4"), whole)
-    with pytest.raises(RuntimeError, match="this rank has extents \\(2, 2\\)"):
+    with pytest.raises(RuntimeError, match="rank 0 has extents \\(2, 2\\), and its part of \\(6, 6\\) is \\(3, 3\\)"):
         ranks[0].gather(quantity(n=2), whole)
     with pytest.raises(NotImplementedError, match="Only equal sized subdomains"):
         TileCommunicator(LocalComm(0, 4, {}), TilePartitioner((2, 2), 0.5)).gather(quantity(n=3))

@@ -152,6 +152,13 @@ class Communicator(abc.ABC):
             self._boundaries = {kind: boundary for kind, boundary in found if boundary is not None}
         return self._boundaries
 
+    @property
+    def has_square_part(self) -> bool:
+        """Whether this rank's part of a square tile is square. Local."""
+        tile = self.partitioner.tile
+        at_edge = [place in (0, count - 1) for place, count in zip(tile.subtile_index(self.rank), tile.layout)]
+        return tile.edge_interior_ratio == 1.0 or at_edge[0] == at_edge[1]
+
     def _get_halo_tag(self) -> int:
         self._last_halo_tag = self._last_halo_tag % 32767 + 1  # the lowest bound of a tag that MPI allows
         return self._last_halo_tag
@@ -318,22 +325,21 @@ class Communicator(abc.ABC):
 
         Raises
         ------
-        NotImplementedError
-            For parts of different sizes without a ``recv_quantity`` on the root.
         RuntimeError
             For parts that do not fit the domain.
         """
         data = send_quantity.data
         is_root = self.rank == constants.ROOT_RANK
         metadata = _metadata_of(send_quantity)
+        parts = self._all_extents(metadata)
+        box = tuple(metadata.extent) if parts is None else tuple(max(lengths) for lengths in zip(*parts))
         if not is_root:
-            box = self.comm.bcast(None, root=constants.ROOT_RANK) if self._is_uneven() else tuple(metadata.extent)
             with array_buffer(np.empty, box, data.dtype) as send:
                 safe_assign_array(send.array[tuple(map(slice, metadata.extent))], _compute_domain(send_quantity))
                 self.comm.Gather(send.array, None, root=constants.ROOT_RANK)
             return None
         if recv_quantity is None:
-            extent = self.partitioner.global_extent(metadata)
+            extent = self.partitioner.global_extent(metadata) if parts is None else self._sum_of(parts, metadata.dims)
             dims = self._global_dims(metadata.dims)
             recv_quantity = Quantity(
                 metadata.np.zeros(extent, dtype=data.dtype), dims, metadata.units, backend=metadata.backend
@@ -342,14 +348,11 @@ class Communicator(abc.ABC):
         if whole.dtype != data.dtype:
             raise HaloMismatch(f"gather: parts of {data.dtype} for a quantity of {whole.dtype}")
         extents = self._part_extents(whole)
-        if tuple(metadata.extent) != extents[self.rank]:
-            raise HaloMismatch(
-                f"gather: this rank has extents {tuple(metadata.extent)}, and its part of {whole.extent} is "
-                f"{extents[self.rank]}"
-            )
-        box = tuple(max(lengths) for lengths in zip(*extents))
-        if self._is_uneven():
-            self.comm.bcast(box, root=constants.ROOT_RANK)
+        for rank, part in enumerate(parts or [tuple(metadata.extent)]):
+            if part != extents[rank]:
+                raise HaloMismatch(
+                    f"gather: rank {rank} has extents {part}, and its part of {whole.extent} is {extents[rank]}"
+                )
         with array_buffer(np.empty, (len(extents), *box), data.dtype) as recv:
             with array_buffer(np.empty, box, data.dtype) as send:
                 safe_assign_array(send.array[tuple(map(slice, metadata.extent))], _compute_domain(send_quantity))
@@ -360,8 +363,22 @@ class Communicator(abc.ABC):
                 safe_assign_array(target[cut], recv.array[rank][tuple(map(slice, part))])
         return recv_quantity
 
-    def _is_uneven(self) -> bool:
-        return self.partitioner.tile.edge_interior_ratio != 1.0
+    def _all_extents(self, metadata: QuantityMetadata) -> Optional[list[tuple[int, ...]]]:
+        """The extents of every rank's part; None where ranks cannot tell each other, who then have parts of one size."""
+        try:
+            return [tuple(extent) for extent in self.comm.allgather(tuple(int(e) for e in metadata.extent))]
+        except NotImplementedError:
+            return None
+
+    def _sum_of(self, parts: Sequence[tuple[int, ...]], dims: Sequence[str]) -> tuple[int, ...]:
+        """The extents of the whole domain, from those of all parts."""
+        ny, nx = self.partitioner.layout
+        out = []
+        for axis, dim in enumerate(dims):
+            shared = 1 if dim in constants.INTERFACE_DIMS else 0
+            ranks = range(0, ny * nx, nx) if dim in constants.J_DIMS else range(nx) if dim in constants.I_DIMS else [0]
+            out.append(sum(parts[rank][axis] - shared for rank in ranks) + shared)
+        return tuple(out) if self.size == ny * nx else (self.size // (ny * nx), *out)
 
     def _global_dims(self, dims: Sequence[str]) -> tuple[str, ...]:
         return tuple(dims)

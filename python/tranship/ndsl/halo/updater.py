@@ -176,7 +176,7 @@ class HaloUpdater:
                 )
         if any(boundary.n_clockwise_rotations % 2 for boundary in boundaries):
             for n, spec in enumerate(specs_x):
-                check_turn(spec, spec if specs_y is None else specs_y[n])
+                check_turn(spec, spec if specs_y is None else specs_y[n], comm)
         direct = None
         make_direct = getattr(getattr(comm, "comm", None), "direct_exchange", None)
         if make_direct is not None:
@@ -360,15 +360,18 @@ def _exchange(spec: QuantityHaloSpec, sent: Any, received: Any) -> HaloExchangeS
     return HaloExchangeSpec(spec, sent.send_slice(spec), sent.n_clockwise_rotations, received.recv_slice(spec))
 
 
-def check_turn(x: QuantityHaloSpec, y: QuantityHaloSpec) -> None:
-    """Across an edge that turns, a row of one component is a column of the other one: they must be equally long."""
+def check_turn(x: QuantityHaloSpec, y: QuantityHaloSpec, communicator: Any) -> None:
+    """Across an edge that turns, a row of one component is a column of the other one: they must be equally long. Parts of
+    unequal sizes need not be square, but those at the corners of a tile and those inside of it are."""
     y_axis, x_axis = horizontal_axes(x.dims)
     y_axis_of_y, x_axis_of_y = horizontal_axes(y.dims)
     if min(y_axis, x_axis, y_axis_of_y, x_axis_of_y) < 0:
         return  # refused with its own message by the descriptors
-    pairs = ((x.extent[x_axis], y.extent[y_axis_of_y]), (x.extent[y_axis], y.extent[x_axis_of_y]))
-    for along_i, along_j in pairs:
-        if along_i != along_j:
+    is_square = getattr(communicator, "has_square_part", True)
+    for axis, axis_of_y in ((x_axis, y_axis_of_y), (y_axis, x_axis_of_y)):
+        along_i, along_j = int(x.extent[axis]), int(y.extent[axis_of_y])
+        shared_i, shared_j = (dim in constants.INTERFACE_DIMS for dim in (x.dims[axis], y.dims[axis_of_y]))
+        if shared_i != shared_j or (is_square and along_i != along_j):
             what = "a scalar" if x is y else "components of a vector"
             raise HaloValueError(
                 f"{what} on ({', '.join(x.dims)}) of extents {tuple(x.extent)}"
@@ -437,9 +440,8 @@ def check_c_grid(x_quantity: Any, y_quantity: Any) -> None:
             "vector must be defined on Arakawa C-grid: the component along i on (i, j_interface) and the one along j on "
             f"(i_interface, j), not on ({', '.join(x_quantity.dims)}) and ({', '.join(y_quantity.dims)})"
         )
-    x = [dim for dim in x_quantity.dims if dim not in constants.J_DIMS]
-    y = [dim for dim in y_quantity.dims if dim not in constants.I_DIMS]
-    if [d if d != constants.I_DIM else constants.J_DIM for d in x] != y:
+    centres = {constants.J_INTERFACE_DIM: constants.J_DIM, constants.I_INTERFACE_DIM: constants.I_DIM}
+    if [centres.get(dim, dim) for dim in x_quantity.dims] != [centres.get(dim, dim) for dim in y_quantity.dims]:
         raise HaloMismatch(
             f"components of a vector with dimensions in another order: {', '.join(x_quantity.dims)} and "
             f"{', '.join(y_quantity.dims)}"
@@ -498,7 +500,7 @@ class VectorInterfaceHaloUpdater:
         check_c_grid(x_quantity, y_quantity)
         turning = (constants.SOUTH, constants.WEST)
         if any(self.boundaries[kind].n_clockwise_rotations % 4 for kind in turning if kind in self.boundaries):
-            check_turn(halo_spec_of(x_quantity, 1), halo_spec_of(y_quantity, 1))
+            check_turn(halo_spec_of(x_quantity, 1), halo_spec_of(y_quantity, 1), self.communicator)
         direct = getattr(self.comm, "direct_synchronization", None)
         if direct is not None:
             request = direct(self, x_quantity, y_quantity)
@@ -518,10 +520,10 @@ class VectorInterfaceHaloUpdater:
             if kind in self.boundaries:
                 boundary = self.boundaries[kind]
                 line = _line(quantity, kind)
-                buffer = Buffer.pop_from_cache(self._module(line).empty, line.shape, line.dtype)
                 with self.timer.clock("pack"):
                     if boundary.n_clockwise_rotations % 4:
-                        line = -_reversed_along_edge(line, quantity, kind)
+                        line = -_turned_line(line, quantity, kind)
+                    buffer = Buffer.pop_from_cache(self._module(line).empty, line.shape, line.dtype)
                     buffer.assign_from(line)
                     buffer.finalize_memory_transfer()
                 with self.timer.clock("Isend"):
@@ -544,7 +546,14 @@ def _line(quantity: Any, kind: int) -> Any:
     return quantity.data[tuple(index)]
 
 
-def _reversed_along_edge(line: Any, quantity: Any, kind: int) -> Any:
-    across = constants.J_DIMS if kind in (constants.NORTH, constants.SOUTH) else constants.I_DIMS
-    dims = [dim for dim in quantity.dims if dim not in across]
-    return line[tuple(slice(None, None, -1) if dim in constants.HORIZONTAL_DIMS else slice(None) for dim in dims)]
+def _turned_line(line: Any, quantity: Any, kind: int) -> Any:
+    """The points of one edge, reversed along it, with their dimensions in the order that the line of the other component
+    has: where j and i are not beside each other, the dimensions between them pass."""
+    across, along = constants.J_DIMS, constants.I_DIMS
+    if kind in (constants.EAST, constants.WEST):
+        across, along = along, across
+    mine = [dim for dim in quantity.dims if dim not in across]
+    theirs = [dim if dim not in across else along for dim in quantity.dims if dim not in along]
+    order = [next(n for n, one in enumerate(mine) if one in (dim if isinstance(dim, tuple) else (dim,))) for dim in theirs]
+    flips = tuple(slice(None, None, -1) if dim in constants.HORIZONTAL_DIMS else slice(None) for dim in mine)
+    return line[flips].transpose(order)
