@@ -188,9 +188,23 @@ bench_python() {
     "${peers[@]}" ${json:+--json "${json%.json}-peers.json"}
 }
 
+# NDSL's halos: packing beside NumPy, updates of a cube beside Open MPI. [--json FILE] [--rounds N] [--no-peers] [--quick]
+bench_ndsl() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  need_venv "${python_packages[@]}" || fail "the Python package cannot be built without these"
+  choose_python
+  if [[ " $* " != *" --no-peers "* ]]; then
+    need "${python_peer_packages[@]}"
+    need_venv mpi4py || fail "mpi4py cannot be installed; --no-peers measures without it"
+  fi
+  configure release "${python_options[@]}"
+  cmake --build --preset release --target tranship_python tranship_cli >&2
+  PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_ndsl.py --command build/release/bin/tranship "$@"
+}
+
 do_bench() {
-  if [[ ${1:-} == python ]]; then
-    bench_python "${@:2}"
+  if [[ ${1:-} == python || ${1:-} == ndsl ]]; then
+    "bench_$1" "${@:2}"
     return
   fi
   need "${build_packages[@]}"
@@ -398,6 +412,7 @@ usage: ./do COMMAND [argument...]
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
+                      bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default

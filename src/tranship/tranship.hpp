@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tranship/array/array.hpp>
+#include <tranship/array/check_halo.hpp>
 #include <tranship/array/ghosts.hpp>
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/interface_exchange.hpp>

@@ -87,7 +87,7 @@ Packing::Packing(PackDirection direction, std::span<const PackedArray> arrays, s
       loops.extents[loops.dims] = 2;
       strides[loops.dims++] = array.layout.part_stride_bytes;
     }
-    loops = packs ? with_dense_target(loops, width) : with_dense_source(loops, width);
+    detail::dense_strides(loops, width, packs ? loops.target_strides : loops.source_strides);
     canonicalise(loops, width);
     (packs ? move.source : move.target) = place;
     (packs ? move.target : move.source) = message;

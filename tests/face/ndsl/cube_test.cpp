@@ -1,6 +1,7 @@
 // NDSL's halo updates on cubes of 6 and 24 ranks, two ways: by exchanges of arrays on a tiling, and by messages that
 // are packed, sent and unpacked as NDSL does. Both leave in every byte of every rank's memory what NDSL left there;
 // points that ranks share hold different values on them before and after.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <string>
@@ -266,6 +267,65 @@ TEST_P(NdslCube, UpdatesAreNdslsToTheByte) {
       if (c.op != "sync") update_by_messages(world, c);
     }
   });
+}
+
+/// A scalar and a vector on cell centres of a cube of 6 by 6 cells a tile, as one rank of a layout holds it: what the
+/// whole tile holds decides, however it is cut.
+CubeCase case_of_layout(Index layout) {
+  constexpr Index n = 6, width = 2, halo = 3;
+  const Index own = n / layout, stored = own + 2 * halo;
+  const Tiling tiling = cubed_sphere(n);
+  const auto value = [](int q, int tile, const Indices& cell) {
+    return 1000.0 * (q + 1) + 100 * tile + double(n * cell[0] + cell[1]);
+  };
+  CubeCase out{.id = "layout " + std::to_string(layout), .op = "oneshot", .layout = layout, .n_points = width};
+  out.updaters = {{{0}, {}}, {{1}, {2}}};
+  auto& quantities = out.steps.emplace_back();
+  for (int q = 0; q < 3; ++q) {
+    NdslQuantity quantity{.field = {.tiles = {}, .tile_dims = {0, 1}}, .dims = {"j", "i"}};
+    const Partition cut = block().with_overlap(width, width, EdgePolicy::open);
+    for (int t = 0; t < 6; ++t)
+      quantity.field.tiles.push_back(
+          {ElementType::f64,
+           Distribution({n, n}, Grid({layout, layout}, {.first = Rank(t * layout * layout)}), {cut, cut})});
+    for (Rank r = 0; r < Rank(6 * layout * layout); ++r) {
+      const int tile = int(r / (layout * layout));
+      const Index first_y = r % (layout * layout) / layout * own, first_x = r % layout * own;
+      quantity.shapes.push_back({stored, stored});
+      quantity.origins.push_back({halo, halo});
+      quantity.extents.push_back({own, own});
+      std::vector<double> before, after;
+      for_each_coordinate({stored, stored}, [&](const Indices& at) {
+        const Index y = at[0] - halo, x = at[1] - halo;
+        const auto reach = [&](Index c) { return c < 0 ? -c : c >= own ? c - own + 1 : 0; };
+        const auto found = tiling.locate(tile, {first_y + y, first_x + x});
+        before.push_back(reach(y) + reach(x) == 0 ? value(q, tile, found->cell) : -5);
+        after.push_back(before.back());
+        if (reach(y) > width || reach(x) > width || !found) return;
+        // Components are x, y; dimensions y, x.
+        const VectorComponent from = q == 0 ? VectorComponent{} : vector_component(found->map, 2 - q);
+        after.back() = q == 0 ? value(0, found->tile, found->cell)
+                              : from.sign * value(2 - from.component, found->tile, found->cell);
+      });
+      const auto bytes = [](const std::vector<double>& values) {
+        return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double));
+      };
+      quantity.before.push_back(bytes(before));
+      quantity.after.push_back(bytes(after));
+    }
+    quantities.push_back(std::move(quantity));
+  }
+  return out;
+}
+
+TEST(NdslLayouts, AreTransparent) {
+  for (const Index layout : {1, 2, 3}) {
+    const CubeCase c = case_of_layout(layout);
+    test::run_once(On::sim, {.ranks = int(6 * layout * layout)}, 11, [&](World& world) {
+      update_by_exchanges(world, c);
+      update_by_messages(world, c);
+    });
+  }
 }
 
 }  // namespace
