@@ -13,6 +13,7 @@ received.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Optional, Union
 
@@ -60,6 +61,20 @@ def boundary_at_start_of_dim(boundary: int, dim: str) -> Optional[bool]:
     if dim in constants.J_DIMS:
         return along_y
     return along_x if dim in constants.I_DIMS else None
+
+
+@functools.lru_cache(maxsize=4096)
+def cached_boundary_slice(
+    dims: tuple[str, ...],
+    origin: tuple[int, ...],
+    extent: tuple[int, ...],
+    shape: tuple[int, ...],
+    boundary_type: int,
+    n_halo: int,
+    interior: bool,
+) -> tuple[slice, ...]:
+    """:func:`get_boundary_slice`, remembered."""
+    return get_boundary_slice(dims, origin, extent, shape, boundary_type, n_halo, interior)
 
 
 def get_boundary_slice(

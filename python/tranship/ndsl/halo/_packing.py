@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -96,11 +95,11 @@ def _is_halo(info: Any) -> bool:
     domain = [(o, o + e) for o, e in zip(spec.origin, spec.extent)]
     sent = all(low <= cut.start and cut.stop <= high for cut, (low, high) in zip(info.pack_slices, domain))
     kept = any(cut.stop <= low or cut.start >= high for cut, (low, high) in zip(info.unpack_slices, domain))
-    return sent and kept and box_size(info.pack_slices) > 0
+    return sent and kept and all(cut.stop > cut.start for cut in info.pack_slices)
 
 
 class CorePacker:
-    """Moves blocks by the library's plan, made once. Arrays that come again are bound to it, and cost one call."""
+    """Moves blocks by the library's plan, made once."""
 
     def __init__(self, infos_x: Any, infos_y: Any) -> None:
         specs: dict[int, Any] = {}
@@ -122,35 +121,29 @@ class CorePacker:
             return handle, info.pack_clockwise_rotation % 4, info.pack_slices, info.unpack_slices
 
         self._plan = _core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y])
-        self._bound: dict[str, tuple[list[Any], Any]] = {}
 
-    def knows(self, what: str, arrays: list[Any]) -> bool:
-        """Whether the last call of a kind was with these arrays."""
-        bound = self._bound.get(what)
-        return bound is not None and len(bound[0]) == len(arrays) and all(map(operator.is_, bound[0], arrays))
+    def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> Any:
+        """Fills the buffer from the arrays; returns a call that does it again."""
+        again = self._plan.bind(x, y or (), pack_buffer=buffer).pack
+        again()
+        return again
 
-    def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
-        """Fills the buffer, which is always the same one, from the arrays."""
-        arrays = [*x, *(y or ())]
-        if not self.knows("pack", arrays):
-            self._bound["pack"] = (arrays, self._plan.bind(x, y or (), pack_buffer=buffer))
-        self._bound["pack"][1].pack()
-
-    def unpack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
-        """Fills boxes of the arrays from the buffer, which is always the same one."""
-        arrays = [*x, *(y or ())]
-        if not self.knows("unpack", arrays):
-            self._bound["unpack"] = (arrays, self._plan.bind(x, y or (), unpack_buffer=buffer))
-        self._bound["unpack"][1].unpack()
+    def unpack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> Any:
+        """Fills boxes of the arrays from the buffer; returns a call that does it again."""
+        again = self._plan.bind(x, y or (), unpack_buffer=buffer).unpack
+        again()
+        return again
 
 
 class ModulePacker:
     """Moves blocks with slices and assignments of a NumPy-like module: each element is read once and written once."""
 
-    def __init__(self, module: Any, pack: tuple[Block, ...], unpack: tuple[Block, ...]) -> None:
+    def __init__(self, module: Any, infos_x: Any, infos_y: Any, is_vector: bool) -> None:
         self._module = module
-        self._pack = pack
-        self._unpack = unpack
+        self._pack, self._unpack = (
+            vector_blocks(infos_x, infos_y, unpack) if is_vector else scalar_blocks(infos_x, unpack)
+            for unpack in (False, True)
+        )
 
     def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
         """Fills the buffer from the arrays."""

@@ -9,7 +9,7 @@ the component along i and then that along j, swapped and negated as the turn say
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
@@ -21,7 +21,7 @@ from ..buffer import Buffer
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
 from ..utils import device_synchronize
-from ._packing import Block, ModulePacker, core_packer, scalar_blocks, vector_blocks
+from ._packing import ModulePacker, box_size, core_packer
 from .rotate import horizontal_axes
 
 __all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
@@ -86,6 +86,14 @@ class HaloExchangeSpec:
         self.pack_slices = self._checked("pack_slices", self.pack_slices)
         self.unpack_slices = self._checked("unpack_slices", self.unpack_slices)
 
+    @classmethod
+    def _of_boundary(cls, specification: Any, pack: Any, rotation: int, unpack: Any) -> HaloExchangeSpec:
+        """A block whose specification was checked, with slices that :func:`get_boundary_slice` has made."""
+        out = cls.__new__(cls)
+        out.specification, out.pack_slices = specification, pack
+        out.pack_clockwise_rotation, out.unpack_slices = rotation, unpack
+        return out
+
     def _checked(self, what: str, slices: Sequence[slice]) -> tuple[slice, ...]:
         shape, dims = self.specification.shape, self.specification.dims
         if len(slices) != len(shape):
@@ -138,6 +146,7 @@ class HaloDataTransformer(abc.ABC):
     _pack_buffer: Optional[Buffer] = None
     _unpack_buffer: Optional[Buffer] = None
     _packer: Any = None
+    _repeats: dict[str, tuple[list[Any], list[Any], Callable[[], None]]]
 
     def __init__(
         self,
@@ -161,29 +170,25 @@ class HaloDataTransformer(abc.ABC):
                 f"Quantity module {np_module} has no HaloDataTransformer implemented: it lacks {', '.join(missing)}"
             )
         self._np_module = np_module
+        self._repeats = {}
         self._compile()
 
     def _compile(self) -> None:
-        dtypes = {str(np.dtype(info.specification.dtype)) for info in self._infos_x + self._infos_y}
+        infos = self._infos_x + self._infos_y
+        dtypes = {np.dtype(info.specification.dtype) for info in infos}
         if len(dtypes) > 1:
-            raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(sorted(dtypes))} in one exchange")
-        self._dtype = np.dtype(self._infos_x[0].specification.dtype)
-        pack: tuple[Block, ...]
-        if self._is_vector:
-            for x, y in zip(self._infos_x, self._infos_y):
-                self._check_pair(x, y)
-            pack = vector_blocks(self._infos_x, self._infos_y, unpack=False)
-            unpack = vector_blocks(self._infos_x, self._infos_y, unpack=True)
-        else:
-            pack = scalar_blocks(self._infos_x, unpack=False)
-            unpack = scalar_blocks(self._infos_x, unpack=True)
-        sent, received = sum(block.size for block in pack), sum(block.size for block in unpack)
+            names = sorted(map(str, dtypes))
+            raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(names)} in one exchange")
+        (self._dtype,) = dtypes
+        for x, y in zip(self._infos_x, self._infos_y):
+            self._check_pair(x, y)
+        sent = sum(box_size(info.pack_slices) for info in infos)
+        received = sum(box_size(info.unpack_slices) for info in infos)
         if sent != received:
             raise HaloMismatch(f"the blocks to pack have {sent} elements together, and those to unpack {received}")
-        size = (sent,)
-        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, size, self._dtype)
-        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, size, self._dtype)
-        self._packer = self._make_packer(pack, unpack)
+        self._packer = self._make_packer()
+        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, (sent,), self._dtype)
+        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, (sent,), self._dtype)
 
     def _check_pair(self, x: HaloExchangeSpec, y: HaloExchangeSpec) -> None:
         if horizontal_axes(x.specification.dims) != horizontal_axes(y.specification.dims):
@@ -197,8 +202,8 @@ class HaloDataTransformer(abc.ABC):
         if turns and self._dtype.kind == "b":
             raise HaloTypeError("components of a vector that are bool have no sign to change")
 
-    def _make_packer(self, pack: tuple[Block, ...], unpack: tuple[Block, ...]) -> Any:
-        return ModulePacker(self._np_module, pack, unpack)
+    def _make_packer(self) -> Any:
+        return ModulePacker(self._np_module, self._infos_x, self._infos_y, self._is_vector)
 
     def __del__(self) -> None:
         self.finalize()
@@ -209,7 +214,8 @@ class HaloDataTransformer(abc.ABC):
             if buffer is not None:
                 Buffer.push_to_cache(buffer)
         self._pack_buffer = self._unpack_buffer = None
-        self._packer = None  # it may keep the buffers, and arrays
+        self._packer = None
+        self._repeats = {}
 
     @staticmethod
     def get(
@@ -259,8 +265,7 @@ class HaloDataTransformer(abc.ABC):
         """
         if self._pack_buffer is None:
             raise HaloStateError("the transformer was finalized: it has no buffer to pack")
-        x, y = self._arrays(quantities_x, quantities_y, to_write=False)
-        self._packer.pack(self._pack_buffer.array, x, y)
+        self._move("pack", self._pack_buffer.array, quantities_x, quantities_y)
 
     def async_unpack(
         self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None
@@ -274,14 +279,34 @@ class HaloDataTransformer(abc.ABC):
         """
         if self._unpack_buffer is None:
             raise HaloStateError("the transformer was finalized: it has no buffer to unpack")
-        x, y = self._arrays(quantities_x, quantities_y, to_write=True)
-        self._packer.unpack(self._unpack_buffer.array, x, y)
+        self._move("unpack", self._unpack_buffer.array, quantities_x, quantities_y)
+
+    def _move(self, what: str, buffer: Any, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> None:
+        """Packs or unpacks. Quantities that come again with the same arrays were compared with their specifications
+        before, and a packer that can is bound to them."""
+        if self._comes_again(what, quantities_x, quantities_y):
+            self._repeats[what][2]()
+            return
+        x, y = self._arrays(quantities_x, quantities_y, to_write=what == "unpack")
+        again = getattr(self._packer, what)(buffer, x, y)
+        if again is not None:
+            self._repeats[what] = ([*quantities_x, *(quantities_y or ())], [*x, *(y or ())], again)
+
+    def _comes_again(self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> bool:
+        known = self._repeats.get(what)
+        if known is None or self._is_vector != (quantities_y is not None) or len(quantities_x) != len(self._infos_x):
+            return False
+        given = quantities_x if quantities_y is None else [*quantities_x, *quantities_y]
+        if len(given) != len(known[0]):
+            return False
+        return all(q is before and q.data is array for q, before, array in zip(given, known[0], known[1]))
 
     def check(self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None) -> None:
         """Raises what packing and unpacking these quantities would raise, and touches nothing."""
         if not self.ready():
             raise HaloStateError("the transformer was finalized: it has no buffers")
-        self._arrays(quantities_x, quantities_y, to_write=True)
+        if not self._comes_again("unpack", quantities_x, quantities_y):
+            self._arrays(quantities_x, quantities_y, to_write=True)
 
     @abc.abstractmethod
     def synchronize(self) -> None:
@@ -331,9 +356,9 @@ def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> 
 class HaloDataTransformerCPU(HaloDataTransformer):
     """Packs and unpacks arrays in the memory of the host, at once."""
 
-    def _make_packer(self, pack: tuple[Block, ...], unpack: tuple[Block, ...]) -> Any:
+    def _make_packer(self) -> Any:
         packer = core_packer(self._infos_x, self._infos_y, self._is_vector) if self._np_module is np else None
-        return packer or super()._make_packer(pack, unpack)
+        return packer or super()._make_packer()
 
     def synchronize(self) -> None:
         """Returns at once: packing and unpacking are done when they return."""

@@ -17,7 +17,8 @@ import numpy as np
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloTypeError, HaloValueError
 from ..buffer import Buffer
-from ..comm.boundary import Boundary
+from ..comm._boundary_utils import cached_boundary_slice
+from ..comm.boundary import Boundary, SimpleBoundary
 from ..performance.timer import NullTimer, Timer
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
@@ -357,6 +358,14 @@ def _by_neighbor(boundaries: list[Any]) -> dict[int, list[tuple[Any, Any]]]:
 
 
 def _exchange(spec: QuantityHaloSpec, sent: Any, received: Any) -> HaloExchangeSpec:
+    if type(sent) is SimpleBoundary and type(received) is SimpleBoundary:  # what :meth:`_make` has checked
+        memory = (tuple(spec.dims), tuple(spec.origin), tuple(spec.extent), tuple(spec.shape))
+        return HaloExchangeSpec._of_boundary(
+            spec,
+            cached_boundary_slice(*memory, sent.boundary_type, spec.n_points, True),
+            sent.n_clockwise_rotations,
+            cached_boundary_slice(*memory, received.boundary_type, spec.n_points, False),
+        )
     return HaloExchangeSpec(spec, sent.send_slice(spec), sent.n_clockwise_rotations, received.recv_slice(spec))
 
 
