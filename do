@@ -349,7 +349,7 @@ do_ci() {
   SECONDS=0
   trap print_stages EXIT
   if [[ $long ]]; then
-    optimized=(base layout kernels plan memory fabric lower run collectives array view file bench)
+    optimized=(base layout kernels plan memory fabric lower run collectives array view file face bench)
     programs=1000000 seconds=60
     export TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-10000}
   fi
