@@ -2,9 +2,12 @@
 
 import os
 import pathlib
+import re
 import shutil
+import struct
 import subprocess
 import sys
+import zlib
 
 import pytest
 from ndsl_cases import CubeCase, cube_cases, is_defect
@@ -109,3 +112,39 @@ def test_halos_over_mpi_are_ndsls(size):
     said = mpirun(size, pathlib.Path(__file__).parent / "ndsl_mpi_ranks.py")
     done = sum(not is_defect(case) for case in cube_cases(size)[0])
     assert f"{2 * done} cases on {size} ranks" in said
+
+
+def test_the_documentation_runs(tmp_path):
+    text = (pathlib.Path(__file__).parents[2] / "docs" / "ndsl.md").read_text()
+    blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    assert blocks
+    program = tmp_path / "documentation.py"
+    program.write_text("\n".join(blocks))
+    ran = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_shallow_water_is_drawn(tmp_path):
+    """A small run of the example: what it claims it asserts itself; its picture has six tiles and white around them."""
+    example = pathlib.Path(__file__).parents[2] / "examples" / "shallow_water.py"
+    picture = tmp_path / "surface.png"
+    ran = subprocess.run(
+        [sys.executable, str(example), "12", "3", str(picture)], capture_output=True, text=True, timeout=120
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert "24 ranks and 6 give the same bits" in ran.stdout
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n") and content.endswith(b"IEND\xaeB`\x82")
+    width, height = struct.unpack(">II", content[16:24])
+    start = content.index(b"IDAT")
+    (length,) = struct.unpack(">I", content[start - 4 : start])
+    rows = zlib.decompress(content[start + 4 : start + 4 + length])
+    stride = 1 + 3 * width
+    assert len(rows) == height * stride and (width, height) == (768, 576)
+    coloured = [
+        (column, row)
+        for row in range(3)
+        for column in range(4)
+        if rows[(row * 192 + 96) * stride + 1 + 3 * (column * 192 + 96) :][:3] != b"\xff\xff\xff"
+    ]
+    assert coloured == [(2, 0), (3, 0), (1, 1), (2, 1), (0, 2), (1, 2)]
