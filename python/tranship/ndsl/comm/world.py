@@ -362,13 +362,21 @@ class _HaloExchange:
         count = len(specs_x)
         self._vectors = [] if specs_y is None else [{n: 1, count + n: 0} for n in range(count)]
         self._exchanges: dict[Any, tuple[_arrays.TiledHaloExchange, list[Any]]] = {}
+        self._last: list[tuple[Any, Any]] = []
         self._running: Optional[_arrays.TiledHaloExchange] = None
 
     def start(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None:
         """Starts; makes the exchange first, collectively, for arrays that are new."""
+        given = [*x, *(y or ())]
+        if len(given) == len(self._last) and all(
+            q is before and q.data is array for q, (before, array) in zip(given, self._last)
+        ):
+            self._running = next(reversed(self._exchanges.values()))[0]
+            self._running.start()
+            return
         data = [array_of(q, spec, True) for q, spec in zip(x, self._specs_x)]
         data += [array_of(q, spec, True) for q, spec in zip(y or (), self._specs_y or ())]
-        key = tuple((id(one), one.__array_interface__["data"][0], one.strides) for one in data)
+        key = tuple(map(id, data))  # of arrays that are kept
         found = self._exchanges.pop(key, None)
         if found is None:
             arrays = [field.arrays(self._world, one) for field, one in zip(self._fields, data)]
@@ -379,6 +387,7 @@ class _HaloExchange:
             while len(self._exchanges) >= _EXCHANGES_KEPT:
                 self._exchanges.pop(next(iter(self._exchanges)))
         self._exchanges[key] = found
+        self._last = list(zip(given, data))
         found[0].start()
         self._running = found[0]
 
@@ -393,6 +402,7 @@ class _HaloExchange:
     def finalize(self) -> None:
         """Lets go of the arrays."""
         self._exchanges.clear()
+        self._last = []
 
 
 def _check_room(spec: QuantityHaloSpec) -> None:
