@@ -428,6 +428,72 @@ def test_several_updaters_in_flight_over_a_world(ranks):
     assert ts.launch(4, body, ranks=ranks) == [True] * 4
 
 
+def test_one_shot_updates_of_a_world_share_what_all_ranks_have():
+    """Some ranks come with the same arrays again, others with new ones; then with an updater that is kept."""
+
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (1, 3))
+
+        def quantity():
+            return Quantity(np.zeros((5, 5)), ["j", "i"], "", origin=(1, 1), extent=(3, 3))
+
+        kept = [quantity() for _ in range(3)]
+        for step in range(20):
+            mine = kept[step % 3] if (world.rank + step // 4) % 2 else quantity()
+            mine.view[:] = 10 * step + world.rank
+            if step % 5 == 4:
+                updater = tile.get_scalar_halo_updater([halo_spec(mine, 1)])
+                updater.update([mine])
+            else:
+                tile.halo_update(mine, 1)
+            west, east = ((world.rank + step_i) % 3 for step_i in (-1, 1))
+            assert (mine.data[2, 0], mine.data[2, 4]) == (10 * step + west, 10 * step + east)
+        for n in range(12):  # more memory layouts than a communicator keeps
+            for _ in range(2):
+                wide = Quantity(np.full((5, 5 + n), world.rank), ["j", "i"], "", origin=(1, 1), extent=(3, 3 + n))
+                tile.halo_update(wide, 1)
+                assert wide.data[2, 0] == (world.rank - 1) % 3
+        return True
+
+    assert ts.launch(3, body, timeout=30) == [True] * 3
+
+
+class ForeignQuantity:
+    """An object with as much of NDSL's Quantity as the halo layer needs."""
+
+    def __init__(self, data, dims, origin, extent):
+        self.data, self.dims, self.origin, self.extent = data, dims, origin, extent
+
+
+class ForeignRanks:
+    """Ranks with four methods, and requests that can only wait."""
+
+    def __init__(self, inner):
+        self.Get_rank, self.Get_size = inner.Get_rank, inner.Get_size
+        self.Isend, self.Irecv = inner.Isend, inner.Irecv
+
+
+def test_foreign_quantities_over_foreign_ranks():
+    shared = {}
+    partitioner = CubedSpherePartitioner(TilePartitioner((1, 1)))
+    ranks = [CubedSphereCommunicator(ForeignRanks(LocalComm(r, 6, shared)), partitioner) for r in range(6)]
+    foreign = [ForeignQuantity(np.full((6, 6), float(r)), ("j", "i"), [1, 1], [4, 4]) for r in range(6)]
+    ours = [Quantity(np.full((6, 6), float(r)), ("j", "i"), "", origin=(1, 1), extent=(4, 4)) for r in range(6)]
+    for fields in (foreign, ours):
+        updaters = [communicator.start_halo_update(field, 1) for communicator, field in zip(ranks, fields)]
+        for updater in updaters:
+            updater.wait()
+    assert all(np.array_equal(a.data, b.data) for a, b in zip(foreign, ours))
+    assert ours[0].data[2, 0] == 4.0
+
+    def body(world):
+        mine = ForeignQuantity(np.full((6, 6), float(world.rank)), ("j", "i"), [1, 1], [4, 4])
+        CubedSphereCommunicator(world, partitioner).halo_update(mine, 1)
+        return mine.data
+
+    assert all(np.array_equal(a, b.data) for a, b in zip(ts.launch(6, body), ours))
+
+
 def halo_spec(q, n):
     return QuantityHaloSpec(n, q.data.strides, q.data.itemsize, q.shape, q.origin, q.extent, q.dims, np, q.dtype)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import numpy as np
@@ -22,7 +23,8 @@ from .partitioner import CubedSpherePartitioner
 
 __all__ = ["WorldComm"]
 
-_EXCHANGES_KEPT = 4
+_EXCHANGES_KEPT = 4  # sets of arrays, of one updater
+_UPDATES_KEPT = 8  # memory layouts of one-shot updates, of one communicator
 
 
 class WorldComm(Comm[Any]):
@@ -39,6 +41,8 @@ class WorldComm(Comm[Any]):
 
     def __init__(self, world: World) -> None:
         self.world = world
+        self._made = 0
+        self._finished: dict[Any, _HaloExchange] = {}
 
     def Get_rank(self) -> int:
         """This rank."""
@@ -156,7 +160,23 @@ class WorldComm(Comm[Any]):
                 f"a halo update across {len(boundaries)} of {len(communicator.boundaries)} boundaries over a World: its "
                 "ranks exchange all"
             )
-        return _HaloExchange(self.world, communicator.partitioner, specs_x, specs_y)
+        layouts = [[_layout_of(spec) for spec in specs] for specs in (specs_x, specs_y or ())]
+        key = (id(communicator.partitioner), specs_y is None, repr(layouts))
+        finished = self._finished.pop(key, None)
+        # Ranks may have kept different ones: they use one again only together.
+        numbers = set(self.world.all_gather(0 if finished is None else finished.number))
+        if finished is not None and numbers == {finished.number}:
+            finished.is_one_shot, finished.was_kept = False, True
+            return finished
+        self._made += 1
+        out = _HaloExchange(self.world, communicator.partitioner, specs_x, specs_y)
+        out.number, out.keep = self._made, functools.partial(self._keep, key)
+        return out
+
+    def _keep(self, key: Any, exchange: _HaloExchange) -> None:
+        self._finished[key] = exchange
+        while len(self._finished) > _UPDATES_KEPT:
+            self._finished.pop(next(iter(self._finished)))
 
     def direct_synchronization(self, updater: Any, x: Any, y: Any) -> _Synchronization:
         """Collective: the synchronization of points that neighbours share, started."""
@@ -257,6 +277,11 @@ class _Field:
             else _arrays.array(world, d, self.dtype)
             for tile, d in enumerate(self.distributions)
         ]
+
+
+def _layout_of(spec: QuantityHaloSpec) -> tuple[Any, ...]:
+    memory = (spec.dims, spec.shape, spec.origin, spec.extent)
+    return (spec.n_points, str(np.dtype(spec.dtype)), *(tuple(one) for one in memory))
 
 
 def _cells(spec: QuantityHaloSpec) -> dict[str, int]:
@@ -361,16 +386,22 @@ class _HaloExchange:
             self._fields.append(_Field(partitioner, spec, cells, world.rank, {"j": (n, n), "i": (n, n)}, False))
         count = len(specs_x)
         self._vectors = [] if specs_y is None else [{n: 1, count + n: 0} for n in range(count)]
-        self._exchanges: dict[Any, tuple[_arrays.TiledHaloExchange, list[Any]]] = {}
+        self._exchanges: dict[Any, tuple[_arrays.TiledHaloExchange, list[Any], int]] = {}
+        self._exchanges_made = 0
+        self.number = 0
+        self.keep: Optional[Callable[[_HaloExchange], None]] = None
+        self.is_one_shot = False  # then ranks agree at each start whether they have an exchange for their arrays
+        self.was_kept = False
         self._last: list[tuple[Any, Any]] = []
         self._running: Optional[_arrays.TiledHaloExchange] = None
 
     def start(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None:
         """Starts; makes the exchange first, collectively, for arrays that are new."""
         given = [*x, *(y or ())]
-        if len(given) == len(self._last) and all(
-            q is before and q.data is array for q, (before, array) in zip(given, self._last)
-        ):
+        if self.was_kept and not self.is_one_shot:
+            self._exchanges.clear()
+        self.was_kept = False
+        if not self.is_one_shot and self._come_again(given):
             self._running = next(reversed(self._exchanges.values()))[0]
             self._running.start()
             return
@@ -378,18 +409,27 @@ class _HaloExchange:
         data += [array_of(q, spec, True) for q, spec in zip(y or (), self._specs_y or ())]
         key = tuple(map(id, data))  # of arrays that are kept
         found = self._exchanges.pop(key, None)
+        if self.is_one_shot:
+            numbers = set(self._world.all_gather(0 if found is None else found[2]))
+            found = found if found is not None and numbers == {found[2]} else None
         if found is None:
             arrays = [field.arrays(self._world, one) for field, one in zip(self._fields, data)]
             exchange = _arrays.TiledHaloExchange(
                 self._tiling, *arrays, tile_dims=[field.tile_dims for field in self._fields], vectors=self._vectors
             )
-            found = (exchange, data)
+            self._exchanges_made += 1
+            found = (exchange, data, self._exchanges_made)
             while len(self._exchanges) >= _EXCHANGES_KEPT:
                 self._exchanges.pop(next(iter(self._exchanges)))
         self._exchanges[key] = found
         self._last = list(zip(given, data))
         found[0].start()
         self._running = found[0]
+
+    def _come_again(self, given: Sequence[Any]) -> bool:
+        return len(given) == len(self._last) and all(
+            q is before and q.data is array for q, (before, array) in zip(given, self._last)
+        )
 
     def wait(self) -> None:
         """Finishes."""
@@ -400,9 +440,10 @@ class _HaloExchange:
         self._running = None
 
     def finalize(self) -> None:
-        """Lets go of the arrays."""
-        self._exchanges.clear()
+        """Ends a one-shot update. The exchange is kept for the next one of these memory layouts, with its arrays."""
         self._last = []
+        if self.keep is not None:
+            self.keep(self)
 
 
 def _check_room(spec: QuantityHaloSpec) -> None:

@@ -36,6 +36,8 @@ TIMER_HALO_EX_KEY = "halo_exchange_global"
 class _Direct(Protocol):
     """An exchange of the ranks of a World, which takes the place of messages."""
 
+    is_one_shot: bool
+
     def start(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None: ...
     def wait(self) -> None: ...
     def finalize(self) -> None: ...
@@ -80,6 +82,8 @@ class HaloUpdater:
     def force_finalize_on_wait(self) -> None:
         """The buffers go back to the pool at the end of the next :meth:`wait`; after that the updater cannot be used."""
         self._finalize_on_wait = True
+        if self._direct is not None:
+            self._direct.is_one_shot = True
 
     def __del__(self) -> None:
         if getattr(self, "_in_flight", None) is not None:
