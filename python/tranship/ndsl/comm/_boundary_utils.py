@@ -35,6 +35,18 @@ _SIDES: dict[int, tuple[Optional[bool], Optional[bool]]] = {
     constants.INTERIOR: (None, None),
 }
 
+# The steps (along j, along i) to the neighbour.
+STEPS = {
+    constants.WEST: (0, -1),
+    constants.EAST: (0, 1),
+    constants.NORTH: (1, 0),
+    constants.SOUTH: (-1, 0),
+    constants.NORTHWEST: (1, -1),
+    constants.NORTHEAST: (1, 1),
+    constants.SOUTHWEST: (-1, -1),
+    constants.SOUTHEAST: (-1, 1),
+}
+
 _NAMES = {
     constants.WEST: "west",
     constants.EAST: "east",

@@ -23,6 +23,7 @@ import numpy as np
 from .. import constants
 from .._errors import HaloUnsupported, HaloValueError
 from ..utils import list_by_dims
+from ._boundary_utils import STEPS
 from .boundary import SimpleBoundary
 
 __all__ = [
@@ -37,18 +38,7 @@ __all__ = [
 
 P = TypeVar("P", bound="Partitioner")
 
-# The steps (along j, along i) to the neighbour.
-_STEPS = {
-    constants.WEST: (0, -1),
-    constants.EAST: (0, 1),
-    constants.NORTH: (1, 0),
-    constants.SOUTH: (-1, 0),
-    constants.NORTHWEST: (1, -1),
-    constants.NORTHEAST: (1, 1),
-    constants.SOUTHWEST: (-1, -1),
-    constants.SOUTHEAST: (-1, 1),
-}
-_EDGE_OF_STEP = {step: boundary for boundary, step in _STEPS.items()}
+_EDGE_OF_STEP = {step: boundary for boundary, step in STEPS.items()}
 
 
 def get_tile_index(rank: int, total_ranks: int) -> int:
@@ -227,9 +217,9 @@ class TilePartitioner(Partitioner):
 
 def _step_of(boundary_type: int) -> tuple[int, int]:
     try:
-        return _STEPS[boundary_type]
+        return STEPS[boundary_type]
     except KeyError:
-        raise HaloValueError(f"no boundary {boundary_type}: they are {min(_STEPS)} to {max(_STEPS)}") from None
+        raise HaloValueError(f"no boundary {boundary_type}: they are {min(STEPS)} to {max(STEPS)}") from None
 
 
 class CubedSpherePartitioner(Partitioner):

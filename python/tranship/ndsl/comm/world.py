@@ -12,11 +12,10 @@ from ... import _arrays, _core, _layouts
 from ..._worlds import World
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloUnsupported, HaloValueError
-from ..halo.data_transformer import HaloExchangeSpec, array_of
+from ..halo.data_transformer import array_of
 from ..performance.timer import Timer
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
-from ._boundary_utils import get_boundary_slice
 from .comm_abc import Comm, ReductionOperator
 from .local_comm import combined
 from .partitioner import CubedSpherePartitioner
@@ -361,18 +360,7 @@ class _HaloExchange:
     ) -> None:
         self._world = world
         self._specs_x, self._specs_y = list(specs_x), None if specs_y is None else list(specs_y)
-        for x, y in zip(specs_x, specs_y or ()):
-            check_pair(x, y)
         specs = [*specs_x, *(specs_y or ())]
-        for spec in specs:
-            whole = tuple(slice(0, length) for length in spec.shape)
-            HaloExchangeSpec(spec, whole, 0, whole)  # for what it checks
-        if len({str(np.dtype(spec.dtype)) for spec in specs}) > 1:
-            raise HaloUnsupported(
-                "Halo exchange process mixed precision: "
-                + ", ".join(sorted({str(np.dtype(spec.dtype)) for spec in specs}))
-                + " in one exchange"
-            )
         parts = _agreed_parts(world, specs)
         for cells in parts:
             _check_grid(partitioner, cells)
@@ -382,7 +370,6 @@ class _HaloExchange:
         self._fields = []
         for spec, cells in zip(specs, parts):
             n = spec.n_points
-            _check_room(spec)
             self._fields.append(_Field(partitioner, spec, cells, world.rank, {"j": (n, n), "i": (n, n)}, False))
         count = len(specs_x)
         self._vectors = [] if specs_y is None else [{n: 1, count + n: 0} for n in range(count)]
@@ -444,22 +431,6 @@ class _HaloExchange:
         self._last = []
         if self.keep is not None:
             self.keep(self)
-
-
-def _check_room(spec: QuantityHaloSpec) -> None:
-    for kind in constants.EDGE_BOUNDARY_TYPES:
-        get_boundary_slice(spec.dims, spec.origin, spec.extent, spec.shape, kind, spec.n_points, interior=False)
-
-
-def check_pair(x: QuantityHaloSpec, y: QuantityHaloSpec) -> None:
-    """Components of a vector have their dimensions in the same order."""
-    kinds = [
-        ["ji"[dim in constants.I_DIMS] if dim in constants.HORIZONTAL_DIMS else dim for dim in spec.dims] for spec in (x, y)
-    ]
-    if kinds[0] != kinds[1]:
-        raise HaloMismatch(
-            f"components of a vector with dimensions in another order: {', '.join(x.dims)} and {', '.join(y.dims)}"
-        )
 
 
 class _Synchronization:

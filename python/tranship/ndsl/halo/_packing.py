@@ -79,15 +79,37 @@ def vector_blocks(specs_x: Any, specs_y: Any, unpack: bool) -> tuple[Block, ...]
 _CORE_KINDS = "biufc"
 
 
-def core_packer(infos_x: Any, infos_y: Any, is_vector: bool) -> Optional[CorePacker]:
-    """The library's own packer, for arrays of NumPy whose dtype it knows and blocks that are halos: what is sent lies in the
-    compute domain, and what is received outside of it."""
-    dtype = np.dtype(infos_x[0].specification.dtype)
-    if dtype.kind not in _CORE_KINDS or not dtype.isnative or dtype.itemsize > 16:
+def core_knows(dtype: np.dtype[Any]) -> bool:
+    """Whether the library moves elements of this dtype."""
+    return dtype.kind in _CORE_KINDS and dtype.isnative and dtype.itemsize <= 16
+
+
+def core_spec(spec: Any) -> _core.HaloSpec:
+    """A specification as the library has it."""
+    dtype = np.dtype(spec.dtype)
+    return _core.HaloSpec(
+        f"{dtype.kind}{dtype.itemsize}",
+        tuple(spec.shape),
+        tuple(spec.strides),
+        list(spec.dims),
+        tuple(spec.origin),
+        tuple(spec.extent),
+        spec.n_points,
+    )
+
+
+def core_packer(infos_x: Any, infos_y: Any) -> Optional[CorePacker]:
+    """The library's own packer, for dtypes that it knows and blocks that are halos: what is sent lies in the compute domain,
+    and what is received outside of it."""
+    infos = (*infos_x, *infos_y)
+    if not core_knows(np.dtype(infos[0].specification.dtype)) or not all(map(_is_halo, infos)):
         return None
-    if not all(_is_halo(info) for info in (*infos_x, *infos_y)):
-        return None
-    return CorePacker(infos_x, infos_y if is_vector else ())
+    specs = {id(info.specification): core_spec(info.specification) for info in infos}
+
+    def exchange(info: Any) -> Any:
+        return specs[id(info.specification)], info.pack_clockwise_rotation % 4, info.pack_slices, info.unpack_slices
+
+    return CorePacker(_core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y]))
 
 
 def _is_halo(info: Any) -> bool:
@@ -101,26 +123,8 @@ def _is_halo(info: Any) -> bool:
 class CorePacker:
     """Moves blocks by the library's plan, made once."""
 
-    def __init__(self, infos_x: Any, infos_y: Any) -> None:
-        specs: dict[int, Any] = {}
-
-        def exchange(info: Any) -> Any:
-            spec = info.specification
-            handle = specs.get(id(spec))
-            if handle is None:
-                dtype = np.dtype(spec.dtype)
-                handle = specs[id(spec)] = _core.HaloSpec(
-                    f"{dtype.kind}{dtype.itemsize}",
-                    tuple(spec.shape),
-                    tuple(spec.strides),
-                    list(spec.dims),
-                    tuple(spec.origin),
-                    tuple(spec.extent),
-                    spec.n_points,
-                )
-            return handle, info.pack_clockwise_rotation % 4, info.pack_slices, info.unpack_slices
-
-        self._plan = _core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y])
+    def __init__(self, plan: _core.HaloTransformer) -> None:
+        self._plan = plan
 
     def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> Any:
         """Fills the buffer from the arrays; returns a call that does it again."""

@@ -15,14 +15,15 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ... import _core
 from .. import constants
 from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
 from ..buffer import Buffer
+from ..comm._boundary_utils import STEPS
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
 from ..utils import device_synchronize
-from ._packing import ModulePacker, box_size, core_packer
-from .rotate import horizontal_axes
+from ._packing import CorePacker, ModulePacker, box_size, core_packer
 
 __all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
 
@@ -50,6 +51,28 @@ def check_specification(specification: QuantityHaloSpec) -> None:
                 f"{specification.n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
                 "would be sent lies in the opposite halo"
             )
+
+
+def common_dtype(specifications: Sequence[QuantityHaloSpec]) -> np.dtype[Any]:
+    """The dtype of all quantities of one exchange."""
+    dtypes: list[np.dtype[Any]] = list({np.dtype(spec.dtype) for spec in specifications})
+    if len(dtypes) > 1:
+        names = sorted(map(str, dtypes))
+        raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(names)} in one exchange")
+    return dtypes[0]
+
+
+def check_components(x: QuantityHaloSpec, y: QuantityHaloSpec, turns: int) -> None:
+    """Components of a vector have their dimensions in the same order, and a sign where they turn."""
+    if [_KIND.get(dim, dim) for dim in x.dims] != [_KIND.get(dim, dim) for dim in y.dims]:
+        raise HaloMismatch(
+            f"components of a vector with dimensions in another order: {', '.join(x.dims)} and {', '.join(y.dims)}"
+        )
+    if turns and np.dtype(x.dtype).kind == "b":
+        raise HaloTypeError("components of a vector that are bool have no sign to change")
+
+
+_KIND = {dim: kind for kind, dims in (("i", constants.I_DIMS), ("j", constants.J_DIMS)) for dim in dims}
 
 
 @dataclass
@@ -85,14 +108,6 @@ class HaloExchangeSpec:
         check_specification(self.specification)
         self.pack_slices = self._checked("pack_slices", self.pack_slices)
         self.unpack_slices = self._checked("unpack_slices", self.unpack_slices)
-
-    @classmethod
-    def _of_boundary(cls, specification: Any, pack: Any, rotation: int, unpack: Any) -> HaloExchangeSpec:
-        """A block whose specification was checked, with slices that :func:`get_boundary_slice` has made."""
-        out = cls.__new__(cls)
-        out.specification, out.pack_slices = specification, pack
-        out.pack_clockwise_rotation, out.unpack_slices = rotation, unpack
-        return out
 
     def _checked(self, what: str, slices: Sequence[slice]) -> tuple[slice, ...]:
         shape, dims = self.specification.shape, self.specification.dims
@@ -156,6 +171,8 @@ class HaloDataTransformer(abc.ABC):
     ) -> None:
         self._infos_x = tuple(exchange_descriptors_x)
         self._infos_y = tuple(exchange_descriptors_y) if exchange_descriptors_y is not None else ()
+        self._specs_x = [info.specification for info in self._infos_x]
+        self._specs_y = [info.specification for info in self._infos_y]
         self._is_vector = exchange_descriptors_y is not None
         if not self._infos_x:
             raise HaloStateError("Attempting to init an empty halo exchange: it has no descriptor")
@@ -175,32 +192,22 @@ class HaloDataTransformer(abc.ABC):
 
     def _compile(self) -> None:
         infos = self._infos_x + self._infos_y
-        dtypes = {np.dtype(info.specification.dtype) for info in infos}
-        if len(dtypes) > 1:
-            names = sorted(map(str, dtypes))
-            raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(names)} in one exchange")
-        (self._dtype,) = dtypes
+        self._dtype = common_dtype(self._specs_x + self._specs_y)
         for x, y in zip(self._infos_x, self._infos_y):
-            self._check_pair(x, y)
+            turns = [info.pack_clockwise_rotation % 4 for info in (x, y)]
+            if turns[0] != turns[1]:
+                raise HaloMismatch(f"components of a vector turned by {turns[0]} and by {turns[1]}")
+            check_components(x.specification, y.specification, turns[0])
         sent = sum(box_size(info.pack_slices) for info in infos)
         received = sum(box_size(info.unpack_slices) for info in infos)
         if sent != received:
             raise HaloMismatch(f"the blocks to pack have {sent} elements together, and those to unpack {received}")
         self._packer = self._make_packer()
-        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, (sent,), self._dtype)
-        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, (sent,), self._dtype)
+        self._take_buffers(sent)
 
-    def _check_pair(self, x: HaloExchangeSpec, y: HaloExchangeSpec) -> None:
-        if horizontal_axes(x.specification.dims) != horizontal_axes(y.specification.dims):
-            raise HaloMismatch(
-                f"components of a vector with dimensions in another order: {', '.join(x.specification.dims)} and "
-                f"{', '.join(y.specification.dims)}"
-            )
-        turns = x.pack_clockwise_rotation % 4
-        if turns != y.pack_clockwise_rotation % 4:
-            raise HaloMismatch(f"components of a vector turned by {turns} and by {y.pack_clockwise_rotation % 4}")
-        if turns and self._dtype.kind == "b":
-            raise HaloTypeError("components of a vector that are bool have no sign to change")
+    def _take_buffers(self, size: int) -> None:
+        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, (size,), self._dtype)
+        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, (size,), self._dtype)
 
     def _make_packer(self) -> Any:
         return ModulePacker(self._np_module, self._infos_x, self._infos_y, self._is_vector)
@@ -294,7 +301,7 @@ class HaloDataTransformer(abc.ABC):
 
     def _comes_again(self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> bool:
         known = self._repeats.get(what)
-        if known is None or self._is_vector != (quantities_y is not None) or len(quantities_x) != len(self._infos_x):
+        if known is None or self._is_vector != (quantities_y is not None) or len(quantities_x) != len(self._specs_x):
             return False
         given = quantities_x if quantities_y is None else [*quantities_x, *quantities_y]
         if len(given) != len(known[0]):
@@ -320,17 +327,17 @@ class HaloDataTransformer(abc.ABC):
         if not self._is_vector:
             if n_y is not None:
                 raise HaloMismatch(f"{n_y} quantities for the components along j, and this exchange is one of scalars")
-            if n_x != len(self._infos_x):
-                raise HaloMismatch(f"Quantities count ({n_x} is different that edges count {len(self._infos_x)}")
-        elif (n_x, n_y) != (len(self._infos_x), len(self._infos_y)):
+            if n_x != len(self._specs_x):
+                raise HaloMismatch(f"Quantities count ({n_x} is different that edges count {len(self._specs_x)}")
+        elif (n_x, n_y) != (len(self._specs_x), len(self._specs_y)):
             raise HaloMismatch(
                 f"Quantities count (x: {n_x}, y: {n_y}) is different that specifications count "
-                f"(x: {len(self._infos_x)}, y: {len(self._infos_y)})"
+                f"(x: {len(self._specs_x)}, y: {len(self._specs_y)})"
             )
-        x = [array_of(q, info.specification, to_write) for q, info in zip(quantities_x, self._infos_x)]
+        x = [array_of(q, spec, to_write) for q, spec in zip(quantities_x, self._specs_x)]
         if quantities_y is None:
             return x, None
-        return x, [array_of(q, info.specification, to_write) for q, info in zip(quantities_y, self._infos_y)]
+        return x, [array_of(q, spec, to_write) for q, spec in zip(quantities_y, self._specs_y)]
 
 
 def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> Any:
@@ -357,8 +364,29 @@ class HaloDataTransformerCPU(HaloDataTransformer):
     """Packs and unpacks arrays in the memory of the host, at once."""
 
     def _make_packer(self) -> Any:
-        packer = core_packer(self._infos_x, self._infos_y, self._is_vector) if self._np_module is np else None
+        packer = core_packer(self._infos_x, self._infos_y) if self._np_module is np else None
         return packer or super()._make_packer()
+
+    @classmethod
+    def at_boundary(
+        cls,
+        boundary: Any,
+        specs_x: list[QuantityHaloSpec],
+        specs_y: Optional[list[QuantityHaloSpec]],
+        handles: tuple[list[Any], list[Any]],
+    ) -> HaloDataTransformerCPU:
+        """What is exchanged across one boundary, of specifications that were checked and are given as the library has them,
+        too. The same as from descriptors, and cheaper to make."""
+        out = cls.__new__(cls)
+        out._np_module, out._is_vector, out._repeats = np, specs_y is not None, {}
+        out._infos_x = out._infos_y = ()
+        out._specs_x, out._specs_y = specs_x, specs_y or []
+        out._dtype = np.dtype(specs_x[0].dtype)
+        where = (STEPS[boundary.boundary_type], boundary.n_clockwise_rotations % 4)
+        plan = _core.HaloTransformer.at_boundaries(*handles, [where])
+        out._packer = CorePacker(plan)
+        out._take_buffers(plan.nbytes // out._dtype.itemsize)
+        return out
 
     def synchronize(self) -> None:
         """Returns at once: packing and unpacking are done when they return."""

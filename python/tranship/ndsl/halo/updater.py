@@ -24,7 +24,15 @@ from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
 from ..types import AsyncRequest, QuantityLike
 from ..utils import device_synchronize, module_of_type
-from .data_transformer import HaloDataTransformer, HaloExchangeSpec, check_specification
+from ._packing import core_knows, core_spec
+from .data_transformer import (
+    HaloDataTransformer,
+    HaloDataTransformerCPU,
+    HaloExchangeSpec,
+    check_components,
+    check_specification,
+    common_dtype,
+)
 from .rotate import horizontal_axes
 
 __all__ = ["TIMER_HALO_EX_KEY", "HaloUpdateRequest", "HaloUpdater", "VectorInterfaceHaloUpdater", "on_c_grid"]
@@ -174,6 +182,11 @@ class HaloUpdater:
             if spec.n_points <= 0:
                 raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
             check_specification(spec)
+            _check_room(spec)
+        common_dtype(specs_x + (specs_y or []))
+        turns = sum(boundary.n_clockwise_rotations % 4 for boundary in boundaries)
+        for spec_x, spec_y in zip(specs_x, specs_y or ()):
+            check_components(spec_x, spec_y, turns)
         for n, spec in enumerate(specs_x):
             if specs_y is not None and spec.n_points != specs_y[n].n_points:
                 raise HaloValueError(
@@ -188,7 +201,12 @@ class HaloUpdater:
             direct = make_direct(comm, module, specs_x, specs_y, boundaries)
         transformers: dict[int, HaloDataTransformer] = {}
         if direct is None:
+            handles = _core_handles(module, specs_x, specs_y)
             for rank, pairs in _by_neighbor(boundaries).items():
+                sent, received = pairs[0]
+                if handles is not None and len(pairs) == 1 and type(sent) is SimpleBoundary:
+                    transformers[rank] = HaloDataTransformerCPU.at_boundary(sent, specs_x, specs_y, handles)
+                    continue
                 x = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_x]
                 y = None
                 if specs_y is not None:
@@ -322,7 +340,7 @@ class HaloUpdater:
         self, transformer: HaloDataTransformer, x: Sequence[Any], y: Optional[Sequence[Any]]
     ) -> tuple[list[Any], Optional[list[Any]]]:
         """The quantities once for each boundary that is shared with a neighbour."""
-        times = len(transformer._infos_x) // max(1, len(x))
+        times = len(transformer._specs_x) // max(1, len(x))
         return list(x) * times, None if y is None else list(y) * times
 
 
@@ -362,15 +380,23 @@ def _by_neighbor(boundaries: list[Any]) -> dict[int, list[tuple[Any, Any]]]:
 
 
 def _exchange(spec: QuantityHaloSpec, sent: Any, received: Any) -> HaloExchangeSpec:
-    if type(sent) is SimpleBoundary and type(received) is SimpleBoundary:  # what :meth:`_make` has checked
-        memory = (tuple(spec.dims), tuple(spec.origin), tuple(spec.extent), tuple(spec.shape))
-        return HaloExchangeSpec._of_boundary(
-            spec,
-            cached_boundary_slice(*memory, sent.boundary_type, spec.n_points, True),
-            sent.n_clockwise_rotations,
-            cached_boundary_slice(*memory, received.boundary_type, spec.n_points, False),
-        )
     return HaloExchangeSpec(spec, sent.send_slice(spec), sent.n_clockwise_rotations, received.recv_slice(spec))
+
+
+def _core_handles(
+    module: Any, specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
+) -> Optional[tuple[list[Any], list[Any]]]:
+    """The specifications as the library has them; None for arrays that it does not pack."""
+    if module is not np or not core_knows(np.dtype(specs_x[0].dtype)):
+        return None
+    return [core_spec(spec) for spec in specs_x], [core_spec(spec) for spec in specs_y or ()]
+
+
+def _check_room(spec: QuantityHaloSpec) -> None:
+    """Raises ``IndexError`` for more halo points than are allocated."""
+    memory = (tuple(spec.dims), tuple(spec.origin), tuple(spec.extent), tuple(spec.shape))
+    for kind in constants.EDGE_BOUNDARY_TYPES:
+        cached_boundary_slice(*memory, kind, spec.n_points, False)
 
 
 def check_turn(x: QuantityHaloSpec, y: QuantityHaloSpec, communicator: Any) -> None:
