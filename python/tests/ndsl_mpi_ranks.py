@@ -1,12 +1,13 @@
 """A rank of MPI that repeats what NDSL did: ``mpirun -n 6 python ndsl_mpi_ranks.py``. Rank 0 prints how many cases."""
 
-from mpi4py import MPI
 from ndsl_cases import CubeCase, cube_cases, is_defect
 
 from tranship.ndsl import CubedSphereCommunicator, MPIComm
 
 
 def main():
+    from mpi4py import MPI  # begins MPI: not in a process that only looks at this file
+
     size = MPI.COMM_WORLD.Get_size()
     layout = {6: (1, 1), 24: (2, 2)}[size]
     cases, arrays = cube_cases(size)
