@@ -2,13 +2,13 @@
 
 usage: python shallow_water.py [CELLS [HOURS [PICTURE.png]]]
 
-Runs two cases of Williamson et al. (1992), "A standard test set for numerical approximations to the shallow water equations
-in spherical geometry". Case 2 is a steady flow, tilted against the cube: what has changed is error. It runs with CELLS / 2
-and CELLS cells along each edge of the cube, on 6 ranks and on 24, whose results are the same bits. Case 5 is the flow over
-a mountain, and is what the picture shows, on the unfolded cube.
+Runs two cases of Williamson et al. (1992), "A standard test set for numerical approximations to the shallow water
+equations in spherical geometry". Case 2 is a steady flow, tilted against the cube: what has changed is error. It runs
+with CELLS / 2 and CELLS cells along each edge of the cube, on 6 ranks and on 24, whose results are the same bits. Case
+5 is the flow over a mountain, and is what the picture shows, on the unfolded cube.
 
-The winds of a cell are components along its own two axes. Beyond an edge of the cube these are the axes of another tile:
-vector halo updates turn the components, and the axes themselves, in the same way.
+The winds of a cell are components along its own two axes. Beyond an edge of the cube these are the axes of another
+tile: vector halo updates turn the components, and the axes themselves, in the same way.
 """
 
 import math
@@ -55,7 +55,8 @@ def cross(a: Field, b: Field) -> Field:
 
 
 def on_sphere(tile: int, angle_j: Field, angle_i: Field) -> Field:
-    """Points of a tile by their angles, from -pi/4 to pi/4: equal angles between grid lines, which are great circles."""
+    """Points of a tile by their angles, from -pi/4 to pi/4: equal angles between grid lines, which are great
+    circles."""
     through, along_i, along_j = (axis(a)[:, None, None] for a in TILES[tile])
     return unit(through + np.tan(angle_i)[None, None, :] * along_i + np.tan(angle_j)[None, :, None] * along_j)
 
@@ -109,7 +110,8 @@ def tile_geometry(tile: int, cells: int) -> Tile:
 
 
 def flow(centre: Field, tilt: float, depth: float, speed: float) -> tuple[Field, Field, Field]:
-    """A rotation of the water about the tilted axis of the planet: its surface, its wind, and the Coriolis parameter."""
+    """A rotation of the water about the tilted axis of the planet: its surface, its wind, and the Coriolis
+    parameter."""
     pole = np.broadcast_to(np.array([-math.sin(tilt), 0.0, math.cos(tilt)])[:, None, None], centre.shape)
     along = dot(pole, centre)
     surface = depth - (RADIUS * OMEGA * speed + speed**2 / 2) * along**2 / GRAVITY

@@ -411,7 +411,7 @@ def test_several_updaters_in_flight_over_a_world(ranks):
         def quantity(value):
             return Quantity(np.full((7, 7), value + world.rank), ["j", "i"], "", origin=(2, 2), extent=(3, 3))
 
-        updaters = [tile.get_scalar_halo_updater([quantity(0).metadata and halo_spec(quantity(0), n)]) for n in (1, 2, 1)]
+        updaters = [tile.get_scalar_halo_updater([halo_spec(quantity(0), n)]) for n in (1, 2, 1)]
         kept = [quantity(0) for _ in updaters]
         for step in range(12):
             if step % 3 == 2:

@@ -117,8 +117,8 @@ def send_buffer(allocator: Allocator, array: Any, timer: Optional[Timer] = None)
 
 @contextlib.contextmanager
 def recv_buffer(allocator: Allocator, array: Any, timer: Optional[Timer] = None) -> Iterator[Any]:
-    """Where to receive for an array: the array itself where it is in C order, else a buffer of the pool, which is copied
-    into the array at the end of the block, under the clock ``unpack``; not when the block raises."""
+    """Where to receive for an array: the array itself where it is in C order, else a buffer of the pool, which is
+    copied into the array at the end of the block, under the clock ``unpack``; not when the block raises."""
     if array is None or is_c_contiguous(array):
         yield array
         return

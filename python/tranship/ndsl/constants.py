@@ -1,7 +1,7 @@
 """Names of dimensions and numbers of boundaries, with the values that NDSL gives them.
 
-A field is on cell centres along ``i``, ``j`` and ``k``, and on the interfaces between cells, of which there is one more,
-along ``i_interface``, ``j_interface`` and ``k_interface``. Only dimensions of the kinds i and j have halos.
+A field is on cell centres along ``i``, ``j`` and ``k``, and on the interfaces between cells, of which there is one
+more, along ``i_interface``, ``j_interface`` and ``k_interface``. Only dimensions of the kinds i and j have halos.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Which cells of an array lie at a boundary, on either side of it.
 
-A dimension whose compute domain begins at ``o`` and has ``e`` points, on interfaces (``s`` = 1) or centres (``s`` = 0), is
-cut so by a boundary that touches it, for ``n`` points::
+A dimension whose compute domain begins at ``o`` and has ``e`` points, on interfaces (``s`` = 1) or centres (``s`` = 0),
+is cut so by a boundary that touches it, for ``n`` points::
 
             interior (sent)          exterior (received)
     low     [o+s, o+s+n)             [o-n, o)
     high    [o+e-s-n, o+e-s)         [o+e, o+e+n)
 
-A dimension that the boundary does not touch gives [o, o+e). The points that neighbours share are therefore neither sent nor
-received.
+A dimension that the boundary does not touch gives [o, o+e). The points that neighbours share are therefore neither sent
+nor received.
 """
 
 from __future__ import annotations

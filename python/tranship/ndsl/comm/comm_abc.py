@@ -1,4 +1,5 @@
-"""What a communicator of ranks is, to this package: the methods of mpi4py's communicators, in so far as they are used."""
+"""What a communicator of ranks is, to this package: the methods of mpi4py's communicators, in so far as they are
+used."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ class Request(abc.ABC):
 
 
 class Comm(abc.ABC, Generic[T]):
-    """A group of ranks. Buffers are arrays in C order; names with a small letter take any object that can be pickled."""
+    """A group of ranks. Buffers are arrays in C order; names with a small letter take any object that can be
+    pickled."""
 
     @abc.abstractmethod
     def Get_rank(self) -> int:

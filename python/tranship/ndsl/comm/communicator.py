@@ -364,7 +364,8 @@ class Communicator(abc.ABC):
         return recv_quantity
 
     def _all_extents(self, metadata: QuantityMetadata) -> Optional[list[tuple[int, ...]]]:
-        """The extents of every rank's part; None where ranks cannot tell each other, who then have parts of one size."""
+        """The extents of every rank's part; None where ranks cannot tell each other, who then have parts of one
+        size."""
         try:
             return [tuple(extent) for extent in self.comm.allgather(tuple(int(e) for e in metadata.extent))]
         except NotImplementedError:
@@ -449,7 +450,12 @@ class Communicator(abc.ABC):
             if transfer_type is not None:
                 m = _metadata_of(quantity)
                 sent = Quantity(
-                    quantity.data.astype(transfer_type), m.dims, m.units, origin=m.origin, extent=m.extent, backend=m.backend
+                    quantity.data.astype(transfer_type),
+                    m.dims,
+                    m.units,
+                    origin=m.origin,
+                    extent=m.extent,
+                    backend=m.backend,
                 )
             received = out.get(name)
             if transfer_type is not None and received is not None and received.data.dtype != sent.data.dtype:

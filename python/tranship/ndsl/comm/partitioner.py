@@ -1,15 +1,15 @@
 """Which rank has which part of a tile or of a cube, and who lies beyond its edges.
 
-Ranks are numbered tile by tile, and on each tile row by row: rank = tile * ny * nx + j * nx + i for a layout (ny, nx). The
-edges of the cube are joined as GFDL's FV3 joins them. With the tile taken modulo 6 and ``L`` ranks along an edge, the
-neighbours are (tile; j, i) with so many clockwise rotations::
+Ranks are numbered tile by tile, and on each tile row by row: rank = tile * ny * nx + j * nx + i for a layout (ny, nx).
+The edges of the cube are joined as GFDL's FV3 joins them. With the tile taken modulo 6 and ``L`` ranks along an edge,
+the neighbours are (tile; j, i) with so many clockwise rotations::
 
     tile    west                        east                     north                       south
     even    (t-2; L-1, L-1-j), 1        (t+1; j, 0), 0           (t+2; L-1-i, 0), 3          (t-1; L-1, i), 0
     odd     (t-1; j, L-1), 0            (t+2; 0, L-1-j), 1       (t+1; 0, i), 0              (t-2; L-1-i, L-1), 3
 
-At a corner, the step that stays on the tile comes first. Where both leave it, which is at the corners of the cube, nothing
-lies beyond.
+At a corner, the step that stays on the tile comes first. Where both leave it, which is at the corners of the cube,
+nothing lies beyond.
 """
 
 from __future__ import annotations
@@ -151,7 +151,8 @@ class TilePartitioner(Partitioner):
         )
 
     def subtile_extent(self, global_metadata: Any, rank: int) -> tuple[int, ...]:
-        """The extents of a rank's part, from those of the tile, shared points included; without a dimension of tiles."""
+        """The extents of a rank's part, from those of the tile, shared points included; without a dimension of
+        tiles."""
         cuts = self.subtile_slice(rank, global_metadata.dims, global_metadata.extent, overlap=True)
         return tuple(
             cut.stop - cut.start for dim, cut in zip(global_metadata.dims, cuts) if dim != constants.TILE_DIM
@@ -198,7 +199,8 @@ class TilePartitioner(Partitioner):
         return self.subtile_index(rank)[1] == self.layout[1] - 1
 
     def boundary(self, boundary_type: int, rank: int) -> Optional[SimpleBoundary]:
-        """What lies at an edge or a corner of a rank's part: on a periodic tile there is always a rank, perhaps itself."""
+        """What lies at an edge or a corner of a rank's part: on a periodic tile there is always a rank, perhaps
+        itself."""
         step = _step_of(boundary_type)
         first = rank // self.total_ranks * self.total_ranks
         j, i = self.subtile_index(rank)

@@ -29,8 +29,8 @@ _UPDATES_KEPT = 8  # memory layouts of one-shot updates, of one communicator
 class WorldComm(Comm[Any]):
     """Ranks of a World.
 
-    Halo updates and synchronizations of shared points do not go through messages of this class, but through the World's own
-    exchanges; :class:`~tranship.ndsl.comm.communicator.Communicator` makes one of these where it is given a World.
+    Halo updates and synchronizations of shared points do not go through messages of this class, but through the World's
+    own exchanges; :class:`~tranship.ndsl.comm.communicator.Communicator` makes one of these where it is given a World.
 
     Parameters
     ----------
@@ -112,8 +112,8 @@ class WorldComm(Comm[Any]):
         raise _no_messages("sendrecv")
 
     def Split(self, color: Any, key: Any) -> WorldComm:
-        """Collective: a communicator of the ranks with the same color. They must be equally far apart, and their keys in
-        their order."""
+        """Collective: a communicator of the ranks with the same color. They must be equally far apart, and their keys
+        in their order."""
         asked = self.world.all_gather((color, key))
         mine: Optional[World] = None
         for group in sorted({c for c, _ in asked}):
@@ -347,8 +347,9 @@ def _tiling(partitioner: Any, cells: Sequence[dict[str, int]]) -> _core.Tiling:
 class _HaloExchange:
     """Halo updates of quantities of fixed memory layouts, as exchanges of the World.
 
-    An exchange knows the memory of its arrays. Those of the last few sets of arrays are kept, with the arrays themselves,
-    so that every rank of a program that starts its updates in the same order makes a new one at the same time.
+    An exchange knows the memory of its arrays. Those of the last few sets of arrays are kept, with the arrays
+    themselves, so that every rank of a program that starts its updates in the same order makes a new one at the same
+    time.
     """
 
     def __init__(
@@ -434,8 +435,8 @@ class _HaloExchange:
 
 
 class _Synchronization:
-    """The points that neighbours share, as one-sided halos: what lies on the north and the east edge of a rank is the halo
-    of an array without these points."""
+    """The points that neighbours share, as one-sided halos: what lies on the north and the east edge of a rank is the
+    halo of an array without these points."""
 
     def __init__(self, world: World, partitioner: Any, x: Any, y: Any, timer: Timer) -> None:
         self._timer = timer

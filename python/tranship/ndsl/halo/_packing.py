@@ -16,8 +16,8 @@ __all__: list[str] = []
 class Block(NamedTuple):
     """One stretch of a buffer, in elements, and the box of one quantity that it holds.
 
-    The box is turned clockwise by ``turns`` and, if ``negated``, its sign is changed, on its way into the buffer. On its
-    way out it is neither.
+    The box is turned clockwise by ``turns`` and, if ``negated``, its sign is changed, on its way into the buffer. On
+    its way out it is neither.
     """
 
     component: int  # 0: scalars and components along i; 1: components along j
@@ -99,8 +99,8 @@ def core_spec(spec: Any) -> _core.HaloSpec:
 
 
 def core_packer(infos_x: Any, infos_y: Any) -> Optional[CorePacker]:
-    """The library's own packer, for dtypes that it knows and blocks that are halos: what is sent lies in the compute domain,
-    and what is received outside of it."""
+    """The library's own packer, for dtypes that it knows and blocks that are halos: what is sent lies in the compute
+    domain, and what is received outside of it."""
     infos = (*infos_x, *infos_y)
     if not core_knows(np.dtype(infos[0].specification.dtype)) or not all(map(_is_halo, infos)):
         return None

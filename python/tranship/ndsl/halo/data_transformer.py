@@ -1,9 +1,10 @@
 """From quantities to the buffers that ranks send each other, and back.
 
-A :class:`HaloDataTransformer` is made for everything that one rank exchanges with one other rank. Its two flat buffers hold
-one block after the other, without padding or header, in the order of the descriptors: the cells to send, turned into the
-axes of the receiver, in C order of the dimensions as the quantity names them. Of a vector, each pair of descriptors gives
-the component along i and then that along j, swapped and negated as the turn says. These are NDSL's bytes.
+A :class:`HaloDataTransformer` is made for everything that one rank exchanges with one other rank. Its two flat buffers
+hold one block after the other, without padding or header, in the order of the descriptors: the cells to send, turned
+into the axes of the receiver, in C order of the dimensions as the quantity names them. Of a vector, each pair of
+descriptors gives the component along i and then that along j, swapped and negated as the turn says. These are NDSL's
+bytes.
 """
 
 from __future__ import annotations
@@ -375,8 +376,8 @@ class HaloDataTransformerCPU(HaloDataTransformer):
         specs_y: Optional[list[QuantityHaloSpec]],
         handles: tuple[list[Any], list[Any]],
     ) -> HaloDataTransformerCPU:
-        """What is exchanged across one boundary, of specifications that were checked and are given as the library has them,
-        too. The same as from descriptors, and cheaper to make."""
+        """What is exchanged across one boundary, of specifications that were checked and are given as the library has
+        them, too. The same as from descriptors, and cheaper to make."""
         out = cls.__new__(cls)
         out._np_module, out._is_vector, out._repeats = np, specs_y is not None, {}
         out._infos_x = out._infos_y = ()

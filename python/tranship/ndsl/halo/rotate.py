@@ -1,7 +1,7 @@
 """Rotation of blocks of cells between tiles whose axes point in different directions.
 
-Both functions return views of what they are given, where nothing is negated. A block B of ny rows and nx columns, turned
-clockwise by ``n`` quarter turns, becomes P::
+Both functions return views of what they are given, where nothing is negated. A block B of ny rows and nx columns,
+turned clockwise by ``n`` quarter turns, becomes P::
 
     n    P[a, b]                   vector (X, Y: the turned components)
     0    B[a, b]                   ( X,  Y)

@@ -1,9 +1,9 @@
 """Halo updates: what ranks exchange, as often as a program likes.
 
-An updater is made once for the memory layouts of its quantities, and started with any quantities of these layouts. Over the
-ranks of MPI, and over any other communicator with ``Isend`` and ``Irecv``, it sends one message to each neighbour and one tag
-tells updaters apart; the bytes are those of :mod:`~tranship.ndsl.halo.data_transformer`. Over a :class:`tranship.World`
-nothing is packed where ranks reach each other's memory.
+An updater is made once for the memory layouts of its quantities, and started with any quantities of these layouts. Over
+the ranks of MPI, and over any other communicator with ``Isend`` and ``Irecv``, it sends one message to each neighbour
+and one tag tells updaters apart; the bytes are those of :mod:`~tranship.ndsl.halo.data_transformer`. Over a
+:class:`tranship.World` nothing is packed where ranks reach each other's memory.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class _Direct(Protocol):
 class HaloUpdater:
     """Updates the halos of quantities whose memory layouts were given when it was made.
 
-    :meth:`start`, work that touches neither the halos nor the cells that are sent, :meth:`wait`; or :meth:`update`. Several
-    updaters may be between the two at once; all ranks start them in the same order. An updater belongs to the thread of its
-    rank.
+    :meth:`start`, work that touches neither the halos nor the cells that are sent, :meth:`wait`; or :meth:`update`.
+    Several updaters may be between the two at once; all ranks start them in the same order. An updater belongs to the
+    thread of its rank.
 
     Made by :meth:`from_scalar_specifications`, :meth:`from_vector_specifications`, or a communicator's
     ``get_scalar_halo_updater`` and ``get_vector_halo_updater``.
@@ -88,7 +88,8 @@ class HaloUpdater:
         self._in_flight: Optional[tuple[Sequence[Any], Optional[Sequence[Any]]]] = None
 
     def force_finalize_on_wait(self) -> None:
-        """The buffers go back to the pool at the end of the next :meth:`wait`; after that the updater cannot be used."""
+        """The buffers go back to the pool at the end of the next :meth:`wait`; after that the updater cannot be
+        used."""
         self._finalize_on_wait = True
         if self._direct is not None:
             self._direct.is_one_shot = True
@@ -277,8 +278,8 @@ class HaloUpdater:
                     self._sends.append((rank, request))
 
     def wait(self) -> None:
-        """Returns when the halos of this rank are filled and its cells have been sent. Messages are unpacked in the order
-        in which they arrive, where the communicator can tell.
+        """Returns when the halos of this rank are filled and its cells have been sent. Messages are unpacked in the
+        order in which they arrive, where the communicator can tell.
 
         Raises
         ------
@@ -357,10 +358,11 @@ _OPPOSITE = {
 
 
 def _by_neighbor(boundaries: list[Any]) -> dict[int, list[tuple[Any, Any]]]:
-    """By neighbour, the boundaries in the order in which they are packed, each with the one that is unpacked in its place.
+    """By neighbour, the boundaries in the order in which they are packed, each with the one that is unpacked in its
+    place.
 
-    They are the same one, except where several are shared with one neighbour, as on a periodic tile of one or two ranks:
-    its message has them in its own order, and what it sends across its north arrives at this rank's south.
+    They are the same one, except where several are shared with one neighbour, as on a periodic tile of one or two
+    ranks: its message has them in its own order, and what it sends across its north arrives at this rank's south.
     """
     shared: dict[int, list[Any]] = {}
     for boundary in boundaries:
@@ -400,8 +402,8 @@ def _check_room(spec: QuantityHaloSpec) -> None:
 
 
 def check_turn(x: QuantityHaloSpec, y: QuantityHaloSpec, communicator: Any) -> None:
-    """Across an edge that turns, a row of one component is a column of the other one: they must be equally long. Parts of
-    unequal sizes need not be square, but those at the corners of a tile and those inside of it are."""
+    """Across an edge that turns, a row of one component is a column of the other one: they must be equally long. Parts
+    of unequal sizes need not be square, but those at the corners of a tile and those inside of it are."""
     y_axis, x_axis = horizontal_axes(x.dims)
     y_axis_of_y, x_axis_of_y = horizontal_axes(y.dims)
     if min(y_axis, x_axis, y_axis_of_y, x_axis_of_y) < 0:
@@ -586,13 +588,13 @@ def _line(quantity: Any, kind: int) -> Any:
 
 
 def _turned_line(line: Any, quantity: Any, kind: int) -> Any:
-    """The points of one edge, reversed along it, with their dimensions in the order that the line of the other component
-    has: where j and i are not beside each other, the dimensions between them pass."""
+    """The points of one edge, reversed along it, with their dimensions in the order that the line of the other
+    component has: where j and i are not beside each other, the dimensions between them pass."""
     across, along = constants.J_DIMS, constants.I_DIMS
     if kind in (constants.EAST, constants.WEST):
         across, along = along, across
     mine = [dim for dim in quantity.dims if dim not in across]
-    theirs = [dim if dim not in across else along for dim in quantity.dims if dim not in along]
-    order = [next(n for n, one in enumerate(mine) if one in (dim if isinstance(dim, tuple) else (dim,))) for dim in theirs]
+    along_axis = next(n for n, dim in enumerate(mine) if dim in along)
+    order = [along_axis if dim in across else mine.index(dim) for dim in quantity.dims if dim not in along]
     flips = tuple(slice(None, None, -1) if dim in constants.HORIZONTAL_DIMS else slice(None) for dim in mine)
     return line[flips].transpose(order)
