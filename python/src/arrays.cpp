@@ -255,7 +255,7 @@ void bind_arrays(nb::module_& module) {
                           "array '" + self.name() + "' is read-only: its own cells can be read");
             return without_gil([&] {
               Lease lease = detail::open_lease(array, how, by, access, where);
-              return std::make_shared<LeaseHandle>(self.devices(), std::move(lease));
+              return LeaseHandle(self.devices(), std::move(lease));
             });
           },
           "intent"_a, "cells"_a, "depth"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())

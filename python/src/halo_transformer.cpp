@@ -25,11 +25,10 @@ using ndsl::HaloExchangeSpec;
 using ndsl::HaloMessage;
 using ndsl::QuantityHaloSpec;
 
-using SpecHandle = std::shared_ptr<const QuantityHaloSpec>;
-
 /// Slices without a step, which count from the beginning.
 Box box_of(nb::handle slices) {
   Box out;
+  if (PySequence_Check(slices.ptr()) == 0) throw nb::type_error("a box is a sequence of slices");
   for (nb::handle item : nb::borrow<nb::sequence>(slices)) {
     Py_ssize_t start = 0, stop = 0, step = 0;
     if (PySlice_Check(item.ptr()) == 0) throw Error(ErrorCode::invalid_use, "a box is a sequence of slices");
@@ -48,19 +47,28 @@ nb::tuple slices_of(const Box& box) {
   return nb::tuple(out);
 }
 
+const QuantityHaloSpec& spec_of(nb::handle object) {
+  if (!nb::isinstance<QuantityHaloSpec>(object)) throw nb::type_error("an exchange needs a HaloSpec");
+  return nb::cast<const QuantityHaloSpec&>(object);
+}
+
 BoundaryDirection direction_of(nb::handle pair) {
-  const auto [j, i] = nb::cast<std::pair<int, int>>(pair);
-  return {.j = j, .i = i};
+  std::pair<int, int> ways;
+  if (!nb::try_cast(pair, ways)) throw nb::type_error("a direction is a pair of ints (j, i)");
+  return {.j = ways.first, .i = ways.second};
 }
 
 HaloExchangeSpec exchange_of(nb::handle item) {
-  const auto parts = nb::cast<nb::tuple>(item);
+  if (!nb::isinstance<nb::tuple>(item)) throw nb::type_error("an exchange is a tuple");
+  const auto parts = nb::borrow<nb::tuple>(item);
   if (parts.size() != 4)
     throw_error(ErrorCode::invalid_use, "an exchange of {} items; needs (spec, rotation, pack slices, unpack slices)",
                 parts.size());
-  return {.specification = *nb::cast<SpecHandle>(parts[0]),
+  int rotation = 0;
+  if (!nb::try_cast(parts[1], rotation)) throw nb::type_error("a rotation is an int");
+  return {.specification = spec_of(parts[0]),
           .pack_slices = box_of(parts[2]),
-          .pack_clockwise_rotation = nb::cast<int>(parts[1]),
+          .pack_clockwise_rotation = rotation,
           .unpack_slices = box_of(parts[3])};
 }
 
@@ -207,17 +215,20 @@ void bind_halo_transformer(nb::module_& module) {
           "exchanges_x"_a, "exchanges_y"_a = nb::tuple())
       .def_static(
           "at_boundaries",
-          [](const std::vector<SpecHandle>& specs_x, const std::vector<SpecHandle>& specs_y,
-             const nb::sequence& boundaries) {
-            if (!specs_y.empty() && specs_y.size() != specs_x.size())
-              throw_error(ErrorCode::invalid_use, "{} specs of x components and {} of y components", specs_x.size(),
-                          specs_y.size());
+          [](const nb::sequence& specs_x, const nb::sequence& specs_y, const nb::sequence& boundaries) {
+            const std::size_t count_x = nb::len(specs_x), count_y = nb::len(specs_y);
+            if (count_y != 0 && count_y != count_x)
+              throw_error(ErrorCode::invalid_use, "{} specs of x components and {} of y components", count_x, count_y);
             std::vector<HaloExchangeSpec> x, y;
+            x.reserve(count_x * nb::len(boundaries));
+            y.reserve(count_y * nb::len(boundaries));
             for (nb::handle boundary : boundaries) {
-              const auto [where, rotation] = nb::cast<std::pair<nb::object, int>>(boundary);
-              const BoundaryDirection direction = direction_of(where);
-              for (const SpecHandle& spec : specs_x) x.push_back(exchange_at(*spec, direction, rotation));
-              for (const SpecHandle& spec : specs_y) y.push_back(exchange_at(*spec, direction, rotation));
+              std::pair<nb::object, int> parts;
+              if (!nb::try_cast(boundary, parts)) throw nb::type_error("a boundary is a pair ((j, i), rotation)");
+              const BoundaryDirection direction = direction_of(parts.first);
+              const int rotation = parts.second;
+              for (nb::handle spec : specs_x) x.push_back(exchange_at(spec_of(spec), direction, rotation));
+              for (nb::handle spec : specs_y) y.push_back(exchange_at(spec_of(spec), direction, rotation));
             }
             return HaloMessage(x, y);
           },
@@ -245,8 +256,8 @@ void bind_halo_transformer(nb::module_& module) {
           "Writes the cells of all unpack slices, and nothing else.")
       .def(
           "bind",
-          [](HaloMessage& self, const nb::sequence& x, const nb::sequence& y, nb::object pack_buffer,
-             nb::object unpack_buffer) { return std::make_unique<BoundHalo>(self, x, y, pack_buffer, unpack_buffer); },
+          [](HaloMessage& self, const nb::sequence& x, const nb::sequence& y, nb::handle pack_buffer,
+             nb::handle unpack_buffer) { return std::make_unique<BoundHalo>(self, x, y, pack_buffer, unpack_buffer); },
           "quantities_x"_a, "quantities_y"_a = nb::tuple(), "pack_buffer"_a = nb::none(),
           "unpack_buffer"_a = nb::none(),
           "The same arrays and buffers for many calls of pack() and unpack() without arguments. Arrays must not be\n"

@@ -202,7 +202,7 @@ class Array:
                 None if region is None else _boxes(region, self.shape),
             ),
             self._views,
-            intent,
+            intent != "read",
         )
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:

@@ -1,4 +1,5 @@
 // NDSL's own packed buffers and unpacked arrays, byte for byte, and what is refused where NDSL goes wrong in silence.
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -289,6 +290,43 @@ TEST(NdslTransformer, ALaterExchangeWins) {
     message.bind(both).unpack(received.data());
     EXPECT_EQ(memory[std::size_t(9 * 44 + 3 * 4)], 2);
   }
+}
+
+/// Thousands of quantities, as many as tracers have, and quantities without levels among them.
+TEST(NdslTransformer, ThousandsOfQuantitiesAreOneMessage) {
+  constexpr int count = 5000;
+  const QuantityHaloSpec spec = small_spec(ElementType::i32);
+  QuantityHaloSpec empty = spec;
+  empty.extent[2] = 0;
+  Exchanges exchanges;
+  std::vector<std::vector<std::int32_t>> memories;
+  std::vector<StridedView> views;
+  for (int q = 0; q < count; ++q) {
+    exchanges.push_back(exchange_at(q % 7 == 3 ? empty : spec, west, q % 4));
+    views.push_back(view_of(memories.emplace_back(small_cells, q).data(), spec));
+  }
+  HaloDataTransformer transformer = HaloDataTransformer::get(exchanges);
+  transformer.async_pack(views);
+  const auto packed = transformer.get_pack_buffer();
+  ASSERT_EQ(packed.size() % (60 * 4), 0u);
+  std::size_t at = 0;
+  for (int q = 0; q < count; ++q) {
+    if (q % 7 == 3) continue;
+    std::int32_t first = -1, last = -1;
+    std::memcpy(&first, &packed[at], 4);
+    std::memcpy(&last, &packed[at + 59 * 4], 4);
+    ASSERT_EQ(first, q);
+    ASSERT_EQ(last, q);
+    at += 60 * 4;
+  }
+  EXPECT_EQ(at, packed.size());
+  std::memset(transformer.get_unpack_buffer().data(), 0, packed.size());
+  transformer.async_unpack(views);
+  for (int q = 0; q < count; ++q)
+    ASSERT_EQ(std::count(memories[std::size_t(q)].begin(), memories[std::size_t(q)].end(), 0),
+              q == 0       ? std::ptrdiff_t(small_cells)
+              : q % 7 == 3 ? 0
+                           : 60);
 }
 
 TEST(NdslTransformer, WorkOfADeviceIsDoneWhenItIsWaitedFor) {

@@ -98,7 +98,9 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
     throw_error(ErrorCode::invalid_use, "{} exchanges of x components and {} of y components", x.size(), y.size());
   dtype_ = x[0].specification.dtype;
   Blocks blocks;
+  for (auto* const list : {&blocks.packed, &blocks.unpacked}) list->reserve(x.size() + y.size());
   layouts_.reserve(x.size() + y.size());
+  const IndexMap as_it_lies = IndexMap::identity(2);
   for (std::size_t k = 0; k < x.size(); ++k) {
     const HaloExchangeSpec* const parts[] = {&x[k], y.empty() ? nullptr : &y[k]};
     const int components = y.empty() ? 1 : 2;
@@ -135,7 +137,7 @@ HaloMessage::HaloMessage(std::span<const HaloExchangeSpec> x, std::span<const Ha
         if (from.sign < 0) packed.map = ElementMap::negate;
       }
       blocks.packed.push_back(std::move(packed));
-      blocks.unpacked.push_back(turned_block(first + c, parts[c]->unpack_slices, IndexMap::identity(2), turned));
+      blocks.unpacked.push_back(turned_block(first + c, parts[c]->unpack_slices, as_it_lies, turned));
     }
   }
   blocks_ = std::make_shared<const Blocks>(std::move(blocks));

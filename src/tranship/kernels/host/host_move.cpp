@@ -609,13 +609,13 @@ void copy_narrow_tiles(const CopyBlock& around, const Tile& tile, long long coun
       for (long long a = 0; a < count_a; ++a, from += tile.source_stride, to += Width) {
         __builtin_prefetch(from + next_source);
 #pragma GCC unroll 4
-        for (int b = 0; b < Narrow; ++b) copy_bytes<Width>(from + b * Width, to + b * tile.target_stride);
+        for (long long b = 0; b < Narrow; ++b) copy_bytes<Width>(from + b * Width, to + b * tile.target_stride);
       }
     } else {
       for (long long b = 0; b < count_b; ++b, from += Width, to += tile.target_stride) {
         prefetch_to_write(to + next_target);
 #pragma GCC unroll 4
-        for (int a = 0; a < Narrow; ++a) copy_bytes<Width>(from + a * tile.source_stride, to + a * Width);
+        for (long long a = 0; a < Narrow; ++a) copy_bytes<Width>(from + a * tile.source_stride, to + a * Width);
       }
     }
   });
