@@ -13,6 +13,7 @@ import numpy as np
 from ..._errors import TimeoutError as TranshipTimeoutError
 from .._errors import HaloUnsupported, HaloValueError
 from .comm_abc import Comm, ReductionOperator
+from .local_comm import combined
 
 __all__ = ["MPIComm", "default_timeout"]
 
@@ -142,6 +143,9 @@ class MPIComm(Comm[T]):
 
     def allreduce(self, sendobj: T, op: ReductionOperator = ReductionOperator.NO_OP) -> T:
         """Collective: the objects of all ranks, combined."""
+        if isinstance(sendobj, np.ndarray):  # of which mpi4py's MAX and MIN know no order
+            combination: T = combined(self._comm.allgather(sendobj), op)
+            return combination
         out: T = self._comm.allreduce(sendobj, self._op(op))
         return out
 
