@@ -2,7 +2,12 @@
 include(CMakePackageConfigHelpers)
 
 set(tranship_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tranship)
-install(TARGETS tranship EXPORT tranship_targets FILE_SET HEADERS)
+get_target_property(tranship_header_sets tranship INTERFACE_HEADER_SETS)
+set(tranship_dri_headers)
+if("dri" IN_LIST tranship_header_sets)
+  set(tranship_dri_headers FILE_SET dri)
+endif()
+install(TARGETS tranship EXPORT tranship_targets FILE_SET HEADERS ${tranship_dri_headers})
 install(EXPORT tranship_targets NAMESPACE tranship:: FILE tranship-targets.cmake DESTINATION ${tranship_cmake_folder})
 
 get_target_property(tranship_library_type tranship TYPE)

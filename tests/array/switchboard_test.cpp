@@ -35,8 +35,8 @@ TEST_P(Switchboards, stages_of_a_pipeline_connect_with_their_neighbours) {
     const ArraySpec rows = on_ranks("i64[8,6] @ 2x1 : block, whole", mine);
     const ArraySpec columns = on_ranks("i64[8,6] @ 1x2 : whole, cyclic(1)", mine);
     std::optional<PipeLine> in, out;
-    if (stage > 0) in.emplace(board.connect(std::uint32_t(100 + stage), {}, columns, {.to = {.count = 1 + stage}}));
-    if (stage < 2) out.emplace(board.connect(std::uint32_t(101 + stage), rows, {}, {.from = {.count = 2}}));
+    if (stage > 0) in.emplace(board.connect(fmt::format("to {}", stage), {}, columns, {.to = {.count = 1 + stage}}));
+    if (stage < 2) out.emplace(board.connect(fmt::format("to {}", 1 + stage), rows, {}, {.from = {.count = 2}}));
     std::vector<std::int64_t> sums;
     for (int frame = 0; frame < 7; ++frame) {
       std::int64_t first = 1000 * frame;
@@ -69,7 +69,7 @@ TEST_P(Switchboards, lines_come_and_go_under_one_number) {
     for (int repeat = 0; repeat < 4; ++repeat) {
       const Rank sender = 1 + 2 * (repeat % 3);
       const ArraySpec one = on_ranks("i64[5] @ 1 : block", {sender}), all = on_ranks("i64[5] @ 3 : block", {1, 3, 5});
-      PipeLine line = board.connect(7, world.rank() == sender ? std::optional(one) : std::nullopt, all);
+      PipeLine line = board.connect("seven", world.rank() == sender ? std::optional(one) : std::nullopt, all);
       Pipe& pipe = line.pipe();
       if (pipe.sends()) {
         const PipeBuffer out = pipe.sender().get();
@@ -92,28 +92,27 @@ TEST_P(Switchboards, wrong_programs_are_refused) {
     Switchboard board(world);
     const Rank r = world.rank();
     const ArraySpec a = on_ranks("i64[6] @ 2 : block", {0, 1}), b = on_ranks("i64[6] @ 2 : block", {2, 5});
-    const auto error = [&](std::uint32_t number, const std::optional<ArraySpec>& from,
-                           const std::optional<ArraySpec>& to) {
-      return error_of_rank([&] { (void)board.connect(number, from, to); });
+    const auto error = [&](const char* name, const std::optional<ArraySpec>& from, const std::optional<ArraySpec>& to) {
+      return error_of_rank([&] { (void)board.connect(name, from, to); });
     };
-    require_says(error(1, {}, {}), ErrorCode::invalid_use, {"no side"});
-    require_says(error(1, r < 2 ? b : a, {}), ErrorCode::invalid_use, {"none of the 2 ranks", "source"});
-    if (r < 2) require_says(error(2, a, {}), ErrorCode::unsupported, {"[0, 1, 2, 5]", "equal steps"});
-    if (r == 2 || r == 5) require_says(error(2, {}, b), ErrorCode::unsupported, {"[0, 1, 2, 5]"});
+    require_says(error("1", {}, {}), ErrorCode::invalid_use, {"no side"});
+    require_says(error("1", r < 2 ? b : a, {}), ErrorCode::invalid_use, {"none of the 2 ranks", "source"});
+    if (r < 2) require_says(error("2", a, {}), ErrorCode::unsupported, {"[0, 1, 2, 5]", "equal steps"});
+    if (r == 2 || r == 5) require_says(error("2", {}, b), ErrorCode::unsupported, {"[0, 1, 2, 5]"});
     world.barrier();
     const ArraySpec other = on_ranks("i64[6] @ 2 : cyclic(2)", {0, 1}), both = on_ranks("i64[6] @ 2 : block", {1, 2});
     if (r < 2)
-      require_says(error(3, r == 0 ? a : other, r == 1 ? std::optional(both) : std::nullopt), ErrorCode::mismatch,
+      require_says(error("3", r == 0 ? a : other, r == 1 ? std::optional(both) : std::nullopt), ErrorCode::mismatch,
                    {"as the source", "cyclic"});
     world.barrier();
     // Rank 1 is in both groups, and connects as a sender only.
     if (r < 3)
-      require_says(error(4, r < 2 ? std::optional(a) : std::nullopt, r == 2 ? std::optional(both) : std::nullopt),
+      require_says(error("4", r < 2 ? std::optional(a) : std::nullopt, r == 2 ? std::optional(both) : std::nullopt),
                    ErrorCode::mismatch, {"rank 1", "target"});
     world.barrier();
     if (r == 0) {
       world.set_timeout_ns(50'000'000);
-      require_says(error(5, a, {}), ErrorCode::timeout, {"the other ranks of a meeting"});
+      require_says(error("5", a, {}), ErrorCode::timeout, {"the other ranks of a meeting"});
       world.set_timeout_ns(60'000'000'000);
     }
     world.barrier();

@@ -29,6 +29,20 @@ std::string side_of(const std::string& card, int side) {
   return side == 0 ? card.substr(0, middle) : card.substr(middle + 1);
 }
 
+/// FNV-1a. What other names with this key have put down is not looked at: a card begins with its name.
+std::uint32_t key_of(std::string_view name) {
+  std::uint32_t key = 2166136261u;
+  for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
+  return key;
+}
+std::vector<std::string> sides_of(std::string_view name, std::vector<std::string> cards) {
+  for (std::string& card : cards) {
+    const std::size_t end = card.find('\n');
+    card = std::string_view(card).substr(0, end) == name ? card.substr(end + 1) : std::string();
+  }
+  return cards;
+}
+
 /// What the cards say of one side.
 struct SideFound {
   std::string json;
@@ -115,10 +129,12 @@ Switchboard::Switchboard(World& world, CallSite where) : state_(std::make_unique
 Switchboard::~Switchboard() = default;
 Switchboard::Switchboard(Switchboard&&) noexcept = default;
 
-PipeLine Switchboard::connect(std::uint32_t number, const std::optional<ArraySpec>& source,
+PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySpec>& source,
                               const std::optional<ArraySpec>& target, const PipeOptions& options, CallSite where) {
   return located(where, [&]() -> PipeLine {
     World& world = state_->world;
+    if (name.find('\n') != std::string_view::npos)
+      throw_error(ErrorCode::invalid_use, "a name of a line has a new line in it (rank {})", world.rank());
     if (!source && !target) throw_error(ErrorCode::invalid_use, "rank {} connects to no side", world.rank());
     for (const auto& [spec, side] : {std::pair(&source, "source"), std::pair(&target, "target")})
       if (*spec && !(*spec)->distribution.grid().place_of(world.rank()))
@@ -126,10 +142,10 @@ PipeLine Switchboard::connect(std::uint32_t number, const std::optional<ArraySpe
                     (*spec)->distribution.grid().size(), side);
     SideFound from, to;
     MeetingPoint::Met met = state_->point.meet(
-        number, card_of(source, target, options),
+        key_of(name), fmt::format("{}\n{}", name, card_of(source, target, options)),
         [&](const std::vector<std::string>& cards) {
           from = to = {};
-          return state_->members_of(cards, from, to);
+          return state_->members_of(sides_of(name, cards), from, to);
         },
         where);
     const Members members = met.team.members();

@@ -1,13 +1,14 @@
 // Switchboard: pipes between ranks that know their own side only, as the parts of a pipeline do that are programs of
-// their own. The two sides find each other by a number; ranks that are in neither take no part.
+// their own. The two sides find each other by a name; ranks that are in neither take no part.
 //
 //   Switchboard board(world);                                     // collective, once
-//   PipeLine line = board.connect(2000, {}, columns);             // as a receiver: whoever sends on 2000 comes
+//   PipeLine line = board.connect("pulses", {}, columns);         // as a receiver: who sends "pulses" comes
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <tranship/array/pipe.hpp>
 #include <tranship/fabric/sub_world.hpp>
@@ -35,16 +36,18 @@ class Switchboard {
   Switchboard(Switchboard&&) noexcept;
   Switchboard& operator=(Switchboard&&) = delete;
 
-  /// Collective over the ranks of both sides, which call it with the same number, and waits for all of them until the
-  /// world's timeout. A rank gives the sides that it is in, both where it is in both. A number stands for one line at a
+  /// Collective over the ranks of both sides, which call it with the same name, and waits for all of them until the
+  /// world's timeout. A rank gives the sides that it is in, both where it is in both. A name stands for one line at a
   /// time. Ranks that have several lines in common connect them in the same order. Errors of a pipe's set-up name ranks
   /// by their place among the ranks of both sides.
   ///
-  /// Throws `invalid_use` for a rank that gives no side or one that it is not in, `mismatch` where the ranks of a side
-  /// give different distributions or a rank does not come with a side that it is in, `unsupported` where the ranks of
-  /// both sides together are neither the whole world nor a sequence of equal steps; else as Pipe does.
-  PipeLine connect(std::uint32_t number, const std::optional<ArraySpec>& source, const std::optional<ArraySpec>& target,
-                   const PipeOptions& options = {}, CallSite where = CallSite::here());
+  /// Throws `invalid_use` for a name with a new line in it, for a rank that gives no side or one that it is not in,
+  /// `mismatch` where the ranks of a side give different distributions or a rank does not come with a side that it is
+  /// in, `unsupported` where the ranks of both sides together are neither the whole world nor a sequence of equal
+  /// steps; else as Pipe does.
+  PipeLine connect(std::string_view name, const std::optional<ArraySpec>& source,
+                   const std::optional<ArraySpec>& target, const PipeOptions& options = {},
+                   CallSite where = CallSite::here());
 
  private:
   struct State;
