@@ -239,18 +239,18 @@ TEST(DriPrograms, fail_where_the_other_side_does_not_come) {
 
 TEST(DriInit, needs_no_launcher) {
   // In a process of its own, for a process joins once.
-  EXPECT_EXIT(
-      {
-        int rank = -1, code = DRI_Init(nullptr, nullptr);
-        DRI_Group* group = nullptr;
-        code += DRI_Group_create_world(&group);
-        code += DRI_Group_rank(group, &rank);
-        const int again = DRI_Init(nullptr, nullptr);
-        code += DRI_Finalize();
-        const int after = DRI_Finalize();
-        std::exit(code == 0 && rank == 0 && again == DRI_ERR_ORDER && after == DRI_ERR_ORDER ? 7 : 1);
-      },
-      ::testing::ExitedWithCode(7), "");
+  const auto body = [] {
+    int rank = -1;
+    int code = DRI_Init(nullptr, nullptr);
+    DRI_Group* group = nullptr;
+    code += DRI_Group_create_world(&group);
+    code += DRI_Group_rank(group, &rank);
+    const int again = DRI_Init(nullptr, nullptr);
+    code += DRI_Finalize();
+    const int after = DRI_Finalize();
+    std::exit(code == 0 && rank == 0 && again == DRI_ERR_ORDER && after == DRI_ERR_ORDER ? 7 : 1);
+  };
+  EXPECT_EXIT(body(), ::testing::ExitedWithCode(7), "");
 }
 
 /// One rank after another says what it holds along its one dimension.

@@ -99,7 +99,8 @@ void connect(Channel& channel) {
     (end->side == DRI_SEND ? source : target) = end->distribution->spec(end->type);
     (end->side == DRI_SEND ? options.from : options.to) = end->buffers->buffers;
   }
-  const auto line = std::make_shared<PipeLine>(state.board->connect(channel.label, source, target, options));
+  const auto line = std::make_shared<PipeLine>(
+      state.board->connect(channel.label, source, target, options, call_of("DRI_Channel_connect")));
   attach_line(channel, line);
   if (other_end) attach_line(*other_end, line);
 }
@@ -130,7 +131,7 @@ void put(Channel& channel, dri_buffer** handle) {
   if (channel.handles[std::size_t(channel.taken_back % Index(channel.handles.size()))] != *handle)
     refuse(DRI_ERR_ORDER, "buffers go back in the order in which they were got: another one of {} is held longer",
            channel.label);
-  channel.end->put();
+  channel.end->put(call_of("DRI_Channel_put"));
   ++channel.taken_back;
   buffer->is_held = false;
   *handle = nullptr;
@@ -218,7 +219,7 @@ int DRI_Channel_get(dri_channel* channel, dri_buffer** buffer) {
   return guarded([&] {
     const auto object = connected(channel);
     output(buffer, "buffer");
-    *buffer = give(*object, object->end->get());
+    *buffer = give(*object, object->end->get(call_of("DRI_Channel_get")));
   });
 }
 int DRI_Channel_gettest(dri_channel* channel, dri_buffer** buffer, int* flag) {
@@ -226,7 +227,7 @@ int DRI_Channel_gettest(dri_channel* channel, dri_buffer** buffer, int* flag) {
     const auto object = connected(channel);
     output(buffer, "buffer");
     output(flag, "flag");
-    const std::optional<PipeBuffer> got = object->end->test_get();
+    const std::optional<PipeBuffer> got = object->end->test_get(call_of("DRI_Channel_gettest"));
     if (got) *buffer = give(*object, *got);
     *flag = got ? 1 : 0;
   });
@@ -242,7 +243,7 @@ int DRI_Channel_puttest(dri_channel* channel, dri_buffer** buffer, int* flag) {
   });
 }
 int DRI_Channel_flush(dri_channel* channel) {
-  return guarded([&] { connected(channel)->end->drain(); });
+  return guarded([&] { connected(channel)->end->drain(call_of("DRI_Channel_flush")); });
 }
 
 int DRI_Channel_destroy(dri_channel** channel) {
@@ -255,7 +256,7 @@ int DRI_Channel_destroy(dri_channel** channel) {
     // The other end of this rank cannot be connected alone any more: it may begin anew.
     for (const auto& other : all)
       if (other->label == object->label && !other->end) other->waits_for_other_end = false;
-    if (object->end) object->end->drain();
+    if (object->end) object->end->drain(call_of("DRI_Channel_destroy"));
   });
 }
 

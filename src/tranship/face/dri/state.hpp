@@ -76,6 +76,11 @@ int guarded(F&& f) {
   return code;
 }
 
+/// Callers in C have no source location to give: waits name the call instead.
+inline CallSite call_of(const char* function) noexcept {
+  return {function, 0};
+}
+
 template <class T>
 T& output(T* pointer, const char* what) {
   if (!pointer) refuse(DRI_ERR_ARGUMENT, "{} is NULL", what);

@@ -145,7 +145,7 @@ DRI_Blockinfo DistributionObject::slice(Index number) const {
   out.offset = slice.offset;
   const Indices& order = value.memory().order;
   for (int d = 0; d < out.ndims; ++d) {
-    out.layout_order[d] = int(order[out.ndims - 1 - d]);
+    out.layout_order[d] = order.empty() ? out.ndims - 1 - d : int(order[out.ndims - 1 - d]);
     out.dims[d] = {.first = slice.stored.lower[d],
                    .length = slice.extents[d],
                    .left = slice.owned.lower[d] - slice.stored.lower[d],
