@@ -2,6 +2,7 @@
 #include <cstring>
 #include <new>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include <tranship/array/local_array.hpp>
@@ -18,6 +19,7 @@ namespace {
 
 constexpr Index buffers_max = 256;
 constexpr Index exchanges_max = 256;
+constexpr std::string_view target_side = "target";
 
 /// What a rank tells all others before they go on.
 struct Terms {
@@ -62,9 +64,20 @@ void check_side(const char* side, const World& world, const ArraySpec& spec, con
   if (!spec.distribution.grid().place_of(world.rank())) return;
   if (buffers.count < 1 || buffers.count > buffers_max)
     throw_error(ErrorCode::invalid_use, "{} buffers of the {}; 1 to {} are possible", buffers.count, side, buffers_max);
-  if (!buffers.memory.empty() && Index(buffers.memory.size()) != buffers.count)
-    throw_error(ErrorCode::invalid_use, "memory for {} buffers of the {}, which has {}", buffers.memory.size(), side,
-                buffers.count);
+  if (!buffers.memory.empty() && !buffers.arrays.empty())
+    throw_error(ErrorCode::invalid_use, "both memory and arrays for the buffers of the {}", side);
+  for (const std::size_t given : {buffers.memory.size(), buffers.arrays.size()})
+    if (given != 0 && Index(given) != buffers.count)
+      throw_error(ErrorCode::invalid_use, "memory for {} buffers of the {}, which has {}", given, side, buffers.count);
+  for (const ArrayRef& array : buffers.arrays) {
+    if (array.world != &world)
+      throw_error(ErrorCode::invalid_use, "an array of the {} is one of another world (rank {})", side, world.rank());
+    if (!(array_spec_from_json(to_json(*array.spec)) == spec))
+      throw_error(ErrorCode::mismatch, "{} is a buffer of the {}, which is {} (rank {})", describe(array), side,
+                  to_text(spec), world.rank());
+    if (array.is_const && side == target_side)
+      throw_error(ErrorCode::invalid_use, "{} is read-only: it can be no buffer of the target", describe(array));
+  }
 }
 
 /// The distribution that all ranks agree on, from a rank that has it. Collective.
@@ -105,7 +118,9 @@ std::vector<ArrayRef> buffers_of(World& world, const ArraySpec& spec, const Pipe
   const bool is_member = spec.distribution.grid().place_of(world.rank()).has_value();
   for (Index i = 0; i < count; ++i) {
     const BufferOptions options{.name = name};
-    if (is_member && !buffers.memory.empty()) {
+    if (is_member && !buffers.arrays.empty()) {
+      out.push_back(buffers.arrays[std::size_t(i)]);
+    } else if (is_member && !buffers.memory.empty()) {
       const PipeMemory& memory = buffers.memory[std::size_t(i)];
       out.push_back(wrap_array(world, spec, memory.data, memory.imaginary, options));
     } else {

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include <tranship/array/local_array.hpp>
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/fabric/world.hpp>
@@ -42,6 +43,8 @@ struct PipeBuffers {
   /// As many as `count`; none: the pipe allocates them, zeroed, where its peers reach them. Must outlive the pipe.
   /// Memory that peers cannot reach (the program's own, where ranks are processes) costs one more copy.
   std::vector<PipeMemory> memory = {};
+  /// Or arrays of this world, with the side's distribution and element type and any strides, as many as `count`.
+  std::vector<ArrayRef> arrays = {};
 };
 
 struct PipeOptions {
@@ -110,8 +113,8 @@ class Pipe {
   ///
   /// Throws on all ranks `mismatch` where ranks give different distributions or numbers of buffers, where nobody gives
   /// one, and where extents or elements differ; `invalid_use` for numbers of buffers out of range, a grid that needs
-  /// more ranks than the world has, missing memory, and memory that buffers share; `no_memory`, `unsupported`,
-  /// `timeout` and `peer_lost` as Exchange does.
+  /// more ranks than the world has, missing memory, memory that buffers share, and a read-only array of the target;
+  /// `no_memory`, `unsupported`, `timeout` and `peer_lost` as Exchange does.
   Pipe(World& world, const std::optional<ArraySpec>& source, const std::optional<ArraySpec>& target,
        const PipeOptions& options = {}, CallSite where = CallSite::here());
   /// Not collective and never waits. What was put and has not been drained may be lost; peers that wait for this rank

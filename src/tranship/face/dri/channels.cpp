@@ -74,9 +74,9 @@ void attach_line(Channel& channel, const std::shared_ptr<PipeLine>& line) {
   channel.line = line;
   channel.waits_for_other_end = false;
   for (Index i = 0; i < channel.buffers->buffers.count; ++i) {
-    auto buffer = std::make_shared<Buffer>();
+    auto buffer = std::make_shared<BufferObject>();
     buffer->channel = &channel;
-    channel.handles.push_back(Handles::all().add<Buffer, dri_buffer>(std::move(buffer)));
+    channel.handles.push_back(Handles::all().add<BufferObject, dri_buffer>(std::move(buffer)));
   }
   channel.end = channel.side == DRI_SEND ? &pipe.sender() : &pipe.receiver();
 }
@@ -107,7 +107,7 @@ void connect(Channel& channel) {
 
 dri_buffer* give(Channel& channel, const PipeBuffer& got) {
   dri_buffer* const handle = channel.handles[std::size_t(got.number)];
-  const auto buffer = object_of<Buffer>(handle);
+  const auto buffer = object_of<BufferObject>(handle);
   const Index skipped = channel.distribution->value.memory().offset * size_bytes_of(channel.type);
   const auto first = [&](void* data) { return data ? static_cast<std::byte*>(data) - skipped : nullptr; };
   buffer->memory = first(got.view.data);
@@ -117,8 +117,8 @@ dri_buffer* give(Channel& channel, const PipeBuffer& got) {
   return handle;
 }
 
-std::shared_ptr<Buffer> held(const dri_buffer* handle) {
-  auto buffer = object_of<Buffer>(handle);
+std::shared_ptr<BufferObject> held(const dri_buffer* handle) {
+  auto buffer = object_of<BufferObject>(handle);
   if (!buffer->is_held) refuse(DRI_ERR_ORDER, "the buffer of {} is not held: get it first", buffer->channel->label);
   return buffer;
 }
@@ -142,7 +142,7 @@ void put(Channel& channel, dri_buffer** handle) {
 Channel::~Channel() {
   for (dri_buffer* handle : handles) {
     try {
-      for (const auto& [key, attachment] : Handles::all().take<Buffer>(&handle)->attached)
+      for (const auto& [key, attachment] : Handles::all().take<BufferObject>(&handle)->attached)
         if (attachment.release) attachment.release(attachment.value);
     } catch (const Refusal&) {
       // It cannot have been destroyed by the program.
@@ -288,21 +288,21 @@ int DRI_Buffer_get_memory(const dri_buffer* buffer, void** memory, void** imagin
 }
 int DRI_Buffer_get_bytes(const dri_buffer* buffer, size_t* bytes) {
   return guarded([&] {
-    const Channel& channel = *object_of<Buffer>(buffer)->channel;
+    const Channel& channel = *object_of<BufferObject>(buffer)->channel;
     const DistributionObject& d = *channel.distribution;
     output(bytes, "bytes") =
         std::size_t(checked_multiply(d.value.storage(d.rank).elements, size_bytes_of(channel.type)));
   });
 }
 int DRI_Buffer_get_type(const dri_buffer* buffer, DRI_Dataspec* type) {
-  return guarded([&] { output(type, "type") = object_of<Buffer>(buffer)->channel->type; });
+  return guarded([&] { output(type, "type") = object_of<BufferObject>(buffer)->channel->type; });
 }
 int DRI_Buffer_get_slice(const dri_buffer* buffer, int slice, DRI_Blockinfo* info) {
-  return guarded([&] { output(info, "info") = object_of<Buffer>(buffer)->channel->distribution->slice(slice); });
+  return guarded([&] { output(info, "info") = object_of<BufferObject>(buffer)->channel->distribution->slice(slice); });
 }
 int DRI_Buffer_get_slice_number(const dri_buffer* buffer, const int slices[], int* slice) {
   return guarded([&] {
-    const auto object = object_of<Buffer>(buffer);
+    const auto object = object_of<BufferObject>(buffer);
     const DistributionObject& d = *object->channel->distribution;
     output(slices, "slices");
     output(slice, "slice");
@@ -318,7 +318,7 @@ int DRI_Buffer_get_slice_number(const dri_buffer* buffer, const int slices[], in
 }
 int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*release)(void*)) {
   return guarded([&] {
-    const auto object = object_of<Buffer>(buffer);
+    const auto object = object_of<BufferObject>(buffer);
     const auto known = object->attached.find(key);
     if (known != object->attached.end()) {
       const Attachment before = known->second;
@@ -331,7 +331,7 @@ int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*relea
 void* DRI_Buffer_attached(const dri_buffer* buffer, int64_t key) {
   void* value = nullptr;
   (void)guarded([&] {
-    const auto object = object_of<Buffer>(buffer);
+    const auto object = object_of<BufferObject>(buffer);
     const auto known = object->attached.find(key);
     if (known != object->attached.end()) value = known->second.value;
   });

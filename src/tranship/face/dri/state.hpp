@@ -139,7 +139,7 @@ struct Attachment {
   void* value = nullptr;
   void (*release)(void*) = nullptr;
 };
-struct Buffer {
+struct BufferObject {
   static constexpr const char* name = "buffer";
   Channel* channel = nullptr;
   void* memory = nullptr;
