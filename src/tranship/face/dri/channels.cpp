@@ -131,6 +131,8 @@ void put(Channel& channel, dri_buffer** handle) {
   if (channel.handles[std::size_t(channel.taken_back % Index(channel.handles.size()))] != *handle)
     refuse(DRI_ERR_ORDER, "buffers go back in the order in which they were got: another one of {} is held longer",
            channel.label);
+  for (const auto& [key, attachment] : buffer->attached)
+    if (attachment.on_put) attachment.on_put(attachment.value);
   channel.end->put(call_of("DRI_Channel_put"));
   ++channel.taken_back;
   buffer->is_held = false;
@@ -316,7 +318,8 @@ int DRI_Buffer_get_slice_number(const dri_buffer* buffer, const int slices[], in
     *slice = int(number);
   });
 }
-int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*release)(void*)) {
+int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*on_put)(void*),
+                      void (*release)(void*)) {
   return guarded([&] {
     const auto object = object_of<BufferObject>(buffer);
     const auto known = object->attached.find(key);
@@ -325,7 +328,7 @@ int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*relea
       object->attached.erase(known);
       if (before.release && before.value != value) before.release(before.value);
     }
-    if (value) object->attached.emplace(key, Attachment{value, release});
+    if (value) object->attached.emplace(key, Attachment{value, on_put, release});
   });
 }
 void* DRI_Buffer_attached(const dri_buffer* buffer, int64_t key) {

@@ -253,9 +253,11 @@ int DRI_Buffer_get_slice(const struct dri_buffer *buffer, int slice, DRI_Blockin
 /* The linear number of a slice from one number per dimension; those of dimensions that are not block-cyclic are
  * ignored. */
 int DRI_Buffer_get_slice_number(const struct dri_buffer *buffer, const int slices[], int *slice);
-/* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it; a
- * key keeps one. Attaching NULL gives the pointer that is there to `release`. What the view calls below are made of. */
-int DRI_Buffer_attach(struct dri_buffer *buffer, int64_t key, void *value, void (*release)(void *));
+/* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it, in
+ * the order of the keys. A key keeps one pointer; attaching NULL releases it. `on_put` is called before the buffer is
+ * put. Both functions may be NULL. The view calls below are made of this. */
+int DRI_Buffer_attach(struct dri_buffer *buffer, int64_t key, void *value, void (*on_put)(void *),
+                      void (*release)(void *));
 void *DRI_Buffer_attached(const struct dri_buffer *buffer, int64_t key);
 
 /* ---- The names of DRI 1.0 --------------------------------------------------------------------------------------- */

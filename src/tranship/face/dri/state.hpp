@@ -137,6 +137,7 @@ struct Bufferset {
 };
 struct Attachment {
   void* value = nullptr;
+  void (*on_put)(void*) = nullptr;
   void (*release)(void*) = nullptr;
 };
 struct BufferObject {
