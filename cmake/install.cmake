@@ -17,6 +17,11 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tranship-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/tranship-config-version.cmake
   DESTINATION ${tranship_cmake_folder})
 
+# For programs in C and for builds without CMake: `pkg-config --static --libs tranship`. An installed copy may be moved.
+file(RELATIVE_PATH tranship_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/tranship.pc.in ${PROJECT_BINARY_DIR}/tranship.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tranship.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 if(TARGET tranship_cli)
   install(TARGETS tranship_cli)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tranship)

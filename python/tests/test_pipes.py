@@ -101,6 +101,7 @@ def test_wrong_programs(run):
                 raise ZeroDivisionError
         assert mine.held == 1
         mine.put()
+        mine.drain()  # where peers are messaged, nothing else moves it until the next call
         world.barrier()
         with pytest.raises(ts.Mismatch, match="4"):
             ts.Pipe(world, rows, on([1], (4, 5), 1, 1))

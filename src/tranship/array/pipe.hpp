@@ -75,7 +75,8 @@ class PipeEnd {
   /// nothing new for the world's timeout.
   std::optional<PipeBuffer> test_get(CallSite where = CallSite::here());
   /// Of the sending side: the buffer is final and is launched. Of the receiving side: the buffer may be overwritten.
-  /// Never waits: a frame whose receiver is not ready moves during later calls of either side. Throws `invalid_use`
+  /// Never waits: a frame whose receiver is not ready moves during later calls of either side; to a peer that is only
+  /// messaged, during later calls of the sender. Throws `invalid_use`
   /// where the program holds no buffer.
   void put(CallSite where = CallSite::here());
   /// Of the sending side: waits until all frames that were put have been read by their receivers, or lie in buffers of
