@@ -112,7 +112,7 @@ class Pipe {
   /// its own side only must: it is told by the others. Costs the set-up of lcm(from.count, to.count) exchanges, at most
   /// 256, and the buffers. get() and put() allocate nothing.
   ///
-  /// Throws on all ranks `mismatch` where ranks give different distributions or numbers of buffers, where nobody gives
+  /// Throws on all ranks `mismatch` where ranks give different distributions or numbers of buffers, where no rank gives
   /// one, and where extents or elements differ; `invalid_use` for numbers of buffers out of range, a grid that needs
   /// more ranks than the world has, missing memory, memory that buffers share, and a read-only array of the target;
   /// `no_memory`, `unsupported`, `timeout` and `peer_lost` as Exchange does.
