@@ -81,7 +81,7 @@ int failed(int code, std::string text) noexcept {
   return code;
 }
 
-Handles& Handles::all() noexcept {
+Handles& Handles::all() {
   static Handles* const handles = new Handles;  // as long as the process, whatever ends first
   return *handles;
 }

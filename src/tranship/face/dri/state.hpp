@@ -175,7 +175,7 @@ void check_type(DRI_Dataspec type);
 /// All objects that handles stand for.
 class Handles {
  public:
-  static Handles& all() noexcept;
+  static Handles& all();
 
   template <class T, class H>
   H* add(std::shared_ptr<T> object) {
