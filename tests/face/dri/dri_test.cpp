@@ -840,6 +840,62 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
       "");
 }
 
+// What views are made of: each key keeps one pointer; puts are announced; the channel's end releases all, in order.
+TEST_P(Dri, pointers_are_kept_with_a_buffer_until_its_channel_ends) {
+  EXPECT_EQ(fault(1,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int zero = 0, one = 1, dims[1] = {4};
+                    DRI_Global_Data* data = nullptr;
+                    DRI_Group* self = nullptr;
+                    DRI_Partition part = nullptr;
+                    DRI_Distribution* mine = nullptr;
+                    DRI_Bufferset* buffers = nullptr;
+                    DRI_Channel* channel = nullptr;
+                    DRI_Buffer_Id* buffer = nullptr;
+                    ok(DRI_Group_create(1, &zero, &self));
+                    ok(DRI_Global_Data_create(1, dims, DRI_INTEGER, &data));
+                    ok(DRI_Partition_whole_create(&part));
+                    ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
+                    DRI_Channel* other = nullptr;
+                    DRI_Bufferset* more = nullptr;
+                    ok(DRI_Bufferset_system_create(1, mine, &buffers));
+                    ok(DRI_Bufferset_system_create(1, mine, &more));
+                    ok(DRI_Channel_create_send(1, mine, buffers, &channel));
+                    ok(DRI_Channel_create_recv(1, mine, more, &other));
+                    ok(DRI_Channel_connect(channel));
+                    ok(DRI_Channel_connect(other));
+                    ok(DRI_Channel_get(channel, &buffer));
+                    using Log = std::vector<std::string>;
+                    struct Kept {
+                      Log* log;
+                      std::string name;
+                      static void put(void* self) {
+                        static_cast<Kept*>(self)->log->push_back("put " + static_cast<Kept*>(self)->name);
+                      }
+                      static void end(void* self) {
+                        static_cast<Kept*>(self)->log->push_back("end " + static_cast<Kept*>(self)->name);
+                      }
+                    };
+                    Log log;
+                    Kept a{&log, "a"}, b{&log, "b"}, c{&log, "c"};
+                    ok(DRI_Buffer_attach(buffer, 9, &a, Kept::put, Kept::end));
+                    ok(DRI_Buffer_attach(buffer, 3, &b, nullptr, Kept::end));
+                    ok(DRI_Buffer_attach(buffer, 5, &c, Kept::put, Kept::end));
+                    require(DRI_Buffer_attached(buffer, 3) == &b && DRI_Buffer_attached(buffer, 4) == nullptr, "keys");
+                    ok(DRI_Buffer_attach(buffer, 5, nullptr, nullptr, nullptr));
+                    ok(DRI_Channel_put(channel, &buffer));
+                    require(DRI_Buffer_attached(buffer, 3) == nullptr, "a NULL handle");
+                    ok(DRI_Channel_get(other, &buffer));
+                    ok(DRI_Channel_put(other, &buffer));
+                    ok(DRI_Channel_destroy(&channel));
+                    require(log == Log({"end c", "put a", "end b", "end a"}), "log [{}]", fmt::join(log, ", "));
+                    ok(DRI_Channel_destroy(&other));
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
 TEST_P(Dri, sides_that_do_not_fit_are_named_on_both) {
   EXPECT_EQ(fault(2,
                   [] {

@@ -144,7 +144,8 @@ void put(Channel& channel, dri_buffer** handle) {
 Channel::~Channel() {
   for (dri_buffer* handle : handles) {
     try {
-      for (const auto& [key, attachment] : Handles::all().take<BufferObject>(&handle)->attached)
+      const auto buffer = Handles::all().take<BufferObject>(&handle);
+      for (const auto& [key, attachment] : buffer->attached)
         if (attachment.release) attachment.release(attachment.value);
     } catch (const Refusal&) {
       // It cannot have been destroyed by the program.
@@ -318,8 +319,7 @@ int DRI_Buffer_get_slice_number(const dri_buffer* buffer, const int slices[], in
     *slice = int(number);
   });
 }
-int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*on_put)(void*),
-                      void (*release)(void*)) {
+int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*on_put)(void*), void (*release)(void*)) {
   return guarded([&] {
     const auto object = object_of<BufferObject>(buffer);
     const auto known = object->attached.find(key);
