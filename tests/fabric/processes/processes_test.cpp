@@ -635,7 +635,7 @@ TEST(Program, need_not_be_a_rank) {
 TEST(Program, that_stays_is_named_before_it_is_killed) {
   std::vector<std::string> notices;
   const auto notice = [&](const std::string& text) { notices.push_back(text); };
-  const std::string stays = std::string("case $") + launch_variable + " in *' 1') exec sleep 60;; *) exit 3;; esac";
+  const std::string stays = std::string("case $") + launch_variable + " in *' 1 0 3') exec sleep 60;; *) exit 3;; esac";
   const ProgramResult result = launch_program({.grace_ns = 300'000'000, .notice = notice}, {{3, {"sh", "-c", stays}}});
   EXPECT_EQ(result.exit_codes, (std::vector<int>{3, 128 + SIGKILL, 3}));
   ASSERT_EQ(notices.size(), 1u);
