@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-build_packages=(g++ ccache cmake ninja-build libfmt-dev libhwloc-dev libboost-context-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev)
+build_packages=(g++ ccache cmake ninja-build libfmt-dev libhwloc-dev libboost-context-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev
+  libfftw3-dev)
 demo_packages=(unzip python-matplotlib-data)
 test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 # In a virtual environment of the tree, which the tests of the Python package run in.

@@ -1,0 +1,27 @@
+# The VSIPL interface: `vsip.h`, in two libraries of the same calls. tranship::vsip is the fast one; tranship::vsip_checked
+# examines every call first. A program links one of them, and includes <vsip.h>. FFTW does the FFTs, and nothing else of
+# tranship needs it.
+if(NOT TRANSHIP_VSIP OR TRANSHIP_LAYERS)
+  return()
+endif()
+find_path(FFTW_INCLUDE_DIR fftw3.h)
+find_library(FFTW_LIBRARY fftw3)
+find_library(FFTWF_LIBRARY fftw3f)
+mark_as_advanced(FFTW_INCLUDE_DIR FFTW_LIBRARY FFTWF_LIBRARY)
+if(NOT FFTW_INCLUDE_DIR OR NOT FFTW_LIBRARY OR NOT FFTWF_LIBRARY)
+  message(STATUS "vsip.h is not built: FFTW was not found in both precisions (Debian: libfftw3-dev)")
+  return()
+endif()
+
+file(GLOB tranship_vsip_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tranship/face/vsip/*.cpp)
+foreach(name vsip vsip_checked)
+  add_library(tranship_${name} ${tranship_vsip_sources})
+  add_library(tranship::${name} ALIAS tranship_${name})
+  set_target_properties(tranship_${name} PROPERTIES EXPORT_NAME ${name})
+  target_compile_options(tranship_${name} PRIVATE ${tranship_warnings})
+  target_include_directories(tranship_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src/tranship/face/vsip> $<INSTALL_INTERFACE:include/tranship/face/vsip>
+    PRIVATE ${FFTW_INCLUDE_DIR})
+  target_link_libraries(tranship_${name} PUBLIC tranship::tranship PRIVATE ${FFTW_LIBRARY} ${FFTWF_LIBRARY} m)
+endforeach()
+target_compile_definitions(tranship_vsip_checked PRIVATE TRANSHIP_VSIP_CHECKS)

@@ -1,0 +1,187 @@
+// Private: What the calls on blocks do, for every element type. Invariant: memory of a library block is aligned to cache
+// lines, and failures of the allocator come back as null.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include <tranship/face/vsip/checks.hpp>
+
+namespace tranship::vsip {
+
+inline constexpr std::align_val_t block_alignment{64};
+
+inline void* allocate_elements(vsip_length length, std::size_t width) {
+  if (length > vsip_length(PTRDIFF_MAX) / width) return nullptr;
+  void* const memory = ::operator new(length * width + (length == 0), block_alignment, std::nothrow);
+  // Every byte set: a float or double is no number, an index is out of range.
+  if constexpr (checking)
+    if (memory) std::memset(memory, 0xff, length * width);
+  return memory;
+}
+
+template <class B>
+void derive_parts(B& block) {
+  for (int part = 0; part < 2; ++part) {
+    auto& derived = block.parts[part];
+    derived.data = part ? block.im : block.re;
+    derived.length = block.length;
+    derived.step = block.step;
+    derived.kind = BlockKind::derived;
+    derived.admitted = block.admitted;
+    derived.owner = &block;
+  }
+}
+
+/// Sets the parts of a complex block to user memory.
+template <class B, class R>
+void set_parts(B& block, R* real, R* imaginary) {
+  block.re = real;
+  block.step = imaginary ? 1 : 2;
+  block.im = imaginary ? imaginary : (real ? real + 1 : nullptr);
+  derive_parts(block);
+}
+
+template <class B>
+B* note_block(B* block) {
+  if constexpr (B::complex)
+    if (block) {
+      noted(&block->parts[0]);
+      noted(&block->parts[1]);
+    }
+  return noted(block);
+}
+
+template <class B>
+B* create_block(vsip_length length) {
+  void* const memory = allocate_elements(length, sizeof(typename B::Element));
+  if (!memory) return nullptr;
+  B* const block = new (std::nothrow) B;
+  if (!block) {
+    ::operator delete(memory, block_alignment);
+    return nullptr;
+  }
+  block->length = length;
+  if constexpr (B::complex) {
+    using R = typename B::Part;
+    set_parts(*block, static_cast<R*>(memory), static_cast<R*>(nullptr));
+  } else {
+    block->data = static_cast<typename B::Element*>(memory);
+  }
+  return note_block(block);
+}
+
+template <class B>
+B* bind_block(typename B::User* array, vsip_length length) {
+  B* const block = new (std::nothrow) B;
+  if (!block) return nullptr;
+  block->data = reinterpret_cast<typename B::Element*>(array);
+  block->length = length;
+  block->kind = BlockKind::user;
+  block->admitted = false;
+  return note_block(block);
+}
+
+template <class B>
+B* bind_block(typename B::Part* real, typename B::Part* imaginary, vsip_length length) {
+  B* const block = new (std::nothrow) B;
+  if (!block) return nullptr;
+  block->length = length;
+  block->kind = BlockKind::user;
+  block->admitted = false;
+  set_parts(*block, real, imaginary);
+  return note_block(block);
+}
+
+template <class B>
+bool is_user_block(const char* call, const B* block) {
+  return usable_object(call, "block", block) && block && block->kind == BlockKind::user;
+}
+
+template <class B>
+int admit(const char* call, B* block) {
+  if (!is_user_block(call, block)) return 1;
+  if constexpr (B::complex) {
+    if (!block->re) return 1;
+    block->admitted = true;
+    derive_parts(*block);
+  } else {
+    if (!block->data) return 1;
+    block->admitted = true;
+  }
+  return 0;
+}
+
+template <class B>
+typename B::User* user_memory(const B& block) {
+  return reinterpret_cast<typename B::User*>(block.data);
+}
+template <class B, class R>
+void user_memory(const B& block, R** real, R** imaginary) {
+  *real = block.re;
+  *imaginary = block.step == 1 ? block.im : nullptr;
+}
+
+template <class B>
+typename B::User* release(const char* call, B* block) {
+  if (!is_user_block(call, block)) return nullptr;
+  block->admitted = false;
+  return user_memory(*block);
+}
+
+template <class B, class R>
+void release(const char* call, B* block, R** real, R** imaginary) {
+  *real = *imaginary = nullptr;
+  if (!is_user_block(call, block)) return;
+  block->admitted = false;
+  derive_parts(*block);
+  user_memory(*block, real, imaginary);
+}
+
+template <class B>
+typename B::User* rebind(const char* call, B* block, typename B::User* array) {
+  if (!is_user_block(call, block) || block->admitted) return nullptr;
+  auto* const before = user_memory(*block);
+  block->data = reinterpret_cast<typename B::Element*>(array);
+  return before;
+}
+
+template <class B, class R>
+void rebind(const char* call, B* block, R* new_real, R* new_imaginary, R** real, R** imaginary) {
+  *real = *imaginary = nullptr;
+  if (!is_user_block(call, block) || block->admitted) return;
+  user_memory(*block, real, imaginary);
+  set_parts(*block, new_real, new_imaginary);
+}
+
+template <class B>
+typename B::User* find(const char* call, const B* block) {
+  return is_user_block(call, block) && !block->admitted ? user_memory(*block) : nullptr;
+}
+
+template <class B, class R>
+void find(const char* call, const B* block, R** real, R** imaginary) {
+  *real = *imaginary = nullptr;
+  if (is_user_block(call, block) && !block->admitted) user_memory(*block, real, imaginary);
+}
+
+template <class B>
+void destroy_block(const char* call, B* block) {
+  if (!block || !usable_object(call, "block", block) || block->kind == BlockKind::derived) return;
+  if constexpr (checking) {
+    note_destroyed(block);
+    if constexpr (B::complex)
+      for (const auto& part : block->parts) note_destroyed(&part);
+  }
+  if (block->kind == BlockKind::library) {
+    if constexpr (B::complex)
+      ::operator delete(block->re, block_alignment);
+    else
+      ::operator delete(block->data, block_alignment);
+  }
+  delete block;
+}
+
+}  // namespace tranship::vsip

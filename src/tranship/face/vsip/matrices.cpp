@@ -1,0 +1,172 @@
+// Functions of matrices: corner turns, products, products with vectors.
+#include <tranship/face/vsip/moves.hpp>
+#include <tranship/face/vsip/operations.hpp>
+
+using namespace tranship::vsip;
+
+namespace {
+
+/// Whether two places start at the same element.
+template <class T, int N>
+const void* first_of(const Place<T, N>& place) {
+  return place.data;
+}
+template <class T, class C, int N>
+const void* first_of(const ComplexPlace<T, C, N>& place) {
+  return place.re;
+}
+
+template <class V>
+bool transposable(const char* call, const V* a, const V* r) {
+  if (!usable_view(call, a) || !usable_view(call, r)) return false;
+  return same_length(call, "the rows of the result and the columns of the source", r->dimensions[0].length,
+                     a->dimensions[1].length) &&
+         same_length(call, "the columns of the result and the rows of the source", r->dimensions[1].length,
+                     a->dimensions[0].length);
+}
+
+/// r = the transpose of a, of which `f` is taken.
+template <class F, class V>
+void transpose(const char* call, const V* a, const V* r, F f, bool plain) {
+  if (!transposable(call, a, r)) return;
+  const bool in_place = first_of(place_of(*a)) == first_of(place_of(*r)) && a->dimensions[0].stride == r->dimensions[0].stride &&
+                        a->dimensions[1].stride == r->dimensions[1].stride;
+  if (!in_place) {
+    const V source = transposed(*a);
+    if (plain)
+      move_elements(source, *r);
+    else
+      each([f](auto to, auto from) { to.store(f(from.load())); }, *r, source);
+    return;
+  }
+  for (vsip_index i = 0; i < r->dimensions[0].length; ++i)
+    for (vsip_index j = 0; j <= i; ++j) {
+      const auto below = reference(*r, {i, j});
+      const auto above = reference(*r, {j, i});
+      const auto kept = f(below.load());
+      below.store(f(above.load()));
+      above.store(kept);
+    }
+}
+
+/// Row i of `b`, or column i, times the vector.
+template <class V, class M>
+void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, const M* r) {
+  if (!usable_view(call, a) || !conform(call, r, b)) return;
+  const int along = major == VSIP_ROW ? 1 : 0;
+  if (!same_length(call, "the length of the vector and that of the lines of the matrix", a->dimensions[0].length,
+                   b->dimensions[along].length))
+    return;
+  // The vector as a matrix all of whose lines are the same.
+  View<typename V::Block, 2> lines;
+  lines.block = a->block;
+  lines.offset = a->offset;
+  lines.dimensions[along] = a->dimensions[0];
+  lines.dimensions[1 - along] = {0, b->dimensions[1 - along].length};
+  each([](auto to, auto x, auto y) { to.store(x.load() * y.load()); }, *r, lines, *b);
+}
+
+/// r = a f(b): sums over the columns of a, row by row, in the type of the elements.
+template <class F, class A, class B, class R>
+void product(const char* call, const A& a, const B& b, const R& r, F f) {
+  if (!same_length(call, "the columns of the left factor and the rows of the right one", a.dimensions[1].length,
+                   b.dimensions[0].length) ||
+      !same_length(call, "the rows of the result and of the left factor", r.dimensions[0].length, a.dimensions[0].length) ||
+      !same_length(call, "the columns of the result and of the right factor", r.dimensions[1].length,
+                   b.dimensions[1].length))
+    return;
+  const auto left = place_of(a);
+  const auto right = place_of(b);
+  const auto to = place_of(r);
+  for (vsip_index i = 0; i < r.dimensions[0].length; ++i) {
+    const auto factors = row_of(left, 0, std::ptrdiff_t(i), 1);
+    const auto line = row_of(to, 0, std::ptrdiff_t(i), 1);
+    auto clear = [](auto x) { x.store({}); };
+    row(r.dimensions[1].length, clear, line);
+    for (vsip_index k = 0; k < a.dimensions[1].length; ++k) {
+      const auto factor = element<Density::general>(factors, std::ptrdiff_t(k)).load();
+      auto add = [factor, f](auto x, auto y) { x.store(x.load() + factor * f(y.load())); };
+      row(r.dimensions[1].length, add, line, row_of(right, 0, std::ptrdiff_t(k), 1));
+    }
+  }
+}
+
+constexpr auto as_is = [](auto x) { return x; };
+
+template <class F, class A, class B, class R>
+void matrix_product(const char* call, const A* a, const B* b, const R* r, bool transpose_b, F f) {
+  if (!usable_view(call, a) || !usable_view(call, b) || !usable_view(call, r)) return;
+  product(call, *a, transpose_b ? transposed(*b) : *b, *r, f);
+}
+
+/// A vector as a matrix of one row or of one column.
+template <class V>
+View<typename V::Block, 2> as_matrix(const V& v, vsip_major line) {
+  View<typename V::Block, 2> out;
+  out.block = v.block;
+  out.offset = v.offset;
+  out.dimensions[line == VSIP_ROW ? 1 : 0] = v.dimensions[0];
+  out.dimensions[line == VSIP_ROW ? 0 : 1] = {0, 1};
+  return out;
+}
+
+template <class V, class M>
+void outer(const char* call, typename V::Element s, const V* a, const V* b, const M* r) {
+  if (!usable_view(call, a) || !usable_view(call, b) || !usable_view(call, r)) return;
+  product(
+      call, as_matrix(*a, VSIP_COL), as_matrix(*b, VSIP_ROW), *r,
+      [s = value_of(s)](auto x) { return s * conjugate(x); });
+}
+
+}  // namespace
+
+#define TRANSHIP_DEFINE(C, T)                                                                                           \
+  void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,                \
+                           const vsip_##C##mview_##T* r) {                                                              \
+    multiply_lines("vsip_" #C "vmmul_" #T, a, b, major, r);                                                             \
+  }                                                                                                                     \
+  void vsip_##C##mtrans_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r) {                               \
+    transpose("vsip_" #C "mtrans_" #T, a, r, as_is, true);                                                              \
+  }                                                                                                                     \
+  void vsip_##C##mprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r) {  \
+    matrix_product("vsip_" #C "mprod_" #T, a, b, r, false, as_is);                                                      \
+  }                                                                                                                     \
+  void vsip_##C##mprodt_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r) { \
+    matrix_product("vsip_" #C "mprodt_" #T, a, b, r, true, as_is);                                                      \
+  }                                                                                                                     \
+  void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b,                                 \
+                            const vsip_##C##vview_##T* r) {                                                             \
+    if (!usable_view("vsip_" #C "mvprod_" #T, a) || !usable_view("vsip_" #C "mvprod_" #T, b) ||                         \
+        !usable_view("vsip_" #C "mvprod_" #T, r))                                                                       \
+      return;                                                                                                           \
+    product("vsip_" #C "mvprod_" #T, *a, as_matrix(*b, VSIP_COL), as_matrix(*r, VSIP_COL), as_is);                      \
+  }                                                                                                                     \
+  void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b,                                 \
+                            const vsip_##C##vview_##T* r) {                                                             \
+    if (!usable_view("vsip_" #C "vmprod_" #T, a) || !usable_view("vsip_" #C "vmprod_" #T, b) ||                         \
+        !usable_view("vsip_" #C "vmprod_" #T, r))                                                                       \
+      return;                                                                                                           \
+    product("vsip_" #C "vmprod_" #T, as_matrix(*a, VSIP_ROW), *b, as_matrix(*r, VSIP_ROW), as_is);                      \
+  }                                                                                                                     \
+  void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,         \
+                            const vsip_##C##mview_##T* r) {                                                             \
+    outer("vsip_" #C "vouter_" #T, s, a, b, r);                                                                         \
+  }
+TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+#undef TRANSHIP_DEFINE
+
+#define TRANSHIP_DEFINE(T)                                                                                              \
+  void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major,                            \
+                        const vsip_cmview_##T* r) {                                                                     \
+    multiply_lines("vsip_rvcmmul_" #T, a, b, major, r);                                                                 \
+  }                                                                                                                     \
+  void vsip_cmherm_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r) {                                            \
+    transpose("vsip_cmherm_" #T, a, r, op_conj, false);                                                                 \
+  }                                                                                                                     \
+  void vsip_cmprodh_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) {                 \
+    matrix_product("vsip_cmprodh_" #T, a, b, r, true, op_conj);                                                         \
+  }                                                                                                                     \
+  void vsip_cmprodj_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) {                 \
+    matrix_product("vsip_cmprodj_" #T, a, b, r, false, op_conj);                                                        \
+  }
+TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

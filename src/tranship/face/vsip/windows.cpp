@@ -1,0 +1,90 @@
+// Window functions. The Chebyshev window is the inverse DFT of a Chebyshev polynomial of degree n - 1 (C. L. Dolph, 1946);
+// the Kaiser window uses the modified Bessel function of order 0 by its power series.
+#include <algorithm>
+#include <numbers>
+#include <vector>
+
+#include <tranship/face/vsip/blocks.hpp>
+#include <tranship/face/vsip/loops.hpp>
+
+using namespace tranship::vsip;
+
+namespace {
+
+constexpr double pi = std::numbers::pi;
+
+/// A new vector w of n elements whose element i is value(i); it is symmetric, and only its first half is asked for.
+template <class F, class V>
+V* window(V* w, vsip_length n, F value) {
+  if (!w) return nullptr;
+  for (vsip_index i = 0; i < (n + 1) / 2; ++i) {
+    const auto v = typename V::Element(value(double(i)));
+    reference(*w, {i}).store(v);
+    reference(*w, {n - 1 - i}).store(v);
+  }
+  return w;
+}
+
+/// i / (n - 1), the position in a window of n elements; a window of one element is its middle.
+double position(double i, vsip_length n) { return n > 1 ? i / double(n - 1) : 0.5; }
+
+double bessel_i0(double x) {
+  double term = 1, sum = 1;
+  for (int k = 1; term > sum * 1e-18; ++k) {
+    term *= (x / (2 * k)) * (x / (2 * k));
+    sum += term;
+  }
+  return sum;
+}
+
+/// The Chebyshev polynomial of this degree.
+double chebyshev(double degree, double x) {
+  if (std::abs(x) <= 1) return std::cos(degree * std::acos(x));
+  const double value = std::cosh(degree * std::acosh(std::abs(x)));
+  return x < 0 && std::fmod(degree, 2) != 0 ? -value : value;
+}
+
+template <class V>
+V* chebyshev_window(V* w, vsip_length n, double ripple_db) {
+  if (n < 2 || !w) return window(w, n, [](double) { return 1.0; });
+  const auto degree = double(n - 1);
+  const double x0 = std::cosh(std::acosh(std::pow(10.0, std::abs(ripple_db) / 20)) / degree);
+  std::vector<double> spectrum(n);
+  for (vsip_index k = 0; k < n; ++k) spectrum[k] = chebyshev(degree, x0 * std::cos(pi * double(k) / double(n)));
+  // Sample i is the sum of the spectrum times cos(2 pi k (i - (n-1)/2) / n): real because the window is symmetric.
+  std::vector<double> samples((n + 1) / 2);
+  for (vsip_index i = 0; i < samples.size(); ++i) {
+    const double shift = double(i) - degree / 2;
+    for (vsip_index k = 0; k < n; ++k) samples[i] += spectrum[k] * std::cos(2 * pi * double(k) * shift / double(n));
+  }
+  const double peak = *std::max_element(samples.begin(), samples.end());
+  return window(w, n, [&](double i) { return samples[std::size_t(i)] / peak; });
+}
+
+}  // namespace
+
+#define TRANSHIP_DEFINE(T)                                                                                            \
+  vsip_vview_##T* vsip_vcreate_blackman_##T(vsip_length n, vsip_memory_hint hint) {                                   \
+    return window(vsip_vcreate_##T(n, hint), n, [n](double i) {                                                       \
+      const double x = 2 * pi * position(i, n);                                                                       \
+      return 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x);                                                       \
+    });                                                                                                               \
+  }                                                                                                                   \
+  vsip_vview_##T* vsip_vcreate_cheby_##T(vsip_length n, vsip_scalar_##T ripple, vsip_memory_hint hint) {              \
+    return chebyshev_window(vsip_vcreate_##T(n, hint), n, double(ripple));                                            \
+  }                                                                                                                   \
+  vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint) {                                    \
+    return window(vsip_vcreate_##T(n, hint), n,                                                                       \
+                  [n](double i) { return 0.5 * (1 - std::cos(2 * pi * (i + 1) / double(n + 1))); });                  \
+  }                                                                                                                   \
+  vsip_vview_##T* vsip_vcreate_hamming_##T(vsip_length n, vsip_memory_hint hint) {                                    \
+    return window(vsip_vcreate_##T(n, hint), n,                                                                       \
+                  [n](double i) { return 0.54 - 0.46 * std::cos(2 * pi * position(i, n)); });                         \
+  }                                                                                                                   \
+  vsip_vview_##T* vsip_vcreate_kaiser_##T(vsip_length n, vsip_scalar_##T beta, vsip_memory_hint hint) {               \
+    return window(vsip_vcreate_##T(n, hint), n, [n, b = double(beta)](double i) {                                     \
+      const double x = 2 * position(i, n) - 1;                                                                        \
+      return bessel_i0(b * std::sqrt(std::max(0.0, 1 - x * x))) / bessel_i0(b);                                       \
+    });                                                                                                               \
+  }
+TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
