@@ -189,9 +189,23 @@ bench_python() {
     "${peers[@]}" ${json:+--json "${json%.json}-peers.json"}
 }
 
+# NDSL's halos: packing beside NumPy, updates of a cube beside Open MPI. [--json FILE] [--rounds N] [--no-peers] [--quick]
+bench_ndsl() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  need_venv "${python_packages[@]}" || fail "the Python package cannot be built without these"
+  choose_python
+  if [[ " $* " != *" --no-peers "* ]]; then
+    need "${python_peer_packages[@]}"
+    need_venv mpi4py || fail "mpi4py cannot be installed; --no-peers measures without it"
+  fi
+  configure release "${python_options[@]}"
+  cmake --build --preset release --target tranship_python tranship_cli >&2
+  PYTHONPATH=build/release/python build/venv/bin/python benchmarks/python_ndsl.py --command build/release/bin/tranship "$@"
+}
+
 do_bench() {
-  if [[ ${1:-} == python ]]; then
-    bench_python "${@:2}"
+  if [[ ${1:-} == python || ${1:-} == ndsl ]]; then
+    "bench_$1" "${@:2}"
     return
   fi
   need "${build_packages[@]}"
@@ -336,7 +350,7 @@ do_ci() {
   SECONDS=0
   trap print_stages EXIT
   if [[ $long ]]; then
-    optimized=(base layout kernels plan memory fabric lower run collectives array view file bench)
+    optimized=(base layout kernels plan memory fabric lower run collectives array view file face bench)
     programs=1000000 seconds=60
     export TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-10000}
   fi
@@ -366,10 +380,11 @@ do_ci() {
   do_build tsan
   stage "thread sanitizer: tests"
   # Bytes of every size by every scope, on one rank and two: more ranks add nothing there but minutes. Simulated ranks and
-  # explored schedules are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run.
+  # explored schedules are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run. Random cases
+  # are for values, of which the other runs see more; a third of them shows how threads meet.
   local one_thread='MixedPrograms*:RaceCases*:Simulation*:*Canaries*:Explore*:RangeAllocator*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:SimulatedMachines*'
   GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:$one_thread" \
-    with_plain_addresses env -u TRANSHIP_TEST_LONG -u TRANSHIP_TEST_CASES ctest --preset tsan --parallel "$(nproc)"
+    with_plain_addresses env -u TRANSHIP_TEST_LONG TRANSHIP_TEST_CASES=1000 ctest --preset tsan --parallel "$(nproc)"
   stage "fuzz: $seconds s each"
   do_fuzz "$seconds"
   stage "tidy"
@@ -399,6 +414,7 @@ usage: ./do COMMAND [argument...]
   test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
+                      bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default

@@ -27,6 +27,7 @@ def calls(world):
     word, value = ts.symmetric(world, 1), np.ones(1)
     counter = ts.symmetric(world, 1, "i8")
     buffer = ts.Buffer(64)
+    me = world.rank
 
     def lease():
         with buffer.read():
@@ -35,9 +36,9 @@ def calls(world):
     return {
         "start and finish": per_call_us(halo),
         "lease": per_call_us(lease),
-        "put of 8 bytes": per_call_us(lambda: word.put(value, world.rank)),
-        "put of a number": per_call_us(lambda: word.put(1.0, world.rank)),
-        "add": per_call_us(lambda: counter.add(world.rank)),
+        "put of 8 bytes": per_call_us(lambda: word.put(value, me)),
+        "put of a number": per_call_us(lambda: word.put(1.0, me)),
+        "add": per_call_us(lambda: counter.add(me)),
         "test": per_call_us(lambda: counter.test("==", -1)),
         "barrier of one": per_call_us(world.barrier),
     }

@@ -2,7 +2,12 @@
 include(CMakePackageConfigHelpers)
 
 set(tranship_cmake_folder ${CMAKE_INSTALL_LIBDIR}/cmake/tranship)
-install(TARGETS tranship EXPORT tranship_targets FILE_SET HEADERS)
+get_target_property(tranship_header_sets tranship INTERFACE_HEADER_SETS)
+set(tranship_dri_headers)
+if("dri" IN_LIST tranship_header_sets)
+  set(tranship_dri_headers FILE_SET dri)
+endif()
+install(TARGETS tranship EXPORT tranship_targets FILE_SET HEADERS ${tranship_dri_headers})
 install(EXPORT tranship_targets NAMESPACE tranship:: FILE tranship-targets.cmake DESTINATION ${tranship_cmake_folder})
 
 get_target_property(tranship_library_type tranship TYPE)
@@ -11,6 +16,11 @@ configure_package_config_file(cmake/tranship-config.cmake.in ${PROJECT_BINARY_DI
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/tranship-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/tranship-config-version.cmake
   DESTINATION ${tranship_cmake_folder})
+
+# For programs in C and for builds without CMake: `pkg-config --static --libs tranship`. An installed copy may be moved.
+file(RELATIVE_PATH tranship_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/tranship.pc.in ${PROJECT_BINARY_DIR}/tranship.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tranship.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 if(TARGET tranship_cli)
   install(TARGETS tranship_cli)

@@ -17,6 +17,7 @@ enum class Task : std::int32_t {
   coherence,       ///< one array of the first axis's extent, a multiple of 16, used in two memories by turns
   one_sided,       ///< what rank 0 does in the memory of rank 1, and how ranks tell each other
   collective,      ///< one operation of all ranks together
+  stream,          ///< `repeats` frames of a redistribution: each is written, moved and read
 };
 
 /// Of a coherence: what one operation does. Cells that are written are all written, with new values.

@@ -24,6 +24,8 @@ Methods methods_for(tranship::World& world, const Work& work) {
       return one_sided_methods(world, work);
     case Task::collective:
       return collective_methods(world, work);
+    case Task::stream:
+      return stream_methods(world, work);
   }
   return {};
 }

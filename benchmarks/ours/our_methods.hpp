@@ -8,6 +8,7 @@
 namespace contest {
 
 Methods redistribution_methods(tranship::World& world, const Work& work);
+Methods stream_methods(tranship::World& world, const Work& work);
 Methods halo_methods(tranship::World& world, const Work& work);
 /// A halo of one field and a 7-point stencil: overlapped, in sequence, and (the limit) the stencil alone.
 Methods stencil_methods(tranship::World& world, const Work& work);

@@ -3,6 +3,7 @@
 #include <string>
 
 #include <contest/methods.hpp>
+#include <contest/streamed.hpp>
 #include <fftw3-mpi.h>
 #include <mpi.h>
 
@@ -51,6 +52,7 @@ bool can(const Work& work) {
 }
 
 Methods methods_for(const Work& work, int rank) {
+  if (work.task == Task::stream) return streamed(work, methods_for(frame_of(work), rank));
   Methods methods;
   if (can(work)) methods.push_back(std::make_unique<Transpose>(work, rank));
   return methods;

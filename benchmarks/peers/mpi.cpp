@@ -3,6 +3,8 @@
 #include <cstdio>
 #include <exception>
 
+#include <contest/streamed.hpp>
+
 #include "mpi_methods.hpp"
 
 namespace {
@@ -12,6 +14,7 @@ using namespace contest;
 Methods methods_for(const Work& work, int rank) {
   return work.task == Task::halo             ? mpi_halo_methods(work, rank)
          : work.task == Task::redistribution ? mpi_redistribution_methods(work, rank)
+         : work.task == Task::stream         ? streamed(work, mpi_redistribution_methods(frame_of(work), rank))
          : work.task == Task::one_sided      ? mpi_one_sided_methods(work, rank)
          : work.task == Task::collective     ? mpi_collective_methods(work, rank)
                                              : Methods();

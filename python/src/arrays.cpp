@@ -9,6 +9,7 @@
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/interface_exchange.hpp>
 #include <tranship/array/local_array.hpp>
+#include <tranship/array/pipe.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/layout/text.hpp>
@@ -206,6 +207,48 @@ Cells cells_named(const std::string& name) {
               "cells='" + name + "': needs 'owned', 'interior', 'boundary', 'ghosts' or 'stored'");
 }
 
+/// A pipe between arrays that are its buffers.
+class PipeHandle final : public Resident {
+ public:
+  using Arrays = std::vector<ArrayHandle>;
+
+  PipeHandle(std::shared_ptr<RankHandle> rank, Pipe pipe, Arrays from, Arrays to)
+      : rank_(std::move(rank)), from_(std::move(from)), to_(std::move(to)) {
+    pipe_.emplace(std::move(pipe));
+    sends_ = pipe_->sends();
+    receives_ = pipe_->receives();
+  }
+  ~PipeHandle() override { leave(); }
+  PipeHandle(const PipeHandle&) = delete;
+  PipeHandle& operator=(const PipeHandle&) = delete;
+
+  void leave() noexcept override {
+    without_gil([this] { pipe_.reset(); });
+  }
+  bool sends() const noexcept { return sends_; }
+  bool receives() const noexcept { return receives_; }
+  Pipe& pipe() {
+    if (!pipe_) {
+      (void)rank_->world();
+      throw Error(ErrorCode::invalid_use, "the pipe has been closed");
+    }
+    return *pipe_;
+  }
+  PipeEnd& end(bool of_sender, CallSite where) { return of_sender ? pipe().sender(where) : pipe().receiver(where); }
+
+ private:
+  std::shared_ptr<RankHandle> rank_;
+  Arrays from_, to_;
+  std::optional<Pipe> pipe_;
+  bool sends_ = false, receives_ = false;
+};
+
+PipeBuffers buffers_of(const std::vector<ArrayHandle>& arrays) {
+  PipeBuffers out{.count = Index(arrays.size())};
+  for (const ArrayHandle& array : arrays) out.arrays.push_back(array->living());
+  return out;
+}
+
 /// As NumPy's array, which keeps it.
 nb::object numpy_view(const nb::object& self, const LocalArray& array) {
   // Not of the array itself: NumPy would ask that for its buffer first, which comes from here.
@@ -255,7 +298,7 @@ void bind_arrays(nb::module_& module) {
                           "array '" + self.name() + "' is read-only: its own cells can be read");
             return without_gil([&] {
               Lease lease = detail::open_lease(array, how, by, access, where);
-              return std::make_shared<LeaseHandle>(self.devices(), std::move(lease));
+              return LeaseHandle(self.devices(), std::move(lease));
             });
           },
           "intent"_a, "cells"_a, "depth"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())
@@ -331,6 +374,69 @@ void bind_arrays(nb::module_& module) {
           "explain", [](const Moving& self) { return self.explain(); },
           "How this rank moves what: messages, bytes, lengths of runs.");
 
+  nb::class_<PipeHandle>(module, "Pipe")
+      .def_prop_ro("sends", &PipeHandle::sends)
+      .def_prop_ro("receives", &PipeHandle::receives)
+      .def_prop_ro("source", [](PipeHandle& self) { return self.pipe().source(); })
+      .def_prop_ro("target", [](PipeHandle& self) { return self.pipe().target(); })
+      .def("explain", [](PipeHandle& self) { return self.pipe().explain(); })
+      .def("close", [](PipeHandle& self) { self.leave(); })
+      .def(
+          "get",
+          [](PipeHandle& self, bool of_sender) {
+            const CallSite where = python_call_site();
+            PipeEnd& end = self.end(of_sender, where);
+            return without_gil([&] { return end.get(where).number; });
+          },
+          "of_sender"_a)
+      .def(
+          "test_get",
+          [](PipeHandle& self, bool of_sender) {
+            const CallSite where = python_call_site();
+            PipeEnd& end = self.end(of_sender, where);
+            const std::optional<PipeBuffer> got = without_gil([&] { return end.test_get(where); });
+            return got ? std::optional<Index>(got->number) : std::nullopt;
+          },
+          "of_sender"_a)
+      .def(
+          "put",
+          [](PipeHandle& self, bool of_sender) {
+            const CallSite where = python_call_site();
+            PipeEnd& end = self.end(of_sender, where);
+            without_gil([&] { end.put(where); });
+          },
+          "of_sender"_a)
+      .def("drain",
+           [](PipeHandle& self) {
+             const CallSite where = python_call_site();
+             PipeEnd& end = self.end(true, where);
+             without_gil([&] { end.drain(where); });
+           })
+      .def("test_drained",
+           [](PipeHandle& self) {
+             const CallSite where = python_call_site();
+             PipeEnd& end = self.end(true, where);
+             return without_gil([&] { return end.test_drained(where); });
+           })
+      .def(
+          "held", [](PipeHandle& self, bool of_sender) { return self.end(of_sender, python_call_site()).held(); },
+          "of_sender"_a);
+  module.def(
+      "make_pipe",
+      [](const std::shared_ptr<RankHandle>& rank, const std::optional<ArraySpec>& source,
+         const std::optional<ArraySpec>& target, const std::vector<ArrayHandle>& from,
+         const std::vector<ArrayHandle>& to, const std::string& schedule, const std::string& name) {
+        const CallSite where = python_call_site();
+        World& world = rank->world();
+        const PipeOptions options{
+            .from = buffers_of(from), .to = buffers_of(to), .schedule = schedule_named(schedule), .name = name};
+        auto handle = std::make_shared<PipeHandle>(
+            rank, without_gil([&] { return Pipe(world, source, target, options, where); }), from, to);
+        rank->add(handle);
+        return handle;
+      },
+      "world"_a, "source"_a.none(), "target"_a.none(), "from_"_a, "to"_a, "schedule"_a, "name"_a);
+
   module.def(
       "make_redistribution",
       [](const std::vector<std::pair<ArrayHandle, ArrayHandle>>& pairs, const std::string& schedule,
@@ -400,32 +506,54 @@ void bind_arrays(nb::module_& module) {
         });
       },
       "arrays"_a, "schedule"_a);
+  using TiledHandles = std::vector<std::pair<std::vector<ArrayHandle>, std::vector<int>>>;
+  using VectorNumbers = std::vector<std::vector<std::pair<int, int>>>;
+  const auto all_of = [](const TiledHandles& fields) {
+    std::vector<ArrayHandle> arrays;
+    for (const auto& [tiles, dims] : fields) arrays.insert(arrays.end(), tiles.begin(), tiles.end());
+    return arrays;
+  };
+  const auto tiled_of = [](const TiledHandles& fields, const std::vector<ArrayRef>& refs) {
+    std::vector<TiledArray> tiled;
+    auto next = refs.begin();
+    for (const auto& [tiles, dims] : fields) {
+      tiled.push_back({{next, next + std::ptrdiff_t(tiles.size())}, dims});
+      next += std::ptrdiff_t(tiles.size());
+    }
+    return tiled;
+  };
+  const auto vectors_of = [](const VectorNumbers& vectors) {
+    std::vector<std::vector<VectorField>> out;
+    for (const auto& vector : vectors) {
+      out.emplace_back();
+      for (const auto& [field, along] : vector) out.back().push_back({.field = field, .along = along});
+    }
+    return out;
+  };
   module.def(
       "make_tiled_halo",
-      [](const Tiling& tiling, const std::vector<std::pair<std::vector<ArrayHandle>, std::vector<int>>>& fields,
-         const std::vector<std::vector<std::pair<int, int>>>& vectors, std::optional<Index> depth, bool adjoint,
-         const std::string& schedule) {
+      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, std::optional<Index> depth,
+          bool adjoint, const std::string& schedule) {
         TiledHaloOptions halo;
         halo.depth = depth;
-        for (const auto& vector : vectors) {
-          halo.vectors.emplace_back();
-          for (const auto& [field, along] : vector) halo.vectors.back().push_back({.field = field, .along = along});
-        }
+        halo.vectors = vectors_of(vectors);
         const ExchangeOptions options{schedule_named(schedule)};
-        std::vector<ArrayHandle> arrays;
-        for (const auto& [tiles, dims] : fields) arrays.insert(arrays.end(), tiles.begin(), tiles.end());
-        return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          std::vector<TiledArray> tiled;
-          auto next = refs.begin();
-          for (const auto& [tiles, dims] : fields) {
-            tiled.push_back({{next, next + std::ptrdiff_t(tiles.size())}, dims});
-            next += std::ptrdiff_t(tiles.size());
-          }
-          return HaloExchange(tiling, tiled, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options,
-                              where);
+        return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return HaloExchange(tiling, tiled_of(fields, refs), halo,
+                              adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
         });
       },
       "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a);
+  module.def(
+      "make_tiled_interfaces",
+      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, const std::string& schedule) {
+        const ExchangeOptions options{schedule_named(schedule)};
+        return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
+          return InterfaceExchange(tiling, tiled_of(fields, refs), vectors_of(vectors), options, where);
+        });
+      },
+      "tiling"_a, "fields"_a, "vectors"_a, "schedule"_a,
+      "Interfaces on an edge of two tiles get the values of the tile whose low side it is.");
 }
 
 }  // namespace tranship::python

@@ -121,7 +121,7 @@ void bind_buffers(nb::module_& module) {
                             : how == Intent::write      ? buffer.write(access, where)
                             : how == Intent::read_write ? buffer.read_write(access, where)
                                                         : buffer.accumulate(by, access, where);
-              return std::make_shared<LeaseHandle>(self.devices, std::move(lease));
+              return LeaseHandle(self.devices, std::move(lease));
             });
           },
           "intent"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())

@@ -22,4 +22,5 @@ NB_MODULE(_core, module) {
   bind_files(module);
   bind_programs(module);
   bind_traces(module);
+  bind_halo_transformer(module);
 }

@@ -13,6 +13,7 @@
 #include <tranship/collectives/world_collectives.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/language.hpp>
+#include <tranship/program/mscclpp_limits.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/step_shape.hpp>
 #include <tranship/program/verify.hpp>
@@ -328,6 +329,7 @@ void bind_programs(nb::module_& module) {
       .def_prop_ro("ranks", [](const Program& self) { return self.ranks.size(); })
       .def_prop_ro("steps", [](const Program& self) { return count_steps(self); })
       .def("to_json", [](const Program& self) { return without_gil([&] { return write_program(self); }); })
+      .def("mscclpp_objections", [](const Program& self) { return mscclpp_objections(self); })
       .def("verify", [](const Program& self, int launches) {
         const Verification found = without_gil([&] { return verify(self, {.launches = launches}); });
         nb::dict out;

@@ -526,3 +526,9 @@ def test_collectives_of_a_world(run):
         return True
 
     assert run(3, body) == [True] * 3
+
+
+def test_a_program_says_what_mscclpp_would_not_run() -> None:
+    assert ts.make_program("allreduce/ring", 3).mscclpp_objections() == []
+    objections = ts.make_program("allreduce/packets", 20).mscclpp_objections()
+    assert any("19 memory channels; at most 16" in one for one in objections)

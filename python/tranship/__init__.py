@@ -14,13 +14,14 @@ Say where an array is and where it must be, plan once, and run as often as you l
 [70.0, 73.0]
 """
 
-from . import _arrays, _buffers, _errors, _files, _layouts, _pictures, _programs, _symmetric, _tracing, _worlds
+from . import _arrays, _buffers, _errors, _files, _layouts, _pictures, _pipes, _programs, _symmetric, _tracing, _worlds
 from ._arrays import *  # noqa: F403
 from ._buffers import *  # noqa: F403
 from ._errors import *  # noqa: F403
 from ._files import *  # noqa: F403
 from ._layouts import *  # noqa: F403
 from ._pictures import *  # noqa: F403
+from ._pipes import *  # noqa: F403
 from ._programs import *  # noqa: F403
 from ._symmetric import *  # noqa: F403
 from ._tracing import *  # noqa: F403
@@ -34,6 +35,7 @@ __all__ += _errors.__all__
 __all__ += _files.__all__
 __all__ += _layouts.__all__
 __all__ += _pictures.__all__
+__all__ += _pipes.__all__
 __all__ += _programs.__all__
 __all__ += _symmetric.__all__
 __all__ += _tracing.__all__

@@ -202,7 +202,7 @@ class Array:
                 None if region is None else _boxes(region, self.shape),
             ),
             self._views,
-            intent,
+            intent != "read",
         )
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:
@@ -443,7 +443,7 @@ class TiledHaloExchange(Exchange):
     *fields
         Each a list with one array for each tile. Their edge policy is ``"open"`` in the dimensions of the tiles.
     tile_dims
-        Which dimensions of the arrays are those of the tiles.
+        Which dimensions of the arrays are those of the tiles; or a list with as much for each field.
     vectors
         Fields whose values are components of a vector: a list of ``{field: dimension}``, by the number of the field and
         the dimension of the tile that it points along (0 is y, 1 is x). Crossing an edge swaps and negates them.
@@ -455,16 +455,21 @@ class TiledHaloExchange(Exchange):
         self,
         tiling: Tiling,
         *fields: Sequence[Array],
-        tile_dims: Sequence[int] = (0, 1),
+        tile_dims: Union[Sequence[int], Sequence[Sequence[int]]] = (0, 1),
         vectors: Sequence[dict[int, int]] = (),
         depth: Optional[int] = None,
         adjoint: bool = False,
         schedule: str = "automatic",
     ) -> None:
+        dims = [[d] if isinstance(d, int) else list(d) for d in tile_dims]
+        if all(isinstance(d, int) for d in tile_dims):
+            dims = [[d for (d,) in dims]] * len(fields)
+        if len(dims) != len(fields):
+            raise InvalidUse(f"tile_dims of {len(dims)} fields, and there are {len(fields)}")
         super().__init__(
             _core.make_tiled_halo(
                 tiling,
-                [([a._core for a in tiles], list(tile_dims)) for tiles in fields],
+                [([a._core for a in tiles], of) for tiles, of in zip(fields, dims)],
                 [list(vector.items()) for vector in vectors],
                 depth,
                 adjoint,

@@ -87,10 +87,10 @@ class Lease:
 
     __slots__ = ("_core", "_array", "_is_open", "_is_written")
 
-    def __init__(self, core: _core.LeaseMemory, views: dict[int, NDArray[Any]], intent: str) -> None:
+    def __init__(self, core: _core.LeaseMemory, views: dict[int, NDArray[Any]], is_written: bool) -> None:
         self._core = core
         self._is_open = True
-        self._is_written = intent != "read"
+        self._is_written = is_written
         # One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
         whole = views.get(core.key)
         if whole is None:
@@ -119,7 +119,10 @@ class Lease:
         return self._array
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self.close()
+        self._is_open = False  # as close(), without the call: leases are short
+        if self._is_written:
+            self._array.setflags(write=False)
+        self._core.close()
 
 
 def _boxes(cells: Union[None, slice, Cells], extents: Sequence[int]) -> Optional[list[tuple[Any, Any]]]:
@@ -230,28 +233,33 @@ class Buffer:
         """A number that changes exactly when the values may have."""
         return self._core.version
 
-    def _open(self, intent: str, device: Optional[str], cells: Any, combine: str = "sum") -> Lease:
+    def open(self, intent: str, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+        """A lease by the name of its intent: ``"read"``, ``"write"``, ``"read_write"`` or ``"accumulate"``."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open(intent, device or _device.get(), combine, boxes), self._views, intent)
+        return Lease(self._core.open(intent, device or _device.get(), "sum", boxes), self._views, intent != "read")
 
     def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""
-        return self._open("read", device, cells)
+        boxes = None if cells is None else _boxes(cells, self.shape)
+        return Lease(self._core.open("read", device or _device.get(), "sum", boxes), self._views, False)
 
     def write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """All of these cells will be written: nothing is copied."""
-        return self._open("write", device, cells)
+        boxes = None if cells is None else _boxes(cells, self.shape)
+        return Lease(self._core.open("write", device or _device.get(), "sum", boxes), self._views, True)
 
     def read_write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Cells that are read and then written: copies what is stale there."""
-        return self._open("read_write", device, cells)
+        boxes = None if cells is None else _boxes(cells, self.shape)
+        return Lease(self._core.open("read_write", device or _device.get(), "sum", boxes), self._views, True)
 
     def accumulate(
         self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None, *, combine: str = "sum"
     ) -> Lease:
         """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
         next read. The memory begins with the element that changes nothing."""
-        return self._open("accumulate", device, cells, combine)
+        boxes = None if cells is None else _boxes(cells, self.shape)
+        return Lease(self._core.open("accumulate", device or _device.get(), combine, boxes), self._views, True)
 
     def state(self, device: str) -> str:
         """``"unallocated"``, ``"stale"``, ``"partly valid"`` or ``"valid"``. Changes nothing."""

@@ -232,6 +232,15 @@ class Program:
         found["why_meeting"] = tuple(Finding(**one) for one in found["why_meeting"])
         return Verification(**found)
 
+    def mscclpp_objections(self) -> list[str]:
+        """What keeps the executor of MSCCL++ from running the plan file of this program, or makes it do something else.
+
+        Its source has limits that nothing reports, such as 64 steps a thread block, and it takes every reduction for a
+        sum. One line for each, with the first place; empty for a program that runs there. Executors here have none of
+        these limits.
+        """
+        return self._core.mscclpp_objections()
+
     def executor(
         self, world: World, elements: int, dtype: DTypeLike = np.float32, op: Optional[str] = None
     ) -> ProgramExecutor:

@@ -518,7 +518,7 @@ class ArrayBuffer:
                     return lease.array
         else:
             self._release()
-        lease = self._buffer._open(intent.value, device.name, None)
+        lease = self._buffer.open(intent.value, device.name)
         self._leases.append((device, intent, lease))
         self._counters[device] = self._version
         return lease.array

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <tranship/array/array.hpp>
+#include <tranship/array/check_halo.hpp>
 #include <tranship/array/ghosts.hpp>
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/interface_exchange.hpp>
+#include <tranship/array/pipe.hpp>
 #include <tranship/array/redistribution.hpp>
+#include <tranship/array/switchboard.hpp>
 #include <tranship/base/error.hpp>
 #include <tranship/collectives/collectives.hpp>
 #include <tranship/fabric/context.hpp>

@@ -244,11 +244,11 @@ TEST(Command, OutputThatCannotBeWrittenIsAFailure) {
 TEST(Launch, RunsAProgramAsRanks) {
   const Outcome ranks = Workplace().run({"launch", "-n", "3", "sh", "-c", "echo $TRANSHIP_WORLD $TRANSHIP_HEAP -n"});
   EXPECT_EQ(ranks.code, 0) << ranks.errors;
-  // Three lines, each with a descriptor, a rank, and what is the program's own.
+  // Three lines, each with a descriptor, a rank, the ranks of this program, and what is the program's own.
   std::set<std::string> seen;
   std::istringstream lines(ranks.output);
-  for (std::string descriptor, rank, option; lines >> descriptor >> rank >> option;) {
-    EXPECT_EQ(option, "-n");
+  for (std::string descriptor, rank, first, count, option; lines >> descriptor >> rank >> first >> count >> option;) {
+    EXPECT_EQ(first + count + option, "03-n");
     seen.insert(rank);
   }
   EXPECT_EQ(seen, (std::set<std::string>{"0", "1", "2"}));
@@ -268,6 +268,38 @@ TEST(Launch, EndsWithTheCodeOfTheRankThatFailed) {
   EXPECT_EQ(Workplace().run({"launch", "-n", "2"}).code, 2);
   EXPECT_EQ(Workplace().run({"launch", "-n", "0", "true"}).code, 2);
   EXPECT_EQ(Workplace().run({"launch", "true"}).code, 2);
+}
+
+TEST(Launch, RunsSeveralProgramsAsOneWorld) {
+  const Outcome ranks =
+      Workplace().run({"launch", "-n", "2", "sh", "-c", "echo a $TRANSHIP_WORLD", ":", "-n3", "sh", "-c",
+                       "echo b $TRANSHIP_WORLD", ":", "--ranks=1", "sh", "-c", "echo c $TRANSHIP_WORLD"});
+  EXPECT_EQ(ranks.code, 0) << ranks.errors;
+  std::set<std::string> seen;
+  std::istringstream lines(ranks.output);
+  for (std::string program, descriptor, rank, first, count; lines >> program >> descriptor >> rank >> first >> count;)
+    seen.insert(program + rank + " of " + first + "+" + count);
+  EXPECT_EQ(seen,
+            (std::set<std::string>{"a0 of 0+2", "a1 of 0+2", "b2 of 2+3", "b3 of 2+3", "b4 of 2+3", "c5 of 5+1"}));
+  const Outcome failed = Workplace().run({"launch", "-n", "1", "true", ":", "-n", "1", "sh", "-c", "exit 5"});
+  EXPECT_EQ(failed.code, 5);
+  EXPECT_NE(failed.errors.find("rank 1 failed"), std::string::npos) << failed.errors;
+}
+
+TEST(Launch, RefusesProgramsWithoutANumberOfRanks) {
+  const std::vector<std::vector<std::string>> wrong = {{"true", ":"},
+                                                       {"true", ":", "true"},
+                                                       {"true", ":", "-n", "true"},
+                                                       {"true", ":", "-n", "0", "true"},
+                                                       {"true", ":", "-n", "2"},
+                                                       {"true", ":", "-n", "2x", "true"},
+                                                       {"true", ":", "-n", "4096", "true"},
+                                                       {":", "-n", "1", "true"}};
+  for (const auto& words : wrong) {
+    std::vector<std::string> all = {"launch", "-n", "1"};
+    all.insert(all.end(), words.begin(), words.end());
+    EXPECT_EQ(Workplace().run(all).code, 2) << words.back();
+  }
 }
 
 // Programs to simulate. This one, with a filter that names one of these tests, is the program.

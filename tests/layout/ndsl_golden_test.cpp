@@ -1,10 +1,7 @@
 // NDSL's own answers: rank neighbours on cubes and periodic tiles, slices of ranks, halo slices. A subset lies in
 // tests/fixtures/ndsl; all of it is read when TRANSHIP_CONFORMANCE_DIR names the folder that holds it.
 #include <cmath>
-#include <cstdlib>
-#include <fstream>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,7 +12,7 @@
 #include <tranship/layout/tile_ranks.hpp>
 #include <tranship/layout/uneven_blocks.hpp>
 
-#include "support/paths.hpp"
+#include "support/ndsl_cases.hpp"
 
 namespace tranship {
 namespace {
@@ -23,11 +20,7 @@ namespace {
 using nlohmann::json;
 
 json ndsl_cases(const std::string& name) {
-  const char* all = std::getenv("TRANSHIP_CONFORMANCE_DIR");
-  const std::string path = (all ? std::string(all) : test::test_path("fixtures")) + "/ndsl/" + name;
-  std::ifstream in(path);
-  if (!in) throw std::runtime_error("cannot open " + path);
-  return json::parse(in);
+  return json::parse(test::read_ndsl(name));
 }
 
 const std::map<std::string, Indices> directions{

@@ -7,6 +7,8 @@
 
 #include <tranship/base/json.hpp>
 #include <tranship/base/random.hpp>
+#include <tranship/program/algorithms.hpp>
+#include <tranship/program/mscclpp_limits.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 
@@ -96,6 +98,33 @@ TEST(PlanFile, says_what_it_refuses) {
   EXPECT_NE(error_with("\"input_chunks\":4", "\"input_chunks\":1").find("which has 1"), std::string::npos)
       << error_with("\"input_chunks\":4", "\"input_chunks\":1");
   EXPECT_NE(error_with("{\"name\"", "{\"colour\": 3, \"name\"").find("colour"), std::string::npos);
+}
+
+TEST(MscclppObjections, say_what_its_executor_would_not_run) {
+  for (const PlanCase& one : mscclpp_plans()) {
+    if (one.collective != "allgather" && one.collective != "alltoall") continue;
+    for (const std::string& objection : mscclpp_objections(read_program(text_of_file(one.path))))
+      EXPECT_NE(objection.find("flush"), std::string::npos) << one.name << ": " << objection;
+  }
+  Program program = make_program("allreduce/all_pairs", {.ranks = 2});
+  EXPECT_EQ(mscclpp_objections(program), std::vector<std::string>());
+  Program largest = program;
+  for (ThreadBlock& block : largest.ranks[0].blocks)
+    for (Step& step : block.steps) step.reduction = Reduction::maximum;
+  ASSERT_EQ(mscclpp_objections(largest).size(), 1u);
+  EXPECT_NE(mscclpp_objections(largest)[0].find("combines by maximum; every reduction is a sum there"),
+            std::string::npos)
+      << mscclpp_objections(largest)[0];
+  std::vector<Step>& steps = program.ranks[1].blocks[0].steps;
+  steps.resize(64, Step{.kind = StepKind::nop});
+  EXPECT_EQ(mscclpp_objections(program), std::vector<std::string>());
+  steps.resize(65, Step{.kind = StepKind::nop});
+  EXPECT_EQ(mscclpp_objections(program),
+            std::vector<std::string>{"rank 1, block 0 has 65 steps; at most 64 are executed"});
+  const Program wide = make_program("allreduce/packets", {.ranks = 12});
+  ASSERT_FALSE(mscclpp_objections(wide).empty());
+  EXPECT_NE(mscclpp_objections(wide)[0].find("of one step; at most 10 are executed"), std::string::npos)
+      << mscclpp_objections(wide)[0];
 }
 
 }  // namespace

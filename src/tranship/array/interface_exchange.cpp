@@ -27,9 +27,34 @@ ArrayPlan plan_of(const std::vector<ArrayRef>& arrays) {
   return out;
 }
 
+ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields,
+                  const std::vector<std::vector<VectorField>>& vectors) {
+  ArrayPlan out;
+  std::vector<TiledField> specs;
+  std::vector<ArrayRef> arrays;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    TiledField& spec = specs.emplace_back();
+    spec.tile_dims = fields[f].tile_dims;
+    for (std::size_t t = 0; t < fields[f].tiles.size(); ++t) {
+      const ArrayRef& tile = fields[f].tiles[t];
+      arrays.push_back(tile);
+      common_world(arrays);  // refuses what is no array
+      spec.tiles.push_back(*tile.spec);
+      out.slots.push_back({{ChangeKind::changed}, {{tile, fmt::format("field {} on tile {}", f, t)}}});
+    }
+  }
+  out.plan = plan_interfaces(tiling, specs, common_world(arrays).rank(), vectors);
+  return out;
+}
+
 }  // namespace
 
 InterfaceExchange::InterfaceExchange(const std::vector<ArrayRef>& arrays, ExchangeOptions options, CallSite where)
     : ArrayExchange(located(where, [&] { return plan_of(arrays); }), options, where) {}
+
+InterfaceExchange::InterfaceExchange(const Tiling& tiling, const std::vector<TiledArray>& fields,
+                                     const std::vector<std::vector<VectorField>>& vectors, ExchangeOptions options,
+                                     CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(tiling, fields, vectors); }), options, where) {}
 
 }  // namespace tranship

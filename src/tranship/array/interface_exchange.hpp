@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tranship/array/array_exchange.hpp>
+#include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/local_array.hpp>
 
 namespace tranship {
@@ -25,6 +26,13 @@ class InterfaceExchange : public ArrayExchange {
   /// `peer_lost` where a rank does not come.
   explicit InterfaceExchange(const std::vector<ArrayRef>& arrays, ExchangeOptions options = {},
                              CallSite where = CallSite::here());
+  /// On a tiling, of fields that count interfaces in one dimension of their tiles: points on an edge of two tiles get
+  /// the value of the tile whose low side it is. `vectors` as those of a halo: components are swapped and negated as
+  /// the edge's map says. Throws also `unsupported` for edges that are the high side, or the low side, of both tiles,
+  /// and `mismatch` for arrays that do not have the extents of their tiles.
+  InterfaceExchange(const Tiling& tiling, const std::vector<TiledArray>& fields,
+                    const std::vector<std::vector<VectorField>>& vectors = {}, ExchangeOptions options = {},
+                    CallSite where = CallSite::here());
 };
 
 }  // namespace tranship

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
 #include <cstdlib>
 #include <memory>
 
@@ -20,18 +23,64 @@ struct Options {
 constexpr const char* footer = R"(Examples:
   tranship launch -n 4 ./solver input.nml
   TRANSHIP_TIMEOUT=5 tranship launch -n 2 --heap 1G ./solver
+  tranship launch -n 2 ./antenna : -n 3 ./detector --threshold 4
+
+Programs that a colon separates, each with its number of ranks, run as one world; the ranks of the first come first.
 
 The ranks are processes of this machine; each becomes one when it calls tranship::launch(f). They share memory that has
 no name, and die with this command. When one dies, the others fail with its name within a second; those that have not
 ended after another second are named, and killed after 10 s. Exit code: 0 when all ended with 0, else that of the first rank that failed (128 and the signal when it was killed).)";
 
-int run(const Options& options, const std::vector<std::string>& program) {
-  if (program.empty()) throw UsageError{"launch needs a program; see 'tranship launch --help'"};
+constexpr int ranks_max = 4096;
+
+/// What stands after a colon: "-n 3 ./b input": how many ranks, and the program.
+ProgramPart part_of(const std::vector<std::string>& words) {
+  ProgramPart part;
+  const bool is_separate = words.size() > 1 && (words[0] == "-n" || words[0] == "--ranks");
+  std::string number;
+  if (is_separate)
+    number = words[1];
+  else if (!words.empty() && words[0].rfind("-n", 0) == 0)
+    number = words[0].substr(2);
+  else if (!words.empty() && words[0].rfind("--ranks=", 0) == 0)
+    number = words[0].substr(8);
+  const char* const end = number.data() + number.size();
+  const auto read = std::from_chars(number.data(), end, part.ranks);
+  if (number.empty() || read.ec != std::errc() || read.ptr != end || part.ranks < 1)
+    throw UsageError{fmt::format("a colon must be followed by -n and a number of ranks, not by '{}'",
+                                 words.empty() ? "" : words[0])};
+  part.words.assign(words.begin() + (is_separate ? 2 : 1), words.end());
+  return part;
+}
+
+/// `-n 2 a x : -n 3 b`: programs are separated by words that are a colon.
+std::vector<ProgramPart> parts_of(int ranks, const std::vector<std::string>& words) {
+  std::vector<ProgramPart> parts;
+  auto begin = words.begin();
+  while (true) {
+    const auto end = std::find(begin, words.end(), ":");
+    const std::vector<std::string> part(begin, end);
+    parts.push_back(parts.empty() ? ProgramPart{ranks, part} : part_of(part));
+    if (parts.back().words.empty()) throw UsageError{"launch needs a program; see 'tranship launch --help'"};
+    if (end == words.end()) break;
+    begin = end + 1;
+  }
+  int all = 0;
+  for (const ProgramPart& part : parts) {
+    if (part.ranks > ranks_max || all > ranks_max - part.ranks)
+      throw UsageError{fmt::format("more than {} ranks", ranks_max)};
+    all += part.ranks;
+  }
+  return parts;
+}
+
+int run(const Options& options, const std::vector<std::string>& words) {
+  const std::vector<ProgramPart> programs = parts_of(options.ranks, words);
   // The ranks read them from the environment, as any program does.
   if (!options.heap.empty()) setenv("TRANSHIP_HEAP", options.heap.c_str(), 1);
   if (!options.timeout.empty()) setenv("TRANSHIP_TIMEOUT", options.timeout.c_str(), 1);
   const auto notice = [](const std::string& text) { print_error(text); };
-  const ProgramResult result = launch_program({.ranks = options.ranks, .notice = notice}, program);
+  const ProgramResult result = launch_program({.notice = notice}, programs);
   if (result.failed >= 0) {
     print_error(fmt::format("rank {} failed: {}", result.failed, result.reason));
     if (!result.late.empty()) print_error(result.late);
@@ -48,7 +97,7 @@ int run(const Options& options, const std::vector<std::string>& program) {
 void add_launch(CommandLine& line) {
   auto options = std::make_shared<Options>();
   Command command = line.add("launch", "Start a program as the ranks of one world");
-  command.option("-n,--ranks", options->ranks, "How many ranks").required().in_range(1, 4096);
+  command.option("-n,--ranks", options->ranks, "How many ranks").required().in_range(1, ranks_max);
   command.option("--heap", options->heap, "What each symmetric heap may grow to: bytes, or with K, M, G, T");
   command.option("--timeout", options->timeout, "Seconds that a wait may last, or off");
   command.footer(footer);

@@ -11,6 +11,7 @@
 #include <tranship/cli/program_argument.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/program/mscclpp_limits.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_trial.hpp>
 
@@ -62,10 +63,15 @@ void check(const ProgramArgument& argument, bool json) {
                     {"result_known", said.knows_result},
                     {"needs_meeting", said.needs_meeting},
                     {"found", said.found},
-                    {"findings", findings}});
+                    {"findings", findings},
+                    {"mscclpp_objections", mscclpp_objections(program)}});
   } else {
     print(fmt::format("{} ({}): {}\n{}", printable(program.name), printable(program.collective), kinds_text(program),
                       said.text()));
+    std::string objections;
+    for (const std::string& one : mscclpp_objections(program))
+      objections += fmt::format("the executor of MSCCL++: {}\n", one);
+    print(objections);
   }
   if (!said.is_right()) throw ProgramFailed{1};
 }

@@ -68,7 +68,12 @@ void launch_processes(int ranks, F&& f) {
   launch_processes(LaunchOptions{.ranks = ranks}, f);
 }
 
-/// The variable of the environment by which a process learns that it is a rank: "descriptor rank".
+/// The ranks of the world that run the same program as this process: those between the colons of
+/// `tranship launch -n 2 a : -n 3 b`; all ranks where one program has been started, and where ranks are threads.
+Members program_members(const World& world);
+
+/// The variable of the environment by which a process learns that it is a rank: "descriptor rank", and which ranks run
+/// the same program: "first count".
 inline constexpr const char* launch_variable = "TRANSHIP_WORLD";
 
 }  // namespace tranship

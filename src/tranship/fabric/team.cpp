@@ -38,6 +38,12 @@ const Members& Team::members() const noexcept {
 int Team::slot() const noexcept {
   return state_->slot;
 }
+std::uint64_t Team::calls() const noexcept {
+  return state_->meeting->calls();
+}
+void Team::begin_at(std::uint64_t calls) {
+  state_->meeting->begin_at(calls);
+}
 World& Team::world() const noexcept {
   return state_->world;
 }
@@ -133,9 +139,9 @@ std::optional<Team> Team::split(const std::optional<Members>& mine, const Call& 
   std::optional<Team> team;
   if (mine) team = Team(world(), state_->fabric, *mine, slot);
   std::vector<std::uint64_t> calls(static_cast<std::size_t>(size()));
-  const std::uint64_t before = team ? team->state_->meeting->calls() : 0;
+  const std::uint64_t before = team ? team->calls() : 0;
   all_gather(call, &before, sizeof before, calls.data(), where);
-  if (team) team->state_->meeting->begin_at(*std::max_element(calls.begin(), calls.end()));
+  if (team) team->begin_at(*std::max_element(calls.begin(), calls.end()));
   meet(call, where);
   return team;
 }

@@ -75,11 +75,14 @@ class Team {
   void all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where);
 
  private:
+  friend class MeetingPoint;
   friend class SubWorld;
   friend class World;
 
   struct State;
   int slot() const noexcept;
+  std::uint64_t calls() const noexcept;
+  void begin_at(std::uint64_t calls);
   std::optional<Team> split(const std::optional<Members>& members, const Call& call, CallSite where);
 
   std::shared_ptr<State> state_;

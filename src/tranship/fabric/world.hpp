@@ -187,6 +187,7 @@ class World {
  private:
   friend class Context;
   friend class KernelTeam;
+  friend class MeetingPoint;
   friend class RankScope;
   friend class SharedMeeting;
   friend class SubWorld;

@@ -250,4 +250,17 @@ std::optional<int> clockwise_rotations(const IndexMap& map) {
   return map.sign(0) > 0 ? 0 : 2;
 }
 
+IndexMap clockwise_turn(int rotations) {
+  switch (floor_modulo(rotations, 4)) {
+    case 1:
+      return IndexMap({1, 0}, {-1, 1}, {0, 0});
+    case 2:
+      return IndexMap({0, 1}, {-1, -1}, {0, 0});
+    case 3:
+      return IndexMap({1, 0}, {1, -1}, {0, 0});
+    default:
+      return IndexMap::identity(2);
+  }
+}
+
 }  // namespace tranship

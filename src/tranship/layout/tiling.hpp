@@ -131,5 +131,8 @@ VectorComponent vector_component(const IndexMap& map, int d);
 /// Quarter turns of a map in two dimensions (y, x), 0 to 3, counted as NDSL counts n_clockwise_rotations; empty for a
 /// map that mirrors. One turn takes x to the owner's y, and y to its x reversed.
 std::optional<int> clockwise_rotations(const IndexMap& map);
+/// The map around the origin that turns by so many quarters, of any sign: its clockwise_rotations are `rotations`
+/// modulo 4.
+IndexMap clockwise_turn(int rotations);
 
 }  // namespace tranship

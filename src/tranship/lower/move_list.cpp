@@ -15,6 +15,7 @@ long long rows_in_turn(CopyMethod way) {
   return way.stores == Stores::plain ? 256 : 16;
 }
 constexpr std::size_t pieces_together_max = 16;
+constexpr std::size_t ends_searched_max = 32;
 
 /// A part takes tens of microseconds or more: long enough for the claim to cost nothing. Few parts are enough to share.
 constexpr Index part_bytes_min = Index(256) << 10;
@@ -77,11 +78,11 @@ bool walk_together(const LoweredMove& first, const LoweredMove& other) {
 }  // namespace
 
 int MoveList::end_of(MoveSide side, int slot) {
-  // Moves come in the order of the slots, so the end is most often one of the last.
+  // Moves come in the order of the slots, so the end is most often one of the last. To have listed it twice costs less
+  // than to look through thousands.
   const End end{side, slot};
-  std::size_t i = ends_.size();
-  while (i > 0 && ends_[i - 1] != end) --i;
-  if (i > 0) return int(i - 1);
+  for (std::size_t back = 1; back <= std::min(ends_.size(), ends_searched_max); ++back)
+    if (ends_[ends_.size() - back] == end) return int(ends_.size() - back);
   ends_.push_back(end);
   return int(ends_.size() - 1);
 }

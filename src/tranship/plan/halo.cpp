@@ -9,6 +9,7 @@
 #include <tranship/plan/halo.hpp>
 #include <tranship/plan/plan_size.hpp>
 #include <tranship/plan/readers.hpp>
+#include <tranship/plan/tiled_fields.hpp>
 
 namespace tranship {
 namespace {
@@ -135,15 +136,10 @@ std::vector<WantedBox> wanted_boxes(const Distribution& array, const Indices& co
   return out;
 }
 
-/// Where part of a slot's index space is found: another slot, and per dimension how coordinates continue there.
-struct Image {
-  int source_slot = 0;
-  ElementMap map = ElementMap::copy;
-  std::vector<int> source_dims;
-  std::vector<bool> tiled;        ///< dimensions that the tiling continues; the others follow their edge policies
-  std::vector<int> signs;         ///< of tiled dimensions
-  Indices offsets;                ///< likewise
-  std::vector<Interval> regions;  ///< likewise, in the slot's coordinates
+/// Where part of a slot's index space is found. Dimensions that the tiling does not continue follow their edge
+/// policies.
+struct Image : TiledImage {
+  std::vector<Interval> regions;  ///< of tiled dimensions, in the slot's coordinates
 };
 
 /// The pieces of a wanted stretch along dimension d that an image gives.
@@ -357,7 +353,8 @@ class HaloPlanner {
 };
 
 Image plain_image(int slot, int dims) {
-  Image image{.source_slot = slot};
+  Image image;
+  image.source_slot = slot;
   for (int d = 0; d < dims; ++d) image.source_dims.push_back(d);
   image.tiled.assign(dims, false);
   image.signs.assign(dims, 1);
@@ -393,137 +390,32 @@ TransferPlan plan_halo(const Tiling& tiling, std::span<const TiledField> fields,
   if (!options.cells.empty())
     throw_error(ErrorCode::unsupported, "the halo of {} tiles is not cut to cells of {} arrays", tiling.tiles(),
                 options.cells.size());
-  const int tiles = tiling.tiles();
-  const int tile_dims = tiling.dims();
-  std::vector<const ArraySpec*> slots;
-  // For each field, the vector it is a component of and which component; -1 for a scalar.
-  struct Component {
-    int vector = -1;
-    int dim = -1;
-  };
-  std::vector<Component> components(fields.size());
-  std::vector<std::vector<int>> fields_along;  // [vector][tile dimension]
-  for (int v = 0; v < int(options.vectors.size()); ++v) {
-    if (int(options.vectors[v].size()) != tile_dims)
-      throw_error(ErrorCode::invalid_use, "vector {} has {} components on a tiling of {} dimensions", v,
-                  options.vectors[v].size(), tile_dims);
-    std::vector<int>& along = fields_along.emplace_back(tile_dims, -1);
-    for (const auto& [f, k] : options.vectors[v]) {
-      if (f < 0 || f >= int(fields.size()))
-        throw_error(ErrorCode::invalid_use, "vector {} names field {}, there are {}", v, f, fields.size());
-      if (k < 0 || k >= tile_dims)
-        throw_error(ErrorCode::invalid_use, "field {} of vector {} points along tile dimension {}, there are {}", f, v,
-                    k, tile_dims);
-      if (components[f].vector >= 0)
-        throw_error(ErrorCode::invalid_use, "field {} is a component of vector {} and of vector {}", f,
-                    components[f].vector, v);
-      if (along[k] >= 0)
-        throw_error(ErrorCode::invalid_use, "fields {} and {} of vector {} both point along tile dimension {}",
-                    along[k], f, v, k);
-      along[k] = f;
-      components[f] = {v, k};
-    }
-  }
-  for (int f = 0; f < int(fields.size()); ++f) {
-    const TiledField& field = fields[f];
-    if (int(field.tiles.size()) != tiles)
-      throw_error(ErrorCode::invalid_use, "field {} has {} arrays, the tiling has {} tiles", f, field.tiles.size(),
-                  tiles);
-    if (int(field.tile_dims.size()) != tile_dims)
-      throw_error(ErrorCode::invalid_use, "field {} names {} tile dimensions, the tiling has {}", f,
-                  field.tile_dims.size(), tile_dims);
-    for (int t = 0; t < tiles; ++t) {
-      const Distribution& array = field.tiles[t].distribution;
-      if (array.is_indexed()) throw_error(ErrorCode::unsupported, "field {} on tile {} is indexed", f, t);
-      check_options(array, options);
-      unsigned seen = 0;
-      for (int k = 0; k < tile_dims; ++k) {
-        const int d = field.tile_dims[k];
-        if (d < 0 || d >= array.dims() || (seen >> d & 1))
-          throw_error(ErrorCode::invalid_use, "field {} names dimension {} of an array of {} as tile dimension {}", f,
-                      d, array.dims(), k);
-        seen |= 1u << d;
-        const AxisParts& axis = array.axis(d);
-        if (axis.period() != tiling.extents(t)[k])
-          throw_error(ErrorCode::mismatch, "field {} has {} cells in tile dimension {} of tile {}, the tiling has {}",
-                      f, axis.period(), k, t, tiling.extents(t)[k]);
-        for (const OverlapSide& side : {axis.partition().overlap.left, axis.partition().overlap.right})
-          if (side.width > 0 && side.edge != EdgePolicy::open)
-            throw_error(ErrorCode::invalid_use,
-                        "field {} has edge policy {} in tile dimension {}; a tiling continues only open edges", f,
-                        name_of(side.edge), k);
-      }
-      slots.push_back(&field.tiles[t]);
-    }
-  }
+  const TiledFields tiled(tiling, fields, options.vectors);
+  for (const ArraySpec* spec : tiled.slots()) check_options(spec->distribution, options);
 
-  HaloPlanner planner(std::move(slots), options, rank);
+  HaloPlanner planner(tiled.slots(), options, rank);
   for (int f = 0; f < int(fields.size()); ++f) {
     const TiledField& field = fields[f];
-    for (int t = 0; t < tiles; ++t) {
+    for (int t = 0; t < tiling.tiles(); ++t) {
       const Distribution& array = field.tiles[t].distribution;
       Indices low, high;
-      for (int k = 0; k < tile_dims; ++k) {
+      for (int k = 0; k < tiling.dims(); ++k) {
         const Overlap& overlap = array.axis(field.tile_dims[k]).partition().overlap;
         low.push_back(overlap.left.width);
         high.push_back(overlap.right.width);
       }
       std::vector<Image> images;
       for (const TileImage& tile : tiling.images(t, low, high)) {
-        int source_field = f;
-        int sign = 1;
-        if (components[f].vector >= 0) {
-          const VectorComponent from = vector_component(tile.map, components[f].dim);
-          source_field = fields_along[components[f].vector][from.component];
-          sign = from.sign;
-        }
-        const TiledField& source = fields[source_field];
-        const ArraySpec& source_spec = source.tiles[tile.tile];
-        if (source_spec.type != field.tiles[t].type)
-          throw_error(ErrorCode::mismatch, "vector components {} and {} have elements {} and {}", f, source_field,
-                      name_of(field.tiles[t].type), name_of(source_spec.type));
-        if (sign < 0 && source_spec.type == ElementType::bool8)
-          throw_error(ErrorCode::invalid_use, "field {} of type {} cannot be negated across an edge", f,
-                      name_of(source_spec.type));
-        Image image = plain_image(source_field * tiles + tile.tile, array.dims());
-        image.map = sign < 0 ? ElementMap::negate : ElementMap::copy;
-        // Dimensions that are not the tile's follow each other in order.
-        std::vector<int> others_target, others_source;
-        for (int d = 0; d < array.dims(); ++d) {
-          if (std::find(field.tile_dims.begin(), field.tile_dims.end(), d) == field.tile_dims.end())
-            others_target.push_back(d);
-          if (std::find(source.tile_dims.begin(), source.tile_dims.end(), d) == source.tile_dims.end())
-            others_source.push_back(d);
-        }
-        if (source_spec.distribution.dims() != array.dims())
-          throw_error(ErrorCode::mismatch, "vector components {} and {} have {} and {} dimensions", f, source_field,
-                      array.dims(), source_spec.distribution.dims());
-        for (std::size_t i = 0; i < others_target.size(); ++i) image.source_dims[others_target[i]] = others_source[i];
-        for (int k = 0; k < tile_dims; ++k) {
+        Image image{tiled.image(f, t, tile.tile, tile.map), std::vector<Interval>(std::size_t(array.dims()))};
+        for (int k = 0; k < tiling.dims(); ++k) {
           const int d = field.tile_dims[k];
-          const int e = source.tile_dims[tile.map.image_dim(k)];
-          const Points points = array.axis(d).partition().points;
-          if (source_spec.distribution.axis(e).partition().points != points)
-            throw_error(
-                ErrorCode::invalid_use,
-                "field {} counts {} in tile dimension {}, but across the edge to tile {} its neighbour counts {}", f,
-                points == Points::cells ? "cells" : "interfaces", k, tile.tile,
-                points == Points::cells ? "interfaces" : "cells");
-          image.tiled[d] = true;
-          image.source_dims[d] = e;
-          image.signs[d] = tile.map.sign(k);
-          image.offsets[d] = tile.map.apply(k, 0, points);
-          image.regions[d] =
-              points == Points::cells ? tile.region[k] : interfaces_of(tile.region[k], tiling.extents(t)[k]);
+          image.regions[d] = array.axis(d).partition().points == Points::cells
+                                 ? tile.region[k]
+                                 : interfaces_of(tile.region[k], tiling.extents(t)[k]);
         }
-        for (std::size_t i = 0; i < others_target.size(); ++i)
-          if (source_spec.distribution.extents()[others_source[i]] != array.extents()[others_target[i]])
-            throw_error(ErrorCode::mismatch, "dimension {} of field {} has {} cells, of field {} {}", others_target[i],
-                        f, array.extents()[others_target[i]], source_field,
-                        source_spec.distribution.extents()[others_source[i]]);
         images.push_back(std::move(image));
       }
-      planner.add(f * tiles + t, images);
+      planner.add(tiled.slot(f, t), images);
     }
   }
   return planner.take();

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <set>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/interfaces.hpp>
+#include <tranship/plan/tiled_fields.hpp>
 
 namespace tranship {
 namespace {
@@ -108,6 +110,99 @@ class InterfacePlanner {
   std::vector<AxisShares> shares_;
 };
 
+/// What the line of points on one edge of a tile gets from the tile beyond.
+class EdgePlanner {
+ public:
+  EdgePlanner(const std::vector<const ArraySpec*>& slots, TransferPlan& plan) : slots_(slots), plan_(plan) {}
+
+  /// Interfaces are counted along dimension `across` of the target; its last one lies on the edge.
+  void add(int target_slot, int across, const TiledImage& image) {
+    const Distribution& target = slots_[target_slot]->distribution;
+    const Distribution& source = slots_[image.source_slot]->distribution;
+    if (const std::optional<Place> place = target.grid().place_of(plan_.rank)) {
+      TransferGroup group = group_of(target_slot, image);
+      Indices counts;
+      for (int d = 0; d < target.dims(); ++d) {
+        const std::vector<AxisWant> wants = wants_of(target.axis(d), place->coordinates[d], d == across, image, d);
+        std::vector<AxisEntry>& entries = group.axes.emplace_back();
+        std::set<Index> parts;
+        for (const AxisWant& want : wants)
+          for (const Index part : parts_giving(source.axis(image.source_dims[d]), want)) parts.insert(part);
+        for (const Index part : parts)
+          if (AxisEntry entry = entry_of(source.axis(image.source_dims[d]), part, wants); !entry.is_empty())
+            entries.push_back(std::move(entry));
+        counts.push_back(Index(entries.size()));
+      }
+      for_each_coordinate(counts, [&](const Indices& at) {
+        Place from{.coordinates = Indices::filled(target.dims(), 0)};
+        for (int d = 0; d < target.dims(); ++d) from.coordinates[image.source_dims[d]] = group.axes[d][at[d]].peer;
+        group.peers.push_back(source.grid().rank_of(from));
+      });
+      if (!group.peers.empty()) plan_.receives.push_back(std::move(group));
+    }
+    if (const std::optional<Place> place = source.grid().place_of(plan_.rank)) {
+      std::vector<std::vector<AxisEntry>> given;  // by dimension of the target, to each of its parts
+      Indices counts;
+      for (int d = 0; d < target.dims(); ++d) {
+        const int e = image.source_dims[d];
+        std::vector<AxisEntry>& entries = given.emplace_back();
+        for (Index q = 0; q < target.axis(d).parts(); ++q) {
+          AxisEntry entry =
+              entry_of(source.axis(e), place->coordinates[e], wants_of(target.axis(d), q, d == across, image, d));
+          if (entry.is_empty()) continue;
+          entry.peer = q;
+          entries.push_back(std::move(entry));
+        }
+        counts.push_back(Index(entries.size()));
+      }
+      for_each_coordinate(counts, [&](const Indices& at) {
+        TransferGroup group = group_of(target_slot, image);
+        Place to{.coordinates = {}};
+        for (int d = 0; d < target.dims(); ++d) {
+          to.coordinates.push_back(given[d][at[d]].peer);
+          group.axes.push_back({given[d][at[d]]});
+        }
+        group.peers.push_back(target.grid().rank_of(to));
+        plan_.sends.push_back(std::move(group));
+      });
+    }
+  }
+
+ private:
+  TransferGroup group_of(int target_slot, const TiledImage& image) const {
+    TransferGroup group{.source_slot = image.source_slot,
+                        .target_slot = target_slot,
+                        .map = image.map,
+                        .source_dims = image.source_dims};
+    for (int d = 0; d < int(image.source_dims.size()); ++d) group.target_dims.push_back(d);
+    return group;
+  }
+
+  /// What one part gets along one dimension: what it owns, or the last point of all.
+  static std::vector<AxisWant> wants_of(const AxisParts& axis, Index part, bool last_only, const TiledImage& image,
+                                        int d) {
+    std::vector<AxisWant> out;
+    for (const SliceFamily& family : axis.slices(part)) {
+      AxisWant want{family, 0, family.length, image.signs[d], image.offsets[d]};
+      if (last_only) {
+        if (family.count != 1 || family.start + family.length != axis.extent()) continue;
+        want.lower = family.length - 1;
+      }
+      if (want.lower < want.upper) out.push_back(want);
+    }
+    return out;
+  }
+
+  static AxisEntry entry_of(const AxisParts& source, Index part, const std::vector<AxisWant>& wants) {
+    AxisEntry entry{.peer = part};
+    for (const AxisWant& want : wants) append_runs(source, part, want, entry);
+    return entry;
+  }
+
+  const std::vector<const ArraySpec*>& slots_;
+  TransferPlan& plan_;
+};
+
 }  // namespace
 
 TransferPlan plan_interfaces(std::span<const ArraySpec> fields, Rank rank) {
@@ -129,6 +224,55 @@ TransferPlan plan_interfaces(std::span<const ArraySpec> fields, Rank rank) {
     plan.slots.push_back({field.type, array.local_extents(rank), fingerprint_of(field)});
     InterfacePlanner(array, slot, plan).add();
   }
+  return plan;
+}
+
+TransferPlan plan_interfaces(const Tiling& tiling, std::span<const TiledField> fields, Rank rank,
+                             const std::vector<std::vector<VectorField>>& vectors) {
+  const TiledFields tiled(tiling, fields, vectors);
+  const std::vector<const ArraySpec*> slots = tiled.slots();
+  std::vector<int> across;  // by field, the dimension of the tiles whose interfaces it counts
+  for (int f = 0; f < int(fields.size()); ++f)
+    for (int t = 0; t < tiling.tiles(); ++t) {
+      const Distribution& array = fields[f].tiles[t].distribution;
+      if (array.replicated())
+        throw_error(ErrorCode::unsupported, "shared interfaces of field {}, which is replicated, are not defined", f);
+      int found = -1, count = 0;
+      for (int k = 0; k < tiling.dims(); ++k)
+        if (array.axis(fields[f].tile_dims[k]).partition().points == Points::interfaces) found = k, ++count;
+      if (count != 1)
+        throw_error(count == 0 ? ErrorCode::invalid_use : ErrorCode::unsupported,
+                    "field {} counts interfaces in {} dimensions of tile {}; needs 1", f, count, t);
+      if (t == 0)
+        across.push_back(found);
+      else if (found != across.back())
+        throw_error(ErrorCode::invalid_use, "field {} counts interfaces in dimension {} of tile 0 and {} of tile {}", f,
+                    across.back(), found, t);
+    }
+
+  TransferPlan plan;
+  plan.kind = PlanKind::halo;
+  plan.rank = rank;
+  for (const ArraySpec* spec : slots)
+    plan.slots.push_back({spec->type, spec->distribution.local_extents(rank), fingerprint_of(*spec)});
+  for (int slot = 0; slot < int(slots.size()); ++slot) InterfacePlanner(slots[slot]->distribution, slot, plan).add();
+  EdgePlanner edges(slots, plan);
+  for (int f = 0; f < int(fields.size()); ++f)
+    for (int t = 0; t < tiling.tiles(); ++t)
+      for (const Side side : {Side::low, Side::high}) {
+        const std::optional<TileNeighbor> neighbor = tiling.neighbor(t, across[f], side);
+        if (!neighbor) continue;
+        const int beyond = neighbor->map.image_dim(across[f]);
+        const Index edge = side == Side::low ? 0 : tiling.extents(t)[across[f]];
+        const bool is_low_there = neighbor->map.apply(across[f], edge, Points::interfaces) == 0;
+        if (is_low_there == (side == Side::low))
+          throw_error(ErrorCode::unsupported,
+                      "the {} side of tile {} in dimension {} is the {} side of tile {} in dimension {}: no tile owns "
+                      "the interfaces between them",
+                      name_of(side), t, across[f], name_of(side), neighbor->tile, beyond);
+        if (side == Side::high)
+          edges.add(tiled.slot(f, t), fields[f].tile_dims[across[f]], tiled.image(f, t, neighbor->tile, neighbor->map));
+      }
   return plan;
 }
 

@@ -68,12 +68,13 @@ class Written {
     }
     return known >= end;
   }
+  /// Calls f(begin of the cell, cell) for all that has been written in [begin, end).
   template <class F>
   void read(Index begin, Index end, F&& f) const {
     auto at = cells_.upper_bound(begin);
     if (at != cells_.begin()) --at;
     for (; at != cells_.end() && at->first < end; ++at)
-      if (at->second.end > begin) f(at->second);
+      if (at->second.end > begin) f(at->first, at->second);
   }
 
  private:
@@ -575,7 +576,7 @@ class Replayer {
     for (std::size_t i = 0; i < std::size_t(step.sources); ++i) {
       const OperandShape what = shape_of_source(shape, i);
       for_each_range(block.rank, step.operands[i], what, part, [&](const Range& range) {
-        const auto draw_cell = [&](const Written::Cell& cell) {
+        const auto draw_cell = [&](Index, const Written::Cell& cell) {
           if (what.format == Format::plain && out_.steps[std::size_t(cell.step)].rank == block.rank) return;
           draw(cell.step, id_of_step(block),
                what.format == Format::plain ? StepArrow::Kind::data : StepArrow::Kind::packets);
@@ -628,12 +629,29 @@ class Replayer {
     return where == Where::peer ? of(own).remote_buffers[std::size_t(operand.via)].rank : own;
   }
 
+  /// How many bytes of plain data here another rank of this host has written last: they are in its cache, and a CPU
+  /// reads them as slowly as if they were at that rank.
+  double bytes_of_peers(Rank own, const Operand& operand, OperandShape what, Part part) {
+    Index out = 0;
+    if (!in_turn() || what.where != Where::here || what.format != Format::plain) return 0;
+    const Range range = range_of(own, operand, what.format, part);
+    range.written.read(range.begin, range.end, [&](Index begin, const Written::Cell& cell) {
+      const Rank writer = out_.steps[std::size_t(cell.step)].rank;
+      if (writer != own && host_of(writer) == host_of(own))
+        out += std::min(cell.end, range.end) - std::max(begin, range.begin);
+    });
+    return static_cast<double>(out);
+  }
+
   /// Reading one more source and combining it with what has been read.
-  void add_source(Rank own, const Operand& operand, OperandShape what, double bytes, double begin_ns, Cost& cost) {
+  void add_source(Rank own, const Operand& operand, OperandShape what, Part part, double begin_ns, Cost& cost) {
     const double memory = touched(own);
+    const auto bytes = static_cast<double>(part.end - part.begin);
     if (what.where == Where::here) {
       const Rate& rate = what.format == Format::plain ? machine_.reduce : machine_.reduce_packets;
-      cost.bandwidth_ns += bytes * rate.ns_per_byte(memory);
+      const double far_bytes = bytes_of_peers(own, operand, what, part);
+      cost.bandwidth_ns += (bytes - far_bytes) * rate.ns_per_byte(memory);
+      cost.bandwidth_ns += far_bytes * machine_.memory.read_reduce.ns_per_byte(memory);
       return;
     }
     const auto add = [&](Rank peer) {
@@ -651,11 +669,15 @@ class Replayer {
   }
 
   /// Reading the only or the first source. What is written in the same step costs by the target alone.
-  void first_source(const Block& block, const Step& step, const Operand& operand, OperandShape what, double bytes,
+  void first_source(const Block& block, const Step& step, const Operand& operand, OperandShape what, Part part,
                     double begin_ns, Cost& cost) {
     const Rank own = block.rank;
     const double memory = touched(own);
-    if (what.where == Where::peer) {
+    const auto bytes = static_cast<double>(part.end - part.begin);
+    if (what.where == Where::here) {
+      const double more_ns = machine_.memory.get.ns_per_byte(memory) - machine_.copy.ns_per_byte(memory);
+      cost.bandwidth_ns += bytes_of_peers(own, operand, what, part) * std::max(0.0, more_ns);
+    } else if (what.where == Where::peer) {
       const Rank peer = rank_of(own, operand, what.where);
       const LinkModel& from = link(step.channel, own, peer);
       cost.latency_ns += from.latency_ns;
@@ -667,7 +689,7 @@ class Replayer {
         cost.bandwidth_ns += bytes * machine_.multicast.get.ns_per_byte(memory);
         cost.done_ns = std::max(cost.done_ns, carry(-1, own, bytes, begin_ns, Multicast{}));
       } else {
-        add_source(own, operand, what, bytes, begin_ns, cost);
+        add_source(own, operand, what, part, begin_ns, cost);
       }
     }
   }
@@ -740,9 +762,9 @@ class Replayer {
     for (std::size_t i = 0; i < sources; ++i) {
       const OperandShape what = shape_of_source(shape, i);
       if (i == 0 || shape.pairing == Pairing::pairs)
-        first_source(block, step, step.operands[i], what, bytes, begin_ns, cost);
+        first_source(block, step, step.operands[i], what, part, begin_ns, cost);
       else
-        add_source(block.rank, step.operands[i], what, bytes, begin_ns, cost);
+        add_source(block.rank, step.operands[i], what, part, begin_ns, cost);
     }
     for (std::size_t i = 0; i < targets; ++i) {
       const OperandShape from = sources == 0 ? OperandShape{} : shape_of_source(shape, std::min(i, sources - 1));
@@ -848,7 +870,7 @@ class Replayer {
     if (finds_arrows()) draw_sources(block, step, part);
     for (std::size_t i = sources; i < step.operands.size(); ++i) {
       const OperandShape what = shape_of_target(shape, i - sources);
-      if (what.format == Format::plain && !finds_arrows()) continue;
+      if (what.format == Format::plain && !finds_arrows() && !in_turn()) continue;
       for_each_range(block.rank, step.operands[i], what, part, [&](const Range& range) {
         Arrival arrival{.at_ns = out_.events[std::size_t(number)].end_ns, .event = number};
         if (range.rank != block.rank) {

@@ -12,6 +12,7 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/lower/move_bundle.hpp>
 #include <tranship/plan/check_plan.hpp>
+#include <tranship/plan/enum_names.hpp>
 #include <tranship/run/exchange.hpp>
 #include <tranship/run/exchange_agreement.hpp>
 #include <tranship/run/exchange_courier.hpp>
@@ -39,6 +40,15 @@ Result<void> tried(F&& f) {
     return make_error(ErrorCode::no_memory, "no memory to set up an exchange");
   }
 }
+
+/// What a rank sends, or what it receives, in the epoch that it is in with it.
+struct Half {
+  std::uint64_t epoch = 0;
+  bool in_flight = false;
+  bool is_done = true;                      // all its messages, but for that from this rank to itself
+  const Message* lost = nullptr;            // the first message whose peer has left
+  Deadline reason_due = Deadline::never();  // when its peer should have said why
+};
 
 }  // namespace
 
@@ -69,11 +79,8 @@ struct Exchange::State {
 
   std::vector<Measured> measured;
 
-  bool in_flight = false;
-  bool own_moved = false;
-  int polls_left = 0;                       // of test(), until the world is looked at
-  const Message* lost = nullptr;            // the first message whose peer has left
-  Deadline reason_due = Deadline::never();  // when its peer should have said why
+  Half sending, receiving;
+  int polls_left = 0;  // of test(), until the world is looked at
   int exceptions_before = std::uncaught_exceptions();
   std::optional<LoggedExchange> record;  // of this run, where runs are recorded
 
@@ -83,7 +90,9 @@ struct Exchange::State {
         slots(std::move(s)),
         schedule(options.schedule),
         where(site),
-        journey{.world = w, .only_targets_move = accumulates(plan.kind)} {
+        journey{.world = w,
+                .target_word = options.halves == Halves::apart ? Journey::apart_word : Journey::source_word,
+                .only_targets_move = accumulates(plan.kind)} {
     for (const auto& arrays : slots) {
       first_card.push_back(cards_per_rank);
       cards_per_rank += arrays.size();
@@ -138,6 +147,9 @@ struct Exchange::State {
         throw_error(ErrorCode::invalid_use, "the plan of rank {} is run by rank {}", plan.rank, rank());
       check_plan(plan).value();
       check_slots(plan, slots, world.size());
+      if (are_apart() && plan.kind != PlanKind::redistribution)
+        throw_error(ErrorCode::invalid_use, "a plan of kind {} runs as a whole, not in halves (rank {})",
+                    name_of(plan.kind), rank());
       list_messages();
     }));
     check_layouts(world, votes, plan, slots, where);
@@ -548,54 +560,86 @@ struct Exchange::State {
 
   // Running.
 
-  void start() {
-    if (in_flight)
-      throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})",
-                  journey.epoch, journey.epoch + 1, rank());
-    ++journey.epoch;
-    in_flight = true;
-    for (auto* messages : {&receives, &sends})
-      for (Message& m : *messages) m.done = false;
-    own_moved = false;
-    if (ExchangeLog::is_open()) begin_record();
-    fills_before.run();
-    enter_epoch(journey.words.at(rank(), Journey::entered_word), journey.epoch);
+  bool are_apart() const { return journey.target_word != Journey::source_word; }
+  bool in_flight(Side side) const {
+    return (sends_of(side) && sending.in_flight) || (receives_of(side) && receiving.in_flight);
+  }
+  static bool sends_of(Side side) { return side != Side::receives; }
+  static bool receives_of(Side side) { return side != Side::sends; }
+
+  void start(Side side) {
+    if (in_flight(side)) {
+      const std::uint64_t epoch = sends_of(side) && sending.in_flight ? sending.epoch : receiving.epoch;
+      throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})", epoch,
+                  epoch + 1, rank());
+    }
+    if (side != Side::both && !are_apart())
+      throw_error(ErrorCode::invalid_use, "an exchange that was not made with Halves::apart is started as a whole");
+    if (sends_of(side)) begin(sending, sends);
+    if (receives_of(side)) begin(receiving, receives);
+    if (ExchangeLog::is_open() && !are_apart()) begin_record();
+    if (receives_of(side)) fills_before.run();
+    if (sends_of(side)) enter_epoch(journey.words.at(rank(), Journey::source_word), sending.epoch);
+    if (receives_of(side) && are_apart()) enter_epoch(journey.words.at(rank(), journey.target_word), receiving.epoch);
     world.has_acted();
     progress();
     if (record) record->started_ns = now_ns();
   }
-
-  /// Moves what can be moved now. Returns true when nothing is left. What others cannot do comes first; then this rank
-  /// reads what it wants, which leaves it in the caches that want it; then it helps others to read.
-  bool progress() {
-    bool all = true;
-    for (Message& m : sends)
-      if (m.staged) all &= m.done || advance(m, m.courier->send(journey, m));
-    // In the order of the sources, this rank in its place among them: sums are made in one order, whichever comes
-    // first.
-    for (Message& m : receives) {
-      if (m.source > rank()) move_own();
-      if (m.done || advance(m, m.courier->take(journey, m))) continue;
-      all = false;
-      if (journey.only_targets_move) return false;
+  static void begin(Half& half, std::vector<Message>& messages) {
+    ++half.epoch;
+    half.in_flight = true;
+    for (Message& m : messages) {
+      m.done = false;
+      m.epoch = half.epoch;
     }
-    move_own();
-    for (Message& m : sends)
-      if (!m.staged) all &= m.done || advance(m, m.courier->send(journey, m));
-    return all;
   }
 
+  /// Moves what can be moved now. What others cannot do comes first; then this rank reads what it wants, which leaves
+  /// it in the caches that want it; then it helps others to read.
+  void progress() {
+    bool all_sent = true;
+    receiving.is_done = true;
+    if (sending.in_flight)
+      for (Message& m : sends)
+        if (m.staged) all_sent &= m.done || advance(sending, m, m.courier->send(journey, m));
+    // In the order of the sources, this rank in its place among them: sums are made in one order, whichever comes
+    // first.
+    if (receiving.in_flight)
+      for (Message& m : receives) {
+        if (m.source > rank()) move_own();
+        if (m.done || advance(receiving, m, m.courier->take(journey, m))) continue;
+        receiving.is_done = false;
+        if (journey.only_targets_move) {
+          sending.is_done = false;
+          return;
+        }
+      }
+    move_own();
+    if (sending.in_flight)
+      for (Message& m : sends)
+        if (!m.staged) all_sent &= m.done || advance(sending, m, m.courier->send(journey, m));
+    sending.is_done = all_sent;
+  }
+  bool is_done(Side side) const {
+    return (!sends_of(side) || is_done(sending)) && (!receives_of(side) || is_done(receiving));
+  }
+  bool is_done(const Half& half) const {
+    return half.is_done && (own.bytes == 0 || own.epoch >= half.epoch || !half.in_flight);
+  }
+
+  /// When this rank is in one epoch with what it sends and with what it receives.
   void move_own() {
-    if (own_moved) return;
-    own_moved = true;
+    const std::uint64_t both = std::min(sending.epoch, receiving.epoch);
+    if (own.epoch >= both) return;
+    own.epoch = both;
     own.moves.run();
   }
 
   /// Whether the message is done.
-  bool advance(Message& m, Passage passage) {
+  bool advance(Half& half, Message& m, Passage passage) {
     if (passage == Passage::waiting) return false;
     if (passage != Passage::done) {
-      lose(m, passage);
+      lose(half, m, passage);
       return false;
     }
     world.has_acted();
@@ -605,39 +649,45 @@ struct Exchange::State {
 
   /// A peer has left before this message was done. One that fails leaves while it unwinds, and its reason is known a
   /// moment later: a rank that waits is told that, if it comes before the deadline.
-  void lose(const Message& m, Passage passage) {
-    if (lost) return;
-    lost = &m;
-    reason_due = passage == Passage::left_failing ? world.deadline() : Deadline::after_ns(0);
+  void lose(Half& half, const Message& m, Passage passage) {
+    if (half.lost) return;
+    half.lost = &m;
+    half.reason_due = passage == Passage::left_failing ? world.deadline() : Deadline::after_ns(0);
   }
-  void check_lost() const {
+  void check_lost(Side side) const {
+    if (sends_of(side)) check_lost(sending);
+    if (receives_of(side)) check_lost(receiving);
+  }
+  void check_lost(const Half& half) const {
+    const Message* lost = half.lost;
     if (!lost) return;
     world.check_failed();
-    if (!reason_due.passed()) return;
+    if (!half.reason_due.passed()) return;
     Error error = make_error(ErrorCode::peer_lost,
                              "rank {} has left the exchange before its message {} -> {} of epoch {} was done (rank {})",
-                             lost->peer, lost->source, lost->target, journey.epoch, rank());
+                             lost->peer, lost->source, lost->target, lost->epoch, rank());
     error.rank = rank();
     error.peer = lost->peer;
     throw error;
   }
 
-  bool test(CallSite site) {
-    if (!in_flight) return true;
+  bool test(Side side, CallSite site) {
+    if (!in_flight(side)) return true;
     return recorded(site, [&] {
-      if (!progress()) {
-        check_lost();
-        poll(site);
+      progress();
+      if (!is_done(side)) {
+        check_lost(side);
+        poll(side, site);
         return false;
       }
-      end_epoch();
+      end_epoch(side);
       return true;
     });
   }
 
   /// After a test that is not done, so that a loop over them ends as a wait does. What is posted is looked at by the
   /// context that posts it.
-  void poll(CallSite site) {
+  void poll(Side side, CallSite site) {
     const auto is_looked_at = [](const Message& m) { return m.is_posted && !m.done; };
     if (std::any_of(receives.begin(), receives.end(), is_looked_at) ||
         std::any_of(sends.begin(), sends.end(), is_looked_at))
@@ -647,34 +697,39 @@ struct Exchange::State {
     polls_left -= words_per_message * static_cast<int>(receives.size() + sends.size());
     if (polls_left > 0) return;
     WaitNote note("exchange", WaitNote::anyone, site);
-    name_missing(note);
+    name_missing(side, note);
     // Exchanges that are tested in turn are told apart by where their words lie.
-    note.flag_index = reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::entered_word)) -
+    note.flag_index = reinterpret_cast<const std::byte*>(&journey.words.at(rank(), Journey::source_word)) -
                       world.heap().place().of(rank());
     polls_left = world.look(note);
   }
 
-  void finish(CallSite site) {
-    if (!in_flight) return;
+  void finish(Side side, CallSite site, const std::optional<FunctionRef<void()>>& meanwhile) {
+    if (!in_flight(side)) return;
     if (record) record->finishing_ns = now_ns();
     recorded(site, [&] {
       WaitNote note("exchange", WaitNote::anyone, site);
       world.wait_until(
           [&] {
-            if (progress()) return true;
-            check_lost();
-            name_missing(note);
+            progress();
+            if (is_done(side)) return true;
+            check_lost(side);
+            name_missing(side, note);
+            if (meanwhile) (*meanwhile)();
             return false;
           },
           note);
-      end_epoch();
+      end_epoch(side);
       return true;
     });
   }
 
-  void end_epoch() {
-    fills_after.run();
-    in_flight = false;
+  void end_epoch(Side side) {
+    if (receives_of(side) && receiving.in_flight) {
+      fills_after.run();
+      receiving.in_flight = false;
+    }
+    if (sends_of(side)) sending.in_flight = false;
   }
 
   // Recording.
@@ -683,7 +738,7 @@ struct Exchange::State {
     record.emplace(LoggedExchange{.rank = world.launched_rank(rank()),
                                   .kind = plan.kind,
                                   .arrays = array_names(),
-                                  .epoch = journey.epoch,
+                                  .epoch = sending.epoch,
                                   .made = where,
                                   .begin_ns = now_ns()});
     for (auto* messages : {&receives, &sends})
@@ -734,16 +789,25 @@ struct Exchange::State {
   }
 
   /// Names one rank that is missing.
-  void name_missing(WaitNote& note) const {
-    for (const auto* messages : {&receives, &sends})
-      for (const Message& m : *messages)
-        if (!m.done) {
-          note.raised_by = note.flag_rank = m.peer;
-          note.flag_index = Journey::entered_word;
-          note.wanted = journey.epoch;
-          note.seen = m.courier->epoch_of_peer(journey, m);
-          return;
-        }
+  void name_missing(Side side, WaitNote& note) const {
+    if (receives_of(side) && name_missing(receives, Journey::source_word, note)) return;
+    if (sends_of(side) && name_missing(sends, journey.target_word, note)) return;
+    if (own.bytes == 0 || !are_apart()) return;
+    note.raised_by = note.flag_rank = rank();
+    note.flag_index = receives_of(side) ? Journey::source_word : journey.target_word;
+    note.wanted = own.epoch + 1;
+    note.seen = own.epoch;
+  }
+  bool name_missing(const std::vector<Message>& messages, int word, WaitNote& note) const {
+    for (const Message& m : messages) {
+      if (m.done) continue;
+      note.raised_by = note.flag_rank = m.peer;
+      note.flag_index = word;
+      note.wanted = m.epoch;
+      note.seen = m.courier->epoch_of_peer(journey, m);
+      return true;
+    }
+    return false;
   }
 };
 
@@ -767,8 +831,8 @@ Exchange::Exchange(World& world, TransferPlan plan, std::vector<std::vector<Exch
         State candidate(world, plan, slots, {.schedule = schedule}, where);
         candidate.set_up();
         measured.push_back({schedule, time_ns(world, where, [&] {
-                              candidate.start();
-                              candidate.finish(where);
+                              candidate.start(Side::both);
+                              candidate.finish(Side::both, where, {});
                             })});
       }
     const auto faster = [](const Measured& a, const Measured& b) { return a.ns < b.ns; };
@@ -783,13 +847,25 @@ Exchange::~Exchange() = default;
 Exchange::Exchange(Exchange&&) noexcept = default;
 
 void Exchange::start() {
-  state_->start();
+  state_->start(Side::both);
 }
 bool Exchange::test(CallSite where) {
-  return state_->test(where);
+  return state_->test(Side::both, where);
 }
 void Exchange::finish(CallSite where) {
-  state_->finish(where);
+  state_->finish(Side::both, where, {});
+}
+void Exchange::start(Side side) {
+  state_->start(side);
+}
+bool Exchange::test(Side side, CallSite where) {
+  return state_->test(side, where);
+}
+void Exchange::finish(Side side, CallSite where, const std::optional<FunctionRef<void()>>& meanwhile) {
+  state_->finish(side, where, meanwhile);
+}
+void Exchange::advance() {
+  state_->progress();
 }
 Schedule Exchange::schedule() const noexcept {
   if (!state_->any_message(true)) return Schedule::direct;

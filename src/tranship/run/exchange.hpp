@@ -12,10 +12,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/plan/transfer_plan.hpp>
@@ -33,8 +35,12 @@ enum class Schedule : std::uint8_t {
   measured,
 };
 
+/// Whether a rank enters an epoch with all that it sends and receives at once, or with each half by itself.
+enum class Halves : std::uint8_t { together, apart };
+
 struct ExchangeOptions {
   Schedule schedule = Schedule::automatic;
+  Halves halves = Halves::together;  ///< the same on all ranks
 };
 
 /// This rank's part of an array that an exchange moves.
@@ -89,6 +95,18 @@ class Exchange {
     start();
     finish(where);
   }
+
+  /// What is started, tested or finished: of an exchange with Halves::apart also one half alone. The sends are started
+  /// when the sources are final, and finished when all has been read; the receives are started when the targets may be
+  /// overwritten, and finished when all has arrived. Each half counts its own epochs; what is sent in one epoch is
+  /// received in the epoch of the same number. Only redistributions have halves.
+  enum class Side : std::uint8_t { both, sends, receives };
+  void start(Side side);
+  bool test(Side side, CallSite where = CallSite::here());
+  /// Calls `meanwhile` each time that it has looked in vain.
+  void finish(Side side, CallSite where = CallSite::here(), const std::optional<FunctionRef<void()>>& meanwhile = {});
+  /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure.
+  void advance();
 
   /// direct or staged when all messages of this rank are, automatic when it has both.
   Schedule schedule() const noexcept;

@@ -15,7 +15,7 @@ Passage left_of(const Protocol& protocol) {
 class Claiming final : public Courier {
  public:
   Passage send(Journey& journey, Message& m) const override {
-    return journey.only_targets_move ? look(claim(journey, m), journey.epoch) : copy(journey, m);
+    return journey.only_targets_move ? look(claim(journey, m), m.epoch) : copy(journey, m);
   }
   Passage take(Journey& journey, Message& m) const override { return copy(journey, m); }
   void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
@@ -25,7 +25,7 @@ class Claiming final : public Courier {
  private:
   static Claim<RealSync> claim(const Journey& journey, const Message& m) {
     const SharedFlags& words = journey.words;
-    return {words.at(m.source, Journey::entered_word), words.at(m.target, Journey::entered_word), *m.word,
+    return {words.at(m.source, Journey::source_word), words.at(m.target, journey.target_word), *m.word,
             m.moves.parts()};
   }
   static Passage look(const Claim<RealSync>& c, std::uint64_t epoch) {
@@ -34,7 +34,7 @@ class Claiming final : public Courier {
   }
   static Passage copy(Journey& journey, Message& m) {
     Claim<RealSync> c = claim(journey, m);
-    const std::uint64_t epoch = journey.epoch;
+    const std::uint64_t epoch = m.epoch;
     if (const Passage seen = look(c, epoch); seen != Passage::waiting || !c.ready(epoch)) return seen;
     for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
       m.moves.run_part(part);
@@ -47,17 +47,16 @@ class Claiming final : public Courier {
 
 class Mailing final : public Courier {
  public:
-  Passage send(Journey& journey, Message& m) const override {
+  Passage send([[maybe_unused]] Journey& journey, Message& m) const override {
     Mailbox<RealSync> mailbox(*m.word);
-    if (!mailbox.try_fill(journey.epoch))
-      return mailbox.left_before(journey.epoch) ? left_of(mailbox) : Passage::waiting;
+    if (!mailbox.try_fill(m.epoch)) return mailbox.left_before(m.epoch) ? left_of(mailbox) : Passage::waiting;
     m.moves.run();
-    mailbox.filled(journey.epoch);
+    mailbox.filled(m.epoch);
     return Passage::done;
   }
-  Passage take(Journey& journey, Message& m) const override {
+  Passage take([[maybe_unused]] Journey& journey, Message& m) const override {
     Mailbox<RealSync> mailbox(*m.word);
-    if (!mailbox.full(journey.epoch)) return mailbox.left_before(journey.epoch) ? left_of(mailbox) : Passage::waiting;
+    if (!mailbox.full(m.epoch)) return mailbox.left_before(m.epoch) ? left_of(mailbox) : Passage::waiting;
     m.moves.run();
     mailbox.emptied();
     return Passage::done;
@@ -73,7 +72,7 @@ class Posting final : public Courier {
     // What the receiver has read; it may be one epoch behind.
     const Seen read = seen(journey, m);
     if (read.has_left()) return left_of(read);
-    if (read.epoch() + 1 < journey.epoch) return Passage::waiting;
+    if (read.epoch() + 1 < m.epoch) return Passage::waiting;
     m.moves.run();
     const std::span packed(journey.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
     const Posts& posts = *journey.posts;
@@ -83,7 +82,7 @@ class Posting final : public Courier {
   }
   Passage take(Journey& journey, Message& m) const override {
     const Seen sent = seen(journey, m);
-    if (sent.epoch() < journey.epoch) return sent.has_left() ? left_of(sent) : Passage::waiting;
+    if (sent.epoch() < m.epoch) return sent.has_left() ? left_of(sent) : Passage::waiting;
     Context& rma = journey.world.context();
     rma.reads(inbox_of(*journey.posts, m));
     m.moves.run();
@@ -127,7 +126,7 @@ class Posting final : public Courier {
 }  // namespace
 
 std::uint64_t Courier::epoch_of_peer(const Journey& journey, const Message& m) const {
-  return journey.words.load(m.peer, Journey::entered_word);
+  return journey.words.load(m.peer, m.peer == m.source ? Journey::source_word : journey.target_word);
 }
 
 const Courier& claiming_courier() noexcept {

@@ -64,7 +64,8 @@ struct Message {
   Index outbox_line = 0;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
-  bool done = false;
+  std::uint64_t epoch = 0;   // that this rank is in with it
+  bool done = true;          // of that epoch
   std::int64_t done_ns = 0;  // where runs are recorded
 };
 
@@ -103,15 +104,18 @@ struct Posts {
 /// What the messages of one exchange share.
 struct Journey {
   World& world;
-  /// Per rank: the epoch that it has entered, then one word for every arrival.
+  /// Of each rank, the word of the epoch that its targets have entered: where sends and receives are run apart another
+  /// one than that of its sources.
+  int target_word = source_word;
+  /// Per rank: the epochs that it has entered, then one word for every arrival.
   SharedFlags words = {};
   std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
   std::vector<Line> outbox_lines = {};  // of what is posted
-  std::uint64_t epoch = 0;
-  bool only_targets_move = false;  // in their own order: combinations
+  bool only_targets_move = false;       // in their own order: combinations
 
-  static constexpr int entered_word = 0;
-  static constexpr int first_message_word = 1;
+  static constexpr int source_word = 0;
+  static constexpr int apart_word = 1;
+  static constexpr int first_message_word = 2;
 };
 
 }  // namespace tranship

@@ -6,11 +6,10 @@
 #include <string>
 #include <utility>
 
-#include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/program/replay.hpp>
+#include <tranship/run/launch_timer.hpp>
 #include <tranship/run/machine_trial.hpp>
 #include <tranship/run/program_executor.hpp>
 
@@ -151,9 +150,9 @@ class Ring {
   Rank size_;
 };
 
-/// Times of programs on the ranks of a world: the least of all launches, since what other programs do to the machine
-/// makes some launches slower and none faster. All is measured in several passes, so that what is busy at one time does
-/// not spoil all launches of one program.
+/// Times of programs on the ranks of a world: medians of launches, since that is what programs usually take. All is
+/// measured in several passes of which the fastest counts: what is busy at one time does not spoil all launches of one
+/// program.
 class Stopwatch {
  public:
   Stopwatch(World& world, const MachineTrial& trial) : world_(world), trial_(trial) {}
@@ -167,33 +166,25 @@ class Stopwatch {
     const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
     const int launches = trial_.launches * static_cast<int>(std::clamp<Index>(more, 1, 32));
     best.pass = pass_;
-    best.ns = std::min(best.ns, static_cast<double>(least_ns(program, input_bytes / 4, launches)));
+    best.ns = std::min(best.ns, static_cast<double>(median_ns(program, input_bytes / 4, launches)));
     return best.ns;
   }
 
  private:
-  /// Of launches on inputs that each rank has just written. A launch takes as long as its slowest rank.
-  std::int64_t least_ns(const Program& program, Index elements, int launches) {
+  /// Of launches on inputs that each rank has just written.
+  std::int64_t median_ns(const Program& program, Index elements, int launches) {
     ProgramExecutor executor(world_, program, elements, {.type = ElementType::f32});
     const std::span<std::byte> input = executor.input(), output = executor.output();
-    const auto times = world_.allocate<std::int64_t>(world_.size());
-    std::int64_t least = INT64_MAX;
+    LaunchTimer timer(world_);
+    std::vector<std::int64_t> times;
     for (int launch = 0; launch < launches; ++launch) {
       std::fill(input.begin(), input.end(), static_cast<std::byte>(launch % 64));  // makes small numbers
-      world_.barrier();
-      const std::int64_t begin_ns = now_ns();
-      executor.run();
-      const std::int64_t own_ns = now_ns() - begin_ns;
-      for (Rank peer = 0; peer < world_.size(); ++peer)
-        world_.context().set(times.slice(world_.rank(), 1), own_ns, peer);
-      world_.context().quiet();
+      times.push_back(timer.time_ns([&] { executor.run(); }));
       // As users do: what a rank has read lies in its caches when a peer writes there again.
       for (std::size_t i = 0; i < output.size(); i += 64) seen_ = static_cast<unsigned char>(output[i]);
-      world_.barrier();
-      least = std::min(least, *std::max_element(times.local(), times.local() + world_.size()));
-      world_.barrier();
     }
-    return least;
+    std::nth_element(times.begin(), times.begin() + launches / 2, times.end());
+    return times[static_cast<std::size_t>(launches / 2)];
   }
 
   struct Best {

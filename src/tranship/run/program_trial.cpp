@@ -2,20 +2,22 @@
 #include <cstring>
 #include <span>
 
-#include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/context.hpp>
+#include <tranship/base/random.hpp>
 #include <tranship/kernels/half.hpp>
+#include <tranship/run/launch_timer.hpp>
 #include <tranship/run/program_trial.hpp>
 
 namespace tranship {
 namespace {
 
+constexpr Index period = 4093;  // a prime: chunks of equal sizes do not begin alike
+
 /// Small numbers, which every type holds exactly, as do their sums over ranks and their other combinations.
 int brought(Rank rank, Rank ranks, Index i, int launch, Reduction reduction) {
-  const Index mixed = Index(rank) * 7 + i * 3 + launch;
-  if (reduction == Reduction::product) return (i + launch) % ranks == rank ? 2 : 1;
-  return static_cast<int>(mixed % 4);
+  const auto place = static_cast<std::uint64_t>((i + launch) % period);
+  if (reduction == Reduction::product) return splitmix64(place) % std::uint64_t(ranks) == std::uint64_t(rank) ? 2 : 1;
+  return static_cast<int>(splitmix64(place + static_cast<std::uint64_t>(rank) * period) % 4);
 }
 
 int combined(Reduction reduction, int a, int b) {
@@ -65,46 +67,126 @@ void store_number(std::byte* to, ElementType type, int value) {
   }
 }
 
-/// What a collective promises at one place of an output: the same place of all ranks' inputs combined, or one input.
+/// Elements that repeat: written to memory and compared with it in stretches, so that filling and comparing take no
+/// longer than the launches between them.
+class Cycle {
+ public:
+  /// value_at(i) for i = 0 .. period - 1
+  template <class F>
+  Cycle(ElementType type, F&& value_at) : width_(static_cast<std::size_t>(size_bytes(type))) {
+    bytes_.resize(static_cast<std::size_t>(period) * width_);
+    for (Index i = 0; i < period; ++i) {
+      values_.push_back(value_at(i));
+      store_number(bytes_.data() + static_cast<std::size_t>(i) * width_, type, values_.back());
+    }
+  }
+  int operator[](Index i) const { return values_[static_cast<std::size_t>(i % period)]; }
+
+  /// Element `first` of the cycle and those after it.
+  void write(std::byte* to, Index first, Index count) const {
+    for_each_stretch(first, count, [&](Index done, const std::byte* from, std::size_t bytes) {
+      std::memcpy(to + static_cast<std::size_t>(done) * width_, from, bytes);
+      return true;
+    });
+  }
+  /// The first of `count` elements that differs; `count` if none does.
+  Index first_difference(const std::byte* from, Index first, Index count) const {
+    Index found = count;
+    for_each_stretch(first, count, [&](Index done, const std::byte* wanted, std::size_t bytes) {
+      const std::byte* const seen = from + static_cast<std::size_t>(done) * width_;
+      if (std::memcmp(seen, wanted, bytes) == 0) return true;
+      found = done;
+      for (std::size_t at = 0; std::memcmp(seen + at, wanted + at, width_) == 0; at += width_) ++found;
+      return false;
+    });
+    return found;
+  }
+
+ private:
+  template <class F>
+  void for_each_stretch(Index first, Index count, F&& f) const {
+    for (Index done = 0; done < count;) {
+      const Index at = (first + done) % period, stretch = std::min(period - at, count - done);
+      if (!f(done, bytes_.data() + static_cast<std::size_t>(at) * width_, static_cast<std::size_t>(stretch) * width_))
+        return;
+      done += stretch;
+    }
+  }
+
+  std::size_t width_;
+  std::vector<int> values_;
+  std::vector<std::byte> bytes_;
+};
+
+/// What a collective promises: each stretch of an output is the same stretch of all ranks' inputs combined, or a
+/// stretch of one input.
 class Promise {
  public:
-  Promise(const Program& program, Rank rank, Index elements, Reduction reduction)
+  Promise(const Program& program, Rank rank, Index elements, ElementType type, Reduction reduction)
       : collective_(program.collective),
         ranks_(static_cast<Rank>(program.ranks.size())),
         rank_(rank),
         elements_(elements),
+        type_(type),
         reduction_(reduction) {}
 
   bool is_known() const {
-    return is_one_of({"allreduce", "reduce", "reducescatter", "allgather", "alltoall", "sendrecv", "broadcast"});
+    return is_one_of({"allreduce", "reducescatter", "allgather", "alltoall", "sendrecv", "broadcast"});
   }
-  /// Of a sendrecv or a broadcast: the output tells whose input it is.
-  bool chooses_source() const { return is_one_of({"sendrecv", "broadcast"}); }
 
-  int at(Index i, int launch, Rank source) const {
-    if (is_one_of({"allreduce", "reduce"})) return of_all(i, launch);
-    if (is_one_of({"reducescatter"})) return of_all(rank_ * (elements_ / ranks_) + i, launch);
-    if (is_one_of({"allgather"}))
-      return brought(static_cast<Rank>(i / elements_), ranks_, i % elements_, launch, reduction_);
-    if (chooses_source()) return brought(source, ranks_, i, launch, reduction_);
-    const Index block = elements_ / ranks_;
-    return brought(static_cast<Rank>(i / block), ranks_, rank_ * block + i % block, launch, reduction_);
+  Cycle input_of(Rank rank, int launch) const {
+    return {type_, [&](Index i) { return brought(rank, ranks_, i, launch, reduction_); }};
+  }
+
+  /// Throws for the first element that is not as promised.
+  void check(std::span<const std::byte> output, Index count, int launch) const {
+    if (is_one_of({"allreduce", "reducescatter"})) {
+      const Index first = is_one_of({"reducescatter"}) ? rank_ * (elements_ / ranks_) : 0;
+      return check(sum_of_all(launch), output, 0, first, count, launch);
+    }
+    if (is_one_of({"sendrecv", "broadcast"})) {  // the output tells whose input it is
+      Rank source = 0;
+      while (source + 1 < ranks_ && input_of(source, launch).first_difference(output.data(), 0, count) < count)
+        ++source;
+      return check(input_of(source, launch), output, 0, 0, count, launch);
+    }
+    const bool is_whole = is_one_of({"allgather"});
+    const Index each = is_whole ? elements_ : elements_ / ranks_;
+    for (Rank source = 0; source < ranks_; ++source) {
+      const Index begin = std::min(source * each, count), end = std::min(begin + each, count);
+      check(input_of(source, launch), output, begin, is_whole ? 0 : rank_ * each, end - begin, launch);
+    }
   }
 
  private:
   bool is_one_of(std::initializer_list<std::string_view> names) const {
     return std::find(names.begin(), names.end(), collective_) != names.end();
   }
-  int of_all(Index i, int launch) const {
-    int sum = brought(0, ranks_, i, launch, reduction_);
-    for (Rank rank = 1; rank < ranks_; ++rank)
-      sum = combined(reduction_, sum, brought(rank, ranks_, i, launch, reduction_));
-    return sum;
+  Cycle sum_of_all(int launch) const {
+    return {type_, [&](Index i) {
+              int sum = brought(0, ranks_, i, launch, reduction_);
+              for (Rank rank = 1; rank < ranks_; ++rank)
+                sum = combined(reduction_, sum, brought(rank, ranks_, i, launch, reduction_));
+              return sum;
+            }};
+  }
+  void check(const Cycle& wanted, std::span<const std::byte> output, Index begin, Index first, Index count,
+             int launch) const {
+    const std::byte* const from = output.data() + static_cast<std::size_t>(begin * size_bytes(type_));
+    const Index found = wanted.first_difference(from, first, count);
+    if (found == count) return;
+    std::string seen;
+    for (Index i = 0; i < size_bytes(type_); ++i)
+      seen += fmt::format(" {:02x}", std::to_integer<unsigned>(from[found * size_bytes(type_) + i]));
+    throw_error(ErrorCode::internal,
+                "element {} of the output of rank {} has the bytes{}, not {} as {} promises (launch {})", begin + found,
+                rank_, seen, wanted[first + found], collective_, launch);
   }
 
   std::string_view collective_;
   Rank ranks_, rank_;
   Index elements_;
+  ElementType type_;
   Reduction reduction_;
 };
 
@@ -121,47 +203,17 @@ Reduction reduction_of(const Program& program) {
 ProgramTrialResult try_program(World& world, const Program& program, const ProgramTrial& trial) {
   ProgramExecutor executor(world, program, trial.elements, trial.program);
   const Reduction reduction = trial.program.reduction.value_or(reduction_of(program));
-  const ElementType type = trial.program.type;
-  const auto width = static_cast<std::size_t>(size_bytes(type));
-  const Promise promise(program, world.rank(), trial.elements, reduction);
-  const std::span<std::byte> input = executor.input(), output = executor.output();
-  std::byte wanted[16];
+  const Promise promise(program, world.rank(), trial.elements, trial.program.type, reduction);
+  LaunchTimer timer(world);
 
   ProgramTrialResult result;
   result.output_elements = executor.output_elements();
-  const auto times = world.allocate<std::int64_t>(world.size());
   for (int launch = 0; launch < trial.launches; ++launch) {
-    for (Index i = 0; i < executor.input_elements(); ++i)
-      store_number(input.data() + std::size_t(i) * width, type,
-                   brought(world.rank(), world.size(), i, launch, reduction));
-    world.barrier();
-    const std::int64_t begin_ns = now_ns();
-    executor.run();
-    const std::int64_t own_ns = now_ns() - begin_ns;
-    for (Rank peer = 0; peer < world.size(); ++peer) world.context().set(times.slice(world.rank(), 1), own_ns, peer);
-    world.context().quiet();
-    world.barrier();
-    result.launches_ns.push_back(*std::max_element(times.local(), times.local() + world.size()));
-    world.barrier();
-    if (!promise.is_known() || (program.collective == "reduce")) continue;
-    Rank source = 0;
-    if (promise.chooses_source()) {
-      const auto matches = [&](Rank rank) {
-        for (Index i = 0; i < std::min<Index>(16, result.output_elements); ++i) {
-          store_number(wanted, type, promise.at(i, launch, rank));
-          if (std::memcmp(wanted, output.data() + std::size_t(i) * width, width) != 0) return false;
-        }
-        return true;
-      };
-      while (source + 1 < world.size() && !matches(source)) ++source;
-    }
-    for (Index i = 0; i < result.output_elements; ++i, ++result.compared) {
-      const int value = promise.at(i, launch, source);
-      store_number(wanted, type, value);
-      if (std::memcmp(wanted, output.data() + std::size_t(i) * width, width) != 0)
-        throw_error(ErrorCode::internal, "element {} of the output of rank {} is not {}, as {} promises (launch {})", i,
-                    world.rank(), value, program.collective, launch);
-    }
+    promise.input_of(world.rank(), launch).write(executor.input().data(), 0, executor.input_elements());
+    result.launches_ns.push_back(timer.time_ns([&] { executor.run(); }));
+    if (!promise.is_known()) continue;
+    promise.check(executor.output(), result.output_elements, launch);
+    result.compared += result.output_elements;
   }
   result.steps = executor.steps();
   return result;

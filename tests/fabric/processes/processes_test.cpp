@@ -594,50 +594,49 @@ TEST(Program, DISABLED_waits_for_ever) {
 }
 
 TEST(Program, is_started_as_ranks) {
-  const ProgramResult result = launch_program({.ranks = 4}, this_program("rings"));
+  const ProgramResult result = launch_program({}, {{4, this_program("rings")}});
   EXPECT_EQ(result.exit_codes, std::vector<int>(4, 0));
   EXPECT_EQ(result.failed, -1) << result.reason;
 }
 TEST(Program, may_begin_and_end_its_part_by_calls) {
-  const ProgramResult result = launch_program({.ranks = 4}, this_program("rings_by_calls"));
+  const ProgramResult result = launch_program({}, {{4, this_program("rings_by_calls")}});
   EXPECT_EQ(result.exit_codes, std::vector<int>(4, 0));
   EXPECT_EQ(result.failed, -1) << result.reason;
   setenv("TEST_FAILS", "1", 1);
-  const ProgramResult failed = launch_program({.ranks = 4}, this_program("rings_by_calls"));
+  const ProgramResult failed = launch_program({}, {{4, this_program("rings_by_calls")}});
   unsetenv("TEST_FAILS");
   EXPECT_EQ(failed.failed, 1);
   EXPECT_EQ(failed.reason, "by a call");
 }
 TEST(Program, that_is_killed_makes_the_others_fail) {
-  const ProgramResult result = launch_program({.ranks = 4}, this_program("dies"));
+  const ProgramResult result = launch_program({}, {{4, this_program("dies")}});
   EXPECT_EQ(result.failed, 2);
   EXPECT_NE(result.reason.find("was killed by signal 9"), std::string::npos) << result.reason;
   EXPECT_EQ(result.exit_codes[2], 128 + SIGKILL);
   for (const std::size_t other : {0, 1, 3}) EXPECT_EQ(result.exit_codes[other], 1);
 }
 TEST(Program, that_ends_without_joining_makes_the_others_fail) {
-  const ProgramResult result = launch_program({.ranks = 3}, this_program("never_joins"));
+  const ProgramResult result = launch_program({}, {{3, this_program("never_joins")}});
   EXPECT_EQ(result.exit_codes, (std::vector<int>{1, 0, 1}));
   EXPECT_NE(result.reason.find("rank 1 has finished, but rank "), std::string::npos) << result.reason;
 }
 TEST(Program, dies_with_the_one_that_has_started_it) {
   expect_death_with_the_launcher([](int pipe_end) {
     setenv("TEST_PIPE", std::to_string(pipe_end).c_str(), 1);
-    launch_program({.ranks = 3}, this_program("waits_for_ever"));
+    launch_program({}, {{3, this_program("waits_for_ever")}});
   });
 }
 TEST(Program, need_not_be_a_rank) {
-  EXPECT_EQ(launch_program({.ranks = 3}, {"true"}).exit_codes, std::vector<int>(3, 0));
-  const ProgramResult failed = launch_program({.ranks = 3}, {"sh", "-c", "exit 3"});
+  EXPECT_EQ(launch_program({}, {{3, {"true"}}}).exit_codes, std::vector<int>(3, 0));
+  const ProgramResult failed = launch_program({}, {{3, {"sh", "-c", "exit 3"}}});
   EXPECT_EQ(failed.exit_codes, std::vector<int>(3, 3));
   EXPECT_GE(failed.failed, 0);
 }
 TEST(Program, that_stays_is_named_before_it_is_killed) {
   std::vector<std::string> notices;
   const auto notice = [&](const std::string& text) { notices.push_back(text); };
-  const std::string stays = std::string("case $") + launch_variable + " in *' 1') exec sleep 60;; *) exit 3;; esac";
-  const ProgramResult result =
-      launch_program({.ranks = 3, .grace_ns = 300'000'000, .notice = notice}, {"sh", "-c", stays});
+  const std::string stays = std::string("case $") + launch_variable + " in *' 1 0 3') exec sleep 60;; *) exit 3;; esac";
+  const ProgramResult result = launch_program({.grace_ns = 300'000'000, .notice = notice}, {{3, {"sh", "-c", stays}}});
   EXPECT_EQ(result.exit_codes, (std::vector<int>{3, 128 + SIGKILL, 3}));
   ASSERT_EQ(notices.size(), 1u);
   EXPECT_TRUE(notices[0].starts_with("rank 1 (")) << notices[0];
@@ -646,10 +645,10 @@ TEST(Program, that_stays_is_named_before_it_is_killed) {
   EXPECT_TRUE(result.late.ends_with("not ended within 0.3 s of that, and killed")) << result.late;
 }
 TEST(Program, that_is_not_there_is_named) {
-  const ProgramResult result = launch_program({.ranks = 2}, {"/no/such/program"});
+  const ProgramResult result = launch_program({}, {{2, {"/no/such/program"}}});
   EXPECT_EQ(result.exit_codes, std::vector<int>(2, 127));
   EXPECT_NE(result.reason.find("cannot run '/no/such/program'"), std::string::npos) << result.reason;
-  EXPECT_EQ(error_of_rank([] { launch_program({.ranks = 2}, {}); }).code(), ErrorCode::invalid_use);
+  EXPECT_EQ(error_of_rank([] { launch_program({}, {{2, {}}}); }).code(), ErrorCode::invalid_use);
 }
 
 }  // namespace

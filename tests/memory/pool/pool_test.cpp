@@ -71,6 +71,20 @@ TEST(Pool, classes_are_quarters_of_powers_of_two_and_waste_at_most_a_fifth) {
   EXPECT_THROW(Pool::class_bytes(SIZE_MAX), Error);
 }
 
+TEST(Pool, what_is_kept_beyond_the_bound_goes_back) {
+  Fixture fixture(INT64_MAX, {.kept_bytes_max = 2048});
+  Pool& pool = fixture.pool;
+  std::vector<PoolBlock> blocks;
+  for (int i = 0; i < 5; ++i) blocks.push_back(pool.allocate(1024));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    pool.free(blocks[i]);
+    EXPECT_EQ(pool.counts().kept_bytes, 1024 * std::int64_t(std::min<std::size_t>(i + 1, 2)));
+  }
+  EXPECT_EQ(pool.counts().driver_frees, 3);
+  pool.free(pool.allocate(4096));
+  EXPECT_LE(pool.counts().kept_bytes, 2048);
+}
+
 TEST(Pool, a_freed_block_serves_the_next_of_its_class) {
   Fixture fixture;
   Pool& pool = fixture.pool;

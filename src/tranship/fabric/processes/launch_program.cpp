@@ -16,25 +16,42 @@
 
 namespace tranship {
 
-ProgramResult launch_program(const ProgramOptions& options, const std::vector<std::string>& program) {
-  if (options.ranks < 1 || program.empty())
-    throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {} ranks",
-                program.size(), options.ranks);
-  const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::processes);
-  std::vector<char*> words;
-  for (const std::string& word : program) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+namespace {
+
+/// Which ranks run the program of this process, where several have been started.
+Members launched_together{.count = 0};
+
+}  // namespace
+
+ProgramResult launch_program(const ProgramOptions& options, const std::vector<ProgramPart>& programs) {
+  int ranks = 0;
+  for (const ProgramPart& program : programs) {
+    if (program.ranks < 1 || program.words.empty())
+      throw_error(ErrorCode::invalid_use, "launch needs a program and at least 1 rank, got {} words and {} ranks",
+                  program.words.size(), program.ranks);
+    ranks += program.ranks;
+  }
+  if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());
+  const auto shared = SharedWorld::make(ranks, options.heap_bytes, SharedWorld::Kind::processes);
 
   ProcessGroup group(shared);
-  for (int i = 0; i < options.ranks; ++i)
-    group.start([&](Rank rank) {
-      fcntl(shared->descriptor(), F_SETFD, 0);
-      setenv(launch_variable, fmt::format("{} {}", shared->descriptor(), rank).c_str(), 1);
-      execvp(words[0], words.data());
-      shared->board().post_failed(rank, ErrorCode::io,
-                                  fmt::format("cannot run '{}': {}", program[0], std::strerror(errno)));
-      return 127;
-    });
+  Rank first = 0;
+  for (const ProgramPart& program : programs) {
+    std::vector<char*> words;
+    for (const std::string& word : program.words) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    for (int i = 0; i < program.ranks; ++i)
+      group.start([&](Rank rank) {
+        fcntl(shared->descriptor(), F_SETFD, 0);
+        setenv(launch_variable, fmt::format("{} {} {} {}", shared->descriptor(), rank, first, program.ranks).c_str(),
+               1);
+        execvp(words[0], words.data());
+        shared->board().post_failed(rank, ErrorCode::io,
+                                    fmt::format("cannot run '{}': {}", program.words[0], std::strerror(errno)));
+        return 127;
+      });
+    first += program.ranks;
+  }
   ProcessGroup::End end = group.wait(options.grace_ns, options.notice);
   ProgramResult result{.exit_codes = std::move(end.exit_codes), .late = std::move(end.late)};
   // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
@@ -43,19 +60,30 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<st
   return result;
 }
 
+Members program_members(const World& world) {
+  return launched_together.count > 0 ? launched_together : Members{.count = world.size()};
+}
+
 std::optional<RankScope> join_program() {
   const char* text = std::getenv(launch_variable);
   if (text == nullptr) return std::nullopt;
   int descriptor = -1;
   Rank rank = -1;
-  if (std::sscanf(text, "%d %d", &descriptor, &rank) != 2)
-    throw_error(ErrorCode::bad_text, "{} is '{}': needs a descriptor and a rank", launch_variable, text);
+  Members together;
+  if (std::sscanf(text, "%d %d %d %d", &descriptor, &rank, &together.first, &together.count) != 4)
+    throw_error(ErrorCode::bad_text,
+                "{} is '{}': needs a descriptor, a rank, and the first and the number of the ranks of this program",
+                launch_variable, text);
   // Programs that this one starts are no ranks, nor is a second world in this process.
   unsetenv(launch_variable);
   const auto shared = std::make_shared<SharedWorld>(descriptor);
   if (rank < 0 || rank >= shared->shape().ranks)
     throw_error(ErrorCode::invalid_use, "{} says rank {} of a world of {}", launch_variable, rank,
                 shared->shape().ranks);
+  if (together.member_of(rank) < 0 || together.first < 0 || together.count > shared->shape().ranks - together.first)
+    throw_error(ErrorCode::invalid_use, "{} says that ranks {} to {} of {} run the program of rank {}", launch_variable,
+                together.first, together.first + together.count - 1, shared->shape().ranks, rank);
+  launched_together = together;
   return RankScope(shared, shared->board(), rank, default_timeout_ns(),
                    [&] { return std::make_unique<ProcessesFabric>(shared, rank); });
 }

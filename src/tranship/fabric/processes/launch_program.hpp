@@ -14,8 +14,13 @@ namespace tranship {
 
 class RankScope;
 
-struct ProgramOptions {
+/// A program, a path or a name to be found in PATH, with its arguments, and how many ranks run it.
+struct ProgramPart {
   int ranks = 1;
+  std::vector<std::string> words;
+};
+
+struct ProgramOptions {
   /// What each rank's symmetric heap may grow to; as LaunchOptions say.
   std::optional<std::size_t> heap_bytes = std::nullopt;
   /// How long the others have to end when one has failed; then they are killed.
@@ -35,11 +40,11 @@ struct ProgramResult {
   std::string late;
 };
 
-/// Runs `program`, a path or a name to be found in PATH, and its arguments as `ranks` processes; each becomes a rank
-/// when it calls launch(f). Returns when all have ended. Nothing is left of them, however they end: they die with the
+/// Runs programs as the processes of one world, the ranks of the first one first; each process becomes a rank when it
+/// calls launch(f). Returns when all have ended. Nothing is left of them, however they end: they die with the
 /// caller, and the memory that they share has no name. Call it while this process has one thread. Throws `invalid_use`
 /// for less than 1 rank or no program, `no_memory`.
-ProgramResult launch_program(const ProgramOptions& options, const std::vector<std::string>& program);
+ProgramResult launch_program(const ProgramOptions& options, const std::vector<ProgramPart>& programs);
 
 /// Joins the world that launch_program has started this process for; empty where it has not. Programs that this one
 /// starts afterwards are no ranks. Throws `bad_text`, `mismatch` where another build has started it, `invalid_use`.

@@ -32,6 +32,7 @@ std::string_view file_name(CallSite where) {
   return path.substr(path.rfind('/') + 1);  // npos + 1 is 0: a path without folders is all name
 }
 std::string short_name(CallSite where) {
+  if (where.line == 0) return std::string(file_name(where));
   return fmt::format("{}:{}", file_name(where), where.line);
 }
 

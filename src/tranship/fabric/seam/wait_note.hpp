@@ -58,7 +58,7 @@ struct WaitNote {
 std::string to_string(const WaitNote& note);
 /// "halo.cpp", without folders.
 std::string_view file_name(CallSite where);
-/// "halo.cpp:12".
+/// "halo.cpp:12"; of line 0, which stands for a function of an interface in C, its name.
 std::string short_name(CallSite where);
 
 }  // namespace tranship

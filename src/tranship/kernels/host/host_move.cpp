@@ -1,6 +1,7 @@
 // Three loops (rows, tiles, elements), each compiled for two widths of vector registers: what is marked `always inline`
 // takes the target of the function that it is inlined into. No inline function may be compiled for AVX2 on its own: the
 // linker might choose it for the whole program.
+#include <algorithm>
 #include <array>
 #include <type_traits>
 #include <utility>
@@ -144,8 +145,24 @@ TRANSHIP_INLINE void copy_streamed(long long bytes, const Byte* source, const By
 /// What comes next in a long row lies in the row, in a shorter one some rows on.
 constexpr long long shorter_row_bytes_max = 4 * ahead_bytes;
 
+/// Planes of so few rows end before a CPU's own prefetching has found its way: it does not go from page to page.
+constexpr long long few_rows_max = 8;
+constexpr long long page_bytes = 4096;
+
+TRANSHIP_INLINE bool is_far(long long plane_bytes) {
+  return plane_bytes >= page_bytes || plane_bytes <= -page_bytes;
+}
+
 void copy_medium_rows(const Rows& rows, const void* source, void* target) {
-  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) { copy_row(rows.row_bytes, from, to); });
+  const bool fetched = rows.planes > 1 && rows.count <= few_rows_max;
+  const bool source_is_far = fetched && is_far(rows.source_plane), target_is_far = fetched && is_far(rows.target_plane);
+  for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
+    if (source_is_far)
+      for (long long at = 0; at < rows.row_bytes; at += line_bytes) __builtin_prefetch(from + rows.source_plane + at);
+    if (target_is_far)
+      for (long long at = 0; at < rows.row_bytes; at += line_bytes) prefetch_to_write(to + rows.target_plane + at);
+    copy_row(rows.row_bytes, from, to);
+  });
 }
 
 void copy_rows_streamed(const Rows& rows, const void* source, void* target) {
@@ -432,8 +449,7 @@ TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const
                                      Byte* target) {
   constexpr bool along_source = Kind == Stores::streaming;
   constexpr long long n = line_bytes / Width, side_a = 4 * n, side_b = (along_source ? 16 : 4) * n;
-  constexpr long long usual_page_bytes = 4096;
-  const long long strip = along_source ? usual_page_bytes / Width : count_b;
+  const long long strip = along_source ? page_bytes / Width : count_b;
   for (long long first_b = 0; first_b < count_b; first_b += strip) {
     const long long end_b = first_b + strip < count_b ? first_b + strip : count_b;
     const auto patch_at = [&](long long a, long long b) {
@@ -580,6 +596,54 @@ void move_in_rows(CopyBlock block, CopyMethod way, const Byte* source, Byte* tar
   for_each_base(block, source, target, [&](const Byte* from, Byte* to) { move_rows<Element>(rows, way, from, to); });
 }
 
+/// Planes of `Narrow` elements on one side: on the other side, each of these lies in a line of its own, far from the
+/// next one. The lines of the next plane are asked for while this one is moved.
+template <int Width, int Narrow>
+void copy_narrow_tiles(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b,
+                       const Byte* source, Byte* target) {
+  const int last = around.dims - 1;
+  const long long next_source = around.source_strides[last], next_target = around.target_strides[last];
+  const bool source_is_far = count_b == Narrow;
+  for_each_base(around, source, target, [&](const Byte* from, Byte* to) {
+    if (source_is_far) {
+      for (long long a = 0; a < count_a; ++a, from += tile.source_stride, to += Width) {
+        __builtin_prefetch(from + next_source);
+#pragma GCC unroll 4
+        for (long long b = 0; b < Narrow; ++b) copy_bytes<Width>(from + b * Width, to + b * tile.target_stride);
+      }
+    } else {
+      for (long long b = 0; b < count_b; ++b, from += Width, to += tile.target_stride) {
+        prefetch_to_write(to + next_target);
+#pragma GCC unroll 4
+        for (long long a = 0; a < Narrow; ++a) copy_bytes<Width>(from + a * tile.source_stride, to + a * Width);
+      }
+    }
+  });
+}
+
+/// True when it has moved them: elements of 4 bytes and more, of which 2 to 4 lie together.
+template <class Element>
+bool move_narrow_tiles(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b,
+                       const Byte* source, Byte* target) {
+  if constexpr (Element::is_copy && Element::width >= 4) {
+    if (around.dims == 0) return false;
+    switch (std::min(count_a, count_b)) {
+      case 2:
+        copy_narrow_tiles<Element::width, 2>(around, tile, count_a, count_b, source, target);
+        return true;
+      case 3:
+        copy_narrow_tiles<Element::width, 3>(around, tile, count_a, count_b, source, target);
+        return true;
+      case 4:
+        copy_narrow_tiles<Element::width, 4>(around, tile, count_a, count_b, source, target);
+        return true;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
 template <class Element>
 void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* target) {
   const int a = block.dims - 1, b = tile_dimension(block, Element::width);
@@ -587,6 +651,7 @@ void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* ta
   const long long count_a = block.extents[a], count_b = block.extents[b];
   drop_dimension(block, a);
   drop_dimension(block, b);
+  if (move_narrow_tiles<Element>(block, tile, count_a, count_b, source, target)) return;
   for_each_base(block, source, target,
                 [&](const Byte* from, Byte* to) { move_transposed<Element>(count_a, count_b, tile, way, from, to); });
 }

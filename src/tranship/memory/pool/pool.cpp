@@ -321,8 +321,10 @@ void Pool::free(PoolBlock block, std::span<const Event> last_uses) noexcept {
       return;  // It stays in use for good, for it may be.
     }
   }
-  const Lock lock(state_->mutex);
+  Lock lock(state_->mutex);
   state_->keep(record);
+  if (state_->counts.kept_bytes > state_->options.kept_bytes_max)
+    state_->give_back(std::max<std::int64_t>(state_->options.kept_bytes_max, 0), lock);
 }
 
 void Pool::trim(std::int64_t keep_bytes) noexcept {

@@ -17,6 +17,8 @@ namespace tranship {
 struct PoolOptions {
   /// What allocate() refuses to go beyond, in blocks in use and kept together.
   std::int64_t limit_bytes = INT64_MAX;
+  /// Blocks that are freed while more is kept go back to the driver, as soon as their users are over.
+  std::int64_t kept_bytes_max = INT64_MAX;
   /// The timeout of all waits of one call for last users.
   std::int64_t wait_timeout_ns = 30'000'000'000;
 };
@@ -54,9 +56,9 @@ class Pool {
   /// users are over, for `stream`, is also one that only `stream` itself uses. Throws `no_memory` with the bytes asked
   /// for, in use, kept and allowed, and `timeout`.
   PoolBlock allocate(std::size_t size_bytes, Stream* stream = nullptr);
-  /// Never allocates, never waits, never throws. `last_uses` are the points after which the block is not used; at most
-  /// `last_uses_max` streams, and more are waited for; if in vain, the block is never used again. An empty block is
-  /// nothing.
+  /// Never allocates, never waits, never throws. Gives back what is kept beyond the bound and idle. `last_uses` are the
+  /// points after which the block is not used; at most `last_uses_max` streams, and more are waited for; if in vain,
+  /// the block is never used again. An empty block is nothing.
   void free(PoolBlock block, std::span<const Event> last_uses = {}) noexcept;
   static constexpr int last_uses_max = 4;
 

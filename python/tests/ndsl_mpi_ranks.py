@@ -1,0 +1,70 @@
+"""A rank of MPI that repeats what NDSL did: ``mpirun -n 6 python ndsl_mpi_ranks.py``. Rank 0 prints how many cases."""
+
+import numpy as np
+from ndsl_cases import CubeCase, cube_cases, is_defect
+
+import tranship as ts
+from tranship.ndsl import CubedSphereCommunicator, MPIComm, Quantity, TileCommunicator
+from tranship.ndsl.comm import ReductionOperator
+
+
+def check(condition, what):
+    if not condition:
+        raise SystemExit(f"wrong: {what}")
+
+
+def updates(size, rank, comms):
+    cases, arrays = cube_cases(size)
+    done = 0
+    for comm in comms:
+        communicator = CubedSphereCommunicator.from_layout(comm, {6: (1, 1), 24: (2, 2)}[size])
+        for case in cases:
+            if not is_defect(case):
+                CubeCase(case, arrays, rank).run(communicator)
+                done += 1
+    return done
+
+
+def other_calls(size, rank, comm):
+    tile = TileCommunicator.from_layout(comm, (2, size // 2))
+    for dtype in ("f8", "f2", "c16"):  # MPI has no half precision
+        data = np.arange(6 * size * 2).reshape(6, 2 * size).astype(dtype)
+        part = tile.scatter(Quantity(data, ["j", "i"], "K") if rank == 0 else None)
+        cut = tile.partitioner.subtile_slice(rank, ["j", "i"], data.shape)
+        check(np.array_equal(part.data, data[cut]) and part.units == "K", "scatter")
+        whole = tile.gather(part)
+        check(whole is None if rank else np.array_equal(whole.data, data), "gather")
+        field = Quantity(np.full((4, 4), rank, dtype), ["j", "i"], "", origin=(1, 1), extent=(2, 2))
+        tile.halo_update(field, 1)
+        check(field.data[1, 3] == tile.boundaries[1].to_rank, f"halo of {dtype}")
+    check(tile.all_reduce(part, ReductionOperator.MAX).data.shape == part.extent, "reduction")
+    cube = CubedSphereCommunicator.from_layout(comm, {6: (1, 1), 24: (2, 2)}[size])
+    check(cube.tile.size == size // 6 and cube.tile.rank == rank % (size // 6), "tiles")
+
+
+def deadline(comm):
+    request = comm.Irecv(np.empty(1), 0, tag=9)
+    try:
+        comm.wait_any([request], "a halo of rank 0")
+    except ts.TimeoutError as error:
+        check("a halo of rank 0: none in 0.1 s" in str(error), error)
+    else:
+        check(False, "a message that was not sent")
+    request.Cancel()
+    request.Wait()
+
+
+def main():
+    from mpi4py import MPI  # begins MPI: not in a process that only looks at this file
+
+    size, rank = MPI.COMM_WORLD.Get_size(), MPI.COMM_WORLD.Get_rank()
+    done = updates(size, rank, (MPI.COMM_WORLD, MPIComm()))  # mpi4py's own, and NDSL's name for it
+    other_calls(size, rank, MPI.COMM_WORLD)
+    deadline(MPIComm(MPI.COMM_SELF, timeout=0.1))
+    total = MPI.COMM_WORLD.allreduce(done)
+    if rank == 0:
+        print(f"{total // size} cases on {size} ranks")
+
+
+if __name__ == "__main__":
+    main()

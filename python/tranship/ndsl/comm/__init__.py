@@ -1,0 +1,6 @@
+"""Ranks: communicators of them (:mod:`~tranship.ndsl.comm.comm_abc`), what lies between them
+(:mod:`~tranship.ndsl.comm.partitioner`), and what they exchange (:mod:`~tranship.ndsl.comm.communicator`)."""
+
+from .comm_abc import Comm, ReductionOperator, Request
+
+__all__ = ["Comm", "ReductionOperator", "Request"]

@@ -1,0 +1,5 @@
+"""Timers."""
+
+from .timer import NullTimer, Timer
+
+__all__ = ["NullTimer", "Timer"]

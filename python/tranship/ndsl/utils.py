@@ -1,0 +1,74 @@
+"""Small functions over arrays of NumPy-like modules."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from . import constants
+from ._errors import HaloValueError
+
+__all__ = [
+    "device_synchronize",
+    "ensure_contiguous",
+    "is_c_contiguous",
+    "is_contiguous",
+    "list_by_dims",
+    "safe_assign_array",
+]
+
+T = TypeVar("T")
+
+
+def list_by_dims(dims: Sequence[str], horizontal_list: Sequence[T], non_horizontal_value: T) -> tuple[T, ...]:
+    """For each dimension: the first entry of ``horizontal_list`` for the kind j, the second for the kind i, or
+    ``non_horizontal_value``."""
+    return tuple(
+        horizontal_list[0]
+        if dim in constants.J_DIMS
+        else horizontal_list[1]
+        if dim in constants.I_DIMS
+        else non_horizontal_value
+        for dim in dims
+    )
+
+
+def is_contiguous(array: Any) -> bool:
+    """Whether the array is in C order or in Fortran order without gaps."""
+    return bool(array.flags["C_CONTIGUOUS"] or array.flags["F_CONTIGUOUS"])
+
+
+def is_c_contiguous(array: Any) -> bool:
+    """Whether the array is in C order without gaps."""
+    return bool(array.flags["C_CONTIGUOUS"])
+
+
+def ensure_contiguous(maybe_array: Any) -> None:
+    """Raises ``ValueError`` for an array with gaps; anything else is let through."""
+    if isinstance(maybe_array, np.ndarray) and not is_contiguous(maybe_array):
+        raise HaloValueError("a buffer of a communication must be contiguous; see numpy.ascontiguousarray")
+
+
+def safe_assign_array(to_array: Any, from_array: Any) -> None:
+    """``to_array[:] = from_array``, also where one is in the memory of a GPU and the other one on the host."""
+    if isinstance(to_array, np.ndarray) and hasattr(from_array, "get") and not isinstance(from_array, np.ndarray):
+        to_array[...] = from_array.get()
+    elif isinstance(from_array, np.ndarray) and hasattr(to_array, "set") and not isinstance(to_array, np.ndarray):
+        to_array.set(np.ascontiguousarray(from_array))
+    else:
+        to_array[...] = from_array
+
+
+def device_synchronize() -> None:
+    """Waits for all work of CuPy's current device, if the program uses CuPy."""
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        cupy.cuda.runtime.deviceSynchronize()
+
+
+def module_of_type(array_type: type) -> Any:
+    """The NumPy-like module that a class of arrays belongs to."""
+    return np if issubclass(array_type, np.ndarray) else sys.modules[array_type.__module__.partition(".")[0]]

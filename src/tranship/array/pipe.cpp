@@ -1,0 +1,340 @@
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+#include <tranship/array/local_array.hpp>
+#include <tranship/array/located.hpp>
+#include <tranship/array/pipe.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/layout/json.hpp>
+#include <tranship/layout/text.hpp>
+#include <tranship/lower/view_overlap.hpp>
+#include <tranship/plan/redistribution.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index buffers_max = 256;
+constexpr Index exchanges_max = 256;
+constexpr std::string_view target_side = "target";
+
+/// What a rank tells all others before they go on.
+struct Terms {
+  int code = 0;
+  char text[240] = {};
+  std::uint64_t source = 0;  // fingerprints; 0 of a side that the rank was not given
+  std::uint64_t target = 0;
+  Index source_bytes = 0;  // of its JSON
+  Index target_bytes = 0;
+  Index from = 0;  // buffers; 0 of a side that the rank is not in
+  Index to = 0;
+};
+
+/// What `f` throws is thrown on all ranks. Collective.
+template <class F>
+std::vector<Terms> agreed(World& world, CallSite where, F&& f) {
+  Terms mine;
+  std::optional<Error> failed;
+  try {
+    f(mine);
+  } catch (const Error& error) {
+    failed = error;
+  } catch (const std::bad_alloc&) {
+    failed = make_error(ErrorCode::no_memory, "no memory to set up a pipe (rank {})", world.rank());
+  }
+  if (failed) {
+    mine.code = int(failed->code());
+    failed->message().copy(mine.text, sizeof mine.text - 1);
+  }
+  std::vector<Terms> all = world.all_gather(mine, where);
+  if (failed) throw *failed;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r].code != 0)
+      throw_error(static_cast<ErrorCode>(all[r].code), "rank {} cannot take part in the pipe: {}", r, all[r].text);
+  return all;
+}
+
+void check_side(const char* side, const World& world, const ArraySpec& spec, const PipeBuffers& buffers) {
+  if (spec.distribution.grid().world_size_min() > world.size())
+    throw_error(ErrorCode::invalid_use, "the grid of the {} needs {} ranks, the world has {}", side,
+                spec.distribution.grid().world_size_min(), world.size());
+  if (!spec.distribution.grid().place_of(world.rank())) return;
+  if (buffers.count < 1 || buffers.count > buffers_max)
+    throw_error(ErrorCode::invalid_use, "{} buffers of the {}; 1 to {} are possible", buffers.count, side, buffers_max);
+  if (!buffers.memory.empty() && !buffers.arrays.empty())
+    throw_error(ErrorCode::invalid_use, "both memory and arrays for the buffers of the {}", side);
+  for (const std::size_t given : {buffers.memory.size(), buffers.arrays.size()})
+    if (given != 0 && Index(given) != buffers.count)
+      throw_error(ErrorCode::invalid_use, "memory for {} buffers of the {}, which has {}", given, side, buffers.count);
+  for (const ArrayRef& array : buffers.arrays) {
+    if (array.world != &world)
+      throw_error(ErrorCode::invalid_use, "an array of the {} is one of another world (rank {})", side, world.rank());
+    if (!(array_spec_from_json(to_json(*array.spec)) == spec))
+      throw_error(ErrorCode::mismatch, "{} is a buffer of the {}, which is {} (rank {})", describe(array), side,
+                  to_text(spec), world.rank());
+    if (array.is_const && side == target_side)
+      throw_error(ErrorCode::invalid_use, "{} is read-only: it can be no buffer of the target", describe(array));
+  }
+}
+
+/// The distribution that all ranks agree on, from a rank that has it. Collective.
+ArraySpec common_spec(World& world, const char* side, const std::optional<ArraySpec>& mine,
+                      const std::vector<Terms>& terms, std::uint64_t Terms::*fingerprint, Index Terms::*bytes,
+                      CallSite where) {
+  const auto has = [&](const Terms& t) { return t.*fingerprint != 0; };
+  const auto first = std::find_if(terms.begin(), terms.end(), has);
+  if (first == terms.end()) throw_error(ErrorCode::mismatch, "no rank gives the distribution of the {}", side);
+  std::string text(std::size_t((*first).*bytes), ' ');
+  const auto root = Rank(first - terms.begin());
+  const auto differs = [&](const Terms& t) { return has(t) && t.*fingerprint != (*first).*fingerprint; };
+  const auto other = std::find_if(terms.begin(), terms.end(), differs);
+  if (other == terms.end() && std::all_of(terms.begin(), terms.end(), has)) return *mine;
+  if (world.rank() == root) text = to_json(*mine);
+  world.broadcast(text.data(), text.size(), root, where);
+  if (other != terms.end())
+    throw_error(ErrorCode::mismatch, "the {} is {} on rank {}, and another one on rank {} (this is rank {})", side,
+                to_text(array_spec_from_json(text)), root, other - terms.begin(), world.rank());
+  return mine ? *mine : array_spec_from_json(text);
+}
+
+/// The number of buffers that all ranks of a side have.
+Index common_count(const char* side, const std::vector<Terms>& terms, Index Terms::*count) {
+  const auto has = [&](const Terms& t) { return t.*count != 0; };
+  const auto first = std::find_if(terms.begin(), terms.end(), has);
+  if (first == terms.end()) return 1;
+  for (std::size_t r = 0; r < terms.size(); ++r)
+    if (has(terms[r]) && terms[r].*count != (*first).*count)
+      throw_error(ErrorCode::mismatch, "rank {} has {} buffers of the {}, rank {} has {}", first - terms.begin(),
+                  (*first).*count, side, r, terms[r].*count);
+  return (*first).*count;
+}
+
+std::vector<ArrayRef> buffers_of(World& world, const ArraySpec& spec, const PipeBuffers& buffers, Index count,
+                                 const std::string& name) {
+  std::vector<ArrayRef> out;
+  const bool is_member = spec.distribution.grid().place_of(world.rank()).has_value();
+  for (Index i = 0; i < count; ++i) {
+    const BufferOptions options{.name = name};
+    if (is_member && !buffers.arrays.empty()) {
+      out.push_back(buffers.arrays[std::size_t(i)]);
+    } else if (is_member && !buffers.memory.empty()) {
+      const PipeMemory& memory = buffers.memory[std::size_t(i)];
+      out.push_back(wrap_array(world, spec, memory.data, memory.imaginary, options));
+    } else {
+      out.push_back(allocate_array(world, spec, options));
+    }
+  }
+  return out;
+}
+
+void check_apart(const std::vector<ArrayRef>& from, const std::vector<ArrayRef>& to) {
+  std::vector<std::pair<std::string, const StridedView*>> all;
+  for (std::size_t i = 0; i < from.size(); ++i) all.emplace_back(fmt::format("source {}", i), &from[i].view);
+  for (std::size_t i = 0; i < to.size(); ++i) all.emplace_back(fmt::format("target {}", i), &to[i].view);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size(); ++j)
+      if (all[i].second->data && all[j].second->data && share_bytes(*all[i].second, *all[j].second))
+        throw_error(ErrorCode::invalid_use, "buffer {} at {} and buffer {} at {} share memory", all[i].first,
+                    to_string(range_of(*all[i].second)), all[j].first, to_string(range_of(*all[j].second)));
+}
+
+}  // namespace
+
+/// Buffer k of either side travels in exchange k modulo lcm(from, to).
+struct Pipe::State {
+  World& world;
+  std::string name;
+  std::optional<ArraySpec> source, target;
+  std::vector<ArrayRef> from, to;
+  std::vector<Exchange> exchanges;
+  std::unique_ptr<PipeEnd> sender, receiver;
+
+  void advance() {
+    for (Exchange& exchange : exchanges) exchange.advance();
+  }
+};
+
+struct PipeEnd::State {
+  Pipe::State& pipe;
+  Exchange::Side side;
+  std::vector<ArrayRef>& buffers;
+  Index got = 0;  // frames
+  Index given_back = 0;
+
+  bool sends() const { return side == Exchange::Side::sends; }
+  Index count() const { return Index(buffers.size()); }
+  Exchange& exchange(Index frame) { return pipe.exchanges[std::size_t(frame % Index(pipe.exchanges.size()))]; }
+
+  void check_can_get(CallSite where) const {
+    if (got - given_back == count())
+      throw_error(ErrorCode::invalid_use, "all {} buffers of the {} of '{}' are held: put one first (rank {}, {})",
+                  count(), sends() ? "sender" : "receiver", pipe.name, pipe.world.rank(), short_name(where));
+  }
+  /// The frame whose exchange must be finished before the next buffer can be given; -1: it has not been used yet.
+  Index awaited() const { return sends() ? got - count() : got; }
+  PipeBuffer give() {
+    PipeBuffer out{.number = got % count(), .frame = got, .view = buffers[std::size_t(got % count())].view};
+    ++got;
+    return out;
+  }
+};
+
+PipeEnd::PipeEnd(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PipeEnd::~PipeEnd() = default;
+
+PipeBuffer PipeEnd::get(CallSite where) {
+  State& s = *state_;
+  s.check_can_get(where);
+  if (const Index frame = s.awaited(); frame >= 0)
+    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance(); }));
+  return s.give();
+}
+
+std::optional<PipeBuffer> PipeEnd::test_get(CallSite where) {
+  State& s = *state_;
+  s.check_can_get(where);
+  if (const Index frame = s.awaited(); frame >= 0 && !s.exchange(frame).test(s.side, where)) {
+    s.pipe.advance();
+    return std::nullopt;
+  }
+  return s.give();
+}
+
+void PipeEnd::put(CallSite where) {
+  State& s = *state_;
+  if (s.got == s.given_back)
+    throw_error(ErrorCode::invalid_use, "no buffer of the {} of '{}' is held: get one first (rank {}, {})",
+                s.sends() ? "sender" : "receiver", s.pipe.name, s.pipe.world.rank(), short_name(where));
+  // A receiver's buffer awaits the frame that is next in it.
+  const Index frame = s.given_back++ + (s.sends() ? 0 : s.count());
+  s.exchange(frame).start(s.side);
+  s.pipe.advance();
+}
+
+void PipeEnd::drain(CallSite where) {
+  State& s = *state_;
+  if (!s.sends()) return;
+  for (Index frame = std::max(Index(0), s.given_back - s.count()); frame < s.given_back; ++frame)
+    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance(); }));
+}
+
+bool PipeEnd::test_drained(CallSite where) {
+  State& s = *state_;
+  bool all = true;
+  if (s.sends())
+    for (Index frame = std::max(Index(0), s.given_back - s.count()); frame < s.given_back; ++frame)
+      all &= s.exchange(frame).test(s.side, where);
+  return all;
+}
+
+Index PipeEnd::count() const noexcept {
+  return state_->count();
+}
+Index PipeEnd::held() const noexcept {
+  return state_->got - state_->given_back;
+}
+
+Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::optional<ArraySpec>& target,
+           const PipeOptions& options, CallSite where)
+    : state_(new State{.world = world, .name = options.name, .source = source, .target = target}) {
+  located(where, [&] {
+    State& s = *state_;
+    // As others learn it: the edge of an overlap of no cells, say, is not among what JSON says.
+    for (std::optional<ArraySpec>* spec : {&s.source, &s.target})
+      if (*spec) *spec = array_spec_from_json(to_json(**spec));
+    const auto is_in = [&](const std::optional<ArraySpec>& spec) {
+      return spec && spec->distribution.grid().place_of(world.rank()).has_value();
+    };
+    const std::vector<Terms> terms = agreed(world, where, [&](Terms& mine) {
+      if (s.source) {
+        check_side("source", world, *s.source, options.from);
+        mine.source = fingerprint_of(*s.source) | 1;
+        mine.source_bytes = Index(to_json(*s.source).size());
+      }
+      if (s.target) {
+        check_side("target", world, *s.target, options.to);
+        mine.target = fingerprint_of(*s.target) | 1;
+        mine.target_bytes = Index(to_json(*s.target).size());
+      }
+      if (is_in(source)) mine.from = options.from.count;
+      if (is_in(target)) mine.to = options.to.count;
+    });
+    s.source = common_spec(world, "source", s.source, terms, &Terms::source, &Terms::source_bytes, where);
+    s.target = common_spec(world, "target", s.target, terms, &Terms::target, &Terms::target_bytes, where);
+    const Index from = common_count("source", terms, &Terms::from), to = common_count("target", terms, &Terms::to);
+    const Index count = std::lcm(from, to);
+    TransferPlan plan;
+    agreed(world, where, [&](const Terms&) {
+      // A member that was not given its own side has not said how many buffers it has.
+      for (const auto& [given, known, side] :
+           {std::tuple(&source, &s.source, "source"), std::tuple(&target, &s.target, "target")})
+        if (!*given && is_in(*known))
+          throw_error(ErrorCode::invalid_use, "rank {} is one of the {} and must give its distribution", world.rank(),
+                      side);
+      if (count > exchanges_max)
+        throw_error(ErrorCode::invalid_use,
+                    "{} buffers of the source and {} of the target meet in {} pairs; at most {} are possible", from, to,
+                    count, exchanges_max);
+      plan = plan_redistribution(*s.source, *s.target, world.rank());
+      s.from = buffers_of(world, *s.source, options.from, from, options.name + " source");
+      s.to = buffers_of(world, *s.target, options.to, to, options.name + " target");
+      check_apart(s.from, s.to);
+    });
+    s.exchanges.reserve(std::size_t(count));
+    for (Index i = 0; i < count; ++i) {
+      const ArrayRef& a = s.from[std::size_t(i % from)];
+      const ArrayRef& b = s.to[std::size_t(i % to)];
+      std::vector<std::vector<ExchangeArray>> slots{
+          {{.view = a.view, .name = "source", .spec = a.spec, .label = options.name}},
+          {{.view = b.view, .name = "target", .spec = b.spec, .label = options.name}}};
+      s.exchanges.emplace_back(world, plan, std::move(slots),
+                               ExchangeOptions{.schedule = options.schedule, .halves = Halves::apart}, where);
+    }
+    if (is_in(s.source))
+      s.sender.reset(new PipeEnd(std::make_unique<PipeEnd::State>(PipeEnd::State{s, Exchange::Side::sends, s.from})));
+    if (is_in(s.target)) {
+      s.receiver.reset(
+          new PipeEnd(std::make_unique<PipeEnd::State>(PipeEnd::State{s, Exchange::Side::receives, s.to})));
+      for (Index i = 0; i < to; ++i) s.exchanges[std::size_t(i)].start(Exchange::Side::receives);
+    }
+  });
+}
+
+Pipe::~Pipe() = default;
+Pipe::Pipe(Pipe&&) noexcept = default;
+
+bool Pipe::sends() const noexcept {
+  return state_->sender != nullptr;
+}
+bool Pipe::receives() const noexcept {
+  return state_->receiver != nullptr;
+}
+
+PipeEnd& Pipe::sender(CallSite where) {
+  if (!sends())
+    throw_error(ErrorCode::invalid_use, "rank {} does not send in '{}': it is none of the {} ranks of the source ({})",
+                state_->world.rank(), state_->name, source().distribution.grid().size(), short_name(where));
+  return *state_->sender;
+}
+PipeEnd& Pipe::receiver(CallSite where) {
+  if (!receives())
+    throw_error(ErrorCode::invalid_use,
+                "rank {} does not receive in '{}': it is none of the {} ranks of the target ({})", state_->world.rank(),
+                state_->name, target().distribution.grid().size(), short_name(where));
+  return *state_->receiver;
+}
+
+const ArraySpec& Pipe::source() const noexcept {
+  return *state_->source;
+}
+const ArraySpec& Pipe::target() const noexcept {
+  return *state_->target;
+}
+std::string Pipe::explain() const {
+  return state_->exchanges[0].explain();
+}
+
+}  // namespace tranship

@@ -1,0 +1,161 @@
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include <tranship/array/located.hpp>
+#include <tranship/array/switchboard.hpp>
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/meeting_point.hpp>
+#include <tranship/layout/json.hpp>
+#include <tranship/layout/text.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index card_bytes_max = Index(1) << 16;
+
+/// A line for each side: the number of its buffers and the JSON of its distribution, or nothing.
+std::string card_of(const std::optional<ArraySpec>& source, const std::optional<ArraySpec>& target,
+                    const PipeOptions& options) {
+  const auto line = [](const std::optional<ArraySpec>& spec, const PipeBuffers& buffers) {
+    return spec ? fmt::format("{} {}", buffers.count, to_json(*spec)) : std::string();
+  };
+  return line(source, options.from) + "\n" + line(target, options.to);
+}
+std::string side_of(const std::string& card, int side) {
+  const std::size_t middle = card.find('\n');
+  return side == 0 ? card.substr(0, middle) : card.substr(middle + 1);
+}
+
+/// FNV-1a. What other names with this key have put down is not looked at: a card begins with its name.
+std::uint32_t key_of(std::string_view name) {
+  std::uint32_t key = 2166136261u;
+  for (const char c : name) key = (key ^ static_cast<unsigned char>(c)) * 16777619u;
+  return key;
+}
+std::vector<std::string> sides_of(std::string_view name, std::vector<std::string> cards) {
+  for (std::string& card : cards) {
+    const std::size_t end = card.find('\n');
+    card = std::string_view(card).substr(0, end) == name ? card.substr(end + 1) : std::string();
+  }
+  return cards;
+}
+
+/// What the cards say of one side.
+struct SideFound {
+  std::string json;
+  std::optional<ArraySpec> spec;
+  Index count_max = 1;  // of buffers
+
+  void read(const std::vector<std::string>& cards, int side) {
+    for (std::size_t r = 0; r < cards.size(); ++r) {
+      if (cards[r].empty()) continue;
+      const std::string line = side_of(cards[r], side);
+      if (line.empty()) continue;
+      const std::string text = line.substr(line.find(' ') + 1);
+      count_max = std::max(count_max, Index(std::atoll(line.c_str())));
+      if (!spec) {
+        json = text;
+        spec = array_spec_from_json(text);
+      } else if (text != json) {
+        throw_error(ErrorCode::mismatch, "rank {} gives {} as the {}; another rank gives {}", r,
+                    to_text(array_spec_from_json(text)), side == 0 ? "source" : "target", to_text(*spec));
+      }
+    }
+  }
+};
+
+ArraySpec among(const ArraySpec& spec, const Members& members) {
+  std::vector<Rank> ranks = spec.distribution.grid().ranks();
+  for (Rank& rank : ranks) rank = members.member_of(rank);
+  return {spec.type, spec.distribution.on_ranks(std::move(ranks))};
+}
+
+}  // namespace
+
+struct Switchboard::State {
+  World& world;
+  MeetingPoint point;
+
+  State(World& w, CallSite where) : world(w), point(w, card_bytes_max, where) {}
+
+  /// The ranks of both sides when all have come.
+  std::optional<Members> members_of(const std::vector<std::string>& cards, SideFound& source, SideFound& target) const {
+    source.read(cards, 0);
+    target.read(cards, 1);
+    if (!source.spec || !target.spec) return std::nullopt;
+    std::vector<Rank> ranks;
+    for (const auto& [found, side] : {std::pair(&source, 0), std::pair(&target, 1)})
+      for (const Rank rank : found->spec->distribution.grid().ranks()) {
+        if (rank >= world.size())
+          throw_error(ErrorCode::invalid_use, "the {} needs {} ranks, the world has {}",
+                      side == 0 ? "source" : "target", found->spec->distribution.grid().world_size_min(), world.size());
+        const std::string& card = cards[std::size_t(rank)];
+        if (card.empty()) return std::nullopt;
+        if (side_of(card, side).empty())
+          throw_error(ErrorCode::mismatch, "rank {} is one of the {}, but connects only as one of the other side", rank,
+                      side == 0 ? "source" : "target");
+        ranks.push_back(rank);
+      }
+    std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    const Members out{
+        .first = ranks[0], .stride = ranks.size() > 1 ? ranks[1] - ranks[0] : 1, .count = int(ranks.size())};
+    for (int i = 0; i < out.count; ++i)
+      if (out.rank_of(i) != ranks[std::size_t(i)])
+        throw_error(ErrorCode::unsupported,
+                    "the ranks of both sides are [{}]: they must be all {} ranks of the world or lie at equal steps",
+                    join_text(ranks, ", "), world.size());
+    return out;
+  }
+
+  /// Of a sub-world: the inboxes of messages that are posted, for all pairs of buffers.
+  std::size_t heap_bytes(const Members& members, const ArraySpec& target, Index pairs) const {
+    const std::size_t least = std::size_t(1) << 20;
+    bool reaches_all = true;
+    for (int i = 0; i < members.count; ++i) reaches_all &= world.context().reaches(members.rank_of(i));
+    if (reaches_all) return least;
+    Index elements_max = 0;
+    for (const Rank rank : target.distribution.grid().ranks())
+      elements_max = std::max(elements_max, target.distribution.storage(rank).elements);
+    const Index frame = checked_multiply(elements_max, size_bytes(target.type)) + members.count * Index(64);
+    return least + std::size_t(checked_multiply(2 * frame, pairs));
+  }
+};
+
+Switchboard::Switchboard(World& world, CallSite where) : state_(std::make_unique<State>(world, where)) {}
+Switchboard::~Switchboard() = default;
+Switchboard::Switchboard(Switchboard&&) noexcept = default;
+
+PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySpec>& source,
+                              const std::optional<ArraySpec>& target, const PipeOptions& options, CallSite where) {
+  return located(where, [&]() -> PipeLine {
+    World& world = state_->world;
+    if (name.find('\n') != std::string_view::npos)
+      throw_error(ErrorCode::invalid_use, "a name of a line has a new line in it (rank {})", world.rank());
+    if (!source && !target) throw_error(ErrorCode::invalid_use, "rank {} connects to no side", world.rank());
+    for (const auto& [spec, side] : {std::pair(&source, "source"), std::pair(&target, "target")})
+      if (*spec && !(*spec)->distribution.grid().place_of(world.rank()))
+        throw_error(ErrorCode::invalid_use, "rank {} is none of the {} ranks of the {}", world.rank(),
+                    (*spec)->distribution.grid().size(), side);
+    SideFound from, to;
+    MeetingPoint::Met met = state_->point.meet(
+        key_of(name), fmt::format("{}\n{}", name, card_of(source, target, options)),
+        [&](const std::vector<std::string>& cards) {
+          from = to = {};
+          return state_->members_of(sides_of(name, cards), from, to);
+        },
+        where);
+    const Members members = met.team.members();
+    if (members.count == world.size()) return {nullptr, Pipe(world, from.spec, to.spec, options, where)};
+    auto sub = std::make_unique<SubWorld>(
+        met.team, SubWorldOptions{.heap_bytes = state_->heap_bytes(members, *to.spec, from.count_max * to.count_max)},
+        where);
+    Pipe pipe(sub->world(), among(*from.spec, members), among(*to.spec, members), options, where);
+    return {std::move(sub), std::move(pipe)};
+  });
+}
+
+}  // namespace tranship

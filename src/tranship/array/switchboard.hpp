@@ -1,0 +1,57 @@
+// Switchboard: pipes between ranks that know their own side only, as the parts of a pipeline do that are programs of
+// their own. The two sides find each other by a name; ranks that are in neither take no part.
+//
+//   Switchboard board(world);                                     // collective, once
+//   PipeLine line = board.connect("pulses", {}, columns);         // as a receiver: who sends "pulses" comes
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include <tranship/array/pipe.hpp>
+#include <tranship/fabric/sub_world.hpp>
+
+namespace tranship {
+
+/// A pipe, and the world of its two groups, which lives as long.
+class PipeLine {
+ public:
+  PipeLine(std::unique_ptr<SubWorld> world, Pipe pipe) : world_(std::move(world)), pipe_(std::move(pipe)) {}
+
+  Pipe& pipe() noexcept { return pipe_; }
+
+ private:
+  std::unique_ptr<SubWorld> world_;  // none where the groups are the whole world
+  Pipe pipe_;
+};
+
+/// Used by the thread of its rank; the world must outlive it and its lines.
+class Switchboard {
+ public:
+  /// Collective over the world. Costs 64 KiB of the symmetric heap.
+  explicit Switchboard(World& world, CallSite where = CallSite::here());
+  ~Switchboard();
+  Switchboard(Switchboard&&) noexcept;
+  Switchboard& operator=(Switchboard&&) = delete;
+
+  /// Collective over the ranks of both sides, which call it with the same name, and waits for all of them until the
+  /// world's timeout. A rank gives the sides that it is in, both where it is in both. A name stands for one line at a
+  /// time. Ranks that have several lines in common connect them in the same order. Errors of a pipe's set-up name ranks
+  /// by their place among the ranks of both sides.
+  ///
+  /// Throws `invalid_use` for a name with a new line in it, for a rank that gives no side or one that it is not in,
+  /// `mismatch` where the ranks of a side give different distributions or a rank does not come with a side that it is
+  /// in, `unsupported` where the ranks of both sides together are neither the whole world nor a sequence of equal
+  /// steps; else as Pipe does.
+  PipeLine connect(std::string_view name, const std::optional<ArraySpec>& source,
+                   const std::optional<ArraySpec>& target, const PipeOptions& options = {},
+                   CallSite where = CallSite::here());
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tranship

@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/fabric/meeting_point.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr std::uint64_t phases = 8;
+
+}  // namespace
+
+MeetingPoint::MeetingPoint(World& world, Index card_bytes_max, CallSite where)
+    : world_(world),
+      card_bytes_max_(card_bytes_max),
+      words_(world.shared_flags(1, "meeting point", where)),
+      notices_(world.allocate<Notice>(1, where)),
+      cards_(world.allocate<std::byte>(card_bytes_max, where)),
+      calls_(world.allocate<std::uint64_t>(1, where)) {}
+
+/// A word says which key and which phase; 0 is none.
+void MeetingPoint::enter(std::uint32_t key, Phase phase) {
+  words_.store(world_.rank(), 0, phase == away ? 0 : (std::uint64_t(key) + 1) * phases + phase);
+}
+
+/// Stays until all whose cards it has seen have seen the same, or fail, too.
+void MeetingPoint::refuse(const Error& error, std::uint32_t key, const std::vector<std::string>& cards,
+                          CallSite where) {
+  enter(key, refused);
+  WaitNote note("the other ranks of a meeting that is refused", WaitNote::anyone, where);
+  world_.wait_until(
+      [&] {
+        for (Rank rank = 0; rank < world_.size(); ++rank)
+          if (!cards[std::size_t(rank)].empty() && words_.load(rank, 0) == (std::uint64_t(key) + 1) * phases + here)
+            return false;
+        return true;
+      },
+      note);
+  throw error;
+}
+
+bool MeetingPoint::all_in(const Members& members, std::uint32_t key, Phase phase, WaitNote& note) const {
+  for (int i = 0; i < members.count; ++i) {
+    const Rank rank = members.rank_of(i);
+    const std::uint64_t word = words_.load(rank, 0), wanted = (std::uint64_t(key) + 1) * phases + phase;
+    if (word / phases == wanted / phases && word >= wanted) continue;
+    note.raised_by = note.flag_rank = rank;
+    note.flag_index = 0;
+    note.wanted = wanted;
+    note.seen = word;
+    return false;
+  }
+  return true;
+}
+
+MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
+                                     FunctionRef<std::optional<Members>(const std::vector<std::string>&)> who,
+                                     CallSite where) {
+  if (card.empty() || Index(card.size()) > card_bytes_max_)
+    throw_error(ErrorCode::invalid_use, "a card of {} bytes; 1 to {} are possible (rank {}, {})", card.size(),
+                card_bytes_max_, world_.rank(), short_name(where));
+  Context& rma = world_.context();
+  Fabric& fabric = *world_.fabric_;
+  notices_[0] = {fabric.team_slots() | World::predefined_slots, Index(card.size())};
+  std::memcpy(cards_.local(), card.data(), card.size());
+  rma.writes(Symmetric<Notice>(notices_));
+  rma.writes(cards_.slice(0, Index(card.size())));
+  enter(key, here);
+
+  std::vector<std::string> cards(static_cast<std::size_t>(world_.size()));
+  std::uint64_t taken = 0;
+  const auto read_card = [&](Rank rank) {
+    if (words_.load(rank, 0) / phases != std::uint64_t(key) + 1) return;
+    const Notice notice = rma.g(Symmetric<Notice>(notices_), rank);
+    if (notice.card_bytes < 1 || notice.card_bytes > card_bytes_max_) return;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(notice.card_bytes));
+    rma.get(bytes, cards_.slice(0, notice.card_bytes), rank);
+    cards[std::size_t(rank)].assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    taken |= notice.slots;
+  };
+  std::optional<Members> members;
+  std::optional<Error> refusal;
+  WaitNote note("the other ranks of a meeting", WaitNote::anyone, where);
+  try {
+    world_.wait_until(
+        [&] {
+          for (Rank rank = 0; rank < world_.size(); ++rank)
+            if (cards[std::size_t(rank)].empty()) read_card(rank);
+          try {
+            members = who(cards);
+          } catch (const Error& error) {
+            refusal = error;
+          }
+          return refusal || members;
+        },
+        note);
+    if (refusal) refuse(*refusal, key, cards, where);
+    for (Rank rank = 0; rank < world_.size(); ++rank)
+      if (members->member_of(rank) < 0) cards[std::size_t(rank)].clear();
+
+    const int slot = std::countr_one(taken);
+    if (slot >= Fabric::teams_max)
+      throw_error(ErrorCode::unsupported, "there are {} teams, {} at most (rank {}, {})", slot, Fabric::teams_max,
+                  world_.rank(), short_name(where));
+    Team team(world_, fabric, *members, slot);
+    calls_[0] = team.calls();
+    rma.writes(Symmetric<std::uint64_t>(calls_));
+    enter(key, counted);
+    world_.wait_until([&] { return all_in(*members, key, counted, note); }, note);
+    std::uint64_t calls_max = 0;
+    for (int i = 0; i < members->count; ++i)
+      calls_max = std::max(calls_max, rma.g(Symmetric<std::uint64_t>(calls_), members->rank_of(i)));
+    team.begin_at(calls_max);
+    enter(key, begun);
+    world_.wait_until([&] { return all_in(*members, key, begun, note); }, note);
+    team.sync(where);
+    enter(key, away);
+    team.sync(where);
+    return {std::move(team), std::move(cards)};
+  } catch (...) {
+    enter(key, away);
+    throw;
+  }
+}
+
+}  // namespace tranship

@@ -1,0 +1,298 @@
+/*
+ * The Data Reorganization Interface (DRI, https://data-re.org) over tranship: global data, partitions with overlap,
+ * layouts, and persistent multi-buffered channels between two groups of ranks. C11 and C++. docs/dri.md is the manual,
+ * with both dialects side by side.
+ *
+ * Dialects. By default the names of the draft interface are declared, in which a handle is a pointer
+ * (DRI_Global_Data *, DRI_Channel *). With DRI_DIALECT_1_0 defined before this header, those of DRI 1.0 are declared, in
+ * which a handle is a value (DRI_Globaldata, DRI_Reorg). Both are the same functions of one library.
+ *
+ * Return codes. Every function that returns int returns DRI_SUCCESS (0) or a code that DRI_Error_string describes;
+ * DRI_Error_detail says what was wrong in the last call of this thread that failed. Misuse is found before any effect:
+ * outputs are set on success only. NULL handles, handles that were destroyed, and handles of another kind are refused
+ * with DRI_ERR_HANDLE.
+ *
+ * Waiting. DRI_Channel_connect and DRI_Channel_get wait; so does DRI_Channel_destroy for frames that were put. Every wait
+ * ends after the timeout of the world (60 s, or TRANSHIP_TIMEOUT seconds) with DRI_ERR_TIMEOUT, or with DRI_ERR_PEER when
+ * a rank has failed; the detail says who waits on whom.
+ *
+ * Threads. A rank is a process, or a thread of DRI_Launch_threads. Channels and groups are used by the thread of their
+ * rank; the other handles are values that any thread may read.
+ */
+#ifndef TRANSHIP_DRI_H
+#define TRANSHIP_DRI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Return codes ----------------------------------------------------------------------------------------------- */
+
+enum {
+  DRI_SUCCESS = 0,
+  DRI_ERR_HANDLE = 1,      /* NULL, destroyed, or not of this kind */
+  DRI_ERR_ARGUMENT = 2,    /* a value out of range, or NULL where a pointer is needed */
+  DRI_ERR_ORDER = 3,       /* a call at the wrong time: before DRI_Init, get on a channel that is not connected */
+  DRI_ERR_MISMATCH = 4,    /* two sides that must agree do not */
+  DRI_ERR_UNSUPPORTED = 5, /* this combination cannot be done */
+  DRI_ERR_NO_MEMORY = 6,
+  DRI_ERR_TIMEOUT = 7,
+  DRI_ERR_PEER = 8,     /* another rank has failed or left */
+  DRI_ERR_INTERNAL = 9, /* a defect of the library */
+  DRI_ERR_PROGRAM = 10  /* a rank of DRI_Launch_threads or DRI_Simulate has returned a code other than 0 */
+};
+
+/* A text that lives for ever; "unknown code" for what is none. */
+const char *DRI_Error_string(int code);
+/* What was wrong in the last call of this thread that failed; "" when none has. Lives until the next one that fails. */
+const char *DRI_Error_detail(void);
+
+/* ---- Handles ---------------------------------------------------------------------------------------------------- */
+
+struct dri_global_data;
+struct dri_group;
+struct dri_overlap;
+struct dri_partition;
+struct dri_layout;
+struct dri_distribution;
+struct dri_bufferset;
+struct dri_channel;
+struct dri_buffer;
+
+#ifdef DRI_DIALECT_1_0
+typedef struct dri_global_data *DRI_Globaldata;
+typedef struct dri_group *DRI_Group;
+typedef struct dri_overlap *DRI_Overlap;
+typedef struct dri_distribution *DRI_Distribution;
+typedef struct dri_bufferset *DRI_Bufferset;
+typedef struct dri_channel *DRI_Reorg;
+typedef struct dri_buffer *DRI_Datapart;
+#else
+typedef struct dri_global_data DRI_Global_Data;
+typedef struct dri_group DRI_Group;
+typedef struct dri_overlap DRI_Overlap;
+typedef struct dri_distribution DRI_Distribution;
+typedef struct dri_bufferset DRI_Bufferset;
+typedef struct dri_channel DRI_Channel;
+typedef struct dri_buffer DRI_Buffer_Id;
+#endif
+typedef struct dri_partition *DRI_Partition;
+typedef struct dri_layout *DRI_Layout;
+
+/* ---- Starting and ending ---------------------------------------------------------------------------------------- */
+
+/* Collective over all ranks. As a rank that `tranship launch` has started, or that DRI_Launch_threads or DRI_Simulate
+ * runs, the caller joins its world; in any other process it becomes the only rank of a world of its own. The arguments
+ * may be NULL and are not changed. A process joins once. */
+int DRI_Init(int *argc, char ***argv);
+/* Leaves the world. Does not wait. Refused with DRI_ERR_ORDER while channels exist. */
+int DRI_Finalize(void);
+
+/* Runs `body(argument)` as `ranks` threads of this process, each a rank, and returns when all have ended: DRI_SUCCESS,
+ * DRI_ERR_PROGRAM where a body returned something else than 0 or left without DRI_Finalize, or the code of the failure
+ * that ended a rank. */
+int DRI_Launch_threads(int ranks, int (*body)(void *), void *argument);
+/* The same under a simulator: all ranks take turns on this thread, in an order that follows from the seed, and what they
+ * send comes as late as is legal. A failing seed fails again. */
+int DRI_Simulate(int ranks, uint64_t seed, int (*body)(void *), void *argument);
+
+/* ---- Groups ----------------------------------------------------------------------------------------------------- */
+
+/* Local. All ranks; `count` ranks of the world in this order, each once; those that run the same program, where
+ * `tranship launch -n 2 a : -n 3 b` has started several. */
+int DRI_Group_create_world(struct dri_group **group);
+int DRI_Group_create(int count, const int ranks[], struct dri_group **group);
+int DRI_Group_create_program(struct dri_group **group);
+/* This rank's place in the group, -1 where it is not in it. */
+int DRI_Group_rank(const struct dri_group *group, int *rank);
+int DRI_Group_size(const struct dri_group *group, int *size);
+int DRI_Group_destroy(struct dri_group **group);
+
+/* ---- Data types ------------------------------------------------------------------------------------------------- */
+
+typedef enum {
+  DRI_FLOAT = 1,
+  DRI_DOUBLE = 2,
+  DRI_COMPLEX = 3,              /* interleaved pairs of float */
+  DRI_DOUBLE_COMPLEX = 4,       /* interleaved pairs of double */
+  DRI_COMPLEX_SPLIT = 5,        /* a plane of real parts and one of imaginary parts */
+  DRI_DOUBLE_COMPLEX_SPLIT = 6, /* the same of double */
+  DRI_INTEGER = 7,
+  DRI_SHORT = 8,
+  DRI_UNSIGNED_SHORT = 9,
+  DRI_LONG = 10,
+  DRI_UNSIGNED_LONG = 11,
+  DRI_UNSINGED_LONG = 11 /* as the table of the draft spells it */
+} DRI_Dataspec;
+typedef DRI_Dataspec DRI_Datatype;
+
+/* ---- What is distributed, and how ------------------------------------------------------------------------------- */
+
+/* 1 to 16 dimensions. dims[d] is the extent of dimension d; the order of dimensions in memory is the layout's. */
+int DRI_Global_Data_create(int ndims, const int dims[], DRI_Dataspec type, struct dri_global_data **data);
+int DRI_Global_Data_create_64(int ndims, const int64_t dims[], DRI_Dataspec type, struct dri_global_data **data);
+int DRI_Global_Data_destroy(struct dri_global_data **data);
+
+/* What an overlap holds where it reaches beyond the edge of the data. */
+typedef enum {
+  DRI_OVERLAP_TRUNCATE = 0,       /* nothing: it ends at the edge */
+  DRI_OVERLAP_TOROIDAL = 1,       /* the elements from the other end */
+  DRI_OVERLAP_PAD_ZEROS = 2,      /* zeros */
+  DRI_OVERLAP_PAD_REPLICATED = 3, /* the last element that the slice owns, repeated (as decided in March 2000) */
+  DRI_OVERLAP_PAD_REPLICATED_GLOBAL = 4 /* the last element of the data, repeated */
+} DRI_Overlap_type;
+/* `positions` elements on one side of each slice. */
+int DRI_Overlap_create(DRI_Overlap_type type, int positions, struct dri_overlap **overlap);
+int DRI_Overlap_destroy(struct dri_overlap **overlap);
+
+/* How one dimension is cut. Overlaps may be NULL: none. */
+int DRI_Partition_whole_create(DRI_Partition *partition);
+/* One block for each process: balanced, the first ones larger by one. Every part but the tail has a multiple of `modulo`
+ * elements (1: any), and at least `minimum` (0: any); late parts may be empty. */
+int DRI_Partition_block_create(const struct dri_overlap *left, const struct dri_overlap *right, int minimum, int modulo,
+                               DRI_Partition *partition);
+/* Blocks of `size` elements, dealt to the processes in turn. The overlap counts elements, around every block. */
+int DRI_Partition_blockcyclic_create(const struct dri_overlap *left, const struct dri_overlap *right, int size,
+                                     DRI_Partition *partition);
+typedef enum {
+  DRI_REMAINDER_LOW = 0,  /* one more on each of the first processes: what block_create makes */
+  DRI_REMAINDER_HIGH = 1, /* one more on each of the last */
+  DRI_REMAINDER_CEIL = 2  /* blocks of ceil(extent / processes), the last ones short or empty: HPF, ScaLAPACK, FFTW */
+} DRI_Remainder;
+/* Of a block partition: who gets what does not divide evenly. */
+int DRI_Partition_set_remainder(DRI_Partition partition, DRI_Remainder remainder);
+int DRI_Partition_destroy(DRI_Partition *partition);
+
+/* How local data lies in memory. order[0] is the dimension that lies fastest, order[1] the next one. strides[d] is the
+ * stride of dimension d in units of the space that the faster dimensions take: 1 is dense; {1, 2} with 64 elements in the
+ * fastest dimension leaves a pitch of 128 elements. `offset` elements are left free in front. The lengths of both arrays
+ * are those of the data; NULL: 0, 1, 2 ... and dense. As their length is not known here, both must live as long as the
+ * layout is used, and are checked when a distribution is made. */
+int DRI_Layout_create(int64_t offset, const int order[], const int strides[], DRI_Layout *layout);
+/* The same with their length given: makes copies, and checks at once. */
+int DRI_Layout_create_nd(int ndims, int64_t offset, const int order[], const int strides[], DRI_Layout *layout);
+int DRI_Layout_destroy(DRI_Layout *layout);
+
+/* `processes[d]` processes along dimension d; their product is the size of the group. The last dimension goes fastest
+ * through the ranks of the group, as in MPI_Cart_create. `layout` may be NULL: packed, dimension 0 fastest. Local: makes
+ * copies of all that it is given, which may be destroyed. */
+int DRI_Distribution_create(const struct dri_global_data *data, const struct dri_group *group, const int processes[],
+                            const DRI_Partition partitions[], DRI_Layout layout, struct dri_distribution **distribution);
+int DRI_Distribution_destroy(struct dri_distribution **distribution);
+
+/* Of this rank. Slices are the products of the blocks along the dimensions; there are several where a dimension is
+ * block-cyclic. They are numbered with the slices of the last dimension fastest. */
+int DRI_Distribution_get_numslices(const struct dri_distribution *distribution, int *slices);
+/* The number of slices along each dimension: `slices` has room for one number per dimension. */
+int DRI_Distribution_get_numslices_multid(const struct dri_distribution *distribution, int slices[]);
+/* Bytes that a user buffer must have: of split complex types each of its two planes. */
+int DRI_Distribution_get_bufsize(const struct dri_distribution *distribution, size_t *bytes);
+
+enum { DRI_DIMS_MAX = 16 };
+/* One dimension of a slice. `first` may be negative, and first + length beyond the extent, in overlap. */
+typedef struct {
+  int64_t first;  /* global position of the first stored element */
+  int64_t length; /* stored elements, overlap included */
+  int64_t left;   /* of these, overlap to the left of what is owned */
+  int64_t right;
+  int64_t stride; /* in elements */
+} DRI_Blockdim;
+typedef struct {
+  int ndims;
+  int64_t offset;                /* elements from the start of the buffer to the first stored one */
+  int layout_order[DRI_DIMS_MAX]; /* dimensions, the fastest first */
+  DRI_Blockdim dims[DRI_DIMS_MAX]; /* in global dimension order */
+} DRI_Blockinfo;
+/* Slice `slice` of this rank. The number is ignored where no dimension is block-cyclic. */
+int DRI_Distribution_get_slice(const struct dri_distribution *distribution, int slice, DRI_Blockinfo *info);
+
+/* ---- Buffers ---------------------------------------------------------------------------------------------------- */
+
+/* `count` buffers for one channel. Those of the system are allocated when it is connected, zeroed, in memory that peers
+ * reach. Those of the user must outlive the channel, and each has the bytes that DRI_Distribution_get_bufsize says; where
+ * ranks are processes, they cost one more copy. `imaginary` holds the second planes of split complex types, else NULL. */
+int DRI_Bufferset_system_create(int count, const struct dri_distribution *distribution, struct dri_bufferset **buffers);
+int DRI_Bufferset_user_create(int count, void *const memory[], void *const imaginary[],
+                              const struct dri_distribution *distribution, struct dri_bufferset **buffers);
+int DRI_Bufferset_destroy(struct dri_bufferset **buffers);
+
+/* ---- Channels --------------------------------------------------------------------------------------------------- */
+
+/* Local: one end of channel `id` (0 or more), which stands for one channel at a time in the whole world. */
+int DRI_Channel_create_send(int id, const struct dri_distribution *distribution, struct dri_bufferset *buffers,
+                            struct dri_channel **channel);
+int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution, struct dri_bufferset *buffers,
+                            struct dri_channel **channel);
+/* Collective over the ranks of both sides; waits for all of them. Here the transfer is planned. A rank that is on both
+ * sides creates both ends first and then connects both: the first of the two calls returns at once. Ranks that have
+ * several channels in common connect them in the same order. The ranks of both sides together must be all ranks, or lie
+ * at equal steps. */
+int DRI_Channel_connect(struct dri_channel *channel);
+/* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
+ * waits until it is full. The program may hold as many as there are. */
+int DRI_Channel_get(struct dri_channel *channel, struct dri_buffer **buffer);
+/* Gives back the buffer that is held longest, and sets *buffer to NULL. Of a sending end: launches it. Of a receiving
+ * end: it may be overwritten. Never waits. */
+int DRI_Channel_put(struct dri_channel *channel, struct dri_buffer **buffer);
+/* The same without waiting: *flag says whether it was done. */
+int DRI_Channel_gettest(struct dri_channel *channel, struct dri_buffer **buffer, int *flag);
+int DRI_Channel_puttest(struct dri_channel *channel, struct dri_buffer **buffer, int *flag);
+/* Of a sending end: waits until all frames that were put have left this rank. */
+int DRI_Channel_flush(struct dri_channel *channel);
+/* Flushes, and ends the channel on this rank. Its views die with it. The handle is gone also where a code is returned. */
+int DRI_Channel_destroy(struct dri_channel **channel);
+
+/* Of a buffer that is held. Its memory: the first plane, and of split complex types the second one, else NULL. */
+int DRI_Buffer_get_memory(const struct dri_buffer *buffer, void **memory, void **imaginary);
+int DRI_Buffer_get_bytes(const struct dri_buffer *buffer, size_t *bytes);
+int DRI_Buffer_get_type(const struct dri_buffer *buffer, DRI_Dataspec *type);
+int DRI_Buffer_get_slice(const struct dri_buffer *buffer, int slice, DRI_Blockinfo *info);
+/* The linear number of a slice from one number per dimension; those of dimensions that are not block-cyclic are
+ * ignored. */
+int DRI_Buffer_get_slice_number(const struct dri_buffer *buffer, const int slices[], int *slice);
+/* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it, in
+ * the order of the keys. A key keeps one pointer; attaching NULL releases it. `on_put` is called before the buffer is
+ * put. Both functions may be NULL. The view calls below are made of this. */
+int DRI_Buffer_attach(struct dri_buffer *buffer, int64_t key, void *value, void (*on_put)(void *),
+                      void (*release)(void *));
+void *DRI_Buffer_attached(const struct dri_buffer *buffer, int64_t key);
+
+/* ---- The names of DRI 1.0 --------------------------------------------------------------------------------------- */
+
+typedef enum { DRI_SEND = 1, DRI_RECV = 2 } DRI_Side;
+typedef enum { DRI_LIBRARY_NATIVE = 0 } DRI_Library;
+/* Without a data type: that is the reorg's. */
+int DRI_Globaldata_create(int ndims, const int dims[], struct dri_global_data **data);
+int DRI_Globaldata_destroy(struct dri_global_data **data);
+int DRI_Distribution_get_numblocks(const struct dri_distribution *distribution, int *blocks);
+int DRI_Distribution_get_blockinfo(const struct dri_distribution *distribution, int block, DRI_Blockinfo *info);
+/* The bytes of a buffer when the elements are of this type. */
+int DRI_Distribution_get_bufsize_of(const struct dri_distribution *distribution, DRI_Datatype type, size_t *bytes);
+/* Local: one end of the reorganization of this name, with `count` buffers of the system's or the user's. */
+int DRI_Reorg_create(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
+                     const struct dri_distribution *distribution, int count, struct dri_channel **reorg);
+int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
+                          const struct dri_distribution *distribution, int count, void *const memory[],
+                          void *const imaginary[], struct dri_channel **reorg);
+int DRI_Reorg_connect(struct dri_channel *reorg);
+int DRI_Reorg_get(struct dri_channel *reorg, struct dri_buffer **part);
+int DRI_Reorg_put(struct dri_channel *reorg, struct dri_buffer **part);
+int DRI_Reorg_gettest(struct dri_channel *reorg, struct dri_buffer **part, int *flag);
+int DRI_Reorg_puttest(struct dri_channel *reorg, struct dri_buffer **part, int *flag);
+int DRI_Reorg_destroy(struct dri_channel **reorg);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* VSIPL views of buffers, where a <vsip.h> is found: tranship's or another. */
+#if !defined(DRI_NO_VIEWS) && defined(__has_include)
+#if __has_include(<vsip.h>)
+#include <dri_views.h>
+#endif
+#endif
+
+#endif

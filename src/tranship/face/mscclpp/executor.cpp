@@ -1,0 +1,87 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/face/mscclpp/executor.hpp>
+#include <tranship/file/io/posix.hpp>
+#include <tranship/program/plan_file.hpp>
+#include <tranship/run/program_executor.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index plan_bytes_max = Index(1) << 30;
+
+void check_message(const Program& program, Index input_bytes, Index output_bytes) {
+  const auto bytes = static_cast<std::uint64_t>(program.collective == "allgather" ? output_bytes : input_bytes);
+  if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
+    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}", program.name,
+                program.message_bytes_min, program.message_bytes_max, bytes);
+}
+
+}  // namespace
+
+ExecutionPlan ExecutionPlan::read(const std::string& path) {
+  return ExecutionPlan(read_program(posix::read_text(path, plan_bytes_max)));
+}
+
+class Executor::State {
+ public:
+  explicit State(World& world) : world_(world) {}
+
+  void execute(const ExecutionPlan& plan, const void* input, Index input_bytes, void* output, Index output_bytes,
+               ElementType type, std::optional<Reduction> reduction, CallSite where) {
+    const Program& program = plan.program();
+    if (world_.size() != static_cast<int>(program.ranks.size()))
+      throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program.ranks.size(),
+                  world_.size());
+    check_message(program, input_bytes, output_bytes);
+    const Index width = size_bytes(type), chunks = program.ranks[0].chunks[static_cast<int>(BufferKind::input)];
+    const Index bytes = chunks > 0 ? input_bytes : output_bytes;
+    if (bytes < 0 || bytes % width != 0)
+      throw_error(ErrorCode::invalid_use, "{} bytes are no whole elements of {} ({} bytes each)", bytes, name_of(type),
+                  width);
+    const Key key{plan.program_.get(), bytes, type, reduction};
+    auto found = ready_.find(key);
+    if (found == ready_.end()) {
+      const Index elements = chunks > 0 ? bytes / width : bytes / width / outputs(program);
+      found = ready_
+                  .emplace(key, Ready{plan, ProgramExecutor(world_, program, elements,
+                                                            {.type = type, .reduction = reduction}, where)})
+                  .first;
+    }
+    ProgramExecutor& executor = found->second.executor;
+    if (const Index given = executor.output_elements() * width; given != output_bytes)
+      throw_error(ErrorCode::invalid_use, "the plan \"{}\" gives {} bytes; the output has {}", program.name, given,
+                  output_bytes);
+    executor.run(input, output, where);
+  }
+
+ private:
+  using Key = std::tuple<const Program*, Index, ElementType, std::optional<Reduction>>;
+  struct Ready {
+    ExecutionPlan plan;  // keeps the program, whose address is the key
+    ProgramExecutor executor;
+  };
+
+  static Index outputs(const Program& program) {
+    return std::max<Index>(1, program.ranks[0].chunks[static_cast<int>(BufferKind::output)]);
+  }
+
+  World& world_;
+  std::map<Key, Ready> ready_;
+};
+
+Executor::Executor(World& world) : state_(std::make_unique<State>(world)) {}
+Executor::~Executor() = default;
+Executor::Executor(Executor&&) noexcept = default;
+Executor& Executor::operator=(Executor&&) noexcept = default;
+
+void Executor::execute(const ExecutionPlan& plan, const void* input, Index input_bytes, void* output,
+                       Index output_bytes, ElementType type, std::optional<Reduction> reduction, CallSite where) {
+  state_->execute(plan, input, input_bytes, output, output_bytes, type, reduction, where);
+}
+
+}  // namespace tranship

@@ -1,0 +1,25 @@
+#include <algorithm>
+
+#include <tranship/base/deadline.hpp>
+#include <tranship/fabric/context.hpp>
+#include <tranship/run/launch_timer.hpp>
+
+namespace tranship {
+
+LaunchTimer::LaunchTimer(World& world) : world_(world), times_(world.allocate<std::int64_t>(world.size())) {}
+
+std::int64_t LaunchTimer::time_ns(FunctionRef<void()> launch) {
+  // Ranks that have waited for long are asleep and leave a barrier late; the second one finds all of them awake.
+  world_.barrier();
+  world_.barrier();
+  const std::int64_t begin_ns = now_ns();
+  launch();
+  const std::int64_t own_ns = now_ns() - begin_ns;
+  for (Rank peer = 0; peer < world_.size(); ++peer) world_.context().set(times_.slice(world_.rank(), 1), own_ns, peer);
+  world_.barrier();
+  const std::int64_t longest_ns = *std::max_element(times_.local(), times_.local() + world_.size());
+  world_.barrier();
+  return longest_ns;
+}
+
+}  // namespace tranship

@@ -1,0 +1,123 @@
+// Pipes between ranks that know their own side only, while others do something else.
+#include <tranship/array/array.hpp>
+#include <tranship/array/switchboard.hpp>
+#include <tranship/layout/text.hpp>
+
+#include "support/ranks.hpp"
+
+namespace tranship::test {
+namespace {
+
+class Switchboards : public OnRanks {};
+INSTANTIATE_TEST_SUITE_P(On, Switchboards,
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
+                                                              On::hosts, On::sub),
+                                            ::testing::Values(6)),
+                         OnRanks::name);
+
+ArraySpec on_ranks(const char* text, std::vector<Rank> ranks) {
+  ArraySpec out = parse_layout(text);
+  out.distribution = out.distribution.on_ranks(std::move(ranks));
+  return out;
+}
+std::int64_t& at(const StridedView& view, const Indices& local) {
+  Index offset = 0;
+  for (int d = 0; d < view.dims(); ++d) offset += local[d] * view.strides[d];
+  return static_cast<std::int64_t*>(view.data)[offset];
+}
+
+// Ranks 0, 1 -> 2, 3 -> 4, 5; each stage adds one to every value.
+TEST_P(Switchboards, stages_of_a_pipeline_connect_with_their_neighbours) {
+  run([](World& world) {
+    Switchboard board(world);
+    const int stage = world.rank() / 2;
+    const std::vector<Rank> mine{2 * stage, 2 * stage + 1};
+    const ArraySpec rows = on_ranks("i64[8,6] @ 2x1 : block, whole", mine);
+    const ArraySpec columns = on_ranks("i64[8,6] @ 1x2 : whole, cyclic(1)", mine);
+    std::optional<PipeLine> in, out;
+    if (stage > 0) in.emplace(board.connect(fmt::format("to {}", stage), {}, columns, {.to = {.count = 1 + stage}}));
+    if (stage < 2) out.emplace(board.connect(fmt::format("to {}", 1 + stage), rows, {}, {.from = {.count = 2}}));
+    std::vector<std::int64_t> sums;
+    for (int frame = 0; frame < 7; ++frame) {
+      std::int64_t first = 1000 * frame;
+      if (in) {
+        const PipeBuffer got = in->pipe().receiver().get();
+        for_each_owned(columns.distribution, world.rank(), [&](const Indices& local, const Indices& cell) {
+          const std::int64_t expected = 1000 * frame + stage - 1 + 10 * cell[0] + cell[1];
+          require(at(got.view, local) == expected, "stage {}, frame {}: {} is not {}", stage, frame,
+                  at(got.view, local), expected);
+        });
+        first += stage;
+        in->pipe().receiver().put();
+      }
+      if (out) {
+        const PipeBuffer next = out->pipe().sender().get();
+        for_each_owned(rows.distribution, world.rank(), [&](const Indices& local, const Indices& cell) {
+          at(next.view, local) = first + 10 * cell[0] + cell[1];
+        });
+        out->pipe().sender().put();
+      }
+    }
+    if (out) out->pipe().sender().drain();
+  });
+}
+
+TEST_P(Switchboards, lines_come_and_go_under_one_number) {
+  run([](World& world) {
+    Switchboard board(world);
+    if (world.rank() % 2 == 0) return;  // ranks 1, 3, 5 alone
+    for (int repeat = 0; repeat < 4; ++repeat) {
+      const Rank sender = 1 + 2 * (repeat % 3);
+      const ArraySpec one = on_ranks("i64[5] @ 1 : block", {sender}), all = on_ranks("i64[5] @ 3 : block", {1, 3, 5});
+      PipeLine line = board.connect("seven", world.rank() == sender ? std::optional(one) : std::nullopt, all);
+      Pipe& pipe = line.pipe();
+      if (pipe.sends()) {
+        const PipeBuffer out = pipe.sender().get();
+        for (Index i = 0; i < 5; ++i) at(out.view, {i}) = 10 * repeat + i;
+        pipe.sender().put();
+      }
+      const PipeBuffer in = pipe.receiver().get();
+      for_each_owned(pipe.target().distribution, (world.rank() - 1) / 2,
+                     [&](const Indices& local, const Indices& cell) {
+                       require(at(in.view, local) == 10 * repeat + cell[0], "value");
+                     });
+      pipe.receiver().put();
+      if (pipe.sends()) pipe.sender().drain();
+    }
+  });
+}
+
+TEST_P(Switchboards, wrong_programs_are_refused) {
+  run([](World& world) {
+    Switchboard board(world);
+    const Rank r = world.rank();
+    const ArraySpec a = on_ranks("i64[6] @ 2 : block", {0, 1}), b = on_ranks("i64[6] @ 2 : block", {2, 5});
+    const auto error = [&](const char* name, const std::optional<ArraySpec>& from, const std::optional<ArraySpec>& to) {
+      return error_of_rank([&] { (void)board.connect(name, from, to); });
+    };
+    require_says(error("1", {}, {}), ErrorCode::invalid_use, {"no side"});
+    require_says(error("1", r < 2 ? b : a, {}), ErrorCode::invalid_use, {"none of the 2 ranks", "source"});
+    if (r < 2) require_says(error("2", a, {}), ErrorCode::unsupported, {"[0, 1, 2, 5]", "equal steps"});
+    if (r == 2 || r == 5) require_says(error("2", {}, b), ErrorCode::unsupported, {"[0, 1, 2, 5]"});
+    world.barrier();
+    const ArraySpec other = on_ranks("i64[6] @ 2 : cyclic(2)", {0, 1}), both = on_ranks("i64[6] @ 2 : block", {1, 2});
+    if (r < 2)
+      require_says(error("3", r == 0 ? a : other, r == 1 ? std::optional(both) : std::nullopt), ErrorCode::mismatch,
+                   {"as the source", "cyclic"});
+    world.barrier();
+    // Rank 1 is in both groups, and connects as a sender only.
+    if (r < 3)
+      require_says(error("4", r < 2 ? std::optional(a) : std::nullopt, r == 2 ? std::optional(both) : std::nullopt),
+                   ErrorCode::mismatch, {"rank 1", "target"});
+    world.barrier();
+    if (r == 0) {
+      world.set_timeout_ns(50'000'000);
+      require_says(error("5", a, {}), ErrorCode::timeout, {"the other ranks of a meeting"});
+      world.set_timeout_ns(60'000'000'000);
+    }
+    world.barrier();
+  });
+}
+
+}  // namespace
+}  // namespace tranship::test
