@@ -27,6 +27,7 @@ enum { ranks = 4, frames = 3, chirp_length = 64, targets = 5, echo_channel = 1, 
 static const double pi = 3.14159265358979323846;
 static int pulses = 64, cells = 512;
 static const char *picture = NULL;
+static vsip_cscalar_d *ground = NULL; /* its echo, which is the same in each pulse; read by all ranks */
 
 static void check(int code, const char *call) {
   if (code == DRI_SUCCESS) return;
@@ -78,8 +79,20 @@ static vsip_cscalar_d echo(int frame, int pulse, int cell) {
       sum = vsip_cadd_d(sum, vsip_cmul_d(vsip_rect_d(scene[t].amplitude, 2 * pi * scene[t].doppler * pulse),
                                          chirp(sample)));
   }
-  if (cell < cells / 4) sum = vsip_cadd_d(sum, vsip_rect_d(8.0 * exp(-16.0 * cell / cells), 2 * pi * 0.618 * cell * cell));
-  return sum;
+  return vsip_cadd_d(sum, ground[cell]);
+}
+
+/* The ground scatters everywhere, the less the farther away it is. */
+static int lay_ground(void) {
+  int cell, sample;
+  ground = calloc((size_t)cells, sizeof *ground);
+  for (cell = 0; ground != NULL && cell < cells; cell++)
+    for (sample = 0; sample < chirp_length && sample <= cell; sample++) {
+      const int at = cell - sample;
+      const vsip_cscalar_d scatterer = vsip_rcmul_d(3 * exp(-10.0 * at / cells), noise(0, 0, at));
+      ground[cell] = vsip_cadd_d(ground[cell], vsip_cmul_d(scatterer, chirp(sample)));
+    }
+  return ground != NULL;
 }
 
 /* ---- The chain -------------------------------------------------------------------------------------------------- */
@@ -413,11 +426,13 @@ int main(int argc, char **argv) {
     pulses = atoi(argv[2]);
     cells = atoi(argv[3]);
   }
-  if (pulses < 16 || cells < 4 * chirp_length) {
-    fprintf(stderr, "at least 16 pulses and %d cells are needed, not %d and %d\n", 4 * chirp_length, pulses, cells);
+  if (pulses < 48 || cells < 8 * chirp_length) {
+    fprintf(stderr, "at least 48 pulses and %d cells are needed, not %d and %d\n", 8 * chirp_length, pulses, cells);
     return 2;
   }
+  if (!lay_ground()) return 1;
   CHECK(DRI_Launch_threads(ranks, run_rank, NULL));
+  free(ground);
   printf("every power and every detection is right\n");
   return 0;
 }
