@@ -350,7 +350,7 @@ do_ci() {
   SECONDS=0
   trap print_stages EXIT
   if [[ $long ]]; then
-    optimized=(base layout kernels plan memory fabric lower run collectives array view file face bench)
+    optimized=(base layout kernels plan memory fabric lower run collectives array view file face vsip bench)
     programs=1000000 seconds=60
     export TRANSHIP_TEST_LONG=1 TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-10000}
   fi
@@ -363,7 +363,7 @@ do_ci() {
   stage "release: build the command, examples, headers alone, tests of what an optimizer may break"
   choose_python
   configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "${python_options[@]}"
-  cmake --build --preset release --target house_headers tranship_cli "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
+  cmake --build --preset release --target house_headers tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
   ctest --preset release --parallel "$(nproc)" --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"
   stage "random programs in the simulator: $programs"
@@ -397,9 +397,9 @@ do_ci() {
 
 example_targets() {
   local source
-  for source in examples/*.cpp; do
+  for source in examples/*.cpp examples/*.c; do
     source=${source##*/}
-    echo "example_${source%.cpp}"
+    echo "example_${source%.c*}"
   done
   echo example_readme
 }

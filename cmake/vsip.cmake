@@ -13,6 +13,9 @@ if(NOT FFTW_INCLUDE_DIR OR NOT FFTW_LIBRARY OR NOT FFTWF_LIBRARY)
   return()
 endif()
 
+# An installed copy names the libraries and not where they were.
+set(FFTW_LINK $<BUILD_INTERFACE:${FFTW_LIBRARY}> $<BUILD_INTERFACE:${FFTWF_LIBRARY}> $<INSTALL_INTERFACE:fftw3>
+  $<INSTALL_INTERFACE:fftw3f>)
 file(GLOB tranship_vsip_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tranship/face/vsip/*.cpp)
 foreach(name vsip vsip_checked)
   add_library(tranship_${name} ${tranship_vsip_sources})
@@ -20,8 +23,8 @@ foreach(name vsip vsip_checked)
   set_target_properties(tranship_${name} PROPERTIES EXPORT_NAME ${name})
   target_compile_options(tranship_${name} PRIVATE ${tranship_warnings})
   target_include_directories(tranship_${name}
-    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src/tranship/face/vsip> $<INSTALL_INTERFACE:include/tranship/face/vsip>
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src/tranship/face/vsip> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/tranship/face/vsip>
     PRIVATE ${FFTW_INCLUDE_DIR})
-  target_link_libraries(tranship_${name} PUBLIC tranship::tranship PRIVATE ${FFTW_LIBRARY} ${FFTWF_LIBRARY} m)
+  target_link_libraries(tranship_${name} PUBLIC tranship::tranship PRIVATE ${FFTW_LINK} m)
 endforeach()
 target_compile_definitions(tranship_vsip_checked PRIVATE TRANSHIP_VSIP_CHECKS)

@@ -1,5 +1,5 @@
-// Private: What the calls on blocks do, for every element type. Invariant: memory of a library block is aligned to cache
-// lines, and failures of the allocator come back as null.
+// Private: What the calls on blocks do, for every element type. Invariant: memory of a library block is aligned to
+// cache lines, and failures of the allocator come back as null.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ inline constexpr std::align_val_t block_alignment{64};
 
 inline void* allocate_elements(vsip_length length, std::size_t width) {
   if (length > vsip_length(PTRDIFF_MAX) / width) return nullptr;
-  void* const memory = ::operator new(length * width + (length == 0), block_alignment, std::nothrow);
+  void* const memory = ::operator new(length* width + (length == 0), block_alignment, std::nothrow);
   // Every byte set: a float or double is no number, an index is out of range.
   if constexpr (checking)
     if (memory) std::memset(memory, 0xff, length * width);

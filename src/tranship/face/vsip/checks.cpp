@@ -1,11 +1,11 @@
-#include <tranship/face/vsip/checks.hpp>
-
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <unordered_set>
+
+#include <tranship/face/vsip/checks.hpp>
 
 namespace tranship::vsip {
 namespace {

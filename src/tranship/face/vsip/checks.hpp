@@ -1,5 +1,5 @@
-// Private: Conformance checks of calls, in the library `vsip_checked` (TRANSHIP_VSIP_CHECKS); the other library compiles
-// them to nothing. Invariant: a check comes before any effect, and a call whose check fails returns 0 or NULL.
+// Private: Conformance checks of calls, in the library `vsip_checked` (TRANSHIP_VSIP_CHECKS); the other library
+// compiles them to nothing. Invariant: a check comes before any effect, and a call whose check fails returns 0 or NULL.
 #pragma once
 
 #include <tranship/face/vsip/objects.hpp>
@@ -133,7 +133,8 @@ inline bool slice_inside(const char* call, vsip_index first, vsip_length count, 
 template <class V, class... W>
 bool conform(const char* call, const V* first, const W*... others) {
   if constexpr (checking)
-    return usable_view(call, first) && (usable_view(call, others) && ...) && (same_lengths(call, *first, *others) && ...);
+    return usable_view(call, first) && (usable_view(call, others) && ...) &&
+           (same_lengths(call, *first, *others) && ...);
   return true;
 }
 

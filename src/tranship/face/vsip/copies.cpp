@@ -22,9 +22,11 @@ void copy(const char* call, const V* a, const W* r) {
   if constexpr (std::is_same_v<V, W> && !to_boolean) {
     if (conform(call, r, a)) move_elements(*a, *r);
   } else if constexpr (W::Block::complex) {
-    map(call, [](auto x) { return complex_converted<typename W::Block::Part>(x); }, r, a);
+    map(
+        call, [](auto x) { return complex_converted<typename W::Block::Part>(x); }, r, a);
   } else {
-    map(call, [](auto x) { return converted<typename W::Element, to_boolean>(x); }, r, a);
+    map(
+        call, [](auto x) { return converted<typename W::Element, to_boolean>(x); }, r, a);
   }
 }
 
@@ -78,60 +80,60 @@ void copy_user(const char* call, const V* view, vsip_major major, T* real, T* im
 
 }  // namespace
 
-#define TRANSHIP_DEFINE(A, B)                                                        \
-  void vsip_vcopy_##A##_##B(const vsip_vview_##A* a, const vsip_vview_##B* r) {      \
-    copy<is_boolean<vsip_block_##B>>("vsip_vcopy_" #A "_" #B, a, r);                 \
+#define TRANSHIP_DEFINE(A, B)                                                   \
+  void vsip_vcopy_##A##_##B(const vsip_vview_##A* a, const vsip_vview_##B* r) { \
+    copy<is_boolean<vsip_block_##B>>("vsip_vcopy_" #A "_" #B, a, r);            \
   }
 TRANSHIP_VSIP_VECTOR_PAIRS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
-#define TRANSHIP_DEFINE(A, B)                                                        \
-  void vsip_mcopy_##A##_##B(const vsip_mview_##A* a, const vsip_mview_##B* r) {      \
-    copy<is_boolean<vsip_block_##B>>("vsip_mcopy_" #A "_" #B, a, r);                 \
+#define TRANSHIP_DEFINE(A, B)                                                   \
+  void vsip_mcopy_##A##_##B(const vsip_mview_##A* a, const vsip_mview_##B* r) { \
+    copy<is_boolean<vsip_block_##B>>("vsip_mcopy_" #A "_" #B, a, r);            \
   }
 TRANSHIP_VSIP_NUMBER_PAIRS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
-#define TRANSHIP_DEFINE(A, B)                                                        \
-  void vsip_cvcopy_##A##_##B(const vsip_cvview_##A* a, const vsip_cvview_##B* r) {   \
-    copy<false>("vsip_cvcopy_" #A "_" #B, a, r);                                     \
-  }                                                                                  \
-  void vsip_cmcopy_##A##_##B(const vsip_cmview_##A* a, const vsip_cmview_##B* r) {   \
-    copy<false>("vsip_cmcopy_" #A "_" #B, a, r);                                     \
+#define TRANSHIP_DEFINE(A, B)                                                      \
+  void vsip_cvcopy_##A##_##B(const vsip_cvview_##A* a, const vsip_cvview_##B* r) { \
+    copy<false>("vsip_cvcopy_" #A "_" #B, a, r);                                   \
+  }                                                                                \
+  void vsip_cmcopy_##A##_##B(const vsip_cmview_##A* a, const vsip_cmview_##B* r) { \
+    copy<false>("vsip_cmcopy_" #A "_" #B, a, r);                                   \
   }
 TRANSHIP_VSIP_FLOAT_PAIRS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 
-#define TRANSHIP_DEFINE(T)                                                                                  \
-  void vsip_vcopyto_user_##T(const vsip_vview_##T* a, vsip_scalar_##T* array) {                             \
-    copy_user("vsip_vcopyto_user_" #T, a, VSIP_ROW, array, true);                                           \
-  }                                                                                                         \
-  void vsip_vcopyfrom_user_##T(const vsip_scalar_##T* array, const vsip_vview_##T* r) {                     \
-    copy_user("vsip_vcopyfrom_user_" #T, r, VSIP_ROW, const_cast<vsip_scalar_##T*>(array), false);          \
-  }                                                                                                         \
-  void vsip_mcopyto_user_##T(const vsip_mview_##T* a, vsip_major major, vsip_scalar_##T* array) {           \
-    copy_user("vsip_mcopyto_user_" #T, a, major, array, true);                                              \
-  }                                                                                                         \
-  void vsip_mcopyfrom_user_##T(const vsip_scalar_##T* array, vsip_major major, const vsip_mview_##T* r) {   \
-    copy_user("vsip_mcopyfrom_user_" #T, r, major, const_cast<vsip_scalar_##T*>(array), false);             \
+#define TRANSHIP_DEFINE(T)                                                                                \
+  void vsip_vcopyto_user_##T(const vsip_vview_##T* a, vsip_scalar_##T* array) {                           \
+    copy_user("vsip_vcopyto_user_" #T, a, VSIP_ROW, array, true);                                         \
+  }                                                                                                       \
+  void vsip_vcopyfrom_user_##T(const vsip_scalar_##T* array, const vsip_vview_##T* r) {                   \
+    copy_user("vsip_vcopyfrom_user_" #T, r, VSIP_ROW, const_cast<vsip_scalar_##T*>(array), false);        \
+  }                                                                                                       \
+  void vsip_mcopyto_user_##T(const vsip_mview_##T* a, vsip_major major, vsip_scalar_##T* array) {         \
+    copy_user("vsip_mcopyto_user_" #T, a, major, array, true);                                            \
+  }                                                                                                       \
+  void vsip_mcopyfrom_user_##T(const vsip_scalar_##T* array, vsip_major major, const vsip_mview_##T* r) { \
+    copy_user("vsip_mcopyfrom_user_" #T, r, major, const_cast<vsip_scalar_##T*>(array), false);           \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
-#define TRANSHIP_DEFINE(T)                                                                                          \
-  void vsip_cvcopyto_user_##T(const vsip_cvview_##T* a, vsip_scalar_##T* real, vsip_scalar_##T* imaginary) {        \
-    copy_user("vsip_cvcopyto_user_" #T, a, VSIP_ROW, real, imaginary, true);                                        \
-  }                                                                                                                 \
-  void vsip_cvcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary,                      \
-                                const vsip_cvview_##T* r) {                                                         \
-    copy_user("vsip_cvcopyfrom_user_" #T, r, VSIP_ROW, const_cast<vsip_scalar_##T*>(real),                          \
-              const_cast<vsip_scalar_##T*>(imaginary), false);                                                      \
-  }                                                                                                                 \
-  void vsip_cmcopyto_user_##T(const vsip_cmview_##T* a, vsip_major major, vsip_scalar_##T* real,                    \
-                              vsip_scalar_##T* imaginary) {                                                         \
-    copy_user("vsip_cmcopyto_user_" #T, a, major, real, imaginary, true);                                           \
-  }                                                                                                                 \
-  void vsip_cmcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary, vsip_major major,    \
-                                const vsip_cmview_##T* r) {                                                         \
-    copy_user("vsip_cmcopyfrom_user_" #T, r, major, const_cast<vsip_scalar_##T*>(real),                             \
-              const_cast<vsip_scalar_##T*>(imaginary), false);                                                      \
+#define TRANSHIP_DEFINE(T)                                                                                       \
+  void vsip_cvcopyto_user_##T(const vsip_cvview_##T* a, vsip_scalar_##T* real, vsip_scalar_##T* imaginary) {     \
+    copy_user("vsip_cvcopyto_user_" #T, a, VSIP_ROW, real, imaginary, true);                                     \
+  }                                                                                                              \
+  void vsip_cvcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary,                   \
+                                const vsip_cvview_##T* r) {                                                      \
+    copy_user("vsip_cvcopyfrom_user_" #T, r, VSIP_ROW, const_cast<vsip_scalar_##T*>(real),                       \
+              const_cast<vsip_scalar_##T*>(imaginary), false);                                                   \
+  }                                                                                                              \
+  void vsip_cmcopyto_user_##T(const vsip_cmview_##T* a, vsip_major major, vsip_scalar_##T* real,                 \
+                              vsip_scalar_##T* imaginary) {                                                      \
+    copy_user("vsip_cmcopyto_user_" #T, a, major, real, imaginary, true);                                        \
+  }                                                                                                              \
+  void vsip_cmcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary, vsip_major major, \
+                                const vsip_cmview_##T* r) {                                                      \
+    copy_user("vsip_cmcopyfrom_user_" #T, r, major, const_cast<vsip_scalar_##T*>(real),                          \
+              const_cast<vsip_scalar_##T*>(imaginary), false);                                                   \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

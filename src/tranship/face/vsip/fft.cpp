@@ -1,11 +1,11 @@
 // FFTs by FFTW. An object keeps one FFTW plan for each memory layout that it has met: FFTW plans for strides, alignment
 // and the distance between the parts of complex numbers, and executes on any arrays that agree in these.
-#include <fftw3.h>
-
 #include <algorithm>
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include <fftw3.h>
 
 #include <tranship/face/vsip/loops.hpp>
 
@@ -21,21 +21,21 @@ std::mutex& planner() {
 
 template <class T>
 struct Fftw;
-#define TRANSHIP_FFTW(T, P)                                                                                            \
-  template <>                                                                                                          \
-  struct Fftw<T> {                                                                                                     \
-    using Plan = P##plan;                                                                                              \
-    using Dim = P##iodim64;                                                                                            \
-    static constexpr auto plan_cc = P##plan_guru64_split_dft;                                                          \
-    static constexpr auto plan_rc = P##plan_guru64_split_dft_r2c;                                                      \
-    static constexpr auto plan_cr = P##plan_guru64_split_dft_c2r;                                                      \
-    static constexpr auto run_cc = P##execute_split_dft;                                                               \
-    static constexpr auto run_rc = P##execute_split_dft_r2c;                                                           \
-    static constexpr auto run_cr = P##execute_split_dft_c2r;                                                           \
-    static constexpr auto destroy = P##destroy_plan;                                                                   \
-    static constexpr auto alignment = P##alignment_of;                                                                 \
-    static constexpr auto allocate = P##malloc;                                                                        \
-    static constexpr auto free = P##free;                                                                              \
+#define TRANSHIP_FFTW(T, P)                                       \
+  template <>                                                     \
+  struct Fftw<T> {                                                \
+    using Plan = P##plan;                                         \
+    using Dim = P##iodim64;                                       \
+    static constexpr auto plan_cc = P##plan_guru64_split_dft;     \
+    static constexpr auto plan_rc = P##plan_guru64_split_dft_r2c; \
+    static constexpr auto plan_cr = P##plan_guru64_split_dft_c2r; \
+    static constexpr auto run_cc = P##execute_split_dft;          \
+    static constexpr auto run_rc = P##execute_split_dft_r2c;      \
+    static constexpr auto run_cr = P##execute_split_dft_c2r;      \
+    static constexpr auto destroy = P##destroy_plan;              \
+    static constexpr auto alignment = P##alignment_of;            \
+    static constexpr auto allocate = P##malloc;                   \
+    static constexpr auto free = P##free;                         \
   };
 TRANSHIP_FFTW(float, fftwf_)
 TRANSHIP_FFTW(double, fftw_)
@@ -92,9 +92,15 @@ class Transform {
     const auto plan = plan_for(in, out);
     if (!plan) return false;
     switch (kind) {
-      case Kind::cc: Fftw<T>::run_cc(plan, in.re, in.im, out.re, out.im); break;
-      case Kind::rc: Fftw<T>::run_rc(plan, in.re, out.re, out.im); break;
-      case Kind::cr: Fftw<T>::run_cr(plan, in.re, in.im, out.re); break;
+      case Kind::cc:
+        Fftw<T>::run_cc(plan, in.re, in.im, out.re, out.im);
+        break;
+      case Kind::rc:
+        Fftw<T>::run_rc(plan, in.re, out.re, out.im);
+        break;
+      case Kind::cr:
+        Fftw<T>::run_cr(plan, in.re, in.im, out.re);
+        break;
     }
     return true;
   }
@@ -129,9 +135,12 @@ class Transform {
     const typename Fftw<T>::Dim across{std::ptrdiff_t(count), in.across, out.across};
     if (place == VSIP_FFT_OP) flags |= FFTW_PRESERVE_INPUT;
     switch (kind) {
-      case Kind::cc: return Fftw<T>::plan_cc(1, &along, 1, &across, in.re, in.im, out.re, out.im, flags);
-      case Kind::rc: return Fftw<T>::plan_rc(1, &along, 1, &across, in.re, out.re, out.im, flags);
-      case Kind::cr: break;
+      case Kind::cc:
+        return Fftw<T>::plan_cc(1, &along, 1, &across, in.re, in.im, out.re, out.im, flags);
+      case Kind::rc:
+        return Fftw<T>::plan_rc(1, &along, 1, &across, in.re, out.re, out.im, flags);
+      case Kind::cr:
+        break;
     }
     return Fftw<T>::plan_cr(1, &along, 1, &across, in.re, in.im, out.re, flags);
   }
@@ -245,83 +254,87 @@ vsip_length output_length(const F& fft) {
 
 }  // namespace
 
-#define TRANSHIP_DEFINE(T)                                                                                           \
-  struct vsip_fft_##T : Transform<vsip_scalar_##T> {};                                                               \
-  struct vsip_fftm_##T : Transform<vsip_scalar_##T> {};                                                              \
-  vsip_fft_##T* vsip_ccfftip_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,     \
-                                        vsip_alg_hint hint) {                                                        \
-    return create<vsip_fft_##T>(Kind::cc, n, 1, VSIP_FFT_IP, scale, dir, VSIP_ROW, ntimes, hint);                    \
-  }                                                                                                                  \
-  vsip_fft_##T* vsip_ccfftop_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,     \
-                                        vsip_alg_hint hint) {                                                        \
-    return create<vsip_fft_##T>(Kind::cc, n, 1, VSIP_FFT_OP, scale, dir, VSIP_ROW, ntimes, hint);                    \
-  }                                                                                                                  \
-  vsip_fft_##T* vsip_rcfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) { \
-    return create<vsip_fft_##T>(Kind::rc, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_FWD, VSIP_ROW, ntimes, hint);           \
-  }                                                                                                                  \
-  vsip_fft_##T* vsip_crfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) { \
-    return create<vsip_fft_##T>(Kind::cr, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_INV, VSIP_ROW, ntimes, hint);           \
-  }                                                                                                                  \
-  void vsip_ccfftip_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a) {                                         \
-    execute("vsip_ccfftip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                   \
-  }                                                                                                                  \
-  void vsip_ccfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_cvview_##T* r) {               \
-    execute("vsip_ccfftop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                   \
-  }                                                                                                                  \
-  void vsip_rcfftop_##T(const vsip_fft_##T* fft, const vsip_vview_##T* a, const vsip_cvview_##T* r) {                \
-    execute("vsip_rcfftop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                   \
-  }                                                                                                                  \
-  void vsip_crfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_vview_##T* r) {                \
-    execute("vsip_crfftop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                   \
-  }                                                                                                                  \
-  void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes) {                                \
-    if (!usable_object("vsip_fft_getattr_" #T, "FFT object", fft)) return;                                           \
-    *attributes = {input_length(*fft), output_length(*fft), fft->place, fft->scale, fft->dir};                       \
-  }                                                                                                                  \
-  int vsip_fft_destroy_##T(vsip_fft_##T* fft) { return destroy("vsip_fft_destroy_" #T, fft); }                       \
-  vsip_fftm_##T* vsip_ccfftmip_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,              \
-                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) { \
-    const bool by_row = major == VSIP_ROW;                                                                           \
-    return create<vsip_fftm_##T>(Kind::cc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_IP, scale,     \
-                                 dir, major, ntimes, hint);                                                          \
-  }                                                                                                                  \
-  vsip_fftm_##T* vsip_ccfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,              \
-                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) { \
-    const bool by_row = major == VSIP_ROW;                                                                           \
-    return create<vsip_fftm_##T>(Kind::cc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,     \
-                                 dir, major, ntimes, hint);                                                          \
-  }                                                                                                                  \
-  vsip_fftm_##T* vsip_rcfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,              \
-                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                   \
-    const bool by_row = major == VSIP_ROW;                                                                           \
-    return create<vsip_fftm_##T>(Kind::rc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,     \
-                                 VSIP_FFT_FWD, major, ntimes, hint);                                                 \
-  }                                                                                                                  \
-  vsip_fftm_##T* vsip_crfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,              \
-                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                   \
-    const bool by_row = major == VSIP_ROW;                                                                           \
-    return create<vsip_fftm_##T>(Kind::cr, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,     \
-                                 VSIP_FFT_INV, major, ntimes, hint);                                                 \
-  }                                                                                                                  \
-  void vsip_ccfftmip_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a) {                                       \
-    execute("vsip_ccfftmip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                  \
-  }                                                                                                                  \
-  void vsip_ccfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_cmview_##T* r) {             \
-    execute("vsip_ccfftmop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                  \
-  }                                                                                                                  \
-  void vsip_rcfftmop_##T(const vsip_fftm_##T* fft, const vsip_mview_##T* a, const vsip_cmview_##T* r) {              \
-    execute("vsip_rcfftmop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                  \
-  }                                                                                                                  \
-  void vsip_crfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_mview_##T* r) {              \
-    execute("vsip_crfftmop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                  \
-  }                                                                                                                  \
-  void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes) {                             \
-    if (!usable_object("vsip_fftm_getattr_" #T, "FFT object", fft)) return;                                          \
-    const auto lengths = [&](vsip_length along) {                                                                    \
-      return fft->major == VSIP_ROW ? vsip_scalar_mi{fft->count, along} : vsip_scalar_mi{along, fft->count};         \
-    };                                                                                                               \
-    *attributes = {lengths(input_length(*fft)), lengths(output_length(*fft)), fft->place, fft->scale, fft->dir,      \
-                   fft->major};                                                                                      \
-  }                                                                                                                  \
-  int vsip_fftm_destroy_##T(vsip_fftm_##T* fft) { return destroy("vsip_fftm_destroy_" #T, fft); }
+#define TRANSHIP_DEFINE(T)                                                                                            \
+  struct vsip_fft_##T : Transform<vsip_scalar_##T> {};                                                                \
+  struct vsip_fftm_##T : Transform<vsip_scalar_##T> {};                                                               \
+  vsip_fft_##T* vsip_ccfftip_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,      \
+                                        vsip_alg_hint hint) {                                                         \
+    return create<vsip_fft_##T>(Kind::cc, n, 1, VSIP_FFT_IP, scale, dir, VSIP_ROW, ntimes, hint);                     \
+  }                                                                                                                   \
+  vsip_fft_##T* vsip_ccfftop_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,      \
+                                        vsip_alg_hint hint) {                                                         \
+    return create<vsip_fft_##T>(Kind::cc, n, 1, VSIP_FFT_OP, scale, dir, VSIP_ROW, ntimes, hint);                     \
+  }                                                                                                                   \
+  vsip_fft_##T* vsip_rcfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) {  \
+    return create<vsip_fft_##T>(Kind::rc, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_FWD, VSIP_ROW, ntimes, hint);            \
+  }                                                                                                                   \
+  vsip_fft_##T* vsip_crfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) {  \
+    return create<vsip_fft_##T>(Kind::cr, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_INV, VSIP_ROW, ntimes, hint);            \
+  }                                                                                                                   \
+  void vsip_ccfftip_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a) {                                          \
+    execute("vsip_ccfftip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                    \
+  }                                                                                                                   \
+  void vsip_ccfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_cvview_##T* r) {                \
+    execute("vsip_ccfftop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                    \
+  }                                                                                                                   \
+  void vsip_rcfftop_##T(const vsip_fft_##T* fft, const vsip_vview_##T* a, const vsip_cvview_##T* r) {                 \
+    execute("vsip_rcfftop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                    \
+  }                                                                                                                   \
+  void vsip_crfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_vview_##T* r) {                 \
+    execute("vsip_crfftop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                    \
+  }                                                                                                                   \
+  void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes) {                                 \
+    if (!usable_object("vsip_fft_getattr_" #T, "FFT object", fft)) return;                                            \
+    *attributes = {input_length(*fft), output_length(*fft), fft->place, fft->scale, fft->dir};                        \
+  }                                                                                                                   \
+  int vsip_fft_destroy_##T(vsip_fft_##T* fft) {                                                                       \
+    return destroy("vsip_fft_destroy_" #T, fft);                                                                      \
+  }                                                                                                                   \
+  vsip_fftm_##T* vsip_ccfftmip_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
+                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {  \
+    const bool by_row = major == VSIP_ROW;                                                                            \
+    return create<vsip_fftm_##T>(Kind::cc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_IP, scale, dir, \
+                                 major, ntimes, hint);                                                                \
+  }                                                                                                                   \
+  vsip_fftm_##T* vsip_ccfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
+                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {  \
+    const bool by_row = major == VSIP_ROW;                                                                            \
+    return create<vsip_fftm_##T>(Kind::cc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale, dir, \
+                                 major, ntimes, hint);                                                                \
+  }                                                                                                                   \
+  vsip_fftm_##T* vsip_rcfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
+                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                    \
+    const bool by_row = major == VSIP_ROW;                                                                            \
+    return create<vsip_fftm_##T>(Kind::rc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,      \
+                                 VSIP_FFT_FWD, major, ntimes, hint);                                                  \
+  }                                                                                                                   \
+  vsip_fftm_##T* vsip_crfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
+                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                    \
+    const bool by_row = major == VSIP_ROW;                                                                            \
+    return create<vsip_fftm_##T>(Kind::cr, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,      \
+                                 VSIP_FFT_INV, major, ntimes, hint);                                                  \
+  }                                                                                                                   \
+  void vsip_ccfftmip_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a) {                                        \
+    execute("vsip_ccfftmip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                   \
+  }                                                                                                                   \
+  void vsip_ccfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_cmview_##T* r) {              \
+    execute("vsip_ccfftmop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                   \
+  }                                                                                                                   \
+  void vsip_rcfftmop_##T(const vsip_fftm_##T* fft, const vsip_mview_##T* a, const vsip_cmview_##T* r) {               \
+    execute("vsip_rcfftmop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                   \
+  }                                                                                                                   \
+  void vsip_crfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_mview_##T* r) {               \
+    execute("vsip_crfftmop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                   \
+  }                                                                                                                   \
+  void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes) {                              \
+    if (!usable_object("vsip_fftm_getattr_" #T, "FFT object", fft)) return;                                           \
+    const auto lengths = [&](vsip_length along) {                                                                     \
+      return fft->major == VSIP_ROW ? vsip_scalar_mi{fft->count, along} : vsip_scalar_mi{along, fft->count};          \
+    };                                                                                                                \
+    *attributes = {                                                                                                   \
+        lengths(input_length(*fft)), lengths(output_length(*fft)), fft->place, fft->scale, fft->dir, fft->major};     \
+  }                                                                                                                   \
+  int vsip_fftm_destroy_##T(vsip_fftm_##T* fft) {                                                                     \
+    return destroy("vsip_fftm_destroy_" #T, fft);                                                                     \
+  }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

@@ -1,6 +1,6 @@
-// Private: Loops over views of the same lengths. Dense layouts get loops that the compiler vectorises; all other strides
-// share one general loop. Invariant: an element of the output is written after the inputs of that element are read, so an
-// output may be one of the inputs.
+// Private: Loops over views of the same lengths. Dense layouts get loops that the compiler vectorises; all other
+// strides share one general loop. Invariant: an element of the output is written after the inputs of that element are
+// read, so an output may be one of the inputs.
 #pragma once
 
 #include <cmath>
@@ -40,14 +40,22 @@ T conjugate(T a) {
   return a;
 }
 
-inline Cx<float> value_of(vsip_cscalar_f a) { return {a.r, a.i}; }
-inline Cx<double> value_of(vsip_cscalar_d a) { return {a.r, a.i}; }
+inline Cx<float> value_of(vsip_cscalar_f a) {
+  return {a.r, a.i};
+}
+inline Cx<double> value_of(vsip_cscalar_d a) {
+  return {a.r, a.i};
+}
 template <class T>
 T value_of(T a) {
   return a;
 }
-inline vsip_cscalar_f scalar_of(Cx<float> a) { return {a.r, a.i}; }
-inline vsip_cscalar_d scalar_of(Cx<double> a) { return {a.r, a.i}; }
+inline vsip_cscalar_f scalar_of(Cx<float> a) {
+  return {a.r, a.i};
+}
+inline vsip_cscalar_d scalar_of(Cx<double> a) {
+  return {a.r, a.i};
+}
 template <class T>
 T scalar_of(T a) {
   return a;

@@ -29,7 +29,8 @@ bool transposable(const char* call, const V* a, const V* r) {
 template <class F, class V>
 void transpose(const char* call, const V* a, const V* r, F f, bool plain) {
   if (!transposable(call, a, r)) return;
-  const bool in_place = first_of(place_of(*a)) == first_of(place_of(*r)) && a->dimensions[0].stride == r->dimensions[0].stride &&
+  const bool in_place = first_of(place_of(*a)) == first_of(place_of(*r)) &&
+                        a->dimensions[0].stride == r->dimensions[0].stride &&
                         a->dimensions[1].stride == r->dimensions[1].stride;
   if (!in_place) {
     const V source = transposed(*a);
@@ -71,7 +72,8 @@ template <class F, class A, class B, class R>
 void product(const char* call, const A& a, const B& b, const R& r, F f) {
   if (!same_length(call, "the columns of the left factor and the rows of the right one", a.dimensions[1].length,
                    b.dimensions[0].length) ||
-      !same_length(call, "the rows of the result and of the left factor", r.dimensions[0].length, a.dimensions[0].length) ||
+      !same_length(call, "the rows of the result and of the left factor", r.dimensions[0].length,
+                   a.dimensions[0].length) ||
       !same_length(call, "the columns of the result and of the right factor", r.dimensions[1].length,
                    b.dimensions[1].length))
     return;
@@ -113,60 +115,61 @@ View<typename V::Block, 2> as_matrix(const V& v, vsip_major line) {
 template <class V, class M>
 void outer(const char* call, typename V::Element s, const V* a, const V* b, const M* r) {
   if (!usable_view(call, a) || !usable_view(call, b) || !usable_view(call, r)) return;
-  product(
-      call, as_matrix(*a, VSIP_COL), as_matrix(*b, VSIP_ROW), *r,
-      [s = value_of(s)](auto x) { return s * conjugate(x); });
+  product(call, as_matrix(*a, VSIP_COL), as_matrix(*b, VSIP_ROW), *r,
+          [s = value_of(s)](auto x) { return s * conjugate(x); });
 }
 
 }  // namespace
 
-#define TRANSHIP_DEFINE(C, T)                                                                                           \
-  void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,                \
-                           const vsip_##C##mview_##T* r) {                                                              \
-    multiply_lines("vsip_" #C "vmmul_" #T, a, b, major, r);                                                             \
-  }                                                                                                                     \
-  void vsip_##C##mtrans_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r) {                               \
-    transpose("vsip_" #C "mtrans_" #T, a, r, as_is, true);                                                              \
-  }                                                                                                                     \
-  void vsip_##C##mprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r) {  \
-    matrix_product("vsip_" #C "mprod_" #T, a, b, r, false, as_is);                                                      \
-  }                                                                                                                     \
-  void vsip_##C##mprodt_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r) { \
-    matrix_product("vsip_" #C "mprodt_" #T, a, b, r, true, as_is);                                                      \
-  }                                                                                                                     \
-  void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b,                                 \
-                            const vsip_##C##vview_##T* r) {                                                             \
-    if (!usable_view("vsip_" #C "mvprod_" #T, a) || !usable_view("vsip_" #C "mvprod_" #T, b) ||                         \
-        !usable_view("vsip_" #C "mvprod_" #T, r))                                                                       \
-      return;                                                                                                           \
-    product("vsip_" #C "mvprod_" #T, *a, as_matrix(*b, VSIP_COL), as_matrix(*r, VSIP_COL), as_is);                      \
-  }                                                                                                                     \
-  void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b,                                 \
-                            const vsip_##C##vview_##T* r) {                                                             \
-    if (!usable_view("vsip_" #C "vmprod_" #T, a) || !usable_view("vsip_" #C "vmprod_" #T, b) ||                         \
-        !usable_view("vsip_" #C "vmprod_" #T, r))                                                                       \
-      return;                                                                                                           \
-    product("vsip_" #C "vmprod_" #T, as_matrix(*a, VSIP_ROW), *b, as_matrix(*r, VSIP_ROW), as_is);                      \
-  }                                                                                                                     \
-  void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,         \
-                            const vsip_##C##mview_##T* r) {                                                             \
-    outer("vsip_" #C "vouter_" #T, s, a, b, r);                                                                         \
+#define TRANSHIP_DEFINE(C, T)                                                                                          \
+  void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,               \
+                           const vsip_##C##mview_##T* r) {                                                             \
+    multiply_lines("vsip_" #C "vmmul_" #T, a, b, major, r);                                                            \
+  }                                                                                                                    \
+  void vsip_##C##mtrans_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r) {                              \
+    transpose("vsip_" #C "mtrans_" #T, a, r, as_is, true);                                                             \
+  }                                                                                                                    \
+  void vsip_##C##mprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r) { \
+    matrix_product("vsip_" #C "mprod_" #T, a, b, r, false, as_is);                                                     \
+  }                                                                                                                    \
+  void vsip_##C##mprodt_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b,                                \
+                            const vsip_##C##mview_##T* r) {                                                            \
+    matrix_product("vsip_" #C "mprodt_" #T, a, b, r, true, as_is);                                                     \
+  }                                                                                                                    \
+  void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b,                                \
+                            const vsip_##C##vview_##T* r) {                                                            \
+    if (!usable_view("vsip_" #C "mvprod_" #T, a) || !usable_view("vsip_" #C "mvprod_" #T, b) ||                        \
+        !usable_view("vsip_" #C "mvprod_" #T, r))                                                                      \
+      return;                                                                                                          \
+    product("vsip_" #C "mvprod_" #T, *a, as_matrix(*b, VSIP_COL), as_matrix(*r, VSIP_COL), as_is);                     \
+  }                                                                                                                    \
+  void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b,                                \
+                            const vsip_##C##vview_##T* r) {                                                            \
+    if (!usable_view("vsip_" #C "vmprod_" #T, a) || !usable_view("vsip_" #C "vmprod_" #T, b) ||                        \
+        !usable_view("vsip_" #C "vmprod_" #T, r))                                                                      \
+      return;                                                                                                          \
+    product("vsip_" #C "vmprod_" #T, as_matrix(*a, VSIP_ROW), *b, as_matrix(*r, VSIP_ROW), as_is);                     \
+  }                                                                                                                    \
+  void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,        \
+                            const vsip_##C##mview_##T* r) {                                                            \
+    outer("vsip_" #C "vouter_" #T, s, a, b, r);                                                                        \
   }
-TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(, f)
+TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
-#define TRANSHIP_DEFINE(T)                                                                                              \
-  void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major,                            \
-                        const vsip_cmview_##T* r) {                                                                     \
-    multiply_lines("vsip_rvcmmul_" #T, a, b, major, r);                                                                 \
-  }                                                                                                                     \
-  void vsip_cmherm_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r) {                                            \
-    transpose("vsip_cmherm_" #T, a, r, op_conj, false);                                                                 \
-  }                                                                                                                     \
-  void vsip_cmprodh_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) {                 \
-    matrix_product("vsip_cmprodh_" #T, a, b, r, true, op_conj);                                                         \
-  }                                                                                                                     \
-  void vsip_cmprodj_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) {                 \
-    matrix_product("vsip_cmprodj_" #T, a, b, r, false, op_conj);                                                        \
+#define TRANSHIP_DEFINE(T)                                                                              \
+  void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major,            \
+                        const vsip_cmview_##T* r) {                                                     \
+    multiply_lines("vsip_rvcmmul_" #T, a, b, major, r);                                                 \
+  }                                                                                                     \
+  void vsip_cmherm_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r) {                            \
+    transpose("vsip_cmherm_" #T, a, r, op_conj, false);                                                 \
+  }                                                                                                     \
+  void vsip_cmprodh_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) { \
+    matrix_product("vsip_cmprodh_" #T, a, b, r, true, op_conj);                                         \
+  }                                                                                                     \
+  void vsip_cmprodj_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) { \
+    matrix_product("vsip_cmprodj_" #T, a, b, r, false, op_conj);                                        \
   }
-TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+    TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

@@ -31,7 +31,8 @@ void polar(const char* call, const V* a, const W* magnitude, const W* angle) {
 
 template <class V, class T>
 void average(const char* call, T alpha, const V* a, const V* r) {
-  map(call, [alpha](auto x, auto before) { return alpha * x + (T(1) - alpha) * before; }, r, a, r);
+  map(
+      call, [alpha](auto x, auto before) { return alpha * x + (T(1) - alpha) * before; }, r, a, r);
 }
 
 template <class V>
@@ -52,21 +53,28 @@ void ramp(const char* call, typename V::Element first, typename V::Element step,
 template <class V>
 void clip(const char* call, const V* a, typename V::Element t1, typename V::Element t2, typename V::Element c1,
           typename V::Element c2, const V* r) {
-  map(call, [=](auto x) { return x <= t1 ? c1 : x < t2 ? x : c2; }, r, a);
+  map(
+      call, [=](auto x) { return x <= t1  ? c1
+                                 : x < t2 ? x
+                                          : c2; }, r, a);
 }
 
 template <class V>
 void invert_clip(const char* call, const V* a, typename V::Element t1, typename V::Element t2, typename V::Element t3,
                  typename V::Element c1, typename V::Element c2, const V* r) {
-  map(call, [=](auto x) { return x < t1 ? x : x < t2 ? c1 : x <= t3 ? c2 : x; }, r, a);
+  map(
+      call, [=](auto x) { return x < t1    ? x
+                                 : x < t2  ? c1
+                                 : x <= t3 ? c2
+                                           : x; }, r, a);
 }
 
-/// Rotates so that element i moves to (i + n/2) modulo n; for an odd n the lower half has one element more.
+/// Rotates so that element n/2 comes first.
 template <class V>
 void rotate_halves(const V& view) {
   const vsip_length n = view.dimensions[0].length;
   if (n < 2) return;
-  const vsip_length shift = n / 2;
+  const vsip_length shift = n - n / 2;
   vsip_length moved = 0;
   for (vsip_index start = 0; moved < n; ++start) {  // one cycle of the rotation after the other
     auto carried = reference(view, {start}).load();
@@ -99,8 +107,12 @@ void swap_halves(const char* call, const V* a) {
   }
 }
 
-std::array<vsip_index, 1> position(vsip_scalar_vi index) { return {index}; }
-std::array<vsip_index, 2> position(vsip_scalar_mi index) { return {index.r, index.c}; }
+std::array<vsip_index, 1> position(vsip_scalar_vi index) {
+  return {index};
+}
+std::array<vsip_index, 2> position(vsip_scalar_mi index) {
+  return {index.r, index.c};
+}
 
 template <class V, class I>
 bool indices_inside(const char* call, const V& view, const I& indices) {
@@ -131,10 +143,12 @@ void scatter(const char* call, const V* a, const W* r, const I* index) {
 
 #define TRANSHIP_VIEWS(S, T)                                                                                          \
   void vsip_c##S##rsdiv_##T(const vsip_c##S##view_##T* a, vsip_scalar_##T s, const vsip_c##S##view_##T* r) {          \
-    map("vsip_c" #S "rsdiv_" #T, [s](auto x) { return x / s; }, r, a);                                                \
+    map(                                                                                                              \
+        "vsip_c" #S "rsdiv_" #T, [s](auto x) { return x / s; }, r, a);                                                \
   }                                                                                                                   \
   void vsip_##S##sdiv_##T(const vsip_##S##view_##T* a, vsip_scalar_##T s, const vsip_##S##view_##T* r) {              \
-    map("vsip_" #S "sdiv_" #T, [s](auto x) { return x / s; }, r, a);                                                  \
+    map(                                                                                                              \
+        "vsip_" #S "sdiv_" #T, [s](auto x) { return x / s; }, r, a);                                                  \
   }                                                                                                                   \
   void vsip_cr##S##sub_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* b, const vsip_c##S##view_##T* r) { \
     map("vsip_cr" #S "sub_" #T, op_sub, r, a, b);                                                                     \
@@ -143,38 +157,59 @@ void scatter(const char* call, const V* a, const W* r, const I* index) {
     map("vsip_cr" #S "div_" #T, op_div, r, a, b);                                                                     \
   }                                                                                                                   \
   void vsip_c##S##mag_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* r) {                                \
-    map("vsip_c" #S "mag_" #T, [](auto x) { return std::abs(x.standard()); }, r, a);                                  \
+    map(                                                                                                              \
+        "vsip_c" #S "mag_" #T, [](auto x) { return std::abs(x.standard()); }, r, a);                                  \
   }                                                                                                                   \
   void vsip_##S##cmagsq_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* r) {                              \
-    map("vsip_" #S "cmagsq_" #T, [](auto x) { return x.square(); }, r, a);                                            \
+    map(                                                                                                              \
+        "vsip_" #S "cmagsq_" #T, [](auto x) { return x.square(); }, r, a);                                            \
   }                                                                                                                   \
   void vsip_##S##arg_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* r) {                                 \
-    map("vsip_" #S "arg_" #T, [](auto x) { return std::atan2(x.i, x.r); }, r, a);                                     \
+    map(                                                                                                              \
+        "vsip_" #S "arg_" #T, [](auto x) { return std::atan2(x.i, x.r); }, r, a);                                     \
   }                                                                                                                   \
   void vsip_##S##real_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* r) {                                \
-    map("vsip_" #S "real_" #T, [](auto x) { return x.r; }, r, a);                                                     \
+    map(                                                                                                              \
+        "vsip_" #S "real_" #T, [](auto x) { return x.r; }, r, a);                                                     \
   }                                                                                                                   \
   void vsip_##S##imag_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* r) {                                \
-    map("vsip_" #S "imag_" #T, [](auto x) { return x.i; }, r, a);                                                     \
+    map(                                                                                                              \
+        "vsip_" #S "imag_" #T, [](auto x) { return x.i; }, r, a);                                                     \
   }                                                                                                                   \
   void vsip_##S##cmaxmgsq_##T(const vsip_c##S##view_##T* a, const vsip_c##S##view_##T* b,                             \
                               const vsip_##S##view_##T* r) {                                                          \
-    map("vsip_" #S "cmaxmgsq_" #T, [](auto x, auto y) { return op_max(x.square(), y.square()); }, r, a, b);           \
+    map(                                                                                                              \
+        "vsip_" #S "cmaxmgsq_" #T, [](auto x, auto y) { return op_max(x.square(), y.square()); }, r, a, b);           \
   }                                                                                                                   \
   void vsip_##S##cminmgsq_##T(const vsip_c##S##view_##T* a, const vsip_c##S##view_##T* b,                             \
                               const vsip_##S##view_##T* r) {                                                          \
-    map("vsip_" #S "cminmgsq_" #T, [](auto x, auto y) { return op_min(x.square(), y.square()); }, r, a, b);           \
+    map(                                                                                                              \
+        "vsip_" #S "cminmgsq_" #T, [](auto x, auto y) { return op_min(x.square(), y.square()); }, r, a, b);           \
   }                                                                                                                   \
   void vsip_##S##cmplx_##T(const vsip_##S##view_##T* a, const vsip_##S##view_##T* b, const vsip_c##S##view_##T* r) {  \
-    map("vsip_" #S "cmplx_" #T, [](auto x, auto y) { return Cx<vsip_scalar_##T>{x, y}; }, r, a, b);                   \
+    map(                                                                                                              \
+        "vsip_" #S "cmplx_" #T,                                                                                       \
+        [](auto x, auto y) {                                                                                          \
+          return Cx<vsip_scalar_##T>{x, y};                                                                           \
+        },                                                                                                            \
+        r, a, b);                                                                                                     \
   }                                                                                                                   \
   void vsip_##S##euler_##T(const vsip_##S##view_##T* a, const vsip_c##S##view_##T* r) {                               \
-    map("vsip_" #S "euler_" #T, [](auto x) { return Cx<vsip_scalar_##T>{std::cos(x), std::sin(x)}; }, r, a);          \
+    map(                                                                                                              \
+        "vsip_" #S "euler_" #T,                                                                                       \
+        [](auto x) {                                                                                                  \
+          return Cx<vsip_scalar_##T>{std::cos(x), std::sin(x)};                                                       \
+        },                                                                                                            \
+        r, a);                                                                                                        \
   }                                                                                                                   \
   void vsip_##S##rect_##T(const vsip_##S##view_##T* magnitude, const vsip_##S##view_##T* angle,                       \
                           const vsip_c##S##view_##T* r) {                                                             \
-    map("vsip_" #S "rect_" #T,                                                                                        \
-        [](auto x, auto y) { return Cx<vsip_scalar_##T>{x * std::cos(y), x * std::sin(y)}; }, r, magnitude, angle);   \
+    map(                                                                                                              \
+        "vsip_" #S "rect_" #T,                                                                                        \
+        [](auto x, auto y) {                                                                                          \
+          return Cx<vsip_scalar_##T>{x * std::cos(y), x * std::sin(y)};                                               \
+        },                                                                                                            \
+        r, magnitude, angle);                                                                                         \
   }                                                                                                                   \
   void vsip_##S##polar_##T(const vsip_c##S##view_##T* a, const vsip_##S##view_##T* magnitude,                         \
                            const vsip_##S##view_##T* angle) {                                                         \
@@ -185,95 +220,105 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 #undef TRANSHIP_VIEWS
 
-#define TRANSHIP_THREE(NAME, C, T, EXPRESSION)                                                                    \
-  void vsip_##C##v##NAME##_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,                        \
-                               const vsip_##C##vview_##T* c, const vsip_##C##vview_##T* r) {                      \
-    map("vsip_" #C "v" #NAME "_" #T, [](auto x, auto y, auto z) { return EXPRESSION; }, r, a, b, c);              \
+#define TRANSHIP_THREE(NAME, C, T, EXPRESSION)                                                       \
+  void vsip_##C##v##NAME##_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,           \
+                               const vsip_##C##vview_##T* c, const vsip_##C##vview_##T* r) {         \
+    map(                                                                                             \
+        "vsip_" #C "v" #NAME "_" #T, [](auto x, auto y, auto z) { return EXPRESSION; }, r, a, b, c); \
   }
-#define TRANSHIP_DEFINE(C, T)                                                                                         \
-  TRANSHIP_THREE(am, C, T, (x + y) * z)                                                                               \
-  TRANSHIP_THREE(ma, C, T, x* y + z)                                                                                  \
-  TRANSHIP_THREE(msb, C, T, x* y - z)                                                                                 \
-  TRANSHIP_THREE(sbm, C, T, (x - y) * z)                                                                              \
-  void vsip_##C##vsam_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, const vsip_##C##vview_##T* c,         \
-                          const vsip_##C##vview_##T* r) {                                                             \
-    map("vsip_" #C "vsam_" #T, [s](auto x, auto z) { return (x + value_of(s)) * z; }, r, a, c);                       \
-  }                                                                                                                   \
-  void vsip_##C##vsma_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, const vsip_##C##vview_##T* c,         \
-                          const vsip_##C##vview_##T* r) {                                                             \
-    map("vsip_" #C "vsma_" #T, [s](auto x, auto z) { return x * value_of(s) + z; }, r, a, c);                         \
-  }                                                                                                                   \
-  void vsip_##C##vmsa_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, vsip_##C##scalar_##T s,         \
-                          const vsip_##C##vview_##T* r) {                                                             \
-    map("vsip_" #C "vmsa_" #T, [s](auto x, auto y) { return x * y + value_of(s); }, r, a, b);                         \
-  }                                                                                                                   \
-  void vsip_##C##vsmsa_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, vsip_##C##scalar_##T t,              \
-                           const vsip_##C##vview_##T* r) {                                                            \
-    map("vsip_" #C "vsmsa_" #T, [s, t](auto x) { return x * value_of(s) + value_of(t); }, r, a);                      \
-  }                                                                                                                   \
-  void vsip_##C##vgather_##T(const vsip_##C##vview_##T* a, const vsip_vview_vi* index,                                \
-                             const vsip_##C##vview_##T* r) {                                                          \
-    gather("vsip_" #C "vgather_" #T, a, index, r);                                                                    \
-  }                                                                                                                   \
-  void vsip_##C##mgather_##T(const vsip_##C##mview_##T* a, const vsip_vview_mi* index,                                \
-                             const vsip_##C##vview_##T* r) {                                                          \
-    gather("vsip_" #C "mgather_" #T, a, index, r);                                                                    \
-  }                                                                                                                   \
-  void vsip_##C##vscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* r,                             \
-                              const vsip_vview_vi* index) {                                                           \
-    scatter("vsip_" #C "vscatter_" #T, a, r, index);                                                                  \
-  }                                                                                                                   \
-  void vsip_##C##mscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* r,                             \
-                              const vsip_vview_mi* index) {                                                           \
-    scatter("vsip_" #C "mscatter_" #T, a, r, index);                                                                  \
+#define TRANSHIP_DEFINE(C, T)                                                                                          \
+  TRANSHIP_THREE(am, C, T, (x + y) * z)                                                                                \
+  TRANSHIP_THREE(ma, C, T, x* y + z)                                                                                   \
+  TRANSHIP_THREE(msb, C, T, x* y - z)                                                                                  \
+  TRANSHIP_THREE(sbm, C, T, (x - y) * z)                                                                               \
+  void vsip_##C##vsam_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, const vsip_##C##vview_##T* c,          \
+                          const vsip_##C##vview_##T* r) {                                                              \
+    map(                                                                                                               \
+        "vsip_" #C "vsam_" #T, [s](auto x, auto z) { return (x + value_of(s)) * z; }, r, a, c);                        \
+  }                                                                                                                    \
+  void vsip_##C##vsma_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, const vsip_##C##vview_##T* c,          \
+                          const vsip_##C##vview_##T* r) {                                                              \
+    map(                                                                                                               \
+        "vsip_" #C "vsma_" #T, [s](auto x, auto z) { return x * value_of(s) + z; }, r, a, c);                          \
+  }                                                                                                                    \
+  void vsip_##C##vmsa_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, vsip_##C##scalar_##T s,          \
+                          const vsip_##C##vview_##T* r) {                                                              \
+    map(                                                                                                               \
+        "vsip_" #C "vmsa_" #T, [s](auto x, auto y) { return x * y + value_of(s); }, r, a, b);                          \
+  }                                                                                                                    \
+  void vsip_##C##vsmsa_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, vsip_##C##scalar_##T t,               \
+                           const vsip_##C##vview_##T* r) {                                                             \
+    map(                                                                                                               \
+        "vsip_" #C "vsmsa_" #T, [s, t](auto x) { return x * value_of(s) + value_of(t); }, r, a);                       \
+  }                                                                                                                    \
+  void vsip_##C##vgather_##T(const vsip_##C##vview_##T* a, const vsip_vview_vi* index, const vsip_##C##vview_##T* r) { \
+    gather("vsip_" #C "vgather_" #T, a, index, r);                                                                     \
+  }                                                                                                                    \
+  void vsip_##C##mgather_##T(const vsip_##C##mview_##T* a, const vsip_vview_mi* index, const vsip_##C##vview_##T* r) { \
+    gather("vsip_" #C "mgather_" #T, a, index, r);                                                                     \
+  }                                                                                                                    \
+  void vsip_##C##vscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* r,                              \
+                              const vsip_vview_vi* index) {                                                            \
+    scatter("vsip_" #C "vscatter_" #T, a, r, index);                                                                   \
+  }                                                                                                                    \
+  void vsip_##C##mscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* r,                              \
+                              const vsip_vview_mi* index) {                                                            \
+    scatter("vsip_" #C "mscatter_" #T, a, r, index);                                                                   \
   }
-TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(, f)
+TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
-#define TRANSHIP_VIEWS(S, C, T)                                                                                      \
-  void vsip_##C##S##expoavg_##T(vsip_scalar_##T alpha, const vsip_##C##S##view_##T* a, const vsip_##C##S##view_##T* r) { \
-    average("vsip_" #C #S "expoavg_" #T, alpha, a, r);                                                               \
-  }                                                                                                                  \
-  void vsip_##C##S##swap_##T(const vsip_##C##S##view_##T* a, const vsip_##C##S##view_##T* b) {                       \
-    swap_elements("vsip_" #C #S "swap_" #T, a, b);                                                                   \
-  }                                                                                                                  \
-  void vsip_##C##S##freqswap_##T(const vsip_##C##S##view_##T* a) { swap_halves("vsip_" #C #S "freqswap_" #T, a); }
-#define TRANSHIP_DEFINE(C, T) TRANSHIP_VIEWS(v, C, T) TRANSHIP_VIEWS(m, C, T)
-TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
-#undef TRANSHIP_DEFINE
-
-#define TRANSHIP_DEFINE(C, T)                                                                  \
-  void vsip_##C##vfill_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* r) {             \
-    map("vsip_" #C "vfill_" #T, [s] { return value_of(s); }, r);                               \
+#define TRANSHIP_VIEWS(S, C, T)                                                                \
+  void vsip_##C##S##expoavg_##T(vsip_scalar_##T alpha, const vsip_##C##S##view_##T* a,         \
+                                const vsip_##C##S##view_##T* r) {                              \
+    average("vsip_" #C #S "expoavg_" #T, alpha, a, r);                                         \
   }                                                                                            \
-  void vsip_##C##mfill_##T(vsip_##C##scalar_##T s, const vsip_##C##mview_##T* r) {             \
-    map("vsip_" #C "mfill_" #T, [s] { return value_of(s); }, r);                               \
+  void vsip_##C##S##swap_##T(const vsip_##C##S##view_##T* a, const vsip_##C##S##view_##T* b) { \
+    swap_elements("vsip_" #C #S "swap_" #T, a, b);                                             \
+  }                                                                                            \
+  void vsip_##C##S##freqswap_##T(const vsip_##C##S##view_##T* a) {                             \
+    swap_halves("vsip_" #C #S "freqswap_" #T, a);                                              \
   }
-TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
+#define TRANSHIP_DEFINE(C, T) TRANSHIP_VIEWS(v, C, T) TRANSHIP_VIEWS(m, C, T)
+    TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
-void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r) {
-  map("vsip_vfill_vi", [s] { return s; }, r);
+
+#define TRANSHIP_DEFINE(C, T)                                                      \
+  void vsip_##C##vfill_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* r) { \
+    map(                                                                           \
+        "vsip_" #C "vfill_" #T, [s] { return value_of(s); }, r);                   \
+  }                                                                                \
+  void vsip_##C##mfill_##T(vsip_##C##scalar_##T s, const vsip_##C##mview_##T* r) { \
+    map(                                                                           \
+        "vsip_" #C "mfill_" #T, [s] { return value_of(s); }, r);                   \
+  }
+        TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE
+            void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r) {
+  map(
+      "vsip_vfill_vi", [s] { return s; }, r);
 }
 
-#define TRANSHIP_DEFINE(T)                                                                                             \
-  void vsip_vramp_##T(vsip_scalar_##T first, vsip_scalar_##T step, const vsip_vview_##T* r) {                          \
-    ramp("vsip_vramp_" #T, first, step, r);                                                                            \
-  }                                                                                                                    \
-  void vsip_vclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,             \
-                      vsip_scalar_##T c2, const vsip_vview_##T* r) {                                                   \
-    clip("vsip_vclip_" #T, a, t1, t2, c1, c2, r);                                                                      \
-  }                                                                                                                    \
-  void vsip_mclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,             \
-                      vsip_scalar_##T c2, const vsip_mview_##T* r) {                                                   \
-    clip("vsip_mclip_" #T, a, t1, t2, c1, c2, r);                                                                      \
-  }                                                                                                                    \
-  void vsip_vinvclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3,          \
-                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_vview_##T* r) {                            \
-    invert_clip("vsip_vinvclip_" #T, a, t1, t2, t3, c1, c2, r);                                                        \
-  }                                                                                                                    \
-  void vsip_minvclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3,          \
-                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_mview_##T* r) {                            \
-    invert_clip("vsip_minvclip_" #T, a, t1, t2, t3, c1, c2, r);                                                        \
+#define TRANSHIP_DEFINE(T)                                                                                    \
+  void vsip_vramp_##T(vsip_scalar_##T first, vsip_scalar_##T step, const vsip_vview_##T* r) {                 \
+    ramp("vsip_vramp_" #T, first, step, r);                                                                   \
+  }                                                                                                           \
+  void vsip_vclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,    \
+                      vsip_scalar_##T c2, const vsip_vview_##T* r) {                                          \
+    clip("vsip_vclip_" #T, a, t1, t2, c1, c2, r);                                                             \
+  }                                                                                                           \
+  void vsip_mclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,    \
+                      vsip_scalar_##T c2, const vsip_mview_##T* r) {                                          \
+    clip("vsip_mclip_" #T, a, t1, t2, c1, c2, r);                                                             \
+  }                                                                                                           \
+  void vsip_vinvclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3, \
+                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_vview_##T* r) {                   \
+    invert_clip("vsip_vinvclip_" #T, a, t1, t2, t3, c1, c2, r);                                               \
+  }                                                                                                           \
+  void vsip_minvclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3, \
+                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_mview_##T* r) {                   \
+    invert_clip("vsip_minvclip_" #T, a, t1, t2, t3, c1, c2, r);                                               \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)

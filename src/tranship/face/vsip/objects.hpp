@@ -1,13 +1,13 @@
-// Private: The blocks and views behind vsip.h. A view is a block, an offset and a (stride, length) pair per dimension; a
-// block is one array of elements, or two of parts, `step` scalars apart. Invariant: a block that may be used (`usable`)
-// has memory for `length` elements. Next: checks.hpp, loops.hpp.
+// Private: The blocks and views behind vsip.h. A view is a block, an offset and a (stride, length) pair per dimension;
+// a block is one array of elements, or two of parts, `step` scalars apart. Invariant: a block that may be used
+// (`usable`) has memory for `length` elements. Next: checks.hpp, loops.hpp.
 #pragma once
-
-#include <tranship/face/vsip/vsip.h>
 
 #include <array>
 #include <cstddef>
 #include <type_traits>
+
+#include <tranship/face/vsip/vsip.h>
 
 namespace tranship::vsip {
 

@@ -9,10 +9,10 @@ namespace tranship::vsip {
 template <class T>
 using Wide = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
 
-#define TRANSHIP_UNARY(NAME, EXPRESSION)  \
+#define TRANSHIP_UNARY(NAME, EXPRESSION)         \
   inline constexpr auto op_##NAME = [](auto a) { \
-    using T = decltype(a);                \
-    return T(EXPRESSION);                 \
+    using T = decltype(a);                       \
+    return T(EXPRESSION);                        \
   };
 TRANSHIP_UNARY(acos, std::acos(a))
 TRANSHIP_UNARY(asin, std::asin(a))
@@ -31,17 +31,17 @@ TRANSHIP_UNARY(tanh, std::tanh(a))
 #undef TRANSHIP_UNARY
 
 // Of real and of complex numbers.
-#define TRANSHIP_UNARY(NAME)                            \
-  struct Op_##NAME {                                    \
-    template <class T>                                  \
-    T operator()(T a) const {                           \
-      return std::NAME(a);                              \
-    }                                                   \
-    template <class T>                                  \
-    Cx<T> operator()(Cx<T> a) const {                   \
-      return Cx<T>::of(std::NAME(a.standard()));        \
-    }                                                   \
-  };                                                    \
+#define TRANSHIP_UNARY(NAME)                     \
+  struct Op_##NAME {                             \
+    template <class T>                           \
+    T operator()(T a) const {                    \
+      return std::NAME(a);                       \
+    }                                            \
+    template <class T>                           \
+    Cx<T> operator()(Cx<T> a) const {            \
+      return Cx<T>::of(std::NAME(a.standard())); \
+    }                                            \
+  };                                             \
   inline constexpr Op_##NAME op_##NAME;
 TRANSHIP_UNARY(exp)
 TRANSHIP_UNARY(log)
@@ -72,16 +72,16 @@ inline constexpr auto op_neg = [](auto a) { return negative(a); };
 inline constexpr auto op_mag = [](auto a) { return magnitude(a); };
 inline constexpr auto op_not = [](auto a) { return decltype(a)(~a); };
 
-#define TRANSHIP_ARITHMETIC(NAME, SIGN)                                     \
-  struct Op_##NAME {                                                        \
-    template <class A, class B>                                             \
-    auto operator()(A a, B b) const {                                       \
-      if constexpr (std::is_integral_v<A>)                                  \
-        return A(Wide<A>(a) SIGN Wide<A>(b));                               \
-      else                                                                  \
-        return a SIGN b;                                                    \
-    }                                                                       \
-  };                                                                        \
+#define TRANSHIP_ARITHMETIC(NAME, SIGN)       \
+  struct Op_##NAME {                          \
+    template <class A, class B>               \
+    auto operator()(A a, B b) const {         \
+      if constexpr (std::is_integral_v<A>)    \
+        return A(Wide<A>(a) SIGN Wide<A>(b)); \
+      else                                    \
+        return a SIGN b;                      \
+    }                                         \
+  };                                          \
   inline constexpr Op_##NAME op_##NAME;
 TRANSHIP_ARITHMETIC(add, +)
 TRANSHIP_ARITHMETIC(sub, -)

@@ -7,7 +7,8 @@ namespace {
 
 template <class T>
 struct Accumulated {
-  using Type = std::conditional_t<std::is_floating_point_v<T>, double, Wide<std::conditional_t<std::is_integral_v<T>, T, int>>>;
+  using Type =
+      std::conditional_t<std::is_floating_point_v<T>, double, Wide<std::conditional_t<std::is_integral_v<T>, T, int>>>;
 };
 
 /// The sum of f(element).
@@ -76,8 +77,12 @@ T mean_of_squares(const char* call, const V* a) {
   return usable_view(call, a) ? T(sum<double>([](auto x) { return squared(x); }, *a) / count_of(*a)) : T{};
 }
 
-void set_index(vsip_index* to, const std::array<vsip_index, 1>& index) { *to = index[0]; }
-void set_index(vsip_scalar_mi* to, const std::array<vsip_index, 2>& index) { *to = {index[0], index[1]}; }
+void set_index(vsip_index* to, const std::array<vsip_index, 1>& index) {
+  *to = index[0];
+}
+void set_index(vsip_scalar_mi* to, const std::array<vsip_index, 2>& index) {
+  *to = {index[0], index[1]};
+}
 
 /// The first element for which `better(key, best)` holds of no later one; 0 for a view without elements.
 template <class K, class F, class B, class V, class I>
@@ -131,8 +136,12 @@ vsip_scalar_vi element_count(const V& view) {
   return count;
 }
 
-vsip_scalar_vi as_element(const std::array<vsip_index, 1>& index) { return index[0]; }
-vsip_scalar_mi as_element(const std::array<vsip_index, 2>& index) { return {index[0], index[1]}; }
+vsip_scalar_vi as_element(const std::array<vsip_index, 1>& index) {
+  return index[0];
+}
+vsip_scalar_mi as_element(const std::array<vsip_index, 2>& index) {
+  return {index[0], index[1]};
+}
 
 template <class V, class R>
 vsip_length indices_of_true(const char* call, const V* a, R* r) {
@@ -156,13 +165,15 @@ vsip_length indices_of_true(const char* call, const V* a, R* r) {
 
 }  // namespace
 
-#define TRANSHIP_VIEWS(S, I, T)                                                                           \
-  vsip_scalar_##T vsip_##S##sumval_##T(const vsip_##S##view_##T* a) { return total("vsip_" #S "sumval_" #T, a); } \
-  vsip_scalar_##T vsip_##S##maxval_##T(const vsip_##S##view_##T* a, I* index) {                           \
-    return extreme<vsip_scalar_##T>("vsip_" #S "maxval_" #T, itself, larger, a, index);                   \
-  }                                                                                                       \
-  vsip_scalar_##T vsip_##S##minval_##T(const vsip_##S##view_##T* a, I* index) {                           \
-    return extreme<vsip_scalar_##T>("vsip_" #S "minval_" #T, itself, smaller, a, index);                  \
+#define TRANSHIP_VIEWS(S, I, T)                                                          \
+  vsip_scalar_##T vsip_##S##sumval_##T(const vsip_##S##view_##T* a) {                    \
+    return total("vsip_" #S "sumval_" #T, a);                                            \
+  }                                                                                      \
+  vsip_scalar_##T vsip_##S##maxval_##T(const vsip_##S##view_##T* a, I* index) {          \
+    return extreme<vsip_scalar_##T>("vsip_" #S "maxval_" #T, itself, larger, a, index);  \
+  }                                                                                      \
+  vsip_scalar_##T vsip_##S##minval_##T(const vsip_##S##view_##T* a, I* index) {          \
+    return extreme<vsip_scalar_##T>("vsip_" #S "minval_" #T, itself, smaller, a, index); \
   }
 #define TRANSHIP_DEFINE(T) TRANSHIP_VIEWS(v, vsip_index, T) TRANSHIP_VIEWS(m, vsip_scalar_mi, T)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
@@ -170,48 +181,48 @@ TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 #undef TRANSHIP_VIEWS
 
-#define TRANSHIP_VIEWS(S, I, T)                                                                     \
-  vsip_scalar_##T vsip_##S##sumsqval_##T(const vsip_##S##view_##T* a) {                             \
-    return sum_of_squares<vsip_scalar_##T>("vsip_" #S "sumsqval_" #T, a);                           \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_##S##meanval_##T(const vsip_##S##view_##T* a) {                              \
-    return mean("vsip_" #S "meanval_" #T, a);                                                       \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_##S##meansqval_##T(const vsip_##S##view_##T* a) {                            \
-    return mean_of_squares<vsip_scalar_##T>("vsip_" #S "meansqval_" #T, a);                         \
-  }                                                                                                 \
-  vsip_cscalar_##T vsip_c##S##sumval_##T(const vsip_c##S##view_##T* a) {                            \
-    return total("vsip_c" #S "sumval_" #T, a);                                                      \
-  }                                                                                                 \
-  vsip_cscalar_##T vsip_c##S##meanval_##T(const vsip_c##S##view_##T* a) {                           \
-    return mean("vsip_c" #S "meanval_" #T, a);                                                      \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_c##S##meansqval_##T(const vsip_c##S##view_##T* a) {                          \
-    return mean_of_squares<vsip_scalar_##T>("vsip_c" #S "meansqval_" #T, a);                        \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_##S##maxmgval_##T(const vsip_##S##view_##T* a, I* index) {                   \
-    return extreme<vsip_scalar_##T>("vsip_" #S "maxmgval_" #T, op_mag, larger, a, index);           \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_##S##minmgval_##T(const vsip_##S##view_##T* a, I* index) {                   \
-    return extreme<vsip_scalar_##T>("vsip_" #S "minmgval_" #T, op_mag, smaller, a, index);          \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_##S##cmaxmgsqval_##T(const vsip_c##S##view_##T* a, I* index) {               \
-    return extreme<vsip_scalar_##T>("vsip_" #S "cmaxmgsqval_" #T, square, larger, a, index);        \
-  }                                                                                                 \
-  vsip_scalar_##T vsip_##S##cminmgsqval_##T(const vsip_c##S##view_##T* a, I* index) {               \
-    return extreme<vsip_scalar_##T>("vsip_" #S "cminmgsqval_" #T, square, smaller, a, index);       \
+#define TRANSHIP_VIEWS(S, I, T)                                                               \
+  vsip_scalar_##T vsip_##S##sumsqval_##T(const vsip_##S##view_##T* a) {                       \
+    return sum_of_squares<vsip_scalar_##T>("vsip_" #S "sumsqval_" #T, a);                     \
+  }                                                                                           \
+  vsip_scalar_##T vsip_##S##meanval_##T(const vsip_##S##view_##T* a) {                        \
+    return mean("vsip_" #S "meanval_" #T, a);                                                 \
+  }                                                                                           \
+  vsip_scalar_##T vsip_##S##meansqval_##T(const vsip_##S##view_##T* a) {                      \
+    return mean_of_squares<vsip_scalar_##T>("vsip_" #S "meansqval_" #T, a);                   \
+  }                                                                                           \
+  vsip_cscalar_##T vsip_c##S##sumval_##T(const vsip_c##S##view_##T* a) {                      \
+    return total("vsip_c" #S "sumval_" #T, a);                                                \
+  }                                                                                           \
+  vsip_cscalar_##T vsip_c##S##meanval_##T(const vsip_c##S##view_##T* a) {                     \
+    return mean("vsip_c" #S "meanval_" #T, a);                                                \
+  }                                                                                           \
+  vsip_scalar_##T vsip_c##S##meansqval_##T(const vsip_c##S##view_##T* a) {                    \
+    return mean_of_squares<vsip_scalar_##T>("vsip_c" #S "meansqval_" #T, a);                  \
+  }                                                                                           \
+  vsip_scalar_##T vsip_##S##maxmgval_##T(const vsip_##S##view_##T* a, I* index) {             \
+    return extreme<vsip_scalar_##T>("vsip_" #S "maxmgval_" #T, op_mag, larger, a, index);     \
+  }                                                                                           \
+  vsip_scalar_##T vsip_##S##minmgval_##T(const vsip_##S##view_##T* a, I* index) {             \
+    return extreme<vsip_scalar_##T>("vsip_" #S "minmgval_" #T, op_mag, smaller, a, index);    \
+  }                                                                                           \
+  vsip_scalar_##T vsip_##S##cmaxmgsqval_##T(const vsip_c##S##view_##T* a, I* index) {         \
+    return extreme<vsip_scalar_##T>("vsip_" #S "cmaxmgsqval_" #T, square, larger, a, index);  \
+  }                                                                                           \
+  vsip_scalar_##T vsip_##S##cminmgsqval_##T(const vsip_c##S##view_##T* a, I* index) {         \
+    return extreme<vsip_scalar_##T>("vsip_" #S "cminmgsqval_" #T, square, smaller, a, index); \
   }
-#define TRANSHIP_DEFINE(T)                                                                          \
-  TRANSHIP_VIEWS(v, vsip_index, T)                                                                  \
-  TRANSHIP_VIEWS(m, vsip_scalar_mi, T)                                                              \
-  vsip_scalar_##T vsip_vdot_##T(const vsip_vview_##T* a, const vsip_vview_##T* b) {                 \
-    return dot("vsip_vdot_" #T, false, a, b);                                                       \
-  }                                                                                                 \
-  vsip_cscalar_##T vsip_cvdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b) {             \
-    return dot("vsip_cvdot_" #T, false, a, b);                                                      \
-  }                                                                                                 \
-  vsip_cscalar_##T vsip_cvjdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b) {            \
-    return dot("vsip_cvjdot_" #T, true, a, b);                                                      \
+#define TRANSHIP_DEFINE(T)                                                               \
+  TRANSHIP_VIEWS(v, vsip_index, T)                                                       \
+  TRANSHIP_VIEWS(m, vsip_scalar_mi, T)                                                   \
+  vsip_scalar_##T vsip_vdot_##T(const vsip_vview_##T* a, const vsip_vview_##T* b) {      \
+    return dot("vsip_vdot_" #T, false, a, b);                                            \
+  }                                                                                      \
+  vsip_cscalar_##T vsip_cvdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b) {  \
+    return dot("vsip_cvdot_" #T, false, a, b);                                           \
+  }                                                                                      \
+  vsip_cscalar_##T vsip_cvjdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b) { \
+    return dot("vsip_cvjdot_" #T, true, a, b);                                           \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
@@ -222,9 +233,21 @@ vsip_scalar_bl vsip_valltrue_bl(const vsip_vview_bl* a) {
 vsip_scalar_bl vsip_malltrue_bl(const vsip_mview_bl* a) {
   return usable_view("vsip_malltrue_bl", a) && count_true("vsip_malltrue_bl", a) == element_count(*a);
 }
-vsip_scalar_bl vsip_vanytrue_bl(const vsip_vview_bl* a) { return count_true("vsip_vanytrue_bl", a) > 0; }
-vsip_scalar_bl vsip_manytrue_bl(const vsip_mview_bl* a) { return count_true("vsip_manytrue_bl", a) > 0; }
-vsip_scalar_vi vsip_vsumval_bl(const vsip_vview_bl* a) { return count_true("vsip_vsumval_bl", a); }
-vsip_scalar_vi vsip_msumval_bl(const vsip_mview_bl* a) { return count_true("vsip_msumval_bl", a); }
-vsip_length vsip_vindexbool(const vsip_vview_bl* a, vsip_vview_vi* r) { return indices_of_true("vsip_vindexbool", a, r); }
-vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r) { return indices_of_true("vsip_mindexbool", a, r); }
+vsip_scalar_bl vsip_vanytrue_bl(const vsip_vview_bl* a) {
+  return count_true("vsip_vanytrue_bl", a) > 0;
+}
+vsip_scalar_bl vsip_manytrue_bl(const vsip_mview_bl* a) {
+  return count_true("vsip_manytrue_bl", a) > 0;
+}
+vsip_scalar_vi vsip_vsumval_bl(const vsip_vview_bl* a) {
+  return count_true("vsip_vsumval_bl", a);
+}
+vsip_scalar_vi vsip_msumval_bl(const vsip_mview_bl* a) {
+  return count_true("vsip_msumval_bl", a);
+}
+vsip_length vsip_vindexbool(const vsip_vview_bl* a, vsip_vview_vi* r) {
+  return indices_of_true("vsip_vindexbool", a, r);
+}
+vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r) {
+  return indices_of_true("vsip_mindexbool", a, r);
+}

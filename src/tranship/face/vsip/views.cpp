@@ -102,7 +102,8 @@ template <class To, class V>
 To* diagonal_view(const char* call, const V* view, vsip_stride diagonal) {
   if (!living_view(call, view)) return nullptr;
   const auto& [down, right] = view->dimensions;
-  const std::array<vsip_index, 2> first{diagonal < 0 ? -vsip_index(diagonal) : 0, diagonal > 0 ? vsip_index(diagonal) : 0};
+  const std::array<vsip_index, 2> first{diagonal < 0 ? -vsip_index(diagonal) : 0,
+                                        diagonal > 0 ? vsip_index(diagonal) : 0};
   if (!index_below(call, first[0], down.length) || !index_below(call, first[1], right.length)) return nullptr;
   const vsip_length length = std::min(down.length - first[0], right.length - first[1]);
   return make_view<To>(view->block, offset_of(*view, first), {{{down.stride + right.stride, length}}});
@@ -214,12 +215,18 @@ tranship_vsip_place place_for_users(const char* call, const V* view) {
 /// The order of dimensions (z, y, x) that a transpose of a tensor makes.
 std::array<int, 3> order_of(vsip_ttrans transpose) {
   switch (transpose) {
-    case VSIP_TTRANS_YX: return {0, 2, 1};
-    case VSIP_TTRANS_ZY: return {1, 0, 2};
-    case VSIP_TTRANS_ZX: return {2, 1, 0};
-    case VSIP_TTRANS_YXZY: return {2, 0, 1};
-    case VSIP_TTRANS_YXZX: return {1, 2, 0};
-    case VSIP_TTRANS_NOP: break;
+    case VSIP_TTRANS_YX:
+      return {0, 2, 1};
+    case VSIP_TTRANS_ZY:
+      return {1, 0, 2};
+    case VSIP_TTRANS_ZX:
+      return {2, 1, 0};
+    case VSIP_TTRANS_YXZY:
+      return {2, 0, 1};
+    case VSIP_TTRANS_YXZX:
+      return {1, 2, 0};
+    case VSIP_TTRANS_NOP:
+      break;
   }
   return {0, 1, 2};
 }
@@ -227,9 +234,12 @@ std::array<int, 3> order_of(vsip_ttrans transpose) {
 template <class M, class V>
 M* matrix_of_tensor(const char* call, const V* view, vsip_tmslice slice, vsip_index index) {
   switch (slice) {
-    case VSIP_TMZX: return slice_view<M>(call, view, {0, 2}, {0, index, 0});
-    case VSIP_TMZY: return slice_view<M>(call, view, {0, 1}, {0, 0, index});
-    case VSIP_TMYX: break;
+    case VSIP_TMZX:
+      return slice_view<M>(call, view, {0, 2}, {0, index, 0});
+    case VSIP_TMZY:
+      return slice_view<M>(call, view, {0, 1}, {0, 0, index});
+    case VSIP_TMYX:
+      break;
   }
   return slice_view<M>(call, view, {1, 2}, {index, 0, 0});
 }
@@ -237,9 +247,12 @@ M* matrix_of_tensor(const char* call, const V* view, vsip_tmslice slice, vsip_in
 template <class V, class T>
 V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_index first, vsip_index second) {
   switch (slice) {
-    case VSIP_TVY: return slice_view<V>(call, view, {1}, {first, 0, second});
-    case VSIP_TVZ: return slice_view<V>(call, view, {0}, {0, first, second});
-    case VSIP_TVX: break;
+    case VSIP_TVY:
+      return slice_view<V>(call, view, {1}, {first, 0, second});
+    case VSIP_TVZ:
+      return slice_view<V>(call, view, {0}, {0, first, second});
+    case VSIP_TVX:
+      break;
   }
   return slice_view<V>(call, view, {2}, {first, second, 0});
 }
@@ -247,175 +260,189 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
 }  // namespace
 
 // What views of all shapes have. V is the view, A its attributes, P the prefix of the calls.
-#define TRANSHIP_COMMON(P, V, A, B, T)                                                                             \
-  V* P##cloneview_##T(const V* view) { return clone_view(#P "cloneview_" #T, view); }                              \
-  B* P##destroy_##T(V* view) { return destroy_view(#P "destroy_" #T, view); }                                      \
-  void P##alldestroy_##T(V* view) { destroy_block(#P "alldestroy_" #T, destroy_view(#P "alldestroy_" #T, view)); } \
-  B* P##getblock_##T(const V* view) { return block_of(#P "getblock_" #T, view); }                                  \
-  vsip_offset P##getoffset_##T(const V* view) { return get_offset(#P "getoffset_" #T, view); }                     \
-  V* P##putoffset_##T(V* view, vsip_offset offset) { return put_offset(#P "putoffset_" #T, view, offset); }
-#define TRANSHIP_DIMENSION(P, V, T, NAME, D)                                                                         \
-  vsip_stride P##get##NAME##stride_##T(const V* view) { return dimension(#P "get" #NAME "stride_" #T, view, D).stride; } \
-  vsip_length P##get##NAME##length_##T(const V* view) { return dimension(#P "get" #NAME "length_" #T, view, D).length; } \
-  V* P##put##NAME##stride_##T(V* view, vsip_stride stride) {                                                         \
-    return put_stride(#P "put" #NAME "stride_" #T, view, D, stride);                                                 \
-  }                                                                                                                  \
-  V* P##put##NAME##length_##T(V* view, vsip_length length) {                                                         \
-    return put_length(#P "put" #NAME "length_" #T, view, D, length);                                                 \
+#define TRANSHIP_COMMON(P, V, A, B, T)                                           \
+  V* P##cloneview_##T(const V* view) {                                           \
+    return clone_view(#P "cloneview_" #T, view);                                 \
+  }                                                                              \
+  B* P##destroy_##T(V* view) {                                                   \
+    return destroy_view(#P "destroy_" #T, view);                                 \
+  }                                                                              \
+  void P##alldestroy_##T(V* view) {                                              \
+    destroy_block(#P "alldestroy_" #T, destroy_view(#P "alldestroy_" #T, view)); \
+  }                                                                              \
+  B* P##getblock_##T(const V* view) {                                            \
+    return block_of(#P "getblock_" #T, view);                                    \
+  }                                                                              \
+  vsip_offset P##getoffset_##T(const V* view) {                                  \
+    return get_offset(#P "getoffset_" #T, view);                                 \
+  }                                                                              \
+  V* P##putoffset_##T(V* view, vsip_offset offset) {                             \
+    return put_offset(#P "putoffset_" #T, view, offset);                         \
+  }
+#define TRANSHIP_DIMENSION(P, V, T, NAME, D)                         \
+  vsip_stride P##get##NAME##stride_##T(const V* view) {              \
+    return dimension(#P "get" #NAME "stride_" #T, view, D).stride;   \
+  }                                                                  \
+  vsip_length P##get##NAME##length_##T(const V* view) {              \
+    return dimension(#P "get" #NAME "length_" #T, view, D).length;   \
+  }                                                                  \
+  V* P##put##NAME##stride_##T(V* view, vsip_stride stride) {         \
+    return put_stride(#P "put" #NAME "stride_" #T, view, D, stride); \
+  }                                                                  \
+  V* P##put##NAME##length_##T(V* view, vsip_length length) {         \
+    return put_length(#P "put" #NAME "length_" #T, view, D, length); \
   }
 
-#define TRANSHIP_DEFINE(C, T)                                                                                      \
-  TRANSHIP_COMMON(vsip_##C##v, vsip_##C##vview_##T, vsip_##C##vattr_##T, vsip_##C##block_##T, T)                   \
-  TRANSHIP_DIMENSION(vsip_##C##v, vsip_##C##vview_##T, T, , 0)                                                     \
-  vsip_##C##vview_##T* vsip_##C##vcreate_##T(vsip_length length, vsip_memory_hint) {                               \
-    return create_view<vsip_##C##vview_##T>({length}, {0});                                                        \
-  }                                                                                                                \
-  vsip_##C##vview_##T* vsip_##C##vbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                   \
-                                           vsip_stride stride, vsip_length length) {                               \
-    return bind_view<vsip_##C##vview_##T>("vsip_" #C "vbind_" #T, block, offset, {{{stride, length}}});            \
-  }                                                                                                                \
-  vsip_##C##vview_##T* vsip_##C##vsubview_##T(const vsip_##C##vview_##T* view, vsip_index first,                   \
-                                              vsip_length length) {                                                \
-    return sub_view("vsip_" #C "vsubview_" #T, view, {first}, {length});                                           \
-  }                                                                                                                \
-  vsip_##C##scalar_##T vsip_##C##vget_##T(const vsip_##C##vview_##T* view, vsip_index i) {                         \
-    return get("vsip_" #C "vget_" #T, view, {i});                                                                  \
-  }                                                                                                                \
-  void vsip_##C##vput_##T(const vsip_##C##vview_##T* view, vsip_index i, vsip_##C##scalar_##T value) {             \
-    put("vsip_" #C "vput_" #T, view, {i}, value);                                                                  \
-  }                                                                                                                \
-  void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes) {                \
-    if (!usable_object("vsip_" #C "vgetattrib_" #T, "view", view)) return;                                         \
-    const auto& [along] = view->dimensions;                                                                        \
-    *attributes = {view->offset, along.stride, along.length, view->block};                                         \
-  }                                                                                                                \
-  vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes) { \
-    return put_all("vsip_" #C "vputattrib_" #T, view, attributes->offset,                                          \
-                   {{{attributes->stride, attributes->length}}});                                                  \
-  }                                                                                                                \
-  tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view) {                             \
-    return place_for_users("tranship_vsip_" #C "vplace_" #T, view);                                                \
+#define TRANSHIP_DEFINE(C, T)                                                                                          \
+  TRANSHIP_COMMON(vsip_##C##v, vsip_##C##vview_##T, vsip_##C##vattr_##T, vsip_##C##block_##T, T)                       \
+  TRANSHIP_DIMENSION(vsip_##C##v, vsip_##C##vview_##T, T, , 0)                                                         \
+  vsip_##C##vview_##T* vsip_##C##vcreate_##T(vsip_length length, vsip_memory_hint) {                                   \
+    return create_view<vsip_##C##vview_##T>({length}, {0});                                                            \
+  }                                                                                                                    \
+  vsip_##C##vview_##T* vsip_##C##vbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride stride,   \
+                                           vsip_length length) {                                                       \
+    return bind_view<vsip_##C##vview_##T>("vsip_" #C "vbind_" #T, block, offset, {{{stride, length}}});                \
+  }                                                                                                                    \
+  vsip_##C##vview_##T* vsip_##C##vsubview_##T(const vsip_##C##vview_##T* view, vsip_index first, vsip_length length) { \
+    return sub_view("vsip_" #C "vsubview_" #T, view, {first}, {length});                                               \
+  }                                                                                                                    \
+  vsip_##C##scalar_##T vsip_##C##vget_##T(const vsip_##C##vview_##T* view, vsip_index i) {                             \
+    return get("vsip_" #C "vget_" #T, view, {i});                                                                      \
+  }                                                                                                                    \
+  void vsip_##C##vput_##T(const vsip_##C##vview_##T* view, vsip_index i, vsip_##C##scalar_##T value) {                 \
+    put("vsip_" #C "vput_" #T, view, {i}, value);                                                                      \
+  }                                                                                                                    \
+  void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes) {                    \
+    if (!usable_object("vsip_" #C "vgetattrib_" #T, "view", view)) return;                                             \
+    const auto& [along] = view->dimensions;                                                                            \
+    *attributes = {view->offset, along.stride, along.length, view->block};                                             \
+  }                                                                                                                    \
+  vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes) {    \
+    return put_all("vsip_" #C "vputattrib_" #T, view, attributes->offset,                                              \
+                   {{{attributes->stride, attributes->length}}});                                                      \
+  }                                                                                                                    \
+  tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view) {                                 \
+    return place_for_users("tranship_vsip_" #C "vplace_" #T, view);                                                    \
   }
 TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 
-#define TRANSHIP_DEFINE(C, T)                                                                                        \
-  TRANSHIP_COMMON(vsip_##C##m, vsip_##C##mview_##T, vsip_##C##mattr_##T, vsip_##C##block_##T, T)                     \
-  TRANSHIP_DIMENSION(vsip_##C##m, vsip_##C##mview_##T, T, col, 0)                                                    \
-  TRANSHIP_DIMENSION(vsip_##C##m, vsip_##C##mview_##T, T, row, 1)                                                    \
-  vsip_##C##mview_##T* vsip_##C##mcreate_##T(vsip_length rows, vsip_length columns, vsip_major major,                \
-                                             vsip_memory_hint) {                                                     \
-    return create_view<vsip_##C##mview_##T>(                                                                         \
-        {rows, columns}, major == VSIP_ROW ? std::array<int, 2>{0, 1} : std::array<int, 2>{1, 0});                   \
-  }                                                                                                                  \
-  vsip_##C##mview_##T* vsip_##C##mbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                     \
-                                           vsip_stride col_stride, vsip_length col_length, vsip_stride row_stride,   \
-                                           vsip_length row_length) {                                                 \
-    return bind_view<vsip_##C##mview_##T>("vsip_" #C "mbind_" #T, block, offset,                                     \
-                                          {{{col_stride, col_length}, {row_stride, row_length}}});                   \
-  }                                                                                                                  \
-  vsip_##C##mview_##T* vsip_##C##msubview_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,    \
-                                              vsip_length rows, vsip_length columns) {                               \
-    return sub_view("vsip_" #C "msubview_" #T, view, {row, column}, {rows, columns});                                \
-  }                                                                                                                  \
-  vsip_##C##mview_##T* vsip_##C##mtransview_##T(const vsip_##C##mview_##T* view) {                                   \
-    return permuted_view("vsip_" #C "mtransview_" #T, view, {1, 0});                                                 \
-  }                                                                                                                  \
-  vsip_##C##vview_##T* vsip_##C##mrowview_##T(const vsip_##C##mview_##T* view, vsip_index row) {                     \
-    return slice_view<vsip_##C##vview_##T>("vsip_" #C "mrowview_" #T, view, {1}, {row, 0});                          \
-  }                                                                                                                  \
-  vsip_##C##vview_##T* vsip_##C##mcolview_##T(const vsip_##C##mview_##T* view, vsip_index column) {                  \
-    return slice_view<vsip_##C##vview_##T>("vsip_" #C "mcolview_" #T, view, {0}, {0, column});                       \
-  }                                                                                                                  \
-  vsip_##C##vview_##T* vsip_##C##mdiagview_##T(const vsip_##C##mview_##T* view, vsip_stride index) {                 \
-    return diagonal_view<vsip_##C##vview_##T>("vsip_" #C "mdiagview_" #T, view, index);                              \
-  }                                                                                                                  \
-  vsip_##C##scalar_##T vsip_##C##mget_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column) {      \
-    return get("vsip_" #C "mget_" #T, view, {row, column});                                                          \
-  }                                                                                                                  \
-  void vsip_##C##mput_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,                        \
-                          vsip_##C##scalar_##T value) {                                                              \
-    put("vsip_" #C "mput_" #T, view, {row, column}, value);                                                          \
-  }                                                                                                                  \
-  void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes) {                  \
-    if (!usable_object("vsip_" #C "mgetattrib_" #T, "view", view)) return;                                           \
-    const auto& [down, right] = view->dimensions;                                                                    \
-    *attributes = {view->offset, right.stride, right.length, down.stride, down.length, view->block};                 \
-  }                                                                                                                  \
+#define TRANSHIP_DEFINE(C, T)                                                                                         \
+  TRANSHIP_COMMON(vsip_##C##m, vsip_##C##mview_##T, vsip_##C##mattr_##T, vsip_##C##block_##T, T)                      \
+  TRANSHIP_DIMENSION(vsip_##C##m, vsip_##C##mview_##T, T, col, 0)                                                     \
+  TRANSHIP_DIMENSION(vsip_##C##m, vsip_##C##mview_##T, T, row, 1)                                                     \
+  vsip_##C##mview_##T* vsip_##C##mcreate_##T(vsip_length rows, vsip_length columns, vsip_major major,                 \
+                                             vsip_memory_hint) {                                                      \
+    return create_view<vsip_##C##mview_##T>({rows, columns},                                                          \
+                                            major == VSIP_ROW ? std::array<int, 2>{0, 1} : std::array<int, 2>{1, 0}); \
+  }                                                                                                                   \
+  vsip_##C##mview_##T* vsip_##C##mbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                      \
+                                           vsip_stride col_stride, vsip_length col_length, vsip_stride row_stride,    \
+                                           vsip_length row_length) {                                                  \
+    return bind_view<vsip_##C##mview_##T>("vsip_" #C "mbind_" #T, block, offset,                                      \
+                                          {{{col_stride, col_length}, {row_stride, row_length}}});                    \
+  }                                                                                                                   \
+  vsip_##C##mview_##T* vsip_##C##msubview_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,     \
+                                              vsip_length rows, vsip_length columns) {                                \
+    return sub_view("vsip_" #C "msubview_" #T, view, {row, column}, {rows, columns});                                 \
+  }                                                                                                                   \
+  vsip_##C##mview_##T* vsip_##C##mtransview_##T(const vsip_##C##mview_##T* view) {                                    \
+    return permuted_view("vsip_" #C "mtransview_" #T, view, {1, 0});                                                  \
+  }                                                                                                                   \
+  vsip_##C##vview_##T* vsip_##C##mrowview_##T(const vsip_##C##mview_##T* view, vsip_index row) {                      \
+    return slice_view<vsip_##C##vview_##T>("vsip_" #C "mrowview_" #T, view, {1}, {row, 0});                           \
+  }                                                                                                                   \
+  vsip_##C##vview_##T* vsip_##C##mcolview_##T(const vsip_##C##mview_##T* view, vsip_index column) {                   \
+    return slice_view<vsip_##C##vview_##T>("vsip_" #C "mcolview_" #T, view, {0}, {0, column});                        \
+  }                                                                                                                   \
+  vsip_##C##vview_##T* vsip_##C##mdiagview_##T(const vsip_##C##mview_##T* view, vsip_stride index) {                  \
+    return diagonal_view<vsip_##C##vview_##T>("vsip_" #C "mdiagview_" #T, view, index);                               \
+  }                                                                                                                   \
+  vsip_##C##scalar_##T vsip_##C##mget_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column) {       \
+    return get("vsip_" #C "mget_" #T, view, {row, column});                                                           \
+  }                                                                                                                   \
+  void vsip_##C##mput_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,                         \
+                          vsip_##C##scalar_##T value) {                                                               \
+    put("vsip_" #C "mput_" #T, view, {row, column}, value);                                                           \
+  }                                                                                                                   \
+  void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes) {                   \
+    if (!usable_object("vsip_" #C "mgetattrib_" #T, "view", view)) return;                                            \
+    const auto& [down, right] = view->dimensions;                                                                     \
+    *attributes = {view->offset, right.stride, right.length, down.stride, down.length, view->block};                  \
+  }                                                                                                                   \
   vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view, const vsip_##C##mattr_##T* attributes) {   \
-    return put_all("vsip_" #C "mputattrib_" #T, view, attributes->offset,                                            \
-                   {{{attributes->col_stride, attributes->col_length},                                               \
-                     {attributes->row_stride, attributes->row_length}}});                                            \
-  }                                                                                                                  \
-  tranship_vsip_place tranship_vsip_##C##mplace_##T(const vsip_##C##mview_##T* view) {                               \
-    return place_for_users("tranship_vsip_" #C "mplace_" #T, view);                                                  \
+    return put_all(                                                                                                   \
+        "vsip_" #C "mputattrib_" #T, view, attributes->offset,                                                        \
+        {{{attributes->col_stride, attributes->col_length}, {attributes->row_stride, attributes->row_length}}});      \
+  }                                                                                                                   \
+  tranship_vsip_place tranship_vsip_##C##mplace_##T(const vsip_##C##mview_##T* view) {                                \
+    return place_for_users("tranship_vsip_" #C "mplace_" #T, view);                                                   \
   }
 TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 
-#define TRANSHIP_DEFINE(C, T)                                                                                        \
-  TRANSHIP_COMMON(vsip_##C##t, vsip_##C##tview_##T, vsip_##C##tattr_##T, vsip_##C##block_##T, T)                     \
-  TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, z, 0)                                                      \
-  TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, y, 1)                                                      \
-  TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, x, 2)                                                      \
-  vsip_##C##tview_##T* vsip_##C##tcreate_##T(vsip_length z, vsip_length y, vsip_length x, vsip_tmajor major,         \
-                                             vsip_memory_hint) {                                                     \
-    return create_view<vsip_##C##tview_##T>(                                                                         \
-        {z, y, x}, major == VSIP_TRAILING ? std::array<int, 3>{0, 1, 2} : std::array<int, 3>{2, 1, 0});              \
-  }                                                                                                                  \
-  vsip_##C##tview_##T* vsip_##C##tbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                     \
-                                           vsip_stride z_stride, vsip_length z_length, vsip_stride y_stride,         \
-                                           vsip_length y_length, vsip_stride x_stride, vsip_length x_length) {       \
-    return bind_view<vsip_##C##tview_##T>(                                                                           \
-        "vsip_" #C "tbind_" #T, block, offset, {{{z_stride, z_length}, {y_stride, y_length}, {x_stride, x_length}}}); \
-  }                                                                                                                  \
-  vsip_##C##tview_##T* vsip_##C##tsubview_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y,           \
-                                              vsip_index x, vsip_length z_length, vsip_length y_length,              \
-                                              vsip_length x_length) {                                                \
-    return sub_view("vsip_" #C "tsubview_" #T, view, {z, y, x}, {z_length, y_length, x_length});                     \
-  }                                                                                                                  \
-  vsip_##C##tview_##T* vsip_##C##ttransview_##T(const vsip_##C##tview_##T* view, vsip_ttrans transpose) {            \
-    return permuted_view("vsip_" #C "ttransview_" #T, view, order_of(transpose));                                    \
-  }                                                                                                                  \
-  vsip_##C##mview_##T* vsip_##C##tmatrixview_##T(const vsip_##C##tview_##T* view, vsip_tmslice slice,                \
-                                                 vsip_index index) {                                                 \
-    return matrix_of_tensor<vsip_##C##mview_##T>("vsip_" #C "tmatrixview_" #T, view, slice, index);                  \
-  }                                                                                                                  \
-  vsip_##C##vview_##T* vsip_##C##tvectview_##T(const vsip_##C##tview_##T* view, vsip_tvslice slice,                  \
-                                               vsip_index first, vsip_index second) {                                \
-    return vector_of_tensor<vsip_##C##vview_##T>("vsip_" #C "tvectview_" #T, view, slice, first, second);            \
-  }                                                                                                                  \
-  vsip_##C##scalar_##T vsip_##C##tget_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y,               \
-                                          vsip_index x) {                                                            \
-    return get("vsip_" #C "tget_" #T, view, {z, y, x});                                                              \
-  }                                                                                                                  \
-  void vsip_##C##tput_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x,                 \
-                          vsip_##C##scalar_##T value) {                                                              \
-    put("vsip_" #C "tput_" #T, view, {z, y, x}, value);                                                              \
-  }                                                                                                                  \
-  void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes) {                  \
-    if (!usable_object("vsip_" #C "tgetattrib_" #T, "view", view)) return;                                           \
-    const auto& [z, y, x] = view->dimensions;                                                                        \
-    *attributes = {view->offset, z.length, z.stride, y.length, y.stride, x.length, x.stride, view->block};           \
-  }                                                                                                                  \
-  vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes) {   \
-    return put_all("vsip_" #C "tputattrib_" #T, view, attributes->offset,                                            \
-                   {{{attributes->z_stride, attributes->z_length},                                                   \
-                     {attributes->y_stride, attributes->y_length},                                                   \
-                     {attributes->x_stride, attributes->x_length}}});                                                \
-  }                                                                                                                  \
-  tranship_vsip_place tranship_vsip_##C##tplace_##T(const vsip_##C##tview_##T* view) {                               \
-    return place_for_users("tranship_vsip_" #C "tplace_" #T, view);                                                  \
+#define TRANSHIP_DEFINE(C, T)                                                                                          \
+  TRANSHIP_COMMON(vsip_##C##t, vsip_##C##tview_##T, vsip_##C##tattr_##T, vsip_##C##block_##T, T)                       \
+  TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, z, 0)                                                        \
+  TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, y, 1)                                                        \
+  TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, x, 2)                                                        \
+  vsip_##C##tview_##T* vsip_##C##tcreate_##T(vsip_length z, vsip_length y, vsip_length x, vsip_tmajor major,           \
+                                             vsip_memory_hint) {                                                       \
+    return create_view<vsip_##C##tview_##T>(                                                                           \
+        {z, y, x}, major == VSIP_TRAILING ? std::array<int, 3>{0, 1, 2} : std::array<int, 3>{2, 1, 0});                \
+  }                                                                                                                    \
+  vsip_##C##tview_##T* vsip_##C##tbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride z_stride, \
+                                           vsip_length z_length, vsip_stride y_stride, vsip_length y_length,           \
+                                           vsip_stride x_stride, vsip_length x_length) {                               \
+    return bind_view<vsip_##C##tview_##T>("vsip_" #C "tbind_" #T, block, offset,                                       \
+                                          {{{z_stride, z_length}, {y_stride, y_length}, {x_stride, x_length}}});       \
+  }                                                                                                                    \
+  vsip_##C##tview_##T* vsip_##C##tsubview_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y,             \
+                                              vsip_index x, vsip_length z_length, vsip_length y_length,                \
+                                              vsip_length x_length) {                                                  \
+    return sub_view("vsip_" #C "tsubview_" #T, view, {z, y, x}, {z_length, y_length, x_length});                       \
+  }                                                                                                                    \
+  vsip_##C##tview_##T* vsip_##C##ttransview_##T(const vsip_##C##tview_##T* view, vsip_ttrans transpose) {              \
+    return permuted_view("vsip_" #C "ttransview_" #T, view, order_of(transpose));                                      \
+  }                                                                                                                    \
+  vsip_##C##mview_##T* vsip_##C##tmatrixview_##T(const vsip_##C##tview_##T* view, vsip_tmslice slice,                  \
+                                                 vsip_index index) {                                                   \
+    return matrix_of_tensor<vsip_##C##mview_##T>("vsip_" #C "tmatrixview_" #T, view, slice, index);                    \
+  }                                                                                                                    \
+  vsip_##C##vview_##T* vsip_##C##tvectview_##T(const vsip_##C##tview_##T* view, vsip_tvslice slice, vsip_index first,  \
+                                               vsip_index second) {                                                    \
+    return vector_of_tensor<vsip_##C##vview_##T>("vsip_" #C "tvectview_" #T, view, slice, first, second);              \
+  }                                                                                                                    \
+  vsip_##C##scalar_##T vsip_##C##tget_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x) { \
+    return get("vsip_" #C "tget_" #T, view, {z, y, x});                                                                \
+  }                                                                                                                    \
+  void vsip_##C##tput_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x,                   \
+                          vsip_##C##scalar_##T value) {                                                                \
+    put("vsip_" #C "tput_" #T, view, {z, y, x}, value);                                                                \
+  }                                                                                                                    \
+  void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes) {                    \
+    if (!usable_object("vsip_" #C "tgetattrib_" #T, "view", view)) return;                                             \
+    const auto& [z, y, x] = view->dimensions;                                                                          \
+    *attributes = {view->offset, z.length, z.stride, y.length, y.stride, x.length, x.stride, view->block};             \
+  }                                                                                                                    \
+  vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes) {    \
+    return put_all("vsip_" #C "tputattrib_" #T, view, attributes->offset,                                              \
+                   {{{attributes->z_stride, attributes->z_length},                                                     \
+                     {attributes->y_stride, attributes->y_length},                                                     \
+                     {attributes->x_stride, attributes->x_length}}});                                                  \
+  }                                                                                                                    \
+  tranship_vsip_place tranship_vsip_##C##tplace_##T(const vsip_##C##tview_##T* view) {                                 \
+    return place_for_users("tranship_vsip_" #C "tplace_" #T, view);                                                    \
   }
 TRANSHIP_VSIP_TENSORS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 
-#define TRANSHIP_PARTS(S, T)                                                              \
-  vsip_##S##view_##T* vsip_##S##realview_##T(const vsip_c##S##view_##T* view) {           \
-    return part_view<vsip_##S##view_##T>("vsip_" #S "realview_" #T, view, 0);             \
-  }                                                                                       \
-  vsip_##S##view_##T* vsip_##S##imagview_##T(const vsip_c##S##view_##T* view) {           \
-    return part_view<vsip_##S##view_##T>("vsip_" #S "imagview_" #T, view, 1);             \
+#define TRANSHIP_PARTS(S, T)                                                    \
+  vsip_##S##view_##T* vsip_##S##realview_##T(const vsip_c##S##view_##T* view) { \
+    return part_view<vsip_##S##view_##T>("vsip_" #S "realview_" #T, view, 0);   \
+  }                                                                             \
+  vsip_##S##view_##T* vsip_##S##imagview_##T(const vsip_c##S##view_##T* view) { \
+    return part_view<vsip_##S##view_##T>("vsip_" #S "imagview_" #T, view, 1);   \
   }
 #define TRANSHIP_DEFINE(T) TRANSHIP_PARTS(v, T) TRANSHIP_PARTS(m, T) TRANSHIP_PARTS(t, T)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

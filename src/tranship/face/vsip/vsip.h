@@ -527,8 +527,7 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
   /* Elements of a and b change places. */                                                                             \
   void vsip_##C##vswap_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b);                                \
   void vsip_##C##mswap_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b);                                \
-  /* The halves of the vector (of the rows and of the columns) change places, as after an FFT: element i moves to      \
-   * i + n/2 modulo n. */                                                                                              \
+  /* The halves of the vector (of the rows and of the columns) change places: element n/2 of n comes first. */ \
   void vsip_##C##vfreqswap_##T(const vsip_##C##vview_##T* a);                                                          \
   void vsip_##C##mfreqswap_##T(const vsip_##C##mview_##T* a);                                                          \
   /* r[i] = a[index[i]]; r[index[i]] = a[i]. The length is that of `index`. */                                         \
@@ -757,6 +756,35 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
   void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* magnitude, vsip_scalar_##T* angle);              \
   vsip_cscalar_##T vsip_rect_##T(vsip_scalar_##T magnitude, vsip_scalar_##T angle);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+
+#define TRANSHIP_VSIP_DECLARE(T, F)                                                                                 \
+  static inline vsip_scalar_##T vsip_acos_##T(vsip_scalar_##T a) { return acos##F(a); }                             \
+  static inline vsip_scalar_##T vsip_asin_##T(vsip_scalar_##T a) { return asin##F(a); }                             \
+  static inline vsip_scalar_##T vsip_atan_##T(vsip_scalar_##T a) { return atan##F(a); }                             \
+  static inline vsip_scalar_##T vsip_atan2_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return atan2##F(a, b); }     \
+  static inline vsip_scalar_##T vsip_ceil_##T(vsip_scalar_##T a) { return ceil##F(a); }                             \
+  static inline vsip_scalar_##T vsip_cos_##T(vsip_scalar_##T a) { return cos##F(a); }                               \
+  static inline vsip_scalar_##T vsip_cosh_##T(vsip_scalar_##T a) { return cosh##F(a); }                             \
+  static inline vsip_scalar_##T vsip_exp_##T(vsip_scalar_##T a) { return exp##F(a); }                               \
+  static inline vsip_scalar_##T vsip_exp10_##T(vsip_scalar_##T a) { return pow##F(10, a); }                         \
+  static inline vsip_scalar_##T vsip_floor_##T(vsip_scalar_##T a) { return floor##F(a); }                           \
+  static inline vsip_scalar_##T vsip_fmod_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return fmod##F(a, b); }       \
+  static inline vsip_scalar_##T vsip_hypot_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return hypot##F(a, b); }     \
+  static inline vsip_scalar_##T vsip_log_##T(vsip_scalar_##T a) { return log##F(a); }                               \
+  static inline vsip_scalar_##T vsip_log10_##T(vsip_scalar_##T a) { return log10##F(a); }                           \
+  static inline vsip_scalar_##T vsip_mag_##T(vsip_scalar_##T a) { return fabs##F(a); }                              \
+  static inline vsip_scalar_##T vsip_max_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return a < b ? b : a; }        \
+  static inline vsip_scalar_##T vsip_min_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return b < a ? b : a; }        \
+  static inline vsip_scalar_##T vsip_pow_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return pow##F(a, b); }         \
+  static inline vsip_scalar_##T vsip_rsqrt_##T(vsip_scalar_##T a) { return 1 / sqrt##F(a); }                        \
+  static inline vsip_scalar_##T vsip_sin_##T(vsip_scalar_##T a) { return sin##F(a); }                               \
+  static inline vsip_scalar_##T vsip_sinh_##T(vsip_scalar_##T a) { return sinh##F(a); }                             \
+  static inline vsip_scalar_##T vsip_sqrt_##T(vsip_scalar_##T a) { return sqrt##F(a); }                             \
+  static inline vsip_scalar_##T vsip_tan_##T(vsip_scalar_##T a) { return tan##F(a); }                               \
+  static inline vsip_scalar_##T vsip_tanh_##T(vsip_scalar_##T a) { return tanh##F(a); }
+TRANSHIP_VSIP_DECLARE(f, f)
+TRANSHIP_VSIP_DECLARE(d, )
 #undef TRANSHIP_VSIP_DECLARE
 
 static inline vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {

@@ -1,5 +1,5 @@
-// Window functions. The Chebyshev window is the inverse DFT of a Chebyshev polynomial of degree n - 1 (C. L. Dolph, 1946);
-// the Kaiser window uses the modified Bessel function of order 0 by its power series.
+// Window functions. The Chebyshev window is the inverse DFT of a Chebyshev polynomial of degree n - 1 (C. L. Dolph,
+// 1946); the Kaiser window uses the modified Bessel function of order 0 by its power series.
 #include <algorithm>
 #include <numbers>
 #include <vector>
@@ -26,7 +26,9 @@ V* window(V* w, vsip_length n, F value) {
 }
 
 /// i / (n - 1), the position in a window of n elements; a window of one element is its middle.
-double position(double i, vsip_length n) { return n > 1 ? i / double(n - 1) : 0.5; }
+double position(double i, vsip_length n) {
+  return n > 1 ? i / double(n - 1) : 0.5;
+}
 
 double bessel_i0(double x) {
   double term = 1, sum = 1;
@@ -63,28 +65,28 @@ V* chebyshev_window(V* w, vsip_length n, double ripple_db) {
 
 }  // namespace
 
-#define TRANSHIP_DEFINE(T)                                                                                            \
-  vsip_vview_##T* vsip_vcreate_blackman_##T(vsip_length n, vsip_memory_hint hint) {                                   \
-    return window(vsip_vcreate_##T(n, hint), n, [n](double i) {                                                       \
-      const double x = 2 * pi * position(i, n);                                                                       \
-      return 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x);                                                       \
-    });                                                                                                               \
-  }                                                                                                                   \
-  vsip_vview_##T* vsip_vcreate_cheby_##T(vsip_length n, vsip_scalar_##T ripple, vsip_memory_hint hint) {              \
-    return chebyshev_window(vsip_vcreate_##T(n, hint), n, double(ripple));                                            \
-  }                                                                                                                   \
-  vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint) {                                    \
-    return window(vsip_vcreate_##T(n, hint), n,                                                                       \
-                  [n](double i) { return 0.5 * (1 - std::cos(2 * pi * (i + 1) / double(n + 1))); });                  \
-  }                                                                                                                   \
-  vsip_vview_##T* vsip_vcreate_hamming_##T(vsip_length n, vsip_memory_hint hint) {                                    \
-    return window(vsip_vcreate_##T(n, hint), n,                                                                       \
-                  [n](double i) { return 0.54 - 0.46 * std::cos(2 * pi * position(i, n)); });                         \
-  }                                                                                                                   \
-  vsip_vview_##T* vsip_vcreate_kaiser_##T(vsip_length n, vsip_scalar_##T beta, vsip_memory_hint hint) {               \
-    return window(vsip_vcreate_##T(n, hint), n, [n, b = double(beta)](double i) {                                     \
-      const double x = 2 * position(i, n) - 1;                                                                        \
-      return bessel_i0(b * std::sqrt(std::max(0.0, 1 - x * x))) / bessel_i0(b);                                       \
-    });                                                                                                               \
+#define TRANSHIP_DEFINE(T)                                                                               \
+  vsip_vview_##T* vsip_vcreate_blackman_##T(vsip_length n, vsip_memory_hint hint) {                      \
+    return window(vsip_vcreate_##T(n, hint), n, [n](double i) {                                          \
+      const double x = 2 * pi * position(i, n);                                                          \
+      return 0.42 - 0.5 * std::cos(x) + 0.08 * std::cos(2 * x);                                          \
+    });                                                                                                  \
+  }                                                                                                      \
+  vsip_vview_##T* vsip_vcreate_cheby_##T(vsip_length n, vsip_scalar_##T ripple, vsip_memory_hint hint) { \
+    return chebyshev_window(vsip_vcreate_##T(n, hint), n, double(ripple));                               \
+  }                                                                                                      \
+  vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint) {                       \
+    return window(vsip_vcreate_##T(n, hint), n,                                                          \
+                  [n](double i) { return 0.5 * (1 - std::cos(2 * pi * (i + 1) / double(n + 1))); });     \
+  }                                                                                                      \
+  vsip_vview_##T* vsip_vcreate_hamming_##T(vsip_length n, vsip_memory_hint hint) {                       \
+    return window(vsip_vcreate_##T(n, hint), n,                                                          \
+                  [n](double i) { return 0.54 - 0.46 * std::cos(2 * pi * position(i, n)); });            \
+  }                                                                                                      \
+  vsip_vview_##T* vsip_vcreate_kaiser_##T(vsip_length n, vsip_scalar_##T beta, vsip_memory_hint hint) {  \
+    return window(vsip_vcreate_##T(n, hint), n, [n, b = double(beta)](double i) {                        \
+      const double x = 2 * position(i, n) - 1;                                                           \
+      return bessel_i0(b * std::sqrt(std::max(0.0, 1 - x * x))) / bessel_i0(b);                          \
+    });                                                                                                  \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
