@@ -155,7 +155,8 @@ void outer(const char* call, typename V::Element s, const V* a, const V* b, cons
     outer("vsip_" #C "vouter_" #T, s, a, b, r);                                                                        \
   }
 TRANSHIP_DEFINE(, f)
-TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(, d)
+TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
 #define TRANSHIP_DEFINE(T)                                                                              \

@@ -266,7 +266,8 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
     scatter("vsip_" #C "mscatter_" #T, a, r, index);                                                                   \
   }
 TRANSHIP_DEFINE(, f)
-TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(, d)
+TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
 #define TRANSHIP_VIEWS(S, C, T)                                                                \
