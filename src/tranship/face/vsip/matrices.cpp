@@ -156,7 +156,8 @@ void outer(const char* call, typename V::Element s, const V* a, const V* b, cons
   }
 TRANSHIP_DEFINE(, f)
 TRANSHIP_DEFINE(, d)
-TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(c, f)
+TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
 #define TRANSHIP_DEFINE(T)                                                                              \
@@ -173,4 +174,4 @@ TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
   void vsip_cmprodj_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r) { \
     matrix_product("vsip_cmprodj_" #T, a, b, r, false, op_conj);                                        \
   }
-    TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

@@ -267,7 +267,8 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
   }
 TRANSHIP_DEFINE(, f)
 TRANSHIP_DEFINE(, d)
-TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(c, f)
+TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
 #define TRANSHIP_VIEWS(S, C, T)                                                                \
@@ -282,7 +283,10 @@ TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
     swap_halves("vsip_" #C #S "freqswap_" #T, a);                                              \
   }
 #define TRANSHIP_DEFINE(C, T) TRANSHIP_VIEWS(v, C, T) TRANSHIP_VIEWS(m, C, T)
-    TRANSHIP_DEFINE(, f) TRANSHIP_DEFINE(, d) TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
+TRANSHIP_DEFINE(, f)
+TRANSHIP_DEFINE(, d)
+TRANSHIP_DEFINE(c, f)
+TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
 
 #define TRANSHIP_DEFINE(C, T)                                                      \
@@ -294,9 +298,9 @@ TRANSHIP_DEFINE(c, f) TRANSHIP_DEFINE(c, d)
     map(                                                                           \
         "vsip_" #C "mfill_" #T, [s] { return value_of(s); }, r);                   \
   }
-        TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
+    TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
-            void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r) {
+        void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r) {
   map(
       "vsip_vfill_vi", [s] { return s; }, r);
 }
