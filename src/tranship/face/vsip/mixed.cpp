@@ -298,9 +298,9 @@ TRANSHIP_DEFINE(c, d)
     map(                                                                           \
         "vsip_" #C "mfill_" #T, [s] { return value_of(s); }, r);                   \
   }
-    TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
+TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
-        void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r) {
+void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r) {
   map(
       "vsip_vfill_vi", [s] { return s; }, r);
 }
