@@ -345,7 +345,7 @@ print_stages() {
 
 # What every change must pass. `./do ci long` is for a release: exhaustive tests, more seeds, longer fuzzing.
 do_ci() {
-  local long=${1:-} optimized=(kernels fabric lower run collectives) programs=100000 seconds=5 layer
+  local long=${1:-} optimized=(kernels fabric lower run collectives vsip) programs=100000 seconds=5 layer
   [[ -z $long || $long == long ]] || fail "ci takes 'long' or nothing, not '$long'"
   SECONDS=0
   trap print_stages EXIT

@@ -21,7 +21,6 @@ TRANSHIP_UNARY(cos, std::cos(a))
 TRANSHIP_UNARY(cosh, std::cosh(a))
 TRANSHIP_UNARY(exp10, std::pow(T(10), a))
 TRANSHIP_UNARY(log10, std::log10(a))
-TRANSHIP_UNARY(recip, T(1) / a)
 TRANSHIP_UNARY(rsqrt, T(1) / std::sqrt(a))
 TRANSHIP_UNARY(sin, std::sin(a))
 TRANSHIP_UNARY(sinh, std::sinh(a))
@@ -47,6 +46,17 @@ TRANSHIP_UNARY(exp)
 TRANSHIP_UNARY(log)
 TRANSHIP_UNARY(sqrt)
 #undef TRANSHIP_UNARY
+struct Op_recip {
+  template <class T>
+  T operator()(T a) const {
+    return T(1) / a;
+  }
+  template <class T>
+  Cx<T> operator()(Cx<T> a) const {
+    return T(1) / a;
+  }
+};
+inline constexpr Op_recip op_recip;
 inline constexpr auto op_conj = [](auto a) { return conjugate(a); };
 
 template <class T>
