@@ -139,8 +139,15 @@ TEST(VsipReduction, of_integers_and_booleans) {
   vsip_mput_bl(m, 0, 3, VSIP_TRUE);
   auto* pairs = vsip_vcreate_mi(12, VSIP_MEM_NONE);
   EXPECT_EQ(vsip_mindexbool(m, pairs), 2U);
-  EXPECT_EQ(vsip_vget_mi(pairs, 0).c, 3U);
+  EXPECT_EQ(vsip_vget_mi(pairs, 0).r, 2U) << "column by column";
+  EXPECT_EQ(vsip_vget_mi(pairs, 0).c, 1U);
+  EXPECT_EQ(vsip_vget_mi(pairs, 1).c, 3U);
+  auto* by_row = vsip_mcreate_bl(3, 4, VSIP_ROW, VSIP_MEM_NONE);
+  vsip_mcopy_bl_bl(m, by_row);
+  EXPECT_EQ(vsip_mindexbool(by_row, pairs), 2U);
+  EXPECT_EQ(vsip_vget_mi(pairs, 0).c, 3U) << "row by row";
   EXPECT_EQ(vsip_vget_mi(pairs, 1).r, 2U);
+  vsip_malldestroy_bl(by_row);
   vsip_valldestroy_uc(v);
   vsip_valldestroy_bl(above);
   vsip_valldestroy_bl(not_above);

@@ -1,4 +1,6 @@
 // Sums, means, extremes and dot products. Sums of float are accumulated in double.
+#include <algorithm>
+
 #include <tranship/face/vsip/operations.hpp>
 
 using namespace tranship::vsip;
@@ -154,11 +156,19 @@ vsip_length indices_of_true(const char* call, const V* a, R* r) {
   }
   if (!usable_view(call, r)) return 0;
   vsip_index next = 0;
+  // Neighbours in memory come together: column by column where columns have the smaller stride.
+  V walked = *a;
+  bool turned = false;
+  if constexpr (V::dims == 2) {
+    turned = std::abs(a->dimensions[0].stride) < std::abs(a->dimensions[1].stride);
+    if (turned) std::swap(walked.dimensions[0], walked.dimensions[1]);
+  }
   each_in_order(
       [&](auto at, auto value) {
+        if (turned) std::reverse(at.begin(), at.end());
         if (value) reference(*r, {next++}).store(as_element(at));
       },
-      *a);
+      walked);
   r->dimensions[0].length = count;
   return count;
 }

@@ -608,7 +608,8 @@ vsip_scalar_bl vsip_manytrue_bl(const vsip_mview_bl* a);
 /* How many elements are true. */
 vsip_scalar_vi vsip_vsumval_bl(const vsip_vview_bl* a);
 vsip_scalar_vi vsip_msumval_bl(const vsip_mview_bl* a);
-/* The indices of the true elements, in order, into `r`, which is long enough for them and whose length becomes their
+/* The indices of the true elements, in order (of a matrix: row by row, or column by column where the column stride is the
+ * smaller one), into `r`, which is long enough for them and whose length becomes their
  * number, unless there are none. Returns their number. */
 vsip_length vsip_vindexbool(const vsip_vview_bl* a, vsip_vview_vi* r);
 vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r);
