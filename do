@@ -225,7 +225,7 @@ meets_peers() {
   local word named=1
   for word in "$@"; do
     case $word in
-      redistribution | halo | buffer | rma | programs) named=0 ;;
+      redistribution | halo | buffer | dri | rma | programs) named=0 ;;
       --no-peers | --list) return 1 ;;
     esac
   done

@@ -74,6 +74,8 @@ Row row_of_json(const Json& json) {
 }
 
 std::string with_ratio(const Row& row, double other) {
+  // Differences may be negative.
+  if (row.ours <= 0 || other <= 0) return fmt::format("{:.4g}", other);
   return fmt::format("{:.4g} ({:.2f}×)", other, row.times_better_than(other));
 }
 

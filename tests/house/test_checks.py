@@ -10,6 +10,7 @@ from pathlib import Path
 
 import check_header
 import check_includes
+import check_manual
 import check_public
 import check_signposts
 import check_words
@@ -264,6 +265,22 @@ class Headers(Folder):
 
     def test_private_headers_may_be_heavy(self):
         self.assertEqual(self.wrong("#pragma once\n#include <fmt/format.h>\n", weight="any"), "")
+
+
+class Manual(Folder):
+    def problems(self, header, page):
+        self.write(check_manual.HEADER, header)
+        self.write(check_manual.PAGE, page)
+        return check_manual.check(self.root)
+
+    def test_differences_are_caught(self):
+        header = "enum { DRI_SUCCESS = 0 };\n/* of the world */\nint DRI_Init(int *argc,\n             char ***argv);\n"
+        page = ".nf\nint DRI_Init(int *argc, char ***argv);\n.fi\n.TP\n.B DRI_SUCCESS\nDone.\n"
+        self.assertEqual(self.problems(header, page), [])
+        for wrong in (page.replace("***", "**"), page.replace("Init", "Start"), page.replace("SUCCESS", "ERR_NONE")):
+            self.assertTrue(self.problems(header, wrong), wrong)
+        self.assertIn("DRI_Launch", self.problems(header + "int DRI_Launch(int ranks);\n", page)[0])
+        self.assertTrue(self.problems("", ""))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/layout/json.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/plan_json.hpp>
 
@@ -579,6 +580,19 @@ TEST(DiffPlans, StopsAfterTheFirstTen) {
   const std::string text = diff_plans(a, b);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 11);
   EXPECT_TRUE(text.ends_with("and more\n")) << text;
+}
+
+TEST(PlanJson, EqualLayoutsHaveEqualFingerprints) {
+  EXPECT_EQ(first_fault(1,
+                        [](Index seed) {
+                          Random random(static_cast<std::uint64_t>(seed));
+                          const Indices extents = random_extents(random, int(random.between(1, 3)));
+                          const ArraySpec spec{ElementType::f64, random_distribution(random, extents)};
+                          const ArraySpec read = array_spec_from_json(to_json(spec));
+                          if (!(read == spec)) return "another layout: " + to_json(spec);
+                          return fingerprint_of(read) == fingerprint_of(spec) ? "" : "another number: " + to_json(spec);
+                        }),
+            "");
 }
 
 }  // namespace

@@ -227,7 +227,11 @@ std::uint64_t fingerprint_of(const ArraySpec& spec) {
     if (!d.grid().ranks_listed() && i >= 2) break;  // arithmetic: two say all
     hash.add(d.grid().rank_at(i));
   }
-  for (int k = 0; k <= d.grid().dims(); ++k) hash.add(d.grid().ordinal_stride(k));
+  // Axes of extent 1 do not count in the numbering: equal grids may differ there.
+  for (int k = 0; k <= d.grid().dims(); ++k) {
+    const Index extent = k < d.grid().dims() ? d.grid().extents()[k] : d.grid().replicas();
+    hash.add(extent > 1 ? d.grid().ordinal_stride(k) : 0);
+  }
   const MemoryLayout& m = d.memory();
   for (const Indices* list : {&m.order, &m.strides, &m.spacing}) hash.add_all(std::span(list->begin(), list->end()));
   hash.add(m.align);
