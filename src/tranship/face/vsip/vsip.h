@@ -1,14 +1,15 @@
 /*
  * The part of the VSIPL 1.x C interface that signal-processing pipelines use: blocks and views of vectors, matrices and
- * tensors, copies, elementwise functions, products, FFTs and windows. docs/vsip.md lists what is offered and what is not.
+ * tensors, copies, elementwise functions, products, FFTs and windows. docs/vsip.md lists what is offered and what is
+ * not.
  *
- * Names. A suffix is the element type (f float, d double, i int, si short, us unsigned short, li long, ul unsigned long,
- * uc unsigned char, bl Boolean, vi vector index, mi matrix index, ti tensor index). The letters before the name are the
- * shape (v vector, m matrix, t tensor), preceded by c for complex elements: vsip_cmget_f reads an element of a complex
- * matrix of float.
+ * Names. A suffix is the element type (f float, d double, i int, si short, us unsigned short, li long, ul unsigned
+ * long, uc unsigned char, bl Boolean, vi vector index, mi matrix index, ti tensor index). The letters before the name
+ * are the shape (v vector, m matrix, t tensor), preceded by c for complex elements: vsip_cmget_f reads an element of a
+ * complex matrix of float.
  *
- * Units. Offsets, strides and lengths count elements; a complex number is one element. Element (i, j) of a matrix lies at
- * offset + i * col_stride + j * row_stride of its block: the column stride leads from a row to the next one.
+ * Units. Offsets, strides and lengths count elements; a complex number is one element. Element (i, j) of a matrix lies
+ * at offset + i * col_stride + j * row_stride of its block: the column stride leads from a row to the next one.
  *
  * Storage. A block that this library creates for complex elements is interleaved. A user block is interleaved or split,
  * as it was bound. Functions accept both in any combination, strides of any sign, and zero strides of inputs.
@@ -137,85 +138,79 @@ vsip_cmplx_mem vsip_cstorage(void);
 
 /* ---- Blocks ----------------------------------------------------------------------------------------------------- */
 /* A block is memory for `length` elements. blockcreate makes one that the library owns. blockbind makes a *user block*
- * of memory of the caller, who keeps it until the block is destroyed; the user array of a block of matrix indices holds
- * pairs (row, column) of vsip_scalar_vi, and that of a block of tensor indices holds triples (z, y, x).
+ * of memory of the caller, who keeps it until the block is destroyed; the user array of a block of matrix indices
+ * holds pairs (row, column) of vsip_scalar_vi, and that of a block of tensor indices holds triples (z, y, x).
  *
  * A user block is *released* at first: the memory is the caller's to use, and views of it may be made but not used.
  * blockadmit gives the memory to the library and returns 0; it returns a value other than 0 for a block without memory
- * and for one that is no user block. blockrelease gives it back and returns its address, or NULL if the block is no user
- * block. blockfind returns the address of a released user block and NULL of any other. blockrebind exchanges the memory
- * of a released user block and returns the address of the previous memory; for any other block it does nothing and
- * returns NULL. The memory is used where it is, so `update` changes nothing.
+ * and for one that is no user block. blockrelease gives it back and returns its address, or NULL if the block is no
+ * user block. blockfind returns the address of a released user block and NULL of any other. blockrebind exchanges the
+ * memory of a released user block and returns the address of the previous memory; for any other block it does nothing
+ * and returns NULL. The memory is used where it is, so `update` changes nothing.
  *
  * blockdestroy destroys a block, but not views of it. A derived block (see vsip_vrealview_f) is not destroyed by it. */
 
-#define TRANSHIP_VSIP_DECLARE(T, U)                                                               \
-  typedef struct vsip_block_##T vsip_block_##T;                                                   \
-  vsip_block_##T* vsip_blockcreate_##T(vsip_length length, vsip_memory_hint hint);                \
-  vsip_block_##T* vsip_blockbind_##T(vsip_scalar_##U* array, vsip_length length,                  \
-                                     vsip_memory_hint hint);                                      \
-  int vsip_blockadmit_##T(vsip_block_##T* block, vsip_scalar_bl update);                          \
-  vsip_scalar_##U* vsip_blockrelease_##T(vsip_block_##T* block, vsip_scalar_bl update);           \
-  vsip_scalar_##U* vsip_blockrebind_##T(vsip_block_##T* block, vsip_scalar_##U* array);           \
-  vsip_scalar_##U* vsip_blockfind_##T(const vsip_block_##T* block);                               \
+#define TRANSHIP_VSIP_DECLARE(T, U)                                                                      \
+  typedef struct vsip_block_##T vsip_block_##T;                                                          \
+  vsip_block_##T* vsip_blockcreate_##T(vsip_length length, vsip_memory_hint hint);                       \
+  vsip_block_##T* vsip_blockbind_##T(vsip_scalar_##U* array, vsip_length length, vsip_memory_hint hint); \
+  int vsip_blockadmit_##T(vsip_block_##T* block, vsip_scalar_bl update);                                 \
+  vsip_scalar_##U* vsip_blockrelease_##T(vsip_block_##T* block, vsip_scalar_bl update);                  \
+  vsip_scalar_##U* vsip_blockrebind_##T(vsip_block_##T* block, vsip_scalar_##U* array);                  \
+  vsip_scalar_##U* vsip_blockfind_##T(const vsip_block_##T* block);                                      \
   void vsip_blockdestroy_##T(vsip_block_##T* block);
 TRANSHIP_VSIP_BLOCKS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-/* Complex blocks. cblockbind takes either two arrays of real and imaginary parts, or, with `imaginary` NULL, one array of
- * interleaved parts. The calls that return addresses set *real and *imaginary in the same way, both to NULL where the
- * calls above return NULL. cblockrebind may change from one form to the other. */
+/* Complex blocks. cblockbind takes either two arrays of real and imaginary parts, or, with `imaginary` NULL, one array
+ * of interleaved parts. The calls that return addresses set *real and *imaginary in the same way, both to NULL where
+ * the calls above return NULL. cblockrebind may change from one form to the other. */
 
-#define TRANSHIP_VSIP_DECLARE(T)                                                                  \
-  typedef struct vsip_cblock_##T vsip_cblock_##T;                                                 \
-  vsip_cblock_##T* vsip_cblockcreate_##T(vsip_length length, vsip_memory_hint hint);              \
-  vsip_cblock_##T* vsip_cblockbind_##T(vsip_scalar_##T* real, vsip_scalar_##T* imaginary,         \
-                                       vsip_length length, vsip_memory_hint hint);                \
-  int vsip_cblockadmit_##T(vsip_cblock_##T* block, vsip_scalar_bl update);                        \
-  void vsip_cblockrelease_##T(vsip_cblock_##T* block, vsip_scalar_bl update,                      \
-                              vsip_scalar_##T** real, vsip_scalar_##T** imaginary);               \
-  void vsip_cblockrebind_##T(vsip_cblock_##T* block, vsip_scalar_##T* new_real,                   \
-                             vsip_scalar_##T* new_imaginary, vsip_scalar_##T** real,              \
-                             vsip_scalar_##T** imaginary);                                        \
-  void vsip_cblockfind_##T(const vsip_cblock_##T* block, vsip_scalar_##T** real,                  \
-                           vsip_scalar_##T** imaginary);                                          \
+#define TRANSHIP_VSIP_DECLARE(T)                                                                                \
+  typedef struct vsip_cblock_##T vsip_cblock_##T;                                                               \
+  vsip_cblock_##T* vsip_cblockcreate_##T(vsip_length length, vsip_memory_hint hint);                            \
+  vsip_cblock_##T* vsip_cblockbind_##T(vsip_scalar_##T* real, vsip_scalar_##T* imaginary, vsip_length length,   \
+                                       vsip_memory_hint hint);                                                  \
+  int vsip_cblockadmit_##T(vsip_cblock_##T* block, vsip_scalar_bl update);                                      \
+  void vsip_cblockrelease_##T(vsip_cblock_##T* block, vsip_scalar_bl update, vsip_scalar_##T** real,            \
+                              vsip_scalar_##T** imaginary);                                                     \
+  void vsip_cblockrebind_##T(vsip_cblock_##T* block, vsip_scalar_##T* new_real, vsip_scalar_##T* new_imaginary, \
+                             vsip_scalar_##T** real, vsip_scalar_##T** imaginary);                              \
+  void vsip_cblockfind_##T(const vsip_cblock_##T* block, vsip_scalar_##T** real, vsip_scalar_##T** imaginary);  \
   void vsip_cblockdestroy_##T(vsip_cblock_##T* block);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* ---- Views ------------------------------------------------------------------------------------------------------ */
-/* A view shows elements of one block. create makes a block with a view of all of it. bind, clone, sub and the other views
- * make a new view of the same block. destroy destroys the view and returns its block (NULL for NULL); alldestroy destroys
- * both. put... change the view, never its block, and return the view; putattrib ignores the member `block`. */
+/* A view shows elements of one block. create makes a block with a view of all of it. bind, clone, sub and the other
+ * views make a new view of the same block. destroy destroys the view and returns its block (NULL for NULL); alldestroy
+ * destroys both. put... change the view, never its block, and return the view; putattrib ignores the member `block`. */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                               \
-  typedef struct vsip_##C##vview_##T vsip_##C##vview_##T;                                         \
-  typedef struct {                                                                                \
-    vsip_offset offset;                                                                           \
-    vsip_stride stride;                                                                           \
-    vsip_length length;                                                                           \
-    vsip_##C##block_##T* block;                                                                   \
-  } vsip_##C##vattr_##T;                                                                          \
-  vsip_##C##vview_##T* vsip_##C##vcreate_##T(vsip_length length, vsip_memory_hint hint);          \
-  vsip_##C##vview_##T* vsip_##C##vbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,  \
-                                           vsip_stride stride, vsip_length length);               \
-  vsip_##C##vview_##T* vsip_##C##vcloneview_##T(const vsip_##C##vview_##T* view);                 \
-  vsip_##C##vview_##T* vsip_##C##vsubview_##T(const vsip_##C##vview_##T* view, vsip_index first,  \
-                                              vsip_length length);                                \
-  vsip_##C##block_##T* vsip_##C##vdestroy_##T(vsip_##C##vview_##T* view);                         \
-  void vsip_##C##valldestroy_##T(vsip_##C##vview_##T* view);                                      \
-  vsip_##C##scalar_##T vsip_##C##vget_##T(const vsip_##C##vview_##T* view, vsip_index i);         \
-  void vsip_##C##vput_##T(const vsip_##C##vview_##T* view, vsip_index i,                          \
-                          vsip_##C##scalar_##T value);                                            \
-  void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes);\
-  vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view,                        \
-                                                const vsip_##C##vattr_##T* attributes);           \
-  vsip_##C##block_##T* vsip_##C##vgetblock_##T(const vsip_##C##vview_##T* view);                  \
-  vsip_offset vsip_##C##vgetoffset_##T(const vsip_##C##vview_##T* view);                          \
-  vsip_stride vsip_##C##vgetstride_##T(const vsip_##C##vview_##T* view);                          \
-  vsip_length vsip_##C##vgetlength_##T(const vsip_##C##vview_##T* view);                          \
-  vsip_##C##vview_##T* vsip_##C##vputoffset_##T(vsip_##C##vview_##T* view, vsip_offset offset);   \
-  vsip_##C##vview_##T* vsip_##C##vputstride_##T(vsip_##C##vview_##T* view, vsip_stride stride);   \
+#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                   \
+  typedef struct vsip_##C##vview_##T vsip_##C##vview_##T;                                                             \
+  typedef struct {                                                                                                    \
+    vsip_offset offset;                                                                                               \
+    vsip_stride stride;                                                                                               \
+    vsip_length length;                                                                                               \
+    vsip_##C##block_##T* block;                                                                                       \
+  } vsip_##C##vattr_##T;                                                                                              \
+  vsip_##C##vview_##T* vsip_##C##vcreate_##T(vsip_length length, vsip_memory_hint hint);                              \
+  vsip_##C##vview_##T* vsip_##C##vbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride stride,  \
+                                           vsip_length length);                                                       \
+  vsip_##C##vview_##T* vsip_##C##vcloneview_##T(const vsip_##C##vview_##T* view);                                     \
+  vsip_##C##vview_##T* vsip_##C##vsubview_##T(const vsip_##C##vview_##T* view, vsip_index first, vsip_length length); \
+  vsip_##C##block_##T* vsip_##C##vdestroy_##T(vsip_##C##vview_##T* view);                                             \
+  void vsip_##C##valldestroy_##T(vsip_##C##vview_##T* view);                                                          \
+  vsip_##C##scalar_##T vsip_##C##vget_##T(const vsip_##C##vview_##T* view, vsip_index i);                             \
+  void vsip_##C##vput_##T(const vsip_##C##vview_##T* view, vsip_index i, vsip_##C##scalar_##T value);                 \
+  void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes);                    \
+  vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes);    \
+  vsip_##C##block_##T* vsip_##C##vgetblock_##T(const vsip_##C##vview_##T* view);                                      \
+  vsip_offset vsip_##C##vgetoffset_##T(const vsip_##C##vview_##T* view);                                              \
+  vsip_stride vsip_##C##vgetstride_##T(const vsip_##C##vview_##T* view);                                              \
+  vsip_length vsip_##C##vgetlength_##T(const vsip_##C##vview_##T* view);                                              \
+  vsip_##C##vview_##T* vsip_##C##vputoffset_##T(vsip_##C##vview_##T* view, vsip_offset offset);                       \
+  vsip_##C##vview_##T* vsip_##C##vputstride_##T(vsip_##C##vview_##T* view, vsip_stride stride);                       \
   vsip_##C##vview_##T* vsip_##C##vputlength_##T(vsip_##C##vview_##T* view, vsip_length length);
 TRANSHIP_VSIP_VECTORS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
@@ -224,108 +219,100 @@ TRANSHIP_VSIP_VECTORS(TRANSHIP_VSIP_DECLARE)
  * row_stride apart. create: `rows` by `columns`, with unit row stride (VSIP_ROW) or unit column stride (VSIP_COL).
  * diagview shows diagonal `index`: 0 is the main one, positive ones lie above it, negative ones below. */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                               \
-  typedef struct vsip_##C##mview_##T vsip_##C##mview_##T;                                         \
-  typedef struct {                                                                                \
-    vsip_offset offset;                                                                           \
-    vsip_stride row_stride;                                                                       \
-    vsip_length row_length;                                                                       \
-    vsip_stride col_stride;                                                                       \
-    vsip_length col_length;                                                                       \
-    vsip_##C##block_##T* block;                                                                   \
-  } vsip_##C##mattr_##T;                                                                          \
-  vsip_##C##mview_##T* vsip_##C##mcreate_##T(vsip_length rows, vsip_length columns,               \
-                                             vsip_major major, vsip_memory_hint hint);            \
-  vsip_##C##mview_##T* vsip_##C##mbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,  \
-                                           vsip_stride col_stride, vsip_length col_length,        \
-                                           vsip_stride row_stride, vsip_length row_length);       \
-  vsip_##C##mview_##T* vsip_##C##mcloneview_##T(const vsip_##C##mview_##T* view);                 \
-  vsip_##C##mview_##T* vsip_##C##msubview_##T(const vsip_##C##mview_##T* view, vsip_index row,    \
-                                              vsip_index column, vsip_length rows,                \
-                                              vsip_length columns);                               \
-  vsip_##C##mview_##T* vsip_##C##mtransview_##T(const vsip_##C##mview_##T* view);                 \
-  vsip_##C##vview_##T* vsip_##C##mrowview_##T(const vsip_##C##mview_##T* view, vsip_index row);   \
-  vsip_##C##vview_##T* vsip_##C##mcolview_##T(const vsip_##C##mview_##T* view, vsip_index column);\
-  vsip_##C##vview_##T* vsip_##C##mdiagview_##T(const vsip_##C##mview_##T* view, vsip_stride index);\
-  vsip_##C##block_##T* vsip_##C##mdestroy_##T(vsip_##C##mview_##T* view);                         \
-  void vsip_##C##malldestroy_##T(vsip_##C##mview_##T* view);                                      \
-  vsip_##C##scalar_##T vsip_##C##mget_##T(const vsip_##C##mview_##T* view, vsip_index row,        \
-                                          vsip_index column);                                     \
-  void vsip_##C##mput_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,     \
-                          vsip_##C##scalar_##T value);                                            \
-  void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes);\
-  vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view,                        \
-                                                const vsip_##C##mattr_##T* attributes);           \
-  vsip_##C##block_##T* vsip_##C##mgetblock_##T(const vsip_##C##mview_##T* view);                  \
-  vsip_offset vsip_##C##mgetoffset_##T(const vsip_##C##mview_##T* view);                          \
-  vsip_stride vsip_##C##mgetrowstride_##T(const vsip_##C##mview_##T* view);                       \
-  vsip_length vsip_##C##mgetrowlength_##T(const vsip_##C##mview_##T* view);                       \
-  vsip_stride vsip_##C##mgetcolstride_##T(const vsip_##C##mview_##T* view);                       \
-  vsip_length vsip_##C##mgetcollength_##T(const vsip_##C##mview_##T* view);                       \
-  vsip_##C##mview_##T* vsip_##C##mputoffset_##T(vsip_##C##mview_##T* view, vsip_offset offset);   \
-  vsip_##C##mview_##T* vsip_##C##mputrowstride_##T(vsip_##C##mview_##T* view, vsip_stride stride);\
-  vsip_##C##mview_##T* vsip_##C##mputrowlength_##T(vsip_##C##mview_##T* view, vsip_length length);\
-  vsip_##C##mview_##T* vsip_##C##mputcolstride_##T(vsip_##C##mview_##T* view, vsip_stride stride);\
+#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                \
+  typedef struct vsip_##C##mview_##T vsip_##C##mview_##T;                                                          \
+  typedef struct {                                                                                                 \
+    vsip_offset offset;                                                                                            \
+    vsip_stride row_stride;                                                                                        \
+    vsip_length row_length;                                                                                        \
+    vsip_stride col_stride;                                                                                        \
+    vsip_length col_length;                                                                                        \
+    vsip_##C##block_##T* block;                                                                                    \
+  } vsip_##C##mattr_##T;                                                                                           \
+  vsip_##C##mview_##T* vsip_##C##mcreate_##T(vsip_length rows, vsip_length columns, vsip_major major,              \
+                                             vsip_memory_hint hint);                                               \
+  vsip_##C##mview_##T* vsip_##C##mbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                   \
+                                           vsip_stride col_stride, vsip_length col_length, vsip_stride row_stride, \
+                                           vsip_length row_length);                                                \
+  vsip_##C##mview_##T* vsip_##C##mcloneview_##T(const vsip_##C##mview_##T* view);                                  \
+  vsip_##C##mview_##T* vsip_##C##msubview_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,  \
+                                              vsip_length rows, vsip_length columns);                              \
+  vsip_##C##mview_##T* vsip_##C##mtransview_##T(const vsip_##C##mview_##T* view);                                  \
+  vsip_##C##vview_##T* vsip_##C##mrowview_##T(const vsip_##C##mview_##T* view, vsip_index row);                    \
+  vsip_##C##vview_##T* vsip_##C##mcolview_##T(const vsip_##C##mview_##T* view, vsip_index column);                 \
+  vsip_##C##vview_##T* vsip_##C##mdiagview_##T(const vsip_##C##mview_##T* view, vsip_stride index);                \
+  vsip_##C##block_##T* vsip_##C##mdestroy_##T(vsip_##C##mview_##T* view);                                          \
+  void vsip_##C##malldestroy_##T(vsip_##C##mview_##T* view);                                                       \
+  vsip_##C##scalar_##T vsip_##C##mget_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column);     \
+  void vsip_##C##mput_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,                      \
+                          vsip_##C##scalar_##T value);                                                             \
+  void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes);                 \
+  vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view, const vsip_##C##mattr_##T* attributes); \
+  vsip_##C##block_##T* vsip_##C##mgetblock_##T(const vsip_##C##mview_##T* view);                                   \
+  vsip_offset vsip_##C##mgetoffset_##T(const vsip_##C##mview_##T* view);                                           \
+  vsip_stride vsip_##C##mgetrowstride_##T(const vsip_##C##mview_##T* view);                                        \
+  vsip_length vsip_##C##mgetrowlength_##T(const vsip_##C##mview_##T* view);                                        \
+  vsip_stride vsip_##C##mgetcolstride_##T(const vsip_##C##mview_##T* view);                                        \
+  vsip_length vsip_##C##mgetcollength_##T(const vsip_##C##mview_##T* view);                                        \
+  vsip_##C##mview_##T* vsip_##C##mputoffset_##T(vsip_##C##mview_##T* view, vsip_offset offset);                    \
+  vsip_##C##mview_##T* vsip_##C##mputrowstride_##T(vsip_##C##mview_##T* view, vsip_stride stride);                 \
+  vsip_##C##mview_##T* vsip_##C##mputrowlength_##T(vsip_##C##mview_##T* view, vsip_length length);                 \
+  vsip_##C##mview_##T* vsip_##C##mputcolstride_##T(vsip_##C##mview_##T* view, vsip_stride stride);                 \
   vsip_##C##mview_##T* vsip_##C##mputcollength_##T(vsip_##C##mview_##T* view, vsip_length length);
 TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-/* Tensors. create: z by y by x, with unit x stride (VSIP_TRAILING) or unit z stride (VSIP_LEADING). matrixview fixes the
- * index that the slice does not name: VSIP_TMYX is the matrix of rows y and columns x at z = index. vectview runs along
- * the named dimension at the other two indices, in the order z, y, x. */
+/* Tensors. create: z by y by x, with unit x stride (VSIP_TRAILING) or unit z stride (VSIP_LEADING). matrixview fixes
+ * the index that the slice does not name: VSIP_TMYX is the matrix of rows y and columns x at z = index. vectview runs
+ * along the named dimension at the other two indices, in the order z, y, x. */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                               \
-  typedef struct vsip_##C##tview_##T vsip_##C##tview_##T;                                         \
-  typedef struct {                                                                                \
-    vsip_offset offset;                                                                           \
-    vsip_length z_length;                                                                         \
-    vsip_stride z_stride;                                                                         \
-    vsip_length y_length;                                                                         \
-    vsip_stride y_stride;                                                                         \
-    vsip_length x_length;                                                                         \
-    vsip_stride x_stride;                                                                         \
-    vsip_##C##block_##T* block;                                                                   \
-  } vsip_##C##tattr_##T;                                                                          \
-  vsip_##C##tview_##T* vsip_##C##tcreate_##T(vsip_length z, vsip_length y, vsip_length x,         \
-                                             vsip_tmajor major, vsip_memory_hint hint);           \
-  vsip_##C##tview_##T* vsip_##C##tbind_##T(                                                       \
-      const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride z_stride,                 \
-      vsip_length z_length, vsip_stride y_stride, vsip_length y_length, vsip_stride x_stride,     \
-      vsip_length x_length);                                                                      \
-  vsip_##C##tview_##T* vsip_##C##tcloneview_##T(const vsip_##C##tview_##T* view);                 \
-  vsip_##C##tview_##T* vsip_##C##tsubview_##T(const vsip_##C##tview_##T* view, vsip_index z,      \
-                                              vsip_index y, vsip_index x, vsip_length z_length,   \
-                                              vsip_length y_length, vsip_length x_length);        \
-  vsip_##C##tview_##T* vsip_##C##ttransview_##T(const vsip_##C##tview_##T* view,                  \
-                                                vsip_ttrans transpose);                           \
-  vsip_##C##mview_##T* vsip_##C##tmatrixview_##T(const vsip_##C##tview_##T* view,                 \
-                                                 vsip_tmslice slice, vsip_index index);           \
-  vsip_##C##vview_##T* vsip_##C##tvectview_##T(const vsip_##C##tview_##T* view,                   \
-                                               vsip_tvslice slice, vsip_index first,              \
-                                               vsip_index second);                                \
-  vsip_##C##block_##T* vsip_##C##tdestroy_##T(vsip_##C##tview_##T* view);                         \
-  void vsip_##C##talldestroy_##T(vsip_##C##tview_##T* view);                                      \
-  vsip_##C##scalar_##T vsip_##C##tget_##T(const vsip_##C##tview_##T* view, vsip_index z,          \
-                                          vsip_index y, vsip_index x);                            \
-  void vsip_##C##tput_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y,            \
-                          vsip_index x, vsip_##C##scalar_##T value);                              \
-  void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes);\
-  vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view,                        \
-                                                const vsip_##C##tattr_##T* attributes);           \
-  vsip_##C##block_##T* vsip_##C##tgetblock_##T(const vsip_##C##tview_##T* view);                  \
-  vsip_offset vsip_##C##tgetoffset_##T(const vsip_##C##tview_##T* view);                          \
-  vsip_stride vsip_##C##tgetzstride_##T(const vsip_##C##tview_##T* view);                         \
-  vsip_length vsip_##C##tgetzlength_##T(const vsip_##C##tview_##T* view);                         \
-  vsip_stride vsip_##C##tgetystride_##T(const vsip_##C##tview_##T* view);                         \
-  vsip_length vsip_##C##tgetylength_##T(const vsip_##C##tview_##T* view);                         \
-  vsip_stride vsip_##C##tgetxstride_##T(const vsip_##C##tview_##T* view);                         \
-  vsip_length vsip_##C##tgetxlength_##T(const vsip_##C##tview_##T* view);                         \
-  vsip_##C##tview_##T* vsip_##C##tputoffset_##T(vsip_##C##tview_##T* view, vsip_offset offset);   \
-  vsip_##C##tview_##T* vsip_##C##tputzstride_##T(vsip_##C##tview_##T* view, vsip_stride stride);  \
-  vsip_##C##tview_##T* vsip_##C##tputzlength_##T(vsip_##C##tview_##T* view, vsip_length length);  \
-  vsip_##C##tview_##T* vsip_##C##tputystride_##T(vsip_##C##tview_##T* view, vsip_stride stride);  \
-  vsip_##C##tview_##T* vsip_##C##tputylength_##T(vsip_##C##tview_##T* view, vsip_length length);  \
-  vsip_##C##tview_##T* vsip_##C##tputxstride_##T(vsip_##C##tview_##T* view, vsip_stride stride);  \
+#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
+  typedef struct vsip_##C##tview_##T vsip_##C##tview_##T;                                                              \
+  typedef struct {                                                                                                     \
+    vsip_offset offset;                                                                                                \
+    vsip_length z_length;                                                                                              \
+    vsip_stride z_stride;                                                                                              \
+    vsip_length y_length;                                                                                              \
+    vsip_stride y_stride;                                                                                              \
+    vsip_length x_length;                                                                                              \
+    vsip_stride x_stride;                                                                                              \
+    vsip_##C##block_##T* block;                                                                                        \
+  } vsip_##C##tattr_##T;                                                                                               \
+  vsip_##C##tview_##T* vsip_##C##tcreate_##T(vsip_length z, vsip_length y, vsip_length x, vsip_tmajor major,           \
+                                             vsip_memory_hint hint);                                                   \
+  vsip_##C##tview_##T* vsip_##C##tbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride z_stride, \
+                                           vsip_length z_length, vsip_stride y_stride, vsip_length y_length,           \
+                                           vsip_stride x_stride, vsip_length x_length);                                \
+  vsip_##C##tview_##T* vsip_##C##tcloneview_##T(const vsip_##C##tview_##T* view);                                      \
+  vsip_##C##tview_##T* vsip_##C##tsubview_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y,             \
+                                              vsip_index x, vsip_length z_length, vsip_length y_length,                \
+                                              vsip_length x_length);                                                   \
+  vsip_##C##tview_##T* vsip_##C##ttransview_##T(const vsip_##C##tview_##T* view, vsip_ttrans transpose);               \
+  vsip_##C##mview_##T* vsip_##C##tmatrixview_##T(const vsip_##C##tview_##T* view, vsip_tmslice slice,                  \
+                                                 vsip_index index);                                                    \
+  vsip_##C##vview_##T* vsip_##C##tvectview_##T(const vsip_##C##tview_##T* view, vsip_tvslice slice, vsip_index first,  \
+                                               vsip_index second);                                                     \
+  vsip_##C##block_##T* vsip_##C##tdestroy_##T(vsip_##C##tview_##T* view);                                              \
+  void vsip_##C##talldestroy_##T(vsip_##C##tview_##T* view);                                                           \
+  vsip_##C##scalar_##T vsip_##C##tget_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x);  \
+  void vsip_##C##tput_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x,                   \
+                          vsip_##C##scalar_##T value);                                                                 \
+  void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes);                     \
+  vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes);     \
+  vsip_##C##block_##T* vsip_##C##tgetblock_##T(const vsip_##C##tview_##T* view);                                       \
+  vsip_offset vsip_##C##tgetoffset_##T(const vsip_##C##tview_##T* view);                                               \
+  vsip_stride vsip_##C##tgetzstride_##T(const vsip_##C##tview_##T* view);                                              \
+  vsip_length vsip_##C##tgetzlength_##T(const vsip_##C##tview_##T* view);                                              \
+  vsip_stride vsip_##C##tgetystride_##T(const vsip_##C##tview_##T* view);                                              \
+  vsip_length vsip_##C##tgetylength_##T(const vsip_##C##tview_##T* view);                                              \
+  vsip_stride vsip_##C##tgetxstride_##T(const vsip_##C##tview_##T* view);                                              \
+  vsip_length vsip_##C##tgetxlength_##T(const vsip_##C##tview_##T* view);                                              \
+  vsip_##C##tview_##T* vsip_##C##tputoffset_##T(vsip_##C##tview_##T* view, vsip_offset offset);                        \
+  vsip_##C##tview_##T* vsip_##C##tputzstride_##T(vsip_##C##tview_##T* view, vsip_stride stride);                       \
+  vsip_##C##tview_##T* vsip_##C##tputzlength_##T(vsip_##C##tview_##T* view, vsip_length length);                       \
+  vsip_##C##tview_##T* vsip_##C##tputystride_##T(vsip_##C##tview_##T* view, vsip_stride stride);                       \
+  vsip_##C##tview_##T* vsip_##C##tputylength_##T(vsip_##C##tview_##T* view, vsip_length length);                       \
+  vsip_##C##tview_##T* vsip_##C##tputxstride_##T(vsip_##C##tview_##T* view, vsip_stride stride);                       \
   vsip_##C##tview_##T* vsip_##C##tputxlength_##T(vsip_##C##tview_##T* view, vsip_length length);
 TRANSHIP_VSIP_TENSORS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
@@ -333,12 +320,12 @@ TRANSHIP_VSIP_TENSORS(TRANSHIP_VSIP_DECLARE)
 /* Views of the real and of the imaginary parts of a complex view. They show a *derived block*, which belongs to the
  * complex block and dies with it. Their attributes are those of the complex view. */
 
-#define TRANSHIP_VSIP_DECLARE(T)                                     \
-  vsip_vview_##T* vsip_vrealview_##T(const vsip_cvview_##T* view);   \
-  vsip_vview_##T* vsip_vimagview_##T(const vsip_cvview_##T* view);   \
-  vsip_mview_##T* vsip_mrealview_##T(const vsip_cmview_##T* view);   \
-  vsip_mview_##T* vsip_mimagview_##T(const vsip_cmview_##T* view);   \
-  vsip_tview_##T* vsip_trealview_##T(const vsip_ctview_##T* view);   \
+#define TRANSHIP_VSIP_DECLARE(T)                                   \
+  vsip_vview_##T* vsip_vrealview_##T(const vsip_cvview_##T* view); \
+  vsip_vview_##T* vsip_vimagview_##T(const vsip_cvview_##T* view); \
+  vsip_mview_##T* vsip_mrealview_##T(const vsip_cmview_##T* view); \
+  vsip_mview_##T* vsip_mimagview_##T(const vsip_cmview_##T* view); \
+  vsip_tview_##T* vsip_trealview_##T(const vsip_ctview_##T* view); \
   vsip_tview_##T* vsip_timagview_##T(const vsip_ctview_##T* view);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
@@ -350,13 +337,15 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
  * major (VSIP_ROW) or column major (VSIP_COL) order, and for complex views `imaginary` NULL means interleaved. */
 
 #define TRANSHIP_VSIP_NUMBERS(X, A) X(A, f) X(A, d) X(A, i) X(A, si) X(A, us) X(A, li) X(A, ul) X(A, uc) X(A, bl)
-#define TRANSHIP_VSIP_NUMBER_PAIRS(X)                                                                        \
-  TRANSHIP_VSIP_NUMBERS(X, f) TRANSHIP_VSIP_NUMBERS(X, d) TRANSHIP_VSIP_NUMBERS(X, i)                         \
-  TRANSHIP_VSIP_NUMBERS(X, si) TRANSHIP_VSIP_NUMBERS(X, us) TRANSHIP_VSIP_NUMBERS(X, li)                      \
-  TRANSHIP_VSIP_NUMBERS(X, ul) TRANSHIP_VSIP_NUMBERS(X, uc) TRANSHIP_VSIP_NUMBERS(X, bl)
-#define TRANSHIP_VSIP_VECTOR_PAIRS(X)                                                                        \
-  TRANSHIP_VSIP_NUMBER_PAIRS(X) TRANSHIP_VSIP_NUMBERS(X, vi)                                                  \
-  X(f, vi) X(d, vi) X(i, vi) X(si, vi) X(us, vi) X(li, vi) X(ul, vi) X(uc, vi) X(bl, vi) X(vi, vi) X(mi, mi) X(ti, ti)
+#define TRANSHIP_VSIP_NUMBER_PAIRS(X)                                                                               \
+  TRANSHIP_VSIP_NUMBERS(X, f)                                                                                       \
+  TRANSHIP_VSIP_NUMBERS(X, d) TRANSHIP_VSIP_NUMBERS(X, i) TRANSHIP_VSIP_NUMBERS(X, si) TRANSHIP_VSIP_NUMBERS(X, us) \
+      TRANSHIP_VSIP_NUMBERS(X, li) TRANSHIP_VSIP_NUMBERS(X, ul) TRANSHIP_VSIP_NUMBERS(X, uc)                        \
+          TRANSHIP_VSIP_NUMBERS(X, bl)
+#define TRANSHIP_VSIP_VECTOR_PAIRS(X)                                                                                 \
+  TRANSHIP_VSIP_NUMBER_PAIRS(X)                                                                                       \
+  TRANSHIP_VSIP_NUMBERS(X, vi) X(f, vi) X(d, vi) X(i, vi) X(si, vi) X(us, vi) X(li, vi) X(ul, vi) X(uc, vi) X(bl, vi) \
+      X(vi, vi) X(mi, mi) X(ti, ti)
 #define TRANSHIP_VSIP_FLOAT_PAIRS(X) X(f, f) X(f, d) X(d, f) X(d, d)
 
 #define TRANSHIP_VSIP_DECLARE(A, B) void vsip_vcopy_##A##_##B(const vsip_vview_##A* a, const vsip_vview_##B* r);
@@ -365,27 +354,27 @@ TRANSHIP_VSIP_VECTOR_PAIRS(TRANSHIP_VSIP_DECLARE)
 #define TRANSHIP_VSIP_DECLARE(A, B) void vsip_mcopy_##A##_##B(const vsip_mview_##A* a, const vsip_mview_##B* r);
 TRANSHIP_VSIP_NUMBER_PAIRS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-#define TRANSHIP_VSIP_DECLARE(A, B)                                                  \
-  void vsip_cvcopy_##A##_##B(const vsip_cvview_##A* a, const vsip_cvview_##B* r);   \
+#define TRANSHIP_VSIP_DECLARE(A, B)                                               \
+  void vsip_cvcopy_##A##_##B(const vsip_cvview_##A* a, const vsip_cvview_##B* r); \
   void vsip_cmcopy_##A##_##B(const vsip_cmview_##A* a, const vsip_cmview_##B* r);
 TRANSHIP_VSIP_FLOAT_PAIRS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-#define TRANSHIP_VSIP_DECLARE(T)                                                                                  \
-  void vsip_vcopyto_user_##T(const vsip_vview_##T* a, vsip_scalar_##T* array);                                     \
-  void vsip_vcopyfrom_user_##T(const vsip_scalar_##T* array, const vsip_vview_##T* r);                             \
-  void vsip_mcopyto_user_##T(const vsip_mview_##T* a, vsip_major major, vsip_scalar_##T* array);                   \
+#define TRANSHIP_VSIP_DECLARE(T)                                                                 \
+  void vsip_vcopyto_user_##T(const vsip_vview_##T* a, vsip_scalar_##T* array);                   \
+  void vsip_vcopyfrom_user_##T(const vsip_scalar_##T* array, const vsip_vview_##T* r);           \
+  void vsip_mcopyto_user_##T(const vsip_mview_##T* a, vsip_major major, vsip_scalar_##T* array); \
   void vsip_mcopyfrom_user_##T(const vsip_scalar_##T* array, vsip_major major, const vsip_mview_##T* r);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-#define TRANSHIP_VSIP_DECLARE(T)                                                                                  \
-  void vsip_cvcopyto_user_##T(const vsip_cvview_##T* a, vsip_scalar_##T* real, vsip_scalar_##T* imaginary);        \
-  void vsip_cvcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary,                     \
-                                const vsip_cvview_##T* r);                                                         \
-  void vsip_cmcopyto_user_##T(const vsip_cmview_##T* a, vsip_major major, vsip_scalar_##T* real,                   \
-                              vsip_scalar_##T* imaginary);                                                         \
-  void vsip_cmcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary, vsip_major major,   \
+#define TRANSHIP_VSIP_DECLARE(T)                                                                                 \
+  void vsip_cvcopyto_user_##T(const vsip_cvview_##T* a, vsip_scalar_##T* real, vsip_scalar_##T* imaginary);      \
+  void vsip_cvcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary,                   \
+                                const vsip_cvview_##T* r);                                                       \
+  void vsip_cmcopyto_user_##T(const vsip_cmview_##T* a, vsip_major major, vsip_scalar_##T* real,                 \
+                              vsip_scalar_##T* imaginary);                                                       \
+  void vsip_cmcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary, vsip_major major, \
                                 const vsip_cmview_##T* r);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
@@ -395,69 +384,71 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
  * vsip_cmNAME for complex elements). The output, r, is the last argument; all views have the same lengths. */
 
 /* r = NAME(a). sq is a*a, recip 1/a, rsqrt 1/sqrt(a), mag the absolute value. */
-#define TRANSHIP_VSIP_REAL_UNARY(X, T)                                                                               \
-  X(acos, T) X(asin, T) X(atan, T) X(cos, T) X(cosh, T) X(exp, T) X(exp10, T) X(log, T) X(log10, T) X(mag, T)         \
-  X(neg, T) X(recip, T) X(rsqrt, T) X(sin, T) X(sinh, T) X(sq, T) X(sqrt, T) X(tan, T) X(tanh, T)
+#define TRANSHIP_VSIP_REAL_UNARY(X, T)                                                                       \
+  X(acos, T)                                                                                                 \
+  X(asin, T) X(atan, T) X(cos, T) X(cosh, T) X(exp, T) X(exp10, T) X(log, T) X(log10, T) X(mag, T) X(neg, T) \
+      X(recip, T) X(rsqrt, T) X(sin, T) X(sinh, T) X(sq, T) X(sqrt, T) X(tan, T) X(tanh, T)
 /* r = NAME(a, b). maxmg is max(|a|, |b|). */
-#define TRANSHIP_VSIP_REAL_BINARY(X, T)                                                                              \
+#define TRANSHIP_VSIP_REAL_BINARY(X, T) \
   X(add, T) X(sub, T) X(mul, T) X(div, T) X(atan2, T) X(hypot, T) X(max, T) X(min, T) X(maxmg, T) X(minmg, T)
 #define TRANSHIP_VSIP_COMPLEX_UNARY(X, T) X(conj, T) X(exp, T) X(log, T) X(neg, T) X(recip, T) X(sqrt, T)
 /* jmul is a * conj(b). */
 #define TRANSHIP_VSIP_COMPLEX_BINARY(X, T) X(add, T) X(sub, T) X(mul, T) X(jmul, T) X(div, T)
-/* A scalar and a view: vsip_svNAME(s, a, r), vsip_smNAME; complex: csv, csm; a real scalar and a complex view: rscv, rscm.
- * The scalar is the left operand: svsub is s - a. */
+/* A scalar and a view: vsip_svNAME(s, a, r), vsip_smNAME; complex: csv, csm; a real scalar and a complex view: rscv,
+ * rscm. The scalar is the left operand: svsub is s - a. */
 #define TRANSHIP_VSIP_SCALAR_BINARY(X, T) X(add, T) X(sub, T) X(mul, T) X(div, T)
 /* A real and a complex view: vsip_rcvNAME(a, b, r), vsip_rcmNAME. */
 /* Integers. */
-#define TRANSHIP_VSIP_INTEGER_BINARY(X, T) X(add, T) X(sub, T) X(mul, T) X(and, T) X(or, T) X(xor, T) X(max, T) X(min, T)
+#define TRANSHIP_VSIP_INTEGER_BINARY(X, T) \
+  X(add, T) X(sub, T) X(mul, T) X(and, T) X(or, T) X(xor, T) X(max, T) X(min, T)
 #define TRANSHIP_VSIP_INTEGER_SCALAR(X, T) X(add, T) X(sub, T) X(mul, T)
 #define TRANSHIP_VSIP_INTEGER_UNARY(X, T) X(neg, T) X(mag, T) X(not, T)
 #define TRANSHIP_VSIP_LOGIC(X, T) X(and, T) X(or, T) X(xor, T)
 /* Comparisons, to Boolean: vsip_vleq(a, b, r), vsip_mleq, and with a scalar on the left vsip_svleq(s, a, r). */
 #define TRANSHIP_VSIP_COMPARISONS(X, T) X(leq, T) X(lne, T) X(lgt, T) X(lge, T) X(llt, T) X(lle, T)
 
-#define TRANSHIP_VSIP_UNARY(N, T)                                           \
-  void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* r);   \
+#define TRANSHIP_VSIP_UNARY(N, T)                                         \
+  void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* r); \
   void vsip_m##N##_##T(const vsip_mview_##T* a, const vsip_mview_##T* r);
-#define TRANSHIP_VSIP_BINARY(N, T)                                                                       \
-  void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* b, const vsip_vview_##T* r);       \
+#define TRANSHIP_VSIP_BINARY(N, T)                                                                 \
+  void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* b, const vsip_vview_##T* r); \
   void vsip_m##N##_##T(const vsip_mview_##T* a, const vsip_mview_##T* b, const vsip_mview_##T* r);
-#define TRANSHIP_VSIP_SCALAR(N, T)                                                                       \
-  void vsip_sv##N##_##T(vsip_scalar_##T s, const vsip_vview_##T* a, const vsip_vview_##T* r);            \
+#define TRANSHIP_VSIP_SCALAR(N, T)                                                            \
+  void vsip_sv##N##_##T(vsip_scalar_##T s, const vsip_vview_##T* a, const vsip_vview_##T* r); \
   void vsip_sm##N##_##T(vsip_scalar_##T s, const vsip_mview_##T* a, const vsip_mview_##T* r);
-#define TRANSHIP_VSIP_COMPARE(N, T)                                                                      \
-  void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* b, const vsip_vview_bl* r);        \
-  void vsip_m##N##_##T(const vsip_mview_##T* a, const vsip_mview_##T* b, const vsip_mview_bl* r);        \
-  void vsip_sv##N##_##T(vsip_scalar_##T s, const vsip_vview_##T* a, const vsip_vview_bl* r);             \
+#define TRANSHIP_VSIP_COMPARE(N, T)                                                               \
+  void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* b, const vsip_vview_bl* r); \
+  void vsip_m##N##_##T(const vsip_mview_##T* a, const vsip_mview_##T* b, const vsip_mview_bl* r); \
+  void vsip_sv##N##_##T(vsip_scalar_##T s, const vsip_vview_##T* a, const vsip_vview_bl* r);      \
   void vsip_sm##N##_##T(vsip_scalar_##T s, const vsip_mview_##T* a, const vsip_mview_bl* r);
-#define TRANSHIP_VSIP_CUNARY(N, T)                                              \
-  void vsip_cv##N##_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* r);    \
+#define TRANSHIP_VSIP_CUNARY(N, T)                                           \
+  void vsip_cv##N##_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* r); \
   void vsip_cm##N##_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r);
-#define TRANSHIP_VSIP_CBINARY(N, T)                                                                      \
-  void vsip_cv##N##_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b, const vsip_cvview_##T* r);   \
+#define TRANSHIP_VSIP_CBINARY(N, T)                                                                    \
+  void vsip_cv##N##_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b, const vsip_cvview_##T* r); \
   void vsip_cm##N##_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r);
-#define TRANSHIP_VSIP_CSCALAR(N, T)                                                                      \
-  void vsip_csv##N##_##T(vsip_cscalar_##T s, const vsip_cvview_##T* a, const vsip_cvview_##T* r);        \
-  void vsip_csm##N##_##T(vsip_cscalar_##T s, const vsip_cmview_##T* a, const vsip_cmview_##T* r);        \
-  void vsip_rscv##N##_##T(vsip_scalar_##T s, const vsip_cvview_##T* a, const vsip_cvview_##T* r);        \
-  void vsip_rscm##N##_##T(vsip_scalar_##T s, const vsip_cmview_##T* a, const vsip_cmview_##T* r);        \
-  void vsip_rcv##N##_##T(const vsip_vview_##T* a, const vsip_cvview_##T* b, const vsip_cvview_##T* r);   \
+#define TRANSHIP_VSIP_CSCALAR(N, T)                                                                    \
+  void vsip_csv##N##_##T(vsip_cscalar_##T s, const vsip_cvview_##T* a, const vsip_cvview_##T* r);      \
+  void vsip_csm##N##_##T(vsip_cscalar_##T s, const vsip_cmview_##T* a, const vsip_cmview_##T* r);      \
+  void vsip_rscv##N##_##T(vsip_scalar_##T s, const vsip_cvview_##T* a, const vsip_cvview_##T* r);      \
+  void vsip_rscm##N##_##T(vsip_scalar_##T s, const vsip_cmview_##T* a, const vsip_cmview_##T* r);      \
+  void vsip_rcv##N##_##T(const vsip_vview_##T* a, const vsip_cvview_##T* b, const vsip_cvview_##T* r); \
   void vsip_rcm##N##_##T(const vsip_mview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r);
 
-#define TRANSHIP_VSIP_DECLARE(T)                                   \
-  TRANSHIP_VSIP_REAL_UNARY(TRANSHIP_VSIP_UNARY, T)                 \
-  TRANSHIP_VSIP_REAL_BINARY(TRANSHIP_VSIP_BINARY, T)               \
-  TRANSHIP_VSIP_SCALAR_BINARY(TRANSHIP_VSIP_SCALAR, T)             \
-  TRANSHIP_VSIP_COMPARISONS(TRANSHIP_VSIP_COMPARE, T)              \
-  TRANSHIP_VSIP_COMPLEX_UNARY(TRANSHIP_VSIP_CUNARY, T)             \
-  TRANSHIP_VSIP_COMPLEX_BINARY(TRANSHIP_VSIP_CBINARY, T)           \
+#define TRANSHIP_VSIP_DECLARE(T)                         \
+  TRANSHIP_VSIP_REAL_UNARY(TRANSHIP_VSIP_UNARY, T)       \
+  TRANSHIP_VSIP_REAL_BINARY(TRANSHIP_VSIP_BINARY, T)     \
+  TRANSHIP_VSIP_SCALAR_BINARY(TRANSHIP_VSIP_SCALAR, T)   \
+  TRANSHIP_VSIP_COMPARISONS(TRANSHIP_VSIP_COMPARE, T)    \
+  TRANSHIP_VSIP_COMPLEX_UNARY(TRANSHIP_VSIP_CUNARY, T)   \
+  TRANSHIP_VSIP_COMPLEX_BINARY(TRANSHIP_VSIP_CBINARY, T) \
   TRANSHIP_VSIP_SCALAR_BINARY(TRANSHIP_VSIP_CSCALAR, T)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-#define TRANSHIP_VSIP_DECLARE(T)                                   \
-  TRANSHIP_VSIP_INTEGER_UNARY(TRANSHIP_VSIP_UNARY, T)              \
-  TRANSHIP_VSIP_INTEGER_BINARY(TRANSHIP_VSIP_BINARY, T)            \
-  TRANSHIP_VSIP_INTEGER_SCALAR(TRANSHIP_VSIP_SCALAR, T)            \
+#define TRANSHIP_VSIP_DECLARE(T)                        \
+  TRANSHIP_VSIP_INTEGER_UNARY(TRANSHIP_VSIP_UNARY, T)   \
+  TRANSHIP_VSIP_INTEGER_BINARY(TRANSHIP_VSIP_BINARY, T) \
+  TRANSHIP_VSIP_INTEGER_SCALAR(TRANSHIP_VSIP_SCALAR, T) \
   TRANSHIP_VSIP_COMPARISONS(TRANSHIP_VSIP_COMPARE, T)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
@@ -465,46 +456,46 @@ TRANSHIP_VSIP_LOGIC(TRANSHIP_VSIP_BINARY, bl)
 TRANSHIP_VSIP_UNARY(not, bl)
 
 /* A view and a scalar on the right: r = a / s. */
-#define TRANSHIP_VSIP_DECLARE(T)                                                                              \
-  void vsip_vsdiv_##T(const vsip_vview_##T* a, vsip_scalar_##T s, const vsip_vview_##T* r);                    \
-  void vsip_msdiv_##T(const vsip_mview_##T* a, vsip_scalar_##T s, const vsip_mview_##T* r);                    \
-  void vsip_cvrsdiv_##T(const vsip_cvview_##T* a, vsip_scalar_##T s, const vsip_cvview_##T* r);                \
-  void vsip_cmrsdiv_##T(const vsip_cmview_##T* a, vsip_scalar_##T s, const vsip_cmview_##T* r);                \
-  /* A complex and a real view: a - b, a / b. */                                                               \
-  void vsip_crvsub_##T(const vsip_cvview_##T* a, const vsip_vview_##T* b, const vsip_cvview_##T* r);           \
-  void vsip_crmsub_##T(const vsip_cmview_##T* a, const vsip_mview_##T* b, const vsip_cmview_##T* r);           \
-  void vsip_crvdiv_##T(const vsip_cvview_##T* a, const vsip_vview_##T* b, const vsip_cvview_##T* r);           \
-  void vsip_crmdiv_##T(const vsip_cmview_##T* a, const vsip_mview_##T* b, const vsip_cmview_##T* r);           \
-  /* From complex to real: |a|, |a|^2, the argument, the parts. */                                             \
-  void vsip_cvmag_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                      \
-  void vsip_cmmag_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                      \
-  void vsip_vcmagsq_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                    \
-  void vsip_mcmagsq_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                    \
-  void vsip_varg_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                       \
-  void vsip_marg_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                       \
-  void vsip_vreal_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                      \
-  void vsip_mreal_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                      \
-  void vsip_vimag_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                      \
-  void vsip_mimag_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                      \
-  void vsip_vcmaxmgsq_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b, const vsip_vview_##T* r);        \
-  void vsip_mcmaxmgsq_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_mview_##T* r);        \
-  void vsip_vcminmgsq_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b, const vsip_vview_##T* r);        \
-  void vsip_mcminmgsq_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_mview_##T* r);        \
-  /* From real to complex: a + ib, cos a + i sin a, a * (cos b + i sin b). */                                  \
-  void vsip_vcmplx_##T(const vsip_vview_##T* a, const vsip_vview_##T* b, const vsip_cvview_##T* r);            \
-  void vsip_mcmplx_##T(const vsip_mview_##T* a, const vsip_mview_##T* b, const vsip_cmview_##T* r);            \
-  void vsip_veuler_##T(const vsip_vview_##T* a, const vsip_cvview_##T* r);                                     \
-  void vsip_meuler_##T(const vsip_mview_##T* a, const vsip_cmview_##T* r);                                     \
-  void vsip_vrect_##T(const vsip_vview_##T* magnitude, const vsip_vview_##T* angle, const vsip_cvview_##T* r); \
-  void vsip_mrect_##T(const vsip_mview_##T* magnitude, const vsip_mview_##T* angle, const vsip_cmview_##T* r); \
-  void vsip_vpolar_##T(const vsip_cvview_##T* a, const vsip_vview_##T* magnitude, const vsip_vview_##T* angle);\
+#define TRANSHIP_VSIP_DECLARE(T)                                                                                \
+  void vsip_vsdiv_##T(const vsip_vview_##T* a, vsip_scalar_##T s, const vsip_vview_##T* r);                     \
+  void vsip_msdiv_##T(const vsip_mview_##T* a, vsip_scalar_##T s, const vsip_mview_##T* r);                     \
+  void vsip_cvrsdiv_##T(const vsip_cvview_##T* a, vsip_scalar_##T s, const vsip_cvview_##T* r);                 \
+  void vsip_cmrsdiv_##T(const vsip_cmview_##T* a, vsip_scalar_##T s, const vsip_cmview_##T* r);                 \
+  /* A complex and a real view: a - b, a / b. */                                                                \
+  void vsip_crvsub_##T(const vsip_cvview_##T* a, const vsip_vview_##T* b, const vsip_cvview_##T* r);            \
+  void vsip_crmsub_##T(const vsip_cmview_##T* a, const vsip_mview_##T* b, const vsip_cmview_##T* r);            \
+  void vsip_crvdiv_##T(const vsip_cvview_##T* a, const vsip_vview_##T* b, const vsip_cvview_##T* r);            \
+  void vsip_crmdiv_##T(const vsip_cmview_##T* a, const vsip_mview_##T* b, const vsip_cmview_##T* r);            \
+  /* From complex to real: |a|, |a|^2, the argument, the parts. */                                              \
+  void vsip_cvmag_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                       \
+  void vsip_cmmag_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                       \
+  void vsip_vcmagsq_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                     \
+  void vsip_mcmagsq_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                     \
+  void vsip_varg_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                        \
+  void vsip_marg_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                        \
+  void vsip_vreal_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                       \
+  void vsip_mreal_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                       \
+  void vsip_vimag_##T(const vsip_cvview_##T* a, const vsip_vview_##T* r);                                       \
+  void vsip_mimag_##T(const vsip_cmview_##T* a, const vsip_mview_##T* r);                                       \
+  void vsip_vcmaxmgsq_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b, const vsip_vview_##T* r);         \
+  void vsip_mcmaxmgsq_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_mview_##T* r);         \
+  void vsip_vcminmgsq_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b, const vsip_vview_##T* r);         \
+  void vsip_mcminmgsq_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_mview_##T* r);         \
+  /* From real to complex: a + ib, cos a + i sin a, a * (cos b + i sin b). */                                   \
+  void vsip_vcmplx_##T(const vsip_vview_##T* a, const vsip_vview_##T* b, const vsip_cvview_##T* r);             \
+  void vsip_mcmplx_##T(const vsip_mview_##T* a, const vsip_mview_##T* b, const vsip_cmview_##T* r);             \
+  void vsip_veuler_##T(const vsip_vview_##T* a, const vsip_cvview_##T* r);                                      \
+  void vsip_meuler_##T(const vsip_mview_##T* a, const vsip_cmview_##T* r);                                      \
+  void vsip_vrect_##T(const vsip_vview_##T* magnitude, const vsip_vview_##T* angle, const vsip_cvview_##T* r);  \
+  void vsip_mrect_##T(const vsip_mview_##T* magnitude, const vsip_mview_##T* angle, const vsip_cmview_##T* r);  \
+  void vsip_vpolar_##T(const vsip_cvview_##T* a, const vsip_vview_##T* magnitude, const vsip_vview_##T* angle); \
   void vsip_mpolar_##T(const vsip_cmview_##T* a, const vsip_mview_##T* magnitude, const vsip_mview_##T* angle);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* Three operands, vectors only: am (a+b)*c, ma a*b+c, msb a*b-c, sbm (a-b)*c; with scalars: sam (a+s)*c, sma a*s+c,
  * msa a*b+s, smsa a*s+t. */
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                   \
+#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
   void vsip_##C##vam_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* c,     \
                          const vsip_##C##vview_##T* r);                                                                \
   void vsip_##C##vma_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* c,     \
@@ -527,7 +518,7 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
   /* Elements of a and b change places. */                                                                             \
   void vsip_##C##vswap_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b);                                \
   void vsip_##C##mswap_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b);                                \
-  /* The halves of the vector (of the rows and of the columns) change places: element n/2 of n comes first. */ \
+  /* The halves of the vector (of the rows and of the columns) change places: element n/2 of n comes first. */         \
   void vsip_##C##vfreqswap_##T(const vsip_##C##vview_##T* a);                                                          \
   void vsip_##C##mfreqswap_##T(const vsip_##C##mview_##T* a);                                                          \
   /* r[i] = a[index[i]]; r[index[i]] = a[i]. The length is that of `index`. */                                         \
@@ -535,35 +526,36 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
   void vsip_##C##mgather_##T(const vsip_##C##mview_##T* a, const vsip_vview_mi* index, const vsip_##C##vview_##T* r);  \
   void vsip_##C##vscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* r, const vsip_vview_vi* index); \
   void vsip_##C##mscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* r, const vsip_vview_mi* index);
-TRANSHIP_VSIP_DECLARE(, f) TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
+TRANSHIP_VSIP_DECLARE(, f)
+TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* r = s, for vectors and matrices. */
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                          \
-  void vsip_##C##vfill_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* r);            \
+#define TRANSHIP_VSIP_DECLARE(C, T)                                               \
+  void vsip_##C##vfill_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* r); \
   void vsip_##C##mfill_##T(vsip_##C##scalar_##T s, const vsip_##C##mview_##T* r);
-TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
+    TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r);
+        void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r);
 
-/* ramp: r[i] = first + i * step. clip: c1 where a <= t1, a between, c2 where a >= t2. invclip: c1 where t1 <= a < t2, c2
- * where t2 <= a <= t3, a elsewhere. */
-#define TRANSHIP_VSIP_DECLARE(T)                                                                                    \
-  void vsip_vramp_##T(vsip_scalar_##T first, vsip_scalar_##T step, const vsip_vview_##T* r);                         \
-  void vsip_vclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,           \
-                      vsip_scalar_##T c2, const vsip_vview_##T* r);                                                  \
-  void vsip_mclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,           \
-                      vsip_scalar_##T c2, const vsip_mview_##T* r);                                                  \
-  void vsip_vinvclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3,        \
-                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_vview_##T* r);                           \
-  void vsip_minvclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3,        \
-                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_mview_##T* r);                           \
-  /* The sum of all elements; the largest and the smallest, with the index of the first such one unless NULL. */     \
-  vsip_scalar_##T vsip_vsumval_##T(const vsip_vview_##T* a);                                                         \
-  vsip_scalar_##T vsip_msumval_##T(const vsip_mview_##T* a);                                                         \
-  vsip_scalar_##T vsip_vmaxval_##T(const vsip_vview_##T* a, vsip_index* index);                                      \
-  vsip_scalar_##T vsip_mmaxval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);                                  \
-  vsip_scalar_##T vsip_vminval_##T(const vsip_vview_##T* a, vsip_index* index);                                      \
+/* ramp: r[i] = first + i * step. clip: c1 where a <= t1, a between, c2 where a >= t2. invclip: c1 where t1 <= a < t2,
+ * c2 where t2 <= a <= t3, a elsewhere. */
+#define TRANSHIP_VSIP_DECLARE(T)                                                                                 \
+  void vsip_vramp_##T(vsip_scalar_##T first, vsip_scalar_##T step, const vsip_vview_##T* r);                     \
+  void vsip_vclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,       \
+                      vsip_scalar_##T c2, const vsip_vview_##T* r);                                              \
+  void vsip_mclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T c1,       \
+                      vsip_scalar_##T c2, const vsip_mview_##T* r);                                              \
+  void vsip_vinvclip_##T(const vsip_vview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3,    \
+                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_vview_##T* r);                       \
+  void vsip_minvclip_##T(const vsip_mview_##T* a, vsip_scalar_##T t1, vsip_scalar_##T t2, vsip_scalar_##T t3,    \
+                         vsip_scalar_##T c1, vsip_scalar_##T c2, const vsip_mview_##T* r);                       \
+  /* The sum of all elements; the largest and the smallest, with the index of the first such one unless NULL. */ \
+  vsip_scalar_##T vsip_vsumval_##T(const vsip_vview_##T* a);                                                     \
+  vsip_scalar_##T vsip_msumval_##T(const vsip_mview_##T* a);                                                     \
+  vsip_scalar_##T vsip_vmaxval_##T(const vsip_vview_##T* a, vsip_index* index);                                  \
+  vsip_scalar_##T vsip_mmaxval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);                              \
+  vsip_scalar_##T vsip_vminval_##T(const vsip_vview_##T* a, vsip_index* index);                                  \
   vsip_scalar_##T vsip_mminval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
@@ -573,30 +565,30 @@ void vsip_vramp_vi(vsip_scalar_vi first, vsip_scalar_vi step, const vsip_vview_v
 /* ---- Reductions ------------------------------------------------------------------------------------------------- */
 /* Sums of float are accumulated in double. maxmgval: the largest magnitude; cmaxmgsqval: the largest squared one. */
 
-#define TRANSHIP_VSIP_DECLARE(T)                                                                      \
-  vsip_scalar_##T vsip_vsumsqval_##T(const vsip_vview_##T* a);                                        \
-  vsip_scalar_##T vsip_msumsqval_##T(const vsip_mview_##T* a);                                        \
-  vsip_scalar_##T vsip_vmeanval_##T(const vsip_vview_##T* a);                                         \
-  vsip_scalar_##T vsip_mmeanval_##T(const vsip_mview_##T* a);                                         \
-  vsip_scalar_##T vsip_vmeansqval_##T(const vsip_vview_##T* a);                                       \
-  vsip_scalar_##T vsip_mmeansqval_##T(const vsip_mview_##T* a);                                       \
-  vsip_cscalar_##T vsip_cvsumval_##T(const vsip_cvview_##T* a);                                       \
-  vsip_cscalar_##T vsip_cmsumval_##T(const vsip_cmview_##T* a);                                       \
-  vsip_cscalar_##T vsip_cvmeanval_##T(const vsip_cvview_##T* a);                                      \
-  vsip_cscalar_##T vsip_cmmeanval_##T(const vsip_cmview_##T* a);                                      \
-  vsip_scalar_##T vsip_cvmeansqval_##T(const vsip_cvview_##T* a);                                     \
-  vsip_scalar_##T vsip_cmmeansqval_##T(const vsip_cmview_##T* a);                                     \
-  vsip_scalar_##T vsip_vmaxmgval_##T(const vsip_vview_##T* a, vsip_index* index);                     \
-  vsip_scalar_##T vsip_mmaxmgval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);                 \
-  vsip_scalar_##T vsip_vminmgval_##T(const vsip_vview_##T* a, vsip_index* index);                     \
-  vsip_scalar_##T vsip_mminmgval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);                 \
-  vsip_scalar_##T vsip_vcmaxmgsqval_##T(const vsip_cvview_##T* a, vsip_index* index);                 \
-  vsip_scalar_##T vsip_mcmaxmgsqval_##T(const vsip_cmview_##T* a, vsip_scalar_mi* index);             \
-  vsip_scalar_##T vsip_vcminmgsqval_##T(const vsip_cvview_##T* a, vsip_index* index);                 \
-  vsip_scalar_##T vsip_mcminmgsqval_##T(const vsip_cmview_##T* a, vsip_scalar_mi* index);             \
-  /* The sum of a[i] * b[i]; cvjdot: of a[i] * conj(b[i]). */                                         \
-  vsip_scalar_##T vsip_vdot_##T(const vsip_vview_##T* a, const vsip_vview_##T* b);                    \
-  vsip_cscalar_##T vsip_cvdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b);                \
+#define TRANSHIP_VSIP_DECLARE(T)                                                          \
+  vsip_scalar_##T vsip_vsumsqval_##T(const vsip_vview_##T* a);                            \
+  vsip_scalar_##T vsip_msumsqval_##T(const vsip_mview_##T* a);                            \
+  vsip_scalar_##T vsip_vmeanval_##T(const vsip_vview_##T* a);                             \
+  vsip_scalar_##T vsip_mmeanval_##T(const vsip_mview_##T* a);                             \
+  vsip_scalar_##T vsip_vmeansqval_##T(const vsip_vview_##T* a);                           \
+  vsip_scalar_##T vsip_mmeansqval_##T(const vsip_mview_##T* a);                           \
+  vsip_cscalar_##T vsip_cvsumval_##T(const vsip_cvview_##T* a);                           \
+  vsip_cscalar_##T vsip_cmsumval_##T(const vsip_cmview_##T* a);                           \
+  vsip_cscalar_##T vsip_cvmeanval_##T(const vsip_cvview_##T* a);                          \
+  vsip_cscalar_##T vsip_cmmeanval_##T(const vsip_cmview_##T* a);                          \
+  vsip_scalar_##T vsip_cvmeansqval_##T(const vsip_cvview_##T* a);                         \
+  vsip_scalar_##T vsip_cmmeansqval_##T(const vsip_cmview_##T* a);                         \
+  vsip_scalar_##T vsip_vmaxmgval_##T(const vsip_vview_##T* a, vsip_index* index);         \
+  vsip_scalar_##T vsip_mmaxmgval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);     \
+  vsip_scalar_##T vsip_vminmgval_##T(const vsip_vview_##T* a, vsip_index* index);         \
+  vsip_scalar_##T vsip_mminmgval_##T(const vsip_mview_##T* a, vsip_scalar_mi* index);     \
+  vsip_scalar_##T vsip_vcmaxmgsqval_##T(const vsip_cvview_##T* a, vsip_index* index);     \
+  vsip_scalar_##T vsip_mcmaxmgsqval_##T(const vsip_cmview_##T* a, vsip_scalar_mi* index); \
+  vsip_scalar_##T vsip_vcminmgsqval_##T(const vsip_cvview_##T* a, vsip_index* index);     \
+  vsip_scalar_##T vsip_mcminmgsqval_##T(const vsip_cmview_##T* a, vsip_scalar_mi* index); \
+  /* The sum of a[i] * b[i]; cvjdot: of a[i] * conj(b[i]). */                             \
+  vsip_scalar_##T vsip_vdot_##T(const vsip_vview_##T* a, const vsip_vview_##T* b);        \
+  vsip_cscalar_##T vsip_cvdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b);    \
   vsip_cscalar_##T vsip_cvjdot_##T(const vsip_cvview_##T* a, const vsip_cvview_##T* b);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
@@ -608,35 +600,38 @@ vsip_scalar_bl vsip_manytrue_bl(const vsip_mview_bl* a);
 /* How many elements are true. */
 vsip_scalar_vi vsip_vsumval_bl(const vsip_vview_bl* a);
 vsip_scalar_vi vsip_msumval_bl(const vsip_mview_bl* a);
-/* The indices of the true elements, in order (of a matrix: row by row, or column by column where the column stride is the
- * smaller one), into `r`, which is long enough for them and whose length becomes their
- * number, unless there are none. Returns their number. */
+/* The indices of the true elements, in order (of a matrix: row by row, or column by column where the column stride is
+ * the smaller one), into `r`, which is long enough for them and whose length becomes their number, unless there are
+ * none. Returns their number. */
 vsip_length vsip_vindexbool(const vsip_vview_bl* a, vsip_vview_vi* r);
 vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r);
 
 /* ---- Matrices --------------------------------------------------------------------------------------------------- */
-/* vmmul multiplies each row (VSIP_ROW) or column (VSIP_COL) of the matrix by the vector, element by element. mtrans is the
- * corner turn; in place, the matrix is square. cmherm conjugates as well. prod: r = a b; prodt: r = a b^T, prodj: r = a
- * conj(b), prodh: r = a conj(b)^T; r overlaps neither a nor b. vouter: r[i][j] = s * a[i] * b[j]; cvouter: of conj(b[j]). */
+/* vmmul multiplies each row (VSIP_ROW) or column (VSIP_COL) of the matrix by the vector, element by element. mtrans is
+ * the corner turn; in place, the matrix is square. cmherm conjugates as well. prod: r = a b; prodt: r = a b^T, prodj:
+ * r = a conj(b), prodh: r = a conj(b)^T; r overlaps neither a nor b. vouter: r[i][j] = s * a[i] * b[j]; cvouter: of
+ * conj(b[j]). */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                      \
-  void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,                  \
-                           const vsip_##C##mview_##T* r);                                                                 \
-  void vsip_##C##mtrans_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r);                                  \
-  void vsip_##C##mprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r);     \
-  void vsip_##C##mprodt_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r);    \
-  void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* r);    \
-  void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##vview_##T* r);    \
-  void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,           \
+#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
+  void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,               \
+                           const vsip_##C##mview_##T* r);                                                              \
+  void vsip_##C##mtrans_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r);                               \
+  void vsip_##C##mprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r);  \
+  void vsip_##C##mprodt_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r); \
+  void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* r); \
+  void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##vview_##T* r); \
+  void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,        \
                             const vsip_##C##mview_##T* r);
-TRANSHIP_VSIP_DECLARE(, f) TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
+TRANSHIP_VSIP_DECLARE(, f)
+TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
 #undef TRANSHIP_VSIP_DECLARE
-#define TRANSHIP_VSIP_DECLARE(T)                                                                                          \
-  void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major, const vsip_cmview_##T* r);    \
-  void vsip_cmherm_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r);                                                \
-  void vsip_cmprodh_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r);                     \
+#define TRANSHIP_VSIP_DECLARE(T)                                                                       \
+  void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major,           \
+                        const vsip_cmview_##T* r);                                                     \
+  void vsip_cmherm_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r);                            \
+  void vsip_cmprodh_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r); \
   void vsip_cmprodj_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r);
-TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+    TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* ---- FFTs ------------------------------------------------------------------------------------------------------- */
@@ -648,153 +643,219 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
  *
  * An fftm transforms every row (VSIP_ROW) or column (VSIP_COL) of a matrix of `rows` by `columns`; for rc and cr these
  * are the lengths of the real matrix. `ntimes` says how often the object will be used, 0 meaning very often; with
- * VSIP_ALG_TIME and 0, the first use of each memory layout measures alternatives. An object keeps a plan for each layout
- * (strides, alignment, storage) that it has met. One object serves one thread at a time. destroy returns 0. */
+ * VSIP_ALG_TIME and 0, the first use of each memory layout measures alternatives. An object keeps a plan for each
+ * layout (strides, alignment, storage) that it has met. One object serves one thread at a time. destroy returns 0. */
 
-#define TRANSHIP_VSIP_DECLARE(T)                                                                                          \
-  typedef struct vsip_fft_##T vsip_fft_##T;                                                                                \
-  typedef struct vsip_fftm_##T vsip_fftm_##T;                                                                              \
-  typedef struct {                                                                                                         \
-    vsip_scalar_vi input;                                                                                                  \
-    vsip_scalar_vi output;                                                                                                 \
-    vsip_fft_place place;                                                                                                  \
-    vsip_scalar_##T scale;                                                                                                 \
-    vsip_fft_dir dir;                                                                                                      \
-  } vsip_fft_attr_##T;                                                                                                     \
-  typedef struct {                                                                                                         \
-    vsip_scalar_mi input;                                                                                                  \
-    vsip_scalar_mi output;                                                                                                 \
-    vsip_fft_place place;                                                                                                  \
-    vsip_scalar_##T scale;                                                                                                 \
-    vsip_fft_dir dir;                                                                                                      \
-    vsip_major major;                                                                                                      \
-  } vsip_fftm_attr_##T;                                                                                                    \
-  vsip_fft_##T* vsip_ccfftip_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned int ntimes,       \
-                                        vsip_alg_hint hint);                                                               \
-  vsip_fft_##T* vsip_ccfftop_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned int ntimes,       \
-                                        vsip_alg_hint hint);                                                               \
-  vsip_fft_##T* vsip_rcfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned int ntimes, vsip_alg_hint hint);    \
-  vsip_fft_##T* vsip_crfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned int ntimes, vsip_alg_hint hint);    \
-  void vsip_ccfftip_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a);                                                \
-  void vsip_ccfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_cvview_##T* r);                      \
-  void vsip_rcfftop_##T(const vsip_fft_##T* fft, const vsip_vview_##T* a, const vsip_cvview_##T* r);                       \
-  void vsip_crfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_vview_##T* r);                       \
-  void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes);                                       \
-  int vsip_fft_destroy_##T(vsip_fft_##T* fft);                                                                             \
-  vsip_fftm_##T* vsip_ccfftmip_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                    \
-                                          vsip_fft_dir dir, vsip_major major, unsigned int ntimes, vsip_alg_hint hint);    \
-  vsip_fftm_##T* vsip_ccfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                    \
-                                          vsip_fft_dir dir, vsip_major major, unsigned int ntimes, vsip_alg_hint hint);    \
-  vsip_fftm_##T* vsip_rcfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                    \
-                                          vsip_major major, unsigned int ntimes, vsip_alg_hint hint);                      \
-  vsip_fftm_##T* vsip_crfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                    \
-                                          vsip_major major, unsigned int ntimes, vsip_alg_hint hint);                      \
-  void vsip_ccfftmip_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a);                                              \
-  void vsip_ccfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_cmview_##T* r);                    \
-  void vsip_rcfftmop_##T(const vsip_fftm_##T* fft, const vsip_mview_##T* a, const vsip_cmview_##T* r);                     \
-  void vsip_crfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_mview_##T* r);                     \
-  void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes);                                    \
-  int vsip_fftm_destroy_##T(vsip_fftm_##T* fft);                                                                           \
-  /* ---- Windows: new vectors of n elements, symmetric. cheby: `ripple` is the level of the side lobes below the main   \
-   * lobe, in decibels; kaiser: `beta` is the parameter of the window. hanning has no zeros at its ends:                 \
-   * (1 - cos(2 pi (i+1) / (n+1))) / 2. hamming, 0.54 - 0.46 cos(2 pi i / (n-1)), is an addition of tranship. */           \
-  vsip_vview_##T* vsip_vcreate_blackman_##T(vsip_length n, vsip_memory_hint hint);                                         \
-  vsip_vview_##T* vsip_vcreate_cheby_##T(vsip_length n, vsip_scalar_##T ripple, vsip_memory_hint hint);                    \
-  vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint);                                          \
-  vsip_vview_##T* vsip_vcreate_hamming_##T(vsip_length n, vsip_memory_hint hint);                                          \
+#define TRANSHIP_VSIP_DECLARE(T)                                                                                       \
+  typedef struct vsip_fft_##T vsip_fft_##T;                                                                            \
+  typedef struct vsip_fftm_##T vsip_fftm_##T;                                                                          \
+  typedef struct {                                                                                                     \
+    vsip_scalar_vi input;                                                                                              \
+    vsip_scalar_vi output;                                                                                             \
+    vsip_fft_place place;                                                                                              \
+    vsip_scalar_##T scale;                                                                                             \
+    vsip_fft_dir dir;                                                                                                  \
+  } vsip_fft_attr_##T;                                                                                                 \
+  typedef struct {                                                                                                     \
+    vsip_scalar_mi input;                                                                                              \
+    vsip_scalar_mi output;                                                                                             \
+    vsip_fft_place place;                                                                                              \
+    vsip_scalar_##T scale;                                                                                             \
+    vsip_fft_dir dir;                                                                                                  \
+    vsip_major major;                                                                                                  \
+  } vsip_fftm_attr_##T;                                                                                                \
+  vsip_fft_##T* vsip_ccfftip_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned int ntimes,   \
+                                        vsip_alg_hint hint);                                                           \
+  vsip_fft_##T* vsip_ccfftop_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned int ntimes,   \
+                                        vsip_alg_hint hint);                                                           \
+  vsip_fft_##T* vsip_rcfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned int ntimes,                     \
+                                        vsip_alg_hint hint);                                                           \
+  vsip_fft_##T* vsip_crfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned int ntimes,                     \
+                                        vsip_alg_hint hint);                                                           \
+  void vsip_ccfftip_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a);                                            \
+  void vsip_ccfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_cvview_##T* r);                  \
+  void vsip_rcfftop_##T(const vsip_fft_##T* fft, const vsip_vview_##T* a, const vsip_cvview_##T* r);                   \
+  void vsip_crfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_vview_##T* r);                   \
+  void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes);                                   \
+  int vsip_fft_destroy_##T(vsip_fft_##T* fft);                                                                         \
+  vsip_fftm_##T* vsip_ccfftmip_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_fft_dir dir, vsip_major major, unsigned int ntimes,                     \
+                                          vsip_alg_hint hint);                                                         \
+  vsip_fftm_##T* vsip_ccfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_fft_dir dir, vsip_major major, unsigned int ntimes,                     \
+                                          vsip_alg_hint hint);                                                         \
+  vsip_fftm_##T* vsip_rcfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_major major, unsigned int ntimes, vsip_alg_hint hint);                  \
+  vsip_fftm_##T* vsip_crfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_major major, unsigned int ntimes, vsip_alg_hint hint);                  \
+  void vsip_ccfftmip_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a);                                          \
+  void vsip_ccfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_cmview_##T* r);                \
+  void vsip_rcfftmop_##T(const vsip_fftm_##T* fft, const vsip_mview_##T* a, const vsip_cmview_##T* r);                 \
+  void vsip_crfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_mview_##T* r);                 \
+  void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes);                                \
+  int vsip_fftm_destroy_##T(vsip_fftm_##T* fft);                                                                       \
+  /* ---- Windows: new vectors of n elements, symmetric. cheby: `ripple` is the level of the side lobes below the main \
+   * lobe, in decibels; kaiser: `beta` is the parameter of the window. hanning has no zeros at its ends:               \
+   * (1 - cos(2 pi (i+1) / (n+1))) / 2. hamming, 0.54 - 0.46 cos(2 pi i / (n-1)), is an addition of tranship. */       \
+  vsip_vview_##T* vsip_vcreate_blackman_##T(vsip_length n, vsip_memory_hint hint);                                     \
+  vsip_vview_##T* vsip_vcreate_cheby_##T(vsip_length n, vsip_scalar_##T ripple, vsip_memory_hint hint);                \
+  vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint);                                      \
+  vsip_vview_##T* vsip_vcreate_hamming_##T(vsip_length n, vsip_memory_hint hint);                                      \
   vsip_vview_##T* vsip_vcreate_kaiser_##T(vsip_length n, vsip_scalar_##T beta, vsip_memory_hint hint);
-TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+        TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* ---- Scalar functions ------------------------------------------------------------------------------------------- */
-/* cjmul is a * conj(b), rcsub s - a, crsub a - s. polar and rect convert between a number and its magnitude and angle. */
+/* cjmul is a * conj(b), rcsub s - a, crsub a - s. polar and rect convert between a number and its magnitude and angle.
+ */
 
-#define TRANSHIP_VSIP_DECLARE(T)                                                                            \
-  static inline vsip_scalar_##T vsip_real_##T(vsip_cscalar_##T a) { return a.r; }                           \
-  static inline vsip_scalar_##T vsip_imag_##T(vsip_cscalar_##T a) { return a.i; }                           \
-  static inline vsip_cscalar_##T vsip_cmplx_##T(vsip_scalar_##T r, vsip_scalar_##T i) {                     \
-    vsip_cscalar_##T c;                                                                                     \
-    c.r = r, c.i = i;                                                                                       \
-    return c;                                                                                               \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_cadd_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {                    \
-    return vsip_cmplx_##T(a.r + b.r, a.i + b.i);                                                            \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_csub_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {                    \
-    return vsip_cmplx_##T(a.r - b.r, a.i - b.i);                                                            \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_cmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {                    \
-    return vsip_cmplx_##T(a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r);                                    \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_cjmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {                   \
-    return vsip_cmplx_##T(a.r * b.r + a.i * b.i, a.i * b.r - a.r * b.i);                                    \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_cneg_##T(vsip_cscalar_##T a) { return vsip_cmplx_##T(-a.r, -a.i); }   \
-  static inline vsip_cscalar_##T vsip_conj_##T(vsip_cscalar_##T a) { return vsip_cmplx_##T(a.r, -a.i); }    \
-  static inline vsip_scalar_##T vsip_cmagsq_##T(vsip_cscalar_##T a) { return a.r * a.r + a.i * a.i; }       \
-  static inline vsip_cscalar_##T vsip_rcadd_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {                    \
-    return vsip_cmplx_##T(s + a.r, a.i);                                                                    \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_rcsub_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {                    \
-    return vsip_cmplx_##T(s - a.r, -a.i);                                                                   \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_crsub_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {                    \
-    return vsip_cmplx_##T(a.r - s, a.i);                                                                    \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_rcmul_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {                    \
-    return vsip_cmplx_##T(s * a.r, s * a.i);                                                                \
-  }                                                                                                         \
-  static inline vsip_cscalar_##T vsip_crdiv_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {                    \
-    return vsip_cmplx_##T(a.r / s, a.i / s);                                                                \
-  }                                                                                                         \
-  vsip_scalar_##T vsip_cmag_##T(vsip_cscalar_##T a);                                                        \
-  vsip_scalar_##T vsip_arg_##T(vsip_cscalar_##T a);                                                         \
-  vsip_cscalar_##T vsip_cdiv_##T(vsip_cscalar_##T a, vsip_cscalar_##T b);                                   \
-  vsip_cscalar_##T vsip_crecip_##T(vsip_cscalar_##T a);                                                     \
-  vsip_cscalar_##T vsip_cexp_##T(vsip_cscalar_##T a);                                                       \
-  vsip_cscalar_##T vsip_clog_##T(vsip_cscalar_##T a);                                                       \
-  vsip_cscalar_##T vsip_csqrt_##T(vsip_cscalar_##T a);                                                      \
-  void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* magnitude, vsip_scalar_##T* angle);              \
+#define TRANSHIP_VSIP_DECLARE(T)                                                               \
+  static inline vsip_scalar_##T vsip_real_##T(vsip_cscalar_##T a) {                            \
+    return a.r;                                                                                \
+  }                                                                                            \
+  static inline vsip_scalar_##T vsip_imag_##T(vsip_cscalar_##T a) {                            \
+    return a.i;                                                                                \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_cmplx_##T(vsip_scalar_##T r, vsip_scalar_##T i) {        \
+    vsip_cscalar_##T c;                                                                        \
+    c.r = r, c.i = i;                                                                          \
+    return c;                                                                                  \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_cadd_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {       \
+    return vsip_cmplx_##T(a.r + b.r, a.i + b.i);                                               \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_csub_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {       \
+    return vsip_cmplx_##T(a.r - b.r, a.i - b.i);                                               \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_cmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {       \
+    return vsip_cmplx_##T(a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r);                       \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_cjmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {      \
+    return vsip_cmplx_##T(a.r * b.r + a.i * b.i, a.i * b.r - a.r * b.i);                       \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_cneg_##T(vsip_cscalar_##T a) {                           \
+    return vsip_cmplx_##T(-a.r, -a.i);                                                         \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_conj_##T(vsip_cscalar_##T a) {                           \
+    return vsip_cmplx_##T(a.r, -a.i);                                                          \
+  }                                                                                            \
+  static inline vsip_scalar_##T vsip_cmagsq_##T(vsip_cscalar_##T a) {                          \
+    return a.r * a.r + a.i * a.i;                                                              \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_rcadd_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {       \
+    return vsip_cmplx_##T(s + a.r, a.i);                                                       \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_rcsub_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {       \
+    return vsip_cmplx_##T(s - a.r, -a.i);                                                      \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_crsub_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {       \
+    return vsip_cmplx_##T(a.r - s, a.i);                                                       \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_rcmul_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {       \
+    return vsip_cmplx_##T(s * a.r, s * a.i);                                                   \
+  }                                                                                            \
+  static inline vsip_cscalar_##T vsip_crdiv_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {       \
+    return vsip_cmplx_##T(a.r / s, a.i / s);                                                   \
+  }                                                                                            \
+  vsip_scalar_##T vsip_cmag_##T(vsip_cscalar_##T a);                                           \
+  vsip_scalar_##T vsip_arg_##T(vsip_cscalar_##T a);                                            \
+  vsip_cscalar_##T vsip_cdiv_##T(vsip_cscalar_##T a, vsip_cscalar_##T b);                      \
+  vsip_cscalar_##T vsip_crecip_##T(vsip_cscalar_##T a);                                        \
+  vsip_cscalar_##T vsip_cexp_##T(vsip_cscalar_##T a);                                          \
+  vsip_cscalar_##T vsip_clog_##T(vsip_cscalar_##T a);                                          \
+  vsip_cscalar_##T vsip_csqrt_##T(vsip_cscalar_##T a);                                         \
+  void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* magnitude, vsip_scalar_##T* angle); \
   vsip_cscalar_##T vsip_rect_##T(vsip_scalar_##T magnitude, vsip_scalar_##T angle);
-TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+            TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-#define TRANSHIP_VSIP_DECLARE(T, F)                                                                                 \
-  static inline vsip_scalar_##T vsip_acos_##T(vsip_scalar_##T a) { return acos##F(a); }                             \
-  static inline vsip_scalar_##T vsip_asin_##T(vsip_scalar_##T a) { return asin##F(a); }                             \
-  static inline vsip_scalar_##T vsip_atan_##T(vsip_scalar_##T a) { return atan##F(a); }                             \
-  static inline vsip_scalar_##T vsip_atan2_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return atan2##F(a, b); }     \
-  static inline vsip_scalar_##T vsip_ceil_##T(vsip_scalar_##T a) { return ceil##F(a); }                             \
-  static inline vsip_scalar_##T vsip_cos_##T(vsip_scalar_##T a) { return cos##F(a); }                               \
-  static inline vsip_scalar_##T vsip_cosh_##T(vsip_scalar_##T a) { return cosh##F(a); }                             \
-  static inline vsip_scalar_##T vsip_exp_##T(vsip_scalar_##T a) { return exp##F(a); }                               \
-  static inline vsip_scalar_##T vsip_exp10_##T(vsip_scalar_##T a) { return pow##F(10, a); }                         \
-  static inline vsip_scalar_##T vsip_floor_##T(vsip_scalar_##T a) { return floor##F(a); }                           \
-  static inline vsip_scalar_##T vsip_fmod_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return fmod##F(a, b); }       \
-  static inline vsip_scalar_##T vsip_hypot_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return hypot##F(a, b); }     \
-  static inline vsip_scalar_##T vsip_log_##T(vsip_scalar_##T a) { return log##F(a); }                               \
-  static inline vsip_scalar_##T vsip_log10_##T(vsip_scalar_##T a) { return log10##F(a); }                           \
-  static inline vsip_scalar_##T vsip_mag_##T(vsip_scalar_##T a) { return fabs##F(a); }                              \
-  static inline vsip_scalar_##T vsip_max_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return a < b ? b : a; }        \
-  static inline vsip_scalar_##T vsip_min_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return b < a ? b : a; }        \
-  static inline vsip_scalar_##T vsip_pow_##T(vsip_scalar_##T a, vsip_scalar_##T b) { return pow##F(a, b); }         \
-  static inline vsip_scalar_##T vsip_rsqrt_##T(vsip_scalar_##T a) { return 1 / sqrt##F(a); }                        \
-  static inline vsip_scalar_##T vsip_sin_##T(vsip_scalar_##T a) { return sin##F(a); }                               \
-  static inline vsip_scalar_##T vsip_sinh_##T(vsip_scalar_##T a) { return sinh##F(a); }                             \
-  static inline vsip_scalar_##T vsip_sqrt_##T(vsip_scalar_##T a) { return sqrt##F(a); }                             \
-  static inline vsip_scalar_##T vsip_tan_##T(vsip_scalar_##T a) { return tan##F(a); }                               \
-  static inline vsip_scalar_##T vsip_tanh_##T(vsip_scalar_##T a) { return tanh##F(a); }
-TRANSHIP_VSIP_DECLARE(f, f)
-TRANSHIP_VSIP_DECLARE(d, )
+#define TRANSHIP_VSIP_DECLARE(T, F)                                                    \
+  static inline vsip_scalar_##T vsip_acos_##T(vsip_scalar_##T a) {                     \
+    return acos##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_asin_##T(vsip_scalar_##T a) {                     \
+    return asin##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_atan_##T(vsip_scalar_##T a) {                     \
+    return atan##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_atan2_##T(vsip_scalar_##T a, vsip_scalar_##T b) { \
+    return atan2##F(a, b);                                                             \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_ceil_##T(vsip_scalar_##T a) {                     \
+    return ceil##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_cos_##T(vsip_scalar_##T a) {                      \
+    return cos##F(a);                                                                  \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_cosh_##T(vsip_scalar_##T a) {                     \
+    return cosh##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_exp_##T(vsip_scalar_##T a) {                      \
+    return exp##F(a);                                                                  \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_exp10_##T(vsip_scalar_##T a) {                    \
+    return pow##F(10, a);                                                              \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_floor_##T(vsip_scalar_##T a) {                    \
+    return floor##F(a);                                                                \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_fmod_##T(vsip_scalar_##T a, vsip_scalar_##T b) {  \
+    return fmod##F(a, b);                                                              \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_hypot_##T(vsip_scalar_##T a, vsip_scalar_##T b) { \
+    return hypot##F(a, b);                                                             \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_log_##T(vsip_scalar_##T a) {                      \
+    return log##F(a);                                                                  \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_log10_##T(vsip_scalar_##T a) {                    \
+    return log10##F(a);                                                                \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_mag_##T(vsip_scalar_##T a) {                      \
+    return fabs##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_max_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
+    return a < b ? b : a;                                                              \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_min_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
+    return b < a ? b : a;                                                              \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_pow_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
+    return pow##F(a, b);                                                               \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_rsqrt_##T(vsip_scalar_##T a) {                    \
+    return 1 / sqrt##F(a);                                                             \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_sin_##T(vsip_scalar_##T a) {                      \
+    return sin##F(a);                                                                  \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_sinh_##T(vsip_scalar_##T a) {                     \
+    return sinh##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_sqrt_##T(vsip_scalar_##T a) {                     \
+    return sqrt##F(a);                                                                 \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_tan_##T(vsip_scalar_##T a) {                      \
+    return tan##F(a);                                                                  \
+  }                                                                                    \
+  static inline vsip_scalar_##T vsip_tanh_##T(vsip_scalar_##T a) {                     \
+    return tanh##F(a);                                                                 \
+  }
+                TRANSHIP_VSIP_DECLARE(f, f) TRANSHIP_VSIP_DECLARE(d, )
 #undef TRANSHIP_VSIP_DECLARE
 
-static inline vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {
+                    static inline vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {
   vsip_scalar_mi index;
   index.r = row, index.c = column;
   return index;
 }
-static inline vsip_index vsip_rowindex(vsip_scalar_mi index) { return index.r; }
-static inline vsip_index vsip_colindex(vsip_scalar_mi index) { return index.c; }
+static inline vsip_index vsip_rowindex(vsip_scalar_mi index) {
+  return index.r;
+}
+static inline vsip_index vsip_colindex(vsip_scalar_mi index) {
+  return index.c;
+}
 
 /* ---- Additions of tranship -------------------------------------------------------------------------------------- */
 
