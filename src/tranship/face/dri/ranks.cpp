@@ -86,7 +86,7 @@ Handles& Handles::all() {
   return *handles;
 }
 
-Handles::Objects::iterator Handles::find(const void* handle, const char* kind) {
+Handles::Objects::iterator Handles::find(const void* handle, std::string_view kind) {
   if (!handle) refuse(DRI_ERR_HANDLE, "the handle of a {} is NULL", kind);
   const auto at = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
   if (at == objects_.end())

@@ -12,6 +12,7 @@
 #include <new>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -91,26 +92,26 @@ inline void check_range(const char* what, Index value, Index low, Index high) {
 }
 
 struct GlobalData {
-  static constexpr const char* name = "global data";
+  static constexpr std::string_view name = "global data";
   Indices extents;
   std::optional<DRI_Dataspec> type;
 };
 struct Group {
-  static constexpr const char* name = "group";
+  static constexpr std::string_view name = "group";
   std::shared_ptr<const int> token;
   std::vector<Rank> ranks;
   int rank = -1;  // this rank's place
 };
 struct OverlapObject {
-  static constexpr const char* name = "overlap";
+  static constexpr std::string_view name = "overlap";
   OverlapSide side;
 };
 struct PartitionObject {
-  static constexpr const char* name = "partition";
+  static constexpr std::string_view name = "partition";
   Partition rule;
 };
 struct Layout {
-  static constexpr const char* name = "layout";
+  static constexpr std::string_view name = "layout";
   Index offset = 0;
   int ndims = -1;  // not known: the arrays are the program's
   const int* order = nullptr;
@@ -118,7 +119,7 @@ struct Layout {
   std::vector<int> own_order, own_strides;
 };
 struct DistributionObject {
-  static constexpr const char* name = "distribution";
+  static constexpr std::string_view name = "distribution";
   GlobalData data;
   std::shared_ptr<Group> group;
   Distribution value;  // interleaved
@@ -130,7 +131,7 @@ struct DistributionObject {
   std::vector<Index> slices_along() const;
 };
 struct Bufferset {
-  static constexpr const char* name = "bufferset";
+  static constexpr std::string_view name = "bufferset";
   PipeBuffers buffers;
   std::shared_ptr<DistributionObject> distribution;
   bool is_used = false;  // by a channel
@@ -141,7 +142,7 @@ struct Attachment {
   void (*release)(void*) = nullptr;
 };
 struct BufferObject {
-  static constexpr const char* name = "buffer";
+  static constexpr std::string_view name = "buffer";
   Channel* channel = nullptr;
   void* memory = nullptr;
   void* imaginary = nullptr;
@@ -149,7 +150,7 @@ struct BufferObject {
   std::map<std::int64_t, Attachment> attached;
 };
 struct Channel {
-  static constexpr const char* name = "channel";
+  static constexpr std::string_view name = "channel";
   RankState* rank = nullptr;
   std::string label;
   DRI_Side side = DRI_SEND;
@@ -203,11 +204,11 @@ class Handles {
 
  private:
   struct Object {
-    const char* kind;
+    std::string_view kind;
     std::shared_ptr<void> object;
   };
   using Objects = std::unordered_map<std::uintptr_t, Object>;
-  Objects::iterator find(const void* handle, const char* kind);
+  Objects::iterator find(const void* handle, std::string_view kind);
 
   std::mutex mutex_;
   std::uintptr_t next_ = 0x1000;
