@@ -25,8 +25,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Programs in C may pass any number where an enumeration is asked for, and the library must be able to look at it. */
 #ifdef __cplusplus
+#define DRI_ENUM_ : int
 extern "C" {
+#else
+#define DRI_ENUM_
 #endif
 
 /* ---- Return codes ----------------------------------------------------------------------------------------------- */
@@ -113,7 +117,7 @@ int DRI_Group_destroy(struct dri_group **group);
 
 /* ---- Data types ------------------------------------------------------------------------------------------------- */
 
-typedef enum {
+typedef enum DRI_ENUM_ {
   DRI_FLOAT = 1,
   DRI_DOUBLE = 2,
   DRI_COMPLEX = 3,              /* interleaved pairs of float */
@@ -137,7 +141,7 @@ int DRI_Global_Data_create_64(int ndims, const int64_t dims[], DRI_Dataspec type
 int DRI_Global_Data_destroy(struct dri_global_data **data);
 
 /* What an overlap holds where it reaches beyond the edge of the data. */
-typedef enum {
+typedef enum DRI_ENUM_ {
   DRI_OVERLAP_TRUNCATE = 0,       /* nothing: it ends at the edge */
   DRI_OVERLAP_TOROIDAL = 1,       /* the elements from the other end */
   DRI_OVERLAP_PAD_ZEROS = 2,      /* zeros */
@@ -157,7 +161,7 @@ int DRI_Partition_block_create(const struct dri_overlap *left, const struct dri_
 /* Blocks of `size` elements, dealt to the processes in turn. The overlap counts elements, around every block. */
 int DRI_Partition_blockcyclic_create(const struct dri_overlap *left, const struct dri_overlap *right, int size,
                                      DRI_Partition *partition);
-typedef enum {
+typedef enum DRI_ENUM_ {
   DRI_REMAINDER_LOW = 0,  /* one more on each of the first processes: what block_create makes */
   DRI_REMAINDER_HIGH = 1, /* one more on each of the last */
   DRI_REMAINDER_CEIL = 2  /* blocks of ceil(extent / processes), the last ones short or empty: HPF, ScaLAPACK, FFTW */
@@ -262,8 +266,8 @@ void *DRI_Buffer_attached(const struct dri_buffer *buffer, int64_t key);
 
 /* ---- The names of DRI 1.0 --------------------------------------------------------------------------------------- */
 
-typedef enum { DRI_SEND = 1, DRI_RECV = 2 } DRI_Side;
-typedef enum { DRI_LIBRARY_NATIVE = 0 } DRI_Library;
+typedef enum DRI_ENUM_ { DRI_SEND = 1, DRI_RECV = 2 } DRI_Side;
+typedef enum DRI_ENUM_ { DRI_LIBRARY_NATIVE = 0 } DRI_Library;
 /* Without a data type: that is the reorg's. */
 int DRI_Globaldata_create(int ndims, const int dims[], struct dri_global_data **data);
 int DRI_Globaldata_destroy(struct dri_global_data **data);
@@ -284,6 +288,7 @@ int DRI_Reorg_gettest(struct dri_channel *reorg, struct dri_buffer **part, int *
 int DRI_Reorg_puttest(struct dri_channel *reorg, struct dri_buffer **part, int *flag);
 int DRI_Reorg_destroy(struct dri_channel **reorg);
 
+#undef DRI_ENUM_
 #ifdef __cplusplus
 }
 #endif
