@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "memory/buffer_oracle.hpp"
+#include "support/random_layouts.hpp"
 
 namespace tranship::test {
 namespace {
@@ -407,10 +408,9 @@ Op random_op(Random& random) {
 }
 
 TEST(BufferModel, random_long_sequences_are_right) {
-  const char* cases = std::getenv("TRANSHIP_TEST_CASES");
   const char* seed_given = std::getenv("TRANSHIP_TEST_SEED");
-  const int count = cases ? std::atoi(cases) : 2000;
-  for (int i = 0; i < count; ++i) {
+  const Index count = test::test_cases() * 2 / 3;
+  for (Index i = 0; i < count; ++i) {
     Setting setting{.seed = seed_given ? std::strtoull(seed_given, nullptr, 10) : std::uint64_t(i)};
     Random random(setting.seed);
     const Checks checks[] = {Checks::none, Checks::none, Checks::poison, Checks::checksums, Checks::guard};

@@ -8,6 +8,7 @@
 #include <tranship/memory/state/box_tree.hpp>
 
 #include "support/random_layouts.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship {
 namespace {
@@ -135,8 +136,10 @@ TEST(Lease, gathering_ten_thousand_regions_costs_about_their_number) {
     int dims;
     Index few, many;  // along each dimension
   };
+  test::Thinned thinned(2);
   for (const FakeTiming timing : {FakeTiming::eager, FakeTiming::deferred})
     for (const Case& c : {Case{1, 625, 10'000}, Case{2, 25, 100}, Case{3, 9, 22}}) {
+      if (!thinned.takes_next()) continue;
       const Cost few = cost_of_gathering(c.dims, c.few, timing), many = cost_of_gathering(c.dims, c.many, timing);
       EXPECT_LE(many.steps, 2.5 * few.steps) << c.dims << " dimensions";
       EXPECT_LE(many.allocations, 1.25 * few.allocations) << c.dims << " dimensions";

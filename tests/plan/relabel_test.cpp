@@ -9,6 +9,7 @@
 #include <tranship/plan/relabel.hpp>
 
 #include "support/random_layouts.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship {
 namespace {
@@ -121,7 +122,7 @@ TEST(Relabel, RefusesMorePartsThanItSolves) {
 
 TEST(Relabel, IsAsGoodAsTheBestOfAllPermutations) {
   int improved = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < (is_sanitized ? 20u : 60u); ++seed) {
     Random random(seed);
     const Indices extents = random_extents(random, int(random.between(1, 2)));
     const Distribution source = random_distribution(random, extents, {.ranks_max = 6, .world = 7});
@@ -134,7 +135,7 @@ TEST(Relabel, IsAsGoodAsTheBestOfAllPermutations) {
     EXPECT_EQ(out.cells_moved_before, planned_cells_moved(source, target)) << "seed " << seed;
     improved += out.cells_moved < out.cells_moved_before;
   }
-  EXPECT_GT(improved, 10);
+  EXPECT_GT(improved, is_sanitized ? 3 : 10);
 }
 
 TEST(Relabel, IndexedSidesTooAsGoodAsAllPermutations) {

@@ -23,6 +23,7 @@
 #include "support/program_mutants.hpp"
 #include "support/random_channel_programs.hpp"
 #include "support/ranks.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 namespace {
@@ -321,13 +322,9 @@ TEST(ProgramExecutor, CountsSteps) {
 
 /// So many programs, a part of them where they are simulated or each access is looked at.
 std::uint64_t random_programs(On on) {
-  const char* const cases = std::getenv("TRANSHIP_TEST_CASES");
-#if defined(TRANSHIP_SANITIZED)
-  const std::uint64_t standard = 4;
-#else
-  const std::uint64_t standard = on == On::processes ? 8 : 20;
-#endif
-  return cases ? std::strtoull(cases, nullptr, 10) / (is_simulated(on) ? 1 : 4) + 1 : standard;
+  const auto cases = static_cast<std::uint64_t>(test_cases());
+  if (long_tests()) return cases / (is_simulated(on) ? 1 : 4) + 1;
+  return cases / (is_sanitized ? 250 : on == On::processes ? 375 : 150) + 1;
 }
 
 TEST_P(Plans, random_programs_give_what_they_promise) {

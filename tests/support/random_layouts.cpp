@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "support/thinned.hpp"
+
 namespace tranship::test {
 
 Index environment_number(const char* name, Index otherwise) {
@@ -14,9 +16,13 @@ bool long_tests() {
   return environment_number("TRANSHIP_TEST_LONG", 0) != 0;
 }
 
+Index test_cases() {
+  return environment_number("TRANSHIP_TEST_CASES", is_sanitized ? 1000 : 3000);
+}
+
 std::string first_fault(double share, FunctionRef<std::string(std::uint64_t)> fault_of) {
   const Index only = environment_number("TRANSHIP_TEST_SEED", -1);
-  const Index cases = std::max<Index>(1, Index(double(environment_number("TRANSHIP_TEST_CASES", 3000)) * share));
+  const Index cases = std::max<Index>(1, Index(double(test_cases()) * share));
   const Index first = only >= 0 ? only : environment_number("TRANSHIP_TEST_FIRST", 0);
   const Index last = only >= 0 ? only + 1 : first + cases;
   for (Index seed = first; seed < last; ++seed) {

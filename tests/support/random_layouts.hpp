@@ -41,9 +41,11 @@ Index environment_number(const char* name, Index otherwise);
 /// Whether the tests are to take their time.
 bool long_tests();
 
+/// TRANSHIP_TEST_CASES: 3000, or under a sanitizer 1000, unless it is set.
+Index test_cases();
+
 /// Runs `fault_of(seed)` for many seeds, or for TRANSHIP_TEST_SEED alone. Returns the first fault with its seed.
-/// `share` says how much of TRANSHIP_TEST_CASES (default 3000) this test takes, from TRANSHIP_TEST_FIRST (default 0)
-/// on.
+/// `share` says how much of test_cases() this test takes, from TRANSHIP_TEST_FIRST (default 0) on.
 std::string first_fault(double share, FunctionRef<std::string(std::uint64_t)> fault_of);
 
 EdgePolicy random_edge(Random& random);

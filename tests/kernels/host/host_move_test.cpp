@@ -8,6 +8,7 @@
 #include <tranship/kernels/host/host_move.hpp>
 
 #include "kernels/reference.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship {
 namespace {
@@ -93,7 +94,7 @@ TEST(HostMove, random_blocks_do_every_move_in_every_arithmetic) {
 
 TEST(HostMove, large_blocks_copy_at_every_width) {
   Random random(13);
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < (test::is_sanitized ? 60 : 300); ++i) {
     const int width = reference::widths[i % 5];
     expect_like_reference(random, large_block(random, width), Move::copy, Arithmetic::none, width);
     if (HasFatalFailure()) return;
@@ -120,7 +121,7 @@ TEST(HostMove, transposes_of_several_patches_copy) {
 
 TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {
   Random random(14);
-  for (int times = 0; times < 4; ++times)
+  for (int times = 0; times < (test::is_sanitized ? 1 : 4); ++times)
     for (const Arithmetic arithmetic : reference::numbers)
       for (const Move move : reference::moves_of(arithmetic)) {
         const int width = width_of(arithmetic);

@@ -1,0 +1,30 @@
+// How much of a long list of cases a test takes. A sanitizer makes each case five to ten times as dear and looks for
+// what a few of them show as well as all; the values of all are seen by the other builds.
+#pragma once
+
+#include <tranship/base/sanitizers.hpp>
+
+#include "support/random_layouts.hpp"
+
+namespace tranship::test {
+
+#if defined(TRANSHIP_SANITIZED)
+inline constexpr bool is_sanitized = true;
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+
+/// Takes every case, or under a sanitizer one of `of` (choose one that has no factor in common with the loops' counts).
+/// Long tests take all of them everywhere.
+class Thinned {
+ public:
+  explicit Thinned(Index of) : of_(is_sanitized && !long_tests() ? of : 1) {}
+  /// Whether the next case is taken; the first one is.
+  bool takes_next() { return next_++ % of_ == 0; }
+
+ private:
+  Index of_;
+  Index next_ = 0;
+};
+
+}  // namespace tranship::test
