@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-import pytest
+import numpy as np
 
 import tranship as ts
 
@@ -31,15 +31,43 @@ def test_the_check_of_the_first_lines_can_fail(tmp_path):
     assert done.returncode == 0 and int(done.stdout.removeprefix("wrong cells: ")) > 50_000, done.stderr
 
 
-@pytest.mark.parametrize("block", BLOCKS[1:])
-def test_other_lines_run_in_a_world(block):
+def run_in_a_world(block, names_of):
     def body(world):
         calls = []
-        names = {name: lambda *arrays, name=name: calls.append(name) for name in ("update_interior", "update_edges")}
-        exec(block.replace("range(100)", "range(2)"), {"ts": ts, "world": world, **names})
-        return calls
+        names = {"ts": ts, "np": np, "world": world, **names_of(calls)}
+        exec(block.replace("range(100)", "range(3)"), names)
+        return calls, names
 
-    assert ts.launch(4, body)[0] == ["update_interior", "update_edges"] * 2
+    return ts.launch(4, body)
+
+
+def test_a_halo_overlaps_with_work():
+    def names_of(calls):
+        return {name: lambda *_, name=name: calls.append(name) for name in ("update_interior", "update_edges")}
+
+    assert run_in_a_world(BLOCKS[1], names_of)[0][0] == ["update_interior", "update_edges"] * 3
+
+
+def test_a_pipe_streams_frames_to_a_collective():
+    def names_of(calls):
+        def acquire(part):
+            calls.append("acquire")
+            part[:] = len(calls)
+
+        def analyse(part):
+            calls.append("analyse")
+            assert part.shape == (512, 256)
+            return part.sum()
+
+        return {"acquire": acquire, "analyse": analyse}
+
+    results = run_in_a_world(BLOCKS[2], names_of)
+    assert [calls for calls, _ in results] == [["acquire"] * 3] * 2 + [["analyse"] * 3] * 2
+    assert [names["total"].tolist() for _, names in results] == [[512 * 512 * (1 + 2 + 3)]] * 4
+
+
+def test_no_block_is_left_out():
+    assert len(BLOCKS) == 3
 
 
 def test_programs_as_the_documentation_has_them(tmp_path):
