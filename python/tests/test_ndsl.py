@@ -25,7 +25,7 @@ BOUNDARIES = {
 def module_like_numpy():
     """A module of arrays that is not NumPy, as far as the transformer can see."""
     module = types.ModuleType("arrays_like_numpy")
-    for name in ("empty", "negative"):
+    for name in ("zeros", "negative"):
         setattr(module, name, getattr(np, name))
     return module
 

@@ -98,10 +98,10 @@ def core_spec(spec: Any) -> _core.HaloSpec:
     )
 
 
-def core_packer(infos_x: Any, infos_y: Any) -> Optional[CorePacker]:
+def core_packer(infos_x: Any, infos_y: Any) -> Optional[_core.HaloTransformer]:
     """The library's own packer, for dtypes that it knows and blocks that are halos: what is sent lies in the compute
     domain, and what is received outside of it."""
-    infos = (*infos_x, *infos_y)
+    infos = (*infos_x, *(infos_y or ()))
     if not core_knows(np.dtype(infos[0].specification.dtype)) or not all(map(_is_halo, infos)):
         return None
     specs = {id(info.specification): core_spec(info.specification) for info in infos}
@@ -109,7 +109,16 @@ def core_packer(infos_x: Any, infos_y: Any) -> Optional[CorePacker]:
     def exchange(info: Any) -> Any:
         return specs[id(info.specification)], info.pack_clockwise_rotation % 4, info.pack_slices, info.unpack_slices
 
-    return CorePacker(_core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y]))
+    return _core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y or ()])
+
+
+class Plan(NamedTuple):
+    """What is exchanged with one neighbour, of quantities whose specifications were checked."""
+
+    rank: int
+    boundaries: int  # that are shared with it: the quantities are packed once for each
+    packer: _core.HaloTransformer
+    dtype: np.dtype[Any]
 
 
 def _is_halo(info: Any) -> bool:

@@ -16,15 +16,13 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ... import _core
 from .. import constants
 from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
 from ..buffer import Buffer
-from ..comm._boundary_utils import STEPS
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
 from ..utils import device_synchronize
-from ._packing import CorePacker, ModulePacker, box_size, core_packer
+from ._packing import CorePacker, ModulePacker, Plan, box_size, core_packer
 
 __all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
 
@@ -128,7 +126,7 @@ class HaloExchangeSpec:
         return tuple(out)
 
 
-_OPERATIONS = ("empty", "negative")
+_OPERATIONS = ("zeros", "negative")
 
 
 class HaloDataTransformer(abc.ABC):
@@ -207,8 +205,8 @@ class HaloDataTransformer(abc.ABC):
         self._take_buffers(sent)
 
     def _take_buffers(self, size: int) -> None:
-        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, (size,), self._dtype)
-        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, (size,), self._dtype)
+        self._pack_buffer = Buffer.pop_from_cache(self._np_module.zeros, (size,), self._dtype)
+        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.zeros, (size,), self._dtype)
 
     def _make_packer(self) -> Any:
         return ModulePacker(self._np_module, self._infos_x, self._infos_y, self._is_vector)
@@ -366,27 +364,20 @@ class HaloDataTransformerCPU(HaloDataTransformer):
 
     def _make_packer(self) -> Any:
         packer = core_packer(self._infos_x, self._infos_y) if self._np_module is np else None
-        return packer or super()._make_packer()
+        return super()._make_packer() if packer is None else CorePacker(packer)
 
     @classmethod
-    def at_boundary(
-        cls,
-        boundary: Any,
-        specs_x: list[QuantityHaloSpec],
-        specs_y: Optional[list[QuantityHaloSpec]],
-        handles: tuple[list[Any], list[Any]],
+    def of_plan(
+        cls, plan: Plan, specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
     ) -> HaloDataTransformerCPU:
-        """What is exchanged across one boundary, of specifications that were checked and are given as the library has
-        them, too. The same as from descriptors, and cheaper to make."""
+        """The same as from descriptors, of a plan that was made before."""
         out = cls.__new__(cls)
         out._np_module, out._is_vector, out._repeats = np, specs_y is not None, {}
         out._infos_x = out._infos_y = ()
-        out._specs_x, out._specs_y = specs_x, specs_y or []
-        out._dtype = np.dtype(specs_x[0].dtype)
-        where = (STEPS[boundary.boundary_type], boundary.n_clockwise_rotations % 4)
-        plan = _core.HaloTransformer.at_boundaries(*handles, [where])
-        out._packer = CorePacker(plan)
-        out._take_buffers(plan.nbytes // out._dtype.itemsize)
+        out._specs_x, out._specs_y = specs_x * plan.boundaries, (specs_y or []) * plan.boundaries
+        out._dtype = plan.dtype
+        out._packer = CorePacker(plan.packer)
+        out._take_buffers(plan.packer.nbytes // plan.dtype.itemsize)
         return out
 
     def synchronize(self) -> None:

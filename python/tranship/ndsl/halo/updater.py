@@ -8,23 +8,26 @@ and one tag tells updaters apart; the bytes are those of :mod:`~tranship.ndsl.ha
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Protocol
 
 import numpy as np
 
+from ... import _core
+from ..._errors import Error
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloTypeError, HaloValueError
 from ..buffer import Buffer
-from ..comm._boundary_utils import cached_boundary_slice
+from ..comm._boundary_utils import STEPS, cached_boundary_slice
 from ..comm.boundary import Boundary, SimpleBoundary
 from ..performance.timer import NullTimer, Timer
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
 from ..types import AsyncRequest, QuantityLike
 from ..utils import device_synchronize, module_of_type
-from ._packing import core_knows, core_spec
+from ._packing import Plan, core_knows, core_packer, core_spec
 from .data_transformer import (
     HaloDataTransformer,
     HaloDataTransformerCPU,
@@ -179,40 +182,24 @@ class HaloUpdater:
         tag: int,
         timer: Optional[Timer],
     ) -> HaloUpdater:
-        for spec in specs_x + (specs_y or []):
-            if spec.n_points <= 0:
-                raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
-            check_specification(spec)
-            _check_room(spec)
-        common_dtype(specs_x + (specs_y or []))
-        turns = sum(boundary.n_clockwise_rotations % 4 for boundary in boundaries)
-        for spec_x, spec_y in zip(specs_x, specs_y or ()):
-            check_components(spec_x, spec_y, turns)
-        for n, spec in enumerate(specs_x):
-            if specs_y is not None and spec.n_points != specs_y[n].n_points:
-                raise HaloValueError(
-                    f"vector {n}: {spec.n_points} halo points along i and {specs_y[n].n_points} along j"
-                )
-        if any(boundary.n_clockwise_rotations % 2 for boundary in boundaries):
-            for n, spec in enumerate(specs_x):
-                check_turn(spec, spec if specs_y is None else specs_y[n], comm)
-        direct = None
         make_direct = getattr(getattr(comm, "comm", None), "direct_exchange", None)
-        if make_direct is not None:
-            direct = make_direct(comm, module, specs_x, specs_y, boundaries)
+        direct = None
         transformers: dict[int, HaloDataTransformer] = {}
-        if direct is None:
-            handles = _core_handles(module, specs_x, specs_y)
-            for rank, pairs in _by_neighbor(boundaries).items():
-                sent, received = pairs[0]
-                if handles is not None and len(pairs) == 1 and type(sent) is SimpleBoundary:
-                    transformers[rank] = HaloDataTransformerCPU.at_boundary(sent, specs_x, specs_y, handles)
-                    continue
-                x = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_x]
-                y = None
-                if specs_y is not None:
-                    y = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_y]
-                transformers[rank] = HaloDataTransformer.get(module, x, y)
+        try:
+            plans = _plans(comm, module, specs_x, specs_y, boundaries, make_direct is None)
+            if make_direct is not None:
+                direct = make_direct(comm, module, specs_x, specs_y, boundaries)
+            elif plans is not None:
+                for plan in plans:
+                    transformers[plan.rank] = HaloDataTransformerCPU.of_plan(plan, specs_x, specs_y)
+            else:
+                for rank, pairs in _by_neighbor(boundaries).items():
+                    transformers[rank] = HaloDataTransformer.get(module, *_exchanges(pairs, specs_x, specs_y))
+        except Error as error:
+            refuse = getattr(getattr(comm, "comm", None), "refuse", None)
+            if refuse is not None:
+                refuse({boundary.to_rank for boundary in boundaries}, (comm.number, tag), error)
+            raise
         out = cls(comm, tag, transformers, timer or NullTimer())
         out._direct = direct
         out._n_x = len(specs_x)
@@ -381,17 +368,110 @@ def _by_neighbor(boundaries: list[Any]) -> dict[int, list[tuple[Any, Any]]]:
     return out
 
 
+def _check(
+    comm: Any,
+    specs_x: list[QuantityHaloSpec],
+    specs_y: Optional[list[QuantityHaloSpec]],
+    boundaries: Sequence[Any],
+) -> None:
+    """Raises what is wrong with the specifications of an update."""
+    for spec in specs_x + (specs_y or []):
+        if spec.n_points <= 0:
+            raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
+        check_specification(spec)
+        _check_room(spec)
+    common_dtype(specs_x + (specs_y or []))
+    turns = sum(boundary.n_clockwise_rotations % 4 for boundary in boundaries)
+    for spec_x, spec_y in zip(specs_x, specs_y or ()):
+        check_components(spec_x, spec_y, turns)
+    for n, spec in enumerate(specs_x):
+        if specs_y is not None and spec.n_points != specs_y[n].n_points:
+            raise HaloValueError(
+                f"vector {n}: {spec.n_points} halo points along i and {specs_y[n].n_points} along j"
+            )
+    if any(boundary.n_clockwise_rotations % 2 for boundary in boundaries):
+        for n, spec in enumerate(specs_x):
+            check_turn(spec, spec if specs_y is None else specs_y[n], comm)
+
+
+_PLANS_KEPT = 64
+_kept_plans: dict[Any, list[Plan]] = {}
+_plans_lock = threading.RLock()  # as that of buffers
+
+
+def _plans(
+    comm: Any,
+    module: Any,
+    specs_x: list[QuantityHaloSpec],
+    specs_y: Optional[list[QuantityHaloSpec]],
+    boundaries: list[Any],
+    are_wanted: bool,
+) -> Optional[list[Plan]]:
+    """Checks an update, and returns its plans: one for each neighbour. None for arrays that the library does not pack.
+
+    Plans, which have passed all checks, are kept under everything that they depend on: an update of the same memory
+    layouts takes them again.
+    """
+    if not are_wanted or module is not np or any(type(boundary) is not SimpleBoundary for boundary in boundaries):
+        _check(comm, specs_x, specs_y, boundaries)
+        return None
+    key = (
+        getattr(comm, "has_square_part", True),
+        tuple([_key_of(spec) for spec in specs_x]),
+        None if specs_y is None else tuple([_key_of(spec) for spec in specs_y]),
+        tuple([(b.to_rank, b.boundary_type, b.n_clockwise_rotations) for b in boundaries]),
+    )
+    kept = _kept_plans.get(key)
+    if kept is not None:
+        return kept
+    _check(comm, specs_x, specs_y, boundaries)
+    if not core_knows(np.dtype(specs_x[0].dtype)):
+        return None
+    handles = [core_spec(spec) for spec in specs_x], [core_spec(spec) for spec in specs_y or ()]
+    plans = []
+    for rank, pairs in _by_neighbor(boundaries).items():
+        sent, received = pairs[0]
+        if len(pairs) == 1:
+            where = (STEPS[sent.boundary_type], sent.n_clockwise_rotations % 4)
+            packer = _core.HaloTransformer.at_boundaries(*handles, [where])
+        else:
+            packer = core_packer(*_exchanges(pairs, specs_x, specs_y))
+            if packer is None:
+                return None
+        plans.append(Plan(rank, len(pairs), packer, np.dtype(specs_x[0].dtype)))
+    with _plans_lock:
+        while len(_kept_plans) >= _PLANS_KEPT:
+            _kept_plans.pop(next(iter(_kept_plans)))
+        _kept_plans[key] = plans
+    return plans
+
+
+def _key_of(spec: QuantityHaloSpec) -> tuple[Any, ...]:
+    """All that a plan depends on."""
+    return (
+        spec.n_points,
+        tuple(spec.strides),
+        spec.itemsize,
+        tuple(spec.shape),
+        tuple(spec.origin),
+        tuple(spec.extent),
+        tuple(spec.dims),
+        spec.dtype,
+    )
+
+
+def _exchanges(
+    pairs: list[tuple[Any, Any]], specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
+) -> tuple[list[HaloExchangeSpec], Optional[list[HaloExchangeSpec]]]:
+    """The blocks that are exchanged with one neighbour."""
+    x = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_x]
+    if specs_y is None:
+        return x, None
+    return x, [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_y]
+
+
 def _exchange(spec: QuantityHaloSpec, sent: Any, received: Any) -> HaloExchangeSpec:
     return HaloExchangeSpec(spec, sent.send_slice(spec), sent.n_clockwise_rotations, received.recv_slice(spec))
-
-
-def _core_handles(
-    module: Any, specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
-) -> Optional[tuple[list[Any], list[Any]]]:
-    """The specifications as the library has them; None for arrays that it does not pack."""
-    if module is not np or not core_knows(np.dtype(specs_x[0].dtype)):
-        return None
-    return [core_spec(spec) for spec in specs_x], [core_spec(spec) for spec in specs_y or ()]
 
 
 def _check_room(spec: QuantityHaloSpec) -> None:
