@@ -291,7 +291,7 @@ def test_tags_count_updaters():
     communicator = cube()
     tags = [communicator.get_scalar_halo_updater([quantity().halo_spec(1)])._tag for _ in range(3)]
     assert tags == [1, 2, 3]
-    communicator._last_halo_tag = 32767
+    communicator._last_halo_tag = 32766
     assert communicator.get_scalar_halo_updater([quantity().halo_spec(1)])._tag == 1
 
 

@@ -10,6 +10,7 @@ A communicator takes ranks of any of these kinds:
 from __future__ import annotations
 
 import abc
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, TypeVar, Union, cast
 
@@ -32,6 +33,10 @@ from .partitioner import CubedSpherePartitioner, Partitioner, TilePartitioner
 __all__ = ["Communicator", "CubedSphereCommunicator", "TileCommunicator", "to_numpy"]
 
 C = TypeVar("C", bound="Communicator")
+
+_TAG_MAX = 32766  # below the lowest bound that MPI allows, which is that of refusals
+
+_communicators = itertools.count()
 
 _METHODS = ("Get_rank", "Get_size", "Isend", "Irecv")
 
@@ -56,6 +61,8 @@ def as_comm(comm: Any) -> Any:
         return WorldComm(comm)
     if is_mpi4py(comm):
         return MPIComm(comm)
+    if type(comm).__name__ == "MPIComm" and is_mpi4py(getattr(comm, "_comm", None)) and not isinstance(comm, MPIComm):
+        return MPIComm(comm._comm)  # NDSL's own, whose waits have no deadline
     missing = [name for name in _METHODS if not callable(getattr(comm, name, None))]
     if missing or isinstance(comm, type):
         raise HaloTypeError(
@@ -110,6 +117,8 @@ class Communicator(abc.ABC):
         self._force_cpu = force_cpu
         self._boundaries: Optional[Mapping[int, SimpleBoundary]] = None
         self._last_halo_tag = 0
+        self._updaters_made = 0
+        self._number = next(_communicators)
         self._check_size()
 
     def _check_size(self) -> None:
@@ -160,8 +169,14 @@ class Communicator(abc.ABC):
         return tile.edge_interior_ratio == 1.0 or at_edge[0] == at_edge[1]
 
     def _get_halo_tag(self) -> int:
-        self._last_halo_tag = self._last_halo_tag % 32767 + 1  # the lowest bound of a tag that MPI allows
+        self._updaters_made += 1
+        self._last_halo_tag = self._last_halo_tag % _TAG_MAX + 1
         return self._last_halo_tag
+
+    def next_update(self, tag: int) -> tuple[int, int, int]:
+        """What tells an updater from all others, on all ranks alike: these make communicators and ask for updaters in
+        the same order. Local."""
+        return (self._number, self._updaters_made, tag)
 
     def halo_update(self, quantity: Union[Any, list[Any]], n_points: int) -> None:
         """Updates the halos of one quantity, or of several at once; see :meth:`start_halo_update`."""

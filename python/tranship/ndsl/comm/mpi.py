@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional, TypeVar
 
 import numpy as np
 
 from ..._errors import TimeoutError as TranshipTimeoutError
-from .._errors import HaloUnsupported, HaloValueError
-from .comm_abc import Comm, ReductionOperator
+from .._errors import HaloMismatch, HaloUnsupported, HaloValueError
+from .comm_abc import Comm, ReductionOperator, Request
 from .local_comm import combined
 
 __all__ = ["MPIComm", "default_timeout"]
@@ -20,6 +22,11 @@ __all__ = ["MPIComm", "default_timeout"]
 T = TypeVar("T")
 
 _POLLS_BEFORE_YIELD = 64
+_REFUSAL_TAG = 32767  # the highest that every MPI has; halo updates use those below
+_REFUSALS_KEPT = 256
+_abandoned: dict[int, tuple[Any, Any]] = {}  # requests that are not waited for, with the memory that they use
+_abandonments = itertools.count()
+_refusals: dict[tuple[int, int, tuple[int, ...]], str] = {}  # by communicator, rank and update
 
 
 def default_timeout() -> float:
@@ -34,6 +41,50 @@ def default_timeout() -> float:
     return seconds
 
 
+class _Message(Request):
+    """A message of MPI on its way, which is waited for with a deadline. Has the methods of mpi4py's requests, too.
+
+    ``nbytes`` is what must arrive, or None for a message that is sent; ``what`` names it.
+    """
+
+    def __init__(self, comm: MPIComm[Any], request: Any, buffer: Any, nbytes: Optional[int], what: str) -> None:
+        self._comm = comm
+        self.request = request
+        self._buffer = buffer  # which MPI reads or writes
+        self.nbytes = nbytes
+        self.what = what
+
+    def wait(self) -> None:
+        """Returns when the message has arrived, or was taken over.
+
+        Raises
+        ------
+        TimeoutError
+            After the communicator's ``timeout``.
+        RuntimeError
+            For a message of another size than its buffer.
+        """
+        self._comm.wait_any([self], self.what)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.request, name)
+
+    def __del__(self) -> None:
+        # MPI still reads or writes the buffer of a message that was given up, by an update that failed.
+        if self.request and not self._comm._mpi.Is_finalized():
+            if self.nbytes is not None:
+                self.request.Cancel()
+            _keep_until_done(self.request, self._buffer)
+
+
+def _keep_until_done(request: Any, buffer: Any) -> None:
+    _abandoned[next(_abandonments)] = (request, buffer)
+    for number in list(_abandoned):  # another one may come or go meanwhile, by the collector of garbage
+        kept = _abandoned.get(number)
+        if kept is not None and kept[0].Test():
+            _abandoned.pop(number, None)
+
+
 class MPIComm(Comm[T]):
     """Ranks of mpi4py.
 
@@ -43,6 +94,8 @@ class MPIComm(Comm[T]):
         A communicator of mpi4py; ``MPI.COMM_WORLD`` where nothing is said.
     timeout
         Seconds that a halo update may wait for a message: 60, or what ``TRANSHIP_TIMEOUT`` says.
+
+    Messages with the tag 32767 are this package's own.
 
     Raises
     ------
@@ -58,6 +111,7 @@ class MPIComm(Comm[T]):
         self._mpi = MPI
         self._comm = MPI.COMM_WORLD if comm is None else comm
         self.timeout = default_timeout() if timeout is None else timeout
+        self._status = MPI.Status()
 
     def Get_rank(self) -> int:
         """This rank."""
@@ -103,7 +157,9 @@ class MPIComm(Comm[T]):
 
     def Isend(self, sendbuf: Any, dest: int, tag: int = 0, **kwargs: Any) -> Any:
         """Sends a buffer, which may be used again when the request has been waited for."""
-        return self._comm.Isend(_wire(sendbuf), dest, tag=tag, **kwargs)
+        wire = _wire(sendbuf)
+        request = self._comm.Isend(wire, dest, tag=tag, **kwargs)
+        return _Message(self, request, wire, None, f"the receipt of a message by rank {dest} (tag {tag})")
 
     def Recv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> None:
         """Receives into a buffer."""
@@ -111,28 +167,82 @@ class MPIComm(Comm[T]):
 
     def Irecv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> Any:
         """Receives into a buffer, which is filled when the request has been waited for."""
-        return self._comm.Irecv(_wire(recvbuf), source, tag=tag, **kwargs)
+        wire = _wire(recvbuf)
+        request = self._comm.Irecv(wire, source, tag=tag, **kwargs)
+        return _Message(self, request, wire, getattr(wire, "nbytes", None), f"a message of rank {source} (tag {tag})")
 
-    def wait_any(self, requests: Sequence[Any], what: str = "a message") -> int:
+    def wait_any(self, requests: Sequence[Any], what: str = "a message", update: Optional[Sequence[int]] = None) -> int:
         """The index of a request that is done, as soon as one is.
+
+        Parameters
+        ----------
+        requests
+            What :meth:`Isend` and :meth:`Irecv` have returned.
+        what
+            For messages of errors.
+        update
+            What :meth:`refuse` calls the update of these requests.
 
         Raises
         ------
         TimeoutError
             After ``timeout`` seconds; the message has ``what``.
+        RuntimeError
+            For a message of another size than its buffer, and where a rank has refused the update.
         """
         end = time.monotonic() + self.timeout
         polls = 0
-        pending = list(requests)
+        messages = list(requests)
+        pending = [message.request for message in messages]
+        status = self._status
         while True:
-            index, done = self._mpi.Request.Testany(pending)
+            try:
+                index, done = self._mpi.Request.Testany(pending, status)
+            except self._mpi.Exception as error:
+                if error.Get_error_class() != self._mpi.ERR_TRUNCATE:
+                    raise
+                raise HaloMismatch(f"{what}: a message is longer than its buffer, on rank {self.Get_rank()}") from None
             if done:
+                expected = messages[index].nbytes if index >= 0 else None
+                if expected is not None:
+                    arrived = status.Get_count(self._mpi.BYTE)
+                    if arrived != expected:
+                        raise HaloMismatch(
+                            f"{what}: a message of {arrived} bytes from rank {status.Get_source()} for a buffer of "
+                            f"{expected}, on rank {self.Get_rank()}"
+                        )
                 return int(index)
             polls += 1
             if polls > _POLLS_BEFORE_YIELD:
+                if polls % _POLLS_BEFORE_YIELD == 1:
+                    self._check_refusals(what, update)
                 os.sched_yield()
                 if time.monotonic() > end:
                     raise TranshipTimeoutError(f"{what}: none in {self.timeout} s (rank {self.Get_rank()})")
+
+    def refuse(self, ranks: Iterable[int], update: Sequence[int], error: Exception) -> None:
+        """Tells other ranks that this one takes no part in an update, so that they do not wait for it until their
+        deadline: their :meth:`wait_any` raises, if it was given an equal ``update``. Returns at once."""
+        text = json.dumps([list(update), f"{type(error).__name__}: {error}"]).encode()
+        for rank in sorted(ranks):
+            if rank != self.Get_rank():
+                request = self._comm.Isend([text, self._mpi.BYTE], rank, tag=_REFUSAL_TAG)
+                _keep_until_done(request, text)
+
+    def _check_refusals(self, what: str, update: Optional[Sequence[int]]) -> None:
+        status = self._mpi.Status()
+        mine = self._comm.py2f()
+        while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=_REFUSAL_TAG, status=status):
+            text = bytearray(status.Get_count(self._mpi.BYTE))
+            source = status.Get_source()
+            self._comm.Recv([text, self._mpi.BYTE], source=source, tag=_REFUSAL_TAG)
+            refused, error = json.loads(bytes(text))
+            _refusals[mine, source, tuple(refused)] = error
+        while len(_refusals) > _REFUSALS_KEPT:
+            _refusals.pop(next(iter(_refusals)))
+        for (comm, rank, refused), error in _refusals.items():
+            if update is not None and comm == mine and refused == tuple(update):
+                raise HaloMismatch(f"{what}: rank {rank} has refused this update: {error}")
 
     def Split(self, color: Any, key: Any) -> MPIComm[T]:
         """Collective: a communicator of the ranks with the same color, in the order of their keys."""

@@ -82,6 +82,7 @@ class HaloUpdater:
         self._transformers = transformers
         self._timer = timer
         self._direct: Optional[_Direct] = None
+        self._update: tuple[int, ...] = (tag,)  # what other ranks call it
         self._n_x = 0
         self._n_y: Optional[int] = None
         self._finalize_on_wait = False
@@ -184,6 +185,8 @@ class HaloUpdater:
     ) -> HaloUpdater:
         make_direct = getattr(getattr(comm, "comm", None), "direct_exchange", None)
         direct = None
+        next_update = getattr(comm, "next_update", None)
+        update = (tag,) if next_update is None else next_update(tag)
         transformers: dict[int, HaloDataTransformer] = {}
         try:
             plans = _plans(comm, module, specs_x, specs_y, boundaries, make_direct is None)
@@ -198,10 +201,11 @@ class HaloUpdater:
         except Error as error:
             refuse = getattr(getattr(comm, "comm", None), "refuse", None)
             if refuse is not None:
-                refuse({boundary.to_rank for boundary in boundaries}, (comm.number, tag), error)
+                refuse({b.to_rank for b in boundaries}, update, error)
             raise
         out = cls(comm, tag, transformers, timer or NullTimer())
         out._direct = direct
+        out._update = update
         out._n_x = len(specs_x)
         out._n_y = None if specs_y is None else len(specs_y)
         return out
@@ -313,7 +317,8 @@ class HaloUpdater:
             pending[0][1].wait()
         else:
             ranks = ", ".join(str(rank) for rank, _ in pending)
-            index = wait_any([request for _, request in pending], f"{what} rank {ranks} (tag {self._tag})")
+            what = f"{what} rank {ranks} (tag {self._tag})"
+            index = wait_any([request for _, request in pending], what, self._update)
         return pending.pop(index)[0]
 
     def _check_counts(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None:
