@@ -488,6 +488,57 @@ def test_mpi_is_asked_for_when_it_is_used(monkeypatch):
         MPIComm()
 
 
+def test_ndsls_own_quantities_do_not_warn():
+    """Their property ``data`` does, on every use."""
+
+    def data(self):
+        warnings.warn("Quantity.data accessor is now deprecated", UserWarning, 2)
+        return self._data
+
+    theirs = type("Quantity", (), {"data": property(data), "__module__": "ndsl.quantity.quantity"})
+    fields = []
+    for like in [quantity() for _ in range(6)]:
+        q = theirs()
+        q._data, q.dims, q.origin, q.extent, q.units = like.data, like.dims, like.origin, like.extent, like.units
+        fields.append(q)
+    ranks = all_ranks(CubedSphereCommunicator, (1, 1))
+    for n, q in enumerate(fields):
+        q._data[:] = n
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        updaters = [r.start_halo_update(q, 2) for r, q in zip(ranks, fields)]
+        for updater in updaters:
+            updater.wait()
+    assert fields[0]._data[4, 0] == ranks[0].boundaries[WEST].to_rank
+
+
+class OtherViews:
+    """A quantity that makes a new view of its memory whenever it is asked."""
+
+    def __init__(self, of):
+        self._of = of
+        self.dims, self.origin, self.extent = of.dims, of.origin, of.extent
+
+    @property
+    def data(self):
+        return self._of.data[:]
+
+
+def test_views_of_one_memory_are_the_same_arrays():
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (1, 2))
+        q = quantity()
+        other = OtherViews(q)
+        updater = tile.get_scalar_halo_updater([q.halo_spec(2)])
+        for step in range(8):
+            q.data[2:7, 2:7] = 10 * step + world.rank
+            updater.update([other if world.rank == step % 2 else q])  # a rank that made a new exchange would be alone
+            assert q.data[3, 0] == 10 * step + 1 - world.rank
+        return True
+
+    assert in_world(2, body, timeout=5) == [True, True]
+
+
 # Worlds.
 
 

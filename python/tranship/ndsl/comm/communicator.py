@@ -24,7 +24,7 @@ from ..halo.updater import HaloUpdater, HaloUpdateRequest, VectorInterfaceHaloUp
 from ..performance.timer import NullTimer, Timer
 from ..quantity import Quantity, QuantityHaloSpec, QuantityMetadata
 from ..quantity.quantity import halo_spec_of
-from ..utils import safe_assign_array
+from ..utils import data_of, safe_assign_array
 from .boundary import SimpleBoundary
 from .comm_abc import ReductionOperator
 from .mpi import MPIComm, is_mpi4py
@@ -343,7 +343,7 @@ class Communicator(abc.ABC):
         RuntimeError
             For parts that do not fit the domain.
         """
-        data = send_quantity.data
+        data = data_of(send_quantity)
         is_root = self.rank == constants.ROOT_RANK
         metadata = _metadata_of(send_quantity)
         parts = self._all_extents(metadata)
@@ -465,7 +465,7 @@ class Communicator(abc.ABC):
             if transfer_type is not None:
                 m = _metadata_of(quantity)
                 sent = Quantity(
-                    quantity.data.astype(transfer_type),
+                    data_of(quantity).astype(transfer_type),
                     m.dims,
                     m.units,
                     origin=m.origin,
@@ -473,7 +473,7 @@ class Communicator(abc.ABC):
                     backend=m.backend,
                 )
             received = out.get(name)
-            if transfer_type is not None and received is not None and received.data.dtype != sent.data.dtype:
+            if transfer_type is not None and received is not None and data_of(received).dtype != data_of(sent).dtype:
                 narrow = self.gather(sent)
                 if is_root and narrow is not None:
                     safe_assign_array(_compute_domain(received), narrow.data)
@@ -503,11 +503,11 @@ class Communicator(abc.ABC):
 
     def all_reduce_per_element(self, input_quantity: Any, output_quantity: Any, op: ReductionOperator) -> None:
         """The whole arrays of all ranks, halos included, combined point by point, in another quantity."""
-        self.comm.Allreduce(input_quantity.data, output_quantity.data, op)
+        self.comm.Allreduce(data_of(input_quantity), data_of(output_quantity), op)
 
     def all_reduce_per_element_in_place(self, quantity: Any, op: ReductionOperator) -> None:
         """The whole arrays of all ranks, halos included, combined point by point, in these arrays."""
-        self.comm.Allreduce_inplace(quantity.data, op)
+        self.comm.Allreduce_inplace(data_of(quantity), op)
 
 
 def _checked_spec(quantity: Any, n_points: int) -> QuantityHaloSpec:
@@ -517,7 +517,7 @@ def _checked_spec(quantity: Any, n_points: int) -> QuantityHaloSpec:
 
 
 def _compute_domain(quantity: Any) -> Any:
-    return quantity.data[tuple(slice(o, o + e) for o, e in zip(quantity.origin, quantity.extent))]
+    return data_of(quantity)[tuple(slice(o, o + e) for o, e in zip(quantity.origin, quantity.extent))]
 
 
 def _metadata_of(quantity: Any) -> QuantityMetadata:
@@ -527,8 +527,8 @@ def _metadata_of(quantity: Any) -> QuantityMetadata:
         n_halo=0,
         dims=tuple(quantity.dims),
         units=quantity.units,
-        data_type=type(quantity.data),
-        dtype=quantity.data.dtype,
+        data_type=type(data_of(quantity)),
+        dtype=data_of(quantity).dtype,
         backend=getattr(quantity, "backend", None),
     )
 
@@ -539,8 +539,8 @@ def _check_part(quantity: Any, dims: Sequence[str], extent: Sequence[int], dtype
             f"a quantity on ({', '.join(quantity.dims)}) of extents {tuple(quantity.extent)} for a part on "
             f"({', '.join(dims)}) of extents {tuple(extent)}"
         )
-    if quantity.data.dtype != dtype:
-        raise HaloMismatch(f"a quantity of {quantity.data.dtype} for values of {dtype}")
+    if data_of(quantity).dtype != dtype:
+        raise HaloMismatch(f"a quantity of {data_of(quantity).dtype} for values of {dtype}")
 
 
 def bcast_metadata_list(comm: Any, quantity_list: Optional[Sequence[Any]]) -> list[QuantityMetadata]:

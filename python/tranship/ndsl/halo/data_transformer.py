@@ -21,7 +21,7 @@ from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeErr
 from ..buffer import Buffer
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
-from ..utils import device_synchronize
+from ..utils import data_of, device_synchronize
 from ._packing import CorePacker, ModulePacker, Plan, box_size, core_packer
 
 __all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
@@ -305,7 +305,7 @@ class HaloDataTransformer(abc.ABC):
         given = quantities_x if quantities_y is None else [*quantities_x, *quantities_y]
         if len(given) != len(known[0]):
             return False
-        return all(q is before and q.data is array for q, before, array in zip(given, known[0], known[1]))
+        return all(q is before and data_of(q) is array for q, before, array in zip(given, known[0], known[1]))
 
     def check(self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None) -> None:
         """Raises what packing and unpacking these quantities would raise, and touches nothing."""
@@ -341,7 +341,7 @@ class HaloDataTransformer(abc.ABC):
 
 def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> Any:
     """The array of a quantity, after it was compared with the specification. Strides may differ."""
-    data = quantity.data
+    data = data_of(quantity)
     if not hasattr(data, "dtype") or not hasattr(data, "shape"):
         raise HaloTypeError(f"a quantity is needed, not a {type(quantity).__name__}")
     if data.dtype != specification.dtype:

@@ -26,7 +26,7 @@ from ..performance.timer import NullTimer, Timer
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
 from ..types import AsyncRequest, QuantityLike
-from ..utils import device_synchronize, module_of_type
+from ..utils import data_of, device_synchronize, module_of_type
 from ._packing import Plan, core_knows, core_packer, core_spec
 from .data_transformer import (
     HaloDataTransformer,
@@ -440,9 +440,10 @@ def _plans(
             where = (STEPS[sent.boundary_type], sent.n_clockwise_rotations % 4)
             packer = _core.HaloTransformer.at_boundaries(*handles, [where])
         else:
-            packer = core_packer(*_exchanges(pairs, specs_x, specs_y))
-            if packer is None:
+            found = core_packer(*_exchanges(pairs, specs_x, specs_y))
+            if found is None:
                 return None
+            packer = found
         plans.append(Plan(rank, len(pairs), packer, np.dtype(specs_x[0].dtype)))
     with _plans_lock:
         while len(_kept_plans) >= _PLANS_KEPT:
@@ -572,9 +573,9 @@ def check_c_grid(x_quantity: Any, y_quantity: Any) -> None:
             f"components of a vector with dimensions in another order: {', '.join(x_quantity.dims)} and "
             f"{', '.join(y_quantity.dims)}"
         )
-    if x_quantity.data.dtype != y_quantity.data.dtype:
-        raise HaloMismatch(f"components of a vector of {x_quantity.data.dtype} and {y_quantity.data.dtype}")
-    if x_quantity.data.dtype.kind == "b":
+    if data_of(x_quantity).dtype != data_of(y_quantity).dtype:
+        raise HaloMismatch(f"components of a vector of {data_of(x_quantity).dtype} and {data_of(y_quantity).dtype}")
+    if data_of(x_quantity).dtype.kind == "b":
         raise HaloTypeError("components of a vector that are bool have no sign to change")
 
 
@@ -669,7 +670,7 @@ def _line(quantity: Any, kind: int) -> Any:
             index.append(o if kind in (constants.SOUTH, constants.WEST) else o + e - 1)
         else:
             index.append(slice(o, o + e))
-    return quantity.data[tuple(index)]
+    return data_of(quantity)[tuple(index)]
 
 
 def _turned_line(line: Any, quantity: Any, kind: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from .._errors import HaloMismatch, HaloTypeError, HaloValueError
-from ..utils import module_of_type
+from ..utils import data_of, module_of_type
 from .bounds import BoundedArrayView
 from .metadata import QuantityHaloSpec, QuantityMetadata
 
@@ -248,7 +248,7 @@ def _integers(what: str, entries: Sequence[int]) -> tuple[int, ...]:
 
 def halo_spec_of(quantity: Any, n_points: int) -> QuantityHaloSpec:
     """The specification of an exchange of ``n_points`` halo points of any quantity, NDSL's included."""
-    data = quantity.data
+    data = data_of(quantity)
     return QuantityHaloSpec(
         n_points=n_points,
         strides=tuple(data.strides),
