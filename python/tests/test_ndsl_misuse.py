@@ -27,6 +27,7 @@ from tranship.ndsl import (
 from tranship.ndsl.buffer import BUFFER_CACHE, Buffer, array_buffer, recv_buffer, send_buffer
 from tranship.ndsl.comm.local_comm import ConcurrencyError
 from tranship.ndsl.constants import EAST, NORTH, WEST
+from tranship.ndsl.halo.data_transformer import INDICES_CACHE
 
 
 def quantity(dims=("j", "i"), n=5, halo=2, dtype="f8", extent=None, k=3):
@@ -478,6 +479,8 @@ def test_updaters_of_one_layout_are_independent():
         for n, (rank, q) in enumerate(zip(ranks, fields)):
             assert q.data[3, 0] == first + rank.boundaries[WEST].to_rank
             assert q.data[3, 4] == first + n
+    many = [ranks[0].get_scalar_halo_updater([quantity(n=5, k=n, dims=("j", "i", "k")).halo_spec(2)]) for n in range(1, 99)]
+    assert len(many) == 98 and 0 < len(INDICES_CACHE) <= 64
     with pytest.raises(ValueError, match="4 points meet 5"):  # no plan of another layout takes its place
         ranks[0].get_scalar_halo_updater([quantity(extent=(5, 4)).halo_spec(2)])
 

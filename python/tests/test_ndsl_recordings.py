@@ -27,6 +27,7 @@ from tranship.ndsl.config import (
     backend_python,
 )
 from tranship.ndsl.optional_imports import cupy
+from tranship.ndsl.types import Number
 
 
 def replayed(writer):
@@ -191,3 +192,5 @@ def test_names_for_other_modules():
     assert cupy is None or hasattr(cupy, "ndarray")
     allocator: Allocator = np.zeros
     assert allocator((2,), "f8").shape == (2,)
+    number: Number = np.float32(2)
+    assert number == 2

@@ -21,10 +21,24 @@ from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeErr
 from ..buffer import Buffer
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
-from ..utils import data_of, device_synchronize
+from ..utils import data_of
 from ._packing import CorePacker, ModulePacker, Plan, box_size, core_packer
 
-__all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
+__all__ = [
+    "INDICES_CACHE",
+    "STREAM_POOL",
+    "HaloDataTransformer",
+    "HaloDataTransformerCPU",
+    "HaloDataTransformerGPU",
+    "HaloExchangeSpec",
+]
+
+INDICES_CACHE: dict[Any, list[Plan]] = {}
+"""Plans of updaters, by the memory layouts and boundaries that they were made for; of the last 64. A program may clear
+it. (In NDSL it holds arrays of indices, by which a GPU gathers; plans have none.)"""
+
+STREAM_POOL: list[Any] = []
+"""Streams of a GPU that wait to be used again."""
 
 
 def check_specification(specification: QuantityHaloSpec) -> None:
@@ -385,12 +399,35 @@ class HaloDataTransformerCPU(HaloDataTransformer):
 
 
 class HaloDataTransformerGPU(HaloDataTransformer):
-    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations."""
+    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations, on a stream
+    of its own: what was given to the current stream before is done first, and :meth:`synchronize` waits for the rest.
+    """
+
+    _stream: Any = None
+
+    def _move(self, what: str, buffer: Any, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> None:
+        cuda = getattr(self._np_module, "cuda", None)
+        if cuda is None:
+            super()._move(what, buffer, quantities_x, quantities_y)
+            return
+        if self._stream is None:
+            try:
+                self._stream = STREAM_POOL.pop()
+            except IndexError:
+                self._stream = cuda.Stream(non_blocking=True)
+        self._stream.wait_event(cuda.get_current_stream().record())
+        with self._stream:
+            super()._move(what, buffer, quantities_x, quantities_y)
 
     def synchronize(self) -> None:
-        """Waits for the device."""
-        cuda = getattr(self._np_module, "cuda", None)
-        if cuda is not None:
-            cuda.get_current_stream().synchronize()
-        else:
-            device_synchronize()
+        """Waits for the device's part of the work."""
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def finalize(self) -> None:
+        """Waits, and gives the buffers and the stream back. Again, it does nothing."""
+        self.synchronize()
+        super().finalize()
+        if self._stream is not None:
+            STREAM_POOL.append(self._stream)
+        self._stream = None

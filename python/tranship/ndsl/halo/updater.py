@@ -29,6 +29,7 @@ from ..types import AsyncRequest, QuantityLike
 from ..utils import data_of, device_synchronize, module_of_type
 from ._packing import Plan, core_knows, core_packer, core_spec
 from .data_transformer import (
+    INDICES_CACHE,
     HaloDataTransformer,
     HaloDataTransformerCPU,
     HaloExchangeSpec,
@@ -400,7 +401,6 @@ def _check(
 
 
 _PLANS_KEPT = 64
-_kept_plans: dict[Any, list[Plan]] = {}
 _plans_lock = threading.RLock()  # as that of buffers
 
 
@@ -426,7 +426,7 @@ def _plans(
         None if specs_y is None else tuple([_key_of(spec) for spec in specs_y]),
         tuple([(b.to_rank, b.boundary_type, b.n_clockwise_rotations) for b in boundaries]),
     )
-    kept = _kept_plans.get(key)
+    kept = INDICES_CACHE.get(key)
     if kept is not None:
         return kept
     _check(comm, specs_x, specs_y, boundaries)
@@ -446,9 +446,9 @@ def _plans(
             packer = found
         plans.append(Plan(rank, len(pairs), packer, np.dtype(specs_x[0].dtype)))
     with _plans_lock:
-        while len(_kept_plans) >= _PLANS_KEPT:
-            _kept_plans.pop(next(iter(_kept_plans)))
-        _kept_plans[key] = plans
+        while len(INDICES_CACHE) >= _PLANS_KEPT:
+            INDICES_CACHE.pop(next(iter(INDICES_CACHE)))
+        INDICES_CACHE[key] = plans
     return plans
 
 
