@@ -542,6 +542,60 @@ def test_views_of_one_memory_are_the_same_arrays():
     assert in_world(2, body, timeout=5) == [True, True]
 
 
+def test_arguments_of_another_kind():
+    communicator = cube()
+    updater = communicator.get_scalar_halo_updater([quantity().halo_spec(2)])
+    for wrong in (quantity(), None, (q for q in [quantity()])):  # a generator would be empty for the second neighbour
+        with pytest.raises(TypeError, match="a list of quantities is needed, not a") as error:
+            updater.start(wrong)
+        is_ours(error, TypeError)
+    for wrong in (np.zeros((9, 9)), None):
+        with pytest.raises(TypeError, match="a quantity is needed, not a"):
+            communicator.halo_update(wrong, 1)
+    for wrong in (1.5, None, "2"):
+        with pytest.raises(TypeError, match="halo points: an int is needed"):
+            communicator.halo_update(quantity(), wrong)
+    with pytest.raises(TypeError, match="a QuantityHaloSpec is needed, not a Quantity"):
+        communicator.get_scalar_halo_updater([quantity()])
+    with pytest.raises(TypeError, match="with an int of n_points is needed, not 1.5"):
+        communicator.get_scalar_halo_updater([QuantityHaloSpec(**{**vars(quantity().halo_spec(2)), "n_points": 1.5})])
+    with pytest.raises(TypeError, match="objects of this process"):
+        communicator.halo_update(quantity(dtype="O"), 1)
+    for origin in ((0.5, 0), ("a", 0), (None, 0)):
+        with pytest.raises(TypeError, match="origin is a sequence of integers"):
+            Quantity(np.zeros((3, 3)), ["j", "i"], "", origin=origin)
+    assert Quantity(np.zeros((3, 3)), ["j", "i"], "", origin=(np.int32(1), 1.0)).origin == (1, 1)
+
+
+def unaligned(value, kind):
+    if kind == "address":
+        data = np.frombuffer(bytearray(9 * 9 * 8 + 3), "f8", 81, offset=3).reshape(9, 9)
+    elif kind == "strides":
+        data = np.zeros((9, 9), np.dtype({"names": ["a"], "formats": ["f8"], "offsets": [3], "itemsize": 13}))["a"]
+    else:
+        data = np.zeros((9, 9), kind)
+    data[...] = np.array(value).astype(data.dtype)
+    return Quantity(data, ["j", "i"], "", origin=(2, 2), extent=(5, 5), number_of_halo_points=2)
+
+
+@pytest.mark.parametrize("kind", ["address", "strides", ">f8", "U3", "M8[s]", "g", "?"])
+def test_any_memory_of_numpy_is_exchanged(kind):
+    """Also where elements do not lie at multiples of their size, and where the library has no such elements."""
+    ranks = all_ranks(CubedSphereCommunicator, (1, 1))
+    fields = [unaligned(n, kind) for n in range(6)]
+    updaters = [r.get_scalar_halo_updater([q.halo_spec(2), q.halo_spec(1)]) for r, q in zip(ranks, fields)]
+    for _ in range(2):
+        for updater, q in zip(updaters, fields):
+            updater.start([q, q])
+        for updater in updaters:
+            updater.wait()
+    for n, (rank, q) in enumerate(zip(ranks, fields)):
+        for boundary, cell in ((WEST, (4, 0)), (EAST, (4, 8)), (NORTH, (8, 4))):
+            assert q.data[cell] == np.array(rank.boundaries[boundary].to_rank).astype(q.dtype)
+        assert (q.data[2:7, 2:7] == np.array(n).astype(q.dtype)).all()
+        assert (q.data[:2, :2] == np.array(n).astype(q.dtype)).all()  # beyond a corner of the cube
+
+
 # Worlds.
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import itertools
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, Optional, TypeVar, Union, cast
 
@@ -79,6 +80,9 @@ def _as_list(quantities: Any) -> list[Any]:
 def _common_module(specifications: Sequence[QuantityHaloSpec]) -> Any:
     if not specifications:
         raise HaloStateError("Cannot create updater with specifications list: it is empty")
+    for spec in specifications:
+        if not hasattr(spec, "numpy_module"):
+            raise HaloTypeError(f"a QuantityHaloSpec is needed, not a {type(spec).__name__}")
     modules = {id(spec.numpy_module): spec.numpy_module for spec in specifications}
     if len(modules) > 1:
         names = sorted(getattr(module, "__name__", str(module)) for module in modules.values())
@@ -511,6 +515,10 @@ class Communicator(abc.ABC):
 
 
 def _checked_spec(quantity: Any, n_points: int) -> QuantityHaloSpec:
+    try:
+        n_points = operator.index(n_points)
+    except TypeError:
+        raise HaloTypeError(f"{n_points!r} halo points: an int is needed") from None
     if n_points <= 0:
         raise HaloValueError(f"cannot perform a halo update on zero halo points: {n_points} were asked for")
     return halo_spec_of(quantity, n_points)

@@ -10,6 +10,7 @@ bytes.
 from __future__ import annotations
 
 import abc
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
@@ -43,6 +44,11 @@ STREAM_POOL: list[Any] = []
 
 def check_specification(specification: QuantityHaloSpec) -> None:
     """What every exchange needs: both horizontal dimensions once, and enough points to send."""
+    try:
+        n_points = operator.index(specification.n_points)
+    except (AttributeError, TypeError):
+        given = getattr(specification, "n_points", specification)
+        raise HaloTypeError(f"a QuantityHaloSpec with an int of n_points is needed, not {given!r}") from None
     dims = tuple(specification.dims)
     for what, kind in (("i", constants.I_DIMS), ("j", constants.J_DIMS)):
         found = [dim for dim in dims if dim in kind]
@@ -55,13 +61,13 @@ def check_specification(specification: QuantityHaloSpec) -> None:
     for what, entries in (*lengths, ("strides", specification.strides)):
         if len(entries) != len(dims):
             raise HaloValueError(f"{what} has {len(entries)} entries, and dims {len(dims)}")
-    if specification.n_points < 0:
-        raise HaloValueError(f"{specification.n_points} halo points: they are 0 or more")
+    if n_points < 0:
+        raise HaloValueError(f"{n_points} halo points: they are 0 or more")
     for dim, extent in zip(dims, specification.extent):
         inside = extent - (1 if dim in constants.INTERFACE_DIMS else 0)
-        if dim in constants.HORIZONTAL_DIMS and specification.n_points > inside:
+        if dim in constants.HORIZONTAL_DIMS and n_points > inside:
             raise HaloValueError(
-                f"{specification.n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
+                f"{n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
                 "would be sent lies in the opposite halo"
             )
 
@@ -72,6 +78,8 @@ def common_dtype(specifications: Sequence[QuantityHaloSpec]) -> np.dtype[Any]:
     if len(dtypes) > 1:
         names = sorted(map(str, dtypes))
         raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(names)} in one exchange")
+    if dtypes[0].hasobject:
+        raise HaloTypeError(f"elements of {dtypes[0]} are objects of this process, which no other rank can use")
     return dtypes[0]
 
 

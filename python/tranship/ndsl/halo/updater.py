@@ -235,6 +235,9 @@ class HaloUpdater:
             raise HaloStateError(
                 "Previous exchange hasn't been properly finished. E.g. previous start() call didn't have a wait() call."
             )
+        _check_is_list(quantities_x)
+        if quantities_y is not None:
+            _check_is_list(quantities_y)
         if self._finalized:
             raise HaloStateError("Recv buffer can't be retrieved before allocate(): this updater was for one update only")
         self._check_counts(quantities_x, quantities_y)
@@ -338,6 +341,11 @@ class HaloUpdater:
         return list(x) * times, None if y is None else list(y) * times
 
 
+def _check_is_list(quantities: Any) -> None:
+    if not isinstance(quantities, (list, tuple)):
+        raise HaloTypeError(f"a list of quantities is needed, not a {type(quantities).__name__}")
+
+
 _OPPOSITE = {
     constants.NORTH: constants.SOUTH,
     constants.SOUTH: constants.NORTH,
@@ -382,7 +390,7 @@ def _check(
 ) -> None:
     """Raises what is wrong with the specifications of an update."""
     for spec in specs_x + (specs_y or []):
-        if spec.n_points <= 0:
+        if isinstance(spec.n_points, (int, np.integer)) and spec.n_points <= 0:
             raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
         check_specification(spec)
         _check_room(spec)
@@ -430,7 +438,7 @@ def _plans(
     if kept is not None:
         return kept
     _check(comm, specs_x, specs_y, boundaries)
-    if not core_knows(np.dtype(specs_x[0].dtype)):
+    if not core_knows((*specs_x, *(specs_y or ()))):
         return None
     handles = [core_spec(spec) for spec in specs_x], [core_spec(spec) for spec in specs_y or ()]
     plans = []
