@@ -114,6 +114,7 @@ def test_a_transformer_compares_quantities_with_specifications():
                 call([other])
     with pytest.raises(TypeError, match="a quantity is needed"):
         transformer.async_pack([np.zeros(3)])
+    transformer.async_unpack([q])
     q.data.flags.writeable = False
     transformer.async_pack([q])
     with pytest.raises(RuntimeError, match="read-only"):

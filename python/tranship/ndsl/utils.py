@@ -13,6 +13,7 @@ from . import constants
 from ._errors import HaloValueError
 
 __all__ = [
+    "accessor_of",
     "data_of",
     "device_synchronize",
     "ensure_contiguous",
@@ -67,14 +68,21 @@ def safe_assign_array(to_array: Any, from_array: Any) -> None:
 _accessors: dict[type, Callable[[Any], Any]] = {}
 
 
-def data_of(quantity: Any) -> Any:
-    """The array of a quantity. That of NDSL's own is taken past its property ``data``, which warns on every use."""
-    kind = type(quantity)
+def accessor_of(kind: type) -> Callable[[Any], Any]:
+    """What gets the array of a quantity of some class. Those of NDSL, and of this package, are taken past their property
+    ``data``: NDSL's warns on every use."""
     accessor = _accessors.get(kind)
     if accessor is None:
-        is_ndsls = any(base.__module__.partition(".")[0] == "ndsl" and base.__name__ == "Quantity" for base in kind.__mro__)
-        accessor = _accessors[kind] = operator.attrgetter("_data" if is_ndsls else "data")
-    return accessor(quantity)
+        is_quantity = any(
+            base.__name__ == "Quantity" and "ndsl" in base.__module__.split(".")[:2] for base in kind.__mro__
+        )
+        accessor = _accessors[kind] = operator.attrgetter("_data" if is_quantity else "data")
+    return accessor
+
+
+def data_of(quantity: Any) -> Any:
+    """The array of a quantity; see :func:`accessor_of`."""
+    return accessor_of(type(quantity))(quantity)
 
 
 def device_synchronize() -> None:

@@ -22,7 +22,7 @@ from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeErr
 from ..buffer import Buffer
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
-from ..utils import data_of
+from ..utils import accessor_of, data_of
 from ._packing import CorePacker, ModulePacker, Plan, box_size, core_packer
 
 __all__ = [
@@ -182,7 +182,7 @@ class HaloDataTransformer(abc.ABC):
     _pack_buffer: Optional[Buffer] = None
     _unpack_buffer: Optional[Buffer] = None
     _packer: Any = None
-    _repeats: dict[str, tuple[list[Any], list[Any], Callable[[], None]]]
+    _repeats: dict[str, tuple[Optional[int], list[tuple[Any, Callable[[Any], Any], Any]], Callable[[], None]]]
 
     def __init__(
         self,
@@ -312,28 +312,44 @@ class HaloDataTransformer(abc.ABC):
     def _move(self, what: str, buffer: Any, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> None:
         """Packs or unpacks. Quantities that come again with the same arrays were compared with their specifications
         before, and a packer that can is bound to them."""
-        if self._comes_again(what, quantities_x, quantities_y):
-            self._repeats[what][2]()
+        again = self._again(what, quantities_x, quantities_y)
+        if again is not None:
+            again()
             return
         x, y = self._arrays(quantities_x, quantities_y, to_write=what == "unpack")
         again = getattr(self._packer, what)(buffer, x, y)
         if again is not None:
-            self._repeats[what] = ([*quantities_x, *(quantities_y or ())], [*x, *(y or ())], again)
+            given = [*quantities_x, *(quantities_y or ())]
+            known = list(zip(given, [accessor_of(type(q)) for q in given], [*x, *(y or ())]))
+            self._repeats[what] = (None if y is None else len(y), known, again)
 
-    def _comes_again(self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> bool:
-        known = self._repeats.get(what)
-        if known is None or self._is_vector != (quantities_y is not None) or len(quantities_x) != len(self._specs_x):
-            return False
-        given = quantities_x if quantities_y is None else [*quantities_x, *quantities_y]
-        if len(given) != len(known[0]):
-            return False
-        return all(q is before and data_of(q) is array for q, before, array in zip(given, known[0], known[1]))
+    def _again(
+        self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]
+    ) -> Optional[Callable[[], None]]:
+        """What packs or unpacks the quantities that came the last time; None for others."""
+        repeat = self._repeats.get(what)
+        if repeat is None:
+            return None
+        n_y, known, again = repeat
+        given = quantities_x
+        if quantities_y is not None or n_y is not None:
+            if quantities_y is None or n_y != len(quantities_y):
+                return None
+            given = [*quantities_x, *quantities_y]
+        if len(given) != len(known):
+            return None
+        for q, (before, accessor, array) in zip(given, known):
+            if q is not before or accessor(q) is not array:
+                return None
+            if what == "unpack" and not array.flags.writeable:
+                return None
+        return again
 
     def check(self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None) -> None:
         """Raises what packing and unpacking these quantities would raise, and touches nothing."""
         if not self.ready():
             raise HaloStateError("the transformer was finalized: it has no buffers")
-        if not self._comes_again("unpack", quantities_x, quantities_y):
+        if self._again("unpack", quantities_x, quantities_y) is None:
             self._arrays(quantities_x, quantities_y, to_write=True)
 
     @abc.abstractmethod
