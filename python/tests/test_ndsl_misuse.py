@@ -28,6 +28,7 @@ from tranship.ndsl.buffer import BUFFER_CACHE, Buffer, array_buffer, recv_buffer
 from tranship.ndsl.comm.local_comm import ConcurrencyError
 from tranship.ndsl.constants import EAST, NORTH, WEST
 from tranship.ndsl.halo.data_transformer import INDICES_CACHE
+from tranship.ndsl.utils import accessor_of, data_of
 
 
 def quantity(dims=("j", "i"), n=5, halo=2, dtype="f8", extent=None, k=3):
@@ -541,6 +542,25 @@ def test_views_of_one_memory_are_the_same_arrays():
         return True
 
     assert in_world(2, body, timeout=5) == [True, True]
+
+
+def test_messages_have_no_gaps():
+    shared = {}
+    a, b = LocalComm(0, 2, shared), LocalComm(1, 2, shared)
+    gaps = np.zeros((4, 4))[1:3, 1:3]
+    for call in (
+        lambda: a.Send(gaps, dest=1),
+        lambda: a.Isend(gaps, dest=1),
+        lambda: b.Recv(gaps, source=0),
+        lambda: b.Irecv(gaps, source=0),
+        lambda: a.Scatter(None, gaps),
+    ):
+        with pytest.raises(BufferError, match=r"buffer is not contiguous: strides \(32, 8\) of shape \(2, 2\)") as error:
+            call()
+        is_ours(error, BufferError)
+    q = quantity()
+    assert data_of(q) is q.data is accessor_of(Quantity)(q)
+    assert data_of(OtherViews(q)) is not q.data
 
 
 def test_arguments_of_another_kind():

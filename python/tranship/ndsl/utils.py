@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from . import constants
-from ._errors import HaloValueError
+from ._errors import HaloBufferError
 
 __all__ = [
     "accessor_of",
@@ -50,9 +50,12 @@ def is_c_contiguous(array: Any) -> bool:
 
 
 def ensure_contiguous(maybe_array: Any) -> None:
-    """Raises ``ValueError`` for an array with gaps; anything else is let through."""
+    """Raises ``BufferError`` for an array with gaps; anything else is let through."""
     if isinstance(maybe_array, np.ndarray) and not is_contiguous(maybe_array):
-        raise HaloValueError("a buffer of a communication must be contiguous; see numpy.ascontiguousarray")
+        raise HaloBufferError(
+            f"dlpack: buffer is not contiguous: strides {maybe_array.strides} of shape {maybe_array.shape}; see "
+            "numpy.ascontiguousarray"
+        )
 
 
 def safe_assign_array(to_array: Any, from_array: Any) -> None:
