@@ -481,7 +481,8 @@ def test_updaters_of_one_layout_are_independent():
         for n, (rank, q) in enumerate(zip(ranks, fields)):
             assert q.data[3, 0] == first + rank.boundaries[WEST].to_rank
             assert q.data[3, 4] == first + n
-    many = [ranks[0].get_scalar_halo_updater([quantity(n=5, k=n, dims=("j", "i", "k")).halo_spec(2)]) for n in range(1, 99)]
+    deep = [quantity(("j", "i", "k"), k=n).halo_spec(2) for n in range(1, 99)]
+    many = [ranks[0].get_scalar_halo_updater([of]) for of in deep]
     assert len(many) == 98 and 0 < len(INDICES_CACHE) <= 64
     with pytest.raises(ValueError, match="4 points meet 5"):  # no plan of another layout takes its place
         ranks[0].get_scalar_halo_updater([quantity(extent=(5, 4)).halo_spec(2)])

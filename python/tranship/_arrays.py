@@ -496,8 +496,8 @@ class HaloCheck(NamedTuple):
 def check_halo(
     world: World, tiling: Tiling, *distributions: Distribution, tile_dims: Sequence[int] = (0, 1)
 ) -> HaloCheck:
-    """Collective: gives every cell of a tiling a number, exchanges the halo, and compares every stored cell with what the
-    tiling says.
+    """Collective: gives every cell of a tiling a number, exchanges the halo, and compares every stored cell with what
+    the tiling says.
 
     Parameters
     ----------

@@ -72,8 +72,8 @@ _accessors: dict[type, Callable[[Any], Any]] = {}
 
 
 def accessor_of(kind: type) -> Callable[[Any], Any]:
-    """What gets the array of a quantity of some class. Those of NDSL, and of this package, are taken past their property
-    ``data``: NDSL's warns on every use."""
+    """What gets the array of a quantity of some class. Those of NDSL, and of this package, are taken past their
+    property ``data``: NDSL's warns on every use."""
     accessor = _accessors.get(kind)
     if accessor is None:
         is_quantity = any(

@@ -288,6 +288,8 @@ def is_mpi4py(comm: Any) -> bool:
 
 def _wire(array: Any) -> Any:
     """The buffer as MPI takes it: elements that have no type there, such as half precision, go as bytes."""
-    if not isinstance(array, np.ndarray) or (array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype != "f2"):
+    if not isinstance(array, np.ndarray):
+        return array
+    if array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype != np.float16:
         return array
     return array.reshape(-1).view(np.uint8)

@@ -53,8 +53,8 @@ class BackendLoopOrder(enum.Enum):
 
 
 class Backend:
-    """A name such as ``"st:numpy:cpu:IJK"``: strategy, framework, device and order of loops. Kept and compared; equal to
-    its text.
+    """A name such as ``"st:numpy:cpu:IJK"``: strategy, framework, device and order of loops. Kept and compared; equal
+    to its text.
 
     Raises
     ------

@@ -423,9 +423,9 @@ class HaloDataTransformerCPU(HaloDataTransformer):
 
 
 class HaloDataTransformerGPU(HaloDataTransformer):
-    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations, on a stream
-    of its own: what was given to the current stream before is done first, and :meth:`synchronize` waits for the rest.
-    """
+    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations, on a
+    stream of its own: what was given to the current stream before is done first, and :meth:`synchronize` waits for the
+    rest."""
 
     _stream: Any = None
 

@@ -225,6 +225,9 @@ class HaloUpdater:
 
         Until :meth:`wait` has returned, the halos must not be touched and the cells that are sent must not be written.
 
+        Over a World, the first start with new memory is collective: all ranks come with new memory together, and wait
+        for each other. Later starts with the same memory are not.
+
         Raises
         ------
         RuntimeError
