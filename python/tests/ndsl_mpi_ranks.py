@@ -101,6 +101,33 @@ def faults(size, rank, mpi):
         works(lambda: cube.halo_update(field((4, 4)), 1))
     elif size == 6:
         fails(lambda: cube.halo_update(field((4, 4), levels), 1), _SAID)
+    # Parts that do not fit.
+    tile = TileCommunicator.from_layout(mpi.COMM_WORLD, (1, size))
+    whole = Quantity(np.zeros((4, 3 * size)), ["j", "i"], "")
+    other = Quantity(np.zeros((4, 6 * size)), ["j", "i"], "")
+    wide = Quantity(np.zeros((4, 5)), ["j", "i"], "")
+    right = tile.scatter(whole if rank == 0 else None)
+    odd = rank == size - 1
+    for call in (
+        lambda: tile.scatter(whole if rank == 0 else None, wide if odd else None),
+        lambda: tile.gather(right, other if rank == 0 else None),
+        lambda: tile.gather(Quantity(right.data.astype("f4"), ["j", "i"], "") if odd else right),
+    ):
+        fails(call, "has refused it|has extents|of extents|has a part of float64 .* one of float32")
+    tile.gather(right)
+    # A collective that a rank does not take part in.
+    late = MPIComm(mpi.COMM_WORLD.Dup(), timeout=0.5)
+    if rank > 0:
+        try:
+            late.barrier()
+        except ts.TimeoutError as error:
+            check("a barrier: none in 0.5 s" in str(error), error)
+        else:
+            check(False, "a barrier without rank 0")
+    mpi.COMM_WORLD.Barrier()
+    if rank == 0:
+        MPIComm(late._comm).barrier()
+    mpi.COMM_WORLD.Barrier()
     good = field((4, 4))
     good.data[...] = rank
     cube.halo_update(good, 1)  # and all goes on

@@ -409,6 +409,11 @@ def test_buffers():
             received[:] = -1
             raise KeyError
     assert gaps.min() == 0  # a block that raises writes nothing
+    BUFFER_CACHE.clear()
+    with pytest.raises(KeyError):
+        with array_buffer(np.empty, (2,), "f8"):
+            raise KeyError
+    assert not any(BUFFER_CACHE.values())  # a message that was given up may still use it
     with array_buffer(np.empty, (2,), "f8") as first:
         pass
     with array_buffer(np.empty, (2,), "f8") as again:
@@ -675,6 +680,33 @@ def test_ranks_of_a_world_that_disagree_all_fail():
         return True
 
     assert in_world(2, body) == [True, True]
+
+
+def test_ranks_of_a_world_scatter_and_gather_together_or_not_at_all():
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (1, 2))
+
+        def plain(shape, dtype="f8", dims=("j", "i")):
+            return Quantity(np.zeros(shape, dtype), list(dims), "")
+
+        odd = world.rank == 1
+        whole = plain((4, 6)) if world.rank == 0 else None
+        part = tile.scatter(whole)
+        cases = (
+            (lambda: tile.scatter(whole, plain((4, 5)) if odd else None), "a quantity on .* of extents|rank 1 has refused"),
+            (lambda: tile.gather(part, whole and plain((4, 12))), r"rank 0 has extents \(4, 3\)|rank 0 has refused it"),
+            (lambda: tile.gather(part, whole and plain((6, 4), dims=("i", "j"))), "for a quantity on|rank 0 has refused"),
+            (lambda: tile.gather(plain((4, 3), "f4") if odd else part), "part of float64 .* rank 1 one of float32"),
+            (lambda: tile.gather(plain((3, 4), dims=("i", "j")) if odd else part), r"on \(j, i\), and rank 1"),
+        )
+        for call, message in cases:
+            with pytest.raises(RuntimeError, match=message) as error:
+                call()
+            assert isinstance(error.value, ts.Error)
+        got = tile.gather(part)
+        return got is None or got.shape
+
+    assert in_world(2, body) == [(4, 6), True]
 
 
 def test_nothing_here_depends_on_assertions():

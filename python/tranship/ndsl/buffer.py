@@ -102,12 +102,11 @@ class Buffer:
 
 @contextlib.contextmanager
 def array_buffer(allocator: Allocator, shape: Iterable[int], dtype: Any) -> Iterator[Buffer]:
-    """A buffer of the pool for the length of a block."""
+    """A buffer of the pool for the length of a block. Where the block raises, the buffer does not go back: a message
+    that was given up may still use it."""
     buffer = Buffer.pop_from_cache(allocator, shape, dtype)
-    try:
-        yield buffer
-    finally:
-        Buffer.push_to_cache(buffer)
+    yield buffer
+    Buffer.push_to_cache(buffer)
 
 
 @contextlib.contextmanager

@@ -10,13 +10,15 @@ A communicator takes ranks of any of these kinds:
 from __future__ import annotations
 
 import abc
+import contextlib
 import itertools
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar, Union, cast
 
 import numpy as np
 
+from ..._errors import Error
 from ..._worlds import World
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
@@ -306,13 +308,14 @@ class Communicator(abc.ABC):
         if is_root and send_quantity is None:
             raise HaloStateError("send_quantity is a required argument on the root rank")
         metadata = bcast_metadata(self.comm, send_quantity)
-        extents = self._part_extents(metadata)
-        mine = extents[self.rank]
-        dims = tuple(dim for dim in metadata.dims if dim != constants.TILE_DIM)
-        if recv_quantity is None:
-            data = metadata.np.zeros(mine, dtype=metadata.dtype)
-            recv_quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
-        _check_part(recv_quantity, dims, mine, metadata.dtype)
+        with self._together("scatter"):
+            extents = self._part_extents(metadata)
+            mine = extents[self.rank]
+            dims = tuple(dim for dim in metadata.dims if dim != constants.TILE_DIM)
+            if recv_quantity is None:
+                data = metadata.np.zeros(mine, dtype=metadata.dtype)
+                recv_quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
+            _check_part(recv_quantity, dims, mine, metadata.dtype)
         box = tuple(max(lengths) for lengths in zip(*extents))
         with array_buffer(np.empty, box, metadata.dtype) as recv:
             if is_root:
@@ -347,48 +350,86 @@ class Communicator(abc.ABC):
         RuntimeError
             For parts that do not fit the domain.
         """
-        data = data_of(send_quantity)
         is_root = self.rank == constants.ROOT_RANK
         metadata = _metadata_of(send_quantity)
         parts = self._all_extents(metadata)
         box = tuple(metadata.extent) if parts is None else tuple(max(lengths) for lengths in zip(*parts))
-        if not is_root:
-            with array_buffer(np.empty, box, data.dtype) as send:
-                safe_assign_array(send.array[tuple(map(slice, metadata.extent))], _compute_domain(send_quantity))
+        with self._together("gather"):
+            if is_root:
+                recv_quantity, extents = self._gathered(metadata, parts, recv_quantity)
+        mine = tuple(map(slice, metadata.extent))
+        with array_buffer(np.empty, box, metadata.dtype) as send:
+            safe_assign_array(send.array[mine], _compute_domain(send_quantity))
+            if not is_root:
                 self.comm.Gather(send.array, None, root=constants.ROOT_RANK)
-            return None
-        if recv_quantity is None:
+                return None
+            with array_buffer(np.empty, (len(extents), *box), metadata.dtype) as recv:
+                self.comm.Gather(send.array, recv.array, root=constants.ROOT_RANK)
+                target = _compute_domain(recv_quantity)
+                whole = _metadata_of(recv_quantity)
+                for rank, part in enumerate(extents):
+                    cut = self.partitioner.subtile_slice(rank, whole.dims, whole.extent, overlap=True)
+                    safe_assign_array(target[cut], recv.array[rank][tuple(map(slice, part))])
+        return recv_quantity
+
+    def _gathered(
+        self, metadata: QuantityMetadata, parts: Optional[list[tuple[int, ...]]], quantity: Optional[Any]
+    ) -> tuple[Any, list[tuple[int, ...]]]:
+        """The quantity of the whole domain, or a new one, and the extents of its parts, which are those that ranks
+        have."""
+        if quantity is None:
             extent = self.partitioner.global_extent(metadata) if parts is None else self._sum_of(parts, metadata.dims)
             dims = self._global_dims(metadata.dims)
-            recv_quantity = Quantity(
-                metadata.np.zeros(extent, dtype=data.dtype), dims, metadata.units, backend=metadata.backend
-            )
-        whole = _metadata_of(recv_quantity)
-        if whole.dtype != data.dtype:
-            raise HaloMismatch(f"gather: parts of {data.dtype} for a quantity of {whole.dtype}")
+            data = metadata.np.zeros(extent, dtype=metadata.dtype)
+            quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
+        whole = _metadata_of(quantity)
+        if whole.dtype != metadata.dtype:
+            raise HaloMismatch(f"gather: parts of {metadata.dtype} for a quantity of {whole.dtype}")
+        dims = tuple(dim for dim in whole.dims if dim != constants.TILE_DIM)
+        if dims != metadata.dims:
+            raise HaloMismatch(f"gather: parts on ({', '.join(metadata.dims)}) for a quantity on ({', '.join(whole.dims)})")
         extents = self._part_extents(whole)
         for rank, part in enumerate(parts or [tuple(metadata.extent)]):
             if part != extents[rank]:
                 raise HaloMismatch(
                     f"gather: rank {rank} has extents {part}, and its part of {whole.extent} is {extents[rank]}"
                 )
-        with array_buffer(np.empty, (len(extents), *box), data.dtype) as recv:
-            with array_buffer(np.empty, box, data.dtype) as send:
-                safe_assign_array(send.array[tuple(map(slice, metadata.extent))], _compute_domain(send_quantity))
-                self.comm.Gather(send.array, recv.array, root=constants.ROOT_RANK)
-            target = _compute_domain(recv_quantity)
-            for rank, part in enumerate(extents):
-                cut = self.partitioner.subtile_slice(rank, whole.dims, whole.extent, overlap=True)
-                safe_assign_array(target[cut], recv.array[rank][tuple(map(slice, part))])
-        return recv_quantity
+        return quantity, extents
+
+    @contextlib.contextmanager
+    def _together(self, what: str) -> Iterator[None]:
+        """A block that all ranks pass, or none: where one of them raises, all do. (Ranks that cannot tell each other
+        raise alone.)"""
+        error: Optional[Error] = None
+        try:
+            yield
+        except Error as mine:
+            error = mine
+        try:
+            said = self.comm.allgather(None if error is None else f"{type(error).__name__}: {error}")
+        except (NotImplementedError, AttributeError):
+            said = []
+        if error is not None:
+            raise error
+        for rank, text in enumerate(said):
+            if text is not None:
+                raise HaloMismatch(f"{what}: rank {rank} has refused it: {text}")
 
     def _all_extents(self, metadata: QuantityMetadata) -> Optional[list[tuple[int, ...]]]:
         """The extents of every rank's part; None where ranks cannot tell each other, who then have parts of one
-        size."""
+        size. All ranks raise where their parts differ otherwise."""
+        mine = (tuple(int(e) for e in metadata.extent), tuple(metadata.dims), str(np.dtype(metadata.dtype)))
         try:
-            return [tuple(extent) for extent in self.comm.allgather(tuple(int(e) for e in metadata.extent))]
-        except NotImplementedError:
+            everyone = self.comm.allgather(mine)
+        except (NotImplementedError, AttributeError):
             return None
+        for rank, (_, dims, dtype) in enumerate(everyone):
+            if (dims, dtype) != everyone[0][1:]:
+                raise HaloMismatch(
+                    f"gather: rank 0 has a part of {everyone[0][2]} on ({', '.join(everyone[0][1])}), and rank {rank} one of "
+                    f"{dtype} on ({', '.join(dims)})"
+                )
+        return [tuple(extent) for extent, _, _ in everyone]
 
     def _sum_of(self, parts: Sequence[tuple[int, ...]], dims: Sequence[str]) -> tuple[int, ...]:
         """The extents of the whole domain, from those of all parts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
@@ -93,7 +94,8 @@ class MPIComm(Comm[T]):
     comm
         A communicator of mpi4py; ``MPI.COMM_WORLD`` where nothing is said.
     timeout
-        Seconds that a halo update may wait for a message: 60, or what ``TRANSHIP_TIMEOUT`` says.
+        Seconds that a halo update may wait for a message, and a collective for other ranks: 60, or what
+        ``TRANSHIP_TIMEOUT`` says. (``Send``, ``Recv``, ``sendrecv`` and ``Split`` are MPI's own, and wait for ever.)
 
     Messages with the tag 32767 are this package's own.
 
@@ -121,31 +123,51 @@ class MPIComm(Comm[T]):
         """How many ranks there are."""
         return int(self._comm.Get_size())
 
+    def _finish(self, request: Any, memory: Any, what: str) -> None:
+        """Waits for a collective, with the deadline."""
+        _Message(self, request, memory, None, what).wait()
+
     def bcast(self, value: Optional[T], root: int = 0) -> Optional[T]:
         """Collective: the object of ``root``."""
-        out: Optional[T] = self._comm.bcast(value, root=root)
+        what = f"a broadcast of rank {root}"
+        is_root = self.Get_rank() == root
+        data = self._mpi.pickle.dumps(value) if is_root else b""
+        length = np.array([len(data)], np.int64)
+        self._finish(self._comm.Ibcast(length, root=root), length, what)
+        memory = np.frombuffer(data, np.uint8).copy() if is_root else np.empty(int(length[0]), np.uint8)
+        self._finish(self._comm.Ibcast(memory, root=root), memory, what)
+        out: Optional[T] = value if is_root else self._mpi.pickle.loads(memory.tobytes())
         return out
 
     def barrier(self) -> None:
         """Collective: returns when all ranks have called it."""
-        self._comm.barrier()
+        self._finish(self._comm.Ibarrier(), None, "a barrier")
 
     def Barrier(self) -> None:
         """Collective: returns when all ranks have called it."""
-        self._comm.Barrier()
+        self.barrier()
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, **kwargs: Any) -> None:
         """Collective: the n-th part of the buffer of ``root`` goes to rank n."""
-        self._comm.Scatter(_wire(sendbuf), _wire(recvbuf), root=root, **kwargs)
+        memory = _wire(sendbuf), _wire(recvbuf)
+        self._finish(self._comm.Iscatter(*memory, root=root, **kwargs), memory, f"a scatter of rank {root}")
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, **kwargs: Any) -> None:
         """Collective: the buffer of rank n becomes the n-th part of that of ``root``."""
-        self._comm.Gather(_wire(sendbuf), _wire(recvbuf), root=root, **kwargs)
+        memory = _wire(sendbuf), _wire(recvbuf)
+        self._finish(self._comm.Igather(*memory, root=root, **kwargs), memory, f"a gather to rank {root}")
 
     def allgather(self, sendobj: T) -> list[T]:
         """Collective: an object of each rank, in their order."""
-        out: list[T] = self._comm.allgather(sendobj)
-        return out
+        what = "an allgather"
+        data = np.frombuffer(self._mpi.pickle.dumps(sendobj), np.uint8)
+        mine, lengths = np.array([data.size], np.int64), np.empty(self.Get_size(), np.int64)
+        self._finish(self._comm.Iallgather(mine, lengths), (mine, lengths), what)
+        ends = np.cumsum(lengths)
+        memory = np.empty(int(ends[-1]), np.uint8)
+        layout = [memory, lengths.tolist(), (ends - lengths).tolist(), self._mpi.BYTE]
+        self._finish(self._comm.Iallgatherv([data, self._mpi.BYTE], layout), (data, memory, layout), what)
+        return [self._mpi.pickle.loads(memory[end - n : end].tobytes()) for n, end in zip(lengths, ends)]
 
     def Send(self, sendbuf: Any, dest: int, tag: int = 0, **kwargs: Any) -> None:
         """Sends a buffer; it may be used again when the call returns."""
@@ -252,21 +274,20 @@ class MPIComm(Comm[T]):
         return self._mpi.OP_NULL if op is ReductionOperator.OP_NULL else getattr(self._mpi, op.name)
 
     def allreduce(self, sendobj: T, op: ReductionOperator = ReductionOperator.NO_OP) -> T:
-        """Collective: the objects of all ranks, combined."""
+        """Collective: the objects of all ranks, combined in their order."""
+        everything = self.allgather(sendobj)
         if isinstance(sendobj, np.ndarray):  # of which mpi4py's MAX and MIN know no order
-            combination: T = combined(self._comm.allgather(sendobj), op)
-            return combination
-        out: T = self._comm.allreduce(sendobj, self._op(op))
-        return out
+            return combined(everything, op)  # type: ignore[no-any-return]
+        return functools.reduce(self._op(op), everything)
 
     def Allreduce(self, sendobj: Any, recvobj: Any, op: ReductionOperator) -> Any:
         """Collective: the buffers of all ranks, combined, in a buffer."""
-        self._comm.Allreduce(sendobj, recvobj, self._op(op))
+        self._finish(self._comm.Iallreduce(sendobj, recvobj, self._op(op)), (sendobj, recvobj), "a reduction")
         return recvobj
 
     def Allreduce_inplace(self, obj: Any, op: ReductionOperator) -> Any:
         """Collective: the buffers of all ranks, combined, in these buffers."""
-        self._comm.Allreduce(self._mpi.IN_PLACE, obj, self._op(op))
+        self._finish(self._comm.Iallreduce(self._mpi.IN_PLACE, obj, self._op(op)), obj, "a reduction")
         return obj
 
 
