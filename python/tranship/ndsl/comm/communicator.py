@@ -531,19 +531,40 @@ class Communicator(abc.ABC):
     # Reductions.
 
     def all_reduce(self, input_quantity: Any, op: ReductionOperator, output_quantity: Optional[Any] = None) -> Any:
-        """The compute domains of all ranks, combined point by point, on all ranks.
+        """The whole arrays of all ranks, halos included, combined point by point, on all ranks.
 
         Returns
         -------
         quantity
-            ``output_quantity``, or a new one without halo.
+            ``output_quantity``, which gets the dims, units, origin and extent of the input, or a new one like the input.
+
+        Raises
+        ------
+        TypeError
+            For an output of another shape or dtype.
         """
-        m = _metadata_of(input_quantity)
-        total = self.comm.allreduce(to_numpy(_compute_domain(input_quantity)).copy(), op)
+        m, data = _metadata_of(input_quantity), data_of(input_quantity)
+        m.n_halo = getattr(getattr(input_quantity, "metadata", None), "n_halo", 0)
+        if output_quantity is not None:
+            out = data_of(output_quantity)
+            if tuple(out.shape) != tuple(data.shape) or out.dtype != data.dtype:
+                raise HaloTypeError(
+                    f"all_reduce: an output of {out.dtype}{list(out.shape)} for an input of {data.dtype}{list(data.shape)}"
+                )
+        total = self.comm.allreduce(to_numpy(data).copy(), op)
         if output_quantity is None:
-            output_quantity = Quantity(m.np.zeros(m.extent, dtype=m.dtype), m.dims, m.units, backend=m.backend)
-        _check_part(output_quantity, m.dims, m.extent, m.dtype)
-        safe_assign_array(_compute_domain(output_quantity), total)
+            output_quantity = Quantity(
+                m.np.zeros(data.shape, dtype=m.dtype),
+                m.dims,
+                m.units,
+                backend=m.backend,
+                origin=m.origin,
+                extent=m.extent,
+                number_of_halo_points=m.n_halo,
+            )
+        else:
+            m.duplicate_metadata(output_quantity.metadata)
+        safe_assign_array(data_of(output_quantity), total)
         return output_quantity
 
     def all_reduce_per_element(self, input_quantity: Any, output_quantity: Any, op: ReductionOperator) -> None:
