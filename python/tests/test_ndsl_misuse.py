@@ -659,6 +659,9 @@ def test_a_world_refuses_what_messages_refuse():
         with pytest.raises(RuntimeError, match="hasn't been properly finished"):
             updater.start([q])
         updater.wait()
+        q.data.flags.writeable = False
+        with pytest.raises(RuntimeError, match="read-only"):
+            updater.start([q])
         with pytest.raises(NotImplementedError, match="Isend over a World"):
             tile.comm.Isend(np.zeros(1), 0)
         return True

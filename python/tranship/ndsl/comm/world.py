@@ -416,9 +416,12 @@ class _HaloExchange:
         self._running = found[0]
 
     def _come_again(self, given: Sequence[Any]) -> bool:
-        return len(given) == len(self._last) and all(
-            q is before and data_of(q) is array for q, (before, array) in zip(given, self._last)
-        )
+        if len(given) != len(self._last):
+            return False
+        for q, (before, array) in zip(given, self._last):
+            if q is not before or data_of(q) is not array or not array.flags.writeable:
+                return False
+        return True
 
     def wait(self) -> None:
         """Finishes."""

@@ -431,19 +431,30 @@ def _plans(
     if not are_wanted or module is not np or any(type(boundary) is not SimpleBoundary for boundary in boundaries):
         _check(comm, specs_x, specs_y, boundaries)
         return None
+    keys_x = tuple([_key_of(spec) for spec in specs_x])
+    keys_y = None if specs_y is None else tuple([_key_of(spec) for spec in specs_y])
     key = (
         getattr(comm, "has_square_part", True),
-        tuple([_key_of(spec) for spec in specs_x]),
-        None if specs_y is None else tuple([_key_of(spec) for spec in specs_y]),
+        keys_x,
+        keys_y,
         tuple([(b.to_rank, b.boundary_type, b.n_clockwise_rotations) for b in boundaries]),
     )
     kept = INDICES_CACHE.get(key)
     if kept is not None:
         return kept
-    _check(comm, specs_x, specs_y, boundaries)
-    if not core_knows((*specs_x, *(specs_y or ()))):
+    # Most quantities of a model have one layout: each is checked once.
+    of_key = dict(zip((*keys_x, *(keys_y or ())), (*specs_x, *(specs_y or ()))))
+    few = dict.fromkeys(zip(keys_x, keys_y or keys_x))
+    try:
+        few_y = None if specs_y is None else [of_key[y] for _, y in few]
+        _check(comm, [of_key[x] for x, _ in few], few_y, boundaries)
+    except Error:
+        _check(comm, specs_x, specs_y, boundaries)  # whose message numbers them all
+        raise
+    if not core_knows(of_key.values()):
         return None
-    handles = [core_spec(spec) for spec in specs_x], [core_spec(spec) for spec in specs_y or ()]
+    core = {of: core_spec(spec) for of, spec in of_key.items()}
+    handles = [core[x] for x in keys_x], [core[y] for y in keys_y or ()]
     plans = []
     for rank, pairs in _by_neighbor(boundaries).items():
         sent, received = pairs[0]
