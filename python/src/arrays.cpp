@@ -2,8 +2,10 @@
 #include <type_traits>
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/tuple.h>
 
 #include <tranship/array/array.hpp>
+#include <tranship/array/check_halo.hpp>
 #include <tranship/array/ghosts.hpp>
 #include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/halo_exchange.hpp>
@@ -554,6 +556,17 @@ void bind_arrays(nb::module_& module) {
       },
       "tiling"_a, "fields"_a, "vectors"_a, "schedule"_a,
       "Interfaces on an edge of two tiles get the values of the tile whose low side it is.");
+  module.def(
+      "check_halo",
+      [](const std::shared_ptr<RankHandle>& rank, const Tiling& tiling, const std::vector<Distribution>& tiles,
+         const std::vector<int>& tile_dims) {
+        World& world = rank->world();
+        const CallSite where = python_call_site();
+        const HaloCheck found = without_gil([&] { return check_halo(world, tiling, tiles, tile_dims, where); });
+        return std::tuple(found.ghosts, found.untouched, found.wrong, found.first_wrong);
+      },
+      "world"_a, "tiling"_a, "distributions"_a, "tile_dims"_a,
+      "Ghosts that were compared, ghosts without an owner, wrong cells, and where the first of these is.");
 }
 
 }  // namespace tranship::python

@@ -1,7 +1,9 @@
 // Distributions and what they are made of: values without memory or ranks.
 #include <fmt/format.h>
 #include <nanobind/operators.h>
+#include <nanobind/stl/tuple.h>
 
+#include <tranship/base/fail.hpp>
 #include <tranship/layout/distribution.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>
@@ -28,6 +30,33 @@ auto shown_by(const char* function) {
   return [function](const nb::object& self) {
     return nb::str(nb::module_::import_("tranship._pictures").attr(function)(self));
   };
+}
+
+TileSide tile_side_of(nb::handle item) {
+  std::tuple<int, int, std::string> parts;
+  if (!nb::try_cast(item, parts)) throw nb::type_error("a side of a tile is a tuple (tile, dim, 'low' or 'high')");
+  const auto& [tile, dim, side] = parts;
+  if (side != "low" && side != "high")
+    throw_error(ErrorCode::invalid_use, "a side '{}' of a tile: needs 'low' or 'high'", side);
+  return {.tile = tile, .dim = dim, .side = side == "low" ? Side::low : Side::high};
+}
+
+TileEdge tile_edge_of(nb::handle item) {
+  if (!nb::isinstance<nb::tuple>(item) && !nb::isinstance<nb::list>(item))
+    throw nb::type_error("an edge is a tuple of two sides, perhaps with along_dims and along_signs");
+  const auto parts = nb::borrow<nb::sequence>(item);
+  const std::size_t count = nb::len(parts);
+  if (count != 2 && count != 4)
+    throw_error(ErrorCode::invalid_use,
+                "an edge of {} items: needs two sides, or these with along_dims and "
+                "along_signs",
+                count);
+  TileEdge out{.from = tile_side_of(parts[0]), .to = tile_side_of(parts[1])};
+  if (count == 4) {
+    if (!nb::try_cast(parts[2], out.along_dims) || !nb::try_cast(parts[3], out.along_signs))
+      throw nb::type_error("along_dims and along_signs are sequences of ints");
+  }
+  return out;
 }
 
 }  // namespace
@@ -174,7 +203,28 @@ void bind_layouts(nb::module_& module) {
       },
       "extents"_a, "indexed_dims"_a, "grid"_a, "parts"_a);
 
-  nb::class_<Tiling>(module, "Tiling", "Tiles joined by edges: what lies beyond a side is a cell of another tile.")
+  nb::class_<Tiling>(module, "Tiling",
+                     "Tiles joined by edges: what lies beyond a side is a cell of another tile.\n"
+                     "\n"
+                     "``Tiling(extents, edges)``: extents of every tile, of 1 to 3 dimensions, and edges "
+                     "``(side, side)`` or\n"
+                     "``(side, side, along_dims, along_signs)`` of two sides ``(tile, dim, 'low' or 'high')``. The "
+                     "dimensions of the\n"
+                     "first tile that run along the edge, in increasing order, run with `along_dims` of the second "
+                     "one, each in the\n"
+                     "direction of its sign; where nothing is said, in increasing order and all in the same "
+                     "direction.\n"
+                     "\n"
+                     "Raises InvalidUse for sides that do not exist or are joined twice, and extents that differ "
+                     "along an edge.")
+      .def(
+          "__init__",
+          [](Tiling* self, std::vector<Indices> extents, const nb::sequence& edges) {
+            std::vector<TileEdge> joined;
+            for (nb::handle item : edges) joined.push_back(tile_edge_of(item));
+            new (self) Tiling(std::move(extents), std::move(joined));
+          },
+          "extents"_a, "edges"_a)
       .def_prop_ro("tiles", &Tiling::tiles)
       .def_prop_ro("dims", &Tiling::dims)
       .def("extents", &Tiling::extents, "tile"_a)

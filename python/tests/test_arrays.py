@@ -337,6 +337,43 @@ def test_other_tilings():
     assert isinstance(ts.cubed_sphere(2), ts.Tiling)
 
 
+def test_a_tiling_of_ones_own(run):
+    """Two tiles beside each other; the outer sides are joined upside down, as on a Moebius strip."""
+    strip = ts.Tiling(
+        [(4, 5), (4, 6)], [((0, 1, "high"), (1, 1, "low")), ((1, 1, "high"), (0, 1, "low"), [0], [-1])]
+    )
+    assert strip.locate(0, (1, 5)) == (1, (1, 0)) and strip.locate(1, (0, 6)) == (0, (3, 0))
+    assert strip.locate(0, (-1, 0)) is None
+
+    def body(world):
+        tiles = [ts.distribution(strip.extents(t), (1, 2), overlap=2, edge="open") for t in range(2)]
+        found = ts.check_halo(world, strip, *tiles)
+        assert isinstance(found, ts.HaloCheck) and (found.wrong, found.first_wrong) == (0, "")
+        return found.ghosts, found.untouched
+
+    ghosts, untouched = (sum(counts) for counts in zip(*run(2, body)))
+    assert ghosts == 4 * 2 * 4 * 2  # of four parts, each with two sides that are four cells long
+    assert untouched == 2 * 2 * (5 + 6 + 4 * 4)  # below and above, with the corners
+    for edges, kind, message in (
+        ([((0, 1, "up"), (1, 1, "low"))], ts.InvalidUse, "a side 'up' of a tile: needs 'low' or 'high'"),
+        ([((0, 1, "low"),)], ts.InvalidUse, "an edge of 1 items"),
+        ([((0, 7, "low"), (1, 1, "low"))], ts.InvalidUse, "7"),
+        ([((0, 0, "low"), (1, 0, "low"))], ts.InvalidUse, "5.*6|6.*5"),
+        ([((0, 1, "low"), (1, 1, "low"), "a", 3)], TypeError, "sequences of ints"),
+        ([3], TypeError, "an edge is a tuple"),
+        ([(3, 4)], TypeError, "a side of a tile is a tuple"),
+    ):
+        with pytest.raises(kind, match=message):
+            ts.Tiling([(4, 5), (4, 6)], edges)
+
+    def wrong(world):
+        with pytest.raises(ts.InvalidUse, match="tile"):
+            ts.check_halo(world, strip, ts.distribution((4, 5), (1, 1), overlap=2, edge="open"))
+        return True
+
+    assert ts.launch(1, wrong) == [True]
+
+
 def test_wrong_cells_are_counted(run):
     """Against a loop over all stored elements."""
 

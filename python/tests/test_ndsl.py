@@ -15,6 +15,7 @@ from tranship.ndsl.halo import (
     HaloDataTransformerGPU,
     HaloExchangeSpec,
 )
+from tranship.ndsl.halo.data_transformer import STREAM_POOL
 
 BOUNDARIES = {
     name: getattr(constants, name)
@@ -25,7 +26,7 @@ BOUNDARIES = {
 def module_like_numpy():
     """A module of arrays that is not NumPy, as far as the transformer can see."""
     module = types.ModuleType("arrays_like_numpy")
-    for name in ("empty", "negative"):
+    for name in ("zeros", "negative"):
         setattr(module, name, getattr(np, name))
     return module
 
@@ -116,13 +117,36 @@ def test_transformers_pack_and_unpack_as_ndsl(family, module):
     assert seen
 
 
-def test_a_gpu_transformer_takes_the_device_of_its_module():
-    """With a module that has a device, of which this test counts the waits."""
-    waits = []
-    stream = types.SimpleNamespace(synchronize=lambda: waits.append(1))
+class RecordedStream:
+    """A stream of a device that works when it is waited for: what is done on it is written down."""
+
+    made = 0
+
+    def __init__(self, non_blocking=False):
+        assert non_blocking
+        RecordedStream.made += 1
+        self.acts = []
+
+    def wait_event(self, event):
+        self.acts.append(f"waits for {event}")
+
+    def __enter__(self):
+        self.acts.append("begins")
+
+    def __exit__(self, *error):
+        self.acts.append("ends")
+
+    def synchronize(self):
+        self.acts.append("done")
+
+
+def test_a_gpu_transformer_has_a_stream_of_the_device_of_its_module():
+    """With a module that has a device, whose streams this test watches."""
     module = module_like_numpy()
     module.__name__ = "cupy"
-    module.cuda = types.SimpleNamespace(get_current_stream=lambda: stream)
+    current = types.SimpleNamespace(record=lambda: "the current stream")
+    module.cuda = types.SimpleNamespace(get_current_stream=lambda: current, Stream=RecordedStream)
+    STREAM_POOL.clear()
     cases, arrays = TRANSFORMER["scalar_dtypes"]
     kinds = set()
     for case in cases:  # among them dtypes that NDSL's own kernels leave unpacked
@@ -130,11 +154,17 @@ def test_a_gpu_transformer_takes_the_device_of_its_module():
         transformer = replay.transformer(module)
         assert isinstance(transformer, HaloDataTransformerGPU) and not isinstance(transformer, HaloDataTransformerCPU)
         transformer.async_pack(*replay.arguments())
-        before = len(waits)
+        stream = transformer._stream
+        assert stream.acts == ["waits for the current stream", "begins", "ends"]
         assert transformer.get_pack_buffer().array.tobytes() == arrays[case["pack"]].tobytes()
-        assert len(waits) == before + 1
+        assert stream.acts[-1] == "done"
+        transformer.finalize()
+        transformer.finalize()
+        assert STREAM_POOL == [stream]
+        stream.acts.clear()
         kinds.add(case["dtype"])
-    assert len(kinds) > 2
+    assert len(kinds) > 2 and RecordedStream.made == 1
+    STREAM_POOL.clear()
 
 
 def test_boundary_slices_are_ndsls():

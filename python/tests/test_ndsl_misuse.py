@@ -1,6 +1,7 @@
 """Wrong calls of NDSL's names: what NDSL refuses is refused with its types, and what it does wrongly in silence too."""
 
 import copy
+import gc
 import os
 import subprocess
 import sys
@@ -25,7 +26,9 @@ from tranship.ndsl import (
 )
 from tranship.ndsl.buffer import BUFFER_CACHE, Buffer, array_buffer, recv_buffer, send_buffer
 from tranship.ndsl.comm.local_comm import ConcurrencyError
-from tranship.ndsl.constants import EAST, NORTH
+from tranship.ndsl.constants import EAST, NORTH, WEST
+from tranship.ndsl.halo.data_transformer import INDICES_CACHE
+from tranship.ndsl.utils import accessor_of, data_of
 
 
 def quantity(dims=("j", "i"), n=5, halo=2, dtype="f8", extent=None, k=3):
@@ -73,7 +76,7 @@ def test_a_transformer_needs_descriptors_of_one_dtype():
         HaloDataTransformer.get(np, [exchange()], [exchange(quantity(dtype="f4"))])
     with pytest.raises(RuntimeError, match="same exchange data for X and Y: the lists have 1 and 2"):
         HaloDataTransformer.get(np, [exchange()], [exchange(), exchange()])
-    with pytest.raises(NotImplementedError, match="has no HaloDataTransformer implemented: it lacks empty, negative"):
+    with pytest.raises(NotImplementedError, match="has no HaloDataTransformer implemented: it lacks zeros, negative"):
         HaloDataTransformer.get(sys, [exchange()])
 
 
@@ -112,6 +115,7 @@ def test_a_transformer_compares_quantities_with_specifications():
                 call([other])
     with pytest.raises(TypeError, match="a quantity is needed"):
         transformer.async_pack([np.zeros(3)])
+    transformer.async_unpack([q])
     q.data.flags.writeable = False
     transformer.async_pack([q])
     with pytest.raises(RuntimeError, match="read-only"):
@@ -290,7 +294,7 @@ def test_tags_count_updaters():
     communicator = cube()
     tags = [communicator.get_scalar_halo_updater([quantity().halo_spec(1)])._tag for _ in range(3)]
     assert tags == [1, 2, 3]
-    communicator._last_halo_tag = 32767
+    communicator._last_halo_tag = 32766
     assert communicator.get_scalar_halo_updater([quantity().halo_spec(1)])._tag == 1
 
 
@@ -405,10 +409,15 @@ def test_buffers():
             received[:] = -1
             raise KeyError
     assert gaps.min() == 0  # a block that raises writes nothing
+    BUFFER_CACHE.clear()
+    with pytest.raises(KeyError):
+        with array_buffer(np.empty, (2,), "f8"):
+            raise KeyError
+    assert not any(BUFFER_CACHE.values())  # a message that was given up may still use it
     with array_buffer(np.empty, (2,), "f8") as first:
         pass
     with array_buffer(np.empty, (2,), "f8") as again:
-        assert again is first
+        assert again.array is first.array
 
 
 def test_the_pool_is_bounded(monkeypatch):
@@ -420,10 +429,198 @@ def test_the_pool_is_bounded(monkeypatch):
     assert sum(len(waiting) for waiting in BUFFER_CACHE.values()) == 10
 
 
+def test_a_buffer_goes_back_once():
+    """Two users of one array would overwrite each other's messages."""
+    BUFFER_CACHE.clear()
+    first = Buffer.pop_from_cache(np.zeros, (2,), "f8")
+    Buffer.push_to_cache(first)
+    Buffer.push_to_cache(first)
+    second = Buffer.pop_from_cache(np.zeros, (2,), "f8")
+    assert second.array is first.array
+    Buffer.push_to_cache(first)  # by its former user
+    third = Buffer.pop_from_cache(np.zeros, (2,), "f8")
+    assert third.array is not second.array
+    transformer = HaloDataTransformer.get(np, [exchange()])
+    Buffer.push_to_cache(transformer.get_pack_buffer())
+    transformer.finalize()
+    waiting = [one.array.ctypes.data for kept in BUFFER_CACHE.values() for one in kept]
+    assert len(waiting) == len(set(waiting)) > 0
+
+
+def test_buffers_go_back_in_the_middle_of_a_call():
+    """The collector of garbage runs wherever objects are made, also where the pool is locked."""
+
+    class Late:
+        def __init__(self):
+            self.me, self.buffer = self, Buffer.pop_from_cache(np.zeros, (3,), "f8")
+
+        def __del__(self):
+            Buffer.push_to_cache(self.buffer)
+
+    threshold = gc.get_threshold()
+    try:
+        gc.set_threshold(1, 1, 1)
+        for n in range(200):
+            Late()
+            Buffer.push_to_cache(Buffer.pop_from_cache(np.zeros, (n,), "f8"))
+    finally:
+        gc.set_threshold(*threshold)
+
+
+def test_updaters_of_one_layout_are_independent():
+    """They share what was planned, and nothing else."""
+    ranks = all_ranks(CubedSphereCommunicator, (1, 1))
+    a, b = ([quantity() for _ in ranks] for _ in range(2))
+    for n, (one, other) in enumerate(zip(a, b)):
+        one.data[:], other.data[:] = n, 10 + n
+    b = [Quantity(np.asfortranarray(q.data), q.dims, "", origin=q.origin, extent=q.extent) for q in b]
+    spec = a[0].halo_spec(2)
+    makers = [[r.get_scalar_halo_updater([spec]) for r in ranks] for _ in range(2)]
+    for updaters, fields in zip(makers, (a, b)):
+        for updater, q in zip(updaters, fields):
+            updater.start([q])
+    for updaters in reversed(makers):
+        for updater in updaters:
+            updater.wait()
+    for fields, first in ((a, 0), (b, 10)):
+        for n, (rank, q) in enumerate(zip(ranks, fields)):
+            assert q.data[3, 0] == first + rank.boundaries[WEST].to_rank
+            assert q.data[3, 4] == first + n
+    deep = [quantity(("j", "i", "k"), k=n).halo_spec(2) for n in range(1, 99)]
+    many = [ranks[0].get_scalar_halo_updater([of]) for of in deep]
+    assert len(many) == 98 and 0 < len(INDICES_CACHE) <= 64
+    with pytest.raises(ValueError, match="4 points meet 5"):  # no plan of another layout takes its place
+        ranks[0].get_scalar_halo_updater([quantity(extent=(5, 4)).halo_spec(2)])
+
+
 def test_mpi_is_asked_for_when_it_is_used(monkeypatch):
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     with pytest.raises(NotImplementedError, match="MPIComm needs mpi4py"):
         MPIComm()
+
+
+def test_ndsls_own_quantities_do_not_warn():
+    """Their property ``data`` does, on every use."""
+
+    def data(self):
+        warnings.warn("Quantity.data accessor is now deprecated", UserWarning, 2)
+        return self._data
+
+    theirs = type("Quantity", (), {"data": property(data), "__module__": "ndsl.quantity.quantity"})
+    fields = []
+    for like in [quantity() for _ in range(6)]:
+        q = theirs()
+        q._data, q.dims, q.origin, q.extent, q.units = like.data, like.dims, like.origin, like.extent, like.units
+        fields.append(q)
+    ranks = all_ranks(CubedSphereCommunicator, (1, 1))
+    for n, q in enumerate(fields):
+        q._data[:] = n
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        updaters = [r.start_halo_update(q, 2) for r, q in zip(ranks, fields)]
+        for updater in updaters:
+            updater.wait()
+    assert fields[0]._data[4, 0] == ranks[0].boundaries[WEST].to_rank
+
+
+class OtherViews:
+    """A quantity that makes a new view of its memory whenever it is asked."""
+
+    def __init__(self, of):
+        self._of = of
+        self.dims, self.origin, self.extent = of.dims, of.origin, of.extent
+
+    @property
+    def data(self):
+        return self._of.data[:]
+
+
+def test_views_of_one_memory_are_the_same_arrays():
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (1, 2))
+        q = quantity()
+        other = OtherViews(q)
+        updater = tile.get_scalar_halo_updater([q.halo_spec(2)])
+        for step in range(8):
+            q.data[2:7, 2:7] = 10 * step + world.rank
+            updater.update([other if world.rank == step % 2 else q])  # a rank that made a new exchange would be alone
+            assert q.data[3, 0] == 10 * step + 1 - world.rank
+        return True
+
+    assert in_world(2, body, timeout=5) == [True, True]
+
+
+def test_messages_have_no_gaps():
+    shared = {}
+    a, b = LocalComm(0, 2, shared), LocalComm(1, 2, shared)
+    gaps = np.zeros((4, 4))[1:3, 1:3]
+    for call in (
+        lambda: a.Send(gaps, dest=1),
+        lambda: a.Isend(gaps, dest=1),
+        lambda: b.Recv(gaps, source=0),
+        lambda: b.Irecv(gaps, source=0),
+        lambda: a.Scatter(None, gaps),
+    ):
+        with pytest.raises(BufferError, match=r"buffer is not contiguous: strides \(32, 8\) of shape \(2, 2\)") as error:
+            call()
+        is_ours(error, BufferError)
+    q = quantity()
+    assert data_of(q) is q.data is accessor_of(Quantity)(q)
+    assert data_of(OtherViews(q)) is not q.data
+
+
+def test_arguments_of_another_kind():
+    communicator = cube()
+    updater = communicator.get_scalar_halo_updater([quantity().halo_spec(2)])
+    for wrong in (quantity(), None, (q for q in [quantity()])):  # a generator would be empty for the second neighbour
+        with pytest.raises(TypeError, match="a list of quantities is needed, not a") as error:
+            updater.start(wrong)
+        is_ours(error, TypeError)
+    for wrong in (np.zeros((9, 9)), None):
+        with pytest.raises(TypeError, match="a quantity is needed, not a"):
+            communicator.halo_update(wrong, 1)
+    for wrong in (1.5, None, "2"):
+        with pytest.raises(TypeError, match="halo points: an int is needed"):
+            communicator.halo_update(quantity(), wrong)
+    with pytest.raises(TypeError, match="a QuantityHaloSpec is needed, not a Quantity"):
+        communicator.get_scalar_halo_updater([quantity()])
+    with pytest.raises(TypeError, match="with an int of n_points is needed, not 1.5"):
+        communicator.get_scalar_halo_updater([QuantityHaloSpec(**{**vars(quantity().halo_spec(2)), "n_points": 1.5})])
+    with pytest.raises(TypeError, match="objects of this process"):
+        communicator.halo_update(quantity(dtype="O"), 1)
+    for origin in ((0.5, 0), ("a", 0), (None, 0)):
+        with pytest.raises(TypeError, match="origin is a sequence of integers"):
+            Quantity(np.zeros((3, 3)), ["j", "i"], "", origin=origin)
+    assert Quantity(np.zeros((3, 3)), ["j", "i"], "", origin=(np.int32(1), 1.0)).origin == (1, 1)
+
+
+def unaligned(value, kind):
+    if kind == "address":
+        data = np.frombuffer(bytearray(9 * 9 * 8 + 3), "f8", 81, offset=3).reshape(9, 9)
+    elif kind == "strides":
+        data = np.zeros((9, 9), np.dtype({"names": ["a"], "formats": ["f8"], "offsets": [3], "itemsize": 13}))["a"]
+    else:
+        data = np.zeros((9, 9), kind)
+    data[...] = np.array(value).astype(data.dtype)
+    return Quantity(data, ["j", "i"], "", origin=(2, 2), extent=(5, 5), number_of_halo_points=2)
+
+
+@pytest.mark.parametrize("kind", ["address", "strides", ">f8", "U3", "M8[s]", "g", "?"])
+def test_any_memory_of_numpy_is_exchanged(kind):
+    """Also where elements do not lie at multiples of their size, and where the library has no such elements."""
+    ranks = all_ranks(CubedSphereCommunicator, (1, 1))
+    fields = [unaligned(n, kind) for n in range(6)]
+    updaters = [r.get_scalar_halo_updater([q.halo_spec(2), q.halo_spec(1)]) for r, q in zip(ranks, fields)]
+    for _ in range(2):
+        for updater, q in zip(updaters, fields):
+            updater.start([q, q])
+        for updater in updaters:
+            updater.wait()
+    for n, (rank, q) in enumerate(zip(ranks, fields)):
+        for boundary, cell in ((WEST, (4, 0)), (EAST, (4, 8)), (NORTH, (8, 4))):
+            assert q.data[cell] == np.array(rank.boundaries[boundary].to_rank).astype(q.dtype)
+        assert (q.data[2:7, 2:7] == np.array(n).astype(q.dtype)).all()
+        assert (q.data[:2, :2] == np.array(n).astype(q.dtype)).all()  # beyond a corner of the cube
 
 
 # Worlds.
@@ -462,6 +659,9 @@ def test_a_world_refuses_what_messages_refuse():
         with pytest.raises(RuntimeError, match="hasn't been properly finished"):
             updater.start([q])
         updater.wait()
+        q.data.flags.writeable = False
+        with pytest.raises(RuntimeError, match="read-only"):
+            updater.start([q])
         with pytest.raises(NotImplementedError, match="Isend over a World"):
             tile.comm.Isend(np.zeros(1), 0)
         return True
@@ -483,6 +683,33 @@ def test_ranks_of_a_world_that_disagree_all_fail():
         return True
 
     assert in_world(2, body) == [True, True]
+
+
+def test_ranks_of_a_world_scatter_and_gather_together_or_not_at_all():
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (1, 2))
+
+        def plain(shape, dtype="f8", dims=("j", "i")):
+            return Quantity(np.zeros(shape, dtype), list(dims), "")
+
+        odd = world.rank == 1
+        whole = plain((4, 6)) if world.rank == 0 else None
+        part = tile.scatter(whole)
+        cases = (
+            (lambda: tile.scatter(whole, plain((4, 5)) if odd else None), "a quantity on .* of extents|rank 1 has refused"),
+            (lambda: tile.gather(part, whole and plain((4, 12))), r"rank 0 has extents \(4, 3\)|rank 0 has refused it"),
+            (lambda: tile.gather(part, whole and plain((6, 4), dims=("i", "j"))), "for a quantity on|rank 0 has refused"),
+            (lambda: tile.gather(plain((4, 3), "f4") if odd else part), "part of float64 .* rank 1 one of float32"),
+            (lambda: tile.gather(plain((3, 4), dims=("i", "j")) if odd else part), r"on \(j, i\), and rank 1"),
+        )
+        for call, message in cases:
+            with pytest.raises(RuntimeError, match=message) as error:
+                call()
+            assert isinstance(error.value, ts.Error)
+        got = tile.gather(part)
+        return got is None or got.shape
+
+    assert in_world(2, body) == [(4, 6), True]
 
 
 def test_nothing_here_depends_on_assertions():

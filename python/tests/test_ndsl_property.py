@@ -581,11 +581,17 @@ def test_reductions_over_a_world():
     def body(world):
         tile = TileCommunicator.from_layout(world, (1, 3))
         q = Quantity(np.full((4, 4), 1.0 + world.rank), ["j", "i"], "", origin=(1, 1), extent=(2, 2))
-        total = tile.all_reduce(q, ReductionOperator.SUM)
+        total = tile.all_reduce(q, ReductionOperator.SUM)  # NDSL's, of whole arrays
+        assert total.metadata == q.metadata and total is not q
+        other = Quantity(np.zeros((4, 4)), ["k", "z"], "K")
+        assert tile.all_reduce(q, ReductionOperator.PROD, other) is other and other.metadata == q.metadata
+        for wrong in (np.zeros((4, 5)), np.zeros((4, 4), "f4")):
+            with pytest.raises(TypeError, match="all_reduce: an output of"):
+                tile.all_reduce(q, ReductionOperator.SUM, Quantity(wrong, ["j", "i"], ""))
         tile.all_reduce_per_element_in_place(q, ReductionOperator.MAX)
-        return total.data.tolist(), q.data[0, 0]
+        return total.data[0, 0], total.field.sum(), other.data[3, 3], q.data[0, 0]
 
-    assert ts.launch(3, body) == [([[6.0, 6.0], [6.0, 6.0]], 3.0)] * 3
+    assert ts.launch(3, body) == [(6.0, 24.0, 6.0, 3.0)] * 3
 
 
 def test_timers_have_ndsls_keys():

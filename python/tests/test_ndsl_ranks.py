@@ -92,7 +92,7 @@ def test_halos_of_simulated_ranks_are_ndsls():
         assert min(ts.simulate(6, body, **options)) > 0
 
 
-def mpirun(size, script, *arguments, timeout=100):
+def mpirun(size, script, *arguments, timeout=240):
     """What rank 0 prints; skips where the machine has no MPI."""
     pytest.importorskip("mpi4py", reason="mpi4py is not installed: there are no ranks of MPI")
     if shutil.which("mpirun") is None:

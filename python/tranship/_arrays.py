@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -22,12 +22,14 @@ from ._worlds import World
 __all__ = [
     "Array",
     "Exchange",
+    "HaloCheck",
     "HaloExchange",
     "InterfaceExchange",
     "Redistribution",
     "RedistributionAdjoint",
     "TiledHaloExchange",
     "array",
+    "check_halo",
     "gather",
     "halo",
     "redistribute",
@@ -476,6 +478,45 @@ class TiledHaloExchange(Exchange):
                 schedule,
             )
         )
+
+
+class HaloCheck(NamedTuple):
+    """What :func:`check_halo` has found on one rank."""
+
+    ghosts: int
+    """Ghost cells that have an owner, and were compared with it."""
+    untouched: int
+    """Ghost cells that have none, such as those beyond a cube's corners, and were left alone."""
+    wrong: int
+    """Wrong ones of the rank's stored cells, its own included."""
+    first_wrong: str
+    """Where the first of them is, what it holds and what it should hold; empty without one."""
+
+
+def check_halo(
+    world: World, tiling: Tiling, *distributions: Distribution, tile_dims: Sequence[int] = (0, 1)
+) -> HaloCheck:
+    """Collective: gives every cell of a tiling a number, exchanges the halo, and compares every stored cell with what
+    the tiling says.
+
+    Parameters
+    ----------
+    *distributions
+        One for each tile, as those of the arrays of a :class:`TiledHaloExchange`.
+    tile_dims
+        Which of their dimensions are those of the tiles.
+
+    Examples
+    --------
+    >>> import tranship as ts
+    >>> def main(world):
+    ...     tiles = [ts.distribution((4, 4), (1, 1), overlap=2, edge="open") for _ in range(6)]
+    ...     return ts.check_halo(world, ts.cubed_sphere(4), *tiles)
+    >>> [found] = ts.launch(1, main)
+    >>> found.ghosts, found.untouched, found.wrong
+    (192, 96, 0)
+    """
+    return HaloCheck(*_core.check_halo(world._core, tiling, list(distributions), list(tile_dims)))
 
 
 def redistribute(source: Array, distribution: Distribution, *, schedule: str = "automatic") -> Array:

@@ -26,8 +26,10 @@ from .halo.data_transformer import HaloDataTransformer, HaloExchangeSpec
 from .halo.updater import HaloUpdater, HaloUpdateRequest, VectorInterfaceHaloUpdater
 from .performance.timer import NullTimer, Timer
 from .quantity import Quantity, QuantityHaloSpec, QuantityMetadata
+from .types import Allocator
 
 __all__ = [
+    "Allocator",
     "Backend",
     "Boundary",
     "Communicator",

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from .._errors import InvalidUse, Mismatch, Unsupported
 
-__all__ = ["HaloBoundsError", "HaloMismatch", "HaloStateError", "HaloTypeError", "HaloUnsupported", "HaloValueError"]
+__all__ = [
+    "HaloBoundsError",
+    "HaloBufferError",
+    "HaloMismatch",
+    "HaloStateError",
+    "HaloTypeError",
+    "HaloUnsupported",
+    "HaloValueError",
+]
 
 
 class HaloStateError(InvalidUse, RuntimeError):
@@ -21,6 +29,10 @@ class HaloBoundsError(InvalidUse, IndexError):
 
 class HaloTypeError(InvalidUse, TypeError):
     """An argument is not of a type that can be used here."""
+
+
+class HaloBufferError(InvalidUse, BufferError):
+    """A buffer of a message has gaps."""
 
 
 class HaloMismatch(Mismatch, RuntimeError):

@@ -30,16 +30,20 @@ BUFFER_CACHE: dict[BufferKey, list[Buffer]] = {}
 BUFFER_CACHE_BYTES_MAX = 1 << 30
 """What the buffers that wait may hold together, in bytes."""
 
-_lock = threading.Lock()
+_lock = threading.RLock()  # the collector of garbage may give buffers back in the middle of a call
+_waiting_bytes = 0  # in the pool, or more: a program may clear it
 
 
 class Buffer:
-    """An array that is in C order without gaps, with the key under which the pool keeps it."""
+    """An array that is in C order without gaps, with the key under which the pool keeps it. Who takes an array out of
+    the pool gets an object of his own, which can be given back once."""
 
     array: Any
 
     def __init__(self, key: BufferKey, array: Any) -> None:
         self._key = key
+        self._nbytes = math.prod(key[1]) * np.dtype(key[2]).itemsize
+        self._is_back = False
         self.array = array
 
     @classmethod
@@ -51,13 +55,16 @@ class Buffer:
         ValueError
             For an extent below 0, and for an allocator whose arrays are not in C order.
         """
-        key = (allocator, tuple(int(n) for n in shape), dtype)
-        if any(n < 0 for n in key[1]):
+        global _waiting_bytes
+        key = (allocator, tuple(map(int, shape)), dtype)
+        if key[1] and min(key[1]) < 0:
             raise HaloValueError(f"a buffer of shape {key[1]}: extents are 0 or more")
         with _lock:
             waiting = BUFFER_CACHE.setdefault(key, [])
             if waiting:
-                return waiting.pop()
+                back = waiting.pop()
+                _waiting_bytes -= back._nbytes
+                return cls(back._key, back.array)
         array = allocator(key[1], dtype=dtype)
         if not is_c_contiguous(array):
             raise HaloValueError("the allocator makes arrays that are not in C order without gaps")
@@ -65,12 +72,18 @@ class Buffer:
 
     @staticmethod
     def push_to_cache(buffer: Buffer) -> None:
-        """Gives a buffer back. It must not be used any more."""
+        """Gives a buffer back. It must not be used any more. Again, it does nothing."""
+        global _waiting_bytes
         with _lock:
-            held = sum(len(waiting) * _bytes_of(key) for key, waiting in BUFFER_CACHE.items() if waiting)
+            if buffer._is_back:
+                return
+            buffer._is_back = True
+            if _waiting_bytes + buffer._nbytes > BUFFER_CACHE_BYTES_MAX:
+                _waiting_bytes = sum(b._nbytes for waiting in list(BUFFER_CACHE.values()) for b in waiting)
             waiting = BUFFER_CACHE.setdefault(buffer._key, [])
-            if held + _bytes_of(buffer._key) <= BUFFER_CACHE_BYTES_MAX:
+            if _waiting_bytes + buffer._nbytes <= BUFFER_CACHE_BYTES_MAX:
                 waiting.append(buffer)
+                _waiting_bytes += buffer._nbytes
 
     def finalize_memory_transfer(self) -> None:
         """Waits for what a device still writes into the buffer."""
@@ -87,18 +100,13 @@ class Buffer:
         safe_assign_array(self.array[buffer_slice], source_array)
 
 
-def _bytes_of(key: BufferKey) -> int:
-    return math.prod(key[1]) * np.dtype(key[2]).itemsize
-
-
 @contextlib.contextmanager
 def array_buffer(allocator: Allocator, shape: Iterable[int], dtype: Any) -> Iterator[Buffer]:
-    """A buffer of the pool for the length of a block."""
+    """A buffer of the pool for the length of a block. Where the block raises, the buffer does not go back: a message
+    that was given up may still use it."""
     buffer = Buffer.pop_from_cache(allocator, shape, dtype)
-    try:
-        yield buffer
-    finally:
-        Buffer.push_to_cache(buffer)
+    yield buffer
+    Buffer.push_to_cache(buffer)
 
 
 @contextlib.contextmanager

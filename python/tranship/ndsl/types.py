@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Union, runtime_checkable
 
-__all__ = ["Allocator", "AsyncRequest", "QuantityLike"]
+import numpy as np
+
+__all__ = ["Allocator", "AsyncRequest", "Number", "QuantityLike"]
+
+Number = Union[int, float, np.int32, np.int64, np.float32, np.float64]
+"""A number, of Python or of NumPy."""
 
 
 class Allocator(Protocol):

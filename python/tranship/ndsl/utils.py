@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
 from . import constants
-from ._errors import HaloValueError
+from ._errors import HaloBufferError
 
 __all__ = [
+    "accessor_of",
+    "data_of",
     "device_synchronize",
     "ensure_contiguous",
     "is_c_contiguous",
@@ -47,9 +50,12 @@ def is_c_contiguous(array: Any) -> bool:
 
 
 def ensure_contiguous(maybe_array: Any) -> None:
-    """Raises ``ValueError`` for an array with gaps; anything else is let through."""
+    """Raises ``BufferError`` for an array with gaps; anything else is let through."""
     if isinstance(maybe_array, np.ndarray) and not is_contiguous(maybe_array):
-        raise HaloValueError("a buffer of a communication must be contiguous; see numpy.ascontiguousarray")
+        raise HaloBufferError(
+            f"dlpack: buffer is not contiguous: strides {maybe_array.strides} of shape {maybe_array.shape}; see "
+            "numpy.ascontiguousarray"
+        )
 
 
 def safe_assign_array(to_array: Any, from_array: Any) -> None:
@@ -60,6 +66,26 @@ def safe_assign_array(to_array: Any, from_array: Any) -> None:
         to_array.set(np.ascontiguousarray(from_array))
     else:
         to_array[...] = from_array
+
+
+_accessors: dict[type, Callable[[Any], Any]] = {}
+
+
+def accessor_of(kind: type) -> Callable[[Any], Any]:
+    """What gets the array of a quantity of some class. Those of NDSL, and of this package, are taken past their
+    property ``data``: NDSL's warns on every use."""
+    accessor = _accessors.get(kind)
+    if accessor is None:
+        is_quantity = any(
+            base.__name__ == "Quantity" and "ndsl" in base.__module__.split(".")[:2] for base in kind.__mro__
+        )
+        accessor = _accessors[kind] = operator.attrgetter("_data" if is_quantity else "data")
+    return accessor
+
+
+def data_of(quantity: Any) -> Any:
+    """The array of a quantity; see :func:`accessor_of`."""
+    return accessor_of(type(quantity))(quantity)
 
 
 def device_synchronize() -> None:

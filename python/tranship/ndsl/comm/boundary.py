@@ -9,6 +9,7 @@ from typing import Any
 from ..halo.data_transformer import check_specification
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
+from ..utils import data_of
 from ._boundary_utils import get_boundary_slice
 
 __all__ = ["Boundary", "SimpleBoundary"]
@@ -32,11 +33,11 @@ class Boundary(abc.ABC):
 
     def send_view(self, quantity: Any, n_points: int) -> Any:
         """The cells of a quantity that are sent, in the memory itself."""
-        return quantity.data[self.send_slice(halo_spec_of(quantity, n_points))]
+        return data_of(quantity)[self.send_slice(halo_spec_of(quantity, n_points))]
 
     def recv_view(self, quantity: Any, n_points: int) -> Any:
         """The cells of a quantity that are received, in the memory itself."""
-        return quantity.data[self.recv_slice(halo_spec_of(quantity, n_points))]
+        return data_of(quantity)[self.recv_slice(halo_spec_of(quantity, n_points))]
 
     def send_slice(self, specification: QuantityHaloSpec) -> tuple[slice, ...]:
         """Which cells are sent.

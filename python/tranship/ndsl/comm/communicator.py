@@ -10,11 +10,15 @@ A communicator takes ranks of any of these kinds:
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping, Sequence
+import contextlib
+import itertools
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar, Union, cast
 
 import numpy as np
 
+from ..._errors import Error
 from ..._worlds import World
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
@@ -23,7 +27,7 @@ from ..halo.updater import HaloUpdater, HaloUpdateRequest, VectorInterfaceHaloUp
 from ..performance.timer import NullTimer, Timer
 from ..quantity import Quantity, QuantityHaloSpec, QuantityMetadata
 from ..quantity.quantity import halo_spec_of
-from ..utils import safe_assign_array
+from ..utils import data_of, safe_assign_array
 from .boundary import SimpleBoundary
 from .comm_abc import ReductionOperator
 from .mpi import MPIComm, is_mpi4py
@@ -32,6 +36,10 @@ from .partitioner import CubedSpherePartitioner, Partitioner, TilePartitioner
 __all__ = ["Communicator", "CubedSphereCommunicator", "TileCommunicator", "to_numpy"]
 
 C = TypeVar("C", bound="Communicator")
+
+_TAG_MAX = 32766  # below the lowest bound that MPI allows, which is that of refusals
+
+_communicators = itertools.count()
 
 _METHODS = ("Get_rank", "Get_size", "Isend", "Irecv")
 
@@ -56,6 +64,8 @@ def as_comm(comm: Any) -> Any:
         return WorldComm(comm)
     if is_mpi4py(comm):
         return MPIComm(comm)
+    if type(comm).__name__ == "MPIComm" and is_mpi4py(getattr(comm, "_comm", None)) and not isinstance(comm, MPIComm):
+        return MPIComm(comm._comm)  # NDSL's own, whose waits have no deadline
     missing = [name for name in _METHODS if not callable(getattr(comm, name, None))]
     if missing or isinstance(comm, type):
         raise HaloTypeError(
@@ -72,6 +82,9 @@ def _as_list(quantities: Any) -> list[Any]:
 def _common_module(specifications: Sequence[QuantityHaloSpec]) -> Any:
     if not specifications:
         raise HaloStateError("Cannot create updater with specifications list: it is empty")
+    for spec in specifications:
+        if not hasattr(spec, "numpy_module"):
+            raise HaloTypeError(f"a QuantityHaloSpec is needed, not a {type(spec).__name__}")
     modules = {id(spec.numpy_module): spec.numpy_module for spec in specifications}
     if len(modules) > 1:
         names = sorted(getattr(module, "__name__", str(module)) for module in modules.values())
@@ -110,6 +123,8 @@ class Communicator(abc.ABC):
         self._force_cpu = force_cpu
         self._boundaries: Optional[Mapping[int, SimpleBoundary]] = None
         self._last_halo_tag = 0
+        self._updaters_made = 0
+        self._number = next(_communicators)
         self._check_size()
 
     def _check_size(self) -> None:
@@ -160,8 +175,14 @@ class Communicator(abc.ABC):
         return tile.edge_interior_ratio == 1.0 or at_edge[0] == at_edge[1]
 
     def _get_halo_tag(self) -> int:
-        self._last_halo_tag = self._last_halo_tag % 32767 + 1  # the lowest bound of a tag that MPI allows
+        self._updaters_made += 1
+        self._last_halo_tag = self._last_halo_tag % _TAG_MAX + 1
         return self._last_halo_tag
+
+    def next_update(self, tag: int) -> tuple[int, int, int]:
+        """What tells an updater from all others, on all ranks alike: these make communicators and ask for updaters in
+        the same order. Local."""
+        return (self._number, self._updaters_made, tag)
 
     def halo_update(self, quantity: Union[Any, list[Any]], n_points: int) -> None:
         """Updates the halos of one quantity, or of several at once; see :meth:`start_halo_update`."""
@@ -287,13 +308,14 @@ class Communicator(abc.ABC):
         if is_root and send_quantity is None:
             raise HaloStateError("send_quantity is a required argument on the root rank")
         metadata = bcast_metadata(self.comm, send_quantity)
-        extents = self._part_extents(metadata)
-        mine = extents[self.rank]
-        dims = tuple(dim for dim in metadata.dims if dim != constants.TILE_DIM)
-        if recv_quantity is None:
-            data = metadata.np.zeros(mine, dtype=metadata.dtype)
-            recv_quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
-        _check_part(recv_quantity, dims, mine, metadata.dtype)
+        with self._together("scatter"):
+            extents = self._part_extents(metadata)
+            mine = extents[self.rank]
+            dims = tuple(dim for dim in metadata.dims if dim != constants.TILE_DIM)
+            if recv_quantity is None:
+                data = metadata.np.zeros(mine, dtype=metadata.dtype)
+                recv_quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
+            _check_part(recv_quantity, dims, mine, metadata.dtype)
         box = tuple(max(lengths) for lengths in zip(*extents))
         with array_buffer(np.empty, box, metadata.dtype) as recv:
             if is_root:
@@ -328,48 +350,86 @@ class Communicator(abc.ABC):
         RuntimeError
             For parts that do not fit the domain.
         """
-        data = send_quantity.data
         is_root = self.rank == constants.ROOT_RANK
         metadata = _metadata_of(send_quantity)
         parts = self._all_extents(metadata)
         box = tuple(metadata.extent) if parts is None else tuple(max(lengths) for lengths in zip(*parts))
-        if not is_root:
-            with array_buffer(np.empty, box, data.dtype) as send:
-                safe_assign_array(send.array[tuple(map(slice, metadata.extent))], _compute_domain(send_quantity))
+        with self._together("gather"):
+            if is_root:
+                recv_quantity, extents = self._gathered(metadata, parts, recv_quantity)
+        mine = tuple(map(slice, metadata.extent))
+        with array_buffer(np.empty, box, metadata.dtype) as send:
+            safe_assign_array(send.array[mine], _compute_domain(send_quantity))
+            if not is_root:
                 self.comm.Gather(send.array, None, root=constants.ROOT_RANK)
-            return None
-        if recv_quantity is None:
+                return None
+            with array_buffer(np.empty, (len(extents), *box), metadata.dtype) as recv:
+                self.comm.Gather(send.array, recv.array, root=constants.ROOT_RANK)
+                target = _compute_domain(recv_quantity)
+                whole = _metadata_of(recv_quantity)
+                for rank, part in enumerate(extents):
+                    cut = self.partitioner.subtile_slice(rank, whole.dims, whole.extent, overlap=True)
+                    safe_assign_array(target[cut], recv.array[rank][tuple(map(slice, part))])
+        return recv_quantity
+
+    def _gathered(
+        self, metadata: QuantityMetadata, parts: Optional[list[tuple[int, ...]]], quantity: Optional[Any]
+    ) -> tuple[Any, list[tuple[int, ...]]]:
+        """The quantity of the whole domain, or a new one, and the extents of its parts, which are those that ranks
+        have."""
+        if quantity is None:
             extent = self.partitioner.global_extent(metadata) if parts is None else self._sum_of(parts, metadata.dims)
             dims = self._global_dims(metadata.dims)
-            recv_quantity = Quantity(
-                metadata.np.zeros(extent, dtype=data.dtype), dims, metadata.units, backend=metadata.backend
-            )
-        whole = _metadata_of(recv_quantity)
-        if whole.dtype != data.dtype:
-            raise HaloMismatch(f"gather: parts of {data.dtype} for a quantity of {whole.dtype}")
+            data = metadata.np.zeros(extent, dtype=metadata.dtype)
+            quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
+        whole = _metadata_of(quantity)
+        if whole.dtype != metadata.dtype:
+            raise HaloMismatch(f"gather: parts of {metadata.dtype} for a quantity of {whole.dtype}")
+        dims = tuple(dim for dim in whole.dims if dim != constants.TILE_DIM)
+        if dims != metadata.dims:
+            raise HaloMismatch(f"gather: parts on ({', '.join(metadata.dims)}) for a quantity on ({', '.join(whole.dims)})")
         extents = self._part_extents(whole)
         for rank, part in enumerate(parts or [tuple(metadata.extent)]):
             if part != extents[rank]:
                 raise HaloMismatch(
                     f"gather: rank {rank} has extents {part}, and its part of {whole.extent} is {extents[rank]}"
                 )
-        with array_buffer(np.empty, (len(extents), *box), data.dtype) as recv:
-            with array_buffer(np.empty, box, data.dtype) as send:
-                safe_assign_array(send.array[tuple(map(slice, metadata.extent))], _compute_domain(send_quantity))
-                self.comm.Gather(send.array, recv.array, root=constants.ROOT_RANK)
-            target = _compute_domain(recv_quantity)
-            for rank, part in enumerate(extents):
-                cut = self.partitioner.subtile_slice(rank, whole.dims, whole.extent, overlap=True)
-                safe_assign_array(target[cut], recv.array[rank][tuple(map(slice, part))])
-        return recv_quantity
+        return quantity, extents
+
+    @contextlib.contextmanager
+    def _together(self, what: str) -> Iterator[None]:
+        """A block that all ranks pass, or none: where one of them raises, all do. (Ranks that cannot tell each other
+        raise alone.)"""
+        error: Optional[Error] = None
+        try:
+            yield
+        except Error as mine:
+            error = mine
+        try:
+            said = self.comm.allgather(None if error is None else f"{type(error).__name__}: {error}")
+        except (NotImplementedError, AttributeError):
+            said = []
+        if error is not None:
+            raise error
+        for rank, text in enumerate(said):
+            if text is not None:
+                raise HaloMismatch(f"{what}: rank {rank} has refused it: {text}")
 
     def _all_extents(self, metadata: QuantityMetadata) -> Optional[list[tuple[int, ...]]]:
         """The extents of every rank's part; None where ranks cannot tell each other, who then have parts of one
-        size."""
+        size. All ranks raise where their parts differ otherwise."""
+        mine = (tuple(int(e) for e in metadata.extent), tuple(metadata.dims), str(np.dtype(metadata.dtype)))
         try:
-            return [tuple(extent) for extent in self.comm.allgather(tuple(int(e) for e in metadata.extent))]
-        except NotImplementedError:
+            everyone = self.comm.allgather(mine)
+        except (NotImplementedError, AttributeError):
             return None
+        for rank, (_, dims, dtype) in enumerate(everyone):
+            if (dims, dtype) != everyone[0][1:]:
+                raise HaloMismatch(
+                    f"gather: rank 0 has a part of {everyone[0][2]} on ({', '.join(everyone[0][1])}), and rank {rank} one of "
+                    f"{dtype} on ({', '.join(dims)})"
+                )
+        return [tuple(extent) for extent, _, _ in everyone]
 
     def _sum_of(self, parts: Sequence[tuple[int, ...]], dims: Sequence[str]) -> tuple[int, ...]:
         """The extents of the whole domain, from those of all parts."""
@@ -450,7 +510,7 @@ class Communicator(abc.ABC):
             if transfer_type is not None:
                 m = _metadata_of(quantity)
                 sent = Quantity(
-                    quantity.data.astype(transfer_type),
+                    data_of(quantity).astype(transfer_type),
                     m.dims,
                     m.units,
                     origin=m.origin,
@@ -458,7 +518,7 @@ class Communicator(abc.ABC):
                     backend=m.backend,
                 )
             received = out.get(name)
-            if transfer_type is not None and received is not None and received.data.dtype != sent.data.dtype:
+            if transfer_type is not None and received is not None and data_of(received).dtype != data_of(sent).dtype:
                 narrow = self.gather(sent)
                 if is_root and narrow is not None:
                     safe_assign_array(_compute_domain(received), narrow.data)
@@ -471,38 +531,63 @@ class Communicator(abc.ABC):
     # Reductions.
 
     def all_reduce(self, input_quantity: Any, op: ReductionOperator, output_quantity: Optional[Any] = None) -> Any:
-        """The compute domains of all ranks, combined point by point, on all ranks.
+        """The whole arrays of all ranks, halos included, combined point by point, on all ranks.
 
         Returns
         -------
         quantity
-            ``output_quantity``, or a new one without halo.
+            ``output_quantity``, which gets the dims, units, origin and extent of the input, or a new one like the input.
+
+        Raises
+        ------
+        TypeError
+            For an output of another shape or dtype.
         """
-        m = _metadata_of(input_quantity)
-        total = self.comm.allreduce(to_numpy(_compute_domain(input_quantity)).copy(), op)
+        m, data = _metadata_of(input_quantity), data_of(input_quantity)
+        m.n_halo = getattr(getattr(input_quantity, "metadata", None), "n_halo", 0)
+        if output_quantity is not None:
+            out = data_of(output_quantity)
+            if tuple(out.shape) != tuple(data.shape) or out.dtype != data.dtype:
+                raise HaloTypeError(
+                    f"all_reduce: an output of {out.dtype}{list(out.shape)} for an input of {data.dtype}{list(data.shape)}"
+                )
+        total = self.comm.allreduce(to_numpy(data).copy(), op)
         if output_quantity is None:
-            output_quantity = Quantity(m.np.zeros(m.extent, dtype=m.dtype), m.dims, m.units, backend=m.backend)
-        _check_part(output_quantity, m.dims, m.extent, m.dtype)
-        safe_assign_array(_compute_domain(output_quantity), total)
+            output_quantity = Quantity(
+                m.np.zeros(data.shape, dtype=m.dtype),
+                m.dims,
+                m.units,
+                backend=m.backend,
+                origin=m.origin,
+                extent=m.extent,
+                number_of_halo_points=m.n_halo,
+            )
+        else:
+            m.duplicate_metadata(output_quantity.metadata)
+        safe_assign_array(data_of(output_quantity), total)
         return output_quantity
 
     def all_reduce_per_element(self, input_quantity: Any, output_quantity: Any, op: ReductionOperator) -> None:
         """The whole arrays of all ranks, halos included, combined point by point, in another quantity."""
-        self.comm.Allreduce(input_quantity.data, output_quantity.data, op)
+        self.comm.Allreduce(data_of(input_quantity), data_of(output_quantity), op)
 
     def all_reduce_per_element_in_place(self, quantity: Any, op: ReductionOperator) -> None:
         """The whole arrays of all ranks, halos included, combined point by point, in these arrays."""
-        self.comm.Allreduce_inplace(quantity.data, op)
+        self.comm.Allreduce_inplace(data_of(quantity), op)
 
 
 def _checked_spec(quantity: Any, n_points: int) -> QuantityHaloSpec:
+    try:
+        n_points = operator.index(n_points)
+    except TypeError:
+        raise HaloTypeError(f"{n_points!r} halo points: an int is needed") from None
     if n_points <= 0:
         raise HaloValueError(f"cannot perform a halo update on zero halo points: {n_points} were asked for")
     return halo_spec_of(quantity, n_points)
 
 
 def _compute_domain(quantity: Any) -> Any:
-    return quantity.data[tuple(slice(o, o + e) for o, e in zip(quantity.origin, quantity.extent))]
+    return data_of(quantity)[tuple(slice(o, o + e) for o, e in zip(quantity.origin, quantity.extent))]
 
 
 def _metadata_of(quantity: Any) -> QuantityMetadata:
@@ -512,8 +597,8 @@ def _metadata_of(quantity: Any) -> QuantityMetadata:
         n_halo=0,
         dims=tuple(quantity.dims),
         units=quantity.units,
-        data_type=type(quantity.data),
-        dtype=quantity.data.dtype,
+        data_type=type(data_of(quantity)),
+        dtype=data_of(quantity).dtype,
         backend=getattr(quantity, "backend", None),
     )
 
@@ -524,8 +609,8 @@ def _check_part(quantity: Any, dims: Sequence[str], extent: Sequence[int], dtype
             f"a quantity on ({', '.join(quantity.dims)}) of extents {tuple(quantity.extent)} for a part on "
             f"({', '.join(dims)}) of extents {tuple(extent)}"
         )
-    if quantity.data.dtype != dtype:
-        raise HaloMismatch(f"a quantity of {quantity.data.dtype} for values of {dtype}")
+    if data_of(quantity).dtype != dtype:
+        raise HaloMismatch(f"a quantity of {data_of(quantity).dtype} for values of {dtype}")
 
 
 def bcast_metadata_list(comm: Any, quantity_list: Optional[Sequence[Any]]) -> list[QuantityMetadata]:

@@ -45,7 +45,7 @@ class LocalComm(Comm[T]):
     """One of several ranks in one thread.
 
     A message is there for its receiver as soon as it was sent. Of a scatter and a broadcast, the root is to be played
-    first; of a gather and a reduction, last.
+    first; of a gather and a reduction, last. Buffers have no gaps, as those of MPI.
 
     Parameters
     ----------
@@ -144,6 +144,7 @@ class LocalComm(Comm[T]):
     def Isend(self, sendbuf: Any, dest: int, tag: int = 0, **kwargs: Any) -> AsyncResult:
         """Copies a buffer for its receiver."""
         self._check_rank(dest)
+        ensure_contiguous(sendbuf)
         key = (self.Get_rank(), dest, tag)
         self._shared.messages.setdefault(key, []).append(copy.deepcopy(sendbuf))
         return AsyncResult(lambda: None)
@@ -151,6 +152,7 @@ class LocalComm(Comm[T]):
     def Recv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> None:
         """Copies the oldest message of this source and tag into a buffer. ``ConcurrencyError`` where there is none."""
         self._check_rank(source)
+        ensure_contiguous(recvbuf)
         key = (source, self.Get_rank(), tag)
         waiting = self._shared.messages.get(key, [])
         if not waiting:
@@ -161,6 +163,7 @@ class LocalComm(Comm[T]):
     def Irecv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> AsyncResult:
         """The same, when the request is waited for."""
         self._check_rank(source)
+        ensure_contiguous(recvbuf)
         return AsyncResult(functools.partial(self.Recv, recvbuf, source, tag))
 
     def _check_rank(self, rank: int) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
+import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional, TypeVar
 
 import numpy as np
 
 from ..._errors import TimeoutError as TranshipTimeoutError
-from .._errors import HaloUnsupported, HaloValueError
-from .comm_abc import Comm, ReductionOperator
+from .._errors import HaloMismatch, HaloUnsupported, HaloValueError
+from .comm_abc import Comm, ReductionOperator, Request
 from .local_comm import combined
 
 __all__ = ["MPIComm", "default_timeout"]
@@ -20,6 +23,11 @@ __all__ = ["MPIComm", "default_timeout"]
 T = TypeVar("T")
 
 _POLLS_BEFORE_YIELD = 64
+_REFUSAL_TAG = 32767  # the highest that every MPI has; halo updates use those below
+_REFUSALS_KEPT = 256
+_abandoned: dict[int, tuple[Any, Any]] = {}  # requests that are not waited for, with the memory that they use
+_abandonments = itertools.count()
+_refusals: dict[tuple[int, int, tuple[int, ...]], str] = {}  # by communicator, rank and update
 
 
 def default_timeout() -> float:
@@ -34,6 +42,50 @@ def default_timeout() -> float:
     return seconds
 
 
+class _Message(Request):
+    """A message of MPI on its way, which is waited for with a deadline. Has the methods of mpi4py's requests, too.
+
+    ``nbytes`` is what must arrive, or None for a message that is sent; ``what`` names it.
+    """
+
+    def __init__(self, comm: MPIComm[Any], request: Any, buffer: Any, nbytes: Optional[int], what: str) -> None:
+        self._comm = comm
+        self.request = request
+        self._buffer = buffer  # which MPI reads or writes
+        self.nbytes = nbytes
+        self.what = what
+
+    def wait(self) -> None:
+        """Returns when the message has arrived, or was taken over.
+
+        Raises
+        ------
+        TimeoutError
+            After the communicator's ``timeout``.
+        RuntimeError
+            For a message of another size than its buffer.
+        """
+        self._comm.wait_any([self], self.what)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.request, name)
+
+    def __del__(self) -> None:
+        # MPI still reads or writes the buffer of a message that was given up, by an update that failed.
+        if self.request and not self._comm._mpi.Is_finalized():
+            if self.nbytes is not None:
+                self.request.Cancel()
+            _keep_until_done(self.request, self._buffer)
+
+
+def _keep_until_done(request: Any, buffer: Any) -> None:
+    _abandoned[next(_abandonments)] = (request, buffer)
+    for number in list(_abandoned):  # another one may come or go meanwhile, by the collector of garbage
+        kept = _abandoned.get(number)
+        if kept is not None and kept[0].Test():
+            _abandoned.pop(number, None)
+
+
 class MPIComm(Comm[T]):
     """Ranks of mpi4py.
 
@@ -42,7 +94,10 @@ class MPIComm(Comm[T]):
     comm
         A communicator of mpi4py; ``MPI.COMM_WORLD`` where nothing is said.
     timeout
-        Seconds that a halo update may wait for a message: 60, or what ``TRANSHIP_TIMEOUT`` says.
+        Seconds that a halo update may wait for a message, and a collective for other ranks: 60, or what
+        ``TRANSHIP_TIMEOUT`` says. (``Send``, ``Recv``, ``sendrecv`` and ``Split`` are MPI's own, and wait for ever.)
+
+    Messages with the tag 32767 are this package's own.
 
     Raises
     ------
@@ -58,6 +113,7 @@ class MPIComm(Comm[T]):
         self._mpi = MPI
         self._comm = MPI.COMM_WORLD if comm is None else comm
         self.timeout = default_timeout() if timeout is None else timeout
+        self._status = MPI.Status()
 
     def Get_rank(self) -> int:
         """This rank."""
@@ -67,31 +123,51 @@ class MPIComm(Comm[T]):
         """How many ranks there are."""
         return int(self._comm.Get_size())
 
+    def _finish(self, request: Any, memory: Any, what: str) -> None:
+        """Waits for a collective, with the deadline."""
+        _Message(self, request, memory, None, what).wait()
+
     def bcast(self, value: Optional[T], root: int = 0) -> Optional[T]:
         """Collective: the object of ``root``."""
-        out: Optional[T] = self._comm.bcast(value, root=root)
+        what = f"a broadcast of rank {root}"
+        is_root = self.Get_rank() == root
+        data = self._mpi.pickle.dumps(value) if is_root else b""
+        length = np.array([len(data)], np.int64)
+        self._finish(self._comm.Ibcast(length, root=root), length, what)
+        memory = np.frombuffer(data, np.uint8).copy() if is_root else np.empty(int(length[0]), np.uint8)
+        self._finish(self._comm.Ibcast(memory, root=root), memory, what)
+        out: Optional[T] = value if is_root else self._mpi.pickle.loads(memory.tobytes())
         return out
 
     def barrier(self) -> None:
         """Collective: returns when all ranks have called it."""
-        self._comm.barrier()
+        self._finish(self._comm.Ibarrier(), None, "a barrier")
 
     def Barrier(self) -> None:
         """Collective: returns when all ranks have called it."""
-        self._comm.Barrier()
+        self.barrier()
 
     def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0, **kwargs: Any) -> None:
         """Collective: the n-th part of the buffer of ``root`` goes to rank n."""
-        self._comm.Scatter(_wire(sendbuf), _wire(recvbuf), root=root, **kwargs)
+        memory = _wire(sendbuf), _wire(recvbuf)
+        self._finish(self._comm.Iscatter(*memory, root=root, **kwargs), memory, f"a scatter of rank {root}")
 
     def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0, **kwargs: Any) -> None:
         """Collective: the buffer of rank n becomes the n-th part of that of ``root``."""
-        self._comm.Gather(_wire(sendbuf), _wire(recvbuf), root=root, **kwargs)
+        memory = _wire(sendbuf), _wire(recvbuf)
+        self._finish(self._comm.Igather(*memory, root=root, **kwargs), memory, f"a gather to rank {root}")
 
     def allgather(self, sendobj: T) -> list[T]:
         """Collective: an object of each rank, in their order."""
-        out: list[T] = self._comm.allgather(sendobj)
-        return out
+        what = "an allgather"
+        data = np.frombuffer(self._mpi.pickle.dumps(sendobj), np.uint8)
+        mine, lengths = np.array([data.size], np.int64), np.empty(self.Get_size(), np.int64)
+        self._finish(self._comm.Iallgather(mine, lengths), (mine, lengths), what)
+        ends = np.cumsum(lengths)
+        memory = np.empty(int(ends[-1]), np.uint8)
+        layout = [memory, lengths.tolist(), (ends - lengths).tolist(), self._mpi.BYTE]
+        self._finish(self._comm.Iallgatherv([data, self._mpi.BYTE], layout), (data, memory, layout), what)
+        return [self._mpi.pickle.loads(memory[end - n : end].tobytes()) for n, end in zip(lengths, ends)]
 
     def Send(self, sendbuf: Any, dest: int, tag: int = 0, **kwargs: Any) -> None:
         """Sends a buffer; it may be used again when the call returns."""
@@ -103,7 +179,9 @@ class MPIComm(Comm[T]):
 
     def Isend(self, sendbuf: Any, dest: int, tag: int = 0, **kwargs: Any) -> Any:
         """Sends a buffer, which may be used again when the request has been waited for."""
-        return self._comm.Isend(_wire(sendbuf), dest, tag=tag, **kwargs)
+        wire = _wire(sendbuf)
+        request = self._comm.Isend(wire, dest, tag=tag, **kwargs)
+        return _Message(self, request, wire, None, f"the receipt of a message by rank {dest} (tag {tag})")
 
     def Recv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> None:
         """Receives into a buffer."""
@@ -111,28 +189,82 @@ class MPIComm(Comm[T]):
 
     def Irecv(self, recvbuf: Any, source: int, tag: int = 0, **kwargs: Any) -> Any:
         """Receives into a buffer, which is filled when the request has been waited for."""
-        return self._comm.Irecv(_wire(recvbuf), source, tag=tag, **kwargs)
+        wire = _wire(recvbuf)
+        request = self._comm.Irecv(wire, source, tag=tag, **kwargs)
+        return _Message(self, request, wire, getattr(wire, "nbytes", None), f"a message of rank {source} (tag {tag})")
 
-    def wait_any(self, requests: Sequence[Any], what: str = "a message") -> int:
+    def wait_any(self, requests: Sequence[Any], what: str = "a message", update: Optional[Sequence[int]] = None) -> int:
         """The index of a request that is done, as soon as one is.
+
+        Parameters
+        ----------
+        requests
+            What :meth:`Isend` and :meth:`Irecv` have returned.
+        what
+            For messages of errors.
+        update
+            What :meth:`refuse` calls the update of these requests.
 
         Raises
         ------
         TimeoutError
             After ``timeout`` seconds; the message has ``what``.
+        RuntimeError
+            For a message of another size than its buffer, and where a rank has refused the update.
         """
         end = time.monotonic() + self.timeout
         polls = 0
-        pending = list(requests)
+        messages = list(requests)
+        pending = [message.request for message in messages]
+        status = self._status
         while True:
-            index, done = self._mpi.Request.Testany(pending)
+            try:
+                index, done = self._mpi.Request.Testany(pending, status)
+            except self._mpi.Exception as error:
+                if error.Get_error_class() != self._mpi.ERR_TRUNCATE:
+                    raise
+                raise HaloMismatch(f"{what}: a message is longer than its buffer, on rank {self.Get_rank()}") from None
             if done:
+                expected = messages[index].nbytes if index >= 0 else None
+                if expected is not None:
+                    arrived = status.Get_count(self._mpi.BYTE)
+                    if arrived != expected:
+                        raise HaloMismatch(
+                            f"{what}: a message of {arrived} bytes from rank {status.Get_source()} for a buffer of "
+                            f"{expected}, on rank {self.Get_rank()}"
+                        )
                 return int(index)
             polls += 1
             if polls > _POLLS_BEFORE_YIELD:
+                if polls % _POLLS_BEFORE_YIELD == 1:
+                    self._check_refusals(what, update)
                 os.sched_yield()
                 if time.monotonic() > end:
                     raise TranshipTimeoutError(f"{what}: none in {self.timeout} s (rank {self.Get_rank()})")
+
+    def refuse(self, ranks: Iterable[int], update: Sequence[int], error: Exception) -> None:
+        """Tells other ranks that this one takes no part in an update, so that they do not wait for it until their
+        deadline: their :meth:`wait_any` raises, if it was given an equal ``update``. Returns at once."""
+        text = json.dumps([list(update), f"{type(error).__name__}: {error}"]).encode()
+        for rank in sorted(ranks):
+            if rank != self.Get_rank():
+                request = self._comm.Isend([text, self._mpi.BYTE], rank, tag=_REFUSAL_TAG)
+                _keep_until_done(request, text)
+
+    def _check_refusals(self, what: str, update: Optional[Sequence[int]]) -> None:
+        status = self._mpi.Status()
+        mine = self._comm.py2f()
+        while self._comm.Iprobe(source=self._mpi.ANY_SOURCE, tag=_REFUSAL_TAG, status=status):
+            text = bytearray(status.Get_count(self._mpi.BYTE))
+            source = status.Get_source()
+            self._comm.Recv([text, self._mpi.BYTE], source=source, tag=_REFUSAL_TAG)
+            refused, error = json.loads(bytes(text))
+            _refusals[mine, source, tuple(refused)] = error
+        while len(_refusals) > _REFUSALS_KEPT:
+            _refusals.pop(next(iter(_refusals)))
+        for (comm, rank, refused), error in _refusals.items():
+            if update is not None and comm == mine and refused == tuple(update):
+                raise HaloMismatch(f"{what}: rank {rank} has refused this update: {error}")
 
     def Split(self, color: Any, key: Any) -> MPIComm[T]:
         """Collective: a communicator of the ranks with the same color, in the order of their keys."""
@@ -142,21 +274,20 @@ class MPIComm(Comm[T]):
         return self._mpi.OP_NULL if op is ReductionOperator.OP_NULL else getattr(self._mpi, op.name)
 
     def allreduce(self, sendobj: T, op: ReductionOperator = ReductionOperator.NO_OP) -> T:
-        """Collective: the objects of all ranks, combined."""
+        """Collective: the objects of all ranks, combined in their order."""
+        everything = self.allgather(sendobj)
         if isinstance(sendobj, np.ndarray):  # of which mpi4py's MAX and MIN know no order
-            combination: T = combined(self._comm.allgather(sendobj), op)
-            return combination
-        out: T = self._comm.allreduce(sendobj, self._op(op))
-        return out
+            return combined(everything, op)  # type: ignore[no-any-return]
+        return functools.reduce(self._op(op), everything)
 
     def Allreduce(self, sendobj: Any, recvobj: Any, op: ReductionOperator) -> Any:
         """Collective: the buffers of all ranks, combined, in a buffer."""
-        self._comm.Allreduce(sendobj, recvobj, self._op(op))
+        self._finish(self._comm.Iallreduce(sendobj, recvobj, self._op(op)), (sendobj, recvobj), "a reduction")
         return recvobj
 
     def Allreduce_inplace(self, obj: Any, op: ReductionOperator) -> Any:
         """Collective: the buffers of all ranks, combined, in these buffers."""
-        self._comm.Allreduce(self._mpi.IN_PLACE, obj, self._op(op))
+        self._finish(self._comm.Iallreduce(self._mpi.IN_PLACE, obj, self._op(op)), obj, "a reduction")
         return obj
 
 
@@ -177,7 +308,9 @@ def is_mpi4py(comm: Any) -> bool:
 
 
 def _wire(array: Any) -> Any:
-    """The buffer as MPI takes it: half precision has no type there and goes as bytes."""
-    if isinstance(array, np.ndarray) and (array.dtype.kind == "V" or array.dtype == np.float16):
-        return array.reshape(-1).view(np.uint8)
-    return array
+    """The buffer as MPI takes it: elements that have no type there, such as half precision, go as bytes."""
+    if not isinstance(array, np.ndarray):
+        return array
+    if array.dtype.kind in "biufc" and array.dtype.isnative and array.dtype != np.float16:
+        return array
+    return array.reshape(-1).view(np.uint8)

@@ -16,6 +16,7 @@ from ..halo.data_transformer import array_of
 from ..performance.timer import Timer
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
+from ..utils import data_of
 from .comm_abc import Comm, ReductionOperator
 from .local_comm import combined
 from .partitioner import CubedSpherePartitioner
@@ -395,7 +396,7 @@ class _HaloExchange:
             return
         data = [array_of(q, spec, True) for q, spec in zip(x, self._specs_x)]
         data += [array_of(q, spec, True) for q, spec in zip(y or (), self._specs_y or ())]
-        key = tuple(map(id, data))  # of arrays that are kept
+        key = tuple([(one.__array_interface__["data"][0], one.strides) for one in data])  # of memory that is kept
         found = self._exchanges.pop(key, None)
         if self.is_one_shot:
             numbers = set(self._world.all_gather(0 if found is None else found[2]))
@@ -415,9 +416,12 @@ class _HaloExchange:
         self._running = found[0]
 
     def _come_again(self, given: Sequence[Any]) -> bool:
-        return len(given) == len(self._last) and all(
-            q is before and q.data is array for q, (before, array) in zip(given, self._last)
-        )
+        if len(given) != len(self._last):
+            return False
+        for q, (before, array) in zip(given, self._last):
+            if q is not before or data_of(q) is not array or not array.flags.writeable:
+                return False
+        return True
 
     def wait(self) -> None:
         """Finishes."""
@@ -450,7 +454,7 @@ class _Synchronization:
         fields = [
             _Field(partitioner, spec, parts[0], world.rank, widths, True) for spec, widths in zip(specs, (north, east))
         ]
-        arrays = [field.arrays(world, q.data) for field, q in zip(fields, (x, y))]
+        arrays = [field.arrays(world, data_of(q)) for field, q in zip(fields, (x, y))]
         self._exchange = _arrays.TiledHaloExchange(
             tiling, *arrays, tile_dims=[field.tile_dims for field in fields], vectors=[{0: 1, 1: 0}]
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple, Optional
 
 import numpy as np
@@ -79,9 +80,15 @@ def vector_blocks(specs_x: Any, specs_y: Any, unpack: bool) -> tuple[Block, ...]
 _CORE_KINDS = "biufc"
 
 
-def core_knows(dtype: np.dtype[Any]) -> bool:
-    """Whether the library moves elements of this dtype."""
-    return dtype.kind in _CORE_KINDS and dtype.isnative and dtype.itemsize <= 16
+def core_knows(specs: Iterable[Any]) -> bool:
+    """Whether the library moves the elements of these specifications."""
+    for spec in specs:
+        dtype = np.dtype(spec.dtype)
+        if dtype.kind not in _CORE_KINDS or not dtype.isnative or dtype.itemsize > 16:
+            return False
+        if any(stride % dtype.itemsize for stride in spec.strides):
+            return False
+    return True
 
 
 def core_spec(spec: Any) -> _core.HaloSpec:
@@ -98,18 +105,27 @@ def core_spec(spec: Any) -> _core.HaloSpec:
     )
 
 
-def core_packer(infos_x: Any, infos_y: Any) -> Optional[CorePacker]:
+def core_packer(infos_x: Any, infos_y: Any) -> Optional[_core.HaloTransformer]:
     """The library's own packer, for dtypes that it knows and blocks that are halos: what is sent lies in the compute
     domain, and what is received outside of it."""
-    infos = (*infos_x, *infos_y)
-    if not core_knows(np.dtype(infos[0].specification.dtype)) or not all(map(_is_halo, infos)):
+    infos = (*infos_x, *(infos_y or ()))
+    if not core_knows(info.specification for info in infos) or not all(map(_is_halo, infos)):
         return None
     specs = {id(info.specification): core_spec(info.specification) for info in infos}
 
     def exchange(info: Any) -> Any:
         return specs[id(info.specification)], info.pack_clockwise_rotation % 4, info.pack_slices, info.unpack_slices
 
-    return CorePacker(_core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y]))
+    return _core.HaloTransformer([exchange(i) for i in infos_x], [exchange(i) for i in infos_y or ()])
+
+
+class Plan(NamedTuple):
+    """What is exchanged with one neighbour, of quantities whose specifications were checked."""
+
+    rank: int
+    boundaries: int  # that are shared with it: the quantities are packed once for each
+    packer: _core.HaloTransformer
+    dtype: np.dtype[Any]
 
 
 def _is_halo(info: Any) -> bool:
@@ -128,15 +144,38 @@ class CorePacker:
 
     def pack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> Any:
         """Fills the buffer from the arrays; returns a call that does it again."""
-        again = self._plan.bind(x, y or (), pack_buffer=buffer).pack
+        fit_x, fit_y = _fitting(x), _fitting(y or [])
+        again = self._plan.bind(fit_x, fit_y, pack_buffer=buffer).pack
         again()
-        return again
+        return again if _are_same(fit_x, x) and _are_same(fit_y, y or []) else None
 
     def unpack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> Any:
         """Fills boxes of the arrays from the buffer; returns a call that does it again."""
-        again = self._plan.bind(x, y or (), unpack_buffer=buffer).unpack
+        fit_x, fit_y = _fitting(x), _fitting(y or [])
+        again = self._plan.bind(fit_x, fit_y, unpack_buffer=buffer).unpack
         again()
-        return again
+        if _are_same(fit_x, x) and _are_same(fit_y, y or []):
+            return again
+        for array, copy in zip([*x, *(y or ())], [*fit_x, *fit_y]):
+            if copy is not array:
+                array[...] = copy
+        return None
+
+
+def _fitting(arrays: list[Any]) -> list[Any]:
+    """The arrays, or copies of those whose elements do not lie at multiples of their size. An array that comes several
+    times has one copy."""
+    copies: dict[int, Any] = {}
+    out = []
+    for array in arrays:
+        if not array.flags.aligned or any(stride % array.itemsize for stride in array.strides):
+            array = copies.setdefault(id(array), array.copy())
+        out.append(array)
+    return out
+
+
+def _are_same(some: list[Any], others: list[Any]) -> bool:
+    return all(one is other for one, other in zip(some, others))
 
 
 class ModulePacker:

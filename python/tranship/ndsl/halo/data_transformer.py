@@ -10,27 +10,45 @@ bytes.
 from __future__ import annotations
 
 import abc
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Optional
 
 import numpy as np
 
-from ... import _core
 from .. import constants
 from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
 from ..buffer import Buffer
-from ..comm._boundary_utils import STEPS
 from ..quantity.metadata import QuantityHaloSpec
 from ..types import QuantityLike
-from ..utils import device_synchronize
-from ._packing import CorePacker, ModulePacker, box_size, core_packer
+from ..utils import accessor_of, data_of
+from ._packing import CorePacker, ModulePacker, Plan, box_size, core_packer
 
-__all__ = ["HaloDataTransformer", "HaloDataTransformerCPU", "HaloDataTransformerGPU", "HaloExchangeSpec"]
+__all__ = [
+    "INDICES_CACHE",
+    "STREAM_POOL",
+    "HaloDataTransformer",
+    "HaloDataTransformerCPU",
+    "HaloDataTransformerGPU",
+    "HaloExchangeSpec",
+]
+
+INDICES_CACHE: dict[Any, list[Plan]] = {}
+"""Plans of updaters, by the memory layouts and boundaries that they were made for; of the last 64. A program may clear
+it. (In NDSL it holds arrays of indices, by which a GPU gathers; plans have none.)"""
+
+STREAM_POOL: list[Any] = []
+"""Streams of a GPU that wait to be used again."""
 
 
 def check_specification(specification: QuantityHaloSpec) -> None:
     """What every exchange needs: both horizontal dimensions once, and enough points to send."""
+    try:
+        n_points = operator.index(specification.n_points)
+    except (AttributeError, TypeError):
+        given = getattr(specification, "n_points", specification)
+        raise HaloTypeError(f"a QuantityHaloSpec with an int of n_points is needed, not {given!r}") from None
     dims = tuple(specification.dims)
     for what, kind in (("i", constants.I_DIMS), ("j", constants.J_DIMS)):
         found = [dim for dim in dims if dim in kind]
@@ -43,13 +61,13 @@ def check_specification(specification: QuantityHaloSpec) -> None:
     for what, entries in (*lengths, ("strides", specification.strides)):
         if len(entries) != len(dims):
             raise HaloValueError(f"{what} has {len(entries)} entries, and dims {len(dims)}")
-    if specification.n_points < 0:
-        raise HaloValueError(f"{specification.n_points} halo points: they are 0 or more")
+    if n_points < 0:
+        raise HaloValueError(f"{n_points} halo points: they are 0 or more")
     for dim, extent in zip(dims, specification.extent):
         inside = extent - (1 if dim in constants.INTERFACE_DIMS else 0)
-        if dim in constants.HORIZONTAL_DIMS and specification.n_points > inside:
+        if dim in constants.HORIZONTAL_DIMS and n_points > inside:
             raise HaloValueError(
-                f"{specification.n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
+                f"{n_points} halo points of a compute domain of {inside} cells along {dim}: some of what "
                 "would be sent lies in the opposite halo"
             )
 
@@ -60,6 +78,8 @@ def common_dtype(specifications: Sequence[QuantityHaloSpec]) -> np.dtype[Any]:
     if len(dtypes) > 1:
         names = sorted(map(str, dtypes))
         raise HaloUnsupported(f"Halo exchange process mixed precision: {', '.join(names)} in one exchange")
+    if dtypes[0].hasobject:
+        raise HaloTypeError(f"elements of {dtypes[0]} are objects of this process, which no other rank can use")
     return dtypes[0]
 
 
@@ -128,7 +148,7 @@ class HaloExchangeSpec:
         return tuple(out)
 
 
-_OPERATIONS = ("empty", "negative")
+_OPERATIONS = ("zeros", "negative")
 
 
 class HaloDataTransformer(abc.ABC):
@@ -162,7 +182,7 @@ class HaloDataTransformer(abc.ABC):
     _pack_buffer: Optional[Buffer] = None
     _unpack_buffer: Optional[Buffer] = None
     _packer: Any = None
-    _repeats: dict[str, tuple[list[Any], list[Any], Callable[[], None]]]
+    _repeats: dict[str, tuple[Optional[int], list[tuple[Any, Callable[[Any], Any], Any]], Callable[[], None]]]
 
     def __init__(
         self,
@@ -207,8 +227,8 @@ class HaloDataTransformer(abc.ABC):
         self._take_buffers(sent)
 
     def _take_buffers(self, size: int) -> None:
-        self._pack_buffer = Buffer.pop_from_cache(self._np_module.empty, (size,), self._dtype)
-        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.empty, (size,), self._dtype)
+        self._pack_buffer = Buffer.pop_from_cache(self._np_module.zeros, (size,), self._dtype)
+        self._unpack_buffer = Buffer.pop_from_cache(self._np_module.zeros, (size,), self._dtype)
 
     def _make_packer(self) -> Any:
         return ModulePacker(self._np_module, self._infos_x, self._infos_y, self._is_vector)
@@ -292,28 +312,44 @@ class HaloDataTransformer(abc.ABC):
     def _move(self, what: str, buffer: Any, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> None:
         """Packs or unpacks. Quantities that come again with the same arrays were compared with their specifications
         before, and a packer that can is bound to them."""
-        if self._comes_again(what, quantities_x, quantities_y):
-            self._repeats[what][2]()
+        again = self._again(what, quantities_x, quantities_y)
+        if again is not None:
+            again()
             return
         x, y = self._arrays(quantities_x, quantities_y, to_write=what == "unpack")
         again = getattr(self._packer, what)(buffer, x, y)
         if again is not None:
-            self._repeats[what] = ([*quantities_x, *(quantities_y or ())], [*x, *(y or ())], again)
+            given = [*quantities_x, *(quantities_y or ())]
+            known = list(zip(given, [accessor_of(type(q)) for q in given], [*x, *(y or ())]))
+            self._repeats[what] = (None if y is None else len(y), known, again)
 
-    def _comes_again(self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> bool:
-        known = self._repeats.get(what)
-        if known is None or self._is_vector != (quantities_y is not None) or len(quantities_x) != len(self._specs_x):
-            return False
-        given = quantities_x if quantities_y is None else [*quantities_x, *quantities_y]
-        if len(given) != len(known[0]):
-            return False
-        return all(q is before and q.data is array for q, before, array in zip(given, known[0], known[1]))
+    def _again(
+        self, what: str, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]
+    ) -> Optional[Callable[[], None]]:
+        """What packs or unpacks the quantities that came the last time; None for others."""
+        repeat = self._repeats.get(what)
+        if repeat is None:
+            return None
+        n_y, known, again = repeat
+        given = quantities_x
+        if quantities_y is not None or n_y is not None:
+            if quantities_y is None or n_y != len(quantities_y):
+                return None
+            given = [*quantities_x, *quantities_y]
+        if len(given) != len(known):
+            return None
+        for q, (before, accessor, array) in zip(given, known):
+            if q is not before or accessor(q) is not array:
+                return None
+            if what == "unpack" and not array.flags.writeable:
+                return None
+        return again
 
     def check(self, quantities_x: Sequence[QuantityLike], quantities_y: Optional[Sequence[QuantityLike]] = None) -> None:
         """Raises what packing and unpacking these quantities would raise, and touches nothing."""
         if not self.ready():
             raise HaloStateError("the transformer was finalized: it has no buffers")
-        if not self._comes_again("unpack", quantities_x, quantities_y):
+        if self._again("unpack", quantities_x, quantities_y) is None:
             self._arrays(quantities_x, quantities_y, to_write=True)
 
     @abc.abstractmethod
@@ -343,7 +379,7 @@ class HaloDataTransformer(abc.ABC):
 
 def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> Any:
     """The array of a quantity, after it was compared with the specification. Strides may differ."""
-    data = quantity.data
+    data = data_of(quantity)
     if not hasattr(data, "dtype") or not hasattr(data, "shape"):
         raise HaloTypeError(f"a quantity is needed, not a {type(quantity).__name__}")
     if data.dtype != specification.dtype:
@@ -366,27 +402,20 @@ class HaloDataTransformerCPU(HaloDataTransformer):
 
     def _make_packer(self) -> Any:
         packer = core_packer(self._infos_x, self._infos_y) if self._np_module is np else None
-        return packer or super()._make_packer()
+        return super()._make_packer() if packer is None else CorePacker(packer)
 
     @classmethod
-    def at_boundary(
-        cls,
-        boundary: Any,
-        specs_x: list[QuantityHaloSpec],
-        specs_y: Optional[list[QuantityHaloSpec]],
-        handles: tuple[list[Any], list[Any]],
+    def of_plan(
+        cls, plan: Plan, specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
     ) -> HaloDataTransformerCPU:
-        """What is exchanged across one boundary, of specifications that were checked and are given as the library has
-        them, too. The same as from descriptors, and cheaper to make."""
+        """The same as from descriptors, of a plan that was made before."""
         out = cls.__new__(cls)
         out._np_module, out._is_vector, out._repeats = np, specs_y is not None, {}
         out._infos_x = out._infos_y = ()
-        out._specs_x, out._specs_y = specs_x, specs_y or []
-        out._dtype = np.dtype(specs_x[0].dtype)
-        where = (STEPS[boundary.boundary_type], boundary.n_clockwise_rotations % 4)
-        plan = _core.HaloTransformer.at_boundaries(*handles, [where])
-        out._packer = CorePacker(plan)
-        out._take_buffers(plan.nbytes // out._dtype.itemsize)
+        out._specs_x, out._specs_y = specs_x * plan.boundaries, (specs_y or []) * plan.boundaries
+        out._dtype = plan.dtype
+        out._packer = CorePacker(plan.packer)
+        out._take_buffers(plan.packer.nbytes // plan.dtype.itemsize)
         return out
 
     def synchronize(self) -> None:
@@ -394,12 +423,35 @@ class HaloDataTransformerCPU(HaloDataTransformer):
 
 
 class HaloDataTransformerGPU(HaloDataTransformer):
-    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations."""
+    """Packs and unpacks arrays of a module that works on a GPU, such as CuPy, with that module's operations, on a
+    stream of its own: what was given to the current stream before is done first, and :meth:`synchronize` waits for the
+    rest."""
+
+    _stream: Any = None
+
+    def _move(self, what: str, buffer: Any, quantities_x: Sequence[Any], quantities_y: Optional[Sequence[Any]]) -> None:
+        cuda = getattr(self._np_module, "cuda", None)
+        if cuda is None:
+            super()._move(what, buffer, quantities_x, quantities_y)
+            return
+        if self._stream is None:
+            try:
+                self._stream = STREAM_POOL.pop()
+            except IndexError:
+                self._stream = cuda.Stream(non_blocking=True)
+        self._stream.wait_event(cuda.get_current_stream().record())
+        with self._stream:
+            super()._move(what, buffer, quantities_x, quantities_y)
 
     def synchronize(self) -> None:
-        """Waits for the device."""
-        cuda = getattr(self._np_module, "cuda", None)
-        if cuda is not None:
-            cuda.get_current_stream().synchronize()
-        else:
-            device_synchronize()
+        """Waits for the device's part of the work."""
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def finalize(self) -> None:
+        """Waits, and gives the buffers and the stream back. Again, it does nothing."""
+        self.synchronize()
+        super().finalize()
+        if self._stream is not None:
+            STREAM_POOL.append(self._stream)
+        self._stream = None

@@ -8,24 +8,28 @@ and one tag tells updaters apart; the bytes are those of :mod:`~tranship.ndsl.ha
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Protocol
 
 import numpy as np
 
+from ... import _core
+from ..._errors import Error
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloTypeError, HaloValueError
 from ..buffer import Buffer
-from ..comm._boundary_utils import cached_boundary_slice
+from ..comm._boundary_utils import STEPS, cached_boundary_slice
 from ..comm.boundary import Boundary, SimpleBoundary
 from ..performance.timer import NullTimer, Timer
 from ..quantity import QuantityHaloSpec
 from ..quantity.quantity import halo_spec_of
 from ..types import AsyncRequest, QuantityLike
-from ..utils import device_synchronize, module_of_type
-from ._packing import core_knows, core_spec
+from ..utils import data_of, device_synchronize, module_of_type
+from ._packing import Plan, core_knows, core_packer, core_spec
 from .data_transformer import (
+    INDICES_CACHE,
     HaloDataTransformer,
     HaloDataTransformerCPU,
     HaloExchangeSpec,
@@ -79,6 +83,7 @@ class HaloUpdater:
         self._transformers = transformers
         self._timer = timer
         self._direct: Optional[_Direct] = None
+        self._update: tuple[int, ...] = (tag,)  # what other ranks call it
         self._n_x = 0
         self._n_y: Optional[int] = None
         self._finalize_on_wait = False
@@ -179,42 +184,29 @@ class HaloUpdater:
         tag: int,
         timer: Optional[Timer],
     ) -> HaloUpdater:
-        for spec in specs_x + (specs_y or []):
-            if spec.n_points <= 0:
-                raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
-            check_specification(spec)
-            _check_room(spec)
-        common_dtype(specs_x + (specs_y or []))
-        turns = sum(boundary.n_clockwise_rotations % 4 for boundary in boundaries)
-        for spec_x, spec_y in zip(specs_x, specs_y or ()):
-            check_components(spec_x, spec_y, turns)
-        for n, spec in enumerate(specs_x):
-            if specs_y is not None and spec.n_points != specs_y[n].n_points:
-                raise HaloValueError(
-                    f"vector {n}: {spec.n_points} halo points along i and {specs_y[n].n_points} along j"
-                )
-        if any(boundary.n_clockwise_rotations % 2 for boundary in boundaries):
-            for n, spec in enumerate(specs_x):
-                check_turn(spec, spec if specs_y is None else specs_y[n], comm)
-        direct = None
         make_direct = getattr(getattr(comm, "comm", None), "direct_exchange", None)
-        if make_direct is not None:
-            direct = make_direct(comm, module, specs_x, specs_y, boundaries)
+        direct = None
+        next_update = getattr(comm, "next_update", None)
+        update = (tag,) if next_update is None else next_update(tag)
         transformers: dict[int, HaloDataTransformer] = {}
-        if direct is None:
-            handles = _core_handles(module, specs_x, specs_y)
-            for rank, pairs in _by_neighbor(boundaries).items():
-                sent, received = pairs[0]
-                if handles is not None and len(pairs) == 1 and type(sent) is SimpleBoundary:
-                    transformers[rank] = HaloDataTransformerCPU.at_boundary(sent, specs_x, specs_y, handles)
-                    continue
-                x = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_x]
-                y = None
-                if specs_y is not None:
-                    y = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_y]
-                transformers[rank] = HaloDataTransformer.get(module, x, y)
+        try:
+            plans = _plans(comm, module, specs_x, specs_y, boundaries, make_direct is None)
+            if make_direct is not None:
+                direct = make_direct(comm, module, specs_x, specs_y, boundaries)
+            elif plans is not None:
+                for plan in plans:
+                    transformers[plan.rank] = HaloDataTransformerCPU.of_plan(plan, specs_x, specs_y)
+            else:
+                for rank, pairs in _by_neighbor(boundaries).items():
+                    transformers[rank] = HaloDataTransformer.get(module, *_exchanges(pairs, specs_x, specs_y))
+        except Error as error:
+            refuse = getattr(getattr(comm, "comm", None), "refuse", None)
+            if refuse is not None:
+                refuse({b.to_rank for b in boundaries}, update, error)
+            raise
         out = cls(comm, tag, transformers, timer or NullTimer())
         out._direct = direct
+        out._update = update
         out._n_x = len(specs_x)
         out._n_y = None if specs_y is None else len(specs_y)
         return out
@@ -233,6 +225,9 @@ class HaloUpdater:
 
         Until :meth:`wait` has returned, the halos must not be touched and the cells that are sent must not be written.
 
+        Over a World, the first start with new memory is collective: all ranks come with new memory together, and wait
+        for each other. Later starts with the same memory are not.
+
         Raises
         ------
         RuntimeError
@@ -243,6 +238,9 @@ class HaloUpdater:
             raise HaloStateError(
                 "Previous exchange hasn't been properly finished. E.g. previous start() call didn't have a wait() call."
             )
+        _check_is_list(quantities_x)
+        if quantities_y is not None:
+            _check_is_list(quantities_y)
         if self._finalized:
             raise HaloStateError("Recv buffer can't be retrieved before allocate(): this updater was for one update only")
         self._check_counts(quantities_x, quantities_y)
@@ -326,7 +324,8 @@ class HaloUpdater:
             pending[0][1].wait()
         else:
             ranks = ", ".join(str(rank) for rank, _ in pending)
-            index = wait_any([request for _, request in pending], f"{what} rank {ranks} (tag {self._tag})")
+            what = f"{what} rank {ranks} (tag {self._tag})"
+            index = wait_any([request for _, request in pending], what, self._update)
         return pending.pop(index)[0]
 
     def _check_counts(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None:
@@ -343,6 +342,11 @@ class HaloUpdater:
         """The quantities once for each boundary that is shared with a neighbour."""
         times = len(transformer._specs_x) // max(1, len(x))
         return list(x) * times, None if y is None else list(y) * times
+
+
+def _check_is_list(quantities: Any) -> None:
+    if not isinstance(quantities, (list, tuple)):
+        raise HaloTypeError(f"a list of quantities is needed, not a {type(quantities).__name__}")
 
 
 _OPPOSITE = {
@@ -381,17 +385,121 @@ def _by_neighbor(boundaries: list[Any]) -> dict[int, list[tuple[Any, Any]]]:
     return out
 
 
+def _check(
+    comm: Any,
+    specs_x: list[QuantityHaloSpec],
+    specs_y: Optional[list[QuantityHaloSpec]],
+    boundaries: Sequence[Any],
+) -> None:
+    """Raises what is wrong with the specifications of an update."""
+    for spec in specs_x + (specs_y or []):
+        if isinstance(spec.n_points, (int, np.integer)) and spec.n_points <= 0:
+            raise HaloValueError(f"cannot perform a halo update on zero halo points: {spec.n_points} were asked for")
+        check_specification(spec)
+        _check_room(spec)
+    common_dtype(specs_x + (specs_y or []))
+    turns = sum(boundary.n_clockwise_rotations % 4 for boundary in boundaries)
+    for spec_x, spec_y in zip(specs_x, specs_y or ()):
+        check_components(spec_x, spec_y, turns)
+    for n, spec in enumerate(specs_x):
+        if specs_y is not None and spec.n_points != specs_y[n].n_points:
+            raise HaloValueError(
+                f"vector {n}: {spec.n_points} halo points along i and {specs_y[n].n_points} along j"
+            )
+    if any(boundary.n_clockwise_rotations % 2 for boundary in boundaries):
+        for n, spec in enumerate(specs_x):
+            check_turn(spec, spec if specs_y is None else specs_y[n], comm)
+
+
+_PLANS_KEPT = 64
+_plans_lock = threading.RLock()  # as that of buffers
+
+
+def _plans(
+    comm: Any,
+    module: Any,
+    specs_x: list[QuantityHaloSpec],
+    specs_y: Optional[list[QuantityHaloSpec]],
+    boundaries: list[Any],
+    are_wanted: bool,
+) -> Optional[list[Plan]]:
+    """Checks an update, and returns its plans: one for each neighbour. None for arrays that the library does not pack.
+
+    Plans, which have passed all checks, are kept under everything that they depend on: an update of the same memory
+    layouts takes them again.
+    """
+    if not are_wanted or module is not np or any(type(boundary) is not SimpleBoundary for boundary in boundaries):
+        _check(comm, specs_x, specs_y, boundaries)
+        return None
+    keys_x = tuple([_key_of(spec) for spec in specs_x])
+    keys_y = None if specs_y is None else tuple([_key_of(spec) for spec in specs_y])
+    key = (
+        getattr(comm, "has_square_part", True),
+        keys_x,
+        keys_y,
+        tuple([(b.to_rank, b.boundary_type, b.n_clockwise_rotations) for b in boundaries]),
+    )
+    kept = INDICES_CACHE.get(key)
+    if kept is not None:
+        return kept
+    # Most quantities of a model have one layout: each is checked once.
+    of_key = dict(zip((*keys_x, *(keys_y or ())), (*specs_x, *(specs_y or ()))))
+    few = dict.fromkeys(zip(keys_x, keys_y or keys_x))
+    try:
+        few_y = None if specs_y is None else [of_key[y] for _, y in few]
+        _check(comm, [of_key[x] for x, _ in few], few_y, boundaries)
+    except Error:
+        _check(comm, specs_x, specs_y, boundaries)  # whose message numbers them all
+        raise
+    if not core_knows(of_key.values()):
+        return None
+    core = {of: core_spec(spec) for of, spec in of_key.items()}
+    handles = [core[x] for x in keys_x], [core[y] for y in keys_y or ()]
+    plans = []
+    for rank, pairs in _by_neighbor(boundaries).items():
+        sent, received = pairs[0]
+        if len(pairs) == 1:
+            where = (STEPS[sent.boundary_type], sent.n_clockwise_rotations % 4)
+            packer = _core.HaloTransformer.at_boundaries(*handles, [where])
+        else:
+            found = core_packer(*_exchanges(pairs, specs_x, specs_y))
+            if found is None:
+                return None
+            packer = found
+        plans.append(Plan(rank, len(pairs), packer, np.dtype(specs_x[0].dtype)))
+    with _plans_lock:
+        while len(INDICES_CACHE) >= _PLANS_KEPT:
+            INDICES_CACHE.pop(next(iter(INDICES_CACHE)))
+        INDICES_CACHE[key] = plans
+    return plans
+
+
+def _key_of(spec: QuantityHaloSpec) -> tuple[Any, ...]:
+    """All that a plan depends on."""
+    return (
+        spec.n_points,
+        tuple(spec.strides),
+        spec.itemsize,
+        tuple(spec.shape),
+        tuple(spec.origin),
+        tuple(spec.extent),
+        tuple(spec.dims),
+        spec.dtype,
+    )
+
+
+def _exchanges(
+    pairs: list[tuple[Any, Any]], specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
+) -> tuple[list[HaloExchangeSpec], Optional[list[HaloExchangeSpec]]]:
+    """The blocks that are exchanged with one neighbour."""
+    x = [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_x]
+    if specs_y is None:
+        return x, None
+    return x, [_exchange(spec, sent, received) for sent, received in pairs for spec in specs_y]
+
+
 def _exchange(spec: QuantityHaloSpec, sent: Any, received: Any) -> HaloExchangeSpec:
     return HaloExchangeSpec(spec, sent.send_slice(spec), sent.n_clockwise_rotations, received.recv_slice(spec))
-
-
-def _core_handles(
-    module: Any, specs_x: list[QuantityHaloSpec], specs_y: Optional[list[QuantityHaloSpec]]
-) -> Optional[tuple[list[Any], list[Any]]]:
-    """The specifications as the library has them; None for arrays that it does not pack."""
-    if module is not np or not core_knows(np.dtype(specs_x[0].dtype)):
-        return None
-    return [core_spec(spec) for spec in specs_x], [core_spec(spec) for spec in specs_y or ()]
 
 
 def _check_room(spec: QuantityHaloSpec) -> None:
@@ -487,9 +595,9 @@ def check_c_grid(x_quantity: Any, y_quantity: Any) -> None:
             f"components of a vector with dimensions in another order: {', '.join(x_quantity.dims)} and "
             f"{', '.join(y_quantity.dims)}"
         )
-    if x_quantity.data.dtype != y_quantity.data.dtype:
-        raise HaloMismatch(f"components of a vector of {x_quantity.data.dtype} and {y_quantity.data.dtype}")
-    if x_quantity.data.dtype.kind == "b":
+    if data_of(x_quantity).dtype != data_of(y_quantity).dtype:
+        raise HaloMismatch(f"components of a vector of {data_of(x_quantity).dtype} and {data_of(y_quantity).dtype}")
+    if data_of(x_quantity).dtype.kind == "b":
         raise HaloTypeError("components of a vector that are bool have no sign to change")
 
 
@@ -584,7 +692,7 @@ def _line(quantity: Any, kind: int) -> Any:
             index.append(o if kind in (constants.SOUTH, constants.WEST) else o + e - 1)
         else:
             index.append(slice(o, o + e))
-    return quantity.data[tuple(index)]
+    return data_of(quantity)[tuple(index)]
 
 
 def _turned_line(line: Any, quantity: Any, kind: int) -> Any:

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from .._errors import HaloMismatch, HaloTypeError, HaloValueError
-from ..utils import module_of_type
+from ..utils import data_of, module_of_type
 from .bounds import BoundedArrayView
 from .metadata import QuantityHaloSpec, QuantityMetadata
 
@@ -241,22 +241,30 @@ class Quantity:
 
 def _integers(what: str, entries: Sequence[int]) -> tuple[int, ...]:
     try:
-        return tuple(int(np.asarray(entry).item()) if not isinstance(entry, int) else entry for entry in entries)
+        out = tuple(int(entry) for entry in entries)
+        is_whole = all(one == entry for one, entry in zip(out, entries))
     except (TypeError, ValueError):
-        raise HaloTypeError(f"{what} is a sequence of integers, not {entries!r}") from None
+        is_whole = False
+    if not is_whole:
+        raise HaloTypeError(f"{what} is a sequence of integers, not {entries!r}")
+    return out
 
 
 def halo_spec_of(quantity: Any, n_points: int) -> QuantityHaloSpec:
     """The specification of an exchange of ``n_points`` halo points of any quantity, NDSL's included."""
-    data = quantity.data
+    try:
+        data = data_of(quantity)
+        layout = quantity.origin, quantity.extent, quantity.dims, data.strides
+    except AttributeError as error:
+        raise HaloTypeError(f"a quantity is needed, not a {type(quantity).__name__}: {error}") from None
     return QuantityHaloSpec(
         n_points=n_points,
-        strides=tuple(data.strides),
+        strides=tuple(layout[3]),
         itemsize=data.itemsize,
         shape=tuple(data.shape),
-        origin=tuple(int(o) for o in quantity.origin),
-        extent=tuple(int(e) for e in quantity.extent),
-        dims=tuple(quantity.dims),
+        origin=tuple(int(o) for o in layout[0]),
+        extent=tuple(int(e) for e in layout[1]),
+        dims=tuple(layout[2]),
         numpy_module=module_of_type(type(data)),
         dtype=data.dtype,
     )
