@@ -101,14 +101,7 @@ struct Switchboard::State {
       }
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    const Members out{
-        .first = ranks[0], .stride = ranks.size() > 1 ? ranks[1] - ranks[0] : 1, .count = int(ranks.size())};
-    for (int i = 0; i < out.count; ++i)
-      if (out.rank_of(i) != ranks[std::size_t(i)])
-        throw_error(ErrorCode::unsupported,
-                    "the ranks of both sides are [{}]: they must be all {} ranks of the world or lie at equal steps",
-                    join_text(ranks, ", "), world.size());
-    return out;
+    return Members::of(ranks);
   }
 
   /// Of a sub-world: the inboxes of messages that are posted, for all pairs of buffers.

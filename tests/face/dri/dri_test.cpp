@@ -374,16 +374,6 @@ Side random_side(Random& random, const Case& c) {
   return out;
 }
 
-/// Whether the ranks of both sides can be one channel.
-bool can_join(const Case& c) {
-  std::vector<int> all = c.sides[0].ranks;
-  all.insert(all.end(), c.sides[1].ranks.begin(), c.sides[1].ranks.end());
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  for (std::size_t i = 2; i < all.size(); ++i)
-    if (all[i] - all[i - 1] != all[1] - all[0]) return false;
-  return true;
-}
 bool is_in(const Side& side, int rank) {
   return std::find(side.ranks.begin(), side.ranks.end(), rank) != side.ranks.end();
 }
@@ -391,14 +381,12 @@ bool is_in(const Side& side, int rank) {
 Case random_case(std::uint64_t seed) {
   Random random(seed);
   Case c;
-  do {
-    c.world = int(random.between(1, 5));
-    c.dims = int(random.between(1, 3));
-    c.frames = int(random.between(1, 5));
-    c.type = int(random.between(1, 11));
-    for (int d = 0; d < c.dims; ++d) c.extents[d] = int(random.between(1, 11));
-    for (Side& side : c.sides) side = random_side(random, c);
-  } while (!can_join(c));
+  c.world = int(random.between(1, 5));
+  c.dims = int(random.between(1, 3));
+  c.frames = int(random.between(1, 5));
+  c.type = int(random.between(1, 11));
+  for (int d = 0; d < c.dims; ++d) c.extents[d] = int(random.between(1, 11));
+  for (Side& side : c.sides) side = random_side(random, c);
   return c;
 }
 
@@ -673,6 +661,58 @@ TEST_P(Dri, random_distributions_deliver_what_the_documents_say) {
                             ok(DRI_Finalize());
                           });
                         }),
+            "");
+}
+
+// Groups in any order, at no equal steps: ranks 5, 0, 3 send to 1, 5; ranks 2 and 4 know nothing of it.
+TEST_P(Dri, sides_are_any_ranks_in_any_order) {
+  EXPECT_EQ(fault(6,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world(), senders[3] = {5, 0, 3}, receivers[2] = {1, 5}, dims[1] = {12};
+                    DRI_Global_Data* data = nullptr;
+                    ok(DRI_Global_Data_create(1, dims, DRI_INTEGER, &data));
+                    DRI_Partition part = nullptr;
+                    ok(DRI_Partition_block_create(nullptr, nullptr, 0, 1, &part));
+                    DRI_Channel* ends[2] = {};
+                    int places[2] = {-1, -1};
+                    for (const int side : {0, 1}) {
+                      const int count = side == 0 ? 3 : 2;
+                      DRI_Group* group = nullptr;
+                      DRI_Distribution* distribution = nullptr;
+                      DRI_Bufferset* buffers = nullptr;
+                      ok(DRI_Group_create(count, side == 0 ? senders : receivers, &group));
+                      ok(DRI_Group_rank(group, &places[side]));
+                      if (places[side] >= 0) {
+                        ok(DRI_Distribution_create(data, group, &count, &part, nullptr, &distribution));
+                        ok(DRI_Bufferset_system_create(1 + side, distribution, &buffers));
+                        ok((side == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(4, distribution, buffers,
+                                                                                           &ends[side]));
+                      }
+                      ok(DRI_Group_destroy(&group));
+                    }
+                    for (DRI_Channel* end : ends)
+                      if (end) ok(DRI_Channel_connect(end));
+                    for (int frame = 0; frame < 5; ++frame)
+                      for (const int side : {0, 1}) {
+                        if (!ends[side]) continue;
+                        DRI_Buffer_Id* buffer = nullptr;
+                        void* memory = nullptr;
+                        ok(DRI_Channel_get(ends[side], &buffer));
+                        ok(DRI_Buffer_get_memory(buffer, &memory, nullptr));
+                        int* const values = static_cast<int*>(memory);
+                        const int length = side == 0 ? 4 : 6;
+                        for (int i = 0; i < length; ++i) {
+                          const int value = 100 * frame + places[side] * length + i;
+                          if (side == 0) values[i] = value;
+                          require(values[i] == value, "frame {}, rank {}: {} is not {}", frame, rank, values[i], value);
+                        }
+                        ok(DRI_Channel_put(ends[side], &buffer));
+                      }
+                    for (DRI_Channel*& end : ends)
+                      if (end) ok(DRI_Channel_destroy(&end));
+                    ok(DRI_Finalize());
+                  }),
             "");
 }
 

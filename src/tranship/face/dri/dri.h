@@ -232,8 +232,7 @@ int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution,
                             struct dri_channel **channel);
 /* Collective over the ranks of both sides; waits for all of them. Here the transfer is planned. A rank that is on both
  * sides creates both ends first and then connects both: the first of the two calls returns at once. Ranks that have
- * several channels in common connect them in the same order. The ranks of both sides together must be all ranks, or lie
- * at equal steps. */
+ * several channels in common connect them in the same order. Ranks of neither side take no part. */
 int DRI_Channel_connect(struct dri_channel *channel);
 /* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
  * waits until it is full. The program may hold as many as there are. */
