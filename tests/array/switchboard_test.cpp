@@ -121,6 +121,47 @@ TEST_P(Switchboards, lines_come_and_go_under_one_number) {
   });
 }
 
+// More lines at a time than there can be teams: those between the same ranks share one world. Others come and go
+// between.
+TEST_P(Switchboards, many_lines_join_the_same_ranks) {
+  run([](World& world) {
+    Switchboard board(world);
+    const Rank r = world.rank();
+    if (r == 2 || r == 4) return;
+    constexpr int count = 100;
+    const ArraySpec all = on_ranks("i64[8] @ 4 : block", {0, 1, 3, 5}), one = on_ranks("i64[8] @ 1 : block", {1});
+    const auto only = [&](bool is_in, const ArraySpec& spec) { return is_in ? std::optional(spec) : std::nullopt; };
+    std::vector<PipeLine> lines;
+    for (int i = 0; i < count; ++i) {
+      lines.push_back(board.connect(fmt::format("line {}", i), all, only(r == 1, one)));
+      if (i % 50 == 7 && r < 2) {
+        const ArraySpec pair = on_ranks("i64[8] @ 2 : block", {0, 1});
+        PipeLine between = board.connect("between", pair, only(r == 1, one));
+        if (r == 0) {
+          require(error_of_rank([&] {
+                    (void)board.connect("bad", pair, on_ranks("i64[9] @ 1 : block", {0}));
+                  }).code() == ErrorCode::mismatch,
+                  "extents");
+        } else {
+          require(error_of_rank([&] { (void)board.connect("bad", pair, {}); }).code() == ErrorCode::mismatch,
+                  "extents");
+        }
+      }
+      if (i % 10 == 9) lines.erase(lines.begin() + i / 10);  // and may go in any order
+    }
+    for (int i = 0; i < int(lines.size()); ++i) {
+      const PipeBuffer out = lines[std::size_t(i)].pipe().sender().get();
+      for (Index k = 0; k < 2; ++k) at(out.view, {k}) = 1000 * i + 2 * (r == 5 ? 3 : r == 3 ? 2 : r) + k;
+      lines[std::size_t(i)].pipe().sender().put();
+      if (r != 1) continue;
+      const PipeBuffer in = lines[std::size_t(i)].pipe().receiver().get();
+      for (Index k = 0; k < 8; ++k) require(at(in.view, {k}) == 1000 * i + k, "line {}: {}", i, at(in.view, {k}));
+      lines[std::size_t(i)].pipe().receiver().put();
+    }
+    for (PipeLine& line : lines) line.pipe().sender().drain();
+  });
+}
+
 TEST_P(Switchboards, wrong_programs_are_refused) {
   run([](World& world) {
     Switchboard board(world);
