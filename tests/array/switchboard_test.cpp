@@ -1,4 +1,7 @@
 // Pipes between ranks that know their own side only, while others do something else.
+#include <iterator>
+#include <list>
+
 #include <tranship/array/array.hpp>
 #include <tranship/array/switchboard.hpp>
 #include <tranship/layout/text.hpp>
@@ -131,7 +134,7 @@ TEST_P(Switchboards, many_lines_join_the_same_ranks) {
     constexpr int count = 100;
     const ArraySpec all = on_ranks("i64[8] @ 4 : block", {0, 1, 3, 5}), one = on_ranks("i64[8] @ 1 : block", {1});
     const auto only = [&](bool is_in, const ArraySpec& spec) { return is_in ? std::optional(spec) : std::nullopt; };
-    std::vector<PipeLine> lines;
+    std::list<PipeLine> lines;
     for (int i = 0; i < count; ++i) {
       lines.push_back(board.connect(fmt::format("line {}", i), all, only(r == 1, one)));
       if (i % 50 == 7 && r < 2) {
@@ -147,16 +150,18 @@ TEST_P(Switchboards, many_lines_join_the_same_ranks) {
                   "extents");
         }
       }
-      if (i % 10 == 9) lines.erase(lines.begin() + i / 10);  // and may go in any order
+      if (i % 10 == 9) lines.erase(std::next(lines.begin(), i / 10));  // and may go in any order
     }
-    for (int i = 0; i < int(lines.size()); ++i) {
-      const PipeBuffer out = lines[std::size_t(i)].pipe().sender().get();
-      for (Index k = 0; k < 2; ++k) at(out.view, {k}) = 1000 * i + 2 * (r == 5 ? 3 : r == 3 ? 2 : r) + k;
-      lines[std::size_t(i)].pipe().sender().put();
+    Index number = 0;
+    for (PipeLine& line : lines) {
+      const Index first = 1000 * ++number;
+      const PipeBuffer out = line.pipe().sender().get();
+      for (Index k = 0; k < 2; ++k) at(out.view, {k}) = first + 2 * (r == 5 ? 3 : r == 3 ? 2 : r) + k;
+      line.pipe().sender().put();
       if (r != 1) continue;
-      const PipeBuffer in = lines[std::size_t(i)].pipe().receiver().get();
-      for (Index k = 0; k < 8; ++k) require(at(in.view, {k}) == 1000 * i + k, "line {}: {}", i, at(in.view, {k}));
-      lines[std::size_t(i)].pipe().receiver().put();
+      const PipeBuffer in = line.pipe().receiver().get();
+      for (Index k = 0; k < 8; ++k) require(at(in.view, {k}) == first + k, "line {}: {}", number, at(in.view, {k}));
+      line.pipe().receiver().put();
     }
     for (PipeLine& line : lines) line.pipe().sender().drain();
   });

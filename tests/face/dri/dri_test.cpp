@@ -6,6 +6,8 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -737,6 +739,12 @@ TEST_P(Dri, reorgs_of_the_other_dialect) {
                     require(bytes == 8, "{} bytes", bytes);
                     short memory[4] = {};
                     void* const list[1] = {memory};
+                    const std::string long_name(1025, 'x');
+                    const std::pair<const char*, const char*> bad_names[] = {
+                        {"", "needs a name"}, {"a\nb", "new line"}, {long_name.c_str(), "1025; 1 to 1024"}};
+                    for (const auto& [name, part_of_detail] : bad_names)
+                      refused(DRI_Reorg_create(DRI_LIBRARY_NATIVE, DRI_SEND, name, DRI_SHORT, mine, 1, &out),
+                              DRI_ERR_ARGUMENT, part_of_detail);
                     ok(DRI_Reorg_create_user(DRI_LIBRARY_NATIVE, DRI_SEND, fmt::format("to {}", next).c_str(),
                                              DRI_SHORT, mine, 1, list, nullptr, &out));
                     ok(DRI_Reorg_create(DRI_LIBRARY_NATIVE, DRI_RECV, fmt::format("to {}", rank).c_str(), DRI_SHORT,
@@ -954,6 +962,135 @@ TEST_P(Dri, sides_that_do_not_fit_are_named_on_both) {
                     ok(DRI_Bufferset_system_create(1, mine, &buffers));
                     ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(1, mine, buffers, &channel));
                     refused(DRI_Channel_connect(channel), DRI_ERR_MISMATCH, "5");
+                    ok(DRI_Channel_destroy(&channel));
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
+/// This rank's only end of channel `id`, from rank 0 to rank 1: one float.
+DRI_Channel* end_of(int id, int rank, int buffer_count) {
+  const int one = 1, dims[1] = {1};
+  DRI_Global_Data* data = nullptr;
+  DRI_Group* self = nullptr;
+  DRI_Partition part = nullptr;
+  DRI_Distribution* mine = nullptr;
+  DRI_Bufferset* buffers = nullptr;
+  DRI_Channel* channel = nullptr;
+  ok(DRI_Group_create(1, &rank, &self));
+  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
+  ok(DRI_Partition_whole_create(&part));
+  ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
+  ok(DRI_Bufferset_system_create(buffer_count, mine, &buffers));
+  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(id, mine, buffers, &channel));
+  ok(DRI_Bufferset_destroy(&buffers));
+  ok(DRI_Distribution_destroy(&mine));
+  ok(DRI_Partition_destroy(&part));
+  ok(DRI_Group_destroy(&self));
+  ok(DRI_Global_Data_destroy(&data));
+  return channel;
+}
+/// Gets a buffer of one float, which is `value` from the sender on, and puts it.
+void pass(DRI_Channel* channel, int rank, float value) {
+  DRI_Buffer_Id* buffer = nullptr;
+  void* memory = nullptr;
+  ok(DRI_Channel_get(channel, &buffer));
+  ok(DRI_Buffer_get_memory(buffer, &memory, nullptr));
+  float& at = *static_cast<float*>(memory);
+  if (rank == 0) at = value;
+  require(at == value, "{} is not {}", at, value);
+  ok(DRI_Channel_put(channel, &buffer));
+}
+
+// Two of three ranks, so that lines do not join the whole world.
+TEST_P(Dri, many_channels_and_many_frames) {
+  EXPECT_EQ(fault(
+                3,
+                [&] {
+                  ok(DRI_Init(nullptr, nullptr));
+                  const int rank = rank_of_world(), frames = GetParam() == Ranks::sim ? 300 : 10000;
+                  if (rank < 2) {
+                    std::vector<DRI_Channel*> channels;
+                    for (int id = 0; id < 200; ++id) {
+                      channels.push_back(end_of(id, rank, 1 + id % 3));
+                      ok(DRI_Channel_connect(channels.back()));
+                    }
+                    for (int frame = 0; frame < 3; ++frame)
+                      for (int id = 0; id < 200; ++id) pass(channels[std::size_t(id)], rank, float(1000 * frame + id));
+                    for (int id = 0; id < 199; ++id) ok(DRI_Channel_destroy(&channels[std::size_t(id)]));
+                    for (int frame = 0; frame < frames; ++frame) pass(channels.back(), rank, float(frame));
+                    ok(DRI_Channel_destroy(&channels.back()));
+                  }
+                  ok(DRI_Finalize());
+                },
+                1),
+            "");
+}
+
+// Ends that are destroyed while the other one is at work: it learns who has left, and can end.
+TEST_P(Dri, ends_that_go_in_flight_are_named) {
+  EXPECT_EQ(fault(2,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world();
+                    DRI_Buffer_Id* buffer = nullptr;
+                    // The receiver goes after two frames, with the second one in its hands.
+                    DRI_Channel* channel = end_of(1, rank, 1);
+                    ok(DRI_Channel_connect(channel));
+                    pass(channel, rank, 5);
+                    if (rank == 1) {
+                      ok(DRI_Channel_get(channel, &buffer));
+                      ok(DRI_Channel_destroy(&channel));
+                      void* memory = nullptr;
+                      refused(DRI_Buffer_get_memory(buffer, &memory, nullptr), DRI_ERR_HANDLE, "destroyed");
+                    } else {
+                      int code = DRI_SUCCESS;
+                      for (int frame = 0; frame < 10 && code == DRI_SUCCESS; ++frame) {
+                        code = DRI_Channel_get(channel, &buffer);
+                        if (code == DRI_SUCCESS) ok(DRI_Channel_put(channel, &buffer));
+                      }
+                      refused(code, DRI_ERR_PEER, "rank 1 has left");
+                      refused(DRI_Channel_destroy(&channel), DRI_ERR_PEER, "rank 1 has left");
+                      require(channel == nullptr, "the handle is gone");
+                    }
+                    // The sender goes without a frame that the receiver waits for.
+                    channel = end_of(2, rank, 2);
+                    ok(DRI_Channel_connect(channel));
+                    if (rank == 0)
+                      ok(DRI_Channel_get(channel, &buffer));
+                    else
+                      refused(DRI_Channel_get(channel, &buffer), DRI_ERR_PEER, "rank 0 has left");
+                    ok(DRI_Channel_destroy(&channel));
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
+// A thread that is no rank is refused, whatever it holds.
+TEST(DriRanks, are_used_by_their_own_thread) {
+  EXPECT_EQ(fault(Ranks::threads, 2, 1,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world();
+                    DRI_Channel* channel = end_of(1, rank, 1);
+                    ok(DRI_Channel_connect(channel));
+                    std::string wrong;
+                    std::thread stranger([&] {
+                      try {
+                        DRI_Buffer_Id* buffer = nullptr;
+                        DRI_Channel* copy = channel;
+                        DRI_Group* group = nullptr;
+                        refused(DRI_Channel_get(channel, &buffer), DRI_ERR_ORDER, "on this thread");
+                        refused(DRI_Channel_destroy(&copy), DRI_ERR_ORDER, "on this thread");
+                        refused(DRI_Group_create_world(&group), DRI_ERR_ORDER, "on this thread");
+                        refused(DRI_Finalize(), DRI_ERR_ORDER, "on this thread");
+                      } catch (const Wrong& found) {
+                        wrong = found.text;
+                      }
+                    });
+                    stranger.join();
+                    require(wrong.empty(), "{}", wrong);
+                    pass(channel, rank, 3);
                     ok(DRI_Channel_destroy(&channel));
                     ok(DRI_Finalize());
                   }),

@@ -274,7 +274,7 @@ int DRI_Distribution_get_numblocks(const struct dri_distribution *distribution, 
 int DRI_Distribution_get_blockinfo(const struct dri_distribution *distribution, int block, DRI_Blockinfo *info);
 /* The bytes of a buffer when the elements are of this type. */
 int DRI_Distribution_get_bufsize_of(const struct dri_distribution *distribution, DRI_Datatype type, size_t *bytes);
-/* Local: one end of the reorganization of this name, with `count` buffers of the system's or the user's. */
+/* Local: one end of the reorganization of this name (1 to 1024 characters, no new line), with `count` buffers of the system's or the user's. */
 int DRI_Reorg_create(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
                      const struct dri_distribution *distribution, int count, struct dri_channel **reorg);
 int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
