@@ -14,7 +14,7 @@ INSTANTIATE_TEST_SUITE_P(On, Everywhere,
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, Everywhere,
                          ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts, On::listed,
-                                                              On::listed_hosts),
+                                                              On::listed_messaged),
                                             ::testing::Values(1, 3)),
                          OnRanks::name);
 

@@ -135,7 +135,7 @@ struct Switchboard::State {
       return found;
     }
     // Addresses are taken for more lines than this one; memory comes when they need it.
-    const std::size_t room = std::max(bytes, world.heap().place().size_bytes / 64);
+    const std::size_t room = std::max(bytes + (std::size_t(1) << 20), world.heap().place().size_bytes / 64);
     auto made = std::make_shared<SubWorld>(team, SubWorldOptions{.heap_bytes = room}, where);
     joined.push_back({team.members(), ++joined_count, made});
     return made;
@@ -145,17 +145,18 @@ struct Switchboard::State {
     std::erase_if(joined, [&](const Joined& one) { return one.world.lock() == sub; });
   }
 
-  /// Of a sub-world for one line: the inboxes of messages that are posted, for all pairs of buffers.
+  /// That a line takes of its world, and a little more: for each pair of buffers words for all members, and the inboxes
+  /// of messages that are posted.
   std::size_t heap_bytes(const Members& members, const ArraySpec& target, Index pairs) const {
-    const std::size_t least = std::size_t(1) << 20;
+    const auto words = std::size_t(checked_multiply(pairs, (members.count + Index(4)) * 1024));
     bool reaches_all = true;
     for (int i = 0; i < members.count; ++i) reaches_all &= world.context().reaches(members.rank_of(i));
-    if (reaches_all) return least;
+    if (reaches_all) return words;
     Index elements_max = 0;
     for (const Rank rank : target.distribution.grid().ranks())
       elements_max = std::max(elements_max, target.distribution.storage(rank).elements);
     const Index frame = checked_multiply(elements_max, size_bytes(target.type)) + members.count * Index(64);
-    return least + std::size_t(checked_multiply(2 * frame, pairs));
+    return words + std::size_t(checked_multiply(2 * frame, pairs));
   }
 };
 
