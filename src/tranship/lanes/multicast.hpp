@@ -21,7 +21,8 @@ struct MulticastSpan {
   int places_step = 1;
 
   TRANSHIP_SHARED T* copy(int member) const {
-    return reinterpret_cast<T*>(first + (places ? places[member * places_step] : member) * stride_bytes);
+    return reinterpret_cast<T*>(first + (places ? places[static_cast<long long>(member) * places_step] : member) *
+                                            stride_bytes);
   }
 
   TRANSHIP_SHARED void store(long long i, T value) const {

@@ -97,7 +97,8 @@ TRANSHIP_SHARED inline bool is_in_place(const void* at) {
 
 /// Where the symmetric heaps of all ranks lie, as one rank sees them. A value, to be passed to kernels.
 struct HeapView {
-  /// The heap of rank r begins at first + r * stride_bytes, or at first + places[r] * stride_bytes where there are places.
+  /// The heap of rank r begins at first + r * stride_bytes, or at first + places[r] * stride_bytes where there are
+  /// places.
   unsigned char* first = nullptr;
   unsigned long long stride_bytes = 0;
   unsigned long long size_bytes = 0;  ///< of each
@@ -111,9 +112,7 @@ struct HeapView {
 
   TRANSHIP_SHARED unsigned char* heap_of(int of) const { return first + (places ? places[of] : of) * stride_bytes; }
   /// The address of this rank's own heap.
-  TRANSHIP_SHARED unsigned long long own() const {
-    return reinterpret_cast<unsigned long long>(heap_of(rank));
-  }
+  TRANSHIP_SHARED unsigned long long own() const { return reinterpret_cast<unsigned long long>(heap_of(rank)); }
   TRANSHIP_SHARED bool is_direct(int peer) const {
     return static_cast<unsigned>(peer - direct_first) < static_cast<unsigned>(direct_count);
   }
@@ -519,8 +518,7 @@ struct HeapView {
     constexpr const char* outside = "the array lies outside the symmetric heap";
     unsigned char* const of_first = at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank);
     const auto step = static_cast<long long>(stride_bytes);
-    if (places)
-      return {of_first - places[first_rank] * step, step, count, array.size, places + first_rank, stride};
+    if (places) return {of_first - places[first_rank] * step, step, count, array.size, places + first_rank, stride};
     return {of_first, stride * step, count, array.size};
   }
 

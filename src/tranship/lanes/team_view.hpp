@@ -6,8 +6,9 @@
 
 namespace tranship {
 
-/// Member i is rank first + i * stride of the world, or ranks[i] where there is a list. One collective call of a team runs at a time: blocks that make
-/// such calls side by side use different teams. All calls of a rank to a team use the same HeapView.
+/// Member i is rank first + i * stride of the world, or ranks[i] where there is a list. One collective call of a team
+/// runs at a time: blocks that make such calls side by side use different teams. All calls of a rank to a team use the
+/// same HeapView.
 struct TeamView {
   int first = 0;
   int stride = 1;

@@ -39,8 +39,8 @@ class Meeting {
   virtual void begin_at(std::uint64_t calls) = 0;
 };
 
-/// Where the symmetric heaps of all ranks lie in this rank's addresses: that of rank r at first + r * stride_bytes. In a
-/// sub-world of ranks that lie at no equal steps, r is replaced by number r of the list that `places` has.
+/// Where the symmetric heaps of all ranks lie in this rank's addresses: that of rank r at first + r * stride_bytes. In
+/// a sub-world of ranks that lie at no equal steps, r is replaced by number r of the list that `places` has.
 struct HeapPlace {
   std::byte* first = nullptr;
   std::size_t stride_bytes = 0;
@@ -50,9 +50,7 @@ struct HeapPlace {
   Members direct{.count = 0};
   Members places{.count = 0};
 
-  std::size_t place_of(Rank rank) const noexcept {
-    return std::size_t(places.listed ? places.rank_of(rank) : rank);
-  }
+  std::size_t place_of(Rank rank) const noexcept { return std::size_t(places.listed ? places.rank_of(rank) : rank); }
   /// The first byte of the heap of a rank.
   std::byte* of(Rank rank) const noexcept { return first + place_of(rank) * stride_bytes; }
   bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }

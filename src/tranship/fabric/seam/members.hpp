@@ -1,5 +1,5 @@
-// Detail: Members, which ranks of the world make a team: at equal steps, which takes three numbers, or any others, which
-// takes a list.
+// Detail: Members, which ranks of the world make a team: at equal steps, which takes three numbers, or any others,
+// which takes a list.
 #pragma once
 
 #include <algorithm>
