@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -716,6 +718,113 @@ TEST_P(Dri, sides_are_any_ranks_in_any_order) {
                     ok(DRI_Finalize());
                   }),
             "");
+}
+
+/// A distribution that MPI has made, and which elements each of its processes has, in the order of memory.
+struct DarrayCase {
+  std::vector<int> extents, processes, cuts, order;
+  std::vector<std::vector<int>> elements;
+};
+std::vector<DarrayCase> darray_cases() {
+  std::ifstream file(test_path("fixtures/dri/darray.txt"));
+  std::vector<DarrayCase> out;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    DarrayCase& c = out.emplace_back();
+    char order = 0;
+    int dims = 0, ranks = 1;
+    words >> order >> dims;
+    for (int d = 0; d < dims; ++d) {
+      int extent = 0, processes = 0, cut = 0;
+      words >> extent >> processes >> cut;
+      c.extents.push_back(extent);
+      c.processes.push_back(processes);
+      c.cuts.push_back(cut);
+      c.order.push_back(order == 'F' ? d : dims - 1 - d);
+      ranks *= processes;
+    }
+    for (int rank = 0; rank < ranks && std::getline(file, line); ++rank) {
+      std::istringstream numbers(line);
+      std::size_t count = 0;
+      numbers >> count;
+      std::vector<int>& list = c.elements.emplace_back(count);
+      for (int& number : list) numbers >> number;
+    }
+  }
+  return out;
+}
+
+/// One end of channel 1 for `c` or, without any cut, for the whole array.
+DRI_Channel* darray_end(const DarrayCase& c, const std::vector<int>& ranks, bool is_whole) {
+  const int dims = int(c.extents.size());
+  const std::vector<int> ones(c.extents.size(), 1);
+  DRI_Global_Data* data = nullptr;
+  DRI_Group* group = nullptr;
+  std::vector<DRI_Partition> parts(c.extents.size());
+  DRI_Layout layout = nullptr;
+  DRI_Distribution* distribution = nullptr;
+  DRI_Bufferset* buffers = nullptr;
+  DRI_Channel* channel = nullptr;
+  ok(DRI_Global_Data_create(dims, c.extents.data(), DRI_INTEGER, &data));
+  ok(DRI_Group_create(int(ranks.size()), ranks.data(), &group));
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    const int cut = is_whole ? 0 : c.cuts[d];
+    if (cut == 0) ok(DRI_Partition_whole_create(&parts[d]));
+    if (cut > 0) ok(DRI_Partition_blockcyclic_create(nullptr, nullptr, cut, &parts[d]));
+    if (cut >= 0) continue;
+    ok(DRI_Partition_block_create(nullptr, nullptr, 0, 1, &parts[d]));
+    ok(DRI_Partition_set_remainder(parts[d], DRI_REMAINDER_CEIL));
+  }
+  ok(DRI_Layout_create_nd(dims, 0, c.order.data(), nullptr, &layout));
+  ok(DRI_Distribution_create(data, group, is_whole ? ones.data() : c.processes.data(), parts.data(), layout,
+                             &distribution));
+  ok(DRI_Bufferset_system_create(1, distribution, &buffers));
+  ok((is_whole ? DRI_Channel_create_send : DRI_Channel_create_recv)(1, distribution, buffers, &channel));
+  return channel;
+}
+
+// An outside oracle: rank 0 sends all numbers; each process gets those of MPI's darray, in the order of memory.
+TEST_P(Dri, distributions_are_those_of_darray) {
+  const std::vector<DarrayCase> cases = darray_cases();
+  ASSERT_EQ(cases.size(), 60U);
+  for (const DarrayCase& c : cases) {
+    const int ranks = int(c.elements.size());
+    const std::string found = fault(
+        ranks,
+        [&] {
+          ok(DRI_Init(nullptr, nullptr));
+          const int rank = rank_of_world();
+          std::vector<int> all(static_cast<std::size_t>(ranks));
+          std::iota(all.begin(), all.end(), 0);
+          DRI_Channel* const receive = darray_end(c, all, false);
+          DRI_Channel* const send = rank == 0 ? darray_end(c, {0}, true) : nullptr;
+          ok(DRI_Channel_connect(receive));
+          if (send) ok(DRI_Channel_connect(send));
+          for (DRI_Channel* channel : {send, receive}) {
+            if (!channel) continue;
+            DRI_Buffer_Id* buffer = nullptr;
+            void* memory = nullptr;
+            std::size_t bytes = 0;
+            ok(DRI_Channel_get(channel, &buffer));
+            ok(DRI_Buffer_get_memory(buffer, &memory, nullptr));
+            ok(DRI_Buffer_get_bytes(buffer, &bytes));
+            int* const numbers = static_cast<int*>(memory);
+            if (channel == send) std::iota(numbers, numbers + bytes / sizeof(int), 0);
+            const std::vector<int> got(numbers, numbers + bytes / sizeof(int));
+            if (channel == receive)
+              require(got == c.elements[std::size_t(rank)], "rank {} has {}, not {}", rank, fmt::join(got, " "),
+                      fmt::join(c.elements[std::size_t(rank)], " "));
+            ok(DRI_Channel_put(channel, &buffer));
+          }
+          for (DRI_Channel* channel : {send, receive})
+            if (channel) ok(DRI_Channel_destroy(&channel));
+          ok(DRI_Finalize());
+        },
+        1);
+    ASSERT_EQ(found, "") << fmt::format("extents {}, processes {}, cuts {}", c.extents, c.processes, c.cuts);
+  }
 }
 
 // A frame goes around a ring of channels by the names of 1.0.
