@@ -7,6 +7,8 @@
 // limit is the same quotient for copies by hand of the same threads. Processors that copy cannot compute: little can
 // be hidden where all ranks compute, and all of it where one side has the time to copy and a core of its own. "Moving"
 // writes and reads a number in each cache line, because lines that nobody changes would stay in the caches of all.
+//
+// And loops over views of vsip.h beside the same loops over a pointer and strides, which are their limit.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -21,6 +23,7 @@
 #include <contest/memory.hpp>
 #include <fmt/core.h>
 #include <harness/contest_case.hpp>
+#include <view_access.hpp>
 
 #include <tranship/array/pipe.hpp>
 #include <tranship/base/fail.hpp>
@@ -300,4 +303,7 @@ TRANSHIP_BENCH(dri, "corner turns in a stream of frames, through double-buffered
   for (const Turn& turn :
        {Turn{2, 2, Computing::all, n}, Turn{1, 1, Computing::senders, n}, Turn{1, 1, Computing::receivers, n}})
     measure_hiding(report, turn);
+#if defined(TRANSHIP_BENCH_VIEWS)
+  bench::measure_view_access(report);
+#endif
 }

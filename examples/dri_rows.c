@@ -30,7 +30,7 @@ static const int global_dims[2] = {columns, rows}; /* no memory order is meant *
 
 /* A wave along each row, whose frequency is the number of the row: its transform is one line. */
 static vsip_cscalar_f value(int frame, int column, int row) {
-  const double angle = 2 * 3.14159265358979323846 * row * column / columns;
+  const double angle = 2 * 3.14159265358979323846 * row * column / (double)columns;
   return vsip_cmplx_f((vsip_scalar_f)((frame + 1) * cos(angle)), (vsip_scalar_f)((frame + 1) * sin(angle)));
 }
 

@@ -53,7 +53,7 @@ static int range_of(const target *t, int frame) {
 
 static vsip_cscalar_d chirp(int sample) {
   const double x = sample - (chirp_length - 1) / 2.0;
-  return vsip_rect_d(1, pi * 0.8 * x * x / chirp_length);
+  return vsip_rect_d(1, pi * 0.8 * x * x / (double)chirp_length);
 }
 
 /* Noise of unit power, the same for whoever computes it. */
@@ -85,7 +85,7 @@ static vsip_cscalar_d echo(int frame, int pulse, int cell) {
 /* The ground scatters everywhere, the less the farther away it is. */
 static int lay_ground(void) {
   int cell, sample;
-  ground = calloc((size_t)cells, sizeof *ground);
+  ground = (vsip_cscalar_d *)calloc((size_t)cells, sizeof *ground);
   for (cell = 0; ground != NULL && cell < cells; cell++)
     for (sample = 0; sample < chirp_length && sample <= cell; sample++) {
       const int at = cell - sample;

@@ -85,7 +85,7 @@ bool Shmem::is_turned(const void* target, const void* source) const {
 bool Shmem::is_in_any_heap(const void* address) const {
   const HeapPlace& place = world().heap().place();
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(address) - place.first);
-  return offset < place.stride_bytes * std::size_t(world().size());
+  return offset < place.stride_bytes * (place.place_of(world().size() - 1) + 1);
 }
 bool Shmem::is_symmetric(const void* address) const {
   const HeapPlace& place = world().heap().place();

@@ -13,7 +13,8 @@ INSTANTIATE_TEST_SUITE_P(On, Everywhere,
                                             ::testing::Values(1, 2, 4, 6)),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, Everywhere,
-                         ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts),
+                         ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts, On::listed,
+                                                              On::listed_messaged),
                                             ::testing::Values(1, 3)),
                          OnRanks::name);
 

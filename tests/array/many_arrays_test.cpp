@@ -18,7 +18,8 @@ INSTANTIATE_TEST_SUITE_P(On, ManyArrays,
                                             ::testing::Values(1, 2, 3, 5, 8)),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, ManyArrays,
-                         ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts),
+                         ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts, On::listed,
+                                                              On::listed_hosts),
                                             ::testing::Values(1, 3)),
                          OnRanks::name);
 

@@ -218,7 +218,7 @@ TEST_P(RandomPipes, deliver_every_frame) {
 class Pipes : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Pipes,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
-                                                              On::hosts, On::sub),
+                                                              On::hosts, On::sub, On::listed, On::listed_hosts),
                                             ::testing::Values(4)),
                          OnRanks::name);
 

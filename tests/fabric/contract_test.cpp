@@ -29,6 +29,8 @@ INSTANTIATE_TEST_SUITE_P(On, Contract,
                          Combine(Values(On::threads, On::processes, On::sim, On::messaged, On::hosts),
                                  Values(1, 2, 3, 4, 8, 16)),
                          OnRanks::name);
+INSTANTIATE_TEST_SUITE_P(OnListed, Contract,
+                         Combine(Values(On::listed, On::listed_messaged, On::listed_hosts), Values(5)), OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, Contract, Combine(Values(On::sub, On::sub_messaged, On::sub_hosts), Values(1, 2, 5)),
                          OnRanks::name);
 
@@ -56,7 +58,7 @@ TEST_P(Contract, allocations_are_zeroed_aligned_and_at_one_place) {
     require(reinterpret_cast<std::uintptr_t>(b.local()) % 64 == 0, "alignment");
     require(reinterpret_cast<std::uintptr_t>(c.local()) % 4096 == 0, "alignment of 4096");
     const HeapPlace& heap = world.heap().place();
-    const auto own = heap.first + std::size_t(world.rank()) * heap.stride_bytes;
+    const std::byte* own = heap.of(world.rank());
     const std::ptrdiff_t offset = reinterpret_cast<std::byte*>(c.local()) - own;
     for (const std::ptrdiff_t theirs : world.all_gather(offset)) require(theirs == offset, "{} {}", theirs, offset);
   });
@@ -643,7 +645,8 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
     // The address of a peer is not the name of a symmetric object.
     if (world.size() > 1) {
       const HeapPlace& heap = world.heap().place();
-      int* theirs = a.local() + (next_of(world) - world.rank()) * std::ptrdiff_t(heap.stride_bytes / sizeof(int));
+      const std::ptrdiff_t apart = heap.of(next_of(world)) - heap.of(world.rank());
+      int* theirs = a.local() + apart / std::ptrdiff_t(sizeof(int));
       refused([&] { rma.put(Symmetric<int>::at(theirs, 4), four, 0); },
               {"lies in the heap of rank", "this rank's own address"});
     }
@@ -973,6 +976,68 @@ TEST_P(Contract, teams_are_split_by_steps) {
     require(world.node_team().size() == near, "node");
     world.shared_team().barrier();
     world.node_team().sync();
+  });
+}
+
+TEST_P(Contract, teams_are_split_by_lists) {
+  run([this](World& world) {
+    const int n = world.size();
+    // Of 5: 4, 0, 1; of these: 1, 4; and those that are left.
+    const std::vector<int> list = n > 2 ? std::vector<int>{n - 1, 0, 1} : std::vector<int>{n - 1};
+    const auto at = std::find(list.begin(), list.end(), world.rank());
+    std::optional<Team> some = world.team().split_listed(list);
+    require(bool(some) == (at != list.end()), "who is in");
+    if (some) {
+      require(some->size() == int(list.size()) && some->rank() == int(at - list.begin()), "places");
+      const auto ranks = some->all_gather(world.rank());
+      require(ranks == list, "gathered");
+      for (int i = 0; i < some->size(); ++i) {
+        require(some->world_rank(i) == list[std::size_t(i)], "world rank of {}", i);
+        require(some->translate(i, world.team()) == list[std::size_t(i)], "translated to the world");
+        require(world.team().translate(list[std::size_t(i)], *some) == i, "translated from the world");
+      }
+      for (Rank rank = 0; rank < n; ++rank)
+        require((world.team().translate(rank, *some) < 0) == (std::find(list.begin(), list.end(), rank) == list.end()),
+                "rank {} is in, or none", rank);
+      int word = some->rank() == 0 ? 42 : 0;
+      some->broadcast(&word, sizeof word, 0);
+      require(word == 42, "broadcast");
+      const int width = 2;
+      auto [x, y] = some->split_2d(width);
+      for (const int r : x.all_gather(some->rank() / width)) require(r == some->rank() / width, "row");
+      for (const int c : y.all_gather(some->rank() % width)) require(c == some->rank() % width, "column");
+      if (n > 2) {
+        std::optional<Team> pair = some->split_listed({2, 0});
+        std::optional<Team> strided = some->split_strided({.first = 2, .stride = -2, .count = 2});
+        require(bool(pair) == (some->rank() != 1) && bool(pair) == bool(strided), "the pair");
+        if (pair) require(pair->all_gather(world.rank()) == std::vector<int>({1, n - 1}), "of the pair");
+        if (strided) require(strided->members() == pair->members(), "the same pair");
+      }
+      some->barrier();
+    }
+    world.barrier();
+    Team& all = world.team();
+    require_says(error_of_rank([&] { all.split_listed({}); }), ErrorCode::invalid_use, {"0 members", "are possible"});
+    require_says(error_of_rank([&] { all.split_listed({0, n}); }), ErrorCode::invalid_use, {"of"});
+    require_says(error_of_rank([&] { all.split_listed({-1}); }), ErrorCode::invalid_use, {"no member -1"});
+    if (n > 1) {
+      require_says(error_of_rank([&] { all.split_listed({0, 0}); }), ErrorCode::invalid_use, {"twice"});
+      const std::vector<int> mine = world.rank() == 0 ? std::vector<int>{0, 1} : std::vector<int>{1, 0};
+      require_says(error_of_rank([&] { all.split_listed(mine); }), ErrorCode::mismatch, {"split"});
+    }
+    // As one array, where their memory is loaded and stored.
+    if (is_simulated(on())) return;
+    const auto array = world.allocate<int>(3);
+    std::optional<Team> again = all.split_listed(list);
+    if (again && again->rank() == 0) world.context().multicast_array(*again, array).store(1, 7 + n);
+    world.barrier();
+    require(array[1] == (again ? 7 + n : 0) && array[0] == 0 && array[2] == 0, "stored {}", array[1]);
+    if (again) {
+      const auto seen = world.context().multicast_array(*again, array);
+      for (int i = 0; i < again->size(); ++i)
+        require(seen.copy(i) == &world.context().peer_array(array, list[std::size_t(i)])[0], "copy {}", i);
+    }
+    world.barrier();
   });
 }
 

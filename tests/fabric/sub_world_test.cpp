@@ -36,8 +36,7 @@ Team half_of(World& world) {
 }
 std::size_t offset_in(const World& world, const void* memory) {
   const HeapPlace& place = world.heap().place();
-  const auto* own = place.first + std::size_t(world.rank()) * place.stride_bytes;
-  return std::size_t(static_cast<const std::byte*>(memory) - own);
+  return std::size_t(static_cast<const std::byte*>(memory) - place.of(world.rank()));
 }
 /// Puts this rank's number to the next one, and requires that of the one before.
 void require_ring(World& world, Symmetric<int> array) {
@@ -114,6 +113,39 @@ TEST_P(SubWorlds, have_sub_worlds_and_teams) {
     mine.barrier();
     const auto array = mine.allocate<int>(5);
     require_ring(mine, array);
+  });
+}
+
+// Ranks at no equal steps, again and again: 0, 1, 3, 4, 6 of 8; of these 1, 4, 6; of these 1, 6.
+TEST_P(SubWorlds, are_of_any_ranks) {
+  run_on(GetParam(), 8, [](World& world) {
+    std::optional<Team> five = world.team().split_listed({0, 1, 3, 4, 6});
+    if (!five) return world.barrier();
+    {
+      SubWorld outer(*five, {.heap_bytes = 4 * mebi});
+      World& mine = outer.world();
+      require_ring(mine, mine.allocate<int>(5));
+      std::optional<Team> three = mine.team().split_listed({1, 3, 4});
+      if (three) {
+        SubWorld middle(*three, {.heap_bytes = 2 * mebi});
+        require(middle.world().rank() == (world.rank() == 1 ? 0 : world.rank() == 4 ? 1 : 2), "place in the middle");
+        require_ring(middle.world(), middle.world().allocate<int>(5));
+        std::optional<Team> two = middle.world().team().split_strided({.first = 0, .stride = 2, .count = 2});
+        if (two) {
+          SubWorld inner(*two, {.heap_bytes = mebi});
+          require(inner.world().size() == 2 && inner.world().rank() == (world.rank() == 6), "place within");
+          require_ring(inner.world(), inner.world().allocate<int>(5));
+          const SharedFlags flags = inner.world().shared_flags(2, "test");
+          inner.world().barrier();
+          flags.fetch_add(1 - inner.world().rank(), 1, 5);
+          inner.world().barrier();
+          require(flags.load(inner.world().rank(), 1) == 5, "raised by the other");
+        }
+        middle.world().node_team().barrier();
+      }
+      mine.barrier();
+    }
+    world.barrier();
   });
 }
 
@@ -245,7 +277,8 @@ TEST_P(SubWorlds, refuse_what_has_no_room_and_go_on) {
 TEST_P(SubWorlds, need_their_members_in_order_and_the_same_call) {
   run_on(GetParam(), 3, [](World& world) {
     std::optional<Team> reversed = world.team().split_strided({.first = 2, .stride = -1, .count = 3});
-    require_says(error_of_rank([&] { SubWorld{*reversed}; }), ErrorCode::unsupported, {"-1 ranks apart"});
+    require_says(error_of_rank([&] { SubWorld{*reversed}; }), ErrorCode::unsupported,
+                 {"members 0 and 2 are ranks 2 and 0"});
     const std::size_t bytes = world.rank() == 1 ? 2 * mebi : mebi;
     require_says(error_of_rank([&] { SubWorld(world.team(), {.heap_bytes = bytes}); }), ErrorCode::mismatch,
                  {"sub_world of"});

@@ -1,5 +1,6 @@
 #include "support/ranks.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -25,10 +26,14 @@ void be_others(Team& team) {
     if (kept.back()[0] != before) throw Error(ErrorCode::internal, "test: the others have got a wrong value");
   }
 }
-/// Every other rank of a world, as a sub-world.
-void run_as_sub_world(World& whole, int ranks, std::size_t heap_bytes, FunctionRef<void(World&)> f) {
-  std::optional<Team> members = whole.team().split_strided({.first = 1, .stride = 2, .count = ranks});
-  std::optional<Team> others = whole.team().split_strided({.first = 0, .stride = 2, .count = ranks + 1});
+/// Some ranks of a world, as a sub-world.
+void run_as_sub_world(On on, World& whole, int ranks, std::size_t heap_bytes, FunctionRef<void(World&)> f) {
+  std::vector<int> named, rest;
+  for (Rank member = 0; member < ranks; ++member) named.push_back(rank_around(on, member));
+  for (Rank rank = 0; rank < whole.size(); ++rank)
+    if (std::find(named.begin(), named.end(), rank) == named.end()) rest.push_back(rank);
+  std::optional<Team> members = whole.team().split_listed(named);
+  std::optional<Team> others = whole.team().split_listed(rest);
   if (others) return be_others(*others);
   const SubWorld sub(*members, {.heap_bytes = heap_bytes});
   f(sub.world());
@@ -59,7 +64,8 @@ void run_once(On on, LaunchOptions options, std::uint64_t seed, FunctionRef<void
   if (!is_sub(on)) return run_as_whole_world(on, options, seed, f);
   const int ranks = std::exchange(options.ranks, 2 * options.ranks + 1);
   options.heap_bytes = heap_bytes + (std::size_t(4) << 20);
-  run_as_whole_world(around(on), options, seed, [&](World& whole) { run_as_sub_world(whole, ranks, heap_bytes, f); });
+  run_as_whole_world(around(on), options, seed,
+                     [&](World& whole) { run_as_sub_world(on, whole, ranks, heap_bytes, f); });
 }
 void run_on(On on, const LaunchOptions& options, FunctionRef<void(World&)> f) {
   for (std::uint64_t seed = 1; seed <= seeds_per_test(on); ++seed) run_once(on, options, seed, f);

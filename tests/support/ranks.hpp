@@ -21,12 +21,25 @@
 namespace tranship::test {
 
 /// `hosts` is simulated, too: ranks on two machines. Those of `sub` and what follows are ranks of a sub-world: every
-/// other one of about twice as many, while the ranks between them do something else.
-enum class On { threads, processes, sim, messaged, hosts, sub, sub_messaged, sub_hosts };
+/// other one of about twice as many, while the ranks between them do something else. Those of `listed` and what follows
+/// lie at no equal steps, where they are more than two.
+enum class On {
+  threads,
+  processes,
+  sim,
+  messaged,
+  hosts,
+  sub,
+  sub_messaged,
+  sub_hosts,
+  listed,
+  listed_messaged,
+  listed_hosts
+};
 
 inline const char* name_of(On on) {
-  constexpr const char* names[] = {"threads", "processes", "sim",          "messaged",
-                                   "hosts",   "sub",       "sub_messaged", "sub_hosts"};
+  constexpr const char* names[] = {"threads",      "processes", "sim",    "messaged",        "hosts",       "sub",
+                                   "sub_messaged", "sub_hosts", "listed", "listed_messaged", "listed_hosts"};
   return names[int(on)];
 }
 inline void PrintTo(On on, std::ostream* out) {
@@ -34,19 +47,25 @@ inline void PrintTo(On on, std::ostream* out) {
 }
 
 inline bool is_simulated(On on) {
-  return on != On::threads && on != On::processes && on != On::sub;
+  return on != On::threads && on != On::processes && on != On::sub && on != On::listed;
 }
 inline bool is_sub(On on) {
   return on >= On::sub;
 }
 /// What the whole world is that a sub-world is part of.
 inline On around(On on) {
-  return on == On::sub ? On::threads : on == On::sub_messaged ? On::messaged : on == On::sub_hosts ? On::hosts : on;
+  if (!is_sub(on)) return on;
+  if (on == On::sub || on == On::listed) return On::threads;
+  return on == On::sub_messaged || on == On::listed_messaged ? On::messaged : On::hosts;
+}
+/// The rank there of a member of the sub-world.
+inline Rank rank_around(On on, Rank member) {
+  return on >= On::listed ? member + member / 2 : 2 * member + 1;
 }
 
 /// Whether two of so many ranks are on one machine; whether they share memory.
 inline bool share_machine(On on, int ranks, Rank one, Rank other) {
-  if (is_sub(on)) return share_machine(around(on), 2 * ranks + 1, 2 * one + 1, 2 * other + 1);
+  if (is_sub(on)) return share_machine(around(on), 2 * ranks + 1, rank_around(on, one), rank_around(on, other));
   const int on_first = on == On::hosts ? (ranks + 1) / 2 : ranks;
   return (one < on_first) == (other < on_first);
 }

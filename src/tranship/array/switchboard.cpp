@@ -76,8 +76,17 @@ ArraySpec among(const ArraySpec& spec, const Members& members) {
 }  // namespace
 
 struct Switchboard::State {
+  /// A world of some ranks, which lines between them share.
+  struct Joined {
+    Members members;
+    std::uint64_t number = 0;  ///< the same on all of them
+    std::weak_ptr<SubWorld> world;
+  };
+
   World& world;
   MeetingPoint point;
+  std::vector<Joined> joined;
+  std::uint64_t joined_count = 0;  // not less than any number in `joined`
 
   State(World& w, CallSite where) : world(w), point(w, card_bytes_max, where) {}
 
@@ -101,27 +110,53 @@ struct Switchboard::State {
       }
     std::sort(ranks.begin(), ranks.end());
     ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-    const Members out{
-        .first = ranks[0], .stride = ranks.size() > 1 ? ranks[1] - ranks[0] : 1, .count = int(ranks.size())};
-    for (int i = 0; i < out.count; ++i)
-      if (out.rank_of(i) != ranks[std::size_t(i)])
-        throw_error(ErrorCode::unsupported,
-                    "the ranks of both sides are [{}]: they must be all {} ranks of the world or lie at equal steps",
-                    join_text(ranks, ", "), world.size());
-    return out;
+    return Members::of(ranks);
   }
 
-  /// Of a sub-world: the inboxes of messages that are posted, for all pairs of buffers.
+  /// Collective over the team. One of its worlds with room for so many bytes more, or a new one.
+  std::shared_ptr<SubWorld> world_of(Team& team, std::size_t bytes, CallSite where) {
+    std::erase_if(joined, [](const Joined& one) { return one.world.expired(); });
+    struct Offer {
+      std::uint64_t number = 0, count = 0;
+    } mine{.count = joined_count};
+    std::shared_ptr<SubWorld> found;
+    for (const Joined& one : joined) {
+      if (!(one.members == team.members())) continue;
+      const std::shared_ptr<SubWorld> sub = one.world.lock();
+      const HeapUsage usage = sub->world().heap().usage();
+      if (usage.reserved_bytes - usage.used_bytes < bytes) continue;
+      mine.number = one.number;
+      found = sub;
+    }
+    const std::vector<Offer> all = team.all_gather(mine, where);
+    for (const Offer& other : all) joined_count = std::max(joined_count, other.count);
+    if (found && std::all_of(all.begin(), all.end(), [&](const Offer& o) { return o.number == mine.number; })) {
+      found->world().set_timeout_ns(world.timeout_ns());
+      return found;
+    }
+    // Addresses are taken for more lines than this one; memory comes when they need it.
+    const std::size_t room = std::max(bytes + (std::size_t(1) << 20), world.heap().place().size_bytes / 64);
+    auto made = std::make_shared<SubWorld>(team, SubWorldOptions{.heap_bytes = room}, where);
+    joined.push_back({team.members(), ++joined_count, made});
+    return made;
+  }
+  /// After a set-up that has failed the ranks may have come to different points of it.
+  void forget(const std::shared_ptr<SubWorld>& sub) {
+    std::erase_if(joined, [&](const Joined& one) { return one.world.lock() == sub; });
+  }
+
+  /// That a line takes of its world, and a little more: for each pair of buffers words for all members, and the inboxes
+  /// of messages that are posted.
   std::size_t heap_bytes(const Members& members, const ArraySpec& target, Index pairs) const {
-    const std::size_t least = std::size_t(1) << 20;
+    const auto words = std::size_t(checked_multiply(pairs, (members.count + Index(4)) * 1024));
     bool reaches_all = true;
     for (int i = 0; i < members.count; ++i) reaches_all &= world.context().reaches(members.rank_of(i));
-    if (reaches_all) return least;
+    if (reaches_all) return words;
     Index elements_max = 0;
     for (const Rank rank : target.distribution.grid().ranks())
       elements_max = std::max(elements_max, target.distribution.storage(rank).elements);
     const Index frame = checked_multiply(elements_max, size_bytes(target.type)) + members.count * Index(64);
-    return least + std::size_t(checked_multiply(2 * frame, pairs));
+    return words + std::size_t(checked_multiply(2 * frame, pairs));
   }
 };
 
@@ -150,11 +185,15 @@ PipeLine Switchboard::connect(std::string_view name, const std::optional<ArraySp
         where);
     const Members members = met.team.members();
     if (members.count == world.size()) return {nullptr, Pipe(world, from.spec, to.spec, options, where)};
-    auto sub = std::make_unique<SubWorld>(
-        met.team, SubWorldOptions{.heap_bytes = state_->heap_bytes(members, *to.spec, from.count_max * to.count_max)},
-        where);
-    Pipe pipe(sub->world(), among(*from.spec, members), among(*to.spec, members), options, where);
-    return {std::move(sub), std::move(pipe)};
+    const std::size_t bytes = state_->heap_bytes(members, *to.spec, from.count_max * to.count_max);
+    std::shared_ptr<SubWorld> sub = state_->world_of(met.team, bytes, where);
+    try {
+      Pipe pipe(sub->world(), among(*from.spec, members), among(*to.spec, members), options, where);
+      return {std::move(sub), std::move(pipe)};
+    } catch (...) {
+      state_->forget(sub);
+      throw;
+    }
   });
 }
 

@@ -15,15 +15,15 @@
 
 namespace tranship {
 
-/// A pipe, and the world of its two groups, which lives as long.
+/// A pipe, and the world of its two groups, which lives as long. Lines between the same ranks share it.
 class PipeLine {
  public:
-  PipeLine(std::unique_ptr<SubWorld> world, Pipe pipe) : world_(std::move(world)), pipe_(std::move(pipe)) {}
+  PipeLine(std::shared_ptr<SubWorld> world, Pipe pipe) : world_(std::move(world)), pipe_(std::move(pipe)) {}
 
   Pipe& pipe() noexcept { return pipe_; }
 
  private:
-  std::unique_ptr<SubWorld> world_;  // none where the groups are the whole world
+  std::shared_ptr<SubWorld> world_;  // none where the groups are the whole world
   Pipe pipe_;
 };
 
@@ -39,12 +39,12 @@ class Switchboard {
   /// Collective over the ranks of both sides, which call it with the same name, and waits for all of them until the
   /// world's timeout. A rank gives the sides that it is in, both where it is in both. A name stands for one line at a
   /// time. Ranks that have several lines in common connect them in the same order. Errors of a pipe's set-up name ranks
-  /// by their place among the ranks of both sides.
+  /// by their place among the ranks of both sides. There may be any number of lines; the groups of ranks that are
+  /// joined at a time by lines, and are not the whole world, are limited by Fabric::teams_max (about 60 of each rank).
   ///
   /// Throws `invalid_use` for a name with a new line in it, for a rank that gives no side or one that it is not in,
   /// `mismatch` where the ranks of a side give different distributions or a rank does not come with a side that it is
-  /// in, `unsupported` where the ranks of both sides together are neither the whole world nor a sequence of equal
-  /// steps; else as Pipe does.
+  /// in; `unsupported` where there are too many groups; else as Pipe does.
   PipeLine connect(std::string_view name, const std::optional<ArraySpec>& source,
                    const std::optional<ArraySpec>& target, const PipeOptions& options = {},
                    CallSite where = CallSite::here());

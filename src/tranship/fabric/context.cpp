@@ -81,6 +81,7 @@ Context::Context(World& world, const ContextOptions& options)
     : world_(&world),
       first_(world.heap().place().first),
       stride_(world.heap().place().stride_bytes),
+      places_(world.heap().place().places.list()),
       own_(reinterpret_cast<std::uintptr_t>(world.heap().place().of(world.rank()))),
       size_(world.size()),
       rank_(world.rank()),
@@ -91,7 +92,8 @@ Context::Context(World& world, const ContextOptions& options)
       exceptions_before_(std::uncaught_exceptions()),
       transport_(world.fabric_->transport()) {
   if (checks_ == HeapChecks::bounds) own_bytes_ = heap_bytes_;
-  if (const Members direct = world.heap().place().direct_range(rank_); direct.count > 0) {
+  // Its calls compute where a peer's heap lies; from a list, the others do.
+  if (const Members direct = world.heap().place().direct_range(rank_); direct.count > 0 && !places_) {
     direct_bytes_ = own_bytes_;
     direct_first_ = direct.first;
     direct_count_ = direct.count;

@@ -426,14 +426,18 @@ class Context {
     return {static_cast<T*>(peer_address(array.local(), bytes_of(array), peer, where)), std::size_t(array.size())};
   }
   /// The elements of `array` at all members of `team`, to store to all and to load combined. Throws `unsupported` when
-  /// the memory of any of them is not reachable.
+  /// the memory of any of them is not reachable. Valid while `team` is held.
   template <Transferable T>
   MulticastSpan<T> multicast_array(const Team& team, Symmetric<T> array, CallSite where = CallSite::here()) const {
-    const Members& members = team.members();
+    const Members& places = team.places();
     void* first = nullptr;
-    for (int member = members.count - 1; member >= 0; --member)
-      first = peer_address(array.local(), bytes_of(array), members.rank_of(member), where);
-    return {static_cast<unsigned char*>(first), members.stride * Index(stride_), members.count, array.size()};
+    for (int member = places.count - 1; member >= 0; --member)
+      first = peer_address(array.local(), bytes_of(array), team.world_rank(member), where);
+    if (places.listed) {  // counted from the heap that `first_` is
+      first = static_cast<std::byte*>(first) - std::ptrdiff_t(places.rank_of(0)) * std::ptrdiff_t(stride_);
+      return {static_cast<unsigned char*>(first), Index(stride_), places.count, array.size(), places.list()};
+    }
+    return {static_cast<unsigned char*>(first), places.stride * Index(stride_), places.count, array.size()};
   }
 
  private:
@@ -825,7 +829,7 @@ class Context {
     return !transport_ || world_->heap().place().is_direct(peer);
   }
   std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
-    return first_ + std::size_t(peer) * stride_ + offset;
+    return first_ + std::size_t(places_ ? places_[peer] : peer) * stride_ + offset;
   }
   [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
@@ -861,6 +865,7 @@ class Context {
   World* world_;
   std::byte* first_;  // the heap of rank 0
   std::size_t stride_;
+  const Rank* places_;  // of heaps, where they lie at no equal steps
   std::uintptr_t own_;
   std::size_t direct_bytes_ = 0;  // of a heap; 0 where each call is to be looked at
   Rank direct_first_ = 0;         // the range of peers that most calls can be seen to go to directly

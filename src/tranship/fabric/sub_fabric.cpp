@@ -58,8 +58,15 @@ SubFabric::SubFabric(std::unique_ptr<Board> board, Fabric& whole, const Symmetri
 
 HeapPlace SubFabric::heap() const noexcept {
   HeapPlace place = whole_.heap();
-  place.first += std::size_t(members_.first) * place.stride_bytes + lent_.offset_bytes;
-  place.stride_bytes *= std::size_t(members_.stride);
+  const Members places = place.places.listed ? members_.in(place.places) : members_;
+  place.places = {.count = 0};
+  place.first += lent_.offset_bytes;
+  if (places.listed) {
+    place.places = places;
+  } else {
+    place.first += std::size_t(places.first) * place.stride_bytes;
+    place.stride_bytes *= std::size_t(places.stride);
+  }
   place.size_bytes = lent_.size_bytes;
   place.direct = place.direct.among(members_);
   place.is_zeroed = false;  // another sub-world may have had it

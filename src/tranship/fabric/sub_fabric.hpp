@@ -19,14 +19,14 @@ class SubFabric final : public Fabric {
 
   Rank launched_rank(Rank rank) const noexcept override { return whole_.launched_rank(members_.rank_of(rank)); }
   PeerKind peer_kind(Rank peer) const noexcept override { return whole_.peer_kind(members_.rank_of(peer)); }
-  Members sharing() const noexcept override { return whole_.sharing().among(members_); }
-  Members on_this_machine() const noexcept override { return whole_.on_this_machine().among(members_); }
+  Members sharing() const override { return whole_.sharing().among(members_); }
+  Members on_this_machine() const override { return whole_.on_this_machine().among(members_); }
   void* reach(Rank peer, const void* address) const noexcept override {
     return whole_.reach(members_.rank_of(peer), address);
   }
   bool is_exposed(const void* address) const noexcept override { return whole_.is_exposed(address); }
   std::unique_ptr<Meeting> meeting(const Members& members, int slot, const Members& named) override {
-    return whole_.meeting(in_whole(members), slot, named);
+    return whole_.meeting(members.in(members_), slot, named);
   }
   std::uint64_t& team_slots() noexcept override { return whole_.team_slots(); }
   int world_slot() const noexcept override { return slot_; }
@@ -60,10 +60,6 @@ class SubFabric final : public Fabric {
  private:
   SubFabric(std::unique_ptr<Board> board, Fabric& whole, const SymmetricHeap& around, const Members& members, int slot,
             SymmetricHeap::Lent lent);
-  Members in_whole(const Members& members) const noexcept {
-    return {
-        .first = members_.rank_of(members.first), .stride = members_.stride * members.stride, .count = members.count};
-  }
 
   std::unique_ptr<Board> board_;
   Fabric& whole_;

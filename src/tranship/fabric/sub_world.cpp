@@ -23,11 +23,12 @@ struct SubWorld::State {
 
 SubWorld::SubWorld(Team& team, const SubWorldOptions& options, CallSite where) {
   World& around = team.world();
-  if (team.size() > 1 && team.members().stride < 1)
-    throw_error(ErrorCode::unsupported,
-                "a sub-world of a team whose members are {} ranks apart: they must be in the order of their ranks "
-                "(rank {}, {})",
-                team.members().stride, around.rank(), short_name(where));
+  if (!team.members().in_order())
+    throw_error(
+        ErrorCode::unsupported,
+        "a sub-world of a team whose members 0 and {} are ranks {} and {}: members must be in the order of their "
+        "ranks (rank {}, {})",
+        team.size() - 1, team.world_rank(0), team.world_rank(team.size() - 1), around.rank(), short_name(where));
   SymmetricHeap::Lent lent = around.heap_.lend(team, options.heap_bytes, where);
   std::optional<Team> mine = team.split_strided({.count = team.size()}, where);
   state_ = std::make_unique<State>(*std::move(mine), around, *around.fabric_, std::move(lent));

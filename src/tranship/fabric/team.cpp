@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/random.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/team.hpp>
 #include <tranship/fabric/world.hpp>
@@ -15,6 +16,7 @@ struct Team::State {
   Members members;
   int slot;
   std::unique_ptr<Meeting> meeting;
+  std::optional<Members> places;  // Team::places, where it is not `members`
 
   State(World& w, Fabric& f, const Members& m, int s)
       : world(w), fabric(f), members(m), slot(s), meeting(f.meeting(m, s, m)) {
@@ -46,6 +48,13 @@ void Team::begin_at(std::uint64_t calls) {
 }
 World& Team::world() const noexcept {
   return state_->world;
+}
+
+const Members& Team::places() const {
+  const Members& of_world = world().heap().place().places;
+  if (!of_world.listed) return members();
+  if (!state_->places) state_->places = members().in(of_world);
+  return *state_->places;
 }
 
 Rank Team::world_rank(int member) const {
@@ -101,8 +110,28 @@ std::optional<Team> Team::split_strided(const Strided& which, CallSite where) {
   const Call call{.kind = CallKind::split,
                   .size_bytes = std::uint64_t(count),
                   .detail = std::uint64_t(first) << 32 | std::uint32_t(stride)};
-  const Members inner{
-      .first = members().rank_of(first), .stride = members().stride * (stride ? stride : 1), .count = count};
+  const Members inner = Members{.first = first, .stride = stride ? stride : 1, .count = count}.in(members());
+  return split(inner.member_of(world().rank()) < 0 ? std::nullopt : std::optional(inner), call, where);
+}
+
+std::optional<Team> Team::split_listed(const std::vector<int>& list, CallSite where) {
+  if (list.empty() || list.size() > std::size_t(size()))
+    throw_error(ErrorCode::invalid_use, "{} members of a team of {}: 1 to {} are possible (rank {}, {})", list.size(),
+                size(), size(), world().rank(), short_name(where));
+  std::vector<bool> is_named(static_cast<std::size_t>(size()));
+  std::uint64_t names = 0;
+  for (const int member : list) {
+    if (member < 0 || member >= size())
+      throw_error(ErrorCode::invalid_use, "no member {} in a team of {} (rank {}, {})", member, size(), world().rank(),
+                  short_name(where));
+    if (is_named[std::size_t(member)])
+      throw_error(ErrorCode::invalid_use, "member {} is twice in a list of {} members (rank {}, {})", member,
+                  list.size(), world().rank(), short_name(where));
+    is_named[std::size_t(member)] = true;
+    names = splitmix64(names + std::uint64_t(member) + 1);
+  }
+  const Call call{.kind = CallKind::split, .size_bytes = list.size(), .detail = names};
+  const Members inner = Members::of(list).in(members());
   return split(inner.member_of(world().rank()) < 0 ? std::nullopt : std::optional(inner), call, where);
 }
 
@@ -111,11 +140,10 @@ Team::Split2d Team::split_2d(int x_size, CallSite where) {
     throw_error(ErrorCode::invalid_use, "rows of {} members; at least 1 is needed (rank {}, {})", x_size,
                 world().rank(), short_name(where));
   const int x = rank() % x_size, y = rank() / x_size;
-  const int stride = members().stride;
-  const Members row{
-      .first = members().rank_of(y * x_size), .stride = stride, .count = std::min(x_size, size() - y * x_size)};
-  const Members column{
-      .first = members().rank_of(x), .stride = stride * x_size, .count = (size() - x + x_size - 1) / x_size};
+  const Members row =
+      Members{.first = y * x_size, .stride = 1, .count = std::min(x_size, size() - y * x_size)}.in(members());
+  const Members column =
+      Members{.first = x, .stride = x_size, .count = (size() - x + x_size - 1) / x_size}.in(members());
   const auto call = [&](int axis) {
     return Call{.kind = CallKind::split, .size_bytes = std::uint64_t(x_size), .detail = std::uint64_t(1 + axis) << 60};
   };

@@ -65,6 +65,11 @@ class Team {
   /// Collective over this team: members first, first + stride, ... of it. Nothing for those who are not among them.
   /// Throws `invalid_use` when they do not lie in this team, `unsupported` when there are Fabric::teams_max teams.
   std::optional<Team> split_strided(const Strided& which, CallSite where = CallSite::here());
+  /// Collective over this team, all of whose members bring the same list: its members `members`, in that order, at any
+  /// steps. Nothing for those who are not among them. Throws what split_strided throws; `invalid_use` for an empty list
+  /// and for a member that is in it twice; `mismatch` where lists differ. Transfers in a sub-world of members that lie
+  /// at no equal steps take a few nanoseconds more each.
+  std::optional<Team> split_listed(const std::vector<int>& members, CallSite where = CallSite::here());
   struct Split2d;
   /// Collective over this team, whose members are taken for rows of `x_size` (the last one may be shorter): the team of
   /// this member's row, and that of its column.
@@ -84,6 +89,10 @@ class Team {
   std::uint64_t calls() const noexcept;
   void begin_at(std::uint64_t calls);
   std::optional<Team> split(const std::optional<Members>& members, const Call& call, CallSite where);
+
+  friend class Context;
+  /// Where the heaps of the members lie, as HeapPlace counts.
+  const Members& places() const;
 
   std::shared_ptr<State> state_;
 };

@@ -140,10 +140,10 @@ SharedFlags World::shared_flags(int count, const char* label, CallSite where) {
   const std::size_t bytes = std::size_t(count) * sizeof(RealSync::Word);
   std::shared_ptr<void> memory = heap_.allocate(team_, {.size_bytes = bytes, .kind = CallKind::shared_flags}, where);
   const HeapPlace& place = heap_.place();
-  auto* first = static_cast<std::byte*>(memory.get()) - std::size_t(rank()) * place.stride_bytes;
+  auto* first = static_cast<std::byte*>(memory.get()) - place.place_of(rank()) * place.stride_bytes;
   SharedFlags flags(std::move(memory), reinterpret_cast<RealSync::Word*>(first),
                     std::ptrdiff_t(place.stride_bytes / sizeof(RealSync::Word)), size(), count, label,
-                    fabric_->flag_watch());
+                    fabric_->flag_watch(), place.places);
   if (const Members sharing = fabric_->sharing(); sharing.count < size())
     flags.carry_others(rank(), sharing, std::make_shared<CarriedFlags>(*context_));
   return flags;

@@ -280,7 +280,7 @@ class TeamCall {
   }
   template <class T>
   TRANSHIP_SHARED unsigned char* at(T* local, int peer) const {
-    return heap_.first + peer * heap_.stride_bytes + (reinterpret_cast<unsigned long long>(local) - heap_.own());
+    return heap_.heap_of(peer) + (reinterpret_cast<unsigned long long>(local) - heap_.own());
   }
   TRANSHIP_SHARED void raise(unsigned long long* word, unsigned long long meeting, int peer) const {
     if (heap_.is_direct(peer))

@@ -12,12 +12,18 @@ namespace tranship {
 
 template <class T>
 struct MulticastSpan {
-  unsigned char* first = nullptr;  ///< the copy of member 0; that of member m lies m * stride_bytes behind it
+  /// The copy of member m lies m * stride_bytes behind it, or, where there are places, places[m * places_step] of them.
+  unsigned char* first = nullptr;
   long long stride_bytes = 0;
   int members = 0;
   long long size = 0;  ///< elements of each copy
+  const int* places = nullptr;
+  int places_step = 1;
 
-  TRANSHIP_SHARED T* copy(int member) const { return reinterpret_cast<T*>(first + member * stride_bytes); }
+  TRANSHIP_SHARED T* copy(int member) const {
+    return reinterpret_cast<T*>(first + (places ? places[static_cast<long long>(member) * places_step] : member) *
+                                            stride_bytes);
+  }
 
   TRANSHIP_SHARED void store(long long i, T value) const {
     for (int m = 0; m < members; ++m) copy(m)[i] = value;

@@ -97,7 +97,9 @@ TRANSHIP_SHARED inline bool is_in_place(const void* at) {
 
 /// Where the symmetric heaps of all ranks lie, as one rank sees them. A value, to be passed to kernels.
 struct HeapView {
-  unsigned char* first = nullptr;  ///< the heap of rank r begins at first + r * stride_bytes
+  /// The heap of rank r begins at first + r * stride_bytes, or at first + places[r] * stride_bytes where there are
+  /// places.
+  unsigned char* first = nullptr;
   unsigned long long stride_bytes = 0;
   unsigned long long size_bytes = 0;  ///< of each
   int rank = 0;
@@ -106,11 +108,11 @@ struct HeapView {
   /// a Context of this rank; of others, only this rank's own heap is looked at.
   int direct_first = 0;
   int direct_count = 0;
+  const int* places = nullptr;
 
+  TRANSHIP_SHARED unsigned char* heap_of(int of) const { return first + (places ? places[of] : of) * stride_bytes; }
   /// The address of this rank's own heap.
-  TRANSHIP_SHARED unsigned long long own() const {
-    return reinterpret_cast<unsigned long long>(first) + rank * stride_bytes;
-  }
+  TRANSHIP_SHARED unsigned long long own() const { return reinterpret_cast<unsigned long long>(heap_of(rank)); }
   TRANSHIP_SHARED bool is_direct(int peer) const {
     return static_cast<unsigned>(peer - direct_first) < static_cast<unsigned>(direct_count);
   }
@@ -514,8 +516,10 @@ struct HeapView {
     if (!(is_direct(first_rank) && is_direct(last)) && (count > 1 || first_rank != rank))
       group.refuse(call, "the memory of peers is not reachable");
     constexpr const char* outside = "the array lies outside the symmetric heap";
-    return {at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank),
-            stride * static_cast<long long>(stride_bytes), count, array.size};
+    unsigned char* const of_first = at(group, call, outside, array.data, bytes_of(array.size, sizeof(T)), first_rank);
+    const auto step = static_cast<long long>(stride_bytes);
+    if (places) return {of_first - places[first_rank] * step, step, count, array.size, places + first_rank, stride};
+    return {of_first, stride * step, count, array.size};
   }
 
  private:
@@ -577,7 +581,7 @@ struct HeapView {
     const auto offset = bytes == 0 ? 0 : reinterpret_cast<unsigned long long>(local) - own();
     if (bytes > size_bytes || offset > size_bytes - bytes) group.refuse(call, problem);
     if constexpr (requires { group.check_block(call, offset, bytes); }) group.check_block(call, offset, bytes);
-    return first + peer * stride_bytes + offset;
+    return heap_of(peer) + offset;
   }
 
   /// After a value has come that a loop may look for.

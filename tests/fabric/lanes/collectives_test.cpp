@@ -29,7 +29,8 @@ using test::require_says;
 class Collectives : public test::BlockOnRanks {};
 TRANSHIP_KERNELS_ON_RANKS(Collectives);
 
-/// Calls `f(team, kernel_team)` for teams of all ranks, of every other one, of all in reverse order, and of one.
+/// Calls `f(team, kernel_team)` for teams of all ranks, of every other one, of all in reverse order, of one, and of a
+/// list.
 template <class F>
 void in_each_team(World& world, F&& f) {
   const auto use = [&](std::optional<Team> team) {
@@ -42,6 +43,7 @@ void in_each_team(World& world, F&& f) {
   use(all.split_strided({.first = 0, .stride = 2, .count = (all.size() + 1) / 2}));
   use(all.split_strided({.first = all.size() - 1, .stride = -1, .count = all.size()}));
   use(all.split_strided({.first = all.size() / 2, .stride = 1, .count = 1}));
+  if (all.size() > 2) use(all.split_listed({all.size() - 1, 0, 1}));
 }
 
 /// Runs `f(group)` once, by lane 0, a warp, and a block.
@@ -472,7 +474,8 @@ TEST(KernelTeams, say_who_is_who) {
 
 TEST(KernelTeams, are_checked_as_blocks_are) {
   setenv("TRANSHIP_HEAP_CHECKS", "blocks", 1);
-  for (const On on : {On::threads, On::processes, On::sim, On::messaged, On::hosts, On::sub, On::sub_messaged})
+  for (const On on : {On::threads, On::processes, On::sim, On::messaged, On::hosts, On::sub, On::sub_messaged,
+                      On::listed, On::listed_messaged})
     test::run_on(on, 3, [](World& world) {
       const auto value = world.allocate<int>(2);
       value[0] = value[1] = world.rank();

@@ -2,10 +2,14 @@
 #include <algorithm>
 #include <complex>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -374,16 +378,6 @@ Side random_side(Random& random, const Case& c) {
   return out;
 }
 
-/// Whether the ranks of both sides can be one channel.
-bool can_join(const Case& c) {
-  std::vector<int> all = c.sides[0].ranks;
-  all.insert(all.end(), c.sides[1].ranks.begin(), c.sides[1].ranks.end());
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  for (std::size_t i = 2; i < all.size(); ++i)
-    if (all[i] - all[i - 1] != all[1] - all[0]) return false;
-  return true;
-}
 bool is_in(const Side& side, int rank) {
   return std::find(side.ranks.begin(), side.ranks.end(), rank) != side.ranks.end();
 }
@@ -391,14 +385,12 @@ bool is_in(const Side& side, int rank) {
 Case random_case(std::uint64_t seed) {
   Random random(seed);
   Case c;
-  do {
-    c.world = int(random.between(1, 5));
-    c.dims = int(random.between(1, 3));
-    c.frames = int(random.between(1, 5));
-    c.type = int(random.between(1, 11));
-    for (int d = 0; d < c.dims; ++d) c.extents[d] = int(random.between(1, 11));
-    for (Side& side : c.sides) side = random_side(random, c);
-  } while (!can_join(c));
+  c.world = int(random.between(1, 5));
+  c.dims = int(random.between(1, 3));
+  c.frames = int(random.between(1, 5));
+  c.type = int(random.between(1, 11));
+  for (int d = 0; d < c.dims; ++d) c.extents[d] = int(random.between(1, 11));
+  for (Side& side : c.sides) side = random_side(random, c);
   return c;
 }
 
@@ -676,6 +668,165 @@ TEST_P(Dri, random_distributions_deliver_what_the_documents_say) {
             "");
 }
 
+// Groups in any order, at no equal steps: ranks 5, 0, 3 send to 1, 5; ranks 2 and 4 know nothing of it.
+TEST_P(Dri, sides_are_any_ranks_in_any_order) {
+  EXPECT_EQ(fault(6,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world(), senders[3] = {5, 0, 3}, receivers[2] = {1, 5}, dims[1] = {12};
+                    DRI_Global_Data* data = nullptr;
+                    ok(DRI_Global_Data_create(1, dims, DRI_INTEGER, &data));
+                    DRI_Partition part = nullptr;
+                    ok(DRI_Partition_block_create(nullptr, nullptr, 0, 1, &part));
+                    DRI_Channel* ends[2] = {};
+                    int places[2] = {-1, -1};
+                    for (const int side : {0, 1}) {
+                      const int count = side == 0 ? 3 : 2;
+                      DRI_Group* group = nullptr;
+                      DRI_Distribution* distribution = nullptr;
+                      DRI_Bufferset* buffers = nullptr;
+                      ok(DRI_Group_create(count, side == 0 ? senders : receivers, &group));
+                      ok(DRI_Group_rank(group, &places[side]));
+                      if (places[side] >= 0) {
+                        ok(DRI_Distribution_create(data, group, &count, &part, nullptr, &distribution));
+                        ok(DRI_Bufferset_system_create(1 + side, distribution, &buffers));
+                        ok((side == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(4, distribution, buffers,
+                                                                                           &ends[side]));
+                      }
+                      ok(DRI_Group_destroy(&group));
+                    }
+                    for (DRI_Channel* end : ends)
+                      if (end) ok(DRI_Channel_connect(end));
+                    for (int frame = 0; frame < 5; ++frame)
+                      for (const int side : {0, 1}) {
+                        if (!ends[side]) continue;
+                        DRI_Buffer_Id* buffer = nullptr;
+                        void* memory = nullptr;
+                        ok(DRI_Channel_get(ends[side], &buffer));
+                        ok(DRI_Buffer_get_memory(buffer, &memory, nullptr));
+                        int* const values = static_cast<int*>(memory);
+                        const int length = side == 0 ? 4 : 6;
+                        for (int i = 0; i < length; ++i) {
+                          const int value = 100 * frame + places[side] * length + i;
+                          if (side == 0) values[i] = value;
+                          require(values[i] == value, "frame {}, rank {}: {} is not {}", frame, rank, values[i], value);
+                        }
+                        ok(DRI_Channel_put(ends[side], &buffer));
+                      }
+                    for (DRI_Channel*& end : ends)
+                      if (end) ok(DRI_Channel_destroy(&end));
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
+/// A distribution that MPI has made, and which elements each of its processes has, in the order of memory.
+struct DarrayCase {
+  std::vector<int> extents, processes, cuts, order;
+  std::vector<std::vector<int>> elements;
+};
+std::vector<DarrayCase> darray_cases() {
+  std::ifstream file(test_path("fixtures/dri/darray.txt"));
+  std::vector<DarrayCase> out;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (line.empty() || line[0] == '#') continue;
+    std::istringstream words(line);
+    DarrayCase& c = out.emplace_back();
+    char order = 0;
+    int dims = 0, ranks = 1;
+    words >> order >> dims;
+    for (int d = 0; d < dims; ++d) {
+      int extent = 0, processes = 0, cut = 0;
+      words >> extent >> processes >> cut;
+      c.extents.push_back(extent);
+      c.processes.push_back(processes);
+      c.cuts.push_back(cut);
+      c.order.push_back(order == 'F' ? d : dims - 1 - d);
+      ranks *= processes;
+    }
+    for (int rank = 0; rank < ranks && std::getline(file, line); ++rank) {
+      std::istringstream numbers(line);
+      std::size_t count = 0;
+      numbers >> count;
+      std::vector<int>& list = c.elements.emplace_back(count);
+      for (int& number : list) numbers >> number;
+    }
+  }
+  return out;
+}
+
+/// One end of channel 1 for `c` or, without any cut, for the whole array.
+DRI_Channel* darray_end(const DarrayCase& c, const std::vector<int>& ranks, bool is_whole) {
+  const int dims = int(c.extents.size());
+  const std::vector<int> ones(c.extents.size(), 1);
+  DRI_Global_Data* data = nullptr;
+  DRI_Group* group = nullptr;
+  std::vector<DRI_Partition> parts(c.extents.size());
+  DRI_Layout layout = nullptr;
+  DRI_Distribution* distribution = nullptr;
+  DRI_Bufferset* buffers = nullptr;
+  DRI_Channel* channel = nullptr;
+  ok(DRI_Global_Data_create(dims, c.extents.data(), DRI_INTEGER, &data));
+  ok(DRI_Group_create(int(ranks.size()), ranks.data(), &group));
+  for (std::size_t d = 0; d < parts.size(); ++d) {
+    const int cut = is_whole ? 0 : c.cuts[d];
+    if (cut == 0) ok(DRI_Partition_whole_create(&parts[d]));
+    if (cut > 0) ok(DRI_Partition_blockcyclic_create(nullptr, nullptr, cut, &parts[d]));
+    if (cut >= 0) continue;
+    ok(DRI_Partition_block_create(nullptr, nullptr, 0, 1, &parts[d]));
+    ok(DRI_Partition_set_remainder(parts[d], DRI_REMAINDER_CEIL));
+  }
+  ok(DRI_Layout_create_nd(dims, 0, c.order.data(), nullptr, &layout));
+  ok(DRI_Distribution_create(data, group, is_whole ? ones.data() : c.processes.data(), parts.data(), layout,
+                             &distribution));
+  ok(DRI_Bufferset_system_create(1, distribution, &buffers));
+  ok((is_whole ? DRI_Channel_create_send : DRI_Channel_create_recv)(1, distribution, buffers, &channel));
+  return channel;
+}
+
+// An outside oracle: rank 0 sends all numbers; each process gets those of MPI's darray, in the order of memory.
+TEST_P(Dri, distributions_are_those_of_darray) {
+  const std::vector<DarrayCase> cases = darray_cases();
+  ASSERT_EQ(cases.size(), 60U);
+  for (const DarrayCase& c : cases) {
+    const int ranks = int(c.elements.size());
+    const std::string found = fault(
+        ranks,
+        [&] {
+          ok(DRI_Init(nullptr, nullptr));
+          const int rank = rank_of_world();
+          std::vector<int> all(static_cast<std::size_t>(ranks));
+          std::iota(all.begin(), all.end(), 0);
+          DRI_Channel* const receive = darray_end(c, all, false);
+          DRI_Channel* const send = rank == 0 ? darray_end(c, {0}, true) : nullptr;
+          ok(DRI_Channel_connect(receive));
+          if (send) ok(DRI_Channel_connect(send));
+          for (DRI_Channel* channel : {send, receive}) {
+            if (!channel) continue;
+            DRI_Buffer_Id* buffer = nullptr;
+            void* memory = nullptr;
+            std::size_t bytes = 0;
+            ok(DRI_Channel_get(channel, &buffer));
+            ok(DRI_Buffer_get_memory(buffer, &memory, nullptr));
+            ok(DRI_Buffer_get_bytes(buffer, &bytes));
+            int* const numbers = static_cast<int*>(memory);
+            if (channel == send) std::iota(numbers, numbers + bytes / sizeof(int), 0);
+            const std::vector<int> got(numbers, numbers + bytes / sizeof(int));
+            if (channel == receive)
+              require(got == c.elements[std::size_t(rank)], "rank {} has {}, not {}", rank, fmt::join(got, " "),
+                      fmt::join(c.elements[std::size_t(rank)], " "));
+            ok(DRI_Channel_put(channel, &buffer));
+          }
+          for (DRI_Channel* channel : {send, receive})
+            if (channel) ok(DRI_Channel_destroy(&channel));
+          ok(DRI_Finalize());
+        },
+        1);
+    ASSERT_EQ(found, "") << fmt::format("extents {}, processes {}, cuts {}", c.extents, c.processes, c.cuts);
+  }
+}
+
 // A frame goes around a ring of channels by the names of 1.0.
 TEST_P(Dri, reorgs_of_the_other_dialect) {
   EXPECT_EQ(fault(3,
@@ -697,6 +848,12 @@ TEST_P(Dri, reorgs_of_the_other_dialect) {
                     require(bytes == 8, "{} bytes", bytes);
                     short memory[4] = {};
                     void* const list[1] = {memory};
+                    const std::string long_name(1025, 'x');
+                    const std::pair<const char*, const char*> bad_names[] = {
+                        {"", "needs a name"}, {"a\nb", "new line"}, {long_name.c_str(), "1025; 1 to 1024"}};
+                    for (const auto& [name, part_of_detail] : bad_names)
+                      refused(DRI_Reorg_create(DRI_LIBRARY_NATIVE, DRI_SEND, name, DRI_SHORT, mine, 1, &out),
+                              DRI_ERR_ARGUMENT, part_of_detail);
                     ok(DRI_Reorg_create_user(DRI_LIBRARY_NATIVE, DRI_SEND, fmt::format("to {}", next).c_str(),
                                              DRI_SHORT, mine, 1, list, nullptr, &out));
                     ok(DRI_Reorg_create(DRI_LIBRARY_NATIVE, DRI_RECV, fmt::format("to {}", rank).c_str(), DRI_SHORT,
@@ -914,6 +1071,135 @@ TEST_P(Dri, sides_that_do_not_fit_are_named_on_both) {
                     ok(DRI_Bufferset_system_create(1, mine, &buffers));
                     ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(1, mine, buffers, &channel));
                     refused(DRI_Channel_connect(channel), DRI_ERR_MISMATCH, "5");
+                    ok(DRI_Channel_destroy(&channel));
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
+/// This rank's only end of channel `id`, from rank 0 to rank 1: one float.
+DRI_Channel* end_of(int id, int rank, int buffer_count) {
+  const int one = 1, dims[1] = {1};
+  DRI_Global_Data* data = nullptr;
+  DRI_Group* self = nullptr;
+  DRI_Partition part = nullptr;
+  DRI_Distribution* mine = nullptr;
+  DRI_Bufferset* buffers = nullptr;
+  DRI_Channel* channel = nullptr;
+  ok(DRI_Group_create(1, &rank, &self));
+  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
+  ok(DRI_Partition_whole_create(&part));
+  ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
+  ok(DRI_Bufferset_system_create(buffer_count, mine, &buffers));
+  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(id, mine, buffers, &channel));
+  ok(DRI_Bufferset_destroy(&buffers));
+  ok(DRI_Distribution_destroy(&mine));
+  ok(DRI_Partition_destroy(&part));
+  ok(DRI_Group_destroy(&self));
+  ok(DRI_Global_Data_destroy(&data));
+  return channel;
+}
+/// Gets a buffer of one float, which is `value` from the sender on, and puts it.
+void pass(DRI_Channel* channel, int rank, float value) {
+  DRI_Buffer_Id* buffer = nullptr;
+  void* memory = nullptr;
+  ok(DRI_Channel_get(channel, &buffer));
+  ok(DRI_Buffer_get_memory(buffer, &memory, nullptr));
+  float& at = *static_cast<float*>(memory);
+  if (rank == 0) at = value;
+  require(at == value, "{} is not {}", at, value);
+  ok(DRI_Channel_put(channel, &buffer));
+}
+
+// Two of three ranks, so that lines do not join the whole world.
+TEST_P(Dri, many_channels_and_many_frames) {
+  EXPECT_EQ(fault(
+                3,
+                [&] {
+                  ok(DRI_Init(nullptr, nullptr));
+                  const int rank = rank_of_world(), frames = GetParam() == Ranks::sim ? 300 : 10000;
+                  if (rank < 2) {
+                    std::vector<DRI_Channel*> channels;
+                    for (int id = 0; id < 200; ++id) {
+                      channels.push_back(end_of(id, rank, 1 + id % 3));
+                      ok(DRI_Channel_connect(channels.back()));
+                    }
+                    for (int frame = 0; frame < 3; ++frame)
+                      for (int id = 0; id < 200; ++id) pass(channels[std::size_t(id)], rank, float(1000 * frame + id));
+                    for (int id = 0; id < 199; ++id) ok(DRI_Channel_destroy(&channels[std::size_t(id)]));
+                    for (int frame = 0; frame < frames; ++frame) pass(channels.back(), rank, float(frame));
+                    ok(DRI_Channel_destroy(&channels.back()));
+                  }
+                  ok(DRI_Finalize());
+                },
+                1),
+            "");
+}
+
+// Ends that are destroyed while the other one is at work: it learns who has left, and can end.
+TEST_P(Dri, ends_that_go_in_flight_are_named) {
+  EXPECT_EQ(fault(2,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world();
+                    DRI_Buffer_Id* buffer = nullptr;
+                    // The receiver goes after two frames, with the second one in its hands.
+                    DRI_Channel* channel = end_of(1, rank, 1);
+                    ok(DRI_Channel_connect(channel));
+                    pass(channel, rank, 5);
+                    if (rank == 1) {
+                      ok(DRI_Channel_get(channel, &buffer));
+                      ok(DRI_Channel_destroy(&channel));
+                      void* memory = nullptr;
+                      refused(DRI_Buffer_get_memory(buffer, &memory, nullptr), DRI_ERR_HANDLE, "destroyed");
+                    } else {
+                      int code = DRI_SUCCESS;
+                      for (int frame = 0; frame < 10 && code == DRI_SUCCESS; ++frame) {
+                        code = DRI_Channel_get(channel, &buffer);
+                        if (code == DRI_SUCCESS) ok(DRI_Channel_put(channel, &buffer));
+                      }
+                      refused(code, DRI_ERR_PEER, "rank 1 has left");
+                      refused(DRI_Channel_destroy(&channel), DRI_ERR_PEER, "rank 1 has left");
+                      require(channel == nullptr, "the handle is gone");
+                    }
+                    // The sender goes without a frame that the receiver waits for.
+                    channel = end_of(2, rank, 2);
+                    ok(DRI_Channel_connect(channel));
+                    if (rank == 0)
+                      ok(DRI_Channel_get(channel, &buffer));
+                    else
+                      refused(DRI_Channel_get(channel, &buffer), DRI_ERR_PEER, "rank 0 has left");
+                    ok(DRI_Channel_destroy(&channel));
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
+// A thread that is no rank is refused, whatever it holds.
+TEST(DriRanks, are_used_by_their_own_thread) {
+  EXPECT_EQ(fault(Ranks::threads, 2, 1,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world();
+                    DRI_Channel* channel = end_of(1, rank, 1);
+                    ok(DRI_Channel_connect(channel));
+                    std::string wrong;
+                    std::thread stranger([&] {
+                      try {
+                        DRI_Buffer_Id* buffer = nullptr;
+                        DRI_Channel* copy = channel;
+                        DRI_Group* group = nullptr;
+                        refused(DRI_Channel_get(channel, &buffer), DRI_ERR_ORDER, "on this thread");
+                        refused(DRI_Channel_destroy(&copy), DRI_ERR_ORDER, "on this thread");
+                        refused(DRI_Group_create_world(&group), DRI_ERR_ORDER, "on this thread");
+                        refused(DRI_Finalize(), DRI_ERR_ORDER, "on this thread");
+                      } catch (const Wrong& found) {
+                        wrong = found.text;
+                      }
+                    });
+                    stranger.join();
+                    require(wrong.empty(), "{}", wrong);
+                    pass(channel, rank, 3);
                     ok(DRI_Channel_destroy(&channel));
                     ok(DRI_Finalize());
                   }),

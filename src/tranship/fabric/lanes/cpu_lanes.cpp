@@ -22,7 +22,8 @@ HeapView heap_view(const World& world) noexcept {
           .rank = world.rank(),
           .size = world.size(),
           .direct_first = direct.first,
-          .direct_count = direct.count};
+          .direct_count = direct.count,
+          .places = place.places.list()};
 }
 
 namespace detail {

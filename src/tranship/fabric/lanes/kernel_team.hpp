@@ -29,6 +29,7 @@ class KernelTeam {
 
  private:
   std::shared_ptr<void> words_;
+  Members members_;
   TeamView view_;
 };
 

@@ -82,11 +82,9 @@ Board::Board(int ranks) : Board(ranks, ::operator new(size_bytes(ranks), std::al
 }
 Board::Board(int ranks, void* memory) noexcept
     : ranks_(ranks), shown_{.count = ranks}, head_(static_cast<Head*>(memory)) {}
-Board::Board(const Board& whole, const Members& members) noexcept
+Board::Board(const Board& whole, const Members& members)
     : ranks_(members.count),
-      shown_{.first = whole.shown_.rank_of(members.first),
-             .stride = whole.shown_.stride * members.stride,
-             .count = members.count},
+      shown_(members.in(whole.shown_)),
       is_whole_(false),
       head_(whole.head_),
       here_(whole.here_),

@@ -43,13 +43,13 @@ class Board {
   Board(int ranks, void* memory) noexcept;
   /// What some ranks of another board do, as ranks 0, 1, ... in the order of `members`. That board outlives this
   /// object.
-  Board(const Board& whole, const Members& members) noexcept;
+  Board(const Board& whole, const Members& members);
   ~Board();
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
   /// Ranks that are not `here` are on other machines. The link outlives this object.
-  void connect(const Members& here, BoardLink& link) noexcept {
+  void connect(const Members& here, BoardLink& link) {
     here_ = here;
     link_ = &link;
   }

@@ -39,7 +39,8 @@ class Meeting {
   virtual void begin_at(std::uint64_t calls) = 0;
 };
 
-/// Where the symmetric heaps of all ranks lie in this rank's addresses: that of rank r at first + r * stride_bytes.
+/// Where the symmetric heaps of all ranks lie in this rank's addresses: that of rank r at first + r * stride_bytes. In
+/// a sub-world of ranks that lie at no equal steps, r is replaced by number r of the list that `places` has.
 struct HeapPlace {
   std::byte* first = nullptr;
   std::size_t stride_bytes = 0;
@@ -47,14 +48,16 @@ struct HeapPlace {
   /// The ranks whose heaps can be loaded and stored there. Where this rank is not among them, its own can be all the
   /// same, but its transfers take their time.
   Members direct{.count = 0};
+  Members places{.count = 0};
 
+  std::size_t place_of(Rank rank) const noexcept { return std::size_t(places.listed ? places.rank_of(rank) : rank); }
   /// The first byte of the heap of a rank.
-  std::byte* of(Rank rank) const noexcept { return first + std::size_t(rank) * stride_bytes; }
+  std::byte* of(Rank rank) const noexcept { return first + place_of(rank) * stride_bytes; }
   bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
   bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
   /// Those of them that have this rank among them and lie side by side: what fast paths ask for.
-  Members direct_range(Rank rank) const noexcept {
-    if (direct.stride == 1 || direct.count <= 1) return direct;
+  Members direct_range(Rank rank) const {
+    if (!direct.listed && (direct.stride == 1 || direct.count <= 1)) return direct;
     return {.first = rank, .count = is_direct(rank) ? 1 : 0};
   }
 };
@@ -77,8 +80,8 @@ class Fabric {
   virtual Rank launched_rank(Rank rank) const noexcept { return rank; }
   virtual PeerKind peer_kind(Rank peer) const noexcept = 0;
   /// The ranks that this one shares memory with, itself included; those of its machine.
-  virtual Members sharing() const noexcept { return {.count = size_}; }
-  virtual Members on_this_machine() const noexcept { return {.count = size_}; }
+  virtual Members sharing() const { return {.count = size_}; }
+  virtual Members on_this_machine() const { return {.count = size_}; }
   /// World::reach; `peer` has been checked.
   virtual void* reach(Rank peer, const void* address) const noexcept = 0;
   /// Whether peers that are reachable can reach what this rank has at `address`.

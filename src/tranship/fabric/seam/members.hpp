@@ -1,35 +1,88 @@
-// Detail: Members, which ranks of the world make a team: an arithmetic sequence, because teams are split by steps.
+// Detail: Members, which ranks of the world make a team: at equal steps, which takes three numbers, or any others,
+// which takes a list.
 #pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include <tranship/base/index.hpp>
 
 namespace tranship {
 
-/// Member i is rank first + i * stride of the world.
+/// Ranks in any order, and where each of them is among them.
+struct ListedRanks {
+  std::vector<Rank> ranks;
+  std::vector<std::pair<Rank, int>> by_rank;  ///< and member, sorted
+};
+
+/// Member i is rank first + i * stride of the world, or number i of `listed` where there is a list. There is one only
+/// where the ranks do not lie at equal steps. Copies share it.
 struct Members {
   Rank first = 0;
   int stride = 1;
   int count = 1;
+  std::shared_ptr<const ListedRanks> listed = {};
 
-  Rank rank_of(int member) const noexcept { return first + member * stride; }
+  /// Of these, which are different ranks.
+  static Members of(const std::vector<Rank>& ranks) {
+    Members out{.count = static_cast<int>(ranks.size())};
+    if (!ranks.empty()) out.first = ranks[0];
+    if (ranks.size() > 1) out.stride = ranks[1] - ranks[0];
+    std::size_t equal = 0;
+    while (equal < ranks.size() && out.rank_of(static_cast<int>(equal)) == ranks[equal]) ++equal;
+    if (equal == ranks.size()) return out;
+    ListedRanks list{.ranks = ranks};
+    for (const Rank rank : ranks) list.by_rank.emplace_back(rank, static_cast<int>(list.by_rank.size()));
+    std::sort(list.by_rank.begin(), list.by_rank.end());
+    out.listed = std::make_shared<const ListedRanks>(std::move(list));
+    return out;
+  }
+
+  Rank rank_of(int member) const noexcept {
+    if (listed) [[unlikely]]
+      return listed->ranks[static_cast<std::size_t>(member)];
+    return first + member * stride;
+  }
   /// -1 for a rank that is not in the team.
   int member_of(Rank rank) const noexcept {
+    if (listed) [[unlikely]] {
+      const auto at = std::lower_bound(listed->by_rank.begin(), listed->by_rank.end(), std::pair(rank, 0));
+      return at != listed->by_rank.end() && at->first == rank ? at->second : -1;
+    }
     const int distance = rank - first;
     const int member = distance / stride;
     return distance % stride == 0 && member >= 0 && member < count ? member : -1;
   }
-  /// Those of these that are among others, which they number: which members of `others` they are.
-  Members among(const Members& others) const noexcept {
-    Members out{.count = 0};
-    for (int i = 0; i < others.count; ++i) {
-      if (member_of(others.rank_of(i)) < 0) continue;
-      if (out.count == 0) out.first = i;
-      if (out.count == 1) out.stride = i - out.first;
-      ++out.count;
-    }
-    return out;
+  /// Whether each member has a higher rank than the one before.
+  bool in_order() const noexcept {
+    return listed ? std::is_sorted(listed->ranks.begin(), listed->ranks.end()) : count < 2 || stride > 0;
   }
-  friend bool operator==(const Members&, const Members&) = default;
+  /// The ranks where there is a list, else nullptr. Valid while a copy of these members lives.
+  const Rank* list() const noexcept { return listed ? listed->ranks.data() : nullptr; }
+
+  /// Those of these that are among others, which they number: which members of `others` they are.
+  Members among(const Members& others) const {
+    std::vector<Rank> out;
+    for (int i = 0; i < others.count; ++i)
+      if (member_of(others.rank_of(i)) >= 0) out.push_back(i);
+    return of(out);
+  }
+  /// These, which are members of `outer`, as ranks of the world that `outer` is in.
+  Members in(const Members& outer) const {
+    if (!listed && !outer.listed)
+      return {.first = outer.rank_of(first), .stride = outer.stride * stride, .count = count};
+    std::vector<Rank> out;
+    for (int i = 0; i < count; ++i) out.push_back(outer.rank_of(rank_of(i)));
+    return of(out);
+  }
+
+  friend bool operator==(const Members& a, const Members& b) {
+    if (a.listed && b.listed) return a.listed->ranks == b.listed->ranks;
+    return !a.listed && !b.listed && a.first == b.first && a.stride == b.stride && a.count == b.count;
+  }
 };
 
 }  // namespace tranship

@@ -14,8 +14,8 @@ SharedMeeting::SharedMeeting(SharedWorld& shared, Rank rank, const Members& memb
       slot_(slot),
       me_(members.member_of(rank)),
       brought_(brought),
-      barrier_(&shared.arrivals(members.first, slot), members.count, me_,
-               SharedWorld::arrivals_stride * members.stride) {
+      barrier_(&shared.arrivals(members.listed ? 0 : members.first, slot), members.count, me_,
+               SharedWorld::arrivals_stride * (members.listed ? 1 : members.stride), members_.list()) {
   barrier_.begin_at(shared.arrivals(rank, slot).load_relaxed() >> 16);
 }
 

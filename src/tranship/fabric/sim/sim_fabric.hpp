@@ -16,11 +16,11 @@ class SimFabric final : public SharedFabric {
     if (peer == rank()) return PeerKind::reachable;
     return host().member_of(peer) >= 0 ? simulation_.options().peers : PeerKind::messaged;
   }
-  Members sharing() const noexcept override {
+  Members sharing() const override {
     if (simulation_.options().peers == PeerKind::messaged) return {.first = rank()};
     return host();
   }
-  Members on_this_machine() const noexcept override { return host(); }
+  Members on_this_machine() const override { return host(); }
   void* reach(Rank peer, const void* address) const noexcept override {
     return peer_kind(peer) == PeerKind::reachable ? const_cast<void*>(address) : nullptr;
   }

@@ -20,10 +20,10 @@ class FlagBarrier {
  public:
   using Word = typename Sync::Word;
 
-  /// The word of rank r is `arrivals[r * stride]`; all are 0 and shared by all ranks. Each rank has a FlagBarrier of
-  /// its own.
-  FlagBarrier(Word* arrivals, int ranks, Rank me, std::ptrdiff_t stride = 1)
-      : arrivals_(arrivals), stride_(stride), ranks_(ranks), me_(me) {}
+  /// The word of rank r is `arrivals[r * stride]`, or `arrivals[places[r] * stride]` where there are places, which
+  /// outlive this object. All words are 0 and shared by all ranks. Each rank has a FlagBarrier of its own.
+  FlagBarrier(Word* arrivals, int ranks, Rank me, std::ptrdiff_t stride = 1, const Rank* places = nullptr)
+      : arrivals_(arrivals), stride_(stride), places_(places), ranks_(ranks), me_(me) {}
 
   /// Goes on where another FlagBarrier over these words has stopped. Before the first arrival.
   void begin_at(std::uint64_t epoch) { epoch_ = epoch; }
@@ -56,10 +56,11 @@ class FlagBarrier {
   std::uint64_t arrivals_of(Rank rank) const { return word(rank).load_relaxed() >> 16; }
 
  private:
-  Word& word(Rank rank) const { return arrivals_[rank * stride_]; }
+  Word& word(Rank rank) const { return arrivals_[(places_ ? places_[rank] : rank) * stride_]; }
 
   Word* arrivals_;
   std::ptrdiff_t stride_;
+  const Rank* places_;
   int ranks_;
   Rank me_;
   int seen_count_ = 1;

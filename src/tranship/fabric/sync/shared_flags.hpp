@@ -43,9 +43,10 @@ class FlagCarrier {
 class SharedFlags {
  public:
   SharedFlags() = default;
-  /// Those of rank r begin at first + r * stride; `memory` keeps them.
+  /// Those of rank r begin at first + r * stride, or at first + p * stride where p is number r of the list of `places`;
+  /// `memory` keeps them.
   SharedFlags(std::shared_ptr<void> memory, RealSync::Word* first, std::ptrdiff_t stride, int ranks, int count,
-              std::string label, std::shared_ptr<FlagWatch> watch = nullptr)
+              std::string label, std::shared_ptr<FlagWatch> watch = nullptr, Members places = {})
       : memory_(std::move(memory)),
         first_(first),
         stride_(stride),
@@ -53,6 +54,7 @@ class SharedFlags {
         count_(count),
         label_(std::move(label)),
         watch_(std::move(watch)),
+        places_(std::move(places)),
         reachable_{.count = ranks} {}
 
   /// The same where only the flags of some ranks, `rank` among them, are reached by loads and stores.
@@ -113,7 +115,7 @@ class SharedFlags {
   RealSync::Word& at(Rank rank, int index) const {
     TRANSHIP_ASSERT_COSTLY(rank >= 0 && rank < ranks() && index >= 0 && index < count());
     TRANSHIP_ASSERT_COSTLY(!is_carried(rank));
-    return first_[rank * stride_ + index];
+    return first_[(places_.listed ? places_.rank_of(rank) : rank) * stride_ + index];
   }
 
  private:
@@ -126,6 +128,7 @@ class SharedFlags {
   int count_ = 0;
   std::string label_;
   std::shared_ptr<FlagWatch> watch_;
+  Members places_;
   Rank rank_ = 0;
   Members reachable_;
   std::shared_ptr<FlagCarrier> carrier_;

@@ -1,5 +1,6 @@
 // Buffersets, channels, reorganizations, buffers.
 #include <algorithm>
+#include <cstring>
 
 #include <tranship/face/dri/state.hpp>
 
@@ -207,6 +208,8 @@ int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char* name, 
     check_range("the library", int(library), DRI_LIBRARY_NATIVE, DRI_LIBRARY_NATIVE);
     check_range("the side", int(side), DRI_SEND, DRI_RECV);
     if (!name || !*name) refuse(DRI_ERR_ARGUMENT, "a reorg needs a name");
+    check_range("the length of a name", Index(std::strlen(name)), 1, 1024);
+    if (std::strchr(name, '\n')) refuse(DRI_ERR_ARGUMENT, "the name of a reorg has a new line in it");
     check_type(type);
     const auto object = object_of<DistributionObject>(distribution);
     create_channel(fmt::format("reorg {}", name), side, type, object, bufferset(count, memory, imaginary, object, type),

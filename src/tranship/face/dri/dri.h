@@ -232,8 +232,7 @@ int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution,
                             struct dri_channel **channel);
 /* Collective over the ranks of both sides; waits for all of them. Here the transfer is planned. A rank that is on both
  * sides creates both ends first and then connects both: the first of the two calls returns at once. Ranks that have
- * several channels in common connect them in the same order. The ranks of both sides together must be all ranks, or lie
- * at equal steps. */
+ * several channels in common connect them in the same order. Ranks of neither side take no part. */
 int DRI_Channel_connect(struct dri_channel *channel);
 /* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
  * waits until it is full. The program may hold as many as there are. */
@@ -275,7 +274,7 @@ int DRI_Distribution_get_numblocks(const struct dri_distribution *distribution, 
 int DRI_Distribution_get_blockinfo(const struct dri_distribution *distribution, int block, DRI_Blockinfo *info);
 /* The bytes of a buffer when the elements are of this type. */
 int DRI_Distribution_get_bufsize_of(const struct dri_distribution *distribution, DRI_Datatype type, size_t *bytes);
-/* Local: one end of the reorganization of this name, with `count` buffers of the system's or the user's. */
+/* Local: one end of the reorganization of this name (1 to 1024 characters, no new line), with `count` buffers of the system's or the user's. */
 int DRI_Reorg_create(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
                      const struct dri_distribution *distribution, int count, struct dri_channel **reorg);
 int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,

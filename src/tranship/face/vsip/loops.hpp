@@ -130,32 +130,72 @@ ComplexPlace<T, C, 1> row_of(const ComplexPlace<T, C, N>& p, int outer, std::ptr
   return {p.re + i * p.strides[outer], p.im + i * p.strides[outer], {p.strides[inner]}};
 }
 
+/// The lines of a matrix, the first stride from line to line; a vector is one line.
+template <class T>
+Place<T, 2> lines_of(const Place<T, 1>& p, int) {
+  return {p.data, {0, p.strides[0]}};
+}
+template <class T, class C>
+ComplexPlace<T, C, 2> lines_of(const ComplexPlace<T, C, 1>& p, int) {
+  return {p.re, p.im, {0, p.strides[0]}};
+}
+template <class P>
+P lines_of(P p, int inner) {
+  if (inner == 0) std::swap(p.strides[0], p.strides[1]);
+  return p;
+}
+
+/// Vectors and matrices share it: one copy of the loops for each operation and kind of elements.
+template <class F, class... P>
+[[gnu::noinline]] void walk(vsip_length lines, vsip_length length, F f, const P&... p) {
+  if (((p.strides[0] == p.strides[1] * std::ptrdiff_t(length)) && ...)) length *= std::exchange(lines, 1);
+  for (std::ptrdiff_t i = 0; i < std::ptrdiff_t(lines); ++i) row(length, f, row_of(p, 0, i, 1)...);
+}
+
 /// Calls f with a reference to each element of every view; the views have the lengths of the first one, whose strides
 /// choose the order.
 template <class F, class V, class... W>
 void each(F f, const V& first, const W&... others) {
   const auto& n = first.dimensions;
   if constexpr (V::dims == 1) {
-    row(n[0].length, f, place_of(first), place_of(others)...);
+    walk(1, n[0].length, f, lines_of(place_of(first), 0), lines_of(place_of(others), 0)...);
   } else {
     const int inner = std::abs(n[0].stride) < std::abs(n[1].stride) ? 0 : 1;
-    const int outer = 1 - inner;
-    const auto go = [&](const auto&... p) {
-      const auto length = std::ptrdiff_t(n[inner].length);
-      if (((p.strides[outer] == p.strides[inner] * length) && ...))
-        return row(n[0].length * n[1].length, f, row_of(p, outer, 0, inner)...);
-      for (std::ptrdiff_t i = 0; i < std::ptrdiff_t(n[outer].length); ++i)
-        row(n[inner].length, f, row_of(p, outer, i, inner)...);
-    };
-    go(place_of(first), place_of(others)...);
+    walk(n[1 - inner].length, n[inner].length, f, lines_of(place_of(first), inner),
+         lines_of(place_of(others), inner)...);
   }
 }
+
+/// Stores what f makes of the other elements into the first one. A type of its own, so that views of all shapes share
+/// one instance of each loop.
+template <class F>
+struct Stored {
+  F f;
+  template <class To, class... From>
+  void operator()(To to, From... from) const {
+    to.store(f(from.load()...));
+  }
+};
+/// f(s, x); the same for the same reason.
+template <class F, class S>
+struct WithScalar {
+  F f;
+  S s;
+  template <class X>
+  auto operator()(X x) const {
+    return f(s, x);
+  }
+};
 
 /// out = f(in...), element by element, after the checks.
 template <class F, class V, class... W>
 void map(const char* call, F f, const V* out, const W*... in) {
-  if (!conform(call, out, in...)) return;
-  each([f](auto to, auto... from) { to.store(f(from.load()...)); }, *out, *in...);
+  if (conform(call, out, in...)) each(Stored<F>{f}, *out, *in...);
+}
+/// out = f(s, in), element by element, after the checks.
+template <class F, class S, class V, class W>
+void map_scalar(const char* call, F f, S s, const V* out, const W* in) {
+  map(call, WithScalar<F, S>{f, s}, out, in);
 }
 
 /// Element i of a vector, or (i, j) of a matrix, as a reference.

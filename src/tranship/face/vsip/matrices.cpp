@@ -1,8 +1,11 @@
 // Functions of matrices: corner turns, products, products with vectors.
 #include <tranship/face/vsip/moves.hpp>
 #include <tranship/face/vsip/operations.hpp>
+#include <tranship/kernels/host/matrix_product.hpp>
 
 using namespace tranship::vsip;
+using tranship::MatrixPlace;
+using tranship::ProductSign;
 
 namespace {
 
@@ -67,7 +70,56 @@ void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, 
   each([](auto to, auto x, auto y) { to.store(x.load() * y.load()); }, *r, lines, *b);
 }
 
-/// r = a f(b): sums over the columns of a, row by row, in the type of the elements.
+constexpr auto as_is = [](auto x) { return x; };
+
+/// The elements of a matrix as real numbers: itself, or its real and its imaginary parts.
+template <class T>
+std::array<MatrixPlace<T>, 1> planes_of(const Place<T, 2>& p) {
+  return {{{p.data, p.strides[0], p.strides[1]}}};
+}
+template <class T, class C>
+std::array<MatrixPlace<T>, 2> planes_of(const ComplexPlace<T, C, 2>& p) {
+  return {{{p.re, p.strides[0], p.strides[1]}, {p.im, p.strides[0], p.strides[1]}}};
+}
+
+struct ProductSizes {
+  vsip_length rows, columns, depth;
+};
+
+/// r += a b in blocks, or a times the conjugate of b; false where there is no memory for that, and r holds anything.
+template <bool Conjugates, class P>
+bool add_blocks(const P& a, const P& b, const P& r, const ProductSizes& n) {
+  const auto left = planes_of(a), right = planes_of(b), to = planes_of(r);
+  using T = std::remove_reference_t<decltype(*left[0].data)>;
+  const auto add = [&](std::size_t of_a, std::size_t of_b, std::size_t of_r, bool adds) {
+    const auto in = [](const MatrixPlace<T>& p) { return MatrixPlace<const T>{p.data, p.row_stride, p.column_stride}; };
+    return add_product<T>(static_cast<long long>(n.rows), static_cast<long long>(n.columns),
+                          static_cast<long long>(n.depth), in(left[of_a]), in(right[of_b]),
+                          adds ? ProductSign::plus : ProductSign::minus, to[of_r]);
+  };
+  if constexpr (P::complex)
+    return add(0, 0, 0, true) && add(1, 1, 0, Conjugates) && add(1, 0, 1, true) && add(0, 1, 1, !Conjugates);
+  else
+    return add(0, 0, 0, true);
+}
+
+template <Density D, class F, class P, class Q>
+auto dot_of(vsip_length n, const P& x, const Q& y, F f) {
+  using T = decltype(element<D>(x, 0).load());
+  constexpr vsip_length lanes = 8;  // sums that do not wait for each other
+  T sums[lanes] = {};
+  vsip_index i = 0;
+  for (; i + lanes <= n; i += lanes)
+    for (vsip_index lane = 0; lane < lanes; ++lane)
+      sums[lane] = sums[lane] +
+                   element<D>(x, std::ptrdiff_t(i + lane)).load() * f(element<D>(y, std::ptrdiff_t(i + lane)).load());
+  for (; i < n; ++i)
+    sums[0] = sums[0] + element<D>(x, std::ptrdiff_t(i)).load() * f(element<D>(y, std::ptrdiff_t(i)).load());
+  for (vsip_index lane = 1; lane < lanes; ++lane) sums[0] = sums[0] + sums[lane];
+  return sums[0];
+}
+
+/// r = a f(b): sums over the columns of a, in the type of the elements.
 template <class F, class A, class B, class R>
 void product(const char* call, const A& a, const B& b, const R& r, F f) {
   if (!same_length(call, "the columns of the left factor and the rows of the right one", a.dimensions[1].length,
@@ -80,20 +132,40 @@ void product(const char* call, const A& a, const B& b, const R& r, F f) {
   const auto left = place_of(a);
   const auto right = place_of(b);
   const auto to = place_of(r);
-  for (vsip_index i = 0; i < r.dimensions[0].length; ++i) {
+  const ProductSizes n{r.dimensions[0].length, r.dimensions[1].length, a.dimensions[1].length};
+  if (n.columns == 1) {
+    const auto y = row_of(right, 1, 0, 0);
+    const bool is_dense_y = is_dense(y, Density::interleaved);
+    for (vsip_index i = 0; i < n.rows; ++i) {
+      const auto x = row_of(left, 0, std::ptrdiff_t(i), 1);
+      const bool is_dense_x = is_dense(x, Density::interleaved);
+      element<Density::general>(row_of(to, 1, 0, 0), std::ptrdiff_t(i))
+          .store(is_dense_x && is_dense_y ? dot_of<Density::interleaved>(n.depth, x, y, f)
+                                          : dot_of<Density::general>(n.depth, x, y, f));
+    }
+    return;
+  }
+  constexpr bool is_conjugate = std::is_same_v<F, std::remove_const_t<decltype(op_conj)>>;
+  if constexpr (is_conjugate || std::is_same_v<F, std::remove_const_t<decltype(as_is)>>) {
+    // With fewer of either, copies of the factors cost more than they save.
+    constexpr vsip_length worth = 4;
+    if (n.rows >= worth && n.columns >= worth && n.depth >= worth) {
+      each([](auto x) { x.store({}); }, r);
+      if (add_blocks<is_conjugate>(left, right, to, n)) return;
+    }
+  }
+  for (vsip_index i = 0; i < n.rows; ++i) {
     const auto factors = row_of(left, 0, std::ptrdiff_t(i), 1);
     const auto line = row_of(to, 0, std::ptrdiff_t(i), 1);
     auto clear = [](auto x) { x.store({}); };
-    row(r.dimensions[1].length, clear, line);
-    for (vsip_index k = 0; k < a.dimensions[1].length; ++k) {
+    row(n.columns, clear, line);
+    for (vsip_index k = 0; k < n.depth; ++k) {
       const auto factor = element<Density::general>(factors, std::ptrdiff_t(k)).load();
       auto add = [factor, f](auto x, auto y) { x.store(x.load() + factor * f(y.load())); };
-      row(r.dimensions[1].length, add, line, row_of(right, 0, std::ptrdiff_t(k), 1));
+      row(n.columns, add, line, row_of(right, 0, std::ptrdiff_t(k), 1));
     }
   }
 }
-
-constexpr auto as_is = [](auto x) { return x; };
 
 template <class F, class A, class B, class R>
 void matrix_product(const char* call, const A* a, const B* b, const R* r, bool transpose_b, F f) {
