@@ -1,6 +1,9 @@
 // Plan files: what MSCCL++ wrote is read, and written as it was; what makes no sense is refused.
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -31,6 +34,39 @@ TEST(PlanFile, present_plans_are_written_as_they_were_read) {
                                  << before.dump().substr(0, 2000) << "\n"
                                  << written.substr(0, 2000);
   }
+}
+
+TEST(ProgramNumbers, differ_where_plan_files_differ) {
+  std::map<std::vector<std::uint64_t>, std::string> texts;
+  SplitMix64 random(3);
+  for (const PlanCase& one : mscclpp_plans()) {
+    Program program = read_program(text_of_file(one.path));
+    for (int change = 0; change < 12; ++change) {
+      const std::string text = write_program(program);
+      const auto [at, is_new] = texts.emplace(numbers_of(program), text);
+      ASSERT_EQ(at->second, text) << one.name;
+      EXPECT_EQ(numbers_of(read_program(text)), at->first);
+      RankProgram& rank = program.ranks[std::size_t(random.below(program.ranks.size()))];
+      if (rank.blocks.empty()) continue;
+      ThreadBlock& block = rank.blocks[std::size_t(random.below(rank.blocks.size()))];
+      if (block.steps.empty()) continue;
+      Step& step = block.steps[std::size_t(random.below(block.steps.size()))];
+      switch (random.below(4)) {
+        case 0:
+          std::swap(step, block.steps.front());
+          break;
+        case 1:
+          block.steps.push_back(step);
+          break;
+        case 2:
+          if (!step.operands.empty()) step.operands.back().count = 0;
+          break;
+        default:
+          ++rank.chunks[random.below(3)];
+      }
+    }
+  }
+  EXPECT_GT(texts.size(), 100u);
 }
 
 TEST(PlanFile, old_plans_are_written_in_the_present_format) {

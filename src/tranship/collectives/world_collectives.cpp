@@ -282,12 +282,21 @@ class WorldCollectives::State {
     return at->second;
   }
 
+  /// One program serves all sizes and types.
+  const Program& program_of(const std::string& algorithm, Rank root) {
+    constexpr std::size_t programs_max = 16;
+    const std::pair key(algorithm, root);
+    const auto at = programs_.find(key);
+    if (at != programs_.end()) return at->second;
+    if (programs_.size() >= programs_max) programs_.clear();
+    return programs_.emplace(key, make_program(algorithm, {.ranks = world_.size(), .root = root})).first->second;
+  }
+
   std::unique_ptr<ProgramExecutor> make(const Task& task, const std::string& algorithm, CallSite where) {
-    const Program program = make_program(algorithm, {.ranks = world_.size(), .root = task.root});
     const bool combines = can_reduce(task.reduction, task.type);
     ProgramOptions options{.type = task.type, .reduction = {}};
     if (combines) options.reduction = task.reduction;
-    return std::make_unique<ProgramExecutor>(world_, program, task.elements, options, where);
+    return std::make_unique<ProgramExecutor>(world_, program_of(algorithm, task.root), task.elements, options, where);
   }
 
   void launch(ProgramExecutor& executor, const Task& task, const MutableElements& target, const Elements& source,
@@ -351,6 +360,7 @@ class WorldCollectives::State {
   std::vector<Rule> rules_[kinds];
   bool is_said_[kinds] = {};  ///< an algorithm was named
   std::map<Key, Ready> ready_;
+  std::map<std::pair<std::string, Rank>, Program> programs_;
   std::uint64_t time_ = 0;
   SymmetricArray<std::byte> staging_;
 };
