@@ -59,7 +59,7 @@ TEST(ProgramNumbers, differ_where_plan_files_differ) {
           block.steps.push_back(step);
           break;
         case 2:
-          if (!step.operands.empty()) step.operands.back().count = 0;
+          for (Operand& operand : step.operands) operand.count = 0;
           break;
         default:
           ++rank.chunks[random.below(3)];
