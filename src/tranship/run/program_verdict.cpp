@@ -63,9 +63,12 @@ Said verdict_of(const Program& program, const Numbers& numbers) {
   ++verified_count;
   try {
     const Verification verified = verify(program);
+    // One line, as all messages are.
+    std::string found = verified.text();
+    while (found.ends_with('\n')) found.pop_back();
+    for (std::size_t at = 0; (at = found.find('\n', at)) != std::string::npos;) found.replace(at, 1, "; ");
     if (!verified.is_right())
-      return {{},
-              make_error(ErrorCode::invalid_use, "the program \"{}\" is not right: {}", program.name, verified.text())};
+      return {{}, make_error(ErrorCode::invalid_use, "the program \"{}\" is not right: {}", program.name, found)};
     const ProgramVerdict verdict{.needs_meeting = verified.needs_meeting};
     right_programs().add(numbers, verdict);
     return {verdict, std::nullopt};
