@@ -175,7 +175,7 @@ void bind_writer(nb::module_& module) {
       .def("put_with_signal_and_flush",
            put([](Port& self, const auto&... all) { self.put_with_signal_and_flush(all...); }))
       .def("put_packets", put([](Port& self, const auto&... all) { self.put_packets(all...); }))
-      .def("read_put_packets", put([](Port& self, const auto&... all) { self.read_put_packets(all...); }));
+      .def("read_put_packets", transfer<Port>([](Port& self, const auto&... all) { self.read_put_packets(all...); }));
 
   using Switch = lang::SwitchChannel;
   nb::class_<Switch>(module, "ProgramSwitchChannel")

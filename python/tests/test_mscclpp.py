@@ -316,6 +316,31 @@ def test_more_refusals():
         CollectiveProgram("p", Collective(2, 1, True), 2)
 
 
+def test_a_group_of_blocks_forwards_packets_over_a_port():
+    with CollectiveProgram("forward", TestCollective(2, 1, 1), 2, protocol="LL") as forward:
+        own, there = Buffer(0, 1), Buffer(1, 1)
+        group = ThreadBlockGroup([0, 1])
+        Rank(0).copy_packets(own[:1], Rank(0).get_input_buffer()[:1], tb_group=group)
+        PortChannel(1, 0).read_put_packets(there[:1], own[:1], tb_group=group)
+        Rank(1).unpack_packets(Rank(1).get_output_buffer()[:1], there[:1], tb=0)
+    ops = [block["ops"] for block in json.loads(forward.to_json())["gpus"][0]["threadblocks"]]
+    assert [[op["name"] for op in block] for block in ops] == [["cpkt", "rppkt"]] * 2
+    assert [block[1]["tbg_info"] for block in ops] == [{"tb_id": part, "tbg_size": 2} for part in range(2)]
+    assert forward.lower().verify(), forward.lower().verify()
+    with pytest.raises(ValueError, match="tb_group"):
+        with CollectiveProgram("forward", TestCollective(2, 1, 1), 2):
+            PortChannel(1, 0).read_put_packets(Buffer(1, 1)[:1], Buffer(0, 1)[:1])
+
+
+def test_all_names_of_a_script_are_in_one_place():
+    names = {}
+    exec("from tranship.mscclpp.language import *", names)
+    for one in (AllReduce, AllGather, ReduceScatter, AllToAll, SendRecv, MemoryChannel, PortChannel, SwitchChannel, JSON):
+        assert names[one.__name__] is one
+    for one in (CollectiveProgram, Buffer, Rank, Semaphore, LoopIterationContext, ThreadBlockGroup, AlgoSpec, SyncType):
+        assert names[one.__name__] is one
+
+
 def test_signals_must_be_waited_for(program):
     channel = MemoryChannel(1, 0)
     channel.signal(0)

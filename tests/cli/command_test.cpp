@@ -76,6 +76,22 @@ TEST(Command, ChecksAndRunsPrograms) {
   const Outcome refused = place.run({"run", folder + "ut_reduce_send_packet_test.json"});
   EXPECT_EQ(refused.code, 1);
   EXPECT_NE(refused.errors.find("is not right: deadlock"), std::string::npos) << refused.errors;
+  EXPECT_TRUE(refused.errors.ends_with("nothing will produce it\n")) << refused.errors;
+  // Any number of elements where nothing is cut, and one rank's word where one rank has the result.
+  for (const char* bytes : {"1", "2", "4097"}) {
+    const Outcome odd = place.run({"run", folder + "sn_allreduce_naivy_2r.json", "--bytes", bytes, "--dtype", "u8",
+                                   "--json", "--iterations", "2"});
+    EXPECT_EQ(std::to_string(odd.json().at("input_bytes").as_integer()), bytes);
+    EXPECT_EQ(odd.json().at("compared_elements").as_integer(), 2 * odd.json().at("input_bytes").as_integer());
+  }
+  const Outcome reduced = place.run({"run", "reduce/tree", "--ranks", "3", "--bytes", "100", "--iterations", "2"});
+  EXPECT_NE(reduced.output.find("right: 50 elements"), std::string::npos) << reduced.output << reduced.errors;
+  const Outcome nothing = place.run({"run", "allreduce/ring", "--ranks", "2", "--bytes", "0"});
+  expect_error(nothing, 2);
+  EXPECT_NE(nothing.errors.find("--bytes: expected a number above 0, not 0"), std::string::npos) << nothing.errors;
+  const Outcome unknown = place.run({"run", "allreduce/none", "--ranks", "2"});
+  expect_error(unknown, 2);
+  EXPECT_NE(unknown.errors.find("no such algorithm; there are allreduce/"), std::string::npos) << unknown.errors;
   expect_error(place.run({"check", "nowhere.json"}), 2);
 }
 

@@ -1,6 +1,9 @@
 // Plan files: what MSCCL++ wrote is read, and written as it was; what makes no sense is refused.
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -33,6 +36,39 @@ TEST(PlanFile, present_plans_are_written_as_they_were_read) {
   }
 }
 
+TEST(ProgramNumbers, differ_where_plan_files_differ) {
+  std::map<std::vector<std::uint64_t>, std::string> texts;
+  SplitMix64 random(3);
+  for (const PlanCase& one : mscclpp_plans()) {
+    Program program = read_program(text_of_file(one.path));
+    for (int change = 0; change < 12; ++change) {
+      const std::string text = write_program(program);
+      const auto [at, is_new] = texts.emplace(numbers_of(program), text);
+      ASSERT_EQ(at->second, text) << one.name;
+      EXPECT_EQ(numbers_of(read_program(text)), at->first);
+      RankProgram& rank = program.ranks[std::size_t(random.below(program.ranks.size()))];
+      if (rank.blocks.empty()) continue;
+      ThreadBlock& block = rank.blocks[std::size_t(random.below(rank.blocks.size()))];
+      if (block.steps.empty()) continue;
+      Step& step = block.steps[std::size_t(random.below(block.steps.size()))];
+      switch (random.below(4)) {
+        case 0:
+          std::swap(step, block.steps.front());
+          break;
+        case 1:
+          block.steps.push_back(step);
+          break;
+        case 2:
+          for (Operand& operand : step.operands) operand.count = 0;
+          break;
+        default:
+          ++rank.chunks[random.below(3)];
+      }
+    }
+  }
+  EXPECT_GT(texts.size(), 100u);
+}
+
 TEST(PlanFile, old_plans_are_written_in_the_present_format) {
   const auto cases = old_mscclpp_plans();
   ASSERT_GE(cases.size(), 4u);
@@ -42,6 +78,48 @@ TEST(PlanFile, old_plans_are_written_in_the_present_format) {
     const std::string written = write_program(program);
     EXPECT_EQ(write_program(read_program(written)), written) << one.name;
   }
+}
+
+// Releases 0.8 and 0.9 wrote some steps in other words, and meant the same.
+TEST(PlanFile, steps_as_earlier_releases_wrote_them_mean_the_same) {
+  const auto plan = [](const std::string& chunks, const std::string& channels, const std::string& block,
+                       const std::string& op) {
+    const auto rank = [&](int id) {
+      return R"({"id": )" + std::to_string(id) + ", " + chunks + ", " + channels +
+             R"(, "semaphores": [], "threadblocks": [{"id": 0, "ops": [)" + op + "], " + block + "}]}";
+    };
+    return R"({"name": "n", "collective": "c", "protocol": "Simple", "inplace": false, "gpus": [)" + rank(0) + ", " +
+           rank(1) + "]}";
+  };
+  const std::string chunks = R"("input_chunks": 2, "output_chunks": 2, "scratch_chunks": 1)";
+  const auto as_now = [](const std::string& text) { return write_program(read_program(text)); };
+
+  // The channel of a reduction with puts could be left out: there was only one kind.
+  const std::string peers = R"("channels": [{"channel_type": "memory", "connected_to": [0]}],
+    "remote_buffers": [{"rank": 0, "type": "i", "access_channel_types": ["memory"]}])";
+  const std::string block = R"("channels": [{"channel_type": "memory", "channel_ids": [0]}],
+    "remote_buffer_refs": [{"access_channel_type": "memory", "remote_buffer_ids": [0]}])";
+  const std::string res = R"({"name": "res", "reduce_op": "sum", "src_buff": [{"type": "i", "index": 0, "size": 1},
+    {"type": "i", "index": 1, "size": 1}],
+    "dst_buff": [{"type": "o", "index": 0, "size": 1}, {"buffer_id": 0, "index": 1, "size": 1}])";
+  EXPECT_EQ(as_now(plan(chunks, peers, block, res + "}")),
+            as_now(plan(chunks, peers, block, res + R"(, "channel_type": "memory"})")));
+  // A signal went by two kinds, and says by which.
+  const std::string lost = plan(chunks, peers, block, R"({"name": "signal", "channel_ids": [0]})");
+  EXPECT_EQ(error_of([&] { read_program(lost); }),
+            "bad_file: gpus[0].threadblocks[0].ops[0].name: \"signal\" without a channel_type");
+
+  // A multicast had the form that reductions in the switch still have.
+  const std::string switches = R"("channels": [{"channel_type": "switch", "buffer_type": "i",
+    "rank_groups": [{"size": 2, "ranks": [0, 1]}]}])";
+  const std::string uses = R"("channels": [{"channel_type": "switch", "channel_ids": [0]}], "remote_buffer_refs": [])";
+  EXPECT_EQ(as_now(plan(chunks, switches, uses,
+                        R"({"name": "gstore", "channel_type": "switch", "channel_ids": [0], "buffer_type": "i",
+    "buffer_offset": 1, "size": 1, "src_chunk": {"type": "s", "index": 0, "size": 1}})")),
+            as_now(plan(chunks, switches, uses,
+                        R"({"name": "gstore", "channel_type": "switch",
+    "src_buff": [{"type": "s", "index": 0, "size": 1}],
+    "dst_buff": [{"switch_channel_id": 0, "index": 1, "size": 1}]})")));
 }
 
 // What others send is refused or proved, and never harms: bytes and numbers are changed at random.

@@ -173,6 +173,30 @@ TEST(Predict, a_cpu_writes_fast_where_it_has_just_read) {
   EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + copy_ns);
 }
 
+TEST(Predict, a_cpu_takes_back_what_a_peer_has_read) {
+  // Rank 0 copies its input to its output, which rank 1 then reads: in the launch before, too.
+  Program program = put_and_signal(1);
+  Step copy{.kind = StepKind::copy, .sources = 1};
+  copy.operands = {{.buffer = BufferKind::input, .count = 1}, {.buffer = BufferKind::output, .count = 1}};
+  program.ranks[0].blocks[0].steps[0] = copy;
+  Step get{.kind = StepKind::get, .sources = 1};
+  get.operands = {{.buffer = BufferKind::output, .via = 0, .count = 1}, {.buffer = BufferKind::input, .count = 1}};
+  MachineModel machine = simple_machine();
+  machine.blocks = MachineModel::Blocks::in_turn;
+  machine.memory.get = Rate(5);
+  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, put_ns = bytes / 4;
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, copy_ns);
+  program.ranks[1].blocks[0].steps.push_back(get);
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, put_ns + read_ns);
+  // What was taken back stays here.
+  auto& steps = program.ranks[0].blocks[0].steps;
+  steps.insert(steps.begin(), copy);
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, put_ns + copy_ns + read_ns);
+  // Where blocks run together, memories are not caches of each other.
+  machine.blocks = MachineModel::Blocks::together;
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, 2 * copy_ns + read_ns);
+}
+
 TEST(Predict, says_where_a_program_does_not_end) {
   Program program = put_and_signal(1);
   program.ranks[0].blocks[0].steps.pop_back();

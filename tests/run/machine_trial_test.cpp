@@ -19,13 +19,15 @@ TEST(MachineTrial, all_ranks_measure_one_machine) {
     });
     const MachineModel& machine = machines[0];
     EXPECT_EQ(machine.blocks, MachineModel::Blocks::in_turn);
-    for (const Rate* rate :
-         {&machine.copy, &machine.reduce, &machine.pack, &machine.unpack, &machine.reduce_packets, &machine.memory.put,
-          &machine.memory.get, &machine.memory.packets, &machine.memory.read_reduce}) {
+    const LinkModel& link = machine.memory;
+    for (const Rate* rate : {&machine.copy, &machine.reduce, &machine.pack, &machine.unpack, &machine.reduce_packets,
+                             &link.put, &link.get, &link.packets, &link.read_reduce}) {
       ASSERT_EQ(rate->points().size(), 2u);
-      EXPECT_GE(rate->points()[0].gb_per_s, rate->points()[1].gb_per_s) << "more memory is never faster";
+      EXPECT_GT(rate->points()[0].gb_per_s, 0);
       EXPECT_GT(rate->points()[1].gb_per_s, 0);
     }
+    for (const Rate* rate : {&machine.copy, &machine.reduce, &machine.pack, &machine.unpack, &machine.reduce_packets})
+      EXPECT_GE(rate->points()[0].gb_per_s, rate->points()[1].gb_per_s) << "more of its own memory is never faster";
     EXPECT_TRUE(read_machine(write_machine(machine)) == machine);
     for (const MachineModel& other : machines) EXPECT_TRUE(other == machine);
   }

@@ -17,6 +17,7 @@
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_executor.hpp>
+#include <tranship/run/program_verdict.hpp>
 
 #include "support/mscclpp_plans.hpp"
 #include "support/program_builder.hpp"
@@ -246,6 +247,56 @@ TEST_P(Plans, signals_publish_what_was_stored_elsewhere) {
         require(output[i] == brought(0, i, launch), "element {} in launch {} is {}", i, launch, output[i]);
     }
   });
+}
+
+TEST(ProgramExecutor, RefusesAWrongProgramOnEveryRank) {
+  // Every rank waits for a signal of the other one first.
+  Program wrong = plan("sn_allreduce_2r");
+  for (RankProgram& rank : wrong.ranks)
+    for (ThreadBlock& block : rank.blocks)
+      std::erase_if(block.steps, [](const Step& step) { return step.kind == StepKind::relaxed_signal; });
+  for (const bool are_processes : {false, true}) {
+    const auto body = [&](World& world) {
+      try {
+        ProgramExecutor executor(world, wrong, 64, {.type = ElementType::i32});
+        require(false, "rank {} has taken it", world.rank());
+      } catch (const Error& error) {
+        require(error.code() == ErrorCode::invalid_use && error.message().find("is not right: ") != std::string::npos,
+                "{}", error.message());
+      }
+      // The world goes on.
+      ProgramExecutor right(world, plan("sn_allreduce_2r"), 64, {.type = ElementType::i32});
+      right.run();
+    };
+    are_processes ? launch_processes(2, body) : launch(2, body);
+  }
+}
+
+TEST(ProgramExecutor, RefusesReductionsThatDiffer) {
+  const Error error = error_of_rank([&] {
+    launch(2, [&](World& world) {
+      ProgramExecutor executor(
+          world, plan("sn_allreduce_2r"), 64,
+          {.type = ElementType::i32, .reduction = world.rank() == 0 ? Reduction::sum : Reduction::maximum});
+    });
+  });
+  require_says(error, ErrorCode::mismatch, {"another program, reduction, or number or type of elements"});
+}
+
+TEST(ProgramExecutor, ProvesAProgramOnceInAProcess) {
+  const Program program = plan("sn_allreduce_4r");
+  const auto make = [&](Index elements) {
+    launch(4, [&](World& world) { ProgramExecutor executor(world, program, elements, {.type = ElementType::i32}); });
+  };
+  make(64);
+  const Index before = programs_verified();
+  make(64);
+  make(1000);
+  EXPECT_EQ(programs_verified(), before);
+  Program other = program;
+  other.name = "another one";
+  launch(4, [&](World& world) { ProgramExecutor executor(world, other, 64, {.type = ElementType::i32}); });
+  EXPECT_EQ(programs_verified(), before + 1);
 }
 
 TEST(ProgramExecutor, SaysWhichStepWaitsForARankThatHasEnded) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/program/algorithms.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/view/picture.hpp>
 #include <tranship/view/program_page.hpp>
@@ -72,6 +73,37 @@ TEST(ProgramPage, has_every_lane_step_and_arrow_of_every_plan) {
     for (const char* outside : {"http:", "https:", "src=", "href=", "url(//", "@import"})
       EXPECT_EQ(page.find(outside), std::string::npos) << one.name << " needs something from elsewhere: " << outside;
   }
+}
+
+TEST(ProgramText, folds_ranks_that_do_the_same) {
+  const Program ring = make_program("allreduce/ring", {.ranks = 6});
+  EXPECT_EQ(first_ranks_alike(ring), std::vector<Rank>(6, 0));
+  const std::string folded = program_text(ring);
+  EXPECT_NE(folded.find("\nrank 0: "), std::string::npos);
+  EXPECT_EQ(folded.find("\nrank 1: "), std::string::npos) << folded;
+  EXPECT_TRUE(folded.ends_with("ranks 1 to 5: the same steps with peers and chunks of their own (--rank shows them)\n"))
+      << folded;
+  const std::string all = program_text(ring, {.ranks_unfolded_max = 6});
+  for (int rank = 0; rank < 6; ++rank)
+    EXPECT_NE(all.find("\nrank " + std::to_string(rank) + ": "), std::string::npos) << rank;
+  // Ranks that do something else, or stand for ever, are shown.
+  Program odd = ring;
+  odd.ranks[3].blocks[0].steps.pop_back();
+  EXPECT_EQ(first_ranks_alike(odd), (std::vector<Rank>{0, 0, 0, 3, 0, 0}));
+  odd.ranks[3].blocks[0].steps.clear();
+  const std::string stuck = program_text(odd);
+  EXPECT_NE(stuck.find("never goes on"), std::string::npos);
+  EXPECT_NE(stuck.find("\nrank 4: "), std::string::npos) << stuck;
+}
+
+TEST(ProgramText, shortens_long_lists_of_many_ranks) {
+  const Program program = make_program("allreduce/all_pairs", {.ranks = 64});
+  const std::string text = program_text(program);
+  EXPECT_NE(text.find("input[0] + input[0] of rank 1 + input[0] of rank 2 + ... + input[0] of rank 63 (64 in all)"),
+            std::string::npos)
+      << text;
+  EXPECT_LT(text.size(), 4000u);
+  EXPECT_NE(program_text(program, {.rank = 0}).find("input[0] of rank 31 + input[0] of rank 32"), std::string::npos);
 }
 
 TEST(ProgramPage, shows_the_leading_ranks_of_large_programs_and_says_so) {

@@ -33,6 +33,17 @@ CommandText text_of(const CLI::App& command) {
   return out;
 }
 
+/// Those of CLI11 name the largest double as the end of their range.
+CLI::Validator number_validator(const std::string& type_name, const std::string& wanted, bool (*is_right)(double)) {
+  const auto check = [wanted, is_right](std::string& text) {
+    double number = 0;
+    return CLI::detail::lexical_cast(text, number) && is_right(number)
+               ? std::string()
+               : fmt::format("expected {}, not {}", wanted, text);
+  };
+  return CLI::Validator(check, type_name);
+}
+
 }  // namespace
 
 Option Option::required() {
@@ -61,12 +72,12 @@ Option Option::in_range(int low, int high) {
 }
 
 Option Option::positive() {
-  option_->check(CLI::PositiveNumber);
+  option_->check(number_validator("POSITIVE", "a number above 0", [](double number) { return number > 0; }));
   return *this;
 }
 
 Option Option::not_negative() {
-  option_->check(CLI::NonNegativeNumber);
+  option_->check(number_validator("NONNEGATIVE", "a number from 0 on", [](double number) { return number >= 0; }));
   return *this;
 }
 

@@ -124,8 +124,9 @@ void run(const RunOptions& options) {
   const Result<ElementType> type = element_type_named(options.type);
   if (!type) throw UsageError{fmt::format("--dtype: {}", type.error().message())};
   const Index width = size_bytes(type.value()), ranks = static_cast<Index>(program.ranks.size());
-  // Whole elements for every rank's part.
-  const Index elements = std::max<Index>(1, options.bytes / width / ranks) * ranks;
+  // Whole elements; where the input is cut, for every rank's part.
+  const Index parts = program.collective == "alltoall" || program.collective == "reducescatter" ? ranks : 1;
+  const Index elements = std::max<Index>(1, options.bytes / width / parts) * parts;
   const ProgramTrial trial{.program = {.type = type.value(), .reduction = reduction_argument(options.reduction)},
                            .elements = elements,
                            .launches = options.launches};
@@ -165,7 +166,9 @@ void add_run(CommandLine& line) {
   command.option("--ranks-as", options->ranks_as, "What ranks are: threads, processes or sim")
       .one_of({"threads", "processes", "sim"})
       .shows_default();
-  command.option("--bytes", options->bytes, "Of each rank's input; made whole elements for each rank")
+  command
+      .option("--bytes", options->bytes,
+              "Of each rank's input; made whole elements, as many in each part that the collective cuts")
       .positive()
       .shows_default();
   command.option("--dtype", options->type, "The type of the elements").value_name("TYPE").shows_default();

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
+#include <vector>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/program_argument.hpp>
 #include <tranship/program/algorithms.hpp>
@@ -29,6 +32,12 @@ Program program_of(const ProgramArgument& argument) {
       throw UsageError{fmt::format("{} is for any number of ranks: --ranks says how many", argument.name)};
     return make_program(argument.name,
                         {.ranks = *argument.ranks, .ranks_per_node = argument.ranks_per_node.value_or(0)});
+  }
+  if (argument.ranks && !std::filesystem::exists(argument.name, ignored)) {
+    std::vector<std::string_view> names;
+    for (const Algorithm& one : ready) names.push_back(one.name);
+    throw UsageError{fmt::format("PLAN: there is no file '{}' and no such algorithm; there are {}",
+                                 printable(argument.name), join_text(names, ", "))};
   }
   Program program = read_program(text_in_file("PLAN", argument.name));
   if (argument.ranks && *argument.ranks != static_cast<int>(program.ranks.size()))

@@ -1,6 +1,7 @@
 // `tranship show`: what a program does, as text, as JSON or as a page for a browser.
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -24,7 +25,8 @@ constexpr const char* show_footer = R"(Examples:
   tranship show allreduce/ring --ranks 4
 
 The text has, for each rank and thread block, the steps in order and, in brackets, the steps that they pair with: the
-wait that takes a signal, and what reads what is written. The page shows the same as lanes and arrows; it needs no
+wait that takes a signal, and what reads what is written. Of more than 4 ranks, those that do the same with other peers
+and chunks are named only, unless --all asks for them. The page shows the same as lanes and arrows; it needs no
 network. Steps that never run are marked.)";
 
 struct ShowOptions {
@@ -32,6 +34,7 @@ struct ShowOptions {
   std::string page;
   std::optional<int> rank;
   bool force = false;
+  bool all = false;
   bool json = false;
 };
 
@@ -67,6 +70,13 @@ Json json_of(const Program& program, const std::optional<int>& rank) {
           {"stuck", stuck}};
 }
 
+std::string text_of(const Program& program, const ShowOptions& options) {
+  if (!options.all) return program_text(program, {.rank = options.rank});
+  return program_text(program, {.rank = options.rank,
+                                .steps_max = std::numeric_limits<Index>::max(),
+                                .ranks_unfolded_max = std::numeric_limits<Rank>::max()});
+}
+
 void show(const ShowOptions& options) {
   const Program program = program_of(options.program);
   const auto ranks = static_cast<int>(program.ranks.size());
@@ -81,7 +91,7 @@ void show(const ShowOptions& options) {
     write_picture(options.page, program_page(program), replace);
   }
   if (options.json) return print_document(json_of(program, options.rank));
-  if (options.page.empty()) return print(program_text(program, {.rank = options.rank}));
+  if (options.page.empty()) return print(text_of(program, options));
   print_report(fmt::format("{}: {}\n", printable(options.page), sizes_text(program)));
 }
 
@@ -94,6 +104,7 @@ void add_show(CommandLine& line) {
   command.option("-o,--output", options->page, "Write a page of HTML instead of text").value_name("FILE.html");
   command.flag("--force", options->force, "Let the page replace any file, not only one that tranship drew");
   command.option("--rank", options->rank, "Only this rank, of text and JSON").value_name("R");
+  command.flag("--all", options->all, "All ranks of the text, however many and however alike");
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(show_footer);
   command.runs([options] { show(*options); });

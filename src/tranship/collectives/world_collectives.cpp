@@ -51,6 +51,10 @@ struct Task {
   Reduction reduction = Reduction::sum;
   Rank root = 0;
 
+  friend bool operator==(const Task& a, const Task& b) {
+    return a.kind == b.kind && a.elements == b.elements && a.type == b.type && a.reduction == b.reduction &&
+           a.root == b.root;
+  }
   friend bool operator<(const Task& a, const Task& b) {
     const auto key = [](const Task& task) {
       return std::tuple(task.kind, task.elements, task.type, task.reduction, task.root);
@@ -76,17 +80,25 @@ class WorldCollectives::State {
       throw_error(ErrorCode::invalid_use, "{} has no {}", tranship::name_of(task.type),
                   tranship::name_of(task.reduction));
     if (task.elements == 0) return world_.sync(where);
+    // What is called again and again is looked up once.
+    if (last_.ready && last_.task == task) {
+      last_.ready->used = ++time_;
+      return launch(*last_.ready->executor, task, target, source, where);
+    }
+    last_.ready = nullptr;
     const std::string& algorithm = rule_for(task.kind, message_bytes(task)).algorithm;
     Ready& ready = ready_for(task, algorithm);
     // What is done once is not worth a program of its own.
     const bool is_first = ready.calls++ == 0 && !is_said_[static_cast<std::size_t>(task.kind)] && has_direct(task.kind);
     if (is_direct(algorithm) || is_first) return run_directly(task, target, source, where);
     if (!ready.executor) ready.executor = make(task, algorithm, where);
+    last_ = {.task = task, .ready = &ready};
     launch(*ready.executor, task, target, source, where);
   }
 
   void use(std::string_view algorithm, Index bytes_max, const std::string& reason) {
     const Kind kind = kind_of(algorithm);
+    last_.ready = nullptr;
     auto& rules = rules_[static_cast<std::size_t>(kind)];
     std::erase_if(rules, [&](const Rule& rule) { return rule.bytes_max <= bytes_max; });
     rules.insert(rules.begin(), {bytes_max, std::string(algorithm), reason});
@@ -223,6 +235,7 @@ class WorldCollectives::State {
       before = bytes;
     }
     rules_[static_cast<std::size_t>(kind)] = std::move(rules);
+    last_.ready = nullptr;
     is_said_[static_cast<std::size_t>(kind)] = false;
   }
 
@@ -282,12 +295,21 @@ class WorldCollectives::State {
     return at->second;
   }
 
+  /// One program serves all sizes and types.
+  const Program& program_of(const std::string& algorithm, Rank root) {
+    constexpr std::size_t programs_max = 16;
+    const std::pair key(algorithm, root);
+    const auto at = programs_.find(key);
+    if (at != programs_.end()) return at->second;
+    if (programs_.size() >= programs_max) programs_.clear();
+    return programs_.emplace(key, make_program(algorithm, {.ranks = world_.size(), .root = root})).first->second;
+  }
+
   std::unique_ptr<ProgramExecutor> make(const Task& task, const std::string& algorithm, CallSite where) {
-    const Program program = make_program(algorithm, {.ranks = world_.size(), .root = task.root});
     const bool combines = can_reduce(task.reduction, task.type);
     ProgramOptions options{.type = task.type, .reduction = {}};
     if (combines) options.reduction = task.reduction;
-    return std::make_unique<ProgramExecutor>(world_, program, task.elements, options, where);
+    return std::make_unique<ProgramExecutor>(world_, program_of(algorithm, task.root), task.elements, options, where);
   }
 
   void launch(ProgramExecutor& executor, const Task& task, const MutableElements& target, const Elements& source,
@@ -351,6 +373,12 @@ class WorldCollectives::State {
   std::vector<Rule> rules_[kinds];
   bool is_said_[kinds] = {};  ///< an algorithm was named
   std::map<Key, Ready> ready_;
+  std::map<std::pair<std::string, Rank>, Program> programs_;
+  struct Last {
+    Task task{};
+    Ready* ready = nullptr;
+  };
+  Last last_;
   std::uint64_t time_ = 0;
   SymmetricArray<std::byte> staging_;
 };

@@ -250,7 +250,8 @@ class PortChannel {
                                  CallSite where = CallSite::here());
   /// The source holds packets already, which go as they are: nothing waits for them.
   void put_packets(const Chunk& target, const Chunk& source, int block, CallSite where = CallSite::here());
-  void read_put_packets(const Chunk& target, const Chunk& source, int block, CallSite where = CallSite::here());
+  void read_put_packets(const Chunk& target, const Chunk& source, const ThreadBlocks& blocks,
+                        CallSite where = CallSite::here());
 
  private:
   ProgramDraft* draft_;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/program/plan_file.hpp>
@@ -138,8 +139,11 @@ class RankReader {
     const std::string& word = tranship::word_of(op.at("name"), op.path("name"));
     const Json* const type = op.find("channel_type");
     Step step;
+    // Earlier versions left the kind out where it can only be one.
+    const std::optional<ChannelKind> only = type ? std::nullopt : only_channel_of(word);
     if (type) step.channel = channel_of(*type, op.path("channel_type"));
-    step.kind = step_of(word, type != nullptr, step.channel, op.path("name"));
+    if (only) step.channel = *only;
+    step.kind = step_of(word, type || only, step.channel, op.path("name"));
     const StepShape& shape = shape_of(step.kind);
 
     if (const Json* const ids = op.find("channel_ids")) {
@@ -155,8 +159,8 @@ class RankReader {
       step.ids = {number_of(op.at("barrier_id"), op.path("barrier_id"))};
       step.participants = number_of(op.at("num_threadblocks"), op.path("num_threadblocks"));
     }
-    if (step.kind == StepKind::switch_reduce && op.has("buffer_offset"))
-      read_loose_reduce(op, step);
+    if ((step.kind == StepKind::switch_reduce || step.kind == StepKind::switch_broadcast) && op.has("buffer_offset"))
+      read_loose_switch(op, step);
     else if (shape.moves())
       read_operands(op, step, shape);
     if (const Json* const reduction = op.find("reduce_op"))
@@ -242,29 +246,23 @@ class RankReader {
     return {.buffer = out_.switches[static_cast<std::size_t>(id)].buffer, .via = id, .first = first, .count = count};
   }
 
-  /// The form of glre without src_buff and dst_buff.
-  void read_loose_reduce(JsonObject& op, Step& step) {
+  /// The form of glre, and of gstore in earlier versions, without src_buff and dst_buff.
+  void read_loose_switch(JsonObject& op, Step& step) {
     const Json* const ids = op.find("channel_ids");
     const auto numbers = ids ? numbers_of(*ids, op.path("channel_ids")) : std::vector<std::int32_t>{0};
     if (numbers.size() != 1)
-      throw_error(ErrorCode::bad_file, "{}: {} channels where 1 is reduced over", op.path("channel_ids"),
-                  numbers.size());
+      throw_error(ErrorCode::bad_file, "{}: {} channels where 1 is used", op.path("channel_ids"), numbers.size());
     const Index size = index_of(op.at("size"), op.path("size"));
-    const Operand source = group_operand(numbers[0], index_of(op.at("buffer_offset"), op.path("buffer_offset")), size,
-                                         op.path("channel_ids"));
-    if (const BufferKind buffer = buffer_of(op.at("buffer_type"), op.path("buffer_type")); buffer != source.buffer)
+    const Operand there = group_operand(numbers[0], index_of(op.at("buffer_offset"), op.path("buffer_offset")), size,
+                                        op.path("channel_ids"));
+    if (const BufferKind buffer = buffer_of(op.at("buffer_type"), op.path("buffer_type")); buffer != there.buffer)
       throw_error(ErrorCode::bad_file, "{}: {} by a switch channel over {}", op.path("buffer_type"), name_of(buffer),
-                  name_of(source.buffer));
-    JsonObject target(op.at("dst_chunk"), op.path("dst_chunk"));
-    if (const Json* const rank = target.find("rank"))
-      if (const Index named = index_of(*rank, target.path("rank")); named != rank_)
-        throw_error(ErrorCode::bad_file, "{}: rank {} where rank {} is meant", target.path("rank"), named, rank_);
+                  name_of(there.buffer));
+    const bool reduces = step.kind == StepKind::switch_reduce;
+    const char* const key = reduces ? "dst_chunk" : "src_chunk";
+    const Operand here = read_operand(op.at(key), op.path(key), {.format = Format::plain, .where = Where::here}, step);
     step.sources = 1;
-    step.operands = {source,
-                     {.buffer = buffer_of(target.at("type"), target.path("type")),
-                      .first = index_of(target.at("index"), target.path("index")),
-                      .count = index_of(target.at("size"), target.path("size"))}};
-    target.finish();
+    step.operands = reduces ? std::vector{there, here} : std::vector{here, there};
   }
 
   JsonObject object_;

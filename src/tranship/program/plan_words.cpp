@@ -89,6 +89,20 @@ std::string path(std::string_view list, std::size_t i) {
   return fmt::format("{}[{}]", list, i);
 }
 
+std::optional<ChannelKind> only_channel_of(std::string_view word) {
+  std::optional<ChannelKind> out;
+  for (int i = 0; i <= static_cast<int>(StepKind::pipeline); ++i) {
+    const StepShape& shape = shape_of(static_cast<StepKind>(i));
+    if (shape.word != word) continue;
+    for (const ChannelKind kind : {ChannelKind::memory, ChannelKind::port, ChannelKind::switched}) {
+      if (!shape.takes(kind)) continue;
+      if (out && *out != kind) return std::nullopt;
+      out = kind;
+    }
+  }
+  return out;
+}
+
 StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel, std::string_view where) {
   bool is_known = false;
   for (int i = 0; i <= static_cast<int>(StepKind::pipeline); ++i) {
@@ -99,8 +113,8 @@ StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel,
     if (shape.channel == StepChannel::none || (has_channel && shape.takes(channel))) return kind;
   }
   if (!is_known) fail_word(where, word, "a step that is known here");
-  throw_error(ErrorCode::bad_file, "{}: \"{}\" does not go by {}", where, word,
-              has_channel ? fmt::format("a {} channel", name_of(channel)) : "no channel");
+  if (!has_channel) throw_error(ErrorCode::bad_file, "{}: \"{}\" without a channel_type", where, word);
+  throw_error(ErrorCode::bad_file, "{}: \"{}\" does not go by a {} channel", where, word, name_of(channel));
 }
 
 }  // namespace tranship::plan_words

@@ -26,6 +26,9 @@ std::string path(std::string_view list, std::size_t i);
 /// The kinds of steps that a word names, one for each kind of channel that makes a difference.
 StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel, std::string_view where);
 
+/// The kind of channel that a word of a step goes by; none where it may be several, or goes by none.
+std::optional<ChannelKind> only_channel_of(std::string_view word);
+
 /// The program of a document of releases up to 0.7.
 Program read_old_program(const Json& document);
 

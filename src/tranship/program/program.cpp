@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/program/program.hpp>
@@ -234,6 +235,80 @@ Index count_steps(const std::vector<Step>& steps) {
   return count;
 }
 
+/// Lists begin with their lengths, so that no two programs have the same numbers.
+class Enumeration {
+ public:
+  std::vector<std::uint64_t> out;
+
+  void add(const Program& program) {
+    for (const std::string* const text : {&program.name, &program.collective, &program.protocol}) add_text(*text);
+    for (const bool flag : {program.in_place, program.reuse_resources, program.double_scratch}) add_number(flag);
+    for (const Index number : {program.threads_per_block, program.buffer_alignment}) add_number(number);
+    out.push_back(program.message_bytes_min);
+    out.push_back(program.message_bytes_max);
+    add_list(program.ranks, [&](const RankProgram& rank) { add(rank); });
+  }
+
+ private:
+  template <class T>
+  void add_number(T number) {
+    out.push_back(static_cast<std::uint64_t>(number));
+  }
+  template <class T, class F>
+  void add_list(const std::vector<T>& list, F&& add_one) {
+    add_number(list.size());
+    for (const T& one : list) add_one(one);
+  }
+  template <class T>
+  void add_numbers(const std::vector<T>& list) {
+    add_list(list, [&](T number) { add_number(number); });
+  }
+  void add_text(const std::string& text) {
+    add_number(text.size());
+    for (const char letter : text) add_number(static_cast<unsigned char>(letter));
+  }
+
+  void add(const RankProgram& rank) {
+    for (const Index count : rank.chunks) add_number(count);
+    for (const auto& peers : rank.peers) add_numbers(peers);
+    add_list(rank.switches, [&](const SwitchGroup& group) {
+      add_number(group.buffer);
+      add_numbers(group.ranks);
+    });
+    add_list(rank.remote_buffers, [&](const RemoteBuffer& remote) {
+      add_number(remote.rank);
+      add_number(remote.buffer);
+      add_numbers(remote.access);
+    });
+    add_numbers(rank.semaphores);
+    add_list(rank.blocks, [&](const ThreadBlock& block) {
+      for (const auto& list : block.channels) add_numbers(list);
+      for (const auto& list : block.remote_buffers) add_numbers(list);
+      add_list(block.steps, [&](const Step& step) { add(step); });
+    });
+  }
+
+  void add(const Step& step) {
+    add_number(step.kind);
+    add_number(step.channel);
+    add_number(step.reduction);
+    add_number(step.names_reduction);
+    for (const std::int32_t number : {step.share, step.shares, step.sources, step.participants}) add_number(number);
+    add_numbers(step.ids);
+    add_list(step.operands, [&](const Operand& operand) {
+      add_number(operand.buffer);
+      add_number(operand.via);
+      add_number(operand.first);
+      add_number(operand.count);
+    });
+    add_number(step.pipeline != nullptr);
+    if (!step.pipeline) return;
+    add_number(step.pipeline->unit_bytes);
+    add_number(step.pipeline->chunks);
+    add_list(step.pipeline->steps, [&](const Step& inner) { add(inner); });
+  }
+};
+
 }  // namespace
 
 const StepShape& shape_of(StepKind kind) noexcept {
@@ -273,6 +348,12 @@ Index count_steps(const Program& program) {
   for (const RankProgram& rank : program.ranks)
     for (const ThreadBlock& block : rank.blocks) count += count_steps(block.steps);
   return count;
+}
+
+std::vector<std::uint64_t> numbers_of(const Program& program) {
+  Enumeration all;
+  all.add(program);
+  return std::move(all.out);
 }
 
 void check_structure(const Program& program) {

@@ -127,6 +127,10 @@ const char* name_of(BufferKind kind) noexcept;   ///< "input", "output" or "scra
 /// Number of steps of all blocks; those of a pipeline count once each.
 Index count_steps(const Program& program);
 
+/// All that a program says but the lines that it comes from, as numbers in one fixed order: equal for equal programs
+/// alone.
+std::vector<std::uint64_t> numbers_of(const Program& program);
+
 /// Checks that every id names something, that every operand lies in its buffer, and that every step has the operands
 /// and channels that steps.def says. Throws `bad_file` for the first place that does not, with its rank, block and
 /// step.

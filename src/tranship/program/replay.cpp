@@ -213,6 +213,7 @@ class Replayer {
     barriers_.resize(std::size_t(size()));
     proxies_.resize(std::size_t(size()));
     set_up_channels();
+    find_what_peers_read();
     for (std::size_t worker = 0; worker < workers_.size(); ++worker) wake(static_cast<int>(worker), 0);
   }
 
@@ -643,6 +644,42 @@ class Replayer {
     return static_cast<double>(out);
   }
 
+  /// What other ranks of the host read of each memory in a launch.
+  void find_what_peers_read() {
+    if (!in_turn()) return;
+    read_by_peers_.resize(written_.size() / 2);
+    for (const StepPlace& place : out_.steps) {
+      const Step& step = *place.what;
+      const StepShape& shape = shape_of(step.kind);
+      for (std::size_t i = 0; shape.moves() && i < std::size_t(step.sources); ++i) {
+        const OperandShape what = shape_of_source(shape, i);
+        if (what.where == Where::here || what.format != Format::plain) continue;
+        const Part whole{0, step.operands[i].count * chunk_bytes_};
+        for_each_range(place.rank, step.operands[i], what, whole, [&](const Range& range) {
+          if (range.rank == place.rank || host_of(range.rank) != host_of(place.rank)) return;
+          const auto memory = static_cast<std::size_t>(&range.written - written_.data()) / 2;
+          read_by_peers_[memory].write(range.begin, range.end, {}, -1);
+        });
+      }
+    }
+  }
+  /// How many bytes of plain data here another rank of this host has read since this one wrote there, be it in the
+  /// launch before: they are in its cache, too, and a CPU takes them back before it writes, as if they were there.
+  double bytes_to_take_back(Rank own, const Operand& operand, Part part) {
+    if (!in_turn()) return 0;
+    const Range range = range_of(own, operand, Format::plain, part);
+    Index out = 0;
+    const auto within = [&](Index begin, const Written::Cell& cell) {
+      return std::max<Index>(0, std::min(cell.end, range.end) - std::max(begin, range.begin));
+    };
+    read_by_peers_[static_cast<std::size_t>(&range.written - written_.data()) / 2].read(
+        range.begin, range.end, [&](Index begin, const Written::Cell& cell) { out += within(begin, cell); });
+    range.written.read(range.begin, range.end, [&](Index begin, const Written::Cell& cell) {
+      if (out_.steps[std::size_t(cell.step)].rank == own) out -= within(begin, cell);
+    });
+    return static_cast<double>(std::max<Index>(0, out));
+  }
+
   /// Reading one more source and combining it with what has been read.
   void add_source(Rank own, const Operand& operand, OperandShape what, Part part, double begin_ns, Cost& cost) {
     const double memory = touched(own);
@@ -705,7 +742,8 @@ class Replayer {
 
   /// Writing one target. `source` says how the data was: it costs nothing more to read it, if that was local.
   void add_target(const Block& block, const Step& step, const Operand& operand, OperandShape what, Format source,
-                  double bytes, double begin_ns, Cost& cost) {
+                  Part part, double begin_ns, Cost& cost) {
+    const auto bytes = static_cast<double>(part.end - part.begin);
     const Rank own = block.rank;
     const double memory = touched(own);
     const auto put = [&](Rank peer) {
@@ -714,6 +752,9 @@ class Replayer {
                            : source != Format::plain    ? machine_.unpack
                                                         : machine_.copy;
         cost.bandwidth_ns += bytes * rate.ns_per_byte(memory);
+        if (what.format != Format::plain || what.where != Where::here) return;
+        const double more_ns = machine_.memory.put.ns_per_byte(memory) - machine_.copy.ns_per_byte(memory);
+        cost.bandwidth_ns += bytes_to_take_back(own, operand, part) * std::max(0.0, more_ns);
         return;
       }
       const ChannelKind kind = step.channel == ChannelKind::switched ? ChannelKind::memory : step.channel;
@@ -776,7 +817,7 @@ class Replayer {
         cost.bandwidth_ns += places * bytes * machine_.copy.ns_per_byte(touched(block.rank));
         continue;
       }
-      add_target(block, step, step.operands[sources + i], what, sources == 1 ? from.format : Format::plain, bytes,
+      add_target(block, step, step.operands[sources + i], what, sources == 1 ? from.format : Format::plain, part,
                  begin_ns, cost);
     }
     return cost;
@@ -917,7 +958,8 @@ class Replayer {
   std::vector<Counter> counters_;
   std::vector<int> channel_in_[2], channel_out_[2];
   std::vector<std::size_t> first_channel_[2], first_semaphore_;
-  std::vector<Written> written_;  ///< by rank, memory, and whether it is packets
+  std::vector<Written> written_;        ///< by rank, memory, and whether it is packets
+  std::vector<Written> read_by_peers_;  ///< by rank and memory
   std::vector<std::vector<int>> waiting_for_packets_;
   std::vector<std::map<int, Barrier>> barriers_;
   std::vector<std::map<Rank, Proxy>> proxies_;

@@ -224,8 +224,16 @@ class Rates {
     }
     return out;
   }
-  /// More memory is never faster: what says otherwise is noise, and becomes the mean of its neighbours, of which large
-  /// ones weigh more, since they have less noise for each byte.
+  /// Of what other cores have in their caches, as it was measured: much may be faster than little, since what has left
+  /// the cache of one core for a larger one that all share comes from there.
+  static Rate rate_of_shared(const Measured& measured) {
+    std::vector<Rate::Point> points;
+    for (std::size_t i = 0; i < measured.ns_per_byte.size(); ++i)
+      points.push_back({.bytes = measured.touched_bytes[i], .gb_per_s = rounded(1 / measured.ns_per_byte[i])});
+    return Rate(std::move(points));
+  }
+  /// Of what a core has to itself, more memory is never faster: what says otherwise is noise, and becomes the mean of
+  /// its neighbours, of which large ones weigh more, since they have less noise for each byte.
   static Rate rate(const Measured& measured) {
     struct Pool {
       double sum_ns = 0, weight = 0;
@@ -306,11 +314,11 @@ MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const Machi
   out.reduce = Rates::rate(Rates::without(
       rates.moves(Ring::with(halves, {move(StepKind::reduce, {here(input, 0), here(input, 1)}, here(output))})),
       out.copy));
-  out.memory.put =
-      Rates::rate(rates.moves(ring.writing(plain, {move(StepKind::put, {here(input)}, Ring::there(output))})));
-  out.memory.get =
-      Rates::rate(rates.moves(ring.reading(plain, {move(StepKind::get, {Ring::there(input)}, here(output))})));
-  out.memory.read_reduce = Rates::rate(Rates::without(
+  out.memory.put = Rates::rate_of_shared(
+      rates.moves(ring.writing(plain, {move(StepKind::put, {here(input)}, Ring::there(output))})));
+  out.memory.get = Rates::rate_of_shared(
+      rates.moves(ring.reading(plain, {move(StepKind::get, {Ring::there(input)}, here(output))})));
+  out.memory.read_reduce = Rates::rate_of_shared(Rates::without(
       rates.moves(ring.reading(plain, {move(StepKind::read_reduce, {here(input), Ring::there(input)}, here(output))})),
       out.copy));
 
@@ -326,7 +334,8 @@ MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const Machi
   out.reduce_packets =
       Rates::rate(Rates::without(Rates::without(rates.moves(Ring::with(packets, {pack, reduce})), out.pack), out.copy));
   const Step send = move(StepKind::put_packets, {here(input)}, Ring::there(scratch));
-  out.memory.packets = Rates::rate(Rates::without(rates.moves(ring.writing(packets, {send, unpack})), out.unpack));
+  out.memory.packets =
+      Rates::rate_of_shared(Rates::without(rates.moves(ring.writing(packets, {send, unpack})), out.unpack));
   out.port = out.far_port = out.memory;
   return out;
 }

@@ -12,11 +12,10 @@
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/reduce.hpp>
 #include <tranship/program/collective.hpp>
-#include <tranship/program/plan_file.hpp>
 #include <tranship/program/step_shape.hpp>
-#include <tranship/program/verify.hpp>
 #include <tranship/run/program_executor.hpp>
 #include <tranship/run/program_machine.hpp>
+#include <tranship/run/program_verdict.hpp>
 
 namespace tranship {
 namespace {
@@ -49,16 +48,16 @@ class ProgramExecutor::State {
     if (static_cast<Index>(program_.ranks.size()) != world.size())
       throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program_.ranks.size(),
                   world.size());
-    const Verification verified = verify(program_);
-    if (!verified.is_right())
-      throw_error(ErrorCode::invalid_use, "the program \"{}\" is not right: {}", program_.name, verified.text());
-    meets_between_ = verified.needs_meeting;
+    {
+      const std::vector<std::uint64_t> numbers = numbers_of(program_);
+      compare_programs(numbers, where);
+      meets_between_ = verdict_on(world, program_, numbers, where).needs_meeting;
+    }
     if (16 % width_ != 0)
       throw_error(ErrorCode::unsupported, "programs on elements of {} bytes ({})", width_, name_of(type_));
     check_reductions();
     chunking_ = chunking_of(program_, elements, width_);
     allocate(where);
-    compare_programs(where);
     build(where);
   }
 
@@ -136,20 +135,17 @@ class ProgramExecutor::State {
     counters_ = world_.allocate<std::uint64_t>(Index(counters) * words_per_line, where);
   }
 
-  /// All ranks see all texts' hashes, so that all of them refuse.
-  void compare_programs(CallSite where) {
-    std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(elements_) * 64 + std::uint64_t(type_));
-    for (const char letter : write_program(program_)) hash = splitmix64(hash ^ static_cast<unsigned char>(letter));
-    const auto hashes = world_.allocate<std::uint64_t>(world_.size(), where);
-    for (Rank peer = 0; peer < world_.size(); ++peer) context_.set(hashes.slice(world_.rank(), 1), hash, peer, where);
-    context_.quiet(where);
-    world_.barrier(where);
+  /// All ranks see the hashes of all programs, so that all of them refuse.
+  void compare_programs(const std::vector<std::uint64_t>& numbers, CallSite where) {
+    const auto said = reduction_ ? 1 + static_cast<std::uint64_t>(*reduction_) : 0;
+    std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(elements_) * 64 + std::uint64_t(type_)) + said;
+    for (const std::uint64_t number : numbers) hash = splitmix64(hash * 0x9e3779b97f4a7c15u + number);
+    const std::vector<std::uint64_t> hashes = world_.all_gather(hash, where);
     for (Rank peer = 0; peer < world_.size(); ++peer)
-      if (hashes[peer] != hash)
+      if (hashes[std::size_t(peer)] != hash)
         throw_error(ErrorCode::mismatch,
-                    "rank {} has another program, or another number or type of elements, than rank {}", peer,
+                    "rank {} has another program, reduction, or number or type of elements, than rank {}", peer,
                     world_.rank());
-    world_.barrier(where);
   }
 
   /// The signals that a rank receives, in an order that all know: (kind, from whom, the how-many-eth channel).

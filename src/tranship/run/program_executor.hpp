@@ -28,10 +28,10 @@ struct ProgramOptions {
 class ProgramExecutor {
  public:
   /// Collective: all ranks bring the same program and numbers. `elements` is what the input of each rank has; of
-  /// programs without input, what a chunk has. Verifies the program first and throws `invalid_use` with what was found,
-  /// where it is not right; `mismatch` on every rank where their programs differ; `invalid_use` where the world is not
-  /// as large as the program, the parts of the input are no whole numbers of elements, or the elements have no such
-  /// reduction. The world must outlive it.
+  /// programs without input, what a chunk has. One rank verifies the program first, unless its process has done so; all
+  /// throw `invalid_use` with what was found, where it is not right; `mismatch` where their programs differ;
+  /// `invalid_use` where the world is not as large as the program, the parts of the input are no whole numbers of
+  /// elements, or the elements have no such reduction. The world must outlive it.
   ProgramExecutor(World& world, Program program, Index elements, const ProgramOptions& options = {},
                   CallSite where = CallSite::here());
   ~ProgramExecutor();

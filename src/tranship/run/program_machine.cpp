@@ -43,20 +43,17 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
       where_(where) {
   for (Rank rank = 0; rank < world_.size(); ++rank)
     for (const Symmetric<std::byte>& memory : setup_.memories)
-      bases_.push_back(context_.reaches(rank) && memory ? context_.peer_array(memory, rank, where).data()
-                                                        : memory.local());
+      bases_[1].push_back(context_.reaches(rank) && memory ? context_.peer_array(memory, rank, where).data()
+                                                           : memory.local());
+  bases_[0] = bases_[1];
+  for (Rank rank = 0; rank < world_.size() && setup_.second_scratch_bytes > 0; ++rank)
+    bases_[0][std::size_t(rank) * memory_count + scratch_memory] += setup_.second_scratch_bytes;
   // Packets are two words a unit, and each source has a strip; one more holds the result.
   strips_.resize((setup_.program.operands_max + 1) * std::size_t(strip_bytes));
   for (const std::size_t first : setup_.program.blocks)
     blocks_.push_back({.first = &setup_.program.steps[first], .index = static_cast<int>(blocks_.size())});
   running_.reserve(blocks_.size());
-}
-
-void ProgramMachine::place_scratch() {
-  if (setup_.second_scratch_bytes == 0) return;
-  // The first launch has an odd number.
-  const Index by = launch_ % 2 == 0 ? setup_.second_scratch_bytes : launch_ == 1 ? 0 : -setup_.second_scratch_bytes;
-  for (Rank rank = 0; rank < world_.size(); ++rank) bases_[std::size_t(rank) * memory_count + scratch_memory] += by;
+  is_alone_ = blocks_.size() == 1 && !is_watched_;
 }
 
 void ProgramMachine::begin_blocks() {
@@ -70,8 +67,14 @@ void ProgramMachine::begin_blocks() {
 void ProgramMachine::launch(CallSite where) {
   where_ = where;
   ++launch_;
-  place_scratch();
-  begin_blocks();
+  base_ = bases_[launch_ % 2].data();
+  if (is_alone_) {  // the shortest way to the first store
+    blocks_.front().at = blocks_.front().first;
+    if (advance(blocks_.front())) return;
+    running_.assign(1, &blocks_.front());
+  } else {
+    begin_blocks();
+  }
   bool may_move = blocks_.size() > 1;  // a block that is alone has just been tried
   while (!running_.empty()) {
     if (may_move && pass()) continue;
@@ -246,12 +249,21 @@ bool ProgramMachine::take_signals(Block& block, const PlacedStep& step) {
       block.word = wire.in.local();
       block.word_seen = wire.seen;
       ++polls_;
-      return false;
+      if (!has_come_soon(block)) return false;
     }
     ++wire.seen;
     ++progress_;
   }
   return true;
+}
+
+/// Where no other block could go on meanwhile, the word is looked at in a loop of its own before the block gives up its
+/// turn.
+bool ProgramMachine::has_come_soon(const Block& block) const {
+  if (!is_alone_ || !block.word) return false;
+  for (int spin = 0; spin < spins_; ++spin)
+    if (detail::load_word(block.word) != block.word_seen) return true;
+  return false;
 }
 
 bool ProgramMachine::acquire(Block& block, const PlacedStep& step) {
@@ -352,7 +364,15 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
   while (block.done < part.bytes) {
     const Index begin = part.begin + block.done;
     Index bytes = part.bytes - block.done;
-    if (is_copy) {
+    if (step.combines_packets) {
+      const bool packets_come_first = from[0].format != Format::plain;
+      bytes = Index(step.combine.with_packets({.plain = address(from[packets_come_first ? 1 : 0], begin),
+                                               .packets = address(from[packets_come_first ? 0 : 1], begin),
+                                               .target = address(to[0], begin),
+                                               .bytes = std::size_t(bytes),
+                                               .flag = flag(),
+                                               .packets_come_first = packets_come_first}));
+    } else if (is_copy) {
       bytes = Index(detail::unpack(address(from[0], begin), address(to[0], begin), std::size_t(bytes), flag()));
     } else {
       bytes = std::min(bytes, strip_bytes);
@@ -376,6 +396,7 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
     if (bytes == 0) {
       ++polls_;
       watch_missing(block, step, begin);
+      if (has_come_soon(block)) continue;
       return false;
     }
     block.done += bytes;

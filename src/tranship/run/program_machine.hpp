@@ -37,7 +37,9 @@ class ProgramMachine {
   ProgramMachine(World& world, Setup setup, CallSite where);
 
   /// Where this rank's own steps find a memory that no peer touches, instead of in the symmetric heap.
-  void use(int memory, std::byte* at) noexcept { bases_[own_base(memory)] = at; }
+  void use(int memory, std::byte* at) noexcept {
+    for (std::vector<std::byte*>& bases : bases_) bases[own_base(memory)] = at;
+  }
   void use_heap(int memory) noexcept { use(memory, setup_.memories[memory].local()); }
 
   void launch(CallSite where);
@@ -73,7 +75,6 @@ class ProgramMachine {
   };
 
   std::size_t own_base(int memory) const { return std::size_t(world_.rank()) * memory_count + std::size_t(memory); }
-  void place_scratch();
   void begin_blocks();
 
   /// Goes as far as any block can. Whether one could.
@@ -86,6 +87,7 @@ class ProgramMachine {
   bool come_to_barrier(Block& block, const PlacedStep& step);
   bool signal(Block& block, const PlacedStep& step);
   bool take_signals(Block& block, const PlacedStep& step);
+  bool has_come_soon(const Block& block) const;
   bool acquire(Block& block, const PlacedStep& step);
   bool flush(Block& block);
   bool complete(Block& block);
@@ -94,7 +96,7 @@ class ProgramMachine {
 
   static Part part_of(const Block& block, const PlacedStep& step);
   std::byte* address(const PlacedOperand& operand, Index begin) const {
-    return bases_[operand.base] + operand.offset + (operand.format == Format::plain ? begin : 2 * begin);
+    return base_[operand.base] + operand.offset + (operand.format == Format::plain ? begin : 2 * begin);
   }
   Symmetric<std::byte> at_peer(const PlacedOperand& operand, Index begin, Index bytes) const {
     return Symmetric<std::byte>::at(address(operand, begin), bytes);
@@ -126,9 +128,12 @@ class ProgramMachine {
   World& world_;
   Context& context_;
   Setup setup_;
-  bool is_watched_;  ///< transfers must be driven, or are simulated: they know of each access
-  int spins_;        ///< before a wait begins
-  std::vector<std::byte*> bases_;
+  bool is_watched_;        ///< transfers must be driven, or are simulated: they know of each access
+  int spins_;              ///< before a wait begins
+  bool is_alone_ = false;  ///< a rank with one block, which looks at words itself
+  /// Where memories begin in launches of even and of odd numbers, which use two halves of scratch.
+  std::vector<std::byte*> bases_[2];
+  std::byte* const* base_ = nullptr;  ///< of this launch
   std::vector<Block> blocks_;
   std::vector<Block*> running_;
   std::vector<Barrier> barriers_;

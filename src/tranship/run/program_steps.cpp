@@ -210,6 +210,9 @@ class Placing {
         out.fetches |= !at.is_reached;
       }
       out.combine = detail::Combiner(options_.reduction.value_or(step.reduction), options_.type);
+      out.combines_packets = out.act == PlacedStep::Act::unpack && from.size() == 2 && to.size() == 1 &&
+                             (from[0].format == Format::plain) != (from[1].format == Format::plain) &&
+                             out.combine.takes_packets();
       out_.operands_max = std::max({out_.operands_max, from.size(), to.size()});
     }
     out_.steps.push_back(out);

@@ -62,9 +62,11 @@ struct PlacedStep {
   StepKind kind = StepKind::nop;  ///< what it was made of, for messages
   Pairing pairing = Pairing::all;
   bool in_loop = false;
-  bool is_last = true;                 ///< of those that one step of the program was made into
-  bool by_memory = false;              ///< its transfers are ordered as the stores of a memory channel
-  bool has_packets = false;            ///< that it waits for
+  bool is_last = true;       ///< of those that one step of the program was made into
+  bool by_memory = false;    ///< its transfers are ordered as the stores of a memory channel
+  bool has_packets = false;  ///< that it waits for
+  /// Of its two sources one is packets, and they are combined into one place as they come: no copy lies between.
+  bool combines_packets = false;
   bool fetches = false;                ///< from peers that are not reached
   std::int32_t position = 0;           ///< of the step in its block
   std::int32_t share = 0, shares = 0;  ///< in loops

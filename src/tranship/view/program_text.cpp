@@ -1,4 +1,8 @@
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <numeric>
 
 #include <tranship/base/amounts.hpp>
@@ -40,19 +44,28 @@ std::string operand_text(const RankProgram& rank, const Operand& operand, Operan
   return text;
 }
 
-std::string channels_text(const RankProgram& rank, const Step& step) {
+/// "a + b + ... + z (26 in all)"
+std::string list_text(const std::vector<std::string>& items, std::string_view separator, std::size_t list_max) {
+  if (items.size() <= list_max) return join_text(items, separator);
+  const std::vector<std::string> first(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(list_max) - 1);
+  return fmt::format("{}{}...{}{} ({} in all)", join_text(first, separator), separator, separator, items.back(),
+                     items.size());
+}
+
+std::string channels_text(const RankProgram& rank, const Step& step, std::size_t list_max) {
   std::vector<std::string> names;
   for (const std::int32_t id : step.ids)
     names.push_back(fmt::format("{} (rank {})", id,
                                 rank.peers[static_cast<std::size_t>(step.channel)][static_cast<std::size_t>(id)]));
-  return fmt::format("{} channel{} {}", name_of(step.channel), names.size() == 1 ? "" : "s", join_text(names, ", "));
+  return fmt::format("{} channel{} {}", name_of(step.channel), names.size() == 1 ? "" : "s",
+                     list_text(names, ", ", list_max));
 }
 
 bool combines(const Step& step, const StepShape& shape) {
   return shape.pairing == Pairing::all && (shape.sources.size() > 1 || shape.sources == "S") && step.names_reduction;
 }
 
-std::string operands_text(const RankProgram& rank, const Step& step, const StepShape& shape) {
+std::string operands_text(const RankProgram& rank, const Step& step, const StepShape& shape, std::size_t list_max) {
   const auto sources = static_cast<std::size_t>(step.sources), targets = step.operands.size() - sources;
   const auto source = [&](std::size_t i) { return operand_text(rank, step.operands[i], shape_of_source(shape, i)); };
   const auto target = [&](std::size_t i) {
@@ -61,15 +74,15 @@ std::string operands_text(const RankProgram& rank, const Step& step, const StepS
   std::vector<std::string> parts;
   if (shape.pairing == Pairing::pairs) {
     for (std::size_t i = 0; i < targets; ++i) parts.push_back(source(i) + " -> " + target(i));
-    return join_text(parts, "; ");
+    return list_text(parts, "; ", list_max);
   }
   for (std::size_t i = 0; i < sources; ++i) parts.push_back(source(i));
-  std::string text = join_text(parts, " + ");
+  std::string text = list_text(parts, " + ", list_max);
   if (combines(step, shape) && step.reduction != Reduction::sum)
-    text = fmt::format("{} of {}", name_of(step.reduction), join_text(parts, ", "));
+    text = fmt::format("{} of {}", name_of(step.reduction), list_text(parts, ", ", list_max));
   parts.clear();
   for (std::size_t i = 0; i < targets; ++i) parts.push_back(target(i));
-  return text + " -> " + join_text(parts, ", ");
+  return text + " -> " + list_text(parts, ", ", list_max);
 }
 
 constexpr const char* verb_of(StepArrow::Kind kind, bool is_source) {
@@ -86,14 +99,15 @@ constexpr const char* verb_of(StepArrow::Kind kind, bool is_source) {
   return "";
 }
 
-std::string block_text(const Program& program, const StepArrows& arrows, std::size_t first, std::size_t last) {
+std::string block_text(const Program& program, const StepArrows& arrows, std::size_t first, std::size_t last,
+                       std::size_t list_max) {
   std::string out;
   for (std::size_t i = first; i < last; ++i) {
     const StepPlace& place = arrows.steps()[i];
     const std::string number =
         place.inner < 0 ? fmt::format("{}", place.step) : fmt::format("{}.{}", place.step, place.inner);
-    std::string line =
-        fmt::format("    {:>5}  {:<9}  {}", number, shape_of(place.what->kind).word, step_text(program, place));
+    std::string line = fmt::format("    {:>5}  {:<9}  {}", number, shape_of(place.what->kind).word,
+                                   step_text(program, place, list_max));
     if (const std::string paired = arrows.text(static_cast<std::int32_t>(i)); !paired.empty())
       line += fmt::format("  [{}]", paired);
     line.erase(line.find_last_not_of(' ') + 1);
@@ -102,14 +116,14 @@ std::string block_text(const Program& program, const StepArrows& arrows, std::si
   return out;
 }
 
-std::string channels_of(const RankProgram& rank) {
+std::string channels_of(const RankProgram& rank, std::size_t list_max) {
   std::string out;
   for (const ChannelKind kind : {ChannelKind::memory, ChannelKind::port}) {
     const auto& peers = rank.peers[static_cast<std::size_t>(kind)];
     if (peers.empty()) continue;
     std::vector<std::string> parts;
     for (std::size_t i = 0; i < peers.size(); ++i) parts.push_back(fmt::format("{} to rank {}", i, peers[i]));
-    out += fmt::format("  {} channels: {}\n", name_of(kind), join_text(parts, ", "));
+    out += fmt::format("  {} channels: {}\n", name_of(kind), list_text(parts, ", ", list_max));
   }
   for (std::size_t i = 0; i < rank.switches.size(); ++i)
     out += fmt::format("  switch channel {}: the {} of {}\n", i, name_of(rank.switches[i].buffer),
@@ -118,7 +132,61 @@ std::string channels_of(const RankProgram& rank) {
   return out;
 }
 
+/// What ranks that are alike have in common.
+void add_shape(const Step& step, std::vector<std::uint64_t>& out) {
+  const auto add = [&](auto number) { out.push_back(static_cast<std::uint64_t>(number)); };
+  add(step.kind);
+  add(step.channel);
+  add(step.reduction);
+  for (const std::int32_t number : {step.share, step.shares, step.sources, step.participants}) add(number);
+  add(step.ids.size());
+  add(step.operands.size());
+  for (const Operand& operand : step.operands) {
+    add(operand.buffer);
+    add(operand.count);
+  }
+  if (!step.pipeline) return;
+  add(step.pipeline->unit_bytes);
+  add(step.pipeline->chunks);
+  add(step.pipeline->steps.size());
+  for (const Step& inner : step.pipeline->steps) add_shape(inner, out);
+}
+std::vector<std::uint64_t> shape_of_rank(const RankProgram& rank) {
+  std::vector<std::uint64_t> out(std::begin(rank.chunks), std::end(rank.chunks));
+  out.push_back(rank.semaphores.size());
+  for (const Index value : rank.semaphores) out.push_back(static_cast<std::uint64_t>(value));
+  for (const ThreadBlock& block : rank.blocks) {
+    out.push_back(block.steps.size());
+    for (const Step& step : block.steps) add_shape(step, out);
+  }
+  return out;
+}
+
+/// "ranks 1 to 63", or a list of ranks and ranges of them.
+std::string many_ranks_text(const std::vector<Rank>& ranks) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (end - i > 2)
+      parts.push_back(fmt::format("{} to {}", ranks[i], ranks[end - 1]));
+    else
+      for (std::size_t k = i; k < end; ++k) parts.push_back(fmt::format("{}", ranks[k]));
+    i = end;
+  }
+  constexpr std::size_t parts_max = 8;
+  return (ranks.size() == 1 ? "rank " : "ranks ") + list_text(parts, ", ", parts_max);
+}
+
 }  // namespace
+
+std::vector<Rank> first_ranks_alike(const Program& program) {
+  std::map<std::vector<std::uint64_t>, Rank> seen;
+  std::vector<Rank> out;
+  for (Rank rank = 0; rank < static_cast<Rank>(program.ranks.size()); ++rank)
+    out.push_back(seen.try_emplace(shape_of_rank(of(program, rank)), rank).first->second);
+  return out;
+}
 
 std::string sizes_text(const Program& program) {
   std::size_t blocks = 0;
@@ -132,18 +200,18 @@ std::string place_text(const StepPlace& place) {
   return fmt::format("rank {}, block {}, step {}.{}", place.rank, place.block, place.step, place.inner);
 }
 
-std::string step_text(const Program& program, const StepPlace& place) {
+std::string step_text(const Program& program, const StepPlace& place, std::size_t list_max) {
   const Step& step = *place.what;
   const StepShape& shape = shape_of(step.kind);
   const RankProgram& rank = of(program, place.rank);
   std::vector<std::string> parts;
-  if (shape.moves()) parts.push_back(operands_text(rank, step, shape));
+  if (shape.moves()) parts.push_back(operands_text(rank, step, shape, list_max));
   if (step.kind == StepKind::barrier)
     parts.push_back(fmt::format("barrier {} of {} blocks", step.ids[0], step.participants));
   else if (step.kind == StepKind::acquire || step.kind == StepKind::release)
     parts.push_back(fmt::format("semaphore{} {}", step.ids.size() == 1 ? "" : "s", join_text(step.ids, ", ")));
   else if (!step.ids.empty() && !(shape.moves() && !signals(step.kind)))
-    parts.push_back(channels_text(rank, step));
+    parts.push_back(channels_text(rank, step, list_max));
   if (step.shares > 0) parts.push_back(fmt::format("share {} of {}", step.share, step.shares));
   if (step.pipeline)
     parts.push_back(fmt::format("loop of {} over {}, {} at a time", counted(Index(step.pipeline->steps.size()), "step"),
@@ -190,6 +258,19 @@ std::string StepArrows::text(std::int32_t step) const {
   return join_text(parts, "; ");
 }
 
+namespace {
+
+std::string folded_text(const std::vector<Rank>& alike, Rank first) {
+  std::vector<Rank> others;
+  for (std::size_t rank = 0; rank < alike.size(); ++rank)
+    if (alike[rank] == first && static_cast<Rank>(rank) != first) others.push_back(static_cast<Rank>(rank));
+  if (others.empty()) return "";
+  return fmt::format("{}: the same steps with peers and chunks of their own (--rank shows them)\n",
+                     many_ranks_text(others));
+}
+
+}  // namespace
+
 std::string program_text(const Program& program, const ProgramTextOptions& options) {
   const auto size = static_cast<Rank>(program.ranks.size());
   if (options.rank && (*options.rank < 0 || *options.rank >= size))
@@ -203,6 +284,16 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
     out += fmt::format(", for {} to {} bytes", program.message_bytes_min, program.message_bytes_max);
   out += "\n";
 
+  const bool folds = !options.rank && size > options.ranks_unfolded_max;
+  constexpr std::size_t folded_list_max = 4;
+  const std::size_t list_max = folds ? folded_list_max : SIZE_MAX;
+  std::vector<Rank> alike = folds ? first_ranks_alike(program) : std::vector<Rank>();
+  // Where a rank stands for ever, people want to see it.
+  for (const std::int32_t step : arrows.stuck())
+    if (folds) {
+      const Rank rank = arrows.steps()[static_cast<std::size_t>(step)].rank;
+      alike[static_cast<std::size_t>(rank)] = rank;
+    }
   std::size_t at = 0;
   Index shown = 0;
   Rank left_out = 0;
@@ -210,6 +301,10 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
     const RankProgram& one = of(program, rank);
     std::size_t end = at;
     while (end < arrows.steps().size() && arrows.steps()[end].rank == rank) ++end;
+    if (folds && alike[static_cast<std::size_t>(rank)] != rank) {  // named with the first one
+      at = end;
+      continue;
+    }
     const bool is_wanted =
         options.rank ? rank == *options.rank : shown == 0 || shown + Index(end - at) <= options.steps_max;
     if (!is_wanted) {
@@ -219,13 +314,14 @@ std::string program_text(const Program& program, const ProgramTextOptions& optio
     }
     shown += static_cast<Index>(end - at);
     out += fmt::format("\nrank {}: {} of input, {} of output, {} of scratch\n{}", rank, counted(one.chunks[0], "chunk"),
-                       one.chunks[1], one.chunks[2], channels_of(one));
+                       one.chunks[1], one.chunks[2], channels_of(one, list_max));
     for (std::size_t block = 0; block < one.blocks.size(); ++block) {
       std::size_t last = at;
       while (last < end && static_cast<std::size_t>(arrows.steps()[last].block) == block) ++last;
-      out += fmt::format("  block {}\n{}", block, block_text(program, arrows, at, last));
+      out += fmt::format("  block {}\n{}", block, block_text(program, arrows, at, last, list_max));
       at = last;
     }
+    if (folds) out += folded_text(alike, rank);
   }
   if (arrows.dropped() > 0) out += fmt::format("\n{} pairs of steps are left out\n", arrows.dropped());
   if (left_out > 0 && !options.rank) out += fmt::format("\n{} more: --rank shows one\n", counted(left_out, "rank"));

@@ -86,6 +86,52 @@ TEST(Combiner, GivesWhatOneAfterTheOtherGives) {
   EXPECT_GT(cases, 200);
 }
 
+TEST(Combiner, TakesPacketsAsItTakesWhatIsInThem) {
+  SplitMix64 random{3};
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  int cases = 0;
+  for (const ElementType type : types)
+    for (const Reduction reduction : reductions) {
+      const Combiner combine = can_reduce(reduction, type) ? Combiner(reduction, type) : Combiner();
+      if (!combine.takes_packets()) continue;
+      for (const std::size_t units : {1, 2, 7, 64}) {
+        const std::size_t bytes = units * packet_unit_bytes;
+        const Bytes plain = random_elements(random, type, bytes), sent = random_elements(random, type, bytes);
+        std::vector<Line> memory(units);
+        pack(memory[0].bytes, sent.data(), bytes, 7);
+        for (const bool packets_come_first : {false, true}) {
+          Bytes expected(bytes);
+          const std::byte* const sources[] = {packets_come_first ? sent.data() : plain.data(),
+                                              packets_come_first ? plain.data() : sent.data()};
+          std::byte* const targets[] = {expected.data()};
+          combine({.sources = sources, .source_count = 2, .targets = targets, .target_count = 1, .bytes = bytes});
+          Bytes out = plain;  // in place
+          const CombinedPackets pair{.plain = out.data(),
+                                     .packets = memory[0].bytes,
+                                     .target = out.data(),
+                                     .bytes = bytes,
+                                     .flag = 7,
+                                     .packets_come_first = packets_come_first};
+          EXPECT_EQ(combine.with_packets(pair), bytes);
+          EXPECT_EQ(out, expected) << name_of(type) << " " << name_of(reduction);
+        }
+        // A packet that has not come holds its unit back, and what lies behind it.
+        const std::size_t late = random.below(units);
+        pack(memory[0].bytes + 2 * late * packet_unit_bytes, sent.data(), packet_unit_bytes, 6);
+        Bytes out(bytes, std::byte(0x5a));
+        EXPECT_EQ(
+            combine.with_packets(
+                {.plain = plain.data(), .packets = memory[0].bytes, .target = out.data(), .bytes = bytes, .flag = 7}),
+            late * packet_unit_bytes);
+        for (std::size_t i = late * packet_unit_bytes; i < bytes; ++i) EXPECT_EQ(out[i], std::byte(0x5a));
+        ++cases;
+      }
+    }
+  EXPECT_GT(cases, 150);
+}
+
 TEST(Packets, AreTakenUpToTheFirstOfAnotherFlag) {
   SplitMix64 random{2};
   struct alignas(64) Line {

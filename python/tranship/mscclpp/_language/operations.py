@@ -255,10 +255,12 @@ class PortChannel:
         with raised_as_language():
             self._core.put_packets(dst_chunk._tuple(), src_chunk._tuple(), tb)
 
-    def read_put_packets(self, dst_chunk: Chunk, src_chunk: Chunk, tb: int) -> None:
+    def read_put_packets(
+        self, dst_chunk: Chunk, src_chunk: Chunk, tb: Optional[int] = None, tb_group: Optional[ThreadBlockGroup] = None
+    ) -> None:
         """Waits for packets of this rank, and copies them to the peer."""
         with raised_as_language():
-            self._core.read_put_packets(dst_chunk._tuple(), src_chunk._tuple(), tb)
+            self._core.read_put_packets(dst_chunk._tuple(), src_chunk._tuple(), _blocks(tb, tb_group))
 
 
 class SwitchChannel:

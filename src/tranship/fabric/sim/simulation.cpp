@@ -234,22 +234,46 @@ bool Simulation::passed(Rank rank, Deadline deadline) {
 void Simulation::send(Rank source, InFlight what) {
   RankState& mine = ranks_[std::size_t(source)];
   if (mine.dying) return;
+  TRANSHIP_ASSERT_COSTLY(mine.log.empty() || mine.log.back().serial < what.serial);
   mine.log.push_back(std::move(what));
   // What is never waited for does not pile up.
   constexpr std::size_t log_max = 256;
   while (mine.log.size() > log_max) deliver(source, 0);
 }
 
-bool Simulation::may_be_delivered(const RankState& from, std::size_t index) const {
-  const InFlight& what = from.log[index];
-  for (std::size_t i = 0; i < index; ++i) {
-    const InFlight& earlier = from.log[i];
-    if (earlier.serial >= what.after_first && earlier.serial < what.after_end) return false;
-    if (earlier.context == what.context && earlier.target == what.target && earlier.fences < what.fences &&
-        what.is_fenced && earlier.is_fenced)
-      return false;
+/// Calls f(index) for all transfers of a rank that nothing earlier holds back, in the order in which they were sent.
+template <class F>
+void Simulation::for_each_deliverable(const RankState& from, F&& f) const {
+  const auto& log = from.log;
+  /// The least fences of what has been passed on one way: what has more comes after it.
+  struct Way {
+    int context;
+    Rank target;
+    std::uint64_t fences_min;
+  };
+  std::vector<Way> ways;
+  for (std::size_t i = 0; i < log.size(); ++i) {
+    const InFlight& what = log[i];
+    bool is_held = false;
+    if (what.after_first < what.after_end) {  // serials grow along the log
+      const auto end = log.begin() + static_cast<std::ptrdiff_t>(i);
+      const auto first = std::lower_bound(log.begin(), end, what.after_first,
+                                          [](const InFlight& one, std::uint64_t at) { return one.serial < at; });
+      is_held = first != end && first->serial < what.after_end;
+    }
+    if (what.is_fenced) {
+      const auto way = std::find_if(ways.begin(), ways.end(), [&](const Way& one) {
+        return one.context == what.context && one.target == what.target;
+      });
+      if (way == ways.end()) {
+        ways.push_back({what.context, what.target, what.fences});
+      } else {
+        is_held = is_held || way->fences_min < what.fences;
+        way->fences_min = std::min(way->fences_min, what.fences);
+      }
+    }
+    if (!is_held) f(i);
   }
-  return true;
 }
 
 template <class F>
@@ -257,8 +281,9 @@ bool Simulation::deliver_one(F&& counts) {
   std::vector<std::pair<Rank, std::size_t>> possible;
   for (Rank r = 0; r < options_.ranks; ++r) {
     const RankState& from = ranks_[std::size_t(r)];
-    for (std::size_t i = 0; i < from.log.size(); ++i)
-      if (counts(r, from.log[i]) && may_be_delivered(from, i)) possible.emplace_back(r, i);
+    for_each_deliverable(from, [&](std::size_t i) {
+      if (counts(r, from.log[i])) possible.emplace_back(r, i);
+    });
   }
   if (possible.empty()) return false;
   const auto [rank, index] = possible[random_.below(possible.size())];

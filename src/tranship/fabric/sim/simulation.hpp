@@ -145,7 +145,8 @@ class Simulation final : private BoardLink {
     vain_looks_ = 0;
     for (RankState& rank : ranks_) rank.expired = false;
   }
-  bool may_be_delivered(const RankState& from, std::size_t index) const;
+  template <class F>
+  void for_each_deliverable(const RankState& from, F&& f) const;
   void deliver(Rank source, std::size_t index);
   /// `there` is what it is about to write.
   void tell(const InFlight& what, const void* there);

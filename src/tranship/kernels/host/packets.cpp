@@ -1,12 +1,7 @@
 #include <cstring>
 
-#include <tranship/base/sanitizers.hpp>
+#include <tranship/kernels/host/packet_unit.hpp>
 #include <tranship/kernels/host/packets.hpp>
-
-#if defined(__x86_64__) && !defined(TRANSHIP_TSAN)
-#define TRANSHIP_PACKET_VECTORS
-#include <emmintrin.h>
-#endif
 
 namespace tranship::detail {
 
@@ -18,44 +13,17 @@ void pack(std::byte* packets, const std::byte* data, std::size_t bytes, std::uin
   const __m128i flags = _mm_set1_epi32(static_cast<int>(flag));
   __atomic_signal_fence(__ATOMIC_ACQ_REL);
   for (std::size_t at = 0; at < bytes; at += packet_unit_bytes) {
-    const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + at));
+    // Halves, since the caller may just have stored one of them: a load of both would wait for that store.
     auto* const to = reinterpret_cast<__m128i*>(packets + 2 * at);
-    _mm_store_si128(to, _mm_unpacklo_epi32(words, flags));
-    _mm_store_si128(to + 1, _mm_unpackhi_epi32(words, flags));
+    _mm_store_si128(to, _mm_unpacklo_epi32(_mm_loadu_si64(data + at), flags));
+    _mm_store_si128(to + 1, _mm_unpacklo_epi32(_mm_loadu_si64(data + at + 8), flags));
   }
   __atomic_signal_fence(__ATOMIC_ACQ_REL);
-}
-
-namespace {
-
-struct Unit {
-  __m128 low, high;
-  __m128i data() const { return _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0))); }
-  __m128i flags() const { return _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1))); }
-};
-Unit unit_at(const std::byte* packets) {
-  const auto* const from = reinterpret_cast<const float*>(packets);
-  return {_mm_load_ps(from), _mm_load_ps(from + 4)};
-}
-
-}  // namespace
-
-std::size_t unpack(const std::byte* packets, std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
-  const __m128i wanted = _mm_set1_epi32(static_cast<int>(flag));
-  __atomic_signal_fence(__ATOMIC_ACQ_REL);
-  std::size_t at = 0;
-  for (; at < bytes; at += packet_unit_bytes) {
-    const Unit unit = unit_at(packets + 2 * at);
-    if (_mm_movemask_epi8(_mm_cmpeq_epi32(unit.flags(), wanted)) != 0xffff) break;
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(data + at), unit.data());
-  }
-  __atomic_signal_fence(__ATOMIC_ACQ_REL);
-  return at;
 }
 
 void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at < bytes; at += packet_unit_bytes)
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(data + at), unit_at(packets + 2 * at).data());
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(data + at), PacketUnit::at(packets + 2 * at).data());
 }
 
 #else
@@ -69,17 +37,6 @@ void pack(std::byte* packets, const std::byte* data, std::size_t bytes, std::uin
   }
 }
 
-std::size_t unpack(const std::byte* packets, std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
-  const auto* const words = reinterpret_cast<const std::uint64_t*>(packets);
-  for (std::size_t at = 0; at < bytes; at += 4) {
-    const std::uint64_t word = __atomic_load_n(words + at / 4, __ATOMIC_ACQUIRE);
-    if (word >> 32 != flag) return at / packet_unit_bytes * packet_unit_bytes;
-    const auto value = static_cast<std::uint32_t>(word);
-    std::memcpy(data + at, &value, sizeof value);
-  }
-  return bytes;
-}
-
 void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) noexcept {
   const auto* const words = reinterpret_cast<const std::uint64_t*>(packets);
   for (std::size_t at = 0; at < bytes; at += 4) {
@@ -89,5 +46,13 @@ void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) no
 }
 
 #endif
+
+std::size_t unpack(const std::byte* packets, std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
+  std::size_t at = 0;
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
+  while (at < bytes && take_packet_unit(packets + 2 * at, data + at, flag)) at += packet_unit_bytes;
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
+  return at;
+}
 
 }  // namespace tranship::detail

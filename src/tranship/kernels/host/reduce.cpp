@@ -2,9 +2,11 @@
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/host/packet_unit.hpp>
 #include <tranship/kernels/host/reduce.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
@@ -92,6 +94,15 @@ constexpr bool is_float<float> = true;
 template <>
 constexpr bool is_float<double> = true;
 
+/// Whatever made it, a result that is no number is the same one.
+template <class T, class V>
+TRANSHIP_INLINE void make_equal(V& all) {
+  if constexpr (is_float<T>) {
+    const V none = V{} + static_cast<T>(__builtin_nanf(""));
+    all = all == all ? all : none;
+  }
+}
+
 /// `Count` vectors of `Bytes` bytes from byte `at` of all arrays on.
 template <class T, class Op, std::size_t Bytes, std::size_t Count>
 TRANSHIP_INLINE void combine_at(const CombinedArrays& arrays, std::size_t at) {
@@ -108,12 +119,8 @@ TRANSHIP_INLINE void combine_at(const CombinedArrays& arrays, std::size_t at) {
       Op::apply(all[i], next);
     }
   }
-  if constexpr (is_float<T>) {
-    // Whatever made it, a result that is no number is the same one.
-    const V none = V{} + static_cast<T>(__builtin_nanf(""));
 #pragma GCC unroll 4
-    for (std::size_t i = 0; i < Count; ++i) all[i] = all[i] == all[i] ? all[i] : none;
-  }
+  for (std::size_t i = 0; i < Count; ++i) make_equal<T>(all[i]);
   for (std::size_t t = 0; t < arrays.target_count; ++t)
 #pragma GCC unroll 4
     for (std::size_t i = 0; i < Count; ++i) __builtin_memcpy(arrays.targets[t] + at + i * Bytes, &all[i], Bytes);
@@ -127,7 +134,28 @@ TRANSHIP_INLINE void combine_arrays(const CombinedArrays& arrays) {
   for (; at < arrays.bytes; at += sizeof(T)) combine_at<T, Op, sizeof(T), 1>(arrays, at);
 }
 
-using Vectors = void (*)(const CombinedArrays&);
+template <class T, class Op>
+std::size_t combine_packets(const CombinedPackets& pair) {
+  using V = typename Lanes<T, packet_unit_bytes>::Type;
+  std::size_t at = 0;
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
+  for (; at < pair.bytes; at += packet_unit_bytes) {
+    V first, second;
+    if (!take_packet_unit(pair.packets + 2 * at, reinterpret_cast<std::byte*>(&second), pair.flag)) break;
+    __builtin_memcpy(&first, pair.plain + at, sizeof first);
+    if (pair.packets_come_first) std::swap(first, second);
+    Op::apply(first, second);
+    make_equal<T>(first);
+    __builtin_memcpy(pair.target + at, &first, sizeof first);
+  }
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
+  return at;
+}
+
+struct Vectors {
+  void (*arrays)(const CombinedArrays&) = nullptr;
+  std::size_t (*packets)(const CombinedPackets&) = nullptr;
+};
 
 template <class T, class Op>
 void combine_16(const CombinedArrays& arrays) {
@@ -142,9 +170,9 @@ template <class T, class Op>
 template <class T, class Op>
 Vectors vectors() {
 #if defined(__x86_64__)
-  if (copy_method(0).simd == Simd::bytes32) return &combine_32<T, Op>;
+  if (copy_method(0).simd == Simd::bytes32) return {&combine_32<T, Op>, &combine_packets<T, Op>};
 #endif
-  return &combine_16<T, Op>;
+  return {&combine_16<T, Op>, &combine_packets<T, Op>};
 }
 
 /// Sums and products of integers wrap, as those of unsigned ones do.
@@ -155,13 +183,13 @@ Vectors vectors_of(Reduction reduction) {
       return vectors<Unsigned, Sum>();
     case Reduction::product:
       if constexpr (sizeof(T) >= 4) return vectors<Unsigned, Product>();
-      return nullptr;  // their products are ints, which may overflow
+      return {};  // their products are ints, which may overflow
     case Reduction::minimum:
       return vectors<T, Minimum>();
     case Reduction::maximum:
       return vectors<T, Maximum>();
     default:
-      return nullptr;
+      return {};
   }
 }
 
@@ -198,7 +226,7 @@ Vectors vectors_of(Reduction reduction, Arithmetic arithmetic) {
     case Arithmetic::f64:
       return vectors_of<double, double>(reduction);
     default:
-      return nullptr;
+      return {};
   }
 }
 
@@ -237,8 +265,11 @@ void reduce_into(std::byte* to, const std::byte* from, std::size_t bytes, Reduct
   move_on_host(block, move_of(static_cast<Combine>(reduction)), arithmetic, width, copy_method(0), from, to);
 }
 
-Combiner::Combiner(Reduction reduction, ElementType type) noexcept
-    : vectors_(vectors_of(reduction, arithmetic_of(type))), reduction_(reduction), type_(type) {}
+Combiner::Combiner(Reduction reduction, ElementType type) noexcept : reduction_(reduction), type_(type) {
+  const Vectors found = vectors_of(reduction, arithmetic_of(type));
+  vectors_ = found.arrays;
+  packets_ = found.packets;
+}
 
 void Combiner::one_by_one(const CombinedArrays& arrays) const {
   constexpr std::size_t block_bytes = 4096;  // stays in the nearest cache with as much of each source

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/reduction.hpp>
@@ -24,6 +25,16 @@ struct CombinedArrays {
   std::size_t bytes = 0;
 };
 
+/// Plain data and packets (packets.hpp) of as much data, whole units of them. The target may be the plain data.
+struct CombinedPackets {
+  const std::byte* plain = nullptr;
+  const std::byte* packets = nullptr;
+  std::byte* target = nullptr;
+  std::size_t bytes = 0;
+  std::uint32_t flag = 0;
+  bool packets_come_first = false;  ///< in the order in which is combined
+};
+
 /// Combines any number of arrays, in their order, to the bit as reduce_into does one after the other, and stores the
 /// result to all targets. At least two sources. Those of numbers that the processor computes with in vectors are read
 /// once.
@@ -39,10 +50,17 @@ class Combiner {
       one_by_one(arrays);
   }
 
+  /// Whether the next function may be called.
+  bool takes_packets() const noexcept { return packets_ != nullptr; }
+  /// Combines units until one has another flag, to the bit as the operator does, and returns the bytes of data that it
+  /// has combined. Acquire.
+  std::size_t with_packets(const CombinedPackets& pair) const { return packets_(pair); }
+
  private:
   void one_by_one(const CombinedArrays& arrays) const;
 
   void (*vectors_)(const CombinedArrays&) = nullptr;
+  std::size_t (*packets_)(const CombinedPackets&) = nullptr;
   Reduction reduction_ = Reduction::sum;
   ElementType type_{};
 };

@@ -195,25 +195,31 @@ Program all_reduce_hierarchical(const AlgorithmOptions& options) {
   return program.lower();
 }
 
-// Everyone sends everything to everyone, with flags in the data, and combines what it has received: one latency.
+// Everyone sends everything to everyone, with flags in the data, and combines what it has received: one latency. Inputs
+// are one chunk, since nothing is cut, and each sender has a chunk that stays free behind its own: of the shortest
+// messages, no two senders write to one cache line.
 Program all_reduce_packets(const AlgorithmOptions& options) {
   const Rank ranks = options.ranks;
-  lang::CollectiveProgram program("allreduce_packets", lang::all_reduce(ranks, {.in_place = options.in_place}),
-                                  packet_options(options));
+  const std::vector<Index> whole(static_cast<std::size_t>(ranks), 1);
+  lang::CollectiveProgram program(
+      "allreduce_packets",
+      {.name = "allreduce", .input_chunks = whole, .output_chunks = whole, .in_place = options.in_place},
+      packet_options(options));
   Memory channels(program);
-  std::vector<std::vector<lang::Buffer>> inbox(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<lang::Chunk>> inbox(static_cast<std::size_t>(ranks));
   for (Rank rank = 0; rank < ranks; ++rank)
-    for (Rank from = 0; from < ranks; ++from) inbox[std::size_t(rank)].push_back(program.scratch(rank, ranks));
+    for (Rank from = 0; from < ranks; ++from)
+      inbox[std::size_t(rank)].push_back(from == rank ? lang::Chunk{} : one(program.scratch(rank, 2), 0));
   for (Rank rank = 0; rank < ranks; ++rank) {
     const lang::Chunk input = program.input(rank).all(), output = program.output(rank).all();
     for (const Rank peer : others(rank, ranks))
-      channels(rank, peer).put_packets(inbox[std::size_t(peer)][std::size_t(rank)].all(), input, block);
+      channels(rank, peer).put_packets(inbox[std::size_t(peer)][std::size_t(rank)], input, block);
     if (ranks == 1) program.copy(output, input, block);
     // In the order of ranks, so that all sums of floating-point numbers are the same: nearly, since this rank's own
     // comes first.
     std::vector<lang::Chunk> arrived;
     for (Rank from = 0; from < ranks; ++from)
-      if (from != rank) arrived.push_back(inbox[std::size_t(rank)][std::size_t(from)].all());
+      if (from != rank) arrived.push_back(inbox[std::size_t(rank)][std::size_t(from)]);
     if (ranks > 1) program.reduce_packets(input, arrived, block, {.target = &output});
   }
   return program.lower();

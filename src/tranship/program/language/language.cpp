@@ -435,8 +435,9 @@ void PortChannel::put_with_signal_and_flush(const Chunk& target, const Chunk& so
 void PortChannel::put_packets(const Chunk& target, const Chunk& source, int block, CallSite where) {
   add_transfer(*draft_, {StepKind::port_put_packets, ChannelKind::port, ends_, id_}, target, source, block, where);
 }
-void PortChannel::read_put_packets(const Chunk& target, const Chunk& source, int block, CallSite where) {
-  add_transfer(*draft_, {StepKind::read_put_packets, ChannelKind::port, ends_, id_}, target, source, block, where);
+void PortChannel::read_put_packets(const Chunk& target, const Chunk& source, const ThreadBlocks& blocks,
+                                   CallSite where) {
+  add_transfer(*draft_, {StepKind::read_put_packets, ChannelKind::port, ends_, id_}, target, source, blocks, where);
 }
 
 SwitchChannel::SwitchChannel(CollectiveProgram& program, std::vector<tranship::Rank> ranks, BufferKind buffer)

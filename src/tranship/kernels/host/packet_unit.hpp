@@ -1,0 +1,56 @@
+// Private: one unit of packets: 16 bytes of data in 32 bytes of memory (packets.hpp), taken if all of it has come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include <tranship/base/sanitizers.hpp>
+#include <tranship/kernels/host/packets.hpp>
+
+#if defined(__x86_64__) && !defined(TRANSHIP_TSAN)
+#define TRANSHIP_PACKET_VECTORS
+#include <emmintrin.h>
+#endif
+
+namespace tranship::detail {
+
+#if defined(TRANSHIP_PACKET_VECTORS)
+
+struct PacketUnit {
+  __m128 low, high;
+
+  static PacketUnit at(const std::byte* packets) noexcept {
+    const auto* const from = reinterpret_cast<const float*>(packets);
+    return {_mm_load_ps(from), _mm_load_ps(from + 4)};
+  }
+  __m128i data() const noexcept { return _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0))); }
+  bool has(__m128i flag) const noexcept {
+    const __m128i flags = _mm_castps_si128(_mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
+    return _mm_movemask_epi8(_mm_cmpeq_epi32(flags, flag)) == 0xffff;
+  }
+};
+
+#endif
+
+/// Whether all packets of the unit have the flag; their data is then in `data`. Loads are seen in their order: by the
+/// processor where vectors are used, of which the caller must tell the compiler with a signal fence.
+[[gnu::always_inline]] inline bool take_packet_unit(const std::byte* packets, std::byte* data,
+                                                    std::uint32_t flag) noexcept {
+#if defined(TRANSHIP_PACKET_VECTORS)
+  const PacketUnit unit = PacketUnit::at(packets);
+  if (!unit.has(_mm_set1_epi32(static_cast<int>(flag)))) return false;
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(data), unit.data());
+#else
+  const auto* const words = reinterpret_cast<const std::uint64_t*>(packets);
+  for (std::size_t i = 0; i < packet_unit_bytes / 4; ++i) {
+    const std::uint64_t word = __atomic_load_n(words + i, __ATOMIC_ACQUIRE);
+    if (word >> 32 != flag) return false;
+    const auto value = static_cast<std::uint32_t>(word);
+    std::memcpy(data + 4 * i, &value, sizeof value);
+  }
+#endif
+  return true;
+}
+
+}  // namespace tranship::detail
