@@ -4,6 +4,7 @@
 // They are called by the thread of a rank that has begun (Shmem::begin). Arrays come as their first elements' addresses
 // with sizes in bytes, or, where elements do not lie side by side, as descriptors.
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -329,6 +330,22 @@ Status tranship_collective(std::int32_t kind, std::int64_t team, const Array* ta
 }  // namespace
 
 void add_compiled_names(nb::module_& module) {
+#if defined(__x86_64__)
+  // Compiled code knows how to read a variable of its thread on this processor.
+  using Puts = Context::DirectPuts;
+  static const std::ptrdiff_t puts_from_thread_pointer = Shmem::puts_from_thread_pointer();
+  nb::dict fields;
+  fields["own"] = offsetof(Puts, own);
+  fields["bytes"] = offsetof(Puts, bytes);
+  fields["first"] = offsetof(Puts, first);
+  fields["stride"] = offsetof(Puts, stride);
+  fields["first_peer"] = offsetof(Puts, first_peer);
+  fields["peers"] = offsetof(Puts, peers);
+  fields["acted"] = offsetof(Puts, acted);
+  module.attr("direct_puts") = nb::make_tuple(reinterpret_cast<std::uintptr_t>(&puts_from_thread_pointer), fields);
+#else
+  module.attr("direct_puts") = nb::none();
+#endif
   module.attr("transfer_names") = names_of(transfer_names);
   module.attr("atomic_names") = names_of(atomic_names);
   module.attr("several_names") = names_of(several_names);

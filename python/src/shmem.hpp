@@ -51,6 +51,9 @@ class Shmem final : public Resident {
   /// The context of the calling thread's rank, where all its transfers are complete when their calls return; nullptr
   /// elsewhere.
   static Context* direct_of_this_thread() noexcept { return direct_; }
+  /// What the calling thread's puts need that compiled code makes itself; nullptr where it calls. Its distance, in
+  /// bytes, from where the thread pointer points to, which is the same in all threads.
+  static std::ptrdiff_t puts_from_thread_pointer() noexcept;
 
  private:
   explicit Shmem(std::shared_ptr<RankHandle> rank) : rank_(std::move(rank)) {}
@@ -59,9 +62,13 @@ class Shmem final : public Resident {
   std::vector<std::optional<Team>> teams_;  // by number
   bool is_in_any_heap(const void* address) const;
 
-  // Read by every call of compiled code; two words of the little room that the loader keeps for such variables.
+  void make_current(Context* direct) noexcept;
+  static void make_none_current() noexcept;
+
+  // Read by every call of compiled code; three words of the little room that the loader keeps for such variables.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Shmem* current_;
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* direct_;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local const Context::DirectPuts* puts_;
 };
 
 /// Views of a transfer: equal extents, or as many elements as the smaller one has.
@@ -87,7 +94,7 @@ void run_collective(CollectiveKind kind, Team& team, const StridedView& target, 
 SignalOp shmem_signal_op(int number);
 Comparison shmem_comparison(int number);
 
-/// Addresses of the C functions that compiled code calls, by name.
+/// Addresses of the C functions that compiled code calls, and of the variables that it reads, by name.
 nanobind::dict compiled_functions();
 /// The names of what these functions take as numbers.
 void add_compiled_names(nanobind::module_& module);

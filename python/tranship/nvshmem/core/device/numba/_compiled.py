@@ -3,8 +3,9 @@ interpreter. A call that fails returns from the compiled function with the excep
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -12,7 +13,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload
+from numba.extending import intrinsic, lower_builtin, overload, register_jitable, type_callable
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 
@@ -23,6 +24,15 @@ from . import amo, collective, direct, mem, rma, signal
 
 for _name, _address in _core.compiled_functions().items():
     llvm.add_symbol(_name, _address)
+
+# What a put of one element reads, which is a store by this thread where that is allowed. None on processors whose thread
+# pointer is not known here.
+_DISTANCE = "tranship_puts_from_thread_pointer"
+_PUTS: Optional[dict[str, int]] = None
+if _core.direct_puts is not None:
+    _address, _PUTS = _core.direct_puts
+    llvm.add_symbol(_DISTANCE, _address)
+_WORDS = (1, 2, 4, 8)  # bytes of what is stored at once
 
 _TRANSFERS, _ATOMICS, _SEVERAL = _core.transfer_names, _core.atomic_names, _core.several_names
 _KINDS, _REDUCTIONS = _core.collective_names, _core.reduction_names
@@ -117,31 +127,99 @@ def _value(builder: Any, bits: Any, type: Any) -> Any:
 # Transfers.
 
 
-def _transfer(kind: int) -> Any:
-    @intrinsic
-    def transfer(typing_context: Any, dst: Any, src: Any, pe: Any) -> Any:
+def _put_word(builder: Any, there: Any, word_at: Any, pe: Any, is_one: Any, call: Callable[[], None]) -> None:
+    """A put of one element, an integer of as many bits as `word_at` points to: a store where `is_one` is true, the target
+    is aligned and lies in the heap of this thread's rank, and the peer's heap is directly reached (Context::DirectPuts).
+    Everything else is left to `call()`, with all checks and errors."""
+    if _PUTS is None:
+        return call()
+    places = _PUTS
+    word = word_at.type.pointee
+    width = _i64(word.width // 8)
+    look, check, store, other, done = (
+        builder.append_basic_block(f"put.{name}") for name in ("look", "check", "store", "call", "done")
+    )
+    builder.cbranch(is_one, look, other)
+
+    builder.position_at_end(look)
+    distance = builder.module.globals.get(_DISTANCE) or cgutils.add_global_variable(builder.module, _i64, _DISTANCE)
+    segment = 257  # the address space of what lies at distances from the thread pointer, %fs
+    puts = builder.load(builder.inttoptr(builder.load(distance), _pointer.as_pointer(segment)))
+    builder.cbranch(cgutils.is_not_null(builder, puts), check, other)
+
+    builder.position_at_end(check)
+
+    def at(name: str, type: Any) -> Any:
+        return builder.bitcast(builder.gep(puts, [_i64(places[name])]), type.as_pointer())
+
+    own, bytes, first, stride = (builder.load(at(name, _i64)) for name in ("own", "bytes", "first", "stride"))
+    first_peer, peers = (builder.load(at(name, _i32)) for name in ("first_peer", "peers"))
+    address = builder.ptrtoint(there, _i64)
+    offset = builder.sub(address, own)
+    conditions = [
+        builder.icmp_unsigned(">=", bytes, width),
+        builder.icmp_unsigned("<=", offset, builder.sub(bytes, width)),
+        builder.icmp_unsigned("<", builder.sub(pe, builder.sext(first_peer, _i64)), builder.sext(peers, _i64)),
+        builder.icmp_unsigned("==", builder.and_(address, builder.sub(width, _i64(1))), _i64(0)),
+    ]
+    builder.cbranch(functools.reduce(builder.and_, conditions), store, other)
+
+    builder.position_at_end(store)
+    builder.store(ir.IntType(8)(1), at("acted", ir.IntType(8)))
+    to = builder.add(builder.add(first, builder.mul(pe, stride)), offset)
+    value = builder.load(word_at, align=1)
+    builder.store_atomic(value, builder.inttoptr(to, word.as_pointer()), "release", word.width // 8)
+    builder.branch(done)
+
+    builder.position_at_end(other)
+    call()
+    builder.branch(done)
+    builder.position_at_end(done)
+
+
+def _transfer(kind: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How it is typed, and what it becomes."""
+
+    def typed(dst: Any, src: Any, pe: Any) -> Any:
         _require_alike(dst, src)
         _require_writable(dst)
         _require_integers(pe=pe)
-        signature = types.void(dst, src, types.int64)
+        return types.void(dst, src, types.int64)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if dst.layout == "C" and src.layout == "C":
-                to = context.make_array(dst)(context, builder, args[0])
-                source = context.make_array(src)(context, builder, args[1])
-                is_smaller = builder.icmp_signed("<", to.nitems, source.nitems)
-                count = builder.select(is_smaller, to.nitems, source.nitems)
-                bytes = builder.mul(count, _i64(context.get_abi_sizeof(context.get_data_type(dst.dtype))))
-                first = [builder.bitcast(array.data, _pointer) for array in (to, source)]
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, _ = signature.args
+        if dst.layout == "C" and src.layout == "C":
+            to = context.make_array(dst)(context, builder, args[0])
+            source = context.make_array(src)(context, builder, args[1])
+            is_smaller = builder.icmp_signed("<", to.nitems, source.nitems)
+            count = builder.select(is_smaller, to.nitems, source.nitems)
+            width = context.get_abi_sizeof(context.get_data_type(dst.dtype))
+            first = [builder.bitcast(array.data, _pointer) for array in (to, source)]
+
+            def call() -> None:
+                bytes = builder.mul(count, _i64(width))
                 _call(context, builder, "tranship_transfer", [_i32(kind), *first, bytes, args[2]])
+
+            if _TRANSFERS[kind].startswith("put") and width in _WORDS:
+                is_one = builder.icmp_signed("==", count, _i64(1))
+                word_at = builder.bitcast(first[1], ir.IntType(8 * width).as_pointer())
+                _put_word(builder, first[0], word_at, args[2], is_one, call)
             else:
-                arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
-                _call(context, builder, "tranship_transfer_views", [_i32(kind), *arrays, args[2]])
-            return context.get_dummy_value()
+                call()
+        else:
+            arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
+            _call(context, builder, "tranship_transfer_views", [_i32(kind), *arrays, args[2]])
+        return context.get_dummy_value()
 
-        return signature, generate
+    return typed, generate
 
-    return transfer
+
+def _operation(names: list[Callable[..., Any]], typed: Callable[..., Any], generate: Callable[..., Any]) -> None:
+    """An operation that is built into its callers. A compiled function of its own would count references to its
+    arguments, which takes longer than a short put."""
+    for name in names:
+        type_callable(name)(lambda context: typed)
+        lower_builtin(name, types.VarArg(types.Any))(generate)
 
 
 def _overload(*names: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], None]:
@@ -158,55 +236,23 @@ def _forms(module: Any, name: str) -> list[Callable[..., Any]]:
     return [getattr(module, name + scope) for scope in ("", "_warp", "_block")]
 
 
-_put, _put_nbi, _get, _get_nbi = (
-    _transfer(_TRANSFERS.index(name)) for name in ("put", "put_nbi", "get", "get_nbi")
-)
+for _kind, _name in enumerate(_TRANSFERS):
+    _operation(_forms(rma, _name), *_transfer(_kind))
 
 
-@_overload(*_forms(rma, "put"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _put(dst, src, pe)
+@intrinsic
+def _get_one(typing_context: Any, array: Any, pe: Any) -> Any:
+    element = array.dtype
+    _require_integers(pe=pe)
 
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        room = cgutils.alloca_once(builder, context.get_data_type(element))
+        there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
+        bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
+        _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index("get")), here, there, bytes, args[1]])
+        return context.data_model_manager[element].from_data(builder, builder.load(room))
 
-@_overload(*_forms(rma, "put_nbi"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _put_nbi(dst, src, pe)
-
-
-@_overload(*_forms(rma, "get"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _get(dst, src, pe)
-
-
-@_overload(*_forms(rma, "get_nbi"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _get_nbi(dst, src, pe)
-
-
-def _one_element(name: str) -> Any:
-    """Puts a value, or gets one, by a variable on the stack."""
-
-    @intrinsic
-    def transfer(typing_context: Any, array: Any, value: Any, pe: Any) -> Any:
-        element = array.dtype
-        _require_integers(pe=pe)
-        signature = element(array, element, types.int64)
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            room = cgutils.alloca_once(builder, context.get_data_type(element))
-            builder.store(context.data_model_manager[element].as_data(builder, args[1]), room)
-            there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
-            bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
-            ends = [there, here] if name == "put" else [here, there]
-            _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index(name)), *ends, bytes, args[2]])
-            return context.data_model_manager[element].from_data(builder, builder.load(room))
-
-        return signature, generate
-
-    return transfer
-
-
-_put_one, _get_one = _one_element("put"), _one_element("get")
+    return element(array, types.int64), generate
 
 
 def _first(array: Any) -> Any:
@@ -219,30 +265,45 @@ def _(array: Any) -> Any:
 
     def first(array: Any) -> Any:
         if array.size == 0:
-            raise ValueError("an array of no elements, where one is needed")
+            raise ValueError(_NO_ELEMENT)
         return array
 
     return first
+
+
+_NO_ELEMENT = "an array of no elements, where one is needed"
+
+
+def _first_of(context: Any, builder: Any, type: Any, value: Any) -> Any:
+    """Where the first element of an array is, which must have one."""
+    array = context.make_array(type)(context, builder, value)
+    with builder.if_then(builder.icmp_signed("==", array.nitems, _i64(0)), likely=False):
+        context.call_conv.return_user_exc(builder, ValueError, (_NO_ELEMENT,))
+    return array.data
 
 
 def _element_of(array: Any, value: Any) -> Any:
     """For compiled functions: a value as an element of an array, which it must fit in."""
 
 
-@_overload(_element_of)
-def _(array: Any, value: Any) -> Any:
-    _require_arrays(array)
-    if not isinstance(array.dtype, (types.Integer, types.Float)):
-        raise TypingError(f"elements that are numbers are needed, not {array.dtype}")
-    element = as_dtype(array.dtype).type
-    if isinstance(array.dtype, types.Float):
+def _require_fitting_type(element: Any, value: Any) -> None:
+    if isinstance(element, types.Float):
         if not isinstance(value, (types.Integer, types.Float)):
-            raise TypingError(f"a value of {array.dtype} is a number, not {value}")
-        return lambda array, value: element(value)
-    _require_integers(value=value)
+            raise TypingError(f"a value of {element} is a number, not {value}")
+    elif isinstance(element, types.Integer):
+        _require_integers(value=value)
+    else:
+        raise TypingError(f"elements that are numbers are needed, not {element}")
 
-    def fitting(array: Any, value: Any) -> Any:
-        result = element(value)
+
+def _fitting(element: Any) -> Callable[[Any], Any]:
+    """A value as an element of a type, which it must fit in."""
+    convert = as_dtype(element).type
+    if isinstance(element, types.Float):
+        return lambda value: convert(value)
+
+    def fitting(value: Any) -> Any:
+        result = convert(value)
         if result != value or (result < 0) != (value < 0):
             raise ValueError("the value does not fit in an element of the array")
         return result
@@ -250,18 +311,52 @@ def _(array: Any, value: Any) -> Any:
     return fitting
 
 
-@_overload(rma.p)
-def _(dst: Any, src: Any, pe: Any) -> Any:
+@_overload(_element_of)
+def _(array: Any, value: Any) -> Any:
+    _require_arrays(array)
+    _require_fitting_type(array.dtype, value)
+    fitting = register_jitable(_fitting(array.dtype))
+    return lambda array, value: fitting(value)
+
+
+def _typed_p(dst: Any, src: Any, pe: Any) -> Any:
+    _require_arrays(dst)
+    _require_writable(dst)
+    _require_integers(pe=pe)
+    _require_fitting_type(dst.dtype, src.dtype if isinstance(src, types.Array) else src)
+    return types.void(dst, src, types.int64)
+
+
+def _generate_p(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    dst, src, _ = signature.args
+    element, type, value = dst.dtype, src, args[1]
+    there = _first_of(context, builder, dst, args[0])
     if isinstance(src, types.Array):
-        return lambda dst, src, pe: _put_one(_first(dst), _element_of(dst, _first(src).flat[0]), pe)
-    return lambda dst, src, pe: _put_one(_first(dst), _element_of(dst, src), pe)
+        first = _first_of(context, builder, src, value)
+        type, value = src.dtype, context.data_model_manager[src.dtype].from_data(builder, builder.load(first, align=1))
+    value = context.compile_internal(builder, _fitting(element), element(type), [value])
+    data = context.data_model_manager[element].as_data(builder, value)
+    room = cgutils.alloca_once(builder, data.type)
+    builder.store(data, room)
+    there, here = builder.bitcast(there, _pointer), builder.bitcast(room, _pointer)
+    width = context.get_abi_sizeof(data.type)
+    word_at = builder.bitcast(room, ir.IntType(8 * width).as_pointer())
+
+    def call() -> None:
+        arguments = [_i32(_TRANSFERS.index("put")), there, here, _i64(width), args[2]]
+        _call(context, builder, "tranship_transfer", arguments)
+
+    _put_word(builder, there, word_at, args[2], ir.IntType(1)(1), call)
+    return context.get_dummy_value()
+
+
+_operation([rma.p], _typed_p, _generate_p)
 
 
 @_overload(rma.g)
 def _(src: Any, pe: Any) -> Any:
     _require_arrays(src)
-    zero = as_dtype(src.dtype).type(0)
-    return lambda src, pe: _get_one(_first(src), zero, pe)
+    return lambda src, pe: _get_one(_first(src), pe)
 
 
 def _signalled(blocking: bool) -> Any:
