@@ -31,6 +31,22 @@ def test_simulated_kernels(cases):
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
 
 
+def test_a_thread_that_is_being_started_has_not_ended():
+    lanes = pytest.importorskip("tranship.nvshmem.core.device.numba._lanes")
+
+    class Starting:  # it has its number, and does not run yet
+        ident, syncthreads_blocked = 1, False
+
+        def is_alive(self):
+            return False
+
+    block = lanes._Block((2, 1, 1))
+    block.threads[1] = Starting()
+    assert block.cannot_come({1}) is None
+    block.ended.add(1)
+    assert block.cannot_come({1}) == "thread 1 has ended"
+
+
 def test_every_name_has_a_test():
     tested = "".join(path.read_text() for path in Path(__file__).parent.glob("*.py"))
     for name in {*nvshmem.__all__, *device.__all__}:
