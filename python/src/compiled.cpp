@@ -254,6 +254,16 @@ Status tranship_peer_address(const Array* array, std::int64_t peer, void** addre
     *address = at_peer(shmem.context(), array->view(), int_of(peer), compiled_site).data;
   });
 }
+/// The elements at all members of a team: those of the first one, how far apart in bytes, and how many there are.
+Status tranship_multicast_address(const Array* array, std::int64_t team, void** first, std::int64_t* stride,
+                                  std::int64_t* members) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    const MulticastView there = at_members(shmem.context(), shmem.team(int_of(team)), array->view(), compiled_site);
+    *first = there.first.data;
+    *stride = there.stride_bytes;
+    *members = there.members;
+  });
+}
 Status tranship_atomic(std::int64_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
                        std::int64_t peer, std::uint64_t* before) {
   return guarded(Waits::no, [&](Shmem& shmem) {
@@ -364,6 +374,7 @@ nb::dict compiled_functions() {
   add_function("tranship_test", &tranship_test);
   add_function("tranship_several", &tranship_several);
   add_function("tranship_peer_address", &tranship_peer_address);
+  add_function("tranship_multicast_address", &tranship_multicast_address);
   add_function("tranship_atomic", &tranship_atomic);
   add_function("tranship_fence", &tranship_fence);
   add_function("tranship_quiet", &tranship_quiet);

@@ -193,6 +193,17 @@ StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where) {
   return view;
 }
 
+MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where) {
+  MulticastView there{.members = team.size()};
+  for (int member = team.size() - 1; member >= 0; --member) {
+    StridedView at = at_peer(rma, view, team.world_rank(member), where);
+    if (member == 1) there.stride_bytes = reinterpret_cast<std::intptr_t>(at.data);
+    if (member == 0) there.first = std::move(at);
+  }
+  if (there.members > 1) there.stride_bytes -= reinterpret_cast<std::intptr_t>(there.first.data);
+  return there;
+}
+
 namespace {
 
 SymmetricSpan first_of(const SymmetricSpan& span, Index count) {

@@ -84,6 +84,15 @@ MatchedViews matched(const StridedView& target, const StridedView& source);
 /// `invalid_use` for what is not symmetric.
 StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where);
 
+/// The same elements at all members of a team: those of member m lie m strides behind those of the first one.
+struct MulticastView {
+  StridedView first;
+  std::int64_t stride_bytes = 0;
+  int members = 0;
+};
+/// Throws as at_peer does, for any of them.
+MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where);
+
 enum class CollectiveKind : std::int32_t { reduce, reducescatter, fcollect, broadcast, alltoall };
 /// Collective. The sizes follow NVSHMEM: of what is reduced, spread or exchanged the smaller one counts, a
 /// reducescatter's target says how much every member gets, and the source of an fcollect how much it gives.

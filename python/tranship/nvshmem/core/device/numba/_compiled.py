@@ -4,6 +4,7 @@ interpreter. A call that fails returns from the compiled function with the excep
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any, Optional
 
@@ -13,13 +14,26 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, lower_builtin, overload, register_jitable, type_callable
+from numba.extending import (
+    box,
+    intrinsic,
+    lower_builtin,
+    make_attribute_wrapper,
+    models,
+    overload,
+    overload_attribute,
+    overload_method,
+    register_jitable,
+    register_model,
+    type_callable,
+)
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 
 from ..... import _core
 from ....._errors import Error
 from ....._views import numpy_kind
+from ..._memory import MulticastArray
 from . import amo, collective, direct, mem, rma, signal
 
 for _name, _address in _core.compiled_functions().items():
@@ -886,3 +900,147 @@ def _at_peer(typing_context: Any, arr: Any, pe: Any) -> Any:
 @_overload(mem.get_peer_array)
 def _(arr: Any, pe: Any) -> Any:
     return lambda arr, pe: _at_peer(arr, pe)
+
+
+class _MulticastType(types.Type):
+    """An array at all members of a team: one array with the members along its first dimension."""
+
+    def __init__(self, copies: Any) -> None:
+        self.copies = copies
+        super().__init__(name=f"MulticastArray({copies})")
+
+
+@register_model(_MulticastType)
+class _MulticastModel(models.StructModel):
+    def __init__(self, manager: Any, type: Any) -> None:
+        super().__init__(manager, type, [("copies", type.copies)])
+
+
+make_attribute_wrapper(_MulticastType, "copies", "_copies")
+
+
+@box(_MulticastType)
+def _box_multicast(type: Any, value: Any, c: Any) -> Any:
+    own = cgutils.create_struct_proxy(type)(c.context, c.builder, value)
+    copies = c.box(type.copies, own.copies)
+    make = c.pyapi.unserialize(c.pyapi.serialize_object(MulticastArray))
+    made = c.pyapi.call_function_objargs(make, (copies,))
+    c.pyapi.decref(make)
+    c.pyapi.decref(copies)
+    return made
+
+
+@intrinsic
+def _multicast(typing_context: Any, copies: Any) -> Any:
+    result = _MulticastType(copies)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        made = cgutils.create_struct_proxy(result)(context, builder)
+        made.copies = args[0]
+        return impl_ret_borrowed(context, builder, result, made._getvalue())
+
+    return result(copies), generate
+
+
+@intrinsic
+def _at_members(typing_context: Any, team: Any, array: Any) -> Any:
+    _require_arrays(array)
+    _require_integers(team=team)
+    if array.ndim == 0:
+        raise TypingError("an array of no dimensions at all members: needs one or more")
+    result = types.Array(array.dtype, array.ndim + 1, "A")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        own = context.make_array(array)(context, builder, args[1])
+        first = cgutils.alloca_once_value(builder, _pointer(None))
+        stride, members = (cgutils.alloca_once_value(builder, _i64(0)) for _ in range(2))
+        described = _described(context, builder, array, args[1])
+        _call(context, builder, "tranship_multicast_address", [described, args[0], first, stride, members])
+        there = context.make_array(result)(context, builder)
+        populate_array(
+            there,
+            data=builder.bitcast(builder.load(first), there.data.type),
+            shape=[builder.load(members), *cgutils.unpack_tuple(builder, own.shape)],
+            strides=[builder.load(stride), *cgutils.unpack_tuple(builder, own.strides)],
+            itemsize=own.itemsize,
+            meminfo=own.meminfo,  # keeps the symmetric array
+        )
+        return impl_ret_borrowed(context, builder, result, there._getvalue())
+
+    return result(types.int64, array), generate
+
+
+@_overload(mem.get_multicast_array)
+def _(team: Any, array: Any) -> Any:
+    return lambda team, array: _multicast(_at_members(team, array))
+
+
+@overload_attribute(_MulticastType, "shape", strict=False)
+def _(at_all: Any) -> Any:
+    return lambda at_all: at_all._copies[0].shape
+
+
+@overload_attribute(_MulticastType, "size", strict=False)
+def _(at_all: Any) -> Any:
+    return lambda at_all: at_all._copies[0].size
+
+
+@_overload(len)
+def _(at_all: Any) -> Any:
+    if isinstance(at_all, _MulticastType):
+        return lambda at_all: len(at_all._copies[0])
+
+
+@_overload(operator.setitem)
+def _(at_all: Any, key: Any, value: Any) -> Any:
+    if not isinstance(at_all, _MulticastType):
+        return None
+
+    def store(at_all: Any, key: Any, value: Any) -> None:
+        for member in range(at_all._copies.shape[0]):
+            at_all._copies[member][key] = value
+
+    return store
+
+
+@_overload(operator.getitem)
+def _(at_all: Any, key: Any) -> Any:
+    if not isinstance(at_all, _MulticastType):
+        return None
+    keys = tuple(key) if isinstance(key, types.BaseTuple) else (key,)
+    if any(not isinstance(one, (types.Integer, types.SliceType, types.EllipsisType)) for one in keys):
+        raise TypingError(f"a multicast array is cut by numbers and slices, not by {key}")
+    if all(isinstance(one, types.Integer) for one in keys) and len(keys) == at_all.copies.ndim - 1:
+        raise TypingError("an element of a multicast array has a value at every member: load_reduce(op) combines them")
+    if isinstance(key, types.BaseTuple):
+        return lambda at_all, key: _multicast(at_all._copies[(slice(None), *key)])
+    return lambda at_all, key: _multicast(at_all._copies[:, key])
+
+
+_COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda a, b: a + b,
+    "prod": lambda a, b: a * b,
+    "min": lambda a, b: np.minimum(a, b),
+    "max": lambda a, b: np.maximum(a, b),
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+@overload_method(_MulticastType, "load_reduce", prefer_literal=True, strict=False)
+def _(at_all: Any, op: Any = "sum") -> Any:
+    name = getattr(op, "literal_value", getattr(op, "value", op))
+    if name not in _REDUCTIONS:
+        raise TypingError(f"reduction {name!r}: needs one of {', '.join(_REDUCTIONS)}")
+    combine = register_jitable(_COMBINATIONS[name])
+
+    def load(at_all: Any, op: Any = "sum") -> Any:
+        values = at_all._copies[0].copy()
+        flat = values.reshape(-1)
+        for member in range(1, at_all._copies.shape[0]):
+            for i, value in enumerate(at_all._copies[member].flat):
+                flat[i] = combine(flat[i], value)
+        return values
+
+    return load
