@@ -34,6 +34,12 @@ void bind_buffers(nb::module_& module) {
             return std::make_shared<Devices>(DevicesOptions{.fake = {.count = fake, .capacity_bytes = capacity_bytes}});
           }),
           "fake"_a = 0, "capacity_bytes"_a = INT64_MAX)
+      .def("__repr__",
+           [](const Devices& self) {
+             std::string names;
+             for (const Device device : self.list()) names += (names.empty() ? "" : ", ") + to_string(device);
+             return "<devices " + names + ">";
+           })
       .def("names",
            [](const Devices& self) {
              std::vector<std::string> out;

@@ -87,7 +87,7 @@ void raise(const Error& error) {
   nb::object exception = type(message);
   exception.attr("code") = name;
   const auto number = [](std::int64_t value) { return value < 0 ? nb::none() : nb::object(nb::int_(value)); };
-  exception.attr("rank") = number(error.rank);
+  if (error.rank >= 0) exception.attr("rank") = error.rank;
   exception.attr("peer") = number(error.peer);
   exception.attr("column") = number(error.column);
   PyErr_SetObject(type.ptr(), exception.ptr());
@@ -109,6 +109,7 @@ CallSite python_call_site() {
   return {"<python>", 0};
 }
 
+thread_local int RankOfThread::current_ = -1;
 thread_local FiberThread* FiberThread::current_ = nullptr;
 
 void FiberThread::end_in_children() {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 
@@ -101,6 +102,23 @@ class RankState {
 Error error_of(const nb::python_error& exception);
 /// The same of an exception object.
 Error error_of(nb::handle exception);
+
+/// The rank that the calling thread is, for as long as this lives; its errors have it where they name no other.
+class RankOfThread {
+ public:
+  explicit RankOfThread(int rank) noexcept : before_(set(rank)) {}
+  ~RankOfThread() { set(before_); }
+  RankOfThread(const RankOfThread&) = delete;
+  RankOfThread& operator=(const RankOfThread&) = delete;
+
+  static int current() noexcept { return current_; }  ///< -1 for none
+  /// Returns the one before.
+  static int set(int rank) noexcept { return std::exchange(current_, rank); }
+
+ private:
+  static thread_local int current_;
+  int before_;
+};
 
 /// Sets Python's error to what a C++ exception of this library becomes; throws on what is no such exception.
 void raise_for(const std::exception_ptr& thrown);

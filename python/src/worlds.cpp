@@ -49,6 +49,7 @@ using Raised = std::map<Rank, nb::object>;
 
 /// Calls `f(world)` in a rank that has the lock of the interpreter.
 void call_rank(World& world, const nb::callable& f, Raised* raised) {
+  const RankOfThread here(world.rank());
   const auto handle = std::make_shared<RankHandle>(world);
   struct Leaving {
     RankHandle& handle;
@@ -255,6 +256,13 @@ void bind_worlds(nb::module_& module) {
           "first"_a, "stride"_a, "count"_a, "heap_bytes"_a = nb::none(),
           "Collective: a world of the ranks first, first + stride, ...; None on the others.");
 
+  module.def(
+      "rank_of_thread",
+      []() -> std::optional<int> {
+        if (RankOfThread::current() < 0) return std::nullopt;
+        return RankOfThread::current();
+      },
+      "The rank that the calling thread is.");
   module.def("world_id", [] {
     const WorldId id = WorldId::make();
     return nb::bytes(id.bytes.data(), id.bytes.size());
@@ -267,13 +275,15 @@ void bind_worlds(nb::module_& module) {
         if (timeout) options.timeout_ns = in_ns(*timeout);
         std::optional<WorldId> name;
         if (id) name = world_id_of(*id);
-        return without_gil([&] {
+        auto joined = without_gil([&] {
           auto handle =
               std::make_shared<RankHandle>(name ? RankScope::join(*name, rank, size, options) : RankScope::join());
           handle->world().set_interrupt_check(options.interrupt_check);
           if (options.timeout_ns) handle->world().set_timeout_ns(*options.timeout_ns);
           return handle;
         });
+        RankOfThread::set(joined->world().rank());
+        return joined;
       },
       "id"_a.none(), "rank"_a, "size"_a, "timeout"_a.none(), "heap_bytes"_a.none(),
       "Joins the world of an id, or the one that this process was started for.");
@@ -284,6 +294,7 @@ void bind_worlds(nb::module_& module) {
           self.close();
         else
           self.close(error_of(exception));
+        RankOfThread::set(-1);
       },
       "world"_a, "exception"_a.none(), "Ends all that lives in a world that was joined, and the rank's part in it.");
   module.def(

@@ -328,6 +328,9 @@ class Exchange:
         """This rank's plan. Like what ``explain`` says, it stays when the world ends."""
         return self._core.plan
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.explain().splitlines()[0]}>"
+
     def _repr_html_(self) -> str:
         return exchange_html(self)
 
