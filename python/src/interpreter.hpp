@@ -29,8 +29,9 @@ CallSite python_call_site();
 /// Runs the Python of a simulated rank in a thread, and what it hands back on the rank's fiber.
 class FiberThread {
  public:
-  /// Runs `body` in a new thread, and serves it until it returns. Called on the fiber, without the interpreter's lock.
-  static void run(FunctionRef<void()> body);
+  /// Runs `body` in a new thread, and serves it until it returns; `look` is called now and then while it computes.
+  /// Called on the fiber, without the interpreter's lock.
+  static void run(FunctionRef<void()> body, FunctionRef<void()> look);
   /// The one that serves the calling thread, or null.
   static FiberThread* current() noexcept { return current_; }
   /// From now on the child of a fork, which has no other threads, is not served by any.
@@ -39,7 +40,7 @@ class FiberThread {
   void call(FunctionRef<void()> f);
 
  private:
-  void serve();
+  void serve(FunctionRef<void()> look);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -138,16 +138,52 @@ void launch_forked(const LaunchOptions& options, const nb::callable& f) {
   });
 }
 
+/// The threads of simulated ranks, and how often they were interrupted. Touched with the interpreter's lock held.
+struct Simulated {
+  std::vector<unsigned long> threads;
+  int interrupts = 0;
+
+  static Simulated& all() {
+    static Simulated simulated;
+    return simulated;
+  }
+};
+/// What a handler of signals raises comes in all simulated ranks. Returns whether one has raised anything.
+bool interrupt_simulated() {
+  if (PyErr_CheckSignals() == 0) return false;
+  const nb::python_error raised;
+  ++Simulated::all().interrupts;
+  for (const unsigned long id : Simulated::all().threads) PyThreadState_SetAsyncExc(id, raised.type().ptr());
+  return true;
+}
+void check_simulated() {
+  const nb::gil_scoped_acquire acquire;
+  if (interrupt_simulated()) throw Interrupt();
+}
+
 /// `start` runs its argument as simulated ranks.
 template <class Start>
 void run_simulated(Start&& start, const nb::callable& f, Raised& raised) {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
+  const int before = Simulated::all().interrupts;
   const auto run = [&](World& world) {
-    world.set_interrupt_check(&check_signals);
-    FiberThread::run([&] {
+    world.set_interrupt_check(&check_simulated);
+    const auto body = [&] {
       const RankState state(interpreter);
+      struct Known {
+        unsigned long id;
+        explicit Known(unsigned long thread) : id(thread) { Simulated::all().threads.push_back(id); }
+        ~Known() { std::erase(Simulated::all().threads, id); }
+      } const known(state.thread_id());
+      // A rank that begins after the others were interrupted is, too.
+      if (Simulated::all().interrupts != before) PyThreadState_SetAsyncExc(known.id, PyExc_KeyboardInterrupt);
       call_rank(world, f, &raised);
-    });
+    };
+    const auto look = [] {
+      const nb::gil_scoped_acquire acquire;
+      interrupt_simulated();
+    };
+    FiberThread::run(body, look);
   };
   without_gil([&] { start(run); });
 }

@@ -210,6 +210,8 @@ except KeyboardInterrupt:
         ("processes", "while True: pass"),
         ("processes", "world.barrier()"),
         ("processes", "time.sleep(60)"),  # a thread that sleeps cannot be woken
+        ("sim", "while True: pass"),
+        ("sim", "pass\n    while True: pass"),  # all of them, of which the others have not begun
     ],
 )
 def test_ctrl_c_ends_all_ranks(kind, first):
@@ -224,6 +226,46 @@ def test_ctrl_c_ends_all_ranks(kind, first):
     finally:
         process.kill()
     assert "interrupted" in out and process.returncode == 3, out
+
+
+INTERRUPTED = """
+import sys
+import tranship as ts
+def body(world):
+    word = ts.symmetric(world, 1, "u8")
+    world.barrier()
+    print("ready", flush=True)
+    try:
+        if world.rank == 1:
+            while True: pass
+        word.wait_until("==", 1)
+    except BaseException as error:
+        sys.stdout.write(f"{type(error).__name__} in {world.rank}\\n")
+        raise
+try:
+    ts.launch(3, body, ranks=sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "sim"])
+def test_ctrl_c_is_a_keyboard_interrupt_on_all_ranks(kind):
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, kind], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    ranks = [0, 1, 2]
+    try:
+        waits = ranks[:2] if kind == "sim" else ranks  # the one that computes keeps the others from it
+        for _ in waits[: 1 if kind == "sim" else None]:
+            assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    for rank in ranks:
+        assert f"KeyboardInterrupt in {rank}\n" in out or kind == "sim", out
+    assert out.endswith("interrupted\n"), out
 
 
 def test_programs_that_the_command_starts(command, tmp_path):
