@@ -211,7 +211,6 @@ except KeyboardInterrupt:
         ("processes", "world.barrier()"),
         ("processes", "time.sleep(60)"),  # a thread that sleeps cannot be woken
         ("sim", "while True: pass"),
-        ("sim", "pass\n    while True: pass"),  # all of them, of which the others have not begun
     ],
 )
 def test_ctrl_c_ends_all_ranks(kind, first):
@@ -265,6 +264,27 @@ def test_ctrl_c_is_a_keyboard_interrupt_on_all_ranks(kind):
         process.kill()
     for rank in ranks:
         assert f"KeyboardInterrupt in {rank}\n" in out or kind == "sim", out
+    assert out.endswith("interrupted\n"), out
+
+
+def test_ctrl_c_ends_a_simulation_whose_other_ranks_have_not_begun():
+    program = (
+        "import tranship as ts\n"
+        "def body(world):\n"
+        "    print('ready', flush=True)\n"
+        "    while True: pass\n"
+        "try:\n"
+        "    ts.simulate(3, body)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert out.endswith("interrupted\n"), out
 
 
