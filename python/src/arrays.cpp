@@ -140,7 +140,7 @@ class Moving final : public Resident {
   TransferPlan plan() const { return left_ ? left_->plan : exchange().plan(); }
   std::string explain() const { return left_ ? left_->explanation : exchange().explain(); }
   AnyExchange& exchange() const {
-    if (!exchange_) (void)rank_->world();
+    if (!exchange_ || rank_->is_in_child()) (void)rank_->world();
     return *exchange_;
   }
   void start(CallSite where) const {

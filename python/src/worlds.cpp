@@ -1,5 +1,6 @@
 // Ranks: launching them, their worlds and teams.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include <nanobind/stl/function.h>
 
@@ -37,6 +39,21 @@ std::atomic<bool> interrupted = false;
 void check_interrupted() {
   if (interrupted.load(std::memory_order_relaxed)) throw Interrupt();
 }
+
+/// The threads of the ranks of a launch that has not ended. Touched with the interpreter's lock held.
+struct Launched {
+  std::vector<unsigned long> threads;
+
+  Launched() { all().push_back(this); }
+  ~Launched() { std::erase(all(), this); }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+
+  static std::vector<Launched*>& all() {
+    static std::vector<Launched*> launched;
+    return launched;
+  }
+};
 
 /// For a rank that runs on the main thread of its process: looks at signals itself. Raises what their handlers raise.
 void check_signals() {
@@ -72,7 +89,8 @@ void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised&
   std::condition_variable ended;
   bool is_over = false;
   std::exception_ptr thrown;
-  std::vector<unsigned long> thread_ids;
+  Launched launched;
+  std::vector<unsigned long>& thread_ids = launched.threads;
   std::thread launcher([&] {
     try {
       launch(options, [&](World& world) {
@@ -157,6 +175,7 @@ bool interrupt_simulated() {
   return true;
 }
 void check_simulated() {
+  check_interrupted();
   const nb::gil_scoped_acquire acquire;
   if (interrupt_simulated()) throw Interrupt();
 }
@@ -186,6 +205,24 @@ void run_simulated(Start&& start, const nb::callable& f, Raised& raised) {
     FiberThread::run(body, look);
   };
   without_gil([&] { start(run); });
+}
+
+/// When the interpreter ends, while other threads of the program run ranks: interrupts these, and waits until they have
+/// ended, for a while. A thread that ended with the interpreter would take the process with it.
+void end_launches() {
+  constexpr int patience = 500;  // times 10 ms
+  Simulated& simulated = Simulated::all();
+  for (int round = 0; round < patience && (!Launched::all().empty() || !simulated.threads.empty()); ++round) {
+    if (round == 0) {
+      interrupted = true;
+      ++simulated.interrupts;
+      for (const Launched* launched : Launched::all())
+        for (const unsigned long id : launched->threads) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+      for (const unsigned long id : simulated.threads) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+    }
+    const nb::gil_scoped_release release;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 /// Raises the exception of the rank that failed first, as that rank raised it.
@@ -356,6 +393,7 @@ void bind_worlds(nb::module_& module) {
           throw Error(ErrorCode::invalid_use, "ranks='" + kind + "': needs 'threads', 'processes' or 'sim'");
       },
       "ranks"_a, "f"_a, "kind"_a, "timeout"_a, "heap_bytes"_a, "seed"_a, "messaged"_a, "ranks_per_host"_a);
+  module.def("end_launches", &end_launches);
   module.def("launch_this", [](const nb::callable& f) {
     Raised raised;
     raising(raised, [&] {

@@ -288,6 +288,50 @@ def test_ctrl_c_ends_a_simulation_whose_other_ranks_have_not_begun():
     assert out.endswith("interrupted\n"), out
 
 
+@pytest.mark.parametrize("kind", ["threads", "sim"])
+@pytest.mark.parametrize("body", ["word.wait_until('>=', 1)", "while True: world.rank", "while True: word.get(0)"])
+def test_a_program_ends_while_another_thread_runs_ranks(kind, body):
+    program = (
+        "import threading\n"
+        "import tranship as ts\n"
+        "ready = threading.Event()\n"
+        "def main(world):\n"
+        "    word = ts.symmetric(world, 1, 'u8')\n"
+        "    ready.set()\n"
+        f"    {body}\n"
+        f"threading.Thread(target=lambda: ts.launch(2, main, ranks={kind!r}), daemon=True).start()\n"
+        "ready.wait()\n"
+        "print('at its end', flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stdout == "at its end\n", done.stderr
+
+
+def test_children_of_ranks_are_no_ranks():
+    def main(world):
+        word, a = ts.symmetric(world, 1), ts.array(world, ts.distribution(8, world.size, overlap=1))
+        halo = ts.halo(a)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            said = []
+            for call in (lambda: word.put(1.0, 0), world.barrier, halo, lambda: world.rank):
+                try:
+                    call()
+                except ts.InvalidUse as error:
+                    said.append("child of rank" in str(error))
+            os.write(writer, repr(said).encode())
+            os._exit(0)
+        os.close(writer)
+        said = os.read(reader, 100).decode()
+        os.waitpid(child, 0)
+        halo()
+        world.barrier()
+        return said
+
+    assert ts.launch(2, main, ranks="processes") == ["[True, True, True, True]"] * 2
+
+
 def test_programs_that_the_command_starts(command, tmp_path):
     program = tmp_path / "ring.py"
     program.write_text(
