@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -37,12 +37,20 @@ __all__ = [
 Pair = tuple["Array", "Array"]
 
 
-class Array:
+if TYPE_CHECKING:
+
+    class _ShowsLocal: ...
+
+else:  # nanobind says nothing of it to type checkers
+    _ShowsLocal = _core.ShowsLocal
+
+
+class Array(_ShowsLocal):
     """A rank's part of a distributed array.
 
     Made by :func:`array` (memory of its own) or :func:`wrap` (memory of the program's). Making one is not collective.
     ``local``, and whatever NumPy makes of it, are views of the memory: they keep it alive, also after the world has
-    ended.
+    ended. The array itself shows its memory by the buffer protocol, NumPy's array interface and DLPack.
     """
 
     __slots__ = ("_core", "_local", "_views", "_world")
@@ -221,6 +229,10 @@ class Array:
                 raise ValueError(f"an array of {self._local.dtype} as one of {np.dtype(dtype)} is a copy")
             return self._local.astype(dtype)
         return self._local.copy() if copy else self._local
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._local.__array_interface__
 
     def __dlpack__(self, **options: Any) -> Any:
         return self._local.__dlpack__(**options)
