@@ -27,6 +27,9 @@ struct BufferHandle {
 }  // namespace
 
 void bind_buffers(nb::module_& module) {
+  module.def(
+      "device_name", [](const std::string& name) { return to_string(device_named(name)); }, "name"_a,
+      "The name of a device as it is always written. Whether there is such a device, its memories know.");
   nb::class_<Devices>(module, "Devices",
                       "The host and the devices of a process, with what has been copied between them.")
       .def(
@@ -34,12 +37,6 @@ void bind_buffers(nb::module_& module) {
             return std::make_shared<Devices>(DevicesOptions{.fake = {.count = fake, .capacity_bytes = capacity_bytes}});
           }),
           "fake"_a = 0, "capacity_bytes"_a = INT64_MAX)
-      .def("__repr__",
-           [](const Devices& self) {
-             std::string names;
-             for (const Device device : self.list()) names += (names.empty() ? "" : ", ") + to_string(device);
-             return "<devices " + names + ">";
-           })
       .def("names",
            [](const Devices& self) {
              std::vector<std::string> out;
