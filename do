@@ -175,6 +175,7 @@ bench_python() {
   need "${build_packages[@]}" "${test_packages[@]}"
   need_venv "${python_packages[@]}" || fail "the Python package cannot be built without these"
   choose_python
+  need_venv numba || say "puts of compiled functions are left out"
   if ((with_peers)); then
     need "${python_peer_packages[@]}"
     need_venv mpi4py && need_venv mpi4py-fft || say "peers that could not be installed are left out"
@@ -182,7 +183,7 @@ bench_python() {
   configure release "${python_options[@]}"
   cmake --build --preset release --target tranship_python tranship_cli python_twin >&2
   local run=(env PYTHONPATH=build/release/python build/venv/bin/python)
-  "${run[@]}" benchmarks/python_calls.py ${json:+--json "$json"}
+  "${run[@]}" benchmarks/python_calls.py --twin build/release/bin/python_twin ${json:+--json "$json"}
   ((with_peers)) || return 0
   echo
   "${run[@]}" benchmarks/python_peers.py --command build/release/bin/tranship --twin build/release/bin/python_twin \

@@ -1,11 +1,13 @@
 """What calls cost from Python: a halo, a lease, a put, an atomic; and a redistribution as a share of memcpy.
 
-usage: python python_calls.py [--json FILE]
+usage: python python_calls.py [--json FILE] [--twin TWIN]
 """
 
 import argparse
+import importlib.util
 import json
 import statistics
+import subprocess
 import time
 import timeit
 
@@ -64,9 +66,35 @@ def redistribution(world, n=4096):
     return statistics.median(copied[2:]) / statistics.median(moved[2:])
 
 
+def compiled_put_ns(world, count=1_000_000, rounds=15):
+    """A put of 8 bytes by a function that Numba has compiled."""
+    from numba import njit
+
+    import tranship.nvshmem as nvshmem
+    import tranship.nvshmem.core.device.numba as device
+
+    @njit
+    def put_many(target, source, pe, count):
+        for _ in range(count):
+            device.put(target, source, pe)
+
+    nvshmem.init()
+    target, source = nvshmem.array(1, "float64"), np.ones(1)
+    put_many(target, source, 0, 1)
+    times = []
+    for _ in range(rounds):
+        begin = time.perf_counter()
+        put_many(target, source, 0, count)
+        times.append((time.perf_counter() - begin) / count * 1e9)
+    nvshmem.free_array(target)
+    nvshmem.finalize()
+    return statistics.median(times)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json")
+    parser.add_argument("--twin", help="the program python_twin, for the same in C++")
     arguments = parser.parse_args()
     rows = [
         {"case": case, "us": us, "goal_us": GOALS.get(case)} for case, us in ts.launch(1, calls)[0].items()
@@ -77,9 +105,19 @@ def main():
         goal = "" if row["goal_us"] is None else f"{row['goal_us']}"
         print(f"| {row['case']} | {row['us']:.2f} | {goal} |")
     print(f"\nredistribution of 4096x4096 on 2 threads: {share:.2f} of NumPy's copy of the same bytes")
+    puts = {}
+    if importlib.util.find_spec("numba"):
+        puts["compiled_put_ns"] = ts.launch(1, compiled_put_ns)[0]
+        print(f"put of 8 bytes in a function compiled by Numba: {puts['compiled_put_ns']:.1f} ns", end="")
+        if arguments.twin:
+            done = subprocess.run([arguments.twin, "puts"], capture_output=True, text=True, check=True)
+            puts["put_in_cpp_ns"] = float(done.stdout)
+            ratio = puts["compiled_put_ns"] / puts["put_in_cpp_ns"]
+            print(f", {ratio:.2f} of the one in C++ (goal: 2)", end="")
+        print()
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"calls": rows, "redistribution_to_copy": share}, file, indent=1)
+            json.dump({"calls": rows, "redistribution_to_copy": share, **puts}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -142,7 +142,7 @@ class Moving final : public Resident {
   TransferPlan plan() const { return left_ ? left_->plan : exchange().plan(); }
   std::string explain() const { return left_ ? left_->explanation : exchange().explain(); }
   AnyExchange& exchange() const {
-    if (!exchange_) (void)rank_->world();
+    if (!exchange_ || rank_->is_in_child()) (void)rank_->world();
     return *exchange_;
   }
   void start(CallSite where) const {
@@ -272,11 +272,31 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   return -1;
 }
+/// That of the attribute `local`, for classes of the package: before 3.12, Python's own cannot have one.
+int get_local_buffer(PyObject* self, Py_buffer* view, int flags) {
+  view->obj = nullptr;
+  PyObject* const local = PyObject_GetAttrString(self, "local");
+  if (local == nullptr) return -1;
+  const int status = PyObject_GetBuffer(local, view, flags);
+  Py_DECREF(local);
+  return status;
+}
+PyType_Slot local_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_local_buffer)},
+                             {Py_tp_doc, const_cast<char*>("What shows the memory of its attribute `local`.")},
+                             {0, nullptr}};
+PyType_Spec local_type = {.name = "tranship._core.ShowsLocal",
+                          .basicsize = 0,
+                          .itemsize = 0,
+                          .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                          .slots = local_slots};
 PyType_Slot array_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&get_buffer)}, {0, nullptr}};
 
 }  // namespace
 
 void bind_arrays(nb::module_& module) {
+  const nb::object shows_local = nb::steal(PyType_FromSpec(&local_type));
+  if (!shows_local.is_valid()) throw nb::python_error();
+  module.attr("ShowsLocal") = shows_local;
   nb::class_<LocalArray>(module, "LocalArray", nb::type_slots(array_slots))
       .def_prop_ro("__array_interface__", &interface_of)
       .def("numpy", [](const nb::object& self) { return numpy_view(self, nb::cast<const LocalArray&>(self)); })

@@ -27,6 +27,9 @@ struct BufferHandle {
 }  // namespace
 
 void bind_buffers(nb::module_& module) {
+  module.def(
+      "device_name", [](const std::string& name) { return to_string(device_named(name)); }, "name"_a,
+      "The name of a device as it is always written. Whether there is such a device, its memories know.");
   nb::class_<Devices>(module, "Devices",
                       "The host and the devices of a process, with what has been copied between them.")
       .def(

@@ -4,6 +4,7 @@
 // They are called by the thread of a rank that has begun (Shmem::begin). Arrays come as their first elements' addresses
 // with sizes in bytes, or, where elements do not lie side by side, as descriptors.
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <exception>
@@ -253,6 +254,16 @@ Status tranship_peer_address(const Array* array, std::int64_t peer, void** addre
     *address = at_peer(shmem.context(), array->view(), int_of(peer), compiled_site).data;
   });
 }
+/// The elements at all members of a team: those of the first one, how far apart in bytes, and how many there are.
+Status tranship_multicast_address(const Array* array, std::int64_t team, void** first, std::int64_t* stride,
+                                  std::int64_t* members) {
+  return guarded(Waits::no, [&](Shmem& shmem) {
+    const MulticastView there = at_members(shmem.context(), shmem.team(int_of(team)), array->view(), compiled_site);
+    *first = there.first.data;
+    *stride = there.stride_bytes;
+    *members = there.members;
+  });
+}
 Status tranship_atomic(std::int64_t op, void* at, std::int32_t type, std::uint64_t operand, std::uint64_t expected,
                        std::int64_t peer, std::uint64_t* before) {
   return guarded(Waits::no, [&](Shmem& shmem) {
@@ -329,6 +340,22 @@ Status tranship_collective(std::int32_t kind, std::int64_t team, const Array* ta
 }  // namespace
 
 void add_compiled_names(nb::module_& module) {
+#if defined(__x86_64__)
+  // Compiled code knows how to read a variable of its thread on this processor.
+  using Puts = Context::DirectPuts;
+  static const std::ptrdiff_t puts_from_thread_pointer = Shmem::puts_from_thread_pointer();
+  nb::dict fields;
+  fields["own"] = offsetof(Puts, own);
+  fields["bytes"] = offsetof(Puts, bytes);
+  fields["first"] = offsetof(Puts, first);
+  fields["stride"] = offsetof(Puts, stride);
+  fields["first_peer"] = offsetof(Puts, first_peer);
+  fields["peers"] = offsetof(Puts, peers);
+  fields["acted"] = offsetof(Puts, acted);
+  module.attr("direct_puts") = nb::make_tuple(reinterpret_cast<std::uintptr_t>(&puts_from_thread_pointer), fields);
+#else
+  module.attr("direct_puts") = nb::none();
+#endif
   module.attr("transfer_names") = names_of(transfer_names);
   module.attr("atomic_names") = names_of(atomic_names);
   module.attr("several_names") = names_of(several_names);
@@ -347,6 +374,7 @@ nb::dict compiled_functions() {
   add_function("tranship_test", &tranship_test);
   add_function("tranship_several", &tranship_several);
   add_function("tranship_peer_address", &tranship_peer_address);
+  add_function("tranship_multicast_address", &tranship_multicast_address);
   add_function("tranship_atomic", &tranship_atomic);
   add_function("tranship_fence", &tranship_fence);
   add_function("tranship_quiet", &tranship_quiet);

@@ -1,6 +1,7 @@
 #include "interpreter.hpp"
 
 #include <array>
+#include <chrono>
 #include <set>
 #include <string>
 #include <string_view>
@@ -77,7 +78,7 @@ ErrorCode code_named(std::string_view name) {
   return ErrorCode::user_exception;
 }
 
-void raise(const Error& error) {
+void raise(const Error& error) try {
   const char* name = name_of(error.code());
   PyObject* known = PyDict_GetItemString(error_classes().ptr(), name);
   nb::object type = known ? nb::borrow(known) : nb::borrow(PyExc_RuntimeError);
@@ -87,10 +88,12 @@ void raise(const Error& error) {
   nb::object exception = type(message);
   exception.attr("code") = name;
   const auto number = [](std::int64_t value) { return value < 0 ? nb::none() : nb::object(nb::int_(value)); };
-  exception.attr("rank") = number(error.rank);
+  if (error.rank >= 0) exception.attr("rank") = error.rank;
   exception.attr("peer") = number(error.peer);
   exception.attr("column") = number(error.column);
   PyErr_SetObject(type.ptr(), exception.ptr());
+} catch (nb::python_error& another) {  // such as a KeyboardInterrupt, which may come in any line of Python
+  another.restore();
 }
 
 }  // namespace
@@ -109,13 +112,14 @@ CallSite python_call_site() {
   return {"<python>", 0};
 }
 
+thread_local int RankOfThread::current_ = -1;
 thread_local FiberThread* FiberThread::current_ = nullptr;
 
 void FiberThread::end_in_children() {
   pthread_atfork(nullptr, nullptr, [] { current_ = nullptr; });
 }
 
-void FiberThread::run(FunctionRef<void()> body) {
+void FiberThread::run(FunctionRef<void()> body, FunctionRef<void()> look) {
   FiberThread fiber;
   std::exception_ptr thrown;
   std::thread thread([&] {
@@ -135,15 +139,20 @@ void FiberThread::run(FunctionRef<void()> body) {
   };
   {
     const Join join{thread};
-    fiber.serve();
+    fiber.serve(look);
   }
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void FiberThread::serve() {
+void FiberThread::serve(FunctionRef<void()> look) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return is_over_ || (request_ && !is_served_); });
+    while (!changed_.wait_for(lock, std::chrono::milliseconds(20),
+                              [&] { return is_over_ || (request_ && !is_served_); })) {
+      lock.unlock();
+      look();
+      lock.lock();
+    }
     if (is_over_) return;
     const FunctionRef<void()> f = *request_;
     lock.unlock();

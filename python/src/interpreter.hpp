@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include <nanobind/nanobind.h>
 
@@ -28,8 +29,9 @@ CallSite python_call_site();
 /// Runs the Python of a simulated rank in a thread, and what it hands back on the rank's fiber.
 class FiberThread {
  public:
-  /// Runs `body` in a new thread, and serves it until it returns. Called on the fiber, without the interpreter's lock.
-  static void run(FunctionRef<void()> body);
+  /// Runs `body` in a new thread, and serves it until it returns; `look` is called now and then while it computes.
+  /// Called on the fiber, without the interpreter's lock.
+  static void run(FunctionRef<void()> body, FunctionRef<void()> look);
   /// The one that serves the calling thread, or null.
   static FiberThread* current() noexcept { return current_; }
   /// From now on the child of a fork, which has no other threads, is not served by any.
@@ -38,7 +40,7 @@ class FiberThread {
   void call(FunctionRef<void()> f);
 
  private:
-  void serve();
+  void serve(FunctionRef<void()> look);
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -101,6 +103,23 @@ class RankState {
 Error error_of(const nb::python_error& exception);
 /// The same of an exception object.
 Error error_of(nb::handle exception);
+
+/// The rank that the calling thread is, for as long as this lives; its errors have it where they name no other.
+class RankOfThread {
+ public:
+  explicit RankOfThread(int rank) noexcept : before_(set(rank)) {}
+  ~RankOfThread() { set(before_); }
+  RankOfThread(const RankOfThread&) = delete;
+  RankOfThread& operator=(const RankOfThread&) = delete;
+
+  static int current() noexcept { return current_; }  ///< -1 for none
+  /// Returns the one before.
+  static int set(int rank) noexcept { return std::exchange(current_, rank); }
+
+ private:
+  static thread_local int current_;
+  int before_;
+};
 
 /// Sets Python's error to what a C++ exception of this library becomes; throws on what is no such exception.
 void raise_for(const std::exception_ptr& thrown);

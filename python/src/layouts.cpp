@@ -1,7 +1,15 @@
 // Distributions and what they are made of: values without memory or ranks.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+#include <variant>
+#include <vector>
+
 #include <fmt/format.h>
 #include <nanobind/operators.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/distribution.hpp>
@@ -24,6 +32,91 @@ namespace tranship::python {
 using nb::literals::operator""_a;
 
 namespace {
+
+/// Values are pickled as their members, or as texts that are checked when they are read; and equal ones have equal
+/// hashes.
+using PartitionState = std::tuple<int, int, Index, std::vector<Index>, Index, Index, int, std::array<Index, 4>>;
+using GridState = std::tuple<Indices, Index, std::vector<int>, Rank, Rank, std::vector<Rank>>;
+using SideState = std::tuple<int, int, std::string>;
+using EdgeState = std::tuple<SideState, SideState, Indices, Indices>;
+using TilingState = std::pair<std::vector<Indices>, std::vector<EdgeState>>;
+
+PartitionState state_of(const Partition& p) {
+  return {int(p.kind),
+          int(p.remainder),
+          p.block_size,
+          p.bounds,
+          p.minimum,
+          p.modulo,
+          int(p.points),
+          {p.overlap.left.width, Index(p.overlap.left.edge), p.overlap.right.width, Index(p.overlap.right.edge)}};
+}
+template <class Enum>
+Enum checked_enum(Index number, Enum last) {
+  if (number < 0 || number > Index(last))
+    throw_error(ErrorCode::invalid_use, "a pickled partition has {} where at most {} is known", number, Index(last));
+  return static_cast<Enum>(number);
+}
+Partition partition_of(const PartitionState& state) {
+  const auto& [kind, remainder, block_size, bounds, minimum, modulo, points, sides] = state;
+  const auto edge = [](Index number) { return checked_enum(number, EdgePolicy::open); };
+  return {.kind = checked_enum(kind, PartitionKind::irregular),
+          .remainder = checked_enum(remainder, Remainder::ceil),
+          .block_size = block_size,
+          .bounds = bounds,
+          .minimum = minimum,
+          .modulo = modulo,
+          .points = checked_enum(points, Points::interfaces),
+          .overlap = {.left = {sides[0], edge(sides[1])}, .right = {sides[2], edge(sides[3])}}};
+}
+
+EdgePolicy edge_named(const std::string& name) {
+  for (int policy = 0; policy <= int(EdgePolicy::open); ++policy)
+    if (name == name_of(static_cast<EdgePolicy>(policy))) return static_cast<EdgePolicy>(policy);
+  throw_error(ErrorCode::invalid_use,
+              "edge='{}': needs one of truncate, toroidal, zero, replicate, replicate_local, open", name);
+}
+
+TileSide side_of(const SideState& state) {
+  const auto& [tile, dim, side] = state;
+  if (side != "low" && side != "high") throw_error(ErrorCode::invalid_use, "a side is 'low' or 'high', not '{}'", side);
+  return {.tile = tile, .dim = dim, .side = side == "low" ? Side::low : Side::high};
+}
+SideState state_of(const TileSide& side) {
+  return {side.tile, side.dim, side.side == Side::low ? "low" : "high"};
+}
+Tiling tiling_of(const std::vector<Indices>& extents, const std::vector<EdgeState>& edges) {
+  if (extents.empty()) throw_error(ErrorCode::invalid_use, "a tiling of 0 tiles: needs 1 or more");
+  std::vector<TileEdge> joined;
+  for (const auto& [from, to, dims, signs] : edges) joined.push_back({side_of(from), side_of(to), dims, signs});
+  return {extents, std::move(joined)};
+}
+TilingState state_of(const Tiling& tiling) {
+  TilingState state;
+  for (int tile = 0; tile < tiling.tiles(); ++tile) state.first.push_back(tiling.extents(tile));
+  for (const TileEdge& edge : tiling.edges())
+    state.second.push_back({state_of(edge.from), state_of(edge.to), edge.along_dims, edge.along_signs});
+  return state;
+}
+
+/// "[8,6] @ 2x1 : block, whole", without an element type.
+std::string text_of(const Distribution& distribution) {
+  const std::string text = to_text({ElementType::u8, distribution});
+  return text.substr(std::min(text.find('['), text.size()));
+}
+/// As layout texts say it.
+std::string text_of(const Partition& partition) {
+  const bool has_bounds = partition.bounds.size() > 1;
+  const Index parts = has_bounds ? Index(partition.bounds.size()) - 1 : 1;
+  constexpr Index many = Index(1) << 40;
+  try {
+    const std::string text =
+        text_of(Distribution({has_bounds ? partition.bounds.back() : many}, Grid({parts}), {partition}));
+    return text.substr(text.find(" : ") + 3);
+  } catch (const Error&) {  // it makes no sense for any array
+    return name_of(partition.kind);
+  }
+}
 
 /// What notebooks show of a value: a function of the package, which makes HTML.
 auto shown_by(const char* function) {
@@ -89,16 +182,31 @@ void bind_layouts(nb::module_& module) {
       .def_prop_ro("ranks", &Grid::ranks, "All ranks of the world that it names, by ordinal.")
       .def_prop_ro("size", &Grid::size, "Number of ranks.")
       .def(nb::self == nb::self)
+      .def("__hash__", [](const Grid& self) { return nb::hash(nb::make_tuple(self.extents(), self.replicas())); })
+      .def("__getstate__",
+           [](const Grid& self) {
+             return GridState{self.extents(), self.replicas(),
+                              self.order(),   self.first(),
+                              self.stride(),  self.ranks_listed() ? self.ranks() : std::vector<Rank>()};
+           })
+      .def("__setstate__",
+           [](Grid& self, const GridState& state) {
+             const auto& [extents, replicas, order, first, stride, ranks] = state;
+             new (&self) Grid(extents,
+                              {.replicas = replicas, .order = order, .first = first, .stride = stride, .ranks = ranks});
+           })
       .def("__repr__", [](const Grid& grid) { return "grid(" + to_string(grid.extents()) + ")"; });
 
   nb::class_<Partition>(module, "Partition", "How one dimension is cut among the parts of a grid axis.")
       .def(
           "with_overlap",
-          [](const Partition& self, Index left, Index right, EdgePolicy edge) {
-            return self.with_overlap(left, right, edge);
+          [](const Partition& self, Index left, Index right, const std::variant<EdgePolicy, std::string>& edge) {
+            const auto* const name = std::get_if<std::string>(&edge);
+            return self.with_overlap(left, right, name ? edge_named(*name) : std::get<EdgePolicy>(edge));
           },
-          "left"_a, "right"_a, "edge"_a = EdgePolicy::truncate,
-          "The same with extra cells to the left and to the right of what each part owns.")
+          "left"_a, "right"_a, "edge"_a = "truncate",
+          "The same with extra cells to the left and to the right of what each part owns, and what they hold beyond an "
+          "edge:\n'truncate', 'toroidal', 'zero', 'replicate', 'replicate_local' or 'open'.")
       .def("with_minimum", &Partition::with_minimum, "cells"_a)
       .def("with_modulo", &Partition::with_modulo, "cells"_a)
       .def("with_interfaces", &Partition::with_interfaces,
@@ -113,7 +221,12 @@ void bind_layouts(nb::module_& module) {
           },
           "The policies of the left and the right edge.")
       .def_prop_ro("has_interfaces", [](const Partition& self) { return self.points == Points::interfaces; })
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self)
+      .def("__hash__", [](const Partition& self) { return nb::hash(nb::cast(state_of(self)).attr("__repr__")()); })
+      .def("__getstate__", [](const Partition& self) { return state_of(self); })
+      .def("__setstate__",
+           [](Partition& self, const PartitionState& state) { new (&self) Partition(partition_of(state)); })
+      .def("__repr__", [](const Partition& self) { return "<partition " + text_of(self) + ">"; });
   module.def("whole", &whole, "Every part holds the whole dimension.");
   module.def("block", &block, "remainder"_a = Remainder::low, "One contiguous block for each part.");
   module.def("cyclic", &cyclic, "block_size"_a = 1, "Blocks of `block_size` cells, dealt in turn.");
@@ -183,7 +296,13 @@ void bind_layouts(nb::module_& module) {
           "and where these lie in the local array; each as a tuple of Python slices.")
       .def("on_ranks", &Distribution::on_ranks, "ranks"_a, "The same parts held by other ranks, by ordinal.")
       .def("_repr_html_", shown_by("distribution_html"))
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self)
+      .def("__hash__",
+           [](const Distribution& self) { return nb::hash(nb::make_tuple(self.extents(), self.grid().extents())); })
+      .def("__getstate__", [](const Distribution& self) { return to_json(self); })
+      .def("__setstate__",
+           [](Distribution& self, const std::string& text) { new (&self) Distribution(distribution_from_json(text)); })
+      .def("__repr__", [](const Distribution& self) { return "<distribution " + text_of(self) + ">"; });
   module.def(
       "make_distribution",
       [](const Indices& extents, const Grid& grid, const std::vector<Partition>& partitions, const Indices& order,
@@ -220,11 +339,16 @@ void bind_layouts(nb::module_& module) {
       .def(
           "__init__",
           [](Tiling* self, std::vector<Indices> extents, const nb::sequence& edges) {
+            if (extents.empty()) throw_error(ErrorCode::invalid_use, "a tiling of 0 tiles: needs 1 or more");
             std::vector<TileEdge> joined;
             for (nb::handle item : edges) joined.push_back(tile_edge_of(item));
             new (self) Tiling(std::move(extents), std::move(joined));
           },
           "extents"_a, "edges"_a)
+      .def_prop_ro(
+          "edges", [](const Tiling& self) { return state_of(self).second; },
+          "The joined sides, as they were given: ((tile, dim, 'low' or 'high'), the same of the other, along_dims, "
+          "along_signs).")
       .def_prop_ro("tiles", &Tiling::tiles)
       .def_prop_ro("dims", &Tiling::dims)
       .def("extents", &Tiling::extents, "tile"_a)
@@ -236,7 +360,14 @@ void bind_layouts(nb::module_& module) {
             return std::pair(found->tile, found->cell);
           },
           "tile"_a, "cell"_a, "The tile that owns a cell, and the cell there; None where no tile does.")
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self)
+      .def("__hash__", [](const Tiling& self) { return nb::hash(nb::tuple(nb::cast(state_of(self).first))); })
+      .def("__getstate__", [](const Tiling& self) { return state_of(self); })
+      .def("__setstate__",
+           [](Tiling& self, const TilingState& state) { new (&self) Tiling(tiling_of(state.first, state.second)); })
+      .def("__repr__", [](const Tiling& self) {
+        return fmt::format("<tiling of {} tiles, the first of [{}]>", self.tiles(), to_string(self.extents(0)));
+      });
   module.def("cubed_sphere", &cubed_sphere, "n"_a,
              "Six tiles of n by n cells, dimensions (y, x), the faces of a cube.");
   module.def("doubly_periodic", &doubly_periodic, "ny"_a, "nx"_a, "One tile, periodic in both dimensions (y, x).");
@@ -257,7 +388,12 @@ void bind_layouts(nb::module_& module) {
       .def("__str__", [](const ArraySpec& self) { return to_text(self); })
       .def("_repr_html_", shown_by("layout_html"))
       .def("__repr__", [](const ArraySpec& self) { return "layout('" + to_text(self) + "')"; })
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self)
+      .def("__hash__",
+           [](const ArraySpec& self) { return nb::hash(nb::make_tuple(int(self.type), self.distribution.extents())); })
+      .def("__getstate__", [](const ArraySpec& self) { return to_json(self); })
+      .def("__setstate__",
+           [](ArraySpec& self, const std::string& text) { new (&self) ArraySpec(array_spec_from_json(text)); });
   module.def(
       "layout", [](const std::string& text) { return parse_layout(text); }, "text"_a,
       "Reads a layout text, such as 'f64[8192,8192] @ 4x1 : block, whole'.");
@@ -278,7 +414,8 @@ void bind_layouts(nb::module_& module) {
              return nb::make_tuple(nb::module_::import_("tranship._pictures").attr("load_plan"),
                                    nb::make_tuple(save_plan(plan)));
            })
-      .def(nb::self == nb::self);
+      .def(nb::self == nb::self)
+      .def("__hash__", [](const TransferPlan& plan) { return nb::hash(nb::int_(plan.rank)); });
   module.def(
       "load_plan", [](const std::string& text) { return without_gil([&] { return load_plan(text); }); }, "text"_a,
       "A plan as it was pickled; its text is checked.");

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -38,11 +38,18 @@ class RankHandle final : public Resident {
   RankHandle(const RankHandle&) = delete;
   RankHandle& operator=(const RankHandle&) = delete;
 
-  /// Throws `invalid_use` once the rank has left.
+  /// Throws `invalid_use` once the rank has left, and in a child that it has forked.
   World& world() const {
     if (world_ == nullptr)
       throw_error(ErrorCode::invalid_use, "the rank has left its world, or the function that it was for has returned");
+    if (is_in_child())
+      throw_error(ErrorCode::invalid_use, "this process is a child of rank {}'s, and no rank", world_->rank());
     return *world_;
+  }
+  /// Whether this is the copy that a fork has made of a rank's.
+  bool is_in_child() const noexcept { return forks_before_ != forks_; }
+  static void count_forks() {
+    pthread_atfork(nullptr, nullptr, [] { ++forks_; });
   }
 
   /// Whether the calling thread has begun as this rank.
@@ -62,7 +69,7 @@ class RankHandle final : public Resident {
   void leave() noexcept override { close(); }
   /// Ends all that lives in the world, the last first, and the rank's part in it: as failed where there is an error.
   void close(const std::optional<Error>& error = std::nullopt) noexcept {
-    if (process_ == getpid())
+    if (!is_in_child())
       for (std::size_t i = residents_.size(); i-- > 0;)
         if (const std::shared_ptr<Resident> resident = residents_[i].lock()) resident->leave();
     residents_.clear();
@@ -80,7 +87,8 @@ class RankHandle final : public Resident {
   std::shared_ptr<RankHandle> around_;
   std::optional<SubWorld> sub_;
   std::optional<RankScope> scope_;
-  pid_t process_ = getpid();  // a child that it forks is no rank, and leaves what its parent has
+  inline static int forks_ = 0;  // that have led to this process
+  int forks_before_ = forks_;    // a child that it forks is no rank, and leaves what its parent has
   World* world_ = nullptr;
   std::vector<std::weak_ptr<Resident>> residents_;
   std::size_t sweep_at_ = 64;

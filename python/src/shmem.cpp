@@ -27,6 +27,7 @@ using nb::literals::operator""_a;
 
 constinit thread_local Shmem* Shmem::current_ = nullptr;
 constinit thread_local Context* Shmem::direct_ = nullptr;
+constinit thread_local const Context::DirectPuts* Shmem::puts_ = nullptr;
 
 namespace {
 // As NVSHMEM numbers them.
@@ -34,10 +35,21 @@ constexpr int team_invalid = -1, teams_of_all = 6;
 }  // namespace
 
 void Shmem::end_in_children() {
-  pthread_atfork(nullptr, nullptr, [] {
-    current_ = nullptr;
-    direct_ = nullptr;
-  });
+  pthread_atfork(nullptr, nullptr, &make_none_current);
+}
+
+void Shmem::make_current(Context* direct) noexcept {
+  current_ = this;
+  direct_ = direct;
+  puts_ = direct != nullptr ? &direct->direct_puts() : nullptr;
+}
+void Shmem::make_none_current() noexcept {
+  current_ = nullptr;
+  direct_ = nullptr;
+  puts_ = nullptr;
+}
+std::ptrdiff_t Shmem::puts_from_thread_pointer() noexcept {
+  return reinterpret_cast<const std::byte*>(&puts_) - static_cast<const std::byte*>(__builtin_thread_pointer());
 }
 
 std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
@@ -57,8 +69,8 @@ std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
     shmem->teams_ = {all, world.shared_team(), world.node_team(), same_place, alone, all};
   });
   rank->add(shmem);
-  current_ = shmem.get();
-  if (shmem->context().completes_at_once()) direct_ = &shmem->context();
+  Context& context = shmem->context();
+  shmem->make_current(context.completes_at_once() ? &context : nullptr);
   return shmem;
 }
 
@@ -67,9 +79,7 @@ Shmem::~Shmem() {
 }
 void Shmem::leave() noexcept {
   teams_.clear();
-  if (current_ != this) return;
-  current_ = nullptr;
-  direct_ = nullptr;
+  if (current_ == this) make_none_current();
 }
 
 Shmem& Shmem::of_this_thread() {
@@ -181,6 +191,17 @@ StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where) {
       rma.peer_array(Symmetric<std::byte>::at(lowest, is_empty ? 0 : last - first + width), peer, where);
   if (!is_empty) view.data = there.data() - first;
   return view;
+}
+
+MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where) {
+  MulticastView there{.members = team.size()};
+  for (int member = team.size() - 1; member >= 0; --member) {
+    StridedView at = at_peer(rma, view, team.world_rank(member), where);
+    if (member == 1) there.stride_bytes = reinterpret_cast<std::intptr_t>(at.data);
+    if (member == 0) there.first = std::move(at);
+  }
+  if (there.members > 1) there.stride_bytes -= reinterpret_cast<std::intptr_t>(there.first.data);
+  return there;
 }
 
 namespace {

@@ -51,6 +51,9 @@ class Shmem final : public Resident {
   /// The context of the calling thread's rank, where all its transfers are complete when their calls return; nullptr
   /// elsewhere.
   static Context* direct_of_this_thread() noexcept { return direct_; }
+  /// What the calling thread's puts need that compiled code makes itself; nullptr where it calls. Its distance, in
+  /// bytes, from where the thread pointer points to, which is the same in all threads.
+  static std::ptrdiff_t puts_from_thread_pointer() noexcept;
 
  private:
   explicit Shmem(std::shared_ptr<RankHandle> rank) : rank_(std::move(rank)) {}
@@ -59,9 +62,13 @@ class Shmem final : public Resident {
   std::vector<std::optional<Team>> teams_;  // by number
   bool is_in_any_heap(const void* address) const;
 
-  // Read by every call of compiled code; two words of the little room that the loader keeps for such variables.
+  void make_current(Context* direct) noexcept;
+  static void make_none_current() noexcept;
+
+  // Read by every call of compiled code; three words of the little room that the loader keeps for such variables.
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Shmem* current_;
   [[gnu::tls_model("initial-exec")]] static constinit thread_local Context* direct_;
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local const Context::DirectPuts* puts_;
 };
 
 /// Views of a transfer: equal extents, or as many elements as the smaller one has.
@@ -77,6 +84,15 @@ MatchedViews matched(const StridedView& target, const StridedView& source);
 /// `invalid_use` for what is not symmetric.
 StridedView at_peer(Context& rma, StridedView view, Rank peer, CallSite where);
 
+/// The same elements at all members of a team: those of member m lie m strides behind those of the first one.
+struct MulticastView {
+  StridedView first;
+  std::int64_t stride_bytes = 0;
+  int members = 0;
+};
+/// Throws as at_peer does, for any of them.
+MulticastView at_members(Context& rma, const Team& team, const StridedView& view, CallSite where);
+
 enum class CollectiveKind : std::int32_t { reduce, reducescatter, fcollect, broadcast, alltoall };
 /// Collective. The sizes follow NVSHMEM: of what is reduced, spread or exchanged the smaller one counts, a
 /// reducescatter's target says how much every member gets, and the source of an fcollect how much it gives.
@@ -87,7 +103,7 @@ void run_collective(CollectiveKind kind, Team& team, const StridedView& target, 
 SignalOp shmem_signal_op(int number);
 Comparison shmem_comparison(int number);
 
-/// Addresses of the C functions that compiled code calls, by name.
+/// Addresses of the C functions that compiled code calls, and of the variables that it reads, by name.
 nanobind::dict compiled_functions();
 /// The names of what these functions take as numbers.
 void add_compiled_names(nanobind::module_& module);

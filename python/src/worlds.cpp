@@ -1,5 +1,6 @@
 // Ranks: launching them, their worlds and teams.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include <nanobind/stl/function.h>
 
@@ -38,6 +40,21 @@ void check_interrupted() {
   if (interrupted.load(std::memory_order_relaxed)) throw Interrupt();
 }
 
+/// The threads of the ranks of a launch that has not ended. Touched with the interpreter's lock held.
+struct Launched {
+  std::vector<unsigned long> threads;
+
+  Launched() { all().push_back(this); }
+  ~Launched() { std::erase(all(), this); }
+  Launched(const Launched&) = delete;
+  Launched& operator=(const Launched&) = delete;
+
+  static std::vector<Launched*>& all() {
+    static std::vector<Launched*> launched;
+    return launched;
+  }
+};
+
 /// For a rank that runs on the main thread of its process: looks at signals itself. Raises what their handlers raise.
 void check_signals() {
   const nb::gil_scoped_acquire acquire;
@@ -49,6 +66,7 @@ using Raised = std::map<Rank, nb::object>;
 
 /// Calls `f(world)` in a rank that has the lock of the interpreter.
 void call_rank(World& world, const nb::callable& f, Raised* raised) {
+  const RankOfThread here(world.rank());
   const auto handle = std::make_shared<RankHandle>(world);
   struct Leaving {
     RankHandle& handle;
@@ -71,7 +89,8 @@ void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised&
   std::condition_variable ended;
   bool is_over = false;
   std::exception_ptr thrown;
-  std::vector<unsigned long> thread_ids;
+  Launched launched;
+  std::vector<unsigned long>& thread_ids = launched.threads;
   std::thread launcher([&] {
     try {
       launch(options, [&](World& world) {
@@ -137,18 +156,73 @@ void launch_forked(const LaunchOptions& options, const nb::callable& f) {
   });
 }
 
+/// The threads of simulated ranks, and how often they were interrupted. Touched with the interpreter's lock held.
+struct Simulated {
+  std::vector<unsigned long> threads;
+  int interrupts = 0;
+
+  static Simulated& all() {
+    static Simulated simulated;
+    return simulated;
+  }
+};
+/// What a handler of signals raises comes in all simulated ranks. Returns whether one has raised anything.
+bool interrupt_simulated() {
+  if (PyErr_CheckSignals() == 0) return false;
+  const nb::python_error raised;
+  ++Simulated::all().interrupts;
+  for (const unsigned long id : Simulated::all().threads) PyThreadState_SetAsyncExc(id, raised.type().ptr());
+  return true;
+}
+void check_simulated() {
+  check_interrupted();
+  const nb::gil_scoped_acquire acquire;
+  if (interrupt_simulated()) throw Interrupt();
+}
+
 /// `start` runs its argument as simulated ranks.
 template <class Start>
 void run_simulated(Start&& start, const nb::callable& f, Raised& raised) {
   PyInterpreterState* const interpreter = PyInterpreterState_Get();
+  const int before = Simulated::all().interrupts;
   const auto run = [&](World& world) {
-    world.set_interrupt_check(&check_signals);
-    FiberThread::run([&] {
+    world.set_interrupt_check(&check_simulated);
+    const auto body = [&] {
       const RankState state(interpreter);
+      struct Known {
+        unsigned long id;
+        explicit Known(unsigned long thread) : id(thread) { Simulated::all().threads.push_back(id); }
+        ~Known() { std::erase(Simulated::all().threads, id); }
+      } const known(state.thread_id());
+      // A rank that begins after the others were interrupted is, too.
+      if (Simulated::all().interrupts != before) PyThreadState_SetAsyncExc(known.id, PyExc_KeyboardInterrupt);
       call_rank(world, f, &raised);
-    });
+    };
+    const auto look = [] {
+      const nb::gil_scoped_acquire acquire;
+      interrupt_simulated();
+    };
+    FiberThread::run(body, look);
   };
   without_gil([&] { start(run); });
+}
+
+/// When the interpreter ends, while other threads of the program run ranks: interrupts these, and waits until they have
+/// ended, for a while. A thread that ended with the interpreter would take the process with it.
+void end_launches() {
+  constexpr int patience = 500;  // times 10 ms
+  Simulated& simulated = Simulated::all();
+  for (int round = 0; round < patience && (!Launched::all().empty() || !simulated.threads.empty()); ++round) {
+    if (round == 0) {
+      interrupted = true;
+      ++simulated.interrupts;
+      for (const Launched* launched : Launched::all())
+        for (const unsigned long id : launched->threads) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+      for (const unsigned long id : simulated.threads) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+    }
+    const nb::gil_scoped_release release;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 /// Raises the exception of the rank that failed first, as that rank raised it.
@@ -255,6 +329,13 @@ void bind_worlds(nb::module_& module) {
           "first"_a, "stride"_a, "count"_a, "heap_bytes"_a = nb::none(),
           "Collective: a world of the ranks first, first + stride, ...; None on the others.");
 
+  module.def(
+      "rank_of_thread",
+      []() -> std::optional<int> {
+        if (RankOfThread::current() < 0) return std::nullopt;
+        return RankOfThread::current();
+      },
+      "The rank that the calling thread is.");
   module.def("world_id", [] {
     const WorldId id = WorldId::make();
     return nb::bytes(id.bytes.data(), id.bytes.size());
@@ -267,13 +348,15 @@ void bind_worlds(nb::module_& module) {
         if (timeout) options.timeout_ns = in_ns(*timeout);
         std::optional<WorldId> name;
         if (id) name = world_id_of(*id);
-        return without_gil([&] {
+        auto joined = without_gil([&] {
           auto handle =
               std::make_shared<RankHandle>(name ? RankScope::join(*name, rank, size, options) : RankScope::join());
           handle->world().set_interrupt_check(options.interrupt_check);
           if (options.timeout_ns) handle->world().set_timeout_ns(*options.timeout_ns);
           return handle;
         });
+        RankOfThread::set(joined->world().rank());
+        return joined;
       },
       "id"_a.none(), "rank"_a, "size"_a, "timeout"_a.none(), "heap_bytes"_a.none(),
       "Joins the world of an id, or the one that this process was started for.");
@@ -284,6 +367,7 @@ void bind_worlds(nb::module_& module) {
           self.close();
         else
           self.close(error_of(exception));
+        RankOfThread::set(-1);
       },
       "world"_a, "exception"_a.none(), "Ends all that lives in a world that was joined, and the rank's part in it.");
   module.def(
@@ -309,6 +393,7 @@ void bind_worlds(nb::module_& module) {
           throw Error(ErrorCode::invalid_use, "ranks='" + kind + "': needs 'threads', 'processes' or 'sim'");
       },
       "ranks"_a, "f"_a, "kind"_a, "timeout"_a, "heap_bytes"_a, "seed"_a, "messaged"_a, "ranks_per_host"_a);
+  module.def("end_launches", &end_launches);
   module.def("launch_this", [](const nb::callable& f) {
     Raised raised;
     raising(raised, [&] {

@@ -138,3 +138,14 @@ def test_any_sequence_has_the_values_of_one_array(steps):
                 a[cells] = model[cells] = number + 1
     with x.read() as a:
         assert np.array_equal(a, model)
+
+
+def test_names_of_devices():
+    for name in ("xyz", "", "fake", "fake:-1", "fake:x"):
+        with pytest.raises(ts.Error):
+            with ts.offload(name):
+                pass
+    with ts.offload("fake:7"), pytest.raises(ts.InvalidUse, match="no fake:7"):
+        ts.Buffer(3, devices=ts.Devices(fake=1)).read()
+    with ts.Buffer(3).read() as view:  # on the host again
+        assert view.size == 3

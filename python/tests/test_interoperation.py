@@ -33,13 +33,36 @@ def test_numpy_arrays_are_moved_as_they_lie(order):
 def test_numpy_takes_views_by_every_protocol():
     def body(world):
         a = ts.array(world, ts.distribution((3, 4), (1, 1)))
-        views = [np.asarray(a), np.from_dlpack(a), a.local]
+
+        class Interface:
+            __array_interface__ = a.__array_interface__
+
+        views = [np.asarray(a), np.from_dlpack(a), a.local, np.asarray(memoryview(a)), np.asarray(Interface())]
         assert {address_of(view) for view in views} == {address_of(a.local)}
         views[0][1, 2] = 7
         assert views[1][1, 2] == 7
         return views
 
     assert ts.launch(1, body)[0][0][1, 2] == 7  # the memory outlives its world
+
+
+def test_the_buffer_of_an_array_keeps_its_memory_and_its_flags():
+    def body(world):
+        d = ts.distribution((3, 4), (1, 1), order=(1, 0))
+        frozen = np.ones((3, 4), order="F")
+        frozen.flags.writeable = False
+        a, b = ts.array(world, d, "f4"), ts.wrap(world, d, frozen)
+        view = memoryview(a)
+        assert (view.shape, view.strides, view.format, view.readonly) == ((3, 4), (4, 12), "f", False)
+        assert memoryview(b).readonly and not np.asarray(b).flags.writeable
+        with pytest.raises((ValueError, BufferError)):
+            np.frombuffer(memoryview(b)[::2], "f8")
+        assert bytes(memoryview(b)) == frozen.tobytes()
+        a.local[1, 2] = 7
+        return view
+
+    (view,) = ts.launch(1, body)
+    assert view[1, 2] == 7  # the array and its world have gone
 
 
 # ml_dtypes.

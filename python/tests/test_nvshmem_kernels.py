@@ -1,5 +1,6 @@
 """Operations of NVSHMEM4Py in kernels: under Numba's CUDA simulator, and in functions that Numba has compiled."""
 
+import os
 import re
 import subprocess
 import sys
@@ -29,6 +30,22 @@ def test_simulated_kernels(cases):
         [sys.executable, str(KERNELS), *cases.split()], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0 and done.stdout.endswith("done\n"), done.stdout + done.stderr
+
+
+def test_a_thread_that_is_being_started_has_not_ended():
+    lanes = pytest.importorskip("tranship.nvshmem.core.device.numba._lanes")
+
+    class Starting:  # it has its number, and does not run yet
+        ident, syncthreads_blocked = 1, False
+
+        def is_alive(self):
+            return False
+
+    block = lanes._Block((2, 1, 1))
+    block.threads[1] = Starting()
+    assert block.cannot_come({1}) is None
+    block.ended.add(1)
+    assert block.cannot_come({1}) == "thread 1 has ended"
 
 
 def test_every_name_has_a_test():
@@ -274,6 +291,177 @@ def test_compiled_views_of_peers():
 
     for ranks in ("threads", "processes"):
         ts.launch(2, main, ranks=ranks)
+
+
+@jit
+def compiled_everywhere(team, x, value):
+    everywhere = device.get_multicast_array(team, x)
+    everywhere[1, :2] = value
+    everywhere[0][2] = value + 1
+    everywhere[:, ::-1][1, 0] = value + 2  # the last one
+    return everywhere, everywhere.size, len(everywhere), everywhere.shape
+
+
+@jit
+def compiled_combinations(team, x):
+    everywhere = device.get_multicast_array(team, x)
+    a, b, c = everywhere.load_reduce(), everywhere[0].load_reduce("prod"), everywhere[..., 1].load_reduce("min")
+    return a, b, c, everywhere.load_reduce("max"), everywhere.load_reduce("xor")
+
+
+def test_compiled_stores_to_all_members():
+    def main(world):
+        nvshmem.init()
+        me, n = nvshmem.my_pe(), nvshmem.n_pes()
+        x = nvshmem.array((2, 3), "int16")
+        other = nvshmem.team_split_strided(nvshmem.Teams.TEAM_WORLD, 0, 2, 2)  # ranks 0 and 2
+        if me == 0:
+            everywhere, size, length, shape = compiled_everywhere(other, x, 5)
+            assert isinstance(everywhere, nvshmem.MulticastArray)
+            assert (size, length, shape) == (6, 2, (2, 3)) == (everywhere.size, len(everywhere), everywhere.shape)
+            everywhere[0, 0] = -1
+        nvshmem.barrier_all()
+        assert x.tolist() == ([[0] * 3] * 2 if me == 1 else [[-1, 0, 6], [5, 5, 7]])
+        x[:] = np.arange(6).reshape(2, 3) + 10 * (me + 1)
+        nvshmem.barrier_all()
+        for team in (nvshmem.Teams.TEAM_WORLD, *([other] if me != 1 else [])):
+            host, got = nvshmem.get_multicast_array(team, x), compiled_combinations(team, x)
+            expected = [host, host[0], host[..., 1], host, host]
+            for combined, all_of, op in zip(got, expected, ("sum", "prod", "min", "max", "xor")):
+                assert combined.dtype == x.dtype and (combined == all_of.load_reduce(op)).all(), op
+        with pytest.raises(nvshmem.NvshmemInvalid, match="no team 99"):
+            compiled_everywhere(99, x, 1)
+        with pytest.raises(nvshmem.NvshmemInvalid, match="symmetric"):
+            compiled_everywhere(0, np.zeros((2, 3)), 1)
+        with pytest.raises(numba.TypingError, match="a value at every member"):
+            jit(lambda x: device.get_multicast_array(0, x)[0, 0])(x)
+        with pytest.raises(numba.TypingError, match="'mean': needs one of sum"):
+            jit(lambda x: device.get_multicast_array(0, x).load_reduce("mean"))(x)
+        nvshmem.barrier_all()
+        nvshmem.finalize()
+
+    for ranks in ("threads", "processes"):
+        ts.launch(3, main, ranks=ranks)
+
+
+@jit
+def compiled_one(inbox, value, pe):
+    device.put(inbox[1:2], value, pe)
+    device.put_nbi(inbox[2:3], value, pe)
+    device.p(inbox[3:], value, pe)
+    device.quiet()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float32", "int64", "float64", "complex64"])
+def test_compiled_puts_of_one_element(pes, dtype):
+    if dtype == "complex64":  # without p, which takes numbers that compiled code converts
+
+        @jit
+        def put(inbox, value, pe):
+            device.put(inbox[1:2], value, pe)
+            device.put(inbox[3:4], value, pe)
+            device.put_nbi(inbox[2:3], value, pe)
+            device.quiet()
+
+    else:
+        put = compiled_one
+
+    def body(me, n):
+        inbox = nvshmem.array(5, dtype)
+        nvshmem.barrier_all()
+        put(inbox, np.array([me + 1], dtype), (me + 1) % n)
+        nvshmem.barrier_all()
+        sender = (me - 1) % n + 1
+        assert inbox.tolist() == [0, sender, sender, sender, 0]
+        if np.dtype(dtype).itemsize > 1:  # an element at an odd address
+            bytes = nvshmem.array(64, "uint8")
+            odd = bytes[1 : 1 + inbox.nbytes].view(dtype)
+            put(odd, np.array([7], dtype), (me + 1) % n)
+            nvshmem.barrier_all()
+            assert odd.tolist() == [0, 7, 7, 7, 0] and bytes[0] == 0
+
+    pes(2, body)
+
+
+def test_compiled_puts_of_one_element_go_where_they_may():
+    @jit
+    def put(target, source, pe):
+        device.put(target, source, pe)
+
+    @jit
+    def put_many(target, source, pe, n):
+        for i in range(n):
+            source[0] = i
+            device.put(target, source, pe)
+
+    def main(world):
+        nvshmem.init()
+        me = nvshmem.my_pe()
+        x, one = nvshmem.array(4, "int64"), np.ones(1, "int64")
+        for pe in (-1, 2, 2**31, 2**32, -(2**63), 2**63 - 1):
+            with pytest.raises(nvshmem.NvshmemInvalid, match="no rank|out of range"):
+                put(x[:1], one, pe)
+        peers = nvshmem.get_peer_array(x, 1 - me)
+        for target in (peers, np.zeros(1, "int64")):
+            with pytest.raises(nvshmem.NvshmemInvalid, match="symmetric|heap"):
+                put(target, one, me)
+        first = nvshmem.array(1, "int64")
+        heap = x.__array_interface__["data"][0] & ~0xFFF
+        for at in (heap - (1 << 40), heap + (1 << 40), 8):  # never looked at
+            address = np.lib.stride_tricks.as_strided(first, (1,), (8,)).__array_interface__ | {"data": (at, False)}
+
+            class Nowhere:
+                __array_interface__ = address
+
+            with pytest.raises(nvshmem.NvshmemInvalid, match="symmetric|heap"):
+                put(np.asarray(Nowhere()), one, me)
+        nvshmem.barrier_all()
+        assert not x.any()
+        put(one, x[:1], me)  # the symmetric side is the target
+        assert x[0] == 1
+        nvshmem.barrier_all()
+        put_many(x[1:2], np.zeros(1, "int64"), 1 - me, 10_000)
+        nvshmem.barrier_all()
+        assert x.tolist() == [1, 9999, 0, 0]
+        put(x[:0], one, 1 - me)
+        put(x[2:], one, me)
+        assert x.tolist() == [1, 9999, 1, 0]
+        nvshmem.finalize()
+        with pytest.raises(nvshmem.NvshmemInvalid, match="no rank that has called init"):
+            put(x[:1], one, me)
+
+    for ranks in ("threads", "processes"):
+        ts.launch(2, main, ranks=ranks)
+
+
+def test_compiled_puts_are_looked_at_where_blocks_are_checked(tmp_path):
+    program = tmp_path / "freed.py"
+    program.write_text(
+        "import numpy as np, numba\n"
+        "import tranship as ts, tranship.nvshmem as nvshmem\n"
+        "import tranship.nvshmem.core.device.numba as device\n"
+        "@numba.njit\n"
+        "def put(target, source, pe):\n"
+        "    device.put(target, source, pe)\n"
+        "def main(world):\n"
+        "    nvshmem.init()\n"
+        "    x = nvshmem.array(1, 'int64')\n"
+        "    put(x, np.ones(1, 'int64'), 0)\n"
+        "    beyond = np.lib.stride_tricks.as_strided(x, (200,), (8,))[199:]\n"
+        "    try:\n"
+        "        put(beyond, np.ones(1, 'int64'), 0)\n"
+        "    except ts.InvalidUse as error:\n"
+        "        print('refused', error)\n"
+        "ts.launch(1, main)\n"
+    )
+    for checks, text in (("blocks", "refused"), ("", "")):
+        environment = {**os.environ, "TRANSHIP_HEAP_CHECKS": checks, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        if not checks:
+            del environment["TRANSHIP_HEAP_CHECKS"]
+        done = subprocess.run(
+            [sys.executable, str(program)], capture_output=True, text=True, timeout=120, env=environment, check=False
+        )
+        assert done.returncode == 0 and done.stdout.startswith(text), done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint64"])

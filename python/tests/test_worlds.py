@@ -210,6 +210,7 @@ except KeyboardInterrupt:
         ("processes", "while True: pass"),
         ("processes", "world.barrier()"),
         ("processes", "time.sleep(60)"),  # a thread that sleeps cannot be woken
+        ("sim", "while True: pass"),
     ],
 )
 def test_ctrl_c_ends_all_ranks(kind, first):
@@ -224,6 +225,111 @@ def test_ctrl_c_ends_all_ranks(kind, first):
     finally:
         process.kill()
     assert "interrupted" in out and process.returncode == 3, out
+
+
+INTERRUPTED = """
+import os, sys
+import tranship as ts
+def body(world):
+    word = ts.symmetric(world, 1, "u8")
+    world.barrier()
+    os.write(1, b"ready\\n")
+    try:
+        if world.rank == 1:
+            while True: pass
+        word.wait_until("==", 1)
+    except BaseException as error:
+        os.write(1, f"{type(error).__name__} in {world.rank}\\n".encode())
+        raise
+try:
+    ts.launch(3, body, ranks=sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes", "sim"])
+def test_ctrl_c_is_a_keyboard_interrupt_on_all_ranks(kind):
+    process = subprocess.Popen(
+        [sys.executable, "-c", INTERRUPTED, kind], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    ranks = [0, 1, 2]
+    try:
+        waits = ranks[:2] if kind == "sim" else ranks  # the one that computes keeps the others from it
+        for _ in waits[: 1 if kind == "sim" else None]:
+            assert process.stdout.readline() == "ready\n"
+        os.killpg(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    for rank in ranks:
+        assert f"KeyboardInterrupt in {rank}\n" in out or kind == "sim", out
+    assert out.endswith("interrupted\n"), out
+
+
+def test_ctrl_c_ends_a_simulation_whose_other_ranks_have_not_begun():
+    program = (
+        "import tranship as ts\n"
+        "def body(world):\n"
+        "    print('ready', flush=True)\n"
+        "    while True: pass\n"
+        "try:\n"
+        "    ts.simulate(3, body)\n"
+        "except KeyboardInterrupt:\n"
+        "    print('interrupted', flush=True)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert out.endswith("interrupted\n"), out
+
+
+@pytest.mark.parametrize("kind", ["threads", "sim"])
+@pytest.mark.parametrize("body", ["word.wait_until('>=', 1)", "while True: world.rank", "while True: word.get(0)"])
+def test_a_program_ends_while_another_thread_runs_ranks(kind, body):
+    program = (
+        "import threading\n"
+        "import tranship as ts\n"
+        "ready = threading.Event()\n"
+        "def main(world):\n"
+        "    word = ts.symmetric(world, 1, 'u8')\n"
+        "    ready.set()\n"
+        f"    {body}\n"
+        f"threading.Thread(target=lambda: ts.launch(2, main, ranks={kind!r}), daemon=True).start()\n"
+        "ready.wait()\n"
+        "print('at its end', flush=True)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0 and done.stdout == "at its end\n", done.stderr
+
+
+def test_children_of_ranks_are_no_ranks():
+    def main(world):
+        word, a = ts.symmetric(world, 1), ts.array(world, ts.distribution(8, world.size, overlap=1))
+        halo = ts.halo(a)
+        reader, writer = os.pipe()
+        child = os.fork()
+        if child == 0:
+            said = []
+            for call in (lambda: word.put(1.0, 0), world.barrier, halo, lambda: world.rank):
+                try:
+                    call()
+                except ts.InvalidUse as error:
+                    said.append("child of rank" in str(error))
+            os.write(writer, repr(said).encode())
+            os._exit(0)
+        os.close(writer)
+        said = os.read(reader, 100).decode()
+        os.waitpid(child, 0)
+        halo()
+        world.barrier()
+        return said
+
+    assert ts.launch(2, main, ranks="processes") == ["[True, True, True, True]"] * 2
 
 
 def test_programs_that_the_command_starts(command, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Optional, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -39,12 +39,20 @@ __all__ = [
 Pair = tuple["Array", "Array"]
 
 
-class Array:
+if TYPE_CHECKING:
+
+    class _ShowsLocal: ...
+
+else:  # nanobind says nothing of it to type checkers
+    _ShowsLocal = _core.ShowsLocal
+
+
+class Array(_ShowsLocal):
     """A rank's part of a distributed array.
 
     Made by :func:`array` (memory of its own) or :func:`wrap` (memory of the program's). Making one is not collective.
     ``local``, and whatever NumPy makes of it, are views of the memory: they keep it alive, also after the world has
-    ended.
+    ended. The array itself shows its memory by the buffer protocol, NumPy's array interface and DLPack.
     """
 
     __slots__ = ("_core", "_local", "_views", "_world")
@@ -224,6 +232,10 @@ class Array:
             return self._local.astype(dtype)
         return self._local.copy() if copy else self._local
 
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._local.__array_interface__
+
     def __dlpack__(self, **options: Any) -> Any:
         return self._local.__dlpack__(**options)
 
@@ -329,6 +341,9 @@ class Exchange:
     def plan(self) -> _core.TransferPlan:
         """This rank's plan. Like what ``explain`` says, it stays when the world ends."""
         return self._core.plan
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.explain().splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
         return exchange_html(self)

@@ -25,8 +25,14 @@ _device: contextvars.ContextVar[str] = contextvars.ContextVar("tranship_device",
 
 @contextlib.contextmanager
 def offload(device: str) -> Iterator[None]:
-    """Within the block, leases that name no device are on this one. Moves nothing, on entry or on exit."""
-    token = _device.set(device)
+    """Within the block, leases that name no device are on this one. Moves nothing, on entry or on exit.
+
+    Raises
+    ------
+    InvalidUse
+        For what names no device. Whether a buffer has such a device, its leases say.
+    """
+    token = _device.set(_core.device_name(device))
     try:
         yield
     finally:

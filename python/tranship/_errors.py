@@ -35,7 +35,8 @@ class Error(Exception):
     code : str
         What kind of failure it is, such as ``"mismatch"``.
     rank, peer : int or None
-        The rank that failed, and the other one that it concerns.
+        The rank that failed, and the other one that it concerns. An error of a call has the rank that has called, where
+        the calling thread is one.
     column : int or None
         The 1-based column of a text, in bytes.
     """
@@ -44,6 +45,10 @@ class Error(Exception):
     rank: Optional[int] = None
     peer: Optional[int] = None
     column: Optional[int] = None
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        self.rank = _core.rank_of_thread()
 
 
 class InvalidUse(Error, ValueError):

@@ -170,6 +170,10 @@ class Plans(Sequence[TransferPlan]):
     def __len__(self) -> int:
         return len(self._plans)
 
+    def explain(self) -> str:
+        """What each rank receives, sends and keeps: the texts of all plans."""
+        return "\n".join(plan.explain() for plan in self._plans)
+
     @property
     def messages(self) -> list[tuple[int, int, int]]:
         """Source, target and bytes of every message, by source and target; what ranks keep is none."""

@@ -213,6 +213,7 @@ def _forget_in_child() -> None:
 
 
 atexit.register(_leave_at_exit)
+atexit.register(_core.end_launches)
 os.register_at_fork(after_in_child=_forget_in_child)
 
 

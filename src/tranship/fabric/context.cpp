@@ -79,10 +79,10 @@ CopyBlock split_wide(CopyBlock block, int& width) {
 
 Context::Context(World& world, const ContextOptions& options)
     : world_(&world),
-      first_(world.heap().place().first),
-      stride_(world.heap().place().stride_bytes),
+      direct_{.own = reinterpret_cast<std::uintptr_t>(world.heap().place().of(world.rank())),
+              .first = world.heap().place().first,
+              .stride = world.heap().place().stride_bytes},
       places_(world.heap().place().places.list()),
-      own_(reinterpret_cast<std::uintptr_t>(world.heap().place().of(world.rank()))),
       size_(world.size()),
       rank_(world.rank()),
       spin_rounds_(world.fabric_->spin_rounds()),
@@ -94,9 +94,9 @@ Context::Context(World& world, const ContextOptions& options)
   if (checks_ == HeapChecks::bounds) own_bytes_ = heap_bytes_;
   // Its calls compute where a peer's heap lies; from a list, the others do.
   if (const Members direct = world.heap().place().direct_range(rank_); direct.count > 0 && !places_) {
-    direct_bytes_ = own_bytes_;
-    direct_first_ = direct.first;
-    direct_count_ = direct.count;
+    direct_.bytes = own_bytes_;
+    direct_.first_peer = direct.first;
+    direct_.peers = direct.count;
   }
   world.contexts_.push_back(this);
 }
@@ -125,7 +125,7 @@ void Context::check_peer(Rank peer, CallSite where) const {
 std::size_t Context::checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
                                     CallSite where) const {
   if (first == end) return 0;
-  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(local) + std::uintptr_t(first) - own_;
+  const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(local) + std::uintptr_t(first) - direct_.own;
   const auto bytes = static_cast<std::size_t>(end - first);
   if (bytes > heap_bytes_ || begin > heap_bytes_ - bytes) {
     for (Rank other = 0; other < size_; ++other)
@@ -173,7 +173,7 @@ void Context::put_view(const StridedView& target, const StridedView& source, con
 void Context::put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
                         Completion completion, Rank peer, CallSite where) {
   check_peer(peer, where);
-  acted_ = true;
+  direct_.acted = true;
   const Reach reach = reach_of(block, block.target_strides, width);
   const std::size_t offset = checked_offset("the target of a put", target, reach.first, reach.end, where);
   const std::size_t signal_offset =
@@ -208,7 +208,7 @@ void Context::get_view(const StridedView& target, const StridedView& source, Com
     transport_->get(target.data, block, width, {peer, offset}, completion, where);
   else if (reach.first != reach.end)
     copy_on_host(block, width, at_peer(offset, peer), target.data);
-  acted_ = true;  // what has come is not looked at
+  direct_.acted = true;  // what has come is not looked at
   if (--polls_left_ <= 0) look_at("get", source.data, peer, nullptr, 0, where);
 }
 
@@ -272,10 +272,10 @@ void Context::look_at(const char* label, const void* local, Rank peer, const voi
   WaitNote note(label, WaitNote::anyone, where);
   note.shows = WaitNote::Shows::place;
   note.flag_rank = peer;
-  note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(local) - own_);
+  note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(local) - direct_.own);
   // Loops look for little. What is large is data, and not worth being read again.
   constexpr std::size_t bytes_max = 256;
-  if (bytes > bytes_max) acted_ = true;
+  if (bytes > bytes_max) direct_.acted = true;
   const auto* byte = static_cast<const unsigned char*>(seen);
   for (std::size_t i = 0; i < std::min(bytes, bytes_max); ++i) note.seen = note.seen * 0x100000001b3 ^ byte[i];
   look(note);

@@ -97,12 +97,27 @@ class Context {
   bool completes_at_once() const noexcept { return !transport_; }
   HeapChecks checks() const noexcept { return checks_; }
 
+  /// What a put needs that is a store of the calling thread, for code that is compiled at run time. The address x of
+  /// this rank's memory is `first + stride * peer + (x - own)` at each of `peers` ranks from `first_peer` on, for all
+  /// elements within `bytes` from `own`. What lies elsewhere, or goes elsewhere, is put by a call. A store to where
+  /// others wait releases. Like a put, it sets `acted`: the rank does more than to poll.
+  struct DirectPuts {
+    std::uintptr_t own = 0;
+    std::size_t bytes = 0;  ///< 0 where each call is to be looked at
+    std::byte* first = nullptr;
+    std::size_t stride = 0;
+    Rank first_peer = 0;
+    int peers = 0;
+    mutable bool acted = false;  ///< something other than polls, since the last look of this rank
+  };
+  const DirectPuts& direct_puts() const noexcept { return direct_; }
+
   // One element.
 
   /// Puts `value` into the first element of `target` at `peer`.
   template <Transferable T>
   void p(Symmetric<T> target, std::type_identity_t<T> value, Rank peer, CallSite where = CallSite::here()) {
-    acted_ = true;
+    direct_.acted = true;
     if (std::byte* to = direct(target, peer)) [[likely]]
       return store(to, value);
     check_one("p", target.size(), where);
@@ -187,7 +202,7 @@ class Context {
   template <SignalWord S>
   void signal(Symmetric<S> signal, std::type_identity_t<S> value, SignalOp op, Rank peer,
               CallSite where = CallSite::here()) {
-    acted_ = true;
+    direct_.acted = true;
     if (std::byte* to = direct(signal, peer)) [[likely]]
       return raise(to, std::uint64_t(value), op);
     check_one("signal", signal.size(), where);
@@ -227,7 +242,7 @@ class Context {
     check_waitable("test", variable, where);
     poll();
     if (!found(variable.local(), comparison, value)) return missed("test", variable, comparison, value, where);
-    return acted_ = true;
+    return direct_.acted = true;
   }
   /// The same for several variables, and one value or one for each of them: `skip[i]`, where there is one, leaves
   /// variable i out. Without variables, `all` is true at once and `any` gives -1.
@@ -433,11 +448,11 @@ class Context {
     void* first = nullptr;
     for (int member = places.count - 1; member >= 0; --member)
       first = peer_address(array.local(), bytes_of(array), team.world_rank(member), where);
-    if (places.listed) {  // counted from the heap that `first_` is
-      first = static_cast<std::byte*>(first) - std::ptrdiff_t(places.rank_of(0)) * std::ptrdiff_t(stride_);
-      return {static_cast<unsigned char*>(first), Index(stride_), places.count, array.size(), places.list()};
+    if (places.listed) {  // counted from the heap that `direct_.first` is
+      first = static_cast<std::byte*>(first) - std::ptrdiff_t(places.rank_of(0)) * std::ptrdiff_t(direct_.stride);
+      return {static_cast<unsigned char*>(first), Index(direct_.stride), places.count, array.size(), places.list()};
     }
-    return {static_cast<unsigned char*>(first), places.stride * Index(stride_), places.count, array.size()};
+    return {static_cast<unsigned char*>(first), places.stride * Index(direct_.stride), places.count, array.size()};
   }
 
  private:
@@ -464,11 +479,11 @@ class Context {
 
   /// Where `local` is at `peer` in this rank's addresses; nullptr unless a direct transfer of so many bytes is allowed.
   std::byte* direct(const void* local, std::size_t bytes, Rank peer) const noexcept {
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(local) - own_;
-    if (bytes > direct_bytes_ || offset > direct_bytes_ - bytes ||
-        unsigned(peer - direct_first_) >= unsigned(direct_count_)) [[unlikely]]
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(local) - direct_.own;
+    if (bytes > direct_.bytes || offset > direct_.bytes - bytes ||
+        unsigned(peer - direct_.first_peer) >= unsigned(direct_.peers)) [[unlikely]]
       return nullptr;
-    return first_ + std::size_t(peer) * stride_ + offset;
+    return direct_.first + std::size_t(peer) * direct_.stride + offset;
   }
 
   /// The first element of a slice, which it must have.
@@ -483,7 +498,8 @@ class Context {
   /// What lies in this rank's own heap, to be looked at there.
   template <class T>
   void check_waitables(const char* what, Symmetric<T> variables, CallSite where) const {
-    const std::size_t offset = reinterpret_cast<std::uintptr_t>(variables.local()) - own_, bytes = bytes_of(variables);
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(variables.local()) - direct_.own,
+                      bytes = bytes_of(variables);
     if (bytes > own_bytes_ || offset > own_bytes_ - bytes) [[unlikely]]
       check_own(what, variables.local(), variables.size(), sizeof(T), where);
   }
@@ -562,7 +578,7 @@ class Context {
   template <class T>
   void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
     const Run run = smaller<T>(target.size(), source.size(), where);
-    acted_ = true;
+    direct_.acted = true;
     if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
       copy(to, source.data(), run.bytes);
     else
@@ -585,7 +601,7 @@ class Context {
     const Run run = smaller<T>(target.size(), source.size(), where);
     std::byte* to = direct(target.local(), run.bytes, peer);
     std::byte* word = direct(signal, peer);
-    acted_ = true;
+    direct_.acted = true;
     if (to && word) [[likely]] {
       copy(to, source.data(), run.bytes);
       raise(word, std::uint64_t(value), op);
@@ -630,7 +646,7 @@ class Context {
   }
   template <AtomicOp op, class T>
   void update(Symmetric<T> at, T operand, Rank peer, CallSite where) {
-    acted_ = true;
+    direct_.acted = true;
     if (std::byte* word = direct(at, peer)) [[likely]]
       return void(apply<op>(word, operand, T{}));
     check_one("an atomic update", at.size(), where);
@@ -654,7 +670,7 @@ class Context {
                    CallSite where) const {
     WaitNote note(label, raised_by, where);
     note.flag_rank = rank_;
-    note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(variable) - own_);
+    note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(variable) - direct_.own);
     note.wants(comparison, wanted);
     return note;
   }
@@ -674,7 +690,7 @@ class Context {
           },
           note);
     }
-    acted_ = true;
+    direct_.acted = true;
     acquires(Symmetric<const T>::at(variable, 1));
     return seen;
   }
@@ -755,7 +771,7 @@ class Context {
           return (place = find_any<T>(variables, comparison, wanted, skip)) >= 0;
         },
         note);
-    acted_ = true;
+    direct_.acted = true;
     return place;
   }
   template <class T>
@@ -773,7 +789,7 @@ class Context {
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i) && !found<T>(variables.local() + i, comparison, wanted[i]))
         return missed("test_all", variables.from(i), comparison, wanted[i], where);
-    return acted_ = true;
+    return direct_.acted = true;
   }
   template <class T>
   Index find_one(Symmetric<T> variables, Comparison comparison, Wanted<T> wanted, std::span<const int> skip,
@@ -782,7 +798,7 @@ class Context {
     poll();
     const Index place = find_any<T>(variables, comparison, wanted, skip);
     if (place >= 0)
-      acted_ = true;
+      direct_.acted = true;
     else if (variables.size() > 0)
       missed("test_any", variables, comparison, wanted[0], where);
     return place;
@@ -797,7 +813,7 @@ class Context {
     for (Index i = 0; i < variables.size(); ++i)
       if (!skipped(skip, i) && found<T>(variables.local() + i, comparison, wanted[i])) places[std::size_t(count++)] = i;
     if (count > 0)
-      acted_ = true;
+      direct_.acted = true;
     else if (variables.size() > 0)
       missed("test_some", variables, comparison, wanted[0], where);
     return count;
@@ -829,7 +845,7 @@ class Context {
     return !transport_ || world_->heap().place().is_direct(peer);
   }
   std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
-    return first_ + std::size_t(places_ ? places_[peer] : peer) * stride_ + offset;
+    return direct_.first + std::size_t(places_ ? places_[peer] : peer) * direct_.stride + offset;
   }
   [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
@@ -863,16 +879,10 @@ class Context {
   }
 
   World* world_;
-  std::byte* first_;  // the heap of rank 0
-  std::size_t stride_;
-  const Rank* places_;  // of heaps, where they lie at no equal steps
-  std::uintptr_t own_;
-  std::size_t direct_bytes_ = 0;  // of a heap; 0 where each call is to be looked at
-  Rank direct_first_ = 0;         // the range of peers that most calls can be seen to go to directly
-  int direct_count_ = 0;
+  DirectPuts direct_;
+  const Rank* places_;          // of heaps, where they lie at no equal steps
   std::size_t own_bytes_ = 0;   // the same for looks at what is here
   mutable int polls_left_ = 1;  // until the next look
-  mutable bool acted_ = false;  // something other than polls, since the last look of this rank
   int size_;
   Rank rank_;
   int spin_rounds_;

@@ -182,7 +182,7 @@ void World::check_interrupt() {
 int World::look(const WaitNote& note) {
   check_interrupt();
   bool acted = false;
-  for (Context* context : contexts_) acted |= std::exchange(context->acted_, false);
+  for (Context* context : contexts_) acted |= std::exchange(context->direct_.acted, false);
   if (acted) polling_.end_row();
   const int polls = polling_.look(*fabric_, note, timeout_ns_);
   // A transport that only some peers need learns of polls of the others here.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Optional, Union
 
 import numpy as np
@@ -280,8 +280,8 @@ class MulticastArray:
         "xor": np.bitwise_xor,
     }
 
-    def __init__(self, copies: list[NDArray[Any]]) -> None:
-        self._copies = copies
+    def __init__(self, copies: Iterable[NDArray[Any]]) -> None:
+        self._copies = list(copies)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -7,8 +7,7 @@
   ``tranship launch``, ``tranship.launch(..., ranks="processes")``). Threads that diverge in an operation of their warp
   or block raise InvalidUse, which names both. While a thread waits for other ranks in a collective operation or a quiet,
   operations of the rank's other threads wait, too; signals and tests are waited for without that.
-- Compiled functions (``@numba.njit``) call the same names, but for ``get_multicast_array``; teams are passed as numbers,
-  and values and statuses of several variables as numbers or arrays. Views of peers keep the array that they were made of,
+- Compiled functions (``@numba.njit``) call the same names; teams are passed as numbers, and values and statuses of several variables as numbers or arrays. Views of peers keep the array that they were made of,
   and are plain arrays in Python. Operations call the library without the interpreter. A function is called by the
   thread of its rank, is one thread to the forms of warps and blocks, and gives other threads of Python their turn while it
   waits. Errors are raised as from Python, outside of ``try`` in compiled code; as for all of Numba's functions, one that

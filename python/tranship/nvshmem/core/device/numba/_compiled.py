@@ -3,8 +3,10 @@ interpreter. A call that fails returns from the compiled function with the excep
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Optional
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -12,17 +14,39 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic, overload
+from numba.extending import (
+    box,
+    intrinsic,
+    lower_builtin,
+    make_attribute_wrapper,
+    models,
+    overload,
+    overload_attribute,
+    overload_method,
+    register_jitable,
+    register_model,
+    type_callable,
+)
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 
 from ..... import _core
 from ....._errors import Error
 from ....._views import numpy_kind
+from ..._memory import MulticastArray
 from . import amo, collective, direct, mem, rma, signal
 
 for _name, _address in _core.compiled_functions().items():
     llvm.add_symbol(_name, _address)
+
+# What a put of one element reads, which is a store by this thread where that is allowed. None on processors whose thread
+# pointer is not known here.
+_DISTANCE = "tranship_puts_from_thread_pointer"
+_PUTS: Optional[dict[str, int]] = None
+if _core.direct_puts is not None:
+    _address, _PUTS = _core.direct_puts
+    llvm.add_symbol(_DISTANCE, _address)
+_WORDS = (1, 2, 4, 8)  # bytes of what is stored at once
 
 _TRANSFERS, _ATOMICS, _SEVERAL = _core.transfer_names, _core.atomic_names, _core.several_names
 _KINDS, _REDUCTIONS = _core.collective_names, _core.reduction_names
@@ -117,31 +141,99 @@ def _value(builder: Any, bits: Any, type: Any) -> Any:
 # Transfers.
 
 
-def _transfer(kind: int) -> Any:
-    @intrinsic
-    def transfer(typing_context: Any, dst: Any, src: Any, pe: Any) -> Any:
+def _put_word(builder: Any, there: Any, word_at: Any, pe: Any, is_one: Any, call: Callable[[], None]) -> None:
+    """A put of one element, an integer of as many bits as `word_at` points to: a store where `is_one` is true, the target
+    is aligned and lies in the heap of this thread's rank, and the peer's heap is directly reached (Context::DirectPuts).
+    Everything else is left to `call()`, with all checks and errors."""
+    if _PUTS is None:
+        return call()
+    places = _PUTS
+    word = word_at.type.pointee
+    width = _i64(word.width // 8)
+    look, check, store, other, done = (
+        builder.append_basic_block(f"put.{name}") for name in ("look", "check", "store", "call", "done")
+    )
+    builder.cbranch(is_one, look, other)
+
+    builder.position_at_end(look)
+    distance = builder.module.globals.get(_DISTANCE) or cgutils.add_global_variable(builder.module, _i64, _DISTANCE)
+    segment = 257  # the address space of what lies at distances from the thread pointer, %fs
+    puts = builder.load(builder.inttoptr(builder.load(distance), _pointer.as_pointer(segment)))
+    builder.cbranch(cgutils.is_not_null(builder, puts), check, other)
+
+    builder.position_at_end(check)
+
+    def at(name: str, type: Any) -> Any:
+        return builder.bitcast(builder.gep(puts, [_i64(places[name])]), type.as_pointer())
+
+    own, bytes, first, stride = (builder.load(at(name, _i64)) for name in ("own", "bytes", "first", "stride"))
+    first_peer, peers = (builder.load(at(name, _i32)) for name in ("first_peer", "peers"))
+    address = builder.ptrtoint(there, _i64)
+    offset = builder.sub(address, own)
+    conditions = [
+        builder.icmp_unsigned(">=", bytes, width),
+        builder.icmp_unsigned("<=", offset, builder.sub(bytes, width)),
+        builder.icmp_unsigned("<", builder.sub(pe, builder.sext(first_peer, _i64)), builder.sext(peers, _i64)),
+        builder.icmp_unsigned("==", builder.and_(address, builder.sub(width, _i64(1))), _i64(0)),
+    ]
+    builder.cbranch(functools.reduce(builder.and_, conditions), store, other)
+
+    builder.position_at_end(store)
+    builder.store(ir.IntType(8)(1), at("acted", ir.IntType(8)))
+    to = builder.add(builder.add(first, builder.mul(pe, stride)), offset)
+    value = builder.load(word_at, align=1)
+    builder.store_atomic(value, builder.inttoptr(to, word.as_pointer()), "release", word.width // 8)
+    builder.branch(done)
+
+    builder.position_at_end(other)
+    call()
+    builder.branch(done)
+    builder.position_at_end(done)
+
+
+def _transfer(kind: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """How it is typed, and what it becomes."""
+
+    def typed(dst: Any, src: Any, pe: Any) -> Any:
         _require_alike(dst, src)
         _require_writable(dst)
         _require_integers(pe=pe)
-        signature = types.void(dst, src, types.int64)
+        return types.void(dst, src, types.int64)
 
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            if dst.layout == "C" and src.layout == "C":
-                to = context.make_array(dst)(context, builder, args[0])
-                source = context.make_array(src)(context, builder, args[1])
-                is_smaller = builder.icmp_signed("<", to.nitems, source.nitems)
-                count = builder.select(is_smaller, to.nitems, source.nitems)
-                bytes = builder.mul(count, _i64(context.get_abi_sizeof(context.get_data_type(dst.dtype))))
-                first = [builder.bitcast(array.data, _pointer) for array in (to, source)]
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, _ = signature.args
+        if dst.layout == "C" and src.layout == "C":
+            to = context.make_array(dst)(context, builder, args[0])
+            source = context.make_array(src)(context, builder, args[1])
+            is_smaller = builder.icmp_signed("<", to.nitems, source.nitems)
+            count = builder.select(is_smaller, to.nitems, source.nitems)
+            width = context.get_abi_sizeof(context.get_data_type(dst.dtype))
+            first = [builder.bitcast(array.data, _pointer) for array in (to, source)]
+
+            def call() -> None:
+                bytes = builder.mul(count, _i64(width))
                 _call(context, builder, "tranship_transfer", [_i32(kind), *first, bytes, args[2]])
+
+            if _TRANSFERS[kind].startswith("put") and width in _WORDS:
+                is_one = builder.icmp_signed("==", count, _i64(1))
+                word_at = builder.bitcast(first[1], ir.IntType(8 * width).as_pointer())
+                _put_word(builder, first[0], word_at, args[2], is_one, call)
             else:
-                arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
-                _call(context, builder, "tranship_transfer_views", [_i32(kind), *arrays, args[2]])
-            return context.get_dummy_value()
+                call()
+        else:
+            arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
+            _call(context, builder, "tranship_transfer_views", [_i32(kind), *arrays, args[2]])
+        return context.get_dummy_value()
 
-        return signature, generate
+    return typed, generate
 
-    return transfer
+
+def _operation(names: list[Callable[..., Any]], typed: Callable[..., Any], generate: Callable[..., Any]) -> None:
+    """An operation that is built into its callers. A compiled function of its own would count references to its
+    arguments, which takes longer than a short put."""
+    for name in names:
+        type_callable(name)(lambda context: typed)
+        lower_builtin(name, types.VarArg(types.Any))(generate)
 
 
 def _overload(*names: Callable[..., Any], **options: Any) -> Callable[[Callable[..., Any]], None]:
@@ -158,55 +250,23 @@ def _forms(module: Any, name: str) -> list[Callable[..., Any]]:
     return [getattr(module, name + scope) for scope in ("", "_warp", "_block")]
 
 
-_put, _put_nbi, _get, _get_nbi = (
-    _transfer(_TRANSFERS.index(name)) for name in ("put", "put_nbi", "get", "get_nbi")
-)
+for _kind, _name in enumerate(_TRANSFERS):
+    _operation(_forms(rma, _name), *_transfer(_kind))
 
 
-@_overload(*_forms(rma, "put"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _put(dst, src, pe)
+@intrinsic
+def _get_one(typing_context: Any, array: Any, pe: Any) -> Any:
+    element = array.dtype
+    _require_integers(pe=pe)
 
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        room = cgutils.alloca_once(builder, context.get_data_type(element))
+        there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
+        bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
+        _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index("get")), here, there, bytes, args[1]])
+        return context.data_model_manager[element].from_data(builder, builder.load(room))
 
-@_overload(*_forms(rma, "put_nbi"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _put_nbi(dst, src, pe)
-
-
-@_overload(*_forms(rma, "get"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _get(dst, src, pe)
-
-
-@_overload(*_forms(rma, "get_nbi"))
-def _(dst: Any, src: Any, pe: Any) -> Any:
-    return lambda dst, src, pe: _get_nbi(dst, src, pe)
-
-
-def _one_element(name: str) -> Any:
-    """Puts a value, or gets one, by a variable on the stack."""
-
-    @intrinsic
-    def transfer(typing_context: Any, array: Any, value: Any, pe: Any) -> Any:
-        element = array.dtype
-        _require_integers(pe=pe)
-        signature = element(array, element, types.int64)
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            room = cgutils.alloca_once(builder, context.get_data_type(element))
-            builder.store(context.data_model_manager[element].as_data(builder, args[1]), room)
-            there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
-            bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
-            ends = [there, here] if name == "put" else [here, there]
-            _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index(name)), *ends, bytes, args[2]])
-            return context.data_model_manager[element].from_data(builder, builder.load(room))
-
-        return signature, generate
-
-    return transfer
-
-
-_put_one, _get_one = _one_element("put"), _one_element("get")
+    return element(array, types.int64), generate
 
 
 def _first(array: Any) -> Any:
@@ -219,30 +279,45 @@ def _(array: Any) -> Any:
 
     def first(array: Any) -> Any:
         if array.size == 0:
-            raise ValueError("an array of no elements, where one is needed")
+            raise ValueError(_NO_ELEMENT)
         return array
 
     return first
+
+
+_NO_ELEMENT = "an array of no elements, where one is needed"
+
+
+def _first_of(context: Any, builder: Any, type: Any, value: Any) -> Any:
+    """Where the first element of an array is, which must have one."""
+    array = context.make_array(type)(context, builder, value)
+    with builder.if_then(builder.icmp_signed("==", array.nitems, _i64(0)), likely=False):
+        context.call_conv.return_user_exc(builder, ValueError, (_NO_ELEMENT,))
+    return array.data
 
 
 def _element_of(array: Any, value: Any) -> Any:
     """For compiled functions: a value as an element of an array, which it must fit in."""
 
 
-@_overload(_element_of)
-def _(array: Any, value: Any) -> Any:
-    _require_arrays(array)
-    if not isinstance(array.dtype, (types.Integer, types.Float)):
-        raise TypingError(f"elements that are numbers are needed, not {array.dtype}")
-    element = as_dtype(array.dtype).type
-    if isinstance(array.dtype, types.Float):
+def _require_fitting_type(element: Any, value: Any) -> None:
+    if isinstance(element, types.Float):
         if not isinstance(value, (types.Integer, types.Float)):
-            raise TypingError(f"a value of {array.dtype} is a number, not {value}")
-        return lambda array, value: element(value)
-    _require_integers(value=value)
+            raise TypingError(f"a value of {element} is a number, not {value}")
+    elif isinstance(element, types.Integer):
+        _require_integers(value=value)
+    else:
+        raise TypingError(f"elements that are numbers are needed, not {element}")
 
-    def fitting(array: Any, value: Any) -> Any:
-        result = element(value)
+
+def _fitting(element: Any) -> Callable[[Any], Any]:
+    """A value as an element of a type, which it must fit in."""
+    convert = as_dtype(element).type
+    if isinstance(element, types.Float):
+        return lambda value: convert(value)
+
+    def fitting(value: Any) -> Any:
+        result = convert(value)
         if result != value or (result < 0) != (value < 0):
             raise ValueError("the value does not fit in an element of the array")
         return result
@@ -250,18 +325,52 @@ def _(array: Any, value: Any) -> Any:
     return fitting
 
 
-@_overload(rma.p)
-def _(dst: Any, src: Any, pe: Any) -> Any:
+@_overload(_element_of)
+def _(array: Any, value: Any) -> Any:
+    _require_arrays(array)
+    _require_fitting_type(array.dtype, value)
+    fitting = register_jitable(_fitting(array.dtype))
+    return lambda array, value: fitting(value)
+
+
+def _typed_p(dst: Any, src: Any, pe: Any) -> Any:
+    _require_arrays(dst)
+    _require_writable(dst)
+    _require_integers(pe=pe)
+    _require_fitting_type(dst.dtype, src.dtype if isinstance(src, types.Array) else src)
+    return types.void(dst, src, types.int64)
+
+
+def _generate_p(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    dst, src, _ = signature.args
+    element, type, value = dst.dtype, src, args[1]
+    there = _first_of(context, builder, dst, args[0])
     if isinstance(src, types.Array):
-        return lambda dst, src, pe: _put_one(_first(dst), _element_of(dst, _first(src).flat[0]), pe)
-    return lambda dst, src, pe: _put_one(_first(dst), _element_of(dst, src), pe)
+        first = _first_of(context, builder, src, value)
+        type, value = src.dtype, context.data_model_manager[src.dtype].from_data(builder, builder.load(first, align=1))
+    value = context.compile_internal(builder, _fitting(element), element(type), [value])
+    data = context.data_model_manager[element].as_data(builder, value)
+    room = cgutils.alloca_once(builder, data.type)
+    builder.store(data, room)
+    there, here = builder.bitcast(there, _pointer), builder.bitcast(room, _pointer)
+    width = context.get_abi_sizeof(data.type)
+    word_at = builder.bitcast(room, ir.IntType(8 * width).as_pointer())
+
+    def call() -> None:
+        arguments = [_i32(_TRANSFERS.index("put")), there, here, _i64(width), args[2]]
+        _call(context, builder, "tranship_transfer", arguments)
+
+    _put_word(builder, there, word_at, args[2], ir.IntType(1)(1), call)
+    return context.get_dummy_value()
+
+
+_operation([rma.p], _typed_p, _generate_p)
 
 
 @_overload(rma.g)
 def _(src: Any, pe: Any) -> Any:
     _require_arrays(src)
-    zero = as_dtype(src.dtype).type(0)
-    return lambda src, pe: _get_one(_first(src), zero, pe)
+    return lambda src, pe: _get_one(_first(src), pe)
 
 
 def _signalled(blocking: bool) -> Any:
@@ -791,3 +900,147 @@ def _at_peer(typing_context: Any, arr: Any, pe: Any) -> Any:
 @_overload(mem.get_peer_array)
 def _(arr: Any, pe: Any) -> Any:
     return lambda arr, pe: _at_peer(arr, pe)
+
+
+class _MulticastType(types.Type):
+    """An array at all members of a team: one array with the members along its first dimension."""
+
+    def __init__(self, copies: Any) -> None:
+        self.copies = copies
+        super().__init__(name=f"MulticastArray({copies})")
+
+
+@register_model(_MulticastType)
+class _MulticastModel(models.StructModel):
+    def __init__(self, manager: Any, type: Any) -> None:
+        super().__init__(manager, type, [("copies", type.copies)])
+
+
+make_attribute_wrapper(_MulticastType, "copies", "_copies")
+
+
+@box(_MulticastType)
+def _box_multicast(type: Any, value: Any, c: Any) -> Any:
+    own = cgutils.create_struct_proxy(type)(c.context, c.builder, value)
+    copies = c.box(type.copies, own.copies)
+    make = c.pyapi.unserialize(c.pyapi.serialize_object(MulticastArray))
+    made = c.pyapi.call_function_objargs(make, (copies,))
+    c.pyapi.decref(make)
+    c.pyapi.decref(copies)
+    return made
+
+
+@intrinsic
+def _multicast(typing_context: Any, copies: Any) -> Any:
+    result = _MulticastType(copies)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        made = cgutils.create_struct_proxy(result)(context, builder)
+        made.copies = args[0]
+        return impl_ret_borrowed(context, builder, result, made._getvalue())
+
+    return result(copies), generate
+
+
+@intrinsic
+def _at_members(typing_context: Any, team: Any, array: Any) -> Any:
+    _require_arrays(array)
+    _require_integers(team=team)
+    if array.ndim == 0:
+        raise TypingError("an array of no dimensions at all members: needs one or more")
+    result = types.Array(array.dtype, array.ndim + 1, "A")
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        own = context.make_array(array)(context, builder, args[1])
+        first = cgutils.alloca_once_value(builder, _pointer(None))
+        stride, members = (cgutils.alloca_once_value(builder, _i64(0)) for _ in range(2))
+        described = _described(context, builder, array, args[1])
+        _call(context, builder, "tranship_multicast_address", [described, args[0], first, stride, members])
+        there = context.make_array(result)(context, builder)
+        populate_array(
+            there,
+            data=builder.bitcast(builder.load(first), there.data.type),
+            shape=[builder.load(members), *cgutils.unpack_tuple(builder, own.shape)],
+            strides=[builder.load(stride), *cgutils.unpack_tuple(builder, own.strides)],
+            itemsize=own.itemsize,
+            meminfo=own.meminfo,  # keeps the symmetric array
+        )
+        return impl_ret_borrowed(context, builder, result, there._getvalue())
+
+    return result(types.int64, array), generate
+
+
+@_overload(mem.get_multicast_array)
+def _(team: Any, array: Any) -> Any:
+    return lambda team, array: _multicast(_at_members(team, array))
+
+
+@overload_attribute(_MulticastType, "shape", strict=False)
+def _(at_all: Any) -> Any:
+    return lambda at_all: at_all._copies[0].shape
+
+
+@overload_attribute(_MulticastType, "size", strict=False)
+def _(at_all: Any) -> Any:
+    return lambda at_all: at_all._copies[0].size
+
+
+@_overload(len)
+def _(at_all: Any) -> Any:
+    if isinstance(at_all, _MulticastType):
+        return lambda at_all: len(at_all._copies[0])
+
+
+@_overload(operator.setitem)
+def _(at_all: Any, key: Any, value: Any) -> Any:
+    if not isinstance(at_all, _MulticastType):
+        return None
+
+    def store(at_all: Any, key: Any, value: Any) -> None:
+        for member in range(at_all._copies.shape[0]):
+            at_all._copies[member][key] = value
+
+    return store
+
+
+@_overload(operator.getitem)
+def _(at_all: Any, key: Any) -> Any:
+    if not isinstance(at_all, _MulticastType):
+        return None
+    keys = tuple(key) if isinstance(key, types.BaseTuple) else (key,)
+    if any(not isinstance(one, (types.Integer, types.SliceType, types.EllipsisType)) for one in keys):
+        raise TypingError(f"a multicast array is cut by numbers and slices, not by {key}")
+    if all(isinstance(one, types.Integer) for one in keys) and len(keys) == at_all.copies.ndim - 1:
+        raise TypingError("an element of a multicast array has a value at every member: load_reduce(op) combines them")
+    if isinstance(key, types.BaseTuple):
+        return lambda at_all, key: _multicast(at_all._copies[(slice(None), *key)])
+    return lambda at_all, key: _multicast(at_all._copies[:, key])
+
+
+_COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda a, b: a + b,
+    "prod": lambda a, b: a * b,
+    "min": lambda a, b: np.minimum(a, b),
+    "max": lambda a, b: np.maximum(a, b),
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+}
+
+
+@overload_method(_MulticastType, "load_reduce", prefer_literal=True, strict=False)
+def _(at_all: Any, op: Any = "sum") -> Any:
+    name = getattr(op, "literal_value", getattr(op, "value", op))
+    if name not in _REDUCTIONS:
+        raise TypingError(f"reduction {name!r}: needs one of {', '.join(_REDUCTIONS)}")
+    combine = register_jitable(_COMBINATIONS[name])
+
+    def load(at_all: Any, op: Any = "sum") -> Any:
+        values = at_all._copies[0].copy()
+        flat = values.reshape(-1)
+        for member in range(1, at_all._copies.shape[0]):
+            for i, value in enumerate(at_all._copies[member].flat):
+                flat[i] = combine(flat[i], value)
+        return values
+
+    return load

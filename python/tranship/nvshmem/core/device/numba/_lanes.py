@@ -105,6 +105,7 @@ class _Block:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.size = int(np.prod(shape))
         self.threads: dict[int, Any] = {}  # those that the simulator has made
+        self.ended: set[int] = set()  # is_alive() is false of a thread that is being started, too
         self.groups: dict[tuple[str, int], _Group] = {}
         self.lock = threading.Lock()
 
@@ -118,12 +119,9 @@ class _Block:
     def cannot_come(self, numbers: set[int]) -> str | None:
         """What keeps one of these threads from an operation of their group."""
         for number in sorted(numbers):
-            thread = self.threads.get(number)
-            if thread is None or thread.ident is None:
-                continue  # still to be started
-            if not thread.is_alive():
+            if number in self.ended:
                 return f"thread {number} has ended"
-            if thread.syncthreads_blocked:
+            if number in self.threads and self.threads[number].syncthreads_blocked:
                 return f"thread {number} is at syncthreads"
         return None
 

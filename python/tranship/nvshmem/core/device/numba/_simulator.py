@@ -42,6 +42,16 @@ def adapt() -> None:
         make_thread(self, *args, **kwargs)
         block_of(self._manager).threads[self.thread_id] = self
 
+    run_thread = kernel.BlockThread.run
+
+    @functools.wraps(run_thread)
+    def run_known_thread(self: Any) -> None:
+        try:
+            run_thread(self)
+        finally:
+            block_of(self._manager).ended.add(self.thread_id)
+
     kernel.FakeCUDAKernel.__call__ = launch_with_symmetric_arrays
     kernel.BlockThread.__init__ = make_known_thread
+    kernel.BlockThread.run = run_known_thread
     _is_adapted = True
