@@ -87,7 +87,7 @@ def test_tilings_are_made_of_their_edges():
     assert ring.tiles == 2 and ring.locate(0, (2, 6)) == (1, (2, 0)) and ring.locate(0, (2, -1)) == (1, (2, 5))
     sphere = ts.cubed_sphere(4)
     assert ts.Tiling([(4, 4)] * 6, sphere.edges) == sphere
-    with pytest.raises(ts.InvalidUse, match="'low' or 'high', not 'up'"):
+    with pytest.raises(ts.InvalidUse, match="'up' of a tile: needs 'low' or 'high'"):
         ts.Tiling([(4, 4)], [((0, 0, "up"), (0, 0, "low"), (), ())])
     with pytest.raises(ts.InvalidUse, match="0 tiles"):
         ts.Tiling([], [])
