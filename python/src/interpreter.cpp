@@ -217,6 +217,8 @@ void raise_for(const std::exception_ptr& thrown) {
   } catch (const Error& error) {
     raise(error);
   } catch (const Interrupt&) {
+    // One Ctrl-C is one exception: that which is on its way to this thread would come in the handler of this one.
+    PyThreadState_SetAsyncExc(PyThread_get_thread_ident(), nullptr);
     PyErr_SetNone(PyExc_KeyboardInterrupt);
   }
 }

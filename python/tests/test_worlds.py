@@ -239,6 +239,7 @@ def body(world):
             while True: pass
         word.wait_until("==", 1)
     except BaseException as error:
+        for _ in range(100000): pass  # it comes once
         os.write(1, f"{type(error).__name__} in {world.rank}\\n".encode())
         raise
 try:
