@@ -151,6 +151,13 @@ void Context::check_own(const char* what, const void* local, Index size, std::si
   checked_offset(what, local, 0, bytes, where);
 }
 
+std::byte* Context::checked_direct(const char* what, const void* local, std::size_t bytes, Rank peer,
+                                   CallSite where) const {
+  check_peer(peer, where);
+  const std::size_t offset = checked_offset(what, local, 0, std::int64_t(bytes), where);
+  return is_direct(peer) ? at_peer(offset, peer) : nullptr;
+}
+
 void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,
                           Rank peer, CallSite where) {
   if (Index(run.count) < 0) refuse_count("the target of a put", 0, Index(run.count), where);
