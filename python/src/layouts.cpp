@@ -79,17 +79,21 @@ EdgePolicy edge_named(const std::string& name) {
 
 TileSide side_of(const SideState& state) {
   const auto& [tile, dim, side] = state;
-  if (side != "low" && side != "high") throw_error(ErrorCode::invalid_use, "a side is 'low' or 'high', not '{}'", side);
+  if (side != "low" && side != "high")
+    throw_error(ErrorCode::invalid_use, "a side '{}' of a tile: needs 'low' or 'high'", side);
   return {.tile = tile, .dim = dim, .side = side == "low" ? Side::low : Side::high};
 }
 SideState state_of(const TileSide& side) {
   return {side.tile, side.dim, side.side == Side::low ? "low" : "high"};
 }
-Tiling tiling_of(const std::vector<Indices>& extents, const std::vector<EdgeState>& edges) {
+Tiling tiling_of(std::vector<Indices> extents, std::vector<TileEdge> edges) {
   if (extents.empty()) throw_error(ErrorCode::invalid_use, "a tiling of 0 tiles: needs 1 or more");
-  std::vector<TileEdge> joined;
-  for (const auto& [from, to, dims, signs] : edges) joined.push_back({side_of(from), side_of(to), dims, signs});
-  return {extents, std::move(joined)};
+  return {std::move(extents), std::move(edges)};
+}
+Tiling tiling_of(const TilingState& state) {
+  std::vector<TileEdge> edges;
+  for (const auto& [from, to, dims, signs] : state.second) edges.push_back({side_of(from), side_of(to), dims, signs});
+  return tiling_of(state.first, std::move(edges));
 }
 TilingState state_of(const Tiling& tiling) {
   TilingState state;
@@ -126,12 +130,9 @@ auto shown_by(const char* function) {
 }
 
 TileSide tile_side_of(nb::handle item) {
-  std::tuple<int, int, std::string> parts;
-  if (!nb::try_cast(item, parts)) throw nb::type_error("a side of a tile is a tuple (tile, dim, 'low' or 'high')");
-  const auto& [tile, dim, side] = parts;
-  if (side != "low" && side != "high")
-    throw_error(ErrorCode::invalid_use, "a side '{}' of a tile: needs 'low' or 'high'", side);
-  return {.tile = tile, .dim = dim, .side = side == "low" ? Side::low : Side::high};
+  SideState state;
+  if (!nb::try_cast(item, state)) throw nb::type_error("a side of a tile is a tuple (tile, dim, 'low' or 'high')");
+  return side_of(state);
 }
 
 TileEdge tile_edge_of(nb::handle item) {
@@ -339,10 +340,9 @@ void bind_layouts(nb::module_& module) {
       .def(
           "__init__",
           [](Tiling* self, std::vector<Indices> extents, const nb::sequence& edges) {
-            if (extents.empty()) throw_error(ErrorCode::invalid_use, "a tiling of 0 tiles: needs 1 or more");
             std::vector<TileEdge> joined;
             for (nb::handle item : edges) joined.push_back(tile_edge_of(item));
-            new (self) Tiling(std::move(extents), std::move(joined));
+            new (self) Tiling(tiling_of(std::move(extents), std::move(joined)));
           },
           "extents"_a, "edges"_a)
       .def_prop_ro(
@@ -363,8 +363,7 @@ void bind_layouts(nb::module_& module) {
       .def(nb::self == nb::self)
       .def("__hash__", [](const Tiling& self) { return nb::hash(nb::tuple(nb::cast(state_of(self).first))); })
       .def("__getstate__", [](const Tiling& self) { return state_of(self); })
-      .def("__setstate__",
-           [](Tiling& self, const TilingState& state) { new (&self) Tiling(tiling_of(state.first, state.second)); })
+      .def("__setstate__", [](Tiling& self, const TilingState& state) { new (&self) Tiling(tiling_of(state)); })
       .def("__repr__", [](const Tiling& self) {
         return fmt::format("<tiling of {} tiles, the first of [{}]>", self.tiles(), to_string(self.extents(0)));
       });

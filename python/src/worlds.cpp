@@ -40,6 +40,11 @@ void check_interrupted() {
   if (interrupted.load(std::memory_order_relaxed)) throw Interrupt();
 }
 
+/// What has to be done with the interpreter's lock held.
+void raise_in(const std::vector<unsigned long>& threads, nb::handle type) {
+  for (const unsigned long id : threads) PyThreadState_SetAsyncExc(id, type.ptr());
+}
+
 /// The threads of the ranks of a launch that has not ended. Touched with the interpreter's lock held.
 struct Launched {
   std::vector<unsigned long> threads;
@@ -119,7 +124,7 @@ void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised&
     interrupt.emplace();
     is_interrupted = true;
     interrupted = true;
-    for (const unsigned long id : thread_ids) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+    raise_in(thread_ids, PyExc_KeyboardInterrupt);
   }
   launcher.join();
   if (is_interrupted) {
@@ -171,7 +176,7 @@ bool interrupt_simulated() {
   if (PyErr_CheckSignals() == 0) return false;
   const nb::python_error raised;
   ++Simulated::all().interrupts;
-  for (const unsigned long id : Simulated::all().threads) PyThreadState_SetAsyncExc(id, raised.type().ptr());
+  raise_in(Simulated::all().threads, raised.type());
   return true;
 }
 void check_simulated() {
@@ -216,9 +221,8 @@ void end_launches() {
     if (round == 0) {
       interrupted = true;
       ++simulated.interrupts;
-      for (const Launched* launched : Launched::all())
-        for (const unsigned long id : launched->threads) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
-      for (const unsigned long id : simulated.threads) PyThreadState_SetAsyncExc(id, PyExc_KeyboardInterrupt);
+      for (const Launched* launched : Launched::all()) raise_in(launched->threads, PyExc_KeyboardInterrupt);
+      raise_in(simulated.threads, PyExc_KeyboardInterrupt);
     }
     const nb::gil_scoped_release release;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));

@@ -82,13 +82,6 @@ def _ranks_of(specs: Sequence[ArraySpec]) -> list[int]:
     return sorted({rank for spec in specs for rank in spec.distribution.grid.ranks})
 
 
-def edge_policy(name: str) -> EdgePolicy:
-    try:
-        return EdgePolicy[name]
-    except KeyError:
-        raise InvalidUse(f"edge='{name}': needs one of {', '.join(e.name for e in EdgePolicy)}") from None
-
-
 def element_type(dtype: DTypeLike) -> str:
     """The name of a dtype in layout texts: ``"f64"`` for ``"f8"``."""
     of = np.dtype(dtype)
@@ -269,7 +262,7 @@ def distribution(
     ):
         left, right = width if isinstance(width, (list, tuple)) else (width, width)
         if left or right:
-            cuts[d] = cuts[d].with_overlap(left, right, edge_policy(policy))
+            cuts[d] = cuts[d].with_overlap(left, right, str(policy))
     return _core.make_distribution(
         cells, parts, cuts, tuple(order), tuple(strides), tuple(spacing), align, offset
     )

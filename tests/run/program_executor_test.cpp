@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include <tranship/base/random.hpp>
-#include <tranship/base/sanitizers.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_executor.hpp>

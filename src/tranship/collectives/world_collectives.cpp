@@ -51,16 +51,9 @@ struct Task {
   Reduction reduction = Reduction::sum;
   Rank root = 0;
 
-  friend bool operator==(const Task& a, const Task& b) {
-    return a.kind == b.kind && a.elements == b.elements && a.type == b.type && a.reduction == b.reduction &&
-           a.root == b.root;
-  }
-  friend bool operator<(const Task& a, const Task& b) {
-    const auto key = [](const Task& task) {
-      return std::tuple(task.kind, task.elements, task.type, task.reduction, task.root);
-    };
-    return key(a) < key(b);
-  }
+  auto key() const { return std::tuple(kind, elements, type, reduction, root); }
+  friend bool operator==(const Task& a, const Task& b) { return a.key() == b.key(); }
+  friend bool operator<(const Task& a, const Task& b) { return a.key() < b.key(); }
 };
 
 }  // namespace

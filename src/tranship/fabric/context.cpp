@@ -151,11 +151,10 @@ void Context::check_own(const char* what, const void* local, Index size, std::si
   checked_offset(what, local, 0, bytes, where);
 }
 
-std::byte* Context::checked_direct(const char* what, const void* local, std::size_t bytes, Rank peer,
-                                   CallSite where) const {
+std::byte* Context::checked_word(const char* what, const void* local, std::size_t bytes, Rank peer,
+                                 CallSite where) const {
   check_peer(peer, where);
-  const std::size_t offset = checked_offset(what, local, 0, std::int64_t(bytes), where);
-  return is_direct(peer) ? at_peer(offset, peer) : nullptr;
+  return at_peer(checked_offset(what, local, 0, std::int64_t(bytes), where), peer);
 }
 
 void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,

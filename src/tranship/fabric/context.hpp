@@ -121,8 +121,8 @@ class Context {
     if (std::byte* to = direct(target, peer)) [[likely]]
       return store(to, value);
     check_one("p", target.size(), where);
-    if (std::byte* to = checked_direct("the target of a put", target.local(), sizeof(T), peer, where))
-      return store(to, value);
+    if (is_direct(peer))
+      return store(checked_word("the target of a put", target.local(), sizeof(T), peer, where), value);
     put_checked(target.local(), &value, {sizeof(T), sizeof(T), 1}, nullptr, Completion::blocking, peer, where);
   }
   /// The first element of `source` at `peer`.
@@ -133,8 +133,8 @@ class Context {
       load(from, value);
     else {
       check_one("g", source.size(), where);
-      if (const std::byte* at = checked_direct("the source of a get", source.local(), sizeof(T), peer, where))
-        load(at, value);
+      if (is_direct(peer))
+        load(checked_word("the source of a get", source.local(), sizeof(T), peer, where), value);
       else
         get_checked(&value, source.local(), {sizeof(T), sizeof(T), 1}, Completion::blocking, peer, where);
     }
@@ -846,8 +846,8 @@ class Context {
   std::size_t checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
                              CallSite where) const;
   void check_peer(Rank peer, CallSite where) const;
-  /// Where a word that may be looked at meanwhile lies at a peer, or null where that is reached by messages.
-  std::byte* checked_direct(const char* what, const void* local, std::size_t bytes, Rank peer, CallSite where) const;
+  /// Where a word that may be looked at meanwhile lies at a peer that is_direct().
+  std::byte* checked_word(const char* what, const void* local, std::size_t bytes, Rank peer, CallSite where) const;
   bool is_direct(Rank peer) const {
     return !transport_ || world_->heap().place().is_direct(peer);
   }

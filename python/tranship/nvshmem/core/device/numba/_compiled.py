@@ -1017,23 +1017,12 @@ def _(at_all: Any, key: Any) -> Any:
     return lambda at_all, key: _multicast(at_all._copies[:, key])
 
 
-_COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "sum": lambda a, b: a + b,
-    "prod": lambda a, b: a * b,
-    "min": lambda a, b: np.minimum(a, b),
-    "max": lambda a, b: np.maximum(a, b),
-    "and": lambda a, b: a & b,
-    "or": lambda a, b: a | b,
-    "xor": lambda a, b: a ^ b,
-}
-
-
 @overload_method(_MulticastType, "load_reduce", prefer_literal=True, strict=False)
 def _(at_all: Any, op: Any = "sum") -> Any:
     name = getattr(op, "literal_value", getattr(op, "value", op))
     if name not in _REDUCTIONS:
         raise TypingError(f"reduction {name!r}: needs one of {', '.join(_REDUCTIONS)}")
-    combine = register_jitable(_COMBINATIONS[name])
+    combine = MulticastArray._combinations[name]
 
     def load(at_all: Any, op: Any = "sum") -> Any:
         values = at_all._copies[0].copy()
