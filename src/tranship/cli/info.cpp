@@ -41,7 +41,7 @@ void print_json() {
                       {"simd", name_of(large_way().simd)},
                       {"long_rows", name_of(large_way().long_rows)},
                       {"large_stores", name_of(large_way().stores)},
-                      {"large_from_bytes", cached_bytes_max() + 1}});
+                      {"large_from_bytes", large_traffic_min()}});
 }
 
 void print_text() {
@@ -59,7 +59,7 @@ void print_text() {
   facts.add({"ranks are pinned", fmt::format("{} (TRANSHIP_PIN)", name_of(resolved(Pinning::automatic)))});
   facts.add({"vectors", name_of(large_way().simd)});
   facts.add({"rows of 8 KiB and more", name_of(large_way().long_rows)});
-  facts.add({"stores", fmt::format("plain up to {}, then {} (TRANSHIP_STORES)", human_bytes(cached_bytes_max()),
+  facts.add({"stores", fmt::format("plain below {}, then {} (TRANSHIP_STORES)", human_bytes(large_traffic_min()),
                                    name_of(large_way().stores))});
   print(out + table.text() + "\n" + facts.text());
 }

@@ -112,8 +112,12 @@ Context::~Context() {
   }
 }
 
-void Context::copy_many(void* to, const void* from, std::size_t bytes) noexcept {
-  copy_piece(to, from, static_cast<long long>(bytes));
+void Context::put_many(void* to, const void* from, std::size_t bytes) noexcept {
+  copy_piece(to, from, static_cast<long long>(bytes), PieceOf::target_of_peer);
+}
+
+void Context::get_many(void* to, const void* from, std::size_t bytes) noexcept {
+  copy_piece(to, from, static_cast<long long>(bytes), PieceOf::source_of_peer);
 }
 
 void Context::check_peer(Rank peer, CallSite where) const {
@@ -200,7 +204,7 @@ void Context::get_checked(void* target, const void* source, Run run, Completion 
   if (!is_direct(peer))
     transport_->get(target, contiguous(run.bytes, 1), 1, {peer, offset}, completion, where);
   else if (run.bytes > 0)
-    copy(target, at_peer(offset, peer), run.bytes);
+    copy(target, at_peer(offset, peer), run.bytes, get_many);
 }
 
 void Context::get_view(const StridedView& target, const StridedView& source, Completion completion, Rank peer,

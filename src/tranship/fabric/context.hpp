@@ -546,8 +546,10 @@ class Context {
     detail::raise_word(reinterpret_cast<std::uint64_t*>(at), value, op);
   }
 
-  /// Few bytes in few instructions; the rest by copy_many.
-  static void copy(void* to, const void* from, std::size_t bytes) noexcept {
+  using CopyMany = void(void* to, const void* from, std::size_t bytes) noexcept;
+  static CopyMany put_many, get_many;
+  /// Few bytes in few instructions.
+  static void copy(void* to, const void* from, std::size_t bytes, CopyMany* many) noexcept {
     const auto some = [&]<class Word>(Word) {  // the first and the last of them, which may overlap
       Word first, last;
       std::memcpy(&first, from, sizeof first);
@@ -562,7 +564,7 @@ class Context {
       std::uint64_t words[4];
     };
     if (bytes == 8) return void(std::memcpy(to, from, 8));
-    if (bytes > 64) return copy_many(to, from, bytes);
+    if (bytes > 64) return many(to, from, bytes);
     if (bytes >= 32) return some(Four{});
     if (bytes >= 16) return some(Pair{});
     if (bytes > 8) return some(std::uint64_t{});
@@ -570,7 +572,6 @@ class Context {
     if (bytes >= 2) return some(std::uint16_t{});
     if (bytes == 1) std::memcpy(to, from, 1);
   }
-  static void copy_many(void* to, const void* from, std::size_t bytes) noexcept;
 
   template <class T>
   Run smaller(Index target, std::size_t source, CallSite where) const {
@@ -585,7 +586,7 @@ class Context {
     const Run run = smaller<T>(target.size(), source.size(), where);
     direct_.acted = true;
     if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
-      copy(to, source.data(), run.bytes);
+      copy(to, source.data(), run.bytes, put_many);
     else
       put_checked(target.local(), source.data(), run, nullptr, completion, peer, where);
   }
@@ -594,7 +595,7 @@ class Context {
                 CallSite where) {
     const Run run = smaller<T>(Index(target.size()), std::size_t(source.size()), where);
     if (const std::byte* from = direct(source.local(), run.bytes, peer)) [[likely]]
-      copy(target.data(), from, run.bytes);
+      copy(target.data(), from, run.bytes, get_many);
     else
       get_checked(target.data(), source.local(), run, completion, peer, where);
     if (--polls_left_ <= 0) [[unlikely]]
@@ -608,7 +609,7 @@ class Context {
     std::byte* word = direct(signal, peer);
     direct_.acted = true;
     if (to && word) [[likely]] {
-      copy(to, source.data(), run.bytes);
+      copy(to, source.data(), run.bytes, put_many);
       raise(word, std::uint64_t(value), op);
     } else {
       check_one("the signal of a put_signal", signal.size(), where);

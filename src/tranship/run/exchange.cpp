@@ -161,6 +161,7 @@ struct Exchange::State {
       sent += vote.sends;
     }
     way = copy_method(traffic);
+    way.long_rows = LongRows::vectors;  // what is read was mostly written by a peer, and is in its cache
     journey.words = world.shared_flags(int(words_per_rank), "exchange", where);
     if (std::any_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.posts(); })) {
       all_cards.resize(cards_per_rank * std::size_t(world.size()));

@@ -49,8 +49,8 @@ std::string explain(const ExplainedExchange& exchange) {
     out += line_of(fmt::format("from rank {}, {}", m.peer, way_of(m)), m.moves);
   for (const Message& m : exchange.sends) out += line_of(fmt::format("to rank {}, {}", m.peer, way_of(m)), m.moves);
   out += line_of("within this rank", exchange.own.moves);
-  out += fmt::format("stores: {} ({} bytes reach all ranks together, the caches hold {})\n",
-                     name_of(exchange.way.stores), exchange.traffic_bytes, cached_bytes_max());
+  out += fmt::format("stores: {} ({} bytes reach all ranks together, caches hold less than {})\n",
+                     name_of(exchange.way.stores), exchange.traffic_bytes, large_traffic_min());
   out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
   return out;
 }

@@ -15,7 +15,7 @@ namespace {
 using Act = PlacedStep::Act;
 
 /// Operands that overlap are moved as memmove does.
-void move_bytes(std::byte* to, const std::byte* from, Index bytes) {
+void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece_of) {
   const auto count = static_cast<std::size_t>(bytes);
   if (to == from) return;
   if (bytes == 16) {
@@ -23,8 +23,12 @@ void move_bytes(std::byte* to, const std::byte* from, Index bytes) {
   } else if (bytes <= 1024 || (to < from + bytes && from < to + bytes)) {
     std::memmove(to, from, count);
   } else {
-    copy_piece(to, from, bytes);
+    copy_piece(to, from, bytes, piece_of);
   }
+}
+
+PieceOf piece_of(bool from_own, bool to_own) {
+  return !to_own ? PieceOf::target_of_peer : from_own ? PieceOf::own_memory : PieceOf::source_of_peer;
 }
 
 }  // namespace
@@ -327,7 +331,8 @@ void ProgramMachine::copy(const PlacedStep& step, Part part) {
   for (std::uint32_t i = 0; i < step.count; ++i, operand += 2) {
     note_reads(operand[0], part);
     note_writes(operand[1], part);
-    move_bytes(address(operand[1], part.begin), address(operand[0], part.begin), part.bytes);
+    move_bytes(address(operand[1], part.begin), address(operand[0], part.begin), part.bytes,
+               piece_of(operand[0].is_own, operand[1].is_own));
   }
 }
 
@@ -385,7 +390,8 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
       }
       for (std::uint32_t i = 0; i < step.targets; ++i) targets_[i] = address(to[i], begin);
       if (bytes > 0 && step.sources == 1)
-        for (std::uint32_t i = 0; i < step.targets; ++i) move_bytes(targets_[i], sources_[0], bytes);
+        for (std::uint32_t i = 0; i < step.targets; ++i)
+          move_bytes(targets_[i], sources_[0], bytes, piece_of(from[0].is_own, to[i].is_own));
       else if (bytes > 0)
         step.combine({.sources = sources_.data(),
                       .source_count = step.sources,
@@ -563,7 +569,7 @@ void ProgramMachine::store(const PlacedStep& step, const PlacedOperand& target, 
   if (target.format != Format::plain) return store_packets(target, part, data);
   if (target.is_reached) {
     note_writes(target, part);
-    return move_bytes(address(target, part.begin), data, part.bytes);
+    return move_bytes(address(target, part.begin), data, part.bytes, piece_of(true, target.is_own));
   }
   context_.put<std::byte>(at_peer(target, part.begin, part.bytes), std::span(data, std::size_t(part.bytes)),
                           target.rank, where_);

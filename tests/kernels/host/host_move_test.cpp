@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -200,10 +203,12 @@ TEST(HostMove, long_rows_of_every_alignment_copy_and_leave_the_bytes_around) {
                               [&](void* to, const void* from, long long n) { copy_row(to, from, n, way); });
   }
   for (const long long bytes : {1, 63, 64, 65, 1023, 1024, 1025, 2047, 2048, 8191, 8192, 8193, 70'000})
-    expect_all_alignments(bytes, 5, copy_piece);
+    for (const PieceOf whose : {PieceOf::own_memory, PieceOf::source_of_peer, PieceOf::target_of_peer})
+      expect_all_alignments(bytes, 5, [&](void* to, const void* from, long long n) { copy_piece(to, from, n, whose); });
   for (const CopyMethod way : ways())
     expect_all_alignments(1'000'003, 31, [&](void* to, const void* from, long long n) { copy_row(to, from, n, way); });
-  expect_all_alignments(cached_bytes_max() + 1, 64, copy_piece);
+  expect_all_alignments(large_traffic_min(), 64,
+                        [](void* to, const void* from, long long n) { copy_piece(to, from, n); });
 }
 
 /// Dimensions as (extent, source stride, target stride), in elements of 8 bytes.
@@ -233,7 +238,41 @@ TEST(HostMove, shapes_are_told_apart) {
 }
 
 TEST(HostMove, small_traffic_is_left_to_the_caches) {
-  EXPECT_EQ(copy_method(cached_bytes_max()).stores, Stores::plain);
+  EXPECT_EQ(copy_method(large_traffic_min() - 1).stores, Stores::plain);
+}
+
+/// A core that reads what was put makes the next put try another way, in the middle of a row too: what arrives is what
+/// was sent, and is there when it is said to be.
+TEST(HostMove, long_pieces_to_a_peer_that_reads_them_arrive_whole) {
+  static constexpr long long bytes_max = 3 << 20;
+  std::vector<unsigned char> target(bytes_max + 64), source(bytes_max + 64);
+  std::atomic<int> sent{0}, seen{0};
+  std::atomic<long long> wrong{0};
+  constexpr int rounds = 60;
+  // Sizes about where samples begin and stretches end; shifts let the two sides lie differently in their lines.
+  const auto bytes_of = [](int round) {
+    constexpr long long sizes[] = {64 << 10, 128 << 10, 256 << 10, 384 << 10, 1 << 20, 2 << 20, 3 << 20};
+    return std::min(bytes_max, sizes[round % 7] + round % 3 - 1);
+  };
+  std::thread reader([&] {
+    for (int round = 1; round <= rounds; ++round) {
+      while (sent.load(std::memory_order_acquire) < round) std::this_thread::yield();
+      const long long bytes = bytes_of(round), shift = round % 5 * 13;
+      for (long long i = 0; i < bytes; ++i)
+        if (target[shift + i] != static_cast<unsigned char>(i * 7 + round + i / 251)) ++wrong;
+      seen.store(round, std::memory_order_release);
+    }
+  });
+  for (int round = 1; round <= rounds; ++round) {
+    const long long bytes = bytes_of(round);
+    unsigned char* const from = source.data() + round % 4 * 16;
+    for (long long i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i * 7 + round + i / 251);
+    copy_piece(target.data() + round % 5 * 13, from, bytes, PieceOf::target_of_peer);
+    sent.store(round, std::memory_order_release);
+    while (seen.load(std::memory_order_acquire) < round) std::this_thread::yield();
+  }
+  reader.join();
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 }  // namespace

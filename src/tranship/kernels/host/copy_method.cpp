@@ -64,7 +64,7 @@ long long cache_bytes(const char* file_name, long long usual) {
 
 }  // namespace
 
-long long cached_bytes_max() {
+long long large_traffic_min() {
   // What is moved lies in the last cache twice, as source and as target.
   static const long long bytes = cache_bytes("/sys/devices/system/cpu/cpu0/cache/index3/size", 32LL << 20) / 2;
   return bytes;
@@ -79,7 +79,7 @@ CopyMethod copy_method(long long traffic_bytes) {
   static const Simd simd = simd_of_cpu();
   static const Stores large = large_stores_of_cpu();
   static const LongRows long_rows = long_rows_of_cpu();
-  return {simd, traffic_bytes > cached_bytes_max() ? large : Stores::plain, long_rows};
+  return {simd, traffic_bytes >= large_traffic_min() ? large : Stores::plain, long_rows};
 }
 
 const char* name_of(Simd simd) {

@@ -794,6 +794,60 @@ RowCopy long_row_copy([[maybe_unused]] Simd simd) {
   return copy_long_rows_16<Fetched>;
 }
 
+#if defined(__x86_64__)
+// Rows whose lines another core may hold.
+//
+// A plain store takes its line from all caches that have it. Where another core has read the line, some CPUs do that
+// for one line at a time, at a fraction of the speed of streaming stores, which take none; where this core's own cache
+// has it, or another core wrote it, plain stores are the faster ones. Only trying tells: of each stretch, a first
+// sample is stored plainly and, if that was slow, a second one streamed, and the better of the two moves the rest.
+
+/// Less would show how long a store takes to arrive, and not how many arrive together.
+constexpr long long sample_bytes = 8192;
+/// Below, what the reader loses by finding the data in memory is more than what the writer gains.
+constexpr long long sampled_row_bytes_min = 64 << 10;
+/// How far samples are believed: first so far, and twice as far each time that they have not changed.
+constexpr long long first_stretch_bytes = 128 << 10, stretch_bytes_max = 1 << 20;
+
+/// Clock ticks until all can see what is copied.
+TRANSHIP_INLINE unsigned long long ticks_of_copy(RowCopy copy, long long bytes, const Byte* source, Byte* target) {
+  const unsigned long long start = __rdtsc();
+  copy(Rows{.row_bytes = bytes}, source, target);
+  _mm_mfence();
+  return __rdtsc() - start;
+}
+
+/// The ticks of a plain sample whose lines this core's own cache has.
+unsigned long long ticks_of_near_sample(RowCopy plain) {
+  alignas(line_bytes) Byte source[sample_bytes] = {}, target[sample_bytes];
+  unsigned long long least = ~0ULL;
+  for (int i = 0; i < 16; ++i) least = std::min(least, ticks_of_copy(plain, sample_bytes, source, target));
+  return least;
+}
+
+void copy_sampled_row(long long bytes, const Byte* source, Byte* target, RowCopy plain) {
+  static const unsigned long long near_ticks = ticks_of_near_sample(plain);
+  RowCopy chosen = plain;
+  bool has_streamed = false;
+  for (long long at = 0, end = 0, stretch = first_stretch_bytes; at < bytes; at = end) {
+    end = bytes - at < 2 * stretch ? bytes : at + stretch;
+    const RowCopy before = std::exchange(chosen, plain);
+    const unsigned long long ticks = ticks_of_copy(plain, sample_bytes, source + at, target + at);
+    at += sample_bytes;
+    if (ticks > 4 * near_ticks) {
+      // Lines that no cache has must not count: where plain stores bring them, the next copy finds them.
+      if (3 * ticks_of_copy(copy_rows_streamed, sample_bytes, source + at, target + at) < 2 * ticks)
+        chosen = copy_rows_streamed;
+      at += sample_bytes;
+    }
+    has_streamed |= chosen != plain;
+    chosen(Rows{.row_bytes = end - at}, source + at, target + at);
+    stretch = chosen == before ? std::min(2 * stretch, stretch_bytes_max) : first_stretch_bytes;
+  }
+  if (has_streamed) _mm_sfence();
+}
+#endif
+
 }  // namespace
 
 RowCopy row_copy(long long row_bytes, CopyMethod way) {
@@ -813,17 +867,22 @@ void copy_row(void* target, const void* source, long long bytes, CopyMethod way)
   order_stores(way);
 }
 
-void copy_piece(void* target, const void* source, long long bytes) {
+void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of) {
   const auto* const from = static_cast<const Byte*>(source);
   auto* const to = static_cast<Byte*>(target);
-  if (bytes > medium_row_bytes_max) {
-    const CopyMethod way = copy_method(bytes);
-    // What lies in the caches, and is too short for a string of ours or would have been a loop, is for the library.
-    const bool is_for_library = way.stores == Stores::plain && suits_strings(from, to) &&
-                                (way.long_rows == LongRows::vectors || bytes < string_row_bytes_min);
-    if (!is_for_library) return copy_row(target, source, bytes, way);
-  }
-  copy_row(bytes, from, to);
+  if (bytes <= medium_row_bytes_max) return copy_row(bytes, from, to);
+  CopyMethod way = copy_method(bytes);
+  // Strings read past the caches, and what a peer wrote is in its cache, if that can hold it.
+  if (piece_of == PieceOf::source_of_peer && 2 * bytes <= large_traffic_min()) way.long_rows = LongRows::vectors;
+#if defined(__x86_64__)
+  if (piece_of == PieceOf::target_of_peer && way.stores == Stores::plain && bytes >= sampled_row_bytes_min)
+    return copy_sampled_row(bytes, from, to, row_copy(bytes, way));
+#endif
+  // What lies in the caches, and is too short for a string of ours or would have been a loop, is for the library.
+  const bool is_for_library = way.stores == Stores::plain && suits_strings(from, to) &&
+                              (way.long_rows == LongRows::vectors || bytes < string_row_bytes_min);
+  if (is_for_library) return copy_row(bytes, from, to);
+  copy_row(target, source, bytes, way);
 }
 
 void order_stores([[maybe_unused]] CopyMethod way) {

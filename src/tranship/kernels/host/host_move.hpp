@@ -38,8 +38,8 @@ struct CopyMethod {
 /// and at long ones. The environment variable TRANSHIP_STORES (plain, prefetched,
 /// streaming) overrides the kind; it is read once.
 CopyMethod copy_method(long long traffic_bytes);
-/// From how many bytes of traffic on copy_method() takes the caches to be too small.
-long long cached_bytes_max();
+/// From so many bytes of traffic on, the caches are too small for copy_method(): half of the last one.
+long long large_traffic_min();
 /// The size of the largest cache that a core has to itself.
 long long private_cache_bytes();
 
@@ -85,9 +85,16 @@ using RowCopy = void (*)(const Rows& rows, const void* source, void* target);
 RowCopy row_copy(long long row_bytes, CopyMethod way);
 /// One row of its own, its stores ordered.
 void copy_row(void* target, const void* source, long long bytes, CopyMethod way);
+/// Whose the two sides of a piece are, and so whose cache may hold their lines.
+enum class PieceOf : unsigned char {
+  own_memory,
+  source_of_peer,  ///< another core wrote the source
+  target_of_peer,  ///< another core may have read the target. Some CPUs take such lines back one by one, and streaming
+                   ///< stores, which take none, are then several times as fast: long pieces time their first bytes
+};
 /// A contiguous piece that is copied by itself, by what is fastest for its size, where it lies, and this CPU. Its
 /// stores are ordered before what the caller stores afterwards.
-void copy_piece(void* target, const void* source, long long bytes);
+void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of = PieceOf::own_memory);
 /// Orders the stores of `way` before what the caller stores afterwards.
 void order_stores(CopyMethod way);
 
