@@ -306,7 +306,7 @@ void bind_arrays(nb::module_& module) {
           "open",
           [](const LocalArray& self, const std::string& intent, const std::string& cells, Index depth,
              const std::string& device, const std::string& combine,
-             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes) {
+             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes, nb::dict views) {
             const CallSite where = python_call_site();
             ArrayAccess access{.cells = cells_named(cells), .depth = depth, .device = device_named(device)};
             access.region = region_of(boxes);
@@ -318,12 +318,13 @@ void bind_arrays(nb::module_& module) {
             if (array.is_const && !reads_own)
               throw Error(ErrorCode::invalid_use,
                           "array '" + self.name() + "' is read-only: its own cells can be read");
-            return without_gil([&] {
+            auto memory = without_gil([&] {
               Lease lease = detail::open_lease(array, how, by, access, where);
-              return LeaseHandle(self.devices(), std::move(lease));
+              return std::make_shared<LeaseMemory>(self.devices(), std::move(lease));
             });
+            return LeaseHandle(std::move(memory), std::move(views));
           },
-          "intent"_a, "cells"_a, "depth"_a, "device"_a, "combine"_a, "boxes"_a = nb::none())
+          "intent"_a, "cells"_a, "depth"_a, "device"_a, "combine"_a, "boxes"_a.none(), "views"_a)
       .def(
           "explain_lease",
           [](const LocalArray& self, const std::string& intent, const std::string& cells, const std::string& device) {

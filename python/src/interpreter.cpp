@@ -33,9 +33,10 @@ struct KnownCode {
   PyObject* code = nullptr;  // held, so that no other code has its address
   const char* file = nullptr;
   bool is_ours = false;
+  int instruction = -1, line = 0;  // the last one that was asked for, where it can be told: finding its line is dear
 };
 
-const KnownCode& known(PyObject* code) {
+KnownCode& known(PyObject* code) {
   // Programs call from few places.
   static auto* recent = new std::array<KnownCode, 64>();
   KnownCode& entry = (*recent)[reinterpret_cast<std::uintptr_t>(code) / 64 % recent->size()];
@@ -54,6 +55,20 @@ const KnownCode& known(PyObject* code) {
            .is_ours = !package_folder().empty() && file.starts_with(package_folder())};
   Py_XDECREF(before);
   return entry;
+}
+
+int line_of(PyFrameObject* frame, [[maybe_unused]] KnownCode& code) {
+#if PY_VERSION_HEX >= 0x030b0000 && !defined(Py_LIMITED_API)
+  const int instruction = PyFrame_GetLasti(frame);
+  if (instruction < 0) return PyFrame_GetLineNumber(frame);
+  if (instruction != code.instruction) {
+    code.line = PyFrame_GetLineNumber(frame);
+    code.instruction = instruction;
+  }
+  return code.line;
+#else
+  return PyFrame_GetLineNumber(frame);
+#endif
 }
 
 /// What str() says of it, or its type where it says nothing. Python's own errors on the way are cleared.
@@ -105,8 +120,8 @@ CallSite python_call_site() {
   while (frame.is_valid() && !frame.is_none()) {
     auto* const plain = reinterpret_cast<PyFrameObject*>(frame.ptr());
     const nb::object code = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetCode(plain)));
-    const KnownCode& of = known(code.ptr());
-    if (!of.is_ours) return {of.file, PyFrame_GetLineNumber(plain)};
+    KnownCode& of = known(code.ptr());
+    if (!of.is_ours) return {of.file, line_of(plain, of)};
     frame = nb::steal(PyObject_GetAttr(frame.ptr(), back));
   }
   return {"<python>", 0};

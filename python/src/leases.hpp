@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <nanobind/nanobind.h>
+
 #include <tranship/base/device.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/device/devices.hpp>
@@ -43,11 +45,11 @@ inline std::optional<Region> region_of(const std::optional<std::vector<std::pair
 }
 
 /// An open lease, as memory that NumPy can view: work of the device on it is over when a call returns.
-class LeaseHandle {
+class LeaseMemory {
  public:
-  LeaseHandle(std::shared_ptr<Devices> devices, Lease lease)
+  LeaseMemory(std::shared_ptr<Devices> devices, Lease lease)
       : devices_(std::move(devices)), lease_(std::move(lease)), view_(lease_.view()), intent_(lease_.intent()) {
-    finish(lease_.stream().event(), Deadline::after_seconds(60));
+    if (const Event event = lease_.stream().event(); !is_over(event)) finish(event, Deadline::after_seconds(60));
   }
 
   const StridedView& view() const {
@@ -63,6 +65,21 @@ class LeaseHandle {
   Lease lease_;
   StridedView view_;
   Intent intent_;
+};
+
+/// A lease as a context: the array that Python uses, until it is closed.
+class LeaseHandle {
+ public:
+  /// `views` has the arrays that were made of this buffer's memories before, by their addresses.
+  LeaseHandle(std::shared_ptr<LeaseMemory> memory, nanobind::dict views);
+
+  nanobind::object array() const;
+  void close();
+
+ private:
+  std::shared_ptr<LeaseMemory> memory_;
+  nanobind::object array_;
+  bool is_written_ = false;
 };
 
 }  // namespace tranship::python

@@ -202,17 +202,14 @@ class Array(_ShowsLocal):
         region: Union[None, slice, tuple[slice, ...]] = None,
         combine: str = "sum",
     ) -> Lease:
-        return Lease(
-            self._core.open(
-                intent,
-                cells,
-                -1 if depth is None else depth,
-                device or current_device(),
-                combine,
-                None if region is None else _boxes(region, self.shape),
-            ),
+        return self._core.open(
+            intent,
+            cells,
+            -1 if depth is None else depth,
+            device or current_device(),
+            combine,
+            None if region is None else _boxes(region, self.shape),
             self._views,
-            intent != "read",
         )
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:

@@ -84,51 +84,7 @@ class Devices:
         return devices_html(self)
 
 
-class Lease:
-    """Access to a buffer in one memory: ``with x.write("fake:0") as a``, where ``a`` is a NumPy array of that memory.
-
-    Closing it commits what was written. ``a`` must not be used afterwards: it becomes read-only, and what it shows is
-    this memory's copy, which later writes elsewhere do not change.
-    """
-
-    __slots__ = ("_core", "_array", "_is_open", "_is_written")
-
-    def __init__(self, core: _core.LeaseMemory, views: dict[int, NDArray[Any]], is_written: bool) -> None:
-        self._core = core
-        self._is_open = True
-        self._is_written = is_written
-        # One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
-        whole = views.get(core.key)
-        if whole is None:
-            if len(views) >= 16:
-                views.clear()
-            whole = views[core.key] = np.asarray(core)
-        self._array: NDArray[Any] = whole.view()
-
-    @property
-    def array(self) -> NDArray[Any]:
-        """The memory of the lease; of a buffer all of it, of which only the cells of the lease may be used."""
-        if not self._core.is_open:
-            raise InvalidUse("the lease is closed")
-        return self._array
-
-    def close(self) -> None:
-        """Ends the access. Again: nothing happens."""
-        self._is_open = False
-        if self._is_written:
-            self._array.setflags(write=False)
-        self._core.close()
-
-    def __enter__(self) -> NDArray[Any]:
-        if not self._is_open:
-            raise InvalidUse("the lease is closed")
-        return self._array
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        self._is_open = False  # as close(), without the call: leases are short
-        if self._is_written:
-            self._array.setflags(write=False)
-        self._core.close()
+Lease = _core.Lease
 
 
 def _boxes(cells: Union[None, slice, Cells], extents: Sequence[int]) -> Optional[list[tuple[Any, Any]]]:
@@ -242,22 +198,22 @@ class Buffer:
     def open(self, intent: str, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """A lease by the name of its intent: ``"read"``, ``"write"``, ``"read_write"`` or ``"accumulate"``."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open(intent, device or _device.get(), "sum", boxes), self._views, intent != "read")
+        return self._core.open(intent, device or _device.get(), "sum", boxes, self._views)
 
     def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open("read", device or _device.get(), "sum", boxes), self._views, False)
+        return self._core.open("read", device or _device.get(), "sum", boxes, self._views)
 
     def write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """All of these cells will be written: nothing is copied."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open("write", device or _device.get(), "sum", boxes), self._views, True)
+        return self._core.open("write", device or _device.get(), "sum", boxes, self._views)
 
     def read_write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Cells that are read and then written: copies what is stale there."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open("read_write", device or _device.get(), "sum", boxes), self._views, True)
+        return self._core.open("read_write", device or _device.get(), "sum", boxes, self._views)
 
     def accumulate(
         self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None, *, combine: str = "sum"
@@ -265,7 +221,7 @@ class Buffer:
         """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
         next read. The memory begins with the element that changes nothing."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return Lease(self._core.open("accumulate", device or _device.get(), combine, boxes), self._views, True)
+        return self._core.open("accumulate", device or _device.get(), combine, boxes, self._views)
 
     def state(self, device: str) -> str:
         """``"unallocated"``, ``"stale"``, ``"partly valid"`` or ``"valid"``. Changes nothing."""
