@@ -1,11 +1,16 @@
 """Back-ends under test: one body, run as ranks of each."""
 
 import os
+import signal
 
 import numpy as np
 import pytest
 
 import tranship as ts
+
+
+# Shells start what runs in the background deaf to Ctrl-C, and so would be the programs that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _run_simulated(n, body, **options):

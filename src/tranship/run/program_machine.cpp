@@ -15,7 +15,7 @@ namespace {
 using Act = PlacedStep::Act;
 
 /// Operands that overlap are moved as memmove does.
-void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece_of) {
+void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece_of, Index traffic_bytes = 0) {
   const auto count = static_cast<std::size_t>(bytes);
   if (to == from) return;
   if (bytes == 16) {
@@ -23,7 +23,7 @@ void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece
   } else if (bytes <= 1024 || (to < from + bytes && from < to + bytes)) {
     std::memmove(to, from, count);
   } else {
-    copy_piece(to, from, bytes, piece_of);
+    copy_piece(to, from, bytes, piece_of, traffic_bytes);
   }
 }
 
@@ -44,6 +44,7 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
       barriers_(setup_.program.barriers),
       sources_(setup_.program.operands_max + 1),
       targets_(setup_.program.operands_max + 1),
+      output_traffic_bytes_(Index(setup_.memories[output_memory].size()) * world_.size()),
       where_(where) {
   for (Rank rank = 0; rank < world_.size(); ++rank)
     for (const Symmetric<std::byte>& memory : setup_.memories)
@@ -332,7 +333,8 @@ void ProgramMachine::copy(const PlacedStep& step, Part part) {
     note_reads(operand[0], part);
     note_writes(operand[1], part);
     move_bytes(address(operand[1], part.begin), address(operand[0], part.begin), part.bytes,
-               piece_of(operand[0].is_own, operand[1].is_own));
+               piece_of(operand[0].is_own, operand[1].is_own),
+               operand[1].base % memory_count == output_memory ? output_traffic_bytes_ : 0);
   }
 }
 

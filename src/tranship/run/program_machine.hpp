@@ -139,6 +139,7 @@ class ProgramMachine {
   std::vector<Barrier> barriers_;
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
+  Index output_traffic_bytes_;  ///< of all ranks: what is copied there is not for this launch to read
   std::vector<std::byte> strips_;
   std::vector<Rank> stored_to_;  ///< by transfers that a signal to another rank would overtake
   bool has_transfers_ = false;   ///< that no quiet has completed

@@ -867,11 +867,11 @@ void copy_row(void* target, const void* source, long long bytes, CopyMethod way)
   order_stores(way);
 }
 
-void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of) {
+void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of, long long traffic_bytes) {
   const auto* const from = static_cast<const Byte*>(source);
   auto* const to = static_cast<Byte*>(target);
   if (bytes <= medium_row_bytes_max) return copy_row(bytes, from, to);
-  CopyMethod way = copy_method(bytes);
+  CopyMethod way = copy_method(std::max(bytes, traffic_bytes));
   // Strings read past the caches, and what a peer wrote is in its cache, if that can hold it.
   if (piece_of == PieceOf::source_of_peer && 2 * bytes <= large_traffic_min()) way.long_rows = LongRows::vectors;
 #if defined(__x86_64__)

@@ -93,8 +93,10 @@ enum class PieceOf : unsigned char {
                    ///< stores, which take none, are then several times as fast: long pieces time their first bytes
 };
 /// A contiguous piece that is copied by itself, by what is fastest for its size, where it lies, and this CPU. Its
-/// stores are ordered before what the caller stores afterwards.
-void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of = PieceOf::own_memory);
+/// stores are ordered before what the caller stores afterwards. `traffic_bytes` is what it and others of its kind write
+/// together, if that is more.
+void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of = PieceOf::own_memory,
+                long long traffic_bytes = 0);
 /// Orders the stores of `way` before what the caller stores afterwards.
 void order_stores(CopyMethod way);
 
