@@ -100,7 +100,7 @@ TEST(Readme, PlacesThatCannotBeFilledAreRefused) {
   EXPECT_EQ(message_of([] { with_tables("none", {}); }).find("0 places for tables in 4 bytes"), 0u);
   EXPECT_EQ(message_of([] {
               with_tables("<!-- measured: bees -->\n<!-- end -->", {});
-            }).find("no table is called 'bees'; there are 8: redistribution, halo, reshard,"),
+            }).find("no table is called 'bees'; there are 10: redistribution, halo, reshard,"),
             0u);
   EXPECT_EQ(message_of([] {
               with_tables("<!-- measured: halo -->\n<!-- end -->\n<!-- measured: rma -->\n", {});
