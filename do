@@ -387,7 +387,7 @@ do_ci() {
   # that is a process and was not joined, and the sanitizer of one process sees nothing of the others.
   local one_thread='MixedPrograms*:RaceCases*:Simulation*:PipesSimulated*:*Canaries*:RangeAllocator*:StridedCopyByLanes*'
   one_thread+=':Explorer.*:Explored*.is_right:Explored*.is_right_in_*:Explored*.is_right_for_*:*.is_right_whenever_*:*.canar*'
-  one_thread+=':*/processes:*/processes_*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:SimulatedMachines*'
+  one_thread+=':*/processes:*/processes_*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:*/*_messaged:*/*_messaged_*:*/*_hosts:*/*_hosts_*:SimulatedMachines*'
   GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:$one_thread" \
     with_plain_addresses "${sanitized[@]}" ctest --preset tsan --parallel "$(nproc)"
   stage "fuzz: $seconds s each"
