@@ -2,6 +2,7 @@
 #include <tranship/tranship.hpp>
 
 #include "support/ranks.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 namespace {
@@ -10,7 +11,7 @@ class Everywhere : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Everywhere,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
                                                               On::hosts),
-                                            ::testing::Values(1, 2, 4, 6)),
+                                            ::testing::ValuesIn(sizes_up_to(4, {1, 2, 4, 6}))),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, Everywhere,
                          ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts, On::listed,
@@ -65,7 +66,7 @@ TEST_P(Everywhere, dealt_arrays_are_redistributed_in_every_schedule) {
     for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged}) {
       Redistribution lines(a, b, {.schedule = schedule}), there(c, d, {.schedule = schedule}),
           home(d, back, {.schedule = schedule});
-      for (int repeat = 0; repeat < 2; ++repeat) {
+      for (int repeat = 0; repeat < (is_brief() ? 1 : 2); ++repeat) {
         lines();
         require(b.count_wrong(value_of) == 0, "lines");
         there();

@@ -7,6 +7,7 @@
 #include "support/error_of.hpp"
 #include "support/random_layouts.hpp"
 #include "support/ranks.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 namespace {
@@ -15,7 +16,7 @@ class ManyArrays : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, ManyArrays,
                          ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged,
                                                               On::hosts),
-                                            ::testing::Values(1, 2, 3, 5, 8)),
+                                            ::testing::ValuesIn(sizes_up_to(5, {1, 2, 3, 5, 8}))),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnSub, ManyArrays,
                          ::testing::Combine(::testing::Values(On::sub, On::sub_messaged, On::sub_hosts, On::listed,

@@ -2,6 +2,8 @@
 
 #include <tranship/tranship.hpp>
 
+#include "support/thinned.hpp"
+
 namespace tranship {
 namespace {
 
@@ -101,7 +103,7 @@ TEST(Redistribution, ALargeMessageIsMovedByBothOfItsRanks) {
     const Distribution there(extents, Grid({1, 1}, {.ranks = {1}}), {block(), block()});
     const Array<double> a(world, here), b(world, there);
     Redistribution forth(a, b), back(b, a);
-    for (int turn = 0; turn < 20; ++turn) {
+    for (int turn = 0; turn < (test::is_brief() ? 6 : 20); ++turn) {
       a.fill_owned([&](const Indices& cell) { return turn + 700.0 * double(cell[0]) + double(cell[1]); });
       forth();
       if (world.rank() == 1)

@@ -7,6 +7,7 @@
 #include <tranship/layout/text.hpp>
 
 #include "support/ranks.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 namespace {
@@ -131,7 +132,7 @@ TEST_P(Switchboards, many_lines_join_the_same_ranks) {
     Switchboard board(world);
     const Rank r = world.rank();
     if (r == 2 || r == 4) return;
-    constexpr int count = 100;
+    const int count = is_brief() ? 30 : 100;
     const ArraySpec all = on_ranks("i64[8] @ 4 : block", {0, 1, 3, 5}), one = on_ranks("i64[8] @ 1 : block", {1});
     const auto only = [&](bool is_in, const ArraySpec& spec) { return is_in ? std::optional(spec) : std::nullopt; };
     std::list<PipeLine> lines;

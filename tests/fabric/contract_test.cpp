@@ -17,6 +17,7 @@
 #include <tranship/fabric/paired_copy.hpp>
 
 #include "support/ranks.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 namespace {
@@ -26,8 +27,11 @@ using ::testing::Values;
 
 class Contract : public OnRanks {};
 INSTANTIATE_TEST_SUITE_P(On, Contract,
-                         Combine(Values(On::threads, On::processes, On::sim, On::messaged, On::hosts),
-                                 Values(1, 2, 3, 4, 8, 16)),
+                         Combine(Values(On::threads, On::sim, On::messaged, On::hosts), Values(1, 2, 3, 4, 8, 16)),
+                         OnRanks::name);
+// A process has a shadow of its memory under a sanitizer, which is made with it: what many of them cost.
+INSTANTIATE_TEST_SUITE_P(OnProcesses, Contract,
+                         Combine(Values(On::processes), ::testing::ValuesIn(sizes_up_to(4, {1, 2, 3, 4, 8, 16}))),
                          OnRanks::name);
 INSTANTIATE_TEST_SUITE_P(OnListed, Contract,
                          Combine(Values(On::listed, On::listed_messaged, On::listed_hosts), Values(5)), OnRanks::name);

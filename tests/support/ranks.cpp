@@ -10,6 +10,8 @@
 #include <tranship/fabric/sim/simulate.hpp>
 #include <tranship/fabric/sub_world.hpp>
 
+#include "support/thinned.hpp"
+
 namespace tranship::test {
 namespace {
 
@@ -54,6 +56,7 @@ void run_as_whole_world(On on, const LaunchOptions& options, std::uint64_t seed,
 
 std::uint64_t seeds_per_test(On on) {
   if (!is_simulated(on)) return 1;
+  if (is_brief()) return around(on) == On::hosts ? 1 : 2;
   const int share = around(on) == On::hosts ? 3 : 1;
   return (std::getenv("TRANSHIP_TEST_LONG") ? 18 : 6) / share;
 }

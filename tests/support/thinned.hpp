@@ -2,6 +2,9 @@
 // what a few of them show as well as all; the values of all are seen by the other builds.
 #pragma once
 
+#include <algorithm>
+#include <vector>
+
 #include <tranship/base/sanitizers.hpp>
 
 #include "support/random_layouts.hpp"
@@ -13,6 +16,19 @@ inline constexpr bool is_sanitized = true;
 #else
 inline constexpr bool is_sanitized = false;
 #endif
+
+/// Whether this is an everyday run under a sanitizer: one that TRANSHIP_TEST_LONG or 1000 TRANSHIP_TEST_CASES and more
+/// ask for takes as many ranks, orders and rounds as other builds do.
+inline bool is_brief() {
+  return is_sanitized && !long_tests() && test_cases() < 1000;
+}
+
+/// All of `sizes`, or in a brief run those up to `most`.
+inline std::vector<int> sizes_up_to(int most, std::vector<int> sizes) {
+  if (is_brief())
+    sizes.erase(std::remove_if(sizes.begin(), sizes.end(), [&](int size) { return size > most; }), sizes.end());
+  return sizes;
+}
 
 /// Takes every case, or under a sanitizer one of `of` (choose one that has no factor in common with the loops' counts).
 /// Long tests take all of them everywhere.

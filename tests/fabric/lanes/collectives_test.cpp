@@ -16,6 +16,8 @@
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/lanes/kernel_team.hpp>
 
+#include "support/thinned.hpp"
+
 namespace tranship {
 namespace {
 
@@ -103,6 +105,7 @@ void require_elements(Span<T> target, const char* what, F&& wanted) {
 /// Simulated ranks take their time for each piece of a transfer.
 std::vector<Index> counts_in(const World& world) {
   if (world.heap().place().direct.count < world.size()) return {0, 1, 5, 300};
+  if (test::is_brief()) return {0, 1, 7, 300};
   return {0, 1, 2, 3, 7, 300, 1025};
 }
 
@@ -172,7 +175,7 @@ void reduce_in(World& world, const HeapView& heap, Team& team, const TeamView& v
     return value;
   };
   by_each_scope(world, [&](const auto& group) {
-    for (const Index count : {0, 1, 2, 5, 300})
+    for (const Index count : test::is_brief() ? std::vector<Index>{0, 5, 300} : std::vector<Index>{0, 1, 2, 5, 300})
       for (const Reduction op : reductions) {
         if (count == 300 && op != Reduction::sum) continue;
         if (op >= Reduction::bit_and && std::is_floating_point_v<T>) continue;

@@ -10,6 +10,8 @@
 
 #include <tranship/base/random.hpp>
 
+#include "support/thinned.hpp"
+
 namespace tranship {
 namespace {
 
@@ -118,7 +120,7 @@ void expect_moved_once(SplitMix64& random, const std::vector<Index>& extents) {
 
 TEST(StridedCopyByLanes, moves_every_element_once) {
   SplitMix64 random(7);
-  for (int i = 0; i < 60; ++i) {
+  for (int i = 0; i < (test::is_brief() ? 10 : 60); ++i) {
     std::vector<Index> extents(random.below(5));
     for (Index& extent : extents) extent = Index(random.below(6));
     if (extents.size() == 1) extents[0] *= 40;

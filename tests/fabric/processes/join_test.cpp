@@ -24,6 +24,7 @@
 
 #include "support/error_of.hpp"
 #include "support/ranks.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship::test {
 namespace {
@@ -363,7 +364,7 @@ TEST(Join, hears_what_was_sent_by_one_that_went_without_listening) {
   const SocketName name = random_socket_name();
   const LocalSocket entrance = LocalSocket::listening(name);
   const std::vector<std::byte> hello(100), refusal(200);
-  constexpr int guests = 4000;
+  const int guests = test::is_brief() ? 1000 : 4000;
   std::thread host([&] {
     for (int i = 0; i < guests;) {
       const std::optional<LocalSocket> guest = entrance.accept();
@@ -718,7 +719,7 @@ TEST(Join, ends_for_all_whenever_one_is_killed) {
   // At some point of joining, which waits for ranks that never come until its deadline; or of the first calls or of
   // leaving, where no wait has a deadline: what hangs ends by an alarm.
   SplitMix64 random(7);
-  for (int round = 0; round < 30; ++round) {
+  for (int round = 0; round < (test::is_brief() ? 10 : 30); ++round) {
     const int victim = int(random.below(4)), yields = int(random.below(400));
     const auto outcomes = apart(5, [&](int i, Beside& beside) {
       if (i == 4) {
