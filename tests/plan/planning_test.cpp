@@ -124,6 +124,7 @@ TEST(Planning, ATrillionCellsAreRightAtRandom) {
   const ArraySpec source{ElementType::u8, {{prime}, grid(7), {cyclic(997).with_overlap(2, 5, EdgePolicy::zero)}}};
   const ArraySpec target{ElementType::u8, {{prime}, grid(5), {cyclic(31).with_overlap(40, 1, EdgePolicy::toroidal)}}};
   expect_right_at_random_cells(source, target, cells);
+  if (is_brief()) return;
   const ArraySpec blocks{ElementType::u8, {{prime}, grid(6), {block().with_overlap(9, 9, EdgePolicy::toroidal)}}};
   expect_right_at_random_cells(source, blocks, cells);
   expect_right_at_random_cells(blocks, target, cells);
