@@ -1,15 +1,18 @@
 // Ranks: launching them, their worlds and teams.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
 
 #include <tranship/base/fail.hpp>
@@ -307,6 +310,20 @@ void bind_worlds(nb::module_& module) {
             return out;
           },
           "mine"_a)
+      .def(
+          "reachable_bytes",
+          [](const RankHandle& self, std::size_t count) {
+            auto memory =
+                std::make_unique<std::shared_ptr<void>>(self.world().local_memory(std::max(count, std::size_t(1))));
+            if (!*memory)
+              throw_error(ErrorCode::no_memory, "rank {} cannot get {} bytes of memory that its peers reach",
+                          self.world().rank(), count);
+            void* const data = memory->get();
+            const nb::capsule owner(memory.release(),
+                                    [](void* p) noexcept { delete static_cast<std::shared_ptr<void>*>(p); });
+            return nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>>(data, {count}, owner);
+          },
+          "count"_a, "Memory that peers reach, of any content.")
       .def(
           "activity_of", [](const RankHandle& self, Rank peer) { return self.world().activity_of(peer); }, "peer"_a,
           "What a rank does now, as failures report it.")

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 
+import numpy as np
 import pytest
 
 import tranship as ts
@@ -33,6 +34,48 @@ def test_the_current_world(run):
     assert run(2, body) == [True, True]
     with pytest.raises(ts.InvalidUse):
         ts.current_world()
+
+
+def test_memory_that_peers_reach(run):
+    def body(world):
+        a = world.zeros((3, 2), np.float32, order="F")
+        b = world.empty(5, "i8")
+        assert a.shape == (3, 2) and a.flags.f_contiguous and a.dtype == np.float32 and not a.any()
+        assert b.shape == (5,) and b.ctypes.data % 64 == 0
+        assert world.zeros(()).shape == () and world.empty((0, 3)).size == 0
+        assert world.zeros(2, [("x", "f8"), ("n", "i4")]).tolist() == [(0.0, 0)] * 2
+        for shape, dtype in (((-1, 2), "f8"), (3, object)):
+            with pytest.raises(ts.InvalidUse):
+                world.empty(shape, dtype)
+        with pytest.raises(TypeError):
+            world.empty(2.5)
+        with pytest.raises(ts.NoMemory, match=str(1 << 60)):
+            world.empty(1 << 60, "u1")
+        return b, world.rank
+
+    # It outlives the world.
+    for b, rank in run(2, body):
+        b[:] = rank
+        assert b.tolist() == [rank] * 5
+
+
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_exchanges_of_memory_that_peers_reach_are_direct(ranks):
+    def body(world):
+        rows = ts.distribution((8, 6), ts.grid(2, 1), [ts.block(), ts.whole()])
+        columns = ts.distribution((8, 6), ts.grid(1, 2), [ts.whole(), ts.block()])
+        schedules = []
+        for make in (world.zeros, np.zeros):
+            source, target = make((4, 6), "f8"), make((8, 3), "f8")
+            source[...] = world.rank
+            turn = ts.Redistribution(ts.wrap(world, rows, source), ts.wrap(world, columns, target))
+            turn()
+            assert target.tolist() == [[0.0] * 3] * 4 + [[1.0] * 3] * 4
+            schedules.append(turn.explain().split()[1])
+        return schedules
+
+    wanted = ["direct", "direct" if ranks == "threads" else "staged"]
+    assert ts.launch(2, body, ranks=ranks) == [wanted, wanted]
 
 
 class Spilled(RuntimeError):

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import atexit
 import contextvars
+import math
+import operator
 import os
 import pickle
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, NamedTuple, Optional, TypeVar, overload
+from typing import Any, Literal, NamedTuple, Optional, SupportsIndex, TypeVar, Union, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from . import _core
 from ._errors import InvalidUse
@@ -20,6 +25,8 @@ from ._tracing import in_children
 __all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
 
 T = TypeVar("T")
+Shape = Union[SupportsIndex, Sequence[SupportsIndex]]
+Order = Literal["C", "F"]
 
 _current: contextvars.ContextVar[Optional["World"]] = contextvars.ContextVar("tranship_world", default=None)
 
@@ -91,6 +98,43 @@ class World:
         if not 0 <= root < self.size:
             raise InvalidUse(f"no root {root} in a world of {self.size} (rank {self.rank})")
         return self.all_gather(value if self.rank == root else None)[root]
+
+    def empty(self, shape: Shape, dtype: Any = "f8", order: Order = "C") -> NDArray[Any]:
+        """A NumPy array of any content in memory of this rank that its peers reach, beginning on a cache line.
+
+        Where ranks are processes, exchanges between arrays that were made from such memory (:func:`wrap`) copy straight
+        from one to the other; what comes from :func:`numpy.empty` costs one more copy on either side. Takes what
+        :func:`numpy.empty` takes, so it serves as an allocator of libraries that ask for one. Not collective. The memory
+        is freed with the last view of it, also after the world has ended.
+
+        Raises
+        ------
+        NoMemory
+            Where the rank cannot get so many bytes.
+
+        Examples
+        --------
+        >>> import tranship as ts
+        >>> def f(world):
+        ...     mine = world.zeros((4, 3), "f4")
+        ...     return mine.shape, float(mine.sum())
+        >>> ts.launch(2, f)
+        [((4, 3), 0.0), ((4, 3), 0.0)]
+        """
+        type_of_elements = np.dtype(dtype)
+        if type_of_elements.hasobject:
+            raise InvalidUse(f"elements of {type_of_elements} are addresses of objects: peers cannot use them")
+        extents = tuple(map(operator.index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+        if any(extent < 0 for extent in extents):
+            raise InvalidUse(f"extents {extents}: needs 0 or more (rank {self.rank})")
+        count = math.prod(extents) * type_of_elements.itemsize
+        return np.ndarray(extents, type_of_elements, self._core.reachable_bytes(count), order=order)
+
+    def zeros(self, shape: Shape, dtype: Any = "f8", order: Order = "C") -> NDArray[Any]:
+        """The same as :meth:`empty`, of zeros."""
+        out = self.empty(shape, dtype, order)
+        out[...] = np.zeros((), out.dtype)
+        return out
 
     def is_reachable(self, peer: int) -> bool:
         """Whether this rank can load and store the memory of ``peer``."""

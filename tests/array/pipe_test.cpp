@@ -1,8 +1,10 @@
 // Pipes: any two groups of ranks, any numbers of buffers, any order of calls, against the global array cell by cell.
+#include <atomic>
 #include <csignal>
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include <unistd.h>
 
@@ -373,6 +375,73 @@ TEST_P(Pipes, a_peer_that_leaves_is_named) {
       require_says(error_of_rank([&] { (void)pipe->receiver().get(); }), ErrorCode::peer_lost, {"has left"});
     }
   });
+}
+
+// One rank waits in get(), and is held in there while the other one puts.
+std::atomic<bool> is_held, is_released;
+void await(const std::atomic<bool>& flag) {
+  const Deadline deadline = Deadline::after_ns(30'000'000'000);
+  while (!flag && !deadline.passed()) std::this_thread::yield();
+}
+void hold_once() {
+  if (is_released) return;
+  is_held = true;
+  await(is_released);
+}
+
+TEST(PipesOfThreads, what_a_rank_that_waits_can_copy_is_left_to_it) {
+  for (const bool receiver_waits : {true, false}) {
+    is_held = is_released = false;
+    std::atomic<std::int64_t*> target = nullptr;
+    launch(2, [&](World& world) {
+      const ArraySpec source = on_ranks("i64[4096] @ 1 : block", {0}), copy = on_ranks("i64[4096] @ 1 : block", {1});
+      Pipe pipe(world, source, copy, {.from = {.count = 1}, .to = {.count = 1}});
+      const auto put = [&](std::int64_t value) {
+        at(pipe.sender().get().view, {0}) = value;
+        pipe.sender().put();
+      };
+      const auto take = [&](std::int64_t value) {
+        const PipeBuffer in = pipe.receiver().get();
+        target = &at(in.view, {0});
+        require(*target == value, "{} instead of {}", *target.load(), value);
+      };
+      const bool waits = pipe.receives() == receiver_waits;
+      const auto wait = [&](auto&& f) {
+        world.set_interrupt_check(hold_once);
+        f();
+        world.set_interrupt_check(nullptr);
+      };
+      if (pipe.sends()) put(1);
+      if (pipe.receives()) take(1);
+      world.barrier();
+      // The receiver holds frame 1, so of frame 2 nothing can be copied yet.
+      if (receiver_waits) {
+        if (waits) {
+          pipe.receiver().put();
+          wait([&] { take(2); });
+        } else {
+          await(is_held);
+          put(2);
+          const std::int64_t left = *target;
+          is_released = true;
+          require(left == 1, "the sender has copied what its receiver waits for");
+          pipe.sender().drain();
+          require(*target == 2, "drained too early");
+        }
+      } else if (waits) {
+        put(2);
+        wait([&] { put(3); });
+      } else {
+        await(is_held);
+        pipe.receiver().put();
+        const std::int64_t left = *target;
+        is_released = true;
+        require(left == 1, "the receiver has copied what its sender waits for");
+        take(2);
+      }
+      world.barrier();
+    });
+  }
 }
 
 TEST(PipesOfProcesses, a_rank_that_is_killed_is_named) {

@@ -15,6 +15,7 @@
 #include <tranship/file/io/posix.hpp>
 
 #include "file/reshard_scene.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship {
 namespace {
@@ -227,7 +228,7 @@ TEST_P(Hostile, ASourceThatChangesAtAnyBlockLeavesTheOldTarget) {
     scene.put_old();
     for (const auto& change : changes) {
       int write = 1;
-      for (;; write += 7 + write / 2) {
+      for (;; write += (test::is_brief() ? 15 : 7) + write / 2) {
         write_text(scene.options.source, whole);
         fs::last_write_time(scene.options.source, an_hour_ago);
         writes = 0;

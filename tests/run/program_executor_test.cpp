@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/base/random.hpp>
+#include <tranship/program/algorithms.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_executor.hpp>
@@ -136,7 +137,7 @@ void launch_and_compare(World& world, const Program& program, Index elements, Re
 }
 
 Program plan(const std::string& name) {
-  return read_program(text_of_file(mscclpp_folder() + "/plans/" + name + ".json"));
+  return read_program(text_of_file(mscclpp_plan(name)));
 }
 
 class Plans : public ::testing::TestWithParam<On> {};
@@ -156,7 +157,7 @@ TEST_P(Plans, give_what_they_promise) {
   auto cases = mscclpp_plans();
   for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
   int ran = 0;
-  Thinned thinned(is_simulated(GetParam()) || GetParam() == On::processes ? 3 : 1);
+  Thinned thinned(is_simulated(GetParam()) || GetParam() == On::processes ? 5 : 2);
   for (const PlanCase& one : cases) {
     const Program program = read_program(text_of_file(one.path));
     const auto ranks = static_cast<int>(program.ranks.size());
@@ -176,7 +177,7 @@ TEST_P(Plans, give_what_they_promise) {
         run_on(GetParam(), ranks, body);
     }
   }
-  EXPECT_GT(ran, is_sanitized ? 6 : 20);
+  EXPECT_GT(ran, is_sanitized ? 4 : 20);
 }
 
 TEST_P(Plans, take_turns_in_one_world) {
@@ -250,7 +251,8 @@ TEST_P(Plans, signals_publish_what_was_stored_elsewhere) {
 
 TEST(ProgramExecutor, RefusesAWrongProgramOnEveryRank) {
   // Every rank waits for a signal of the other one first.
-  Program wrong = plan("sn_allreduce_2r");
+  const Program ring = make_program("allreduce/ring", {.ranks = 2});
+  Program wrong = ring;
   for (RankProgram& rank : wrong.ranks)
     for (ThreadBlock& block : rank.blocks)
       std::erase_if(block.steps, [](const Step& step) { return step.kind == StepKind::relaxed_signal; });
@@ -264,7 +266,7 @@ TEST(ProgramExecutor, RefusesAWrongProgramOnEveryRank) {
                 "{}", error.message());
       }
       // The world goes on.
-      ProgramExecutor right(world, plan("sn_allreduce_2r"), 64, {.type = ElementType::i32});
+      ProgramExecutor right(world, ring, 64, {.type = ElementType::i32});
       right.run();
     };
     are_processes ? launch_processes(2, body) : launch(2, body);
@@ -275,7 +277,7 @@ TEST(ProgramExecutor, RefusesReductionsThatDiffer) {
   const Error error = error_of_rank([&] {
     launch(2, [&](World& world) {
       ProgramExecutor executor(
-          world, plan("sn_allreduce_2r"), 64,
+          world, plan("sn_allreduce_naivy_2r"), 64,
           {.type = ElementType::i32, .reduction = world.rank() == 0 ? Reduction::sum : Reduction::maximum});
     });
   });
@@ -283,7 +285,7 @@ TEST(ProgramExecutor, RefusesReductionsThatDiffer) {
 }
 
 TEST(ProgramExecutor, ProvesAProgramOnceInAProcess) {
-  const Program program = plan("sn_allreduce_4r");
+  const Program program = make_program("allreduce/all_pairs", {.ranks = 4});
   const auto make = [&](Index elements) {
     launch(4, [&](World& world) { ProgramExecutor executor(world, program, elements, {.type = ElementType::i32}); });
   };
@@ -419,7 +421,7 @@ TEST(PlansInSim, accepted_mutants_give_what_they_promise) {
     if (!one.result.starts_with("ok") || right.ranks.size() > 2 || count_steps(right) > 44) continue;
     int accepted = 0;
     for_each_mutant(right, [&](const Program& mutant, const std::string& what) {
-      constexpr int each_max = 12;
+      const int each_max = is_brief() ? 3 : 12;
       if (accepted == each_max) return;
       try {
         const Verification said = verify(mutant);
@@ -436,7 +438,7 @@ TEST(PlansInSim, accepted_mutants_give_what_they_promise) {
         EXPECT_NO_THROW(run_once(On::sim, {.ranks = static_cast<int>(mutant.ranks.size())}, seed, body));
     });
   }
-  EXPECT_GT(ran, 20);
+  EXPECT_GT(ran, is_brief() ? 5 : 20);
 }
 
 /// Each rank reads the inputs of all without having asked whether they are there: right where all ranks meet between

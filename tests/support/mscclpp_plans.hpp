@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,18 @@ struct PlanCase {
 
 inline std::string text_of_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot open " + path);
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
 inline std::string mscclpp_folder() {
   const char* const all = std::getenv("TRANSHIP_CONFORMANCE_DIR");
   return all ? std::string(all) + "/mscclpp" : test_path("fixtures/mscclpp");
+}
+
+/// A plan that the tree holds: what a test asks for by its name is there everywhere.
+inline std::string mscclpp_plan(const std::string& name) {
+  return test_path("fixtures/mscclpp/plans/" + name + ".json");
 }
 
 inline std::vector<PlanCase> mscclpp_plans() {

@@ -22,7 +22,7 @@ namespace tranship::test {
 namespace {
 
 Program plan(const std::string& name) {
-  return read_program(text_of_file(test_path("fixtures/mscclpp/plans/" + name + ".json")));
+  return read_program(text_of_file(mscclpp_plan(name)));
 }
 
 std::size_t count_of(const std::string& text, const std::string& what) {

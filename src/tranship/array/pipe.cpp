@@ -155,6 +155,10 @@ struct Pipe::State {
   void advance() {
     for (Exchange& exchange : exchanges) exchange.advance();
   }
+  /// While this rank waits for one of them.
+  void advance_waiting() {
+    for (Exchange& exchange : exchanges) exchange.advance(true);
+  }
 };
 
 struct PipeEnd::State {
@@ -189,7 +193,7 @@ PipeBuffer PipeEnd::get(CallSite where) {
   State& s = *state_;
   s.check_can_get(where);
   if (const Index frame = s.awaited(); frame >= 0)
-    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance(); }));
+    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance_waiting(); }));
   return s.give();
 }
 
@@ -218,7 +222,7 @@ void PipeEnd::drain(CallSite where) {
   State& s = *state_;
   if (!s.sends()) return;
   for (Index frame = std::max(Index(0), s.given_back - s.count()); frame < s.given_back; ++frame)
-    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance(); }));
+    s.exchange(frame).finish(s.side, where, FunctionRef<void()>([&] { s.pipe.advance_waiting(); }));
 }
 
 bool PipeEnd::test_drained(CallSite where) {

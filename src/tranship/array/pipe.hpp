@@ -101,8 +101,9 @@ class PipeEnd {
 /// only.
 ///
 /// Frame k that any rank puts is frame k that its receivers get. A frame moves as one epoch of an exchange, so it goes
-/// straight from buffer to buffer where memory is shared; whichever side comes second copies, and both do where both
-/// are waiting. A sender runs ahead of its receivers by as many frames as both sides have buffers: the flow control is
+/// straight from buffer to buffer where memory is shared. A rank that waits in get() or drain() copies, so that the one
+/// that computes need not; where neither waits, the one whose put() or test comes second copies; where both wait, both
+/// do. A sender runs ahead of its receivers by as many frames as both sides have buffers: the flow control is
 /// that of the exchange, for each pair of ranks that share cells, so a receiver never waits for a rank that sends
 /// nothing to it.
 class Pipe {

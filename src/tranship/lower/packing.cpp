@@ -1,7 +1,9 @@
+#include <algorithm>
 #include <array>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/lower/packing.hpp>
 
 namespace tranship {
@@ -29,6 +31,18 @@ void check(const PackedBlock& block, std::span<const PackedArray> arrays) {
         throw_error(ErrorCode::invalid_use, "cell {} of dimension {} lies outside of an array of extent {}", at, along,
                     array.layout.local_extents[along]);
   }
+}
+
+/// Where they do not fit into the caches, a program that goes through them between two exchanges leaves none of the
+/// lines there that are unpacked.
+double total_bytes(std::span<const PackedArray> arrays) {
+  double total = 0;
+  for (const PackedArray& array : arrays) {
+    double bytes = size_bytes(array.type);
+    for (int d = 0; d < array.layout.dims; ++d) bytes *= double(array.layout.local_extents[d]);
+    total += bytes;
+  }
+  return total;
 }
 
 }  // namespace
@@ -92,7 +106,9 @@ Packing::Packing(PackDirection direction, std::span<const PackedArray> arrays, s
     (packs ? move.source : move.target) = place;
     (packs ? move.target : move.source) = message;
   }
-  moves_ = MoveList(std::move(moves), MoveOrder::any, copy_method(bytes_));
+  const bool is_cold = direction == PackDirection::unpack && total_bytes(arrays) > 2.0 * double(large_traffic_min());
+  const Index traffic = is_cold ? std::max(bytes_, Index(large_traffic_min())) : bytes_;
+  moves_ = MoveList(std::move(moves), MoveOrder::any, copy_method(traffic));
   std::vector<std::byte*> none;
   moves_.bind(
       [&](MoveSide, int slot, int) -> std::byte* {

@@ -147,7 +147,7 @@ struct Exchange::State {
         throw_error(ErrorCode::invalid_use, "the plan of rank {} is run by rank {}", plan.rank, rank());
       check_plan(plan).value();
       check_slots(plan, slots, world.size());
-      if (are_apart() && plan.kind != PlanKind::redistribution)
+      if (journey.are_apart() && plan.kind != PlanKind::redistribution)
         throw_error(ErrorCode::invalid_use, "a plan of kind {} runs as a whole, not in halves (rank {})",
                     name_of(plan.kind), rank());
       list_messages();
@@ -561,7 +561,6 @@ struct Exchange::State {
 
   // Running.
 
-  bool are_apart() const { return journey.target_word != Journey::source_word; }
   bool in_flight(Side side) const {
     return (sends_of(side) && sending.in_flight) || (receives_of(side) && receiving.in_flight);
   }
@@ -574,14 +573,15 @@ struct Exchange::State {
       throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})", epoch,
                   epoch + 1, rank());
     }
-    if (side != Side::both && !are_apart())
+    if (side != Side::both && !journey.are_apart())
       throw_error(ErrorCode::invalid_use, "an exchange that was not made with Halves::apart is started as a whole");
     if (sends_of(side)) begin(sending, sends);
     if (receives_of(side)) begin(receiving, receives);
-    if (ExchangeLog::is_open() && !are_apart()) begin_record();
+    if (ExchangeLog::is_open() && !journey.are_apart()) begin_record();
     if (receives_of(side)) fills_before.run();
     if (sends_of(side)) enter_epoch(journey.words.at(rank(), Journey::source_word), sending.epoch);
-    if (receives_of(side) && are_apart()) enter_epoch(journey.words.at(rank(), journey.target_word), receiving.epoch);
+    if (receives_of(side) && journey.are_apart())
+      enter_epoch(journey.words.at(rank(), journey.target_word), receiving.epoch);
     world.has_acted();
     progress();
     if (record) record->started_ns = now_ns();
@@ -710,10 +710,12 @@ struct Exchange::State {
     if (record) record->finishing_ns = now_ns();
     recorded(site, [&] {
       WaitNote note("exchange", WaitNote::anyone, site);
+      Waiting waiting(*this, side);
       world.wait_until(
           [&] {
             progress();
             if (is_done(side)) return true;
+            waiting.tell();
             check_lost(side);
             name_missing(side, note);
             if (meanwhile) (*meanwhile)();
@@ -724,6 +726,35 @@ struct Exchange::State {
       return true;
     });
   }
+
+  /// While this rank waits, its peers may leave to it what it can copy.
+  class Waiting {
+   public:
+    Waiting(State& state, Side side) : state_(state), side_(side) { state.journey.has_time = true; }
+    Waiting(const Waiting&) = delete;
+    Waiting& operator=(const Waiting&) = delete;
+    ~Waiting() {
+      state_.journey.has_time = false;
+      // What is done is of no epoch to come.
+      if (has_told_ && state_.in_flight(side_)) tell(0, 0);
+    }
+    void tell() {
+      if (has_told_ || !state_.journey.are_apart()) return;
+      has_told_ = true;
+      tell(state_.sending.epoch, state_.receiving.epoch);
+    }
+
+   private:
+    void tell(std::uint64_t sending, std::uint64_t receiving) const {
+      if (sends_of(side_)) word(Journey::source_waits_word).store_release(sending);
+      if (receives_of(side_)) word(Journey::target_waits_word).store_release(receiving);
+    }
+    RealSync::Word& word(int index) const { return state_.journey.words.at(state_.rank(), index); }
+
+    State& state_;
+    const Side side_;
+    bool has_told_ = false;
+  };
 
   void end_epoch(Side side) {
     if (receives_of(side) && receiving.in_flight) {
@@ -793,7 +824,7 @@ struct Exchange::State {
   void name_missing(Side side, WaitNote& note) const {
     if (receives_of(side) && name_missing(receives, Journey::source_word, note)) return;
     if (sends_of(side) && name_missing(sends, journey.target_word, note)) return;
-    if (own.bytes == 0 || !are_apart()) return;
+    if (own.bytes == 0 || !journey.are_apart()) return;
     note.raised_by = note.flag_rank = rank();
     note.flag_index = receives_of(side) ? Journey::source_word : journey.target_word;
     note.wanted = own.epoch + 1;
@@ -865,8 +896,11 @@ bool Exchange::test(Side side, CallSite where) {
 void Exchange::finish(Side side, CallSite where, const std::optional<FunctionRef<void()>>& meanwhile) {
   state_->finish(side, where, meanwhile);
 }
-void Exchange::advance() {
+void Exchange::advance(bool has_time) {
+  // A rank that waits for this exchange may advance it meanwhile.
+  const bool waits = std::exchange(state_->journey.has_time, has_time || state_->journey.has_time);
   state_->progress();
+  state_->journey.has_time = waits;
 }
 Schedule Exchange::schedule() const noexcept {
   if (!state_->any_message(true)) return Schedule::direct;

@@ -105,8 +105,9 @@ class Exchange {
   bool test(Side side, CallSite where = CallSite::here());
   /// Calls `meanwhile` each time that it has looked in vain.
   void finish(Side side, CallSite where = CallSite::here(), const std::optional<FunctionRef<void()>>& meanwhile = {});
-  /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure.
-  void advance();
+  /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure. Of
+  /// halves: what a peer that waits can copy is left to it, as by start() and test(), unless this rank `has_time` too.
+  void advance(bool has_time = false);
 
   /// direct or staged when all messages of this rank are, automatic when it has both.
   Schedule schedule() const noexcept;

@@ -36,12 +36,18 @@ class Claiming final : public Courier {
     Claim<RealSync> c = claim(journey, m);
     const std::uint64_t epoch = m.epoch;
     if (const Passage seen = look(c, epoch); seen != Passage::waiting || !c.ready(epoch)) return seen;
+    if (journey.are_apart() && !journey.has_time && peer_waits(journey, m)) return Passage::waiting;
     for (int part = c.try_claim(epoch); part >= 0; part = c.try_claim(epoch)) {
       m.moves.run_part(part);
       c.complete();
       journey.world.has_acted();
     }
     return c.done(epoch) ? Passage::done : Passage::waiting;
+  }
+  /// It looks at the message until that is done, or until it says that it does not wait any more.
+  static bool peer_waits(const Journey& journey, const Message& m) {
+    const int word = m.peer == m.source ? Journey::source_waits_word : Journey::target_waits_word;
+    return journey.words.at(m.peer, word).load_acquire() == m.epoch;
   }
 };
 

@@ -112,10 +112,16 @@ struct Journey {
   std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
   std::vector<Line> outbox_lines = {};  // of what is posted
   bool only_targets_move = false;       // in their own order: combinations
+  bool has_time = false;                // this rank waits; else it leaves to peers that wait what they can copy
 
   static constexpr int source_word = 0;
   static constexpr int apart_word = 1;
-  static constexpr int first_message_word = 2;
+  /// The epochs that the rank waits for with what it sends and with what it receives, where these are run apart.
+  static constexpr int source_waits_word = 2;
+  static constexpr int target_waits_word = 3;
+  static constexpr int first_message_word = 4;
+
+  bool are_apart() const { return target_word != source_word; }
 };
 
 }  // namespace tranship

@@ -203,9 +203,11 @@ class Stopwatch {
 class Rates {
  public:
   Rates(Stopwatch& watch, const MachineModel& machine, Index input_bytes_max) : watch_(watch), machine_(machine) {
-    constexpr Index least_bytes = 4096;
+    constexpr Index least_bytes = 4096, dense_from_bytes = 1 << 20;
     sizes_.push_back(least_bytes);
-    for (Index bytes = 4 * least_bytes; bytes <= input_bytes_max; bytes *= 4) sizes_.push_back(bytes);
+    // Where the last cache ends, rates fall by a factor from one size to the next.
+    for (Index bytes = 4 * least_bytes; bytes <= input_bytes_max; bytes *= bytes < dense_from_bytes ? 4 : 2)
+      sizes_.push_back(bytes);
   }
 
   struct Measured {

@@ -41,6 +41,7 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
       spins_(is_watched_                            ? 0
              : this_machine().cores >= world.size() ? 1000
                                                     : 10),
+      passes_(spins_ > 10 ? spins_ : 0),
       barriers_(setup_.program.barriers),
       sources_(setup_.program.operands_max + 1),
       targets_(setup_.program.operands_max + 1),
@@ -105,7 +106,7 @@ void ProgramMachine::wait(CallSite where) {
   // While nothing else can go on, one word is looked at in a loop of its own.
   if (const Block& only = *running_.front(); running_.size() == 1 && only.word)
     for (int spin = 0; spin < spins_ && detail::load_word(only.word) == only.word_seen;) ++spin;
-  for (int spin = 0; spin < spins_; ++spin)
+  for (int i = 0; i < passes_; ++i)
     if (pass() || completing_ > 0) return;
   WaitNote note("a step of a program", WaitNote::anyone, where);
   // What it waits for is written down only when it takes long: shortly before other ranks may see it.

@@ -129,7 +129,8 @@ class ProgramMachine {
   Context& context_;
   Setup setup_;
   bool is_watched_;        ///< transfers must be driven, or are simulated: they know of each access
-  int spins_;              ///< before a wait begins
+  int spins_;              ///< looks at a word before a wait begins
+  int passes_;             ///< over all blocks, then; where ranks share cores, another rank has more use for the time
   bool is_alone_ = false;  ///< a rank with one block, which looks at words itself
   /// Where memories begin in launches of even and of odd numbers, which use two halves of scratch.
   std::vector<std::byte*> bases_[2];

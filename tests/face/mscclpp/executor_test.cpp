@@ -46,7 +46,7 @@ TEST(Executor, takes_several_plans_sizes_types_and_reductions) {
 }
 
 TEST(Executor, reads_plan_files) {
-  const std::string path = mscclpp_folder() + "/plans/sn_allreduce_naivy_2r.json";
+  const std::string path = mscclpp_plan("sn_allreduce_naivy_2r");
   launch(2, [&](World& world) {
     const ExecutionPlan plan = ExecutionPlan::read(path);
     EXPECT_EQ(plan.collective(), "allreduce");

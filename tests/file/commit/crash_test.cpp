@@ -103,8 +103,8 @@ bool is_set_aside(const Scene& scene) {
   return !exchanges && !fs::exists(scene.target) && fs::exists(aside) && files_below(aside) == scene.before;
 }
 
-/// Under a sanitizer, a third of the calls is enough, and every day a seventh.
-const int calls_step = test::is_brief() ? 7 : test::is_sanitized ? 3 : 1;
+/// Under a sanitizer, a third of the calls is enough, and every day a thirteenth.
+const int calls_step = test::is_brief() ? 13 : test::is_sanitized ? 3 : 1;
 
 void crash_at_every_call(const std::string& target) {
   Scene scene(target);
@@ -215,7 +215,7 @@ TEST_P(Crash, KilledAtRandomMoments) {
   reshard(scene.options);
   const std::int64_t usual_ns = now_ns() - began_ns;
   scene.put_old();
-  const int kills = test::long_tests() ? 100 : 10;  // of either target
+  const int kills = test::long_tests() ? 100 : test::is_brief() ? 4 : 10;  // of either target
   int killed = 0;
   Index resumed = 0;
   for (int round = 0; killed < kills && round < 20 * kills; ++round) {

@@ -871,6 +871,9 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   const auto* const from = static_cast<const Byte*>(source);
   auto* const to = static_cast<Byte*>(target);
   if (bytes <= medium_row_bytes_max) return copy_row(bytes, from, to);
+  // What is decided below in more steps, for what lies in the caches and is copied by itself.
+  if (bytes < string_row_bytes_min && traffic_bytes <= bytes && suits_strings(from, to))
+    return copy_row(bytes, from, to);
   CopyMethod way = copy_method(std::max(bytes, traffic_bytes));
   // Strings read past the caches, and what a peer wrote is in its cache, if that can hold it.
   if (piece_of == PieceOf::source_of_peer && 2 * bytes <= large_traffic_min()) way.long_rows = LongRows::vectors;
