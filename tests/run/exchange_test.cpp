@@ -20,7 +20,6 @@
 #include "support/oracle.hpp"
 #include "support/random_layouts.hpp"
 #include "support/ranks.hpp"
-#include "support/thinned.hpp"
 
 namespace {
 std::atomic<long> allocations = 0;
@@ -357,10 +356,9 @@ TEST(Exchange, LatticesAndTheirAdjointsAgreeWithTheInterpreter) {
 
 TEST(Exchange, ProductsOfTwoLatticesAgreeWithTheInterpreter) {
   const auto spec_of = [](Index parts, Index rows, Index columns) {
-    return ArraySpec{ElementType::i32,
-                     {Indices{800, 900},
-                      grid(parts, parts),
-                      {cyclic(rows).with_overlap(1, 0), cyclic(columns).with_overlap(1, 0)}}};
+    return ArraySpec{
+        ElementType::i32,
+        {{800, 900}, grid(parts, parts), {cyclic(rows).with_overlap(1, 0), cyclic(columns).with_overlap(1, 0)}}};
   };
   const std::vector<ArraySpec> specs = {spec_of(1, 17, 19), spec_of(2, 23, 29)};
   Plans plans;
