@@ -107,19 +107,57 @@ TEST(HostMove, large_blocks_copy_at_every_width) {
 TEST(HostMove, transposes_of_several_patches_copy) {
   Random random(16);
   for (const int width : reference::widths) {
-    // Of elements in a line: patches are 4 by 4 and 4 by 16 lines large, and lie in strips of 64 lines.
-    const long long n = 64 / width, count_a = 8 * n + 3, count_b = 97 * n + 5;
-    CopyBlock block;
-    block.dims = 2;
-    block.extents[0] = count_b;
-    block.source_strides[0] = width;
-    block.target_strides[0] = (count_a * width + 63) / 64 * 64;
-    block.extents[1] = count_a;
-    block.source_strides[1] = count_b * width;
-    block.target_strides[1] = width;
-    expect_like_reference(random, block, Move::copy, Arithmetic::none, width);
-    if (HasFatalFailure()) return;
+    // Of elements in a line: patches are 4 by 4 and 4 by 16 lines large, and lie in strips of 64 lines. Up to 256 rows
+    // are no patches but strips.
+    const long long n = 64 / width, count_b = 97 * n + 5;
+    for (const long long count_a : {8 * n + 3, 259LL}) {
+      CopyBlock block;
+      block.dims = 2;
+      block.extents[0] = count_b;
+      block.source_strides[0] = width;
+      block.target_strides[0] = (count_a * width + 63) / 64 * 64;
+      block.extents[1] = count_a;
+      block.source_strides[1] = count_b * width;
+      block.target_strides[1] = width;
+      expect_like_reference(random, block, Move::copy, Arithmetic::none, width);
+      if (HasFatalFailure()) return;
+    }
   }
+}
+
+TEST(HostMove, planes_that_are_short_in_one_dimension_copy) {
+  // Transposed: the rows of one side lie among those that the other side has together, and planes lie around them.
+  Random random(17);
+  for (int i = 0; i < (test::is_sanitized ? 10 : 60); ++i)
+    for (const int width : {4, 8, 16}) {
+      const long long rows = 5 + reference::below(random, 80), between = 1 + reference::below(random, 3);
+      const long long line = 40 + reference::below(random, 60), planes = 1 + reference::below(random, 3);
+      const long long gap = reference::below(random, 2);
+      CopyBlock block;
+      block.dims = 4;
+      long long* const sides[] = {block.source_strides, block.target_strides};
+      // planes, line, between, rows: as they lie in the target, and `line` is contiguous in the source.
+      const bool unpacks = reference::below(random, 2) != 0;
+      const long long extents[] = {planes, line, between, rows};
+      long long* const message = sides[unpacks ? 0 : 1];
+      long long* const field = sides[unpacks ? 1 : 0];
+      message[3] = width;
+      message[2] = (rows + gap) * width;
+      message[1] = between * message[2];
+      message[0] = line * message[1];
+      field[1] = width;
+      field[2] = (line + gap) * width;
+      field[3] = between * field[2];
+      field[0] = rows * field[3];
+      std::copy(extents, extents + 4, block.extents);
+      if (unpacks) {
+        for (auto* values : {block.extents, block.source_strides, block.target_strides})
+          std::swap(values[1], values[3]);
+        ASSERT_EQ(shape_of(block, width), BlockShape::tiles);
+      }
+      expect_like_reference(random, block, Move::copy, Arithmetic::none, width);
+      if (HasFatalFailure()) return;
+    }
 }
 
 TEST(HostMove, large_blocks_do_every_move_in_every_arithmetic) {

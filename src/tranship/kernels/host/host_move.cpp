@@ -30,6 +30,8 @@ constexpr long long line_bytes = 64;
 // How far ahead memory is asked for. Measured: 512 to 1536 bytes and 8 to 32 rows are within 3 % of each other.
 constexpr long long ahead_bytes = 768;
 constexpr long long ahead_rows = 16;
+/// Of planes that have a line for each row, 2 to 8 are within 10 % of each other.
+constexpr long long ahead_planes = 3;
 
 TRANSHIP_INLINE void prefetch_to_write(const Byte* line) {
 #if defined(__x86_64__)
@@ -41,12 +43,24 @@ TRANSHIP_INLINE void prefetch_to_write(const Byte* line) {
 #endif
 }
 
-TRANSHIP_INLINE void stream16(const Byte* source, Byte* target) {
+template <int Bytes>
+struct Vector {
+  typedef Byte Type __attribute__((vector_size(Bytes)));
+};
+template <int Bytes>
+using VectorOf = typename Vector<Bytes>::Type;
+
+TRANSHIP_INLINE void stream16(const VectorOf<16>& value, Byte* target) {
 #if defined(__x86_64__)
-  _mm_stream_si128(reinterpret_cast<__m128i*>(target), _mm_loadu_si128(reinterpret_cast<const __m128i*>(source)));
+  _mm_stream_si128(reinterpret_cast<__m128i*>(target), reinterpret_cast<const __m128i&>(value));
 #else
-  __builtin_memcpy(target, source, 16);
+  __builtin_memcpy(target, &value, 16);
 #endif
+}
+TRANSHIP_INLINE void stream16(const Byte* source, Byte* target) {
+  VectorOf<16> value;
+  __builtin_memcpy(&value, source, 16);
+  stream16(value, target);
 }
 
 template <int Bytes>
@@ -297,13 +311,6 @@ void move_rows(const Rows& rows, CopyMethod way, const Byte* source, Byte* targe
 // A tile is a cache line long in both directions, so that every line is read and written whole. It is made of chunks
 // that are transposed in registers: rows are loaded in lanes of 16 bytes and interleaved log2(elements per lane) times.
 
-template <int Bytes>
-struct Vector {
-  typedef Byte Type __attribute__((vector_size(Bytes)));
-};
-template <int Bytes>
-using VectorOf = typename Vector<Bytes>::Type;
-
 /// Takes elements of the lower (or upper) halves of each lane of a and b in turn.
 template <int Bytes, int Width, int Half, int... I>
 TRANSHIP_INLINE void interleave(VectorOf<Bytes>& out, const VectorOf<Bytes>& a, const VectorOf<Bytes>& b,
@@ -312,10 +319,10 @@ TRANSHIP_INLINE void interleave(VectorOf<Bytes>& out, const VectorOf<Bytes>& a, 
       a, b, (I / 16 * 16 + Half * 8 + I % 16 / Width / 2 * Width + I % Width + I % 16 / Width % 2 * Bytes)...);
 }
 
-template <int Bytes, int... I>
-TRANSHIP_INLINE void join(VectorOf<2 * Bytes>& out, const VectorOf<Bytes>& a, const VectorOf<Bytes>& b,
+template <int... I>
+TRANSHIP_INLINE void join(VectorOf<32>& out, const VectorOf<16>& low, const VectorOf<16>& high,
                           std::integer_sequence<int, I...>) {
-  out = __builtin_shufflevector(a, b, I...);
+  out = __builtin_shufflevector(low, high, I...);
 }
 
 /// Bytes/16 lanes, from addresses `lane_stride` apart.
@@ -324,27 +331,53 @@ TRANSHIP_INLINE void load_lanes(VectorOf<Bytes>& out, const Byte* source, long l
   if constexpr (Bytes == 16) {
     __builtin_memcpy(&out, source, 16);
   } else {
-    VectorOf<Bytes / 2> low, high;
-    load_lanes<Bytes / 2>(low, source, lane_stride);
-    load_lanes<Bytes / 2>(high, source + Bytes / 32 * lane_stride, lane_stride);
-    join<Bytes / 2>(out, low, high, std::make_integer_sequence<int, Bytes>{});
+    VectorOf<16> low;
+    __builtin_memcpy(&low, source, 16);
+#if defined(__x86_64__) && !defined(TRANSHIP_SANITIZED)
+    // GCC would load the upper lane by itself, and shuffle then.
+    VectorOf<Bytes> both;
+    asm("vinserti128 $1, %2, %t1, %0"
+        : "=x"(both)
+        : "x"(low), "m"(*reinterpret_cast<const VectorOf<16>*>(source + lane_stride)));
+    out = both;
+#else
+    VectorOf<16> high;
+    __builtin_memcpy(&high, source + lane_stride, 16);
+    join(out, low, high, std::make_integer_sequence<int, 32>{});
+#endif
   }
 }
 
-template <int Bytes>
-TRANSHIP_INLINE void store_vector(const VectorOf<Bytes>& value, bool streamed, Byte* target) {
-  Byte bytes[Bytes];
-  __builtin_memcpy(bytes, &value, Bytes);
-  if (streamed)
-    for (int i = 0; i < Bytes; i += 16) stream16(bytes + i, target + i);
-  else
-    __builtin_memcpy(target, bytes, Bytes);
+template <int Bytes, int... I>
+TRANSHIP_INLINE void take_half(VectorOf<Bytes>& out, const VectorOf<2 * Bytes>& value, int half,
+                               std::integer_sequence<int, I...>) {
+  out = half == 0 ? __builtin_shufflevector(value, value, I...) : __builtin_shufflevector(value, value, (Bytes + I)...);
+}
+
+template <int Bytes, bool Streamed>
+TRANSHIP_INLINE void store_vector(const VectorOf<Bytes>& value, Byte* target) {
+  if constexpr (!Streamed) {
+    __builtin_memcpy(target, &value, Bytes);
+  } else if constexpr (Bytes == 16) {
+    stream16(value, target);
+  } else {
+    for (int half = 0; half < 2; ++half) {
+      VectorOf<Bytes / 2> part;
+      take_half<Bytes / 2>(part, value, half, std::make_integer_sequence<int, Bytes / 2>{});
+      store_vector<Bytes / 2, true>(part, target + half * (Bytes / 2));
+    }
+  }
 }
 
 struct Tile {
   long long source_stride;  ///< of a
   long long target_stride;  ///< of b
 };
+
+/// Rows of the target that all begin at the same place of a line can be written in whole lines.
+TRANSHIP_INLINE bool is_in_step(const Tile& tile, int width, const Byte* target) {
+  return tile.target_stride % line_bytes == 0 && bytes_to_line(target) % width == 0;
+}
 
 /// Bytes/Width elements along a, 16/Width along b.
 template <int Width, int Bytes, bool Streamed>
@@ -364,7 +397,7 @@ TRANSHIP_INLINE void transpose_chunk(const Tile& tile, const Byte* source, Byte*
     for (int i = 0; i < n; ++i) rows[i] = next[i];
   }
 #pragma GCC unroll 16
-  for (int i = 0; i < n; ++i) store_vector<Bytes>(rows[i], Streamed, target + i * tile.target_stride);
+  for (int i = 0; i < n; ++i) store_vector<Bytes, Streamed>(rows[i], target + i * tile.target_stride);
 }
 
 /// A tile of narrow elements has more lines than a cache has ways for, or a core has buffers for streaming: it goes
@@ -399,20 +432,29 @@ TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, co
       copy_bytes<Width>(source + a * tile.source_stride + b * Width, target + b * tile.target_stride + a * Width);
 }
 
+/// What whole chunks, of the first elements of either dimension, leave of a block.
+template <int Width>
+TRANSHIP_INLINE void transpose_rest(long long count_a, long long count_b, long long whole_a, long long whole_b,
+                                    const Tile& tile, const Byte* source, Byte* target) {
+  transpose_elements<Width>(count_a - whole_a, whole_b, tile, source + whole_a * tile.source_stride,
+                            target + whole_a * Width);
+  transpose_elements<Width>(count_a, count_b - whole_b, tile, source + whole_b * Width,
+                            target + whole_b * tile.target_stride);
+}
+
 /// The margins of a block: chunks, and elements in the margins of these.
 template <int Width, int Bytes>
 TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, const Tile& tile, const Byte* source,
                                       Byte* target) {
   constexpr long long n_a = Bytes / Width, n_b = 16 / Width;
   const long long whole_a = count_a / n_a * n_a, whole_b = count_b / n_b * n_b;
-  for (long long b = 0; b < whole_b; b += n_b)
+  for (long long b = 0; b < whole_b; b += n_b) {
+#pragma GCC unroll 4
     for (long long a = 0; a < whole_a; a += n_a)
       transpose_chunk<Width, Bytes, false>(tile, source + a * tile.source_stride + b * Width,
                                            target + b * tile.target_stride + a * Width);
-  transpose_elements<Width>(count_a - whole_a, whole_b, tile, source + whole_a * tile.source_stride,
-                            target + whole_a * Width);
-  transpose_elements<Width>(count_a, count_b - whole_b, tile, source + whole_b * Width,
-                            target + whole_b * tile.target_stride);
+  }
+  transpose_rest<Width>(count_a, count_b, whole_a, whole_b, tile, source, target);
 }
 
 /// Elements of a block that are moved one after the other, from a0 and b0 up to a1 and b1.
@@ -471,8 +513,7 @@ template <int Width, int Bytes>
 TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Tile& tile, Stores stores,
                                const Byte* source, Byte* target) {
   constexpr long long n = line_bytes / Width;
-  // Rows of the target that all begin at the same place of a line can be written in whole lines.
-  const bool in_step = tile.target_stride % line_bytes == 0 && bytes_to_line(target) % Width == 0;
+  const bool in_step = is_in_step(tile, Width, target);
   const long long first_a = in_step ? bytes_to_line(target) / Width : 0;
   const long long tiles_a = count_a > first_a ? (count_a - first_a) / n * n : 0, tiles_b = count_b / n * n;
   if (tiles_a == 0 || tiles_b == 0) return transpose_margin<Width, Bytes>(count_a, count_b, tile, source, target);
@@ -495,13 +536,13 @@ TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Tile&
 template <int Width>
 void transpose_16(long long count_a, long long count_b, const Tile& tile, Stores stores, const Byte* source,
                   Byte* target) {
-  transpose<Width, 16>(count_a, count_b, tile, stores, source, target);
+  transpose<Width, 16>(count_a, count_b, Tile(tile), stores, source, target);
 }
 #if defined(__x86_64__)
 template <int Width>
 [[gnu::target("avx2")]] void transpose_32(long long count_a, long long count_b, const Tile& tile, Stores stores,
                                           const Byte* source, Byte* target) {
-  transpose<Width, 32>(count_a, count_b, tile, stores, source, target);
+  transpose<Width, 32>(count_a, count_b, Tile(tile), stores, source, target);
 }
 #endif
 
@@ -513,6 +554,59 @@ void copy_transposed(long long count_a, long long count_b, const Tile& tile, Cop
 #endif
   transpose_16<Width>(count_a, count_b, tile, way.stores, source, target);
 }
+
+// Strips. Where one dimension of a plane is short, all of it is transposed for one line of the other dimension, and
+// then for the next line. The short side's rows, which are written or read along, are gone through once from end to
+// end, and what a strip leaves of the lines of the other side is still in the nearest cache for the next strip.
+
+/// More lines than these would push each other out of the nearest cache.
+constexpr long long strip_lines_max = 256;
+
+/// A line of elements along b. The lines that the next strip reads are asked for.
+template <int Width, int Bytes>
+TRANSHIP_INLINE void transpose_strip_b(long long count_a, long long count_b, const Tile& tile, const Byte* source,
+                                       Byte* target) {
+  constexpr long long n_a = Bytes / Width, n_b = 16 / Width;
+  const long long whole_a = count_a / n_a * n_a, whole_b = count_b / n_b * n_b;
+  const Byte* const next = source + 2 * line_bytes - 1;
+  for (long long a = 0; a < whole_a; a += n_a) {
+#pragma GCC unroll 8
+    for (long long i = 0; i < n_a; ++i) __builtin_prefetch(next + (a + i) * tile.source_stride);
+    for (long long b = 0; b < whole_b; b += n_b)
+      transpose_chunk<Width, Bytes, false>(tile, source + a * tile.source_stride + b * Width,
+                                           target + b * tile.target_stride + a * Width);
+  }
+  transpose_rest<Width>(count_a, count_b, whole_a, whole_b, tile, source, target);
+}
+
+/// Loops of a length that the compiler knows have fewer instructions, and more of the lines that the CPU waits for fit
+/// into its window.
+template <int Width, int Bytes>
+TRANSHIP_INLINE void transpose_strip(long long count_a, long long count_b, bool along_b, const Tile& tile,
+                                     const Byte* source, Byte* target) {
+  constexpr long long n = line_bytes / Width;
+  if (along_b && count_b == n)
+    transpose_strip_b<Width, Bytes>(count_a, n, tile, source, target);
+  else if (along_b)
+    transpose_strip_b<Width, Bytes>(count_a, count_b, tile, source, target);
+  else if (count_a == n)
+    transpose_margin<Width, Bytes>(n, count_b, tile, source, target);
+  else
+    transpose_margin<Width, Bytes>(count_a, count_b, tile, source, target);
+}
+
+template <int Width>
+void transpose_strip_16(long long count_a, long long count_b, bool along_b, const Tile& tile, const Byte* source,
+                        Byte* target) {
+  transpose_strip<Width, 16>(count_a, count_b, along_b, Tile(tile), source, target);
+}
+#if defined(__x86_64__)
+template <int Width>
+[[gnu::target("avx2")]] void transpose_strip_32(long long count_a, long long count_b, bool along_b, const Tile& tile,
+                                                const Byte* source, Byte* target) {
+  transpose_strip<Width, 32>(count_a, count_b, along_b, Tile(tile), source, target);
+}
+#endif
 
 /// Other moves are transposed by copies into a buffer that stays in the nearest cache, and moved from there in rows.
 template <class Element>
@@ -597,17 +691,18 @@ void move_in_rows(CopyBlock block, CopyMethod way, const Byte* source, Byte* tar
 }
 
 /// Planes of `Narrow` elements on one side: on the other side, each of these lies in a line of its own, far from the
-/// next one. The lines of the next plane are asked for while this one is moved.
+/// next one, or in two. The lines of a plane that comes soon are asked for while this one is moved.
 template <int Width, int Narrow>
 void copy_narrow_tiles(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b,
                        const Byte* source, Byte* target) {
   const int last = around.dims - 1;
-  const long long next_source = around.source_strides[last], next_target = around.target_strides[last];
+  const long long next_source = ahead_planes * around.source_strides[last], next_target = around.target_strides[last];
   const bool source_is_far = count_b == Narrow;
   for_each_base(around, source, target, [&](const Byte* from, Byte* to) {
     if (source_is_far) {
       for (long long a = 0; a < count_a; ++a, from += tile.source_stride, to += Width) {
         __builtin_prefetch(from + next_source);
+        __builtin_prefetch(from + next_source + Narrow * Width - 1);
 #pragma GCC unroll 4
         for (long long b = 0; b < Narrow; ++b) copy_bytes<Width>(from + b * Width, to + b * tile.target_stride);
       }
@@ -644,6 +739,45 @@ bool move_narrow_tiles(const CopyBlock& around, const Tile& tile, long long coun
   return false;
 }
 
+/// True when it has moved them: planes that are short in one dimension, strip after strip along the other one, and
+/// within a strip all planes of which the strip's other side lies together.
+template <class Element>
+bool move_in_strips(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b, CopyMethod way,
+                    const Byte* source, Byte* target) {
+  if constexpr (Element::is_copy && Element::width >= 4) {
+    constexpr int width = Element::width;
+    constexpr long long n = line_bytes / width;
+    const bool along_b = count_b >= count_a;
+    const long long count = along_b ? count_b : count_a;
+    const auto& strides = along_b ? around.target_strides : around.source_strides;
+    const long long stride = along_b ? tile.target_stride : tile.source_stride;
+    CopyBlock outer, inner;
+    long long lines = along_b ? count_a : count_b;
+    for (int d = 0; d < around.dims; ++d) {
+      CopyBlock& one = detail::magnitude(strides[d]) < detail::magnitude(stride) ? inner : outer;
+      detail::set_dimension(one, one.dims++, around, d);
+      if (&one == &inner) lines *= around.extents[d];
+    }
+    if (count < n || lines > strip_lines_max) return false;
+    if (way.stores == Stores::streaming && is_in_step(tile, width, target)) return false;
+    auto* strip = transpose_strip_16<width>;
+#if defined(__x86_64__)
+    if (way.simd == Simd::bytes32) strip = transpose_strip_32<width>;
+#endif
+    for_each_base(outer, source, target, [&](const Byte* from_plane, Byte* to_plane) {
+      for (long long at = 0; at < count; at += n) {
+        const long long length = std::min(n, count - at);
+        for_each_base(inner, from_plane + at * (along_b ? width : tile.source_stride),
+                      to_plane + at * (along_b ? tile.target_stride : width), [&](const Byte* from, Byte* to) {
+                        strip(along_b ? count_a : length, along_b ? length : count_b, along_b, tile, from, to);
+                      });
+      }
+    });
+    return true;
+  }
+  return false;
+}
+
 template <class Element>
 void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* target) {
   const int a = block.dims - 1, b = tile_dimension(block, Element::width);
@@ -652,6 +786,7 @@ void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* ta
   drop_dimension(block, a);
   drop_dimension(block, b);
   if (move_narrow_tiles<Element>(block, tile, count_a, count_b, source, target)) return;
+  if (move_in_strips<Element>(block, tile, count_a, count_b, way, source, target)) return;
   for_each_base(block, source, target,
                 [&](const Byte* from, Byte* to) { move_transposed<Element>(count_a, count_b, tile, way, from, to); });
 }
