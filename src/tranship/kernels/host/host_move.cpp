@@ -162,19 +162,42 @@ constexpr long long shorter_row_bytes_max = 4 * ahead_bytes;
 /// Planes of so few rows end before a CPU's own prefetching has found its way: it does not go from page to page.
 constexpr long long few_rows_max = 8;
 constexpr long long page_bytes = 4096;
+/// Medium rows are asked for so many rows before they are copied; 3 to 8 are within 5 % of each other.
+constexpr long long ahead_medium_rows = 4;
+/// What the nearest cache may hold is not asked for: that would take a third of its speed.
+constexpr long long fetched_rows_bytes_min = 32 << 10;
 
 TRANSHIP_INLINE bool is_far(long long plane_bytes) {
   return plane_bytes >= page_bytes || plane_bytes <= -page_bytes;
 }
 
+/// Calls f(line) for each cache line of a row.
+template <class F>
+TRANSHIP_INLINE void for_each_line(const Byte* row, long long bytes, F&& f) {
+  const Byte* const end = row + bytes;
+  for (const Byte* line = row - (reinterpret_cast<unsigned long long>(row) & (line_bytes - 1)); line < end;
+       line += line_bytes)
+    f(line);
+}
+
 void copy_medium_rows(const Rows& rows, const void* source, void* target) {
-  const bool fetched = rows.planes > 1 && rows.count <= few_rows_max;
-  const bool source_is_far = fetched && is_far(rows.source_plane), target_is_far = fetched && is_far(rows.target_plane);
+  const bool few = rows.planes > 1 && rows.count <= few_rows_max;
+  const bool fetches_target = few && is_far(rows.target_plane);
+  const bool fetches_source =
+      (few && is_far(rows.source_plane)) || rows.row_bytes * rows.count * rows.planes >= fetched_rows_bytes_min;
+  if (!fetches_source && !fetches_target)
+    return for_each_row(rows, source, target, [&](const Byte* from, Byte* to) { copy_row(rows.row_bytes, from, to); });
+  long long plane = ahead_medium_rows / rows.count, row = ahead_medium_rows % rows.count;
   for_each_row(rows, source, target, [&](const Byte* from, Byte* to) {
-    if (source_is_far)
-      for (long long at = 0; at < rows.row_bytes; at += line_bytes) __builtin_prefetch(from + rows.source_plane + at);
-    if (target_is_far)
-      for (long long at = 0; at < rows.row_bytes; at += line_bytes) prefetch_to_write(to + rows.target_plane + at);
+    if (plane < rows.planes) {
+      if (fetches_source)
+        for_each_line(static_cast<const Byte*>(source) + plane * rows.source_plane + row * rows.source_stride,
+                      rows.row_bytes, [](const Byte* line) { __builtin_prefetch(line); });
+      if (fetches_target)
+        for_each_line(static_cast<const Byte*>(target) + plane * rows.target_plane + row * rows.target_stride,
+                      rows.row_bytes, [](const Byte* line) { prefetch_to_write(line); });
+      if (++row == rows.count) row = 0, ++plane;
+    }
     copy_row(rows.row_bytes, from, to);
   });
 }
