@@ -397,11 +397,6 @@ struct Tile {
   long long target_stride;  ///< of b
 };
 
-/// Rows of the target that all begin at the same place of a line can be written in whole lines.
-TRANSHIP_INLINE bool is_in_step(const Tile& tile, int width, const Byte* target) {
-  return tile.target_stride % line_bytes == 0 && bytes_to_line(target) % width == 0;
-}
-
 /// Bytes/Width elements along a, 16/Width along b.
 template <int Width, int Bytes, bool Streamed>
 TRANSHIP_INLINE void transpose_chunk(const Tile& tile, const Byte* source, Byte* target) {
@@ -455,16 +450,6 @@ TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, co
       copy_bytes<Width>(source + a * tile.source_stride + b * Width, target + b * tile.target_stride + a * Width);
 }
 
-/// What whole chunks, of the first elements of either dimension, leave of a block.
-template <int Width>
-TRANSHIP_INLINE void transpose_rest(long long count_a, long long count_b, long long whole_a, long long whole_b,
-                                    const Tile& tile, const Byte* source, Byte* target) {
-  transpose_elements<Width>(count_a - whole_a, whole_b, tile, source + whole_a * tile.source_stride,
-                            target + whole_a * Width);
-  transpose_elements<Width>(count_a, count_b - whole_b, tile, source + whole_b * Width,
-                            target + whole_b * tile.target_stride);
-}
-
 /// The margins of a block: chunks, and elements in the margins of these.
 template <int Width, int Bytes>
 TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, const Tile& tile, const Byte* source,
@@ -477,7 +462,10 @@ TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, cons
       transpose_chunk<Width, Bytes, false>(tile, source + a * tile.source_stride + b * Width,
                                            target + b * tile.target_stride + a * Width);
   }
-  transpose_rest<Width>(count_a, count_b, whole_a, whole_b, tile, source, target);
+  transpose_elements<Width>(count_a - whole_a, whole_b, tile, source + whole_a * tile.source_stride,
+                            target + whole_a * Width);
+  transpose_elements<Width>(count_a, count_b - whole_b, tile, source + whole_b * Width,
+                            target + whole_b * tile.target_stride);
 }
 
 /// Elements of a block that are moved one after the other, from a0 and b0 up to a1 and b1.
@@ -536,7 +524,8 @@ template <int Width, int Bytes>
 TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Tile& tile, Stores stores,
                                const Byte* source, Byte* target) {
   constexpr long long n = line_bytes / Width;
-  const bool in_step = is_in_step(tile, Width, target);
+  // Rows of the target that all begin at the same place of a line can be written in whole lines.
+  const bool in_step = tile.target_stride % line_bytes == 0 && bytes_to_line(target) % Width == 0;
   const long long first_a = in_step ? bytes_to_line(target) / Width : 0;
   const long long tiles_a = count_a > first_a ? (count_a - first_a) / n * n : 0, tiles_b = count_b / n * n;
   if (tiles_a == 0 || tiles_b == 0) return transpose_margin<Width, Bytes>(count_a, count_b, tile, source, target);
@@ -577,59 +566,6 @@ void copy_transposed(long long count_a, long long count_b, const Tile& tile, Cop
 #endif
   transpose_16<Width>(count_a, count_b, tile, way.stores, source, target);
 }
-
-// Strips. Where one dimension of a plane is short, all of it is transposed for one line of the other dimension, and
-// then for the next line. The short side's rows, which are written or read along, are gone through once from end to
-// end, and what a strip leaves of the lines of the other side is still in the nearest cache for the next strip.
-
-/// More lines than these would push each other out of the nearest cache.
-constexpr long long strip_lines_max = 256;
-
-/// A line of elements along b. The lines that the next strip reads are asked for.
-template <int Width, int Bytes>
-TRANSHIP_INLINE void transpose_strip_b(long long count_a, long long count_b, const Tile& tile, const Byte* source,
-                                       Byte* target) {
-  constexpr long long n_a = Bytes / Width, n_b = 16 / Width;
-  const long long whole_a = count_a / n_a * n_a, whole_b = count_b / n_b * n_b;
-  const Byte* const next = source + 2 * line_bytes - 1;
-  for (long long a = 0; a < whole_a; a += n_a) {
-#pragma GCC unroll 8
-    for (long long i = 0; i < n_a; ++i) __builtin_prefetch(next + (a + i) * tile.source_stride);
-    for (long long b = 0; b < whole_b; b += n_b)
-      transpose_chunk<Width, Bytes, false>(tile, source + a * tile.source_stride + b * Width,
-                                           target + b * tile.target_stride + a * Width);
-  }
-  transpose_rest<Width>(count_a, count_b, whole_a, whole_b, tile, source, target);
-}
-
-/// Loops of a length that the compiler knows have fewer instructions, and more of the lines that the CPU waits for fit
-/// into its window.
-template <int Width, int Bytes>
-TRANSHIP_INLINE void transpose_strip(long long count_a, long long count_b, bool along_b, const Tile& tile,
-                                     const Byte* source, Byte* target) {
-  constexpr long long n = line_bytes / Width;
-  if (along_b && count_b == n)
-    transpose_strip_b<Width, Bytes>(count_a, n, tile, source, target);
-  else if (along_b)
-    transpose_strip_b<Width, Bytes>(count_a, count_b, tile, source, target);
-  else if (count_a == n)
-    transpose_margin<Width, Bytes>(n, count_b, tile, source, target);
-  else
-    transpose_margin<Width, Bytes>(count_a, count_b, tile, source, target);
-}
-
-template <int Width>
-void transpose_strip_16(long long count_a, long long count_b, bool along_b, const Tile& tile, const Byte* source,
-                        Byte* target) {
-  transpose_strip<Width, 16>(count_a, count_b, along_b, Tile(tile), source, target);
-}
-#if defined(__x86_64__)
-template <int Width>
-[[gnu::target("avx2")]] void transpose_strip_32(long long count_a, long long count_b, bool along_b, const Tile& tile,
-                                                const Byte* source, Byte* target) {
-  transpose_strip<Width, 32>(count_a, count_b, along_b, Tile(tile), source, target);
-}
-#endif
 
 /// Other moves are transposed by copies into a buffer that stays in the nearest cache, and moved from there in rows.
 template <class Element>
@@ -762,45 +698,6 @@ bool move_narrow_tiles(const CopyBlock& around, const Tile& tile, long long coun
   return false;
 }
 
-/// True when it has moved them: planes that are short in one dimension, strip after strip along the other one, and
-/// within a strip all planes of which the strip's other side lies together.
-template <class Element>
-bool move_in_strips(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b, CopyMethod way,
-                    const Byte* source, Byte* target) {
-  if constexpr (Element::is_copy && Element::width >= 4) {
-    constexpr int width = Element::width;
-    constexpr long long n = line_bytes / width;
-    const bool along_b = count_b >= count_a;
-    const long long count = along_b ? count_b : count_a;
-    const auto& strides = along_b ? around.target_strides : around.source_strides;
-    const long long stride = along_b ? tile.target_stride : tile.source_stride;
-    CopyBlock outer, inner;
-    long long lines = along_b ? count_a : count_b;
-    for (int d = 0; d < around.dims; ++d) {
-      CopyBlock& one = detail::magnitude(strides[d]) < detail::magnitude(stride) ? inner : outer;
-      detail::set_dimension(one, one.dims++, around, d);
-      if (&one == &inner) lines *= around.extents[d];
-    }
-    if (count < n || lines > strip_lines_max) return false;
-    if (way.stores == Stores::streaming && is_in_step(tile, width, target)) return false;
-    auto* strip = transpose_strip_16<width>;
-#if defined(__x86_64__)
-    if (way.simd == Simd::bytes32) strip = transpose_strip_32<width>;
-#endif
-    for_each_base(outer, source, target, [&](const Byte* from_plane, Byte* to_plane) {
-      for (long long at = 0; at < count; at += n) {
-        const long long length = std::min(n, count - at);
-        for_each_base(inner, from_plane + at * (along_b ? width : tile.source_stride),
-                      to_plane + at * (along_b ? tile.target_stride : width), [&](const Byte* from, Byte* to) {
-                        strip(along_b ? count_a : length, along_b ? length : count_b, along_b, tile, from, to);
-                      });
-      }
-    });
-    return true;
-  }
-  return false;
-}
-
 template <class Element>
 void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* target) {
   const int a = block.dims - 1, b = tile_dimension(block, Element::width);
@@ -809,7 +706,6 @@ void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* ta
   drop_dimension(block, a);
   drop_dimension(block, b);
   if (move_narrow_tiles<Element>(block, tile, count_a, count_b, source, target)) return;
-  if (move_in_strips<Element>(block, tile, count_a, count_b, way, source, target)) return;
   for_each_base(block, source, target,
                 [&](const Byte* from, Byte* to) { move_transposed<Element>(count_a, count_b, tile, way, from, to); });
 }
