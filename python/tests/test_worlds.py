@@ -1,5 +1,6 @@
 """Ranks: results, failures, deadlines, interrupts, and the lock of the interpreter."""
 
+import math
 import os
 import signal
 import subprocess
@@ -43,14 +44,17 @@ def test_memory_that_peers_reach(run):
         assert a.shape == (3, 2) and a.flags.f_contiguous and a.dtype == np.float32 and not a.any()
         assert b.shape == (5,) and b.ctypes.data % 64 == 0
         assert world.zeros(()).shape == () and world.empty((0, 3)).size == 0
+        assert world.zeros(np.array([3, 2])).shape == (3, 2) and world.zeros(np.array([4])).shape == (4,)
+        assert world.zeros(np.int64(3)).shape == world.zeros(np.array(3)).shape == (3,)
         assert world.zeros(2, [("x", "f8"), ("n", "i4")]).tolist() == [(0.0, 0)] * 2
         for shape, dtype in (((-1, 2), "f8"), (3, object)):
             with pytest.raises(ts.InvalidUse):
                 world.empty(shape, dtype)
         with pytest.raises(TypeError):
             world.empty(2.5)
-        with pytest.raises(ts.NoMemory, match=str(1 << 60)):
-            world.empty(1 << 60, "u1")
+        for extents in ((1 << 60,), (sys.maxsize,), (1 << 32, 1 << 32), (1 << 64) - 1, (1 << 40, 1 << 40)):
+            with pytest.raises(ts.NoMemory, match=str(math.prod(np.atleast_1d(np.array(extents, object))))):
+                world.empty(extents, "u1")
         return b, world.rank
 
     # It outlives the world.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _core
-from ._errors import InvalidUse
+from ._errors import InvalidUse, NoMemory
 from ._tracing import in_children
 
 __all__ = ["World", "current_world", "join", "launch", "simulate", "world_id"]
@@ -124,10 +124,13 @@ class World:
         type_of_elements = np.dtype(dtype)
         if type_of_elements.hasobject:
             raise InvalidUse(f"elements of {type_of_elements} are addresses of objects: peers cannot use them")
-        extents = tuple(map(operator.index, (shape,) if isinstance(shape, SupportsIndex) else shape))
+        listed: Any = shape  # numbers are of no dimension, and arrays are numbers to an isinstance()
+        extents = tuple(map(operator.index, listed if np.ndim(listed) else (listed,)))
         if any(extent < 0 for extent in extents):
             raise InvalidUse(f"extents {extents}: needs 0 or more (rank {self.rank})")
         count = math.prod(extents) * type_of_elements.itemsize
+        if count > sys.maxsize:
+            raise NoMemory(f"{count} bytes: an array has at most {sys.maxsize} (rank {self.rank})")
         return np.ndarray(extents, type_of_elements, self._core.reachable_bytes(count), order=order)
 
     def zeros(self, shape: Shape, dtype: Any = "f8", order: Order = "C") -> NDArray[Any]:

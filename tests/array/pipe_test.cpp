@@ -444,6 +444,33 @@ TEST(PipesOfThreads, what_a_rank_that_waits_can_copy_is_left_to_it) {
   }
 }
 
+TEST(PipesOfThreads, a_rank_that_has_given_up_waiting_is_left_nothing) {
+  std::atomic<std::int64_t*> target = nullptr;
+  launch(2, [&](World& world) {
+    const ArraySpec source = on_ranks("i64[4096] @ 1 : block", {0}), copy = on_ranks("i64[4096] @ 1 : block", {1});
+    Pipe pipe(world, source, copy, {.from = {.count = 1}, .to = {.count = 1}});
+    const auto put = [&](std::int64_t value) {
+      at(pipe.sender().get().view, {0}) = value;
+      pipe.sender().put();
+    };
+    if (pipe.sends()) put(1);
+    if (pipe.receives()) {
+      target = &at(pipe.receiver().get().view, {0});
+      pipe.receiver().put();
+      world.set_timeout_ns(20'000'000);
+      require_says(error_of_rank([&] { (void)pipe.receiver().get(); }), ErrorCode::timeout, {"exchange"});
+      world.set_timeout_ns(60'000'000'000);
+    }
+    world.barrier();
+    if (pipe.sends()) {
+      put(2);
+      require(*target == 2, "the sender has left its frame to a rank that does not wait");
+    }
+    world.barrier();
+    if (pipe.receives()) require(at(pipe.receiver().get().view, {0}) == 2, "another frame");
+  });
+}
+
 TEST(PipesOfProcesses, a_rank_that_is_killed_is_named) {
   for (const Rank killed : {0, 2}) {
     const Error error = error_of_rank([&] {

@@ -898,9 +898,13 @@ void Exchange::finish(Side side, CallSite where, const std::optional<FunctionRef
 }
 void Exchange::advance(bool has_time) {
   // A rank that waits for this exchange may advance it meanwhile.
-  const bool waits = std::exchange(state_->journey.has_time, has_time || state_->journey.has_time);
+  struct Restored {
+    bool& value;
+    bool before;
+    ~Restored() { value = before; }
+  } restored{state_->journey.has_time, state_->journey.has_time};
+  restored.value = has_time || restored.before;
   state_->progress();
-  state_->journey.has_time = waits;
 }
 Schedule Exchange::schedule() const noexcept {
   if (!state_->any_message(true)) return Schedule::direct;

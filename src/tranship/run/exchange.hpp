@@ -3,7 +3,8 @@
 // No schedule changes a result: every cell of a target gets the same bytes, sums in the same order. Reuse allocates
 // nothing.
 //
-//   start()   publishes that this rank is ready and moves all that ready peers allow; never waits
+//   start()   publishes that this rank is ready and moves all that ready peers allow (Halves::apart: and do not wait
+//             for); never waits
 //   test()    moves what has become possible; true when everything has arrived and been read
 //   finish()  waits for that
 //
@@ -27,8 +28,10 @@ namespace tranship {
 /// Where transfers take their time (peers that are only messaged, simulated ranks) all messages are posted instead.
 enum class Schedule : std::uint8_t {
   automatic,  ///< each message direct or staged, by the lengths of its contiguous runs
-  direct,     ///< straight from the source's memory to the target's, by whichever side comes second
-  staged,     ///< packed by the sender into a buffer of the receiver, unpacked by the receiver in the order of arrival
+  /// Straight from the source's memory to the target's, by whichever side is there when both have begun; where one of
+  /// them waits and halves are apart, by that one.
+  direct,
+  staged,  ///< packed by the sender into a buffer of the receiver, unpacked by the receiver in the order of arrival
   /// The fastest of the others on the arrays given, which the set-up exchanges some times to find out: what the targets
   /// held is overwritten as by any exchange. Where that would change a sum (adjoints), the same as automatic. The
   /// choice is what schedule() then says; giving it to the next Exchange of such a plan repeats it without measuring.

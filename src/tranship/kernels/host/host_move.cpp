@@ -356,12 +356,12 @@ TRANSHIP_INLINE void load_lanes(VectorOf<Bytes>& out, const Byte* source, long l
   } else {
     VectorOf<16> low;
     __builtin_memcpy(&low, source, 16);
-#if defined(__x86_64__) && !defined(TRANSHIP_SANITIZED)
-    // GCC would load the upper lane by itself, and shuffle then.
+#if defined(__x86_64__) && !defined(TRANSHIP_SANITIZED) && !defined(__clang__)
+    // GCC would load the upper lane by itself, and shuffle then. (clang does this by itself.)
     VectorOf<Bytes> both;
     asm("vinserti128 $1, %2, %t1, %0"
         : "=x"(both)
-        : "x"(low), "m"(*reinterpret_cast<const VectorOf<16>*>(source + lane_stride)));
+        : "x"(low), "m"(*reinterpret_cast<const Byte(*)[16]>(source + lane_stride)));
     out = both;
 #else
     VectorOf<16> high;
