@@ -64,8 +64,8 @@ long long row_bytes_of(const CopyBlock& block, int width);
 void move_on_host(const CopyBlock& block, Move move, Arithmetic arithmetic, int width, CopyMethod way,
                   const void* source, void* target);
 
-/// Contiguous rows in two loops, at least one in each: row i of plane k is read at source + k*source_plane + i*source_stride and written
-/// likewise. Strides are in bytes.
+/// Contiguous rows in two loops, at least one in each: row i of plane k is read at source + k*source_plane +
+/// i*source_stride and written likewise. Strides are in bytes.
 struct Rows {
   long long count = 1;
   long long row_bytes = 0;
