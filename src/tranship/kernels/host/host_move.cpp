@@ -372,7 +372,7 @@ TRANSHIP_INLINE void load_lanes(VectorOf<Bytes>& out, const Byte* source, long l
 }
 
 template <int Bytes, int... I>
-TRANSHIP_INLINE void take_half(VectorOf<Bytes>& out, const VectorOf<2 * Bytes>& value, int half,
+TRANSHIP_INLINE void take_half(VectorOf<Bytes>& out, const VectorOf<2 * Bytes>& value, long long half,
                                std::integer_sequence<int, I...>) {
   out = half == 0 ? __builtin_shufflevector(value, value, I...) : __builtin_shufflevector(value, value, (Bytes + I)...);
 }
@@ -384,7 +384,7 @@ TRANSHIP_INLINE void store_vector(const VectorOf<Bytes>& value, Byte* target) {
   } else if constexpr (Bytes == 16) {
     stream16(value, target);
   } else {
-    for (int half = 0; half < 2; ++half) {
+    for (long long half = 0; half < 2; ++half) {
       VectorOf<Bytes / 2> part;
       take_half<Bytes / 2>(part, value, half, std::make_integer_sequence<int, Bytes / 2>{});
       store_vector<Bytes / 2, true>(part, target + half * (Bytes / 2));
@@ -661,7 +661,7 @@ void copy_narrow_tiles(const CopyBlock& around, const Tile& tile, long long coun
     if (source_is_far) {
       for (long long a = 0; a < count_a; ++a, from += tile.source_stride, to += Width) {
         __builtin_prefetch(from + next_source);
-        __builtin_prefetch(from + next_source + Narrow * Width - 1);
+        __builtin_prefetch(from + next_source + (Narrow * Width - 1));
 #pragma GCC unroll 4
         for (long long b = 0; b < Narrow; ++b) copy_bytes<Width>(from + b * Width, to + b * tile.target_stride);
       }
