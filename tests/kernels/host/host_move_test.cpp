@@ -310,5 +310,27 @@ TEST(HostMove, long_pieces_to_a_peer_that_reads_them_arrive_whole) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+TEST(HostMove, pieces_as_large_as_the_caches_are_copied_whole_and_nothing_else) {
+  // So large that both ways are tried, however large the caches are; the ends lie within lines.
+  constexpr std::size_t guard = 64;
+  for (const long long bytes : {(17LL << 20) + 11, (20LL << 20) - 3}) {
+    Bytes source(std::size_t(bytes) + 2 * guard), target(source.size(), 0xa5);
+    Random random{std::uint64_t(bytes)};
+    for (std::size_t i = 0; i + 8 <= source.size(); i += 8) {
+      const std::uint64_t value = random();
+      std::memcpy(&source[i], &value, 8);
+    }
+    for (const std::size_t shift : {std::size_t(0), std::size_t(13)}) {
+      std::fill(target.begin(), target.end(), 0xa5);
+      unsigned char* const to = target.data() + guard - shift;
+      copy_piece(to, source.data() + guard, bytes, PieceOf::own_memory, 1LL << 40);
+      EXPECT_EQ(std::memcmp(to, source.data() + guard, std::size_t(bytes)), 0) << bytes;
+      EXPECT_TRUE(std::all_of(target.data(), to, [](unsigned char byte) { return byte == 0xa5; }));
+      EXPECT_TRUE(
+          std::all_of(to + bytes, target.data() + target.size(), [](unsigned char byte) { return byte == 0xa5; }));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tranship

@@ -900,6 +900,20 @@ void copy_sampled_row(long long bytes, const Byte* source, Byte* target, RowCopy
   }
   if (has_streamed) _mm_sfence();
 }
+
+// Pieces about as large as the last cache. Whether what a string writes is still there for the next string depends on
+// what else uses the cache, which other programs and machines share: a piece tries both ways.
+
+constexpr long long tried_bytes = 1 << 20;
+
+void copy_tried_row(long long bytes, const Byte* source, Byte* target, RowCopy string) {
+  const unsigned long long ticks = ticks_of_copy(string, tried_bytes, source, target);
+  const bool streams =
+      ticks_of_copy(copy_rows_streamed, tried_bytes, source + tried_bytes, target + tried_bytes) < ticks;
+  const long long at = 2 * tried_bytes;
+  (streams ? copy_rows_streamed : string)(Rows{.row_bytes = bytes - at}, source + at, target + at);
+  _mm_sfence();
+}
 #endif
 
 }  // namespace
@@ -934,6 +948,8 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
 #if defined(__x86_64__)
   if (piece_of == PieceOf::target_of_peer && way.stores == Stores::plain && bytes >= sampled_row_bytes_min)
     return copy_sampled_row(bytes, from, to, row_copy(bytes, way));
+  if (way.stores == Stores::streaming && way.long_rows == LongRows::string && bytes >= 16 * tried_bytes)
+    return copy_tried_row(bytes, from, to, string_row_copy(way.simd));
 #endif
   // What lies in the caches, and is too short for a string of ours or would have been a loop, is for the library.
   const bool is_for_library = way.stores == Stores::plain && suits_strings(from, to) &&
