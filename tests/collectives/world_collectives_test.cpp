@@ -137,9 +137,12 @@ TEST(WorldCollectives, measures_and_says_what_it_chose) {
             world.all_gather<std::uint64_t>(std::hash<std::string_view>()(together.algorithm_for(collective, bytes)));
         EXPECT_EQ(all[0], all[1]);
       }
-    together.use("allreduce/ring", 1000);
-    EXPECT_EQ(together.algorithm_for("allreduce", 1000), "allreduce/ring");
-    EXPECT_NE(together.algorithm_for("allreduce", 1001), "allreduce/ring");
+    const std::string measured(together.algorithm_for("allreduce", 1001));
+    for (const char* const other : {"allreduce/ring", "allreduce/direct"}) {
+      together.use(other, 1000);
+      EXPECT_EQ(together.algorithm_for("allreduce", 1000), other);
+      EXPECT_EQ(together.algorithm_for("allreduce", 1001), measured);
+    }
     together.use("allreduce/direct");
     EXPECT_EQ(together.algorithm_for("allreduce", 10), "allreduce/direct");
     expect_right(together, world, "allreduce", 50, 0, false);
