@@ -271,7 +271,7 @@ TEST(JsonText, RoundTripsRandomValues) {
     }
     const std::string ascii = ours.dump({.characters = JsonCharacters::ascii});
     if (ascii != theirs.dump(-1, ' ', true)) return ascii + " is escaped otherwise";
-    if (ours.dump(json_in_messages) != ascii) return ascii + " is otherwise in messages";
+    if (json_in_message(ours, ascii.size()) != ascii) return ascii + " is otherwise in messages";
     for (const std::string& read : {text, ascii}) {
       const Json again = parse_json(read);
       if (!(again == ours)) return read + " is read as something else: " + again.dump();
@@ -380,7 +380,8 @@ TEST(JsonText, BytesThatAreNotUtf8) {
   EXPECT_EQ(error_of([] { (void)json_string("a\xff\n"); }),
             R"(invalid_use: 'a\xff\x0a' is not UTF-8, which JSON needs)");
   EXPECT_EQ(json_string("a\n\xc3\xa9\"\x7f"), "\"a\\n\xc3\xa9\\\"\x7f\"");
-  EXPECT_EQ(Json("\xff\x7f\xc3\xa9").dump(json_in_messages), R"("\ufffd\u007f\u00e9")");
+  EXPECT_EQ(json_in_message("\xff\x7f\xc3\xa9"), R"("\ufffd\u007f\u00e9")");
+  EXPECT_EQ(json_in_message(std::string(100, 'x'), 10), "\"xxxxxxxxx... (102 bytes)");
 }
 
 TEST(JsonText, AKeyGivenTwiceIsRefused) {

@@ -17,7 +17,7 @@ namespace tranship {
 
 /// What gtest shows of a value.
 inline void PrintTo(const Json& value, std::ostream* out) {
-  *out << value.dump(json_in_messages);
+  *out << value.dump({.invalid = InvalidUtf8::replace});
 }
 
 }  // namespace tranship

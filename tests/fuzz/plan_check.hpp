@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 #include <string>
 
@@ -124,7 +125,11 @@ inline PlanVerdict check_plan_text(std::string_view text, std::string (*save)(co
     const ErrorCode code = plan.error().code();
     if (code != ErrorCode::bad_text && code != ErrorCode::bad_file)
       return {false, "refused with code " + std::string(name_of(code))};
-    return {false, plan.error().message().empty() ? "refused without a word" : ""};
+    const std::string& message = plan.error().message();
+    if (message.empty()) return {false, "refused without a word"};
+    if (!std::all_of(message.begin(), message.end(), [](unsigned char c) { return std::isprint(c) != 0; }))
+      return {false, "a message that is not one printable line"};
+    return {};
   }
   if (!check_plan(plan.value()).ok()) return {true, "a loaded plan does not pass its check"};
   const Result<TransferPlan> again = try_load_plan(save(plan.value()));

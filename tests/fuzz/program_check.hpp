@@ -2,6 +2,8 @@
 // the seeded mutations of tests/program.
 #pragma once
 
+#include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 
@@ -49,7 +51,10 @@ inline ProgramVerdict check_program_text(std::string_view text,
     const ErrorCode code = error.code();
     if (code != ErrorCode::bad_text && code != ErrorCode::bad_file && code != ErrorCode::unsupported)
       return violated("refused with code " + std::string(name_of(code)));
-    if (std::string_view(error.what()).empty()) return violated("refused without a word");
+    const std::string_view message = error.what();
+    if (message.empty()) return violated("refused without a word");
+    if (!std::all_of(message.begin(), message.end(), [](unsigned char c) { return std::isprint(c) != 0; }))
+      return violated("a message that is not one printable line");
   }
   return out;
 }

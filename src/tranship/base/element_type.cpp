@@ -1,5 +1,6 @@
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 
 namespace tranship {
 namespace {
@@ -51,13 +52,14 @@ Result<ElementType> element_type_named(std::string_view name) {
   return make_error(
       ErrorCode::bad_text,
       "unknown element type '{}': one of bool8, i8 to i64, u8 to u64, f16, bf16, f32, f64, f128, c64, c128, c256",
-      name);
+      printable(name));
 }
 
 Result<ElementType> element_type_of_numpy(std::string_view kind) {
   for (int i = 0; i < int(std::size(rows)); ++i)
     if (rows[i].numpy == kind) return static_cast<ElementType>(i);
-  return make_error(ErrorCode::bad_file, "NumPy element type '{}' is not a number of 1, 2, 4, 8, 16 or 32 bytes", kind);
+  return make_error(ErrorCode::bad_file, "NumPy element type '{}' is not a number of 1, 2, 4, 8, 16 or 32 bytes",
+                    printable(kind));
 }
 
 }  // namespace tranship

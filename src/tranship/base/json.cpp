@@ -184,8 +184,7 @@ class Builder final : public JsonReader {
   }
   void key(std::string& name) override {
     std::set<std::string>& keys = keys_.back();
-    if (!keys.insert(name).second)
-      throw_error(ErrorCode::bad_text, "key {} is given twice", Json(name).dump(json_in_messages));
+    if (!keys.insert(name).second) throw_error(ErrorCode::bad_text, "key {} is given twice", json_in_message(name));
     if (keys.size() > keys_per_object_max)
       throw_error(ErrorCode::bad_text, "an object has more than {} keys", keys_per_object_max);
     key_ = std::move(name);
@@ -391,7 +390,7 @@ const Json* Json::find(std::string_view key) const noexcept {
 const Json& Json::at(std::string_view key) const {
   require(JsonType::object);
   if (const Json* value = find(key)) return *value;
-  throw_error(ErrorCode::bad_text, "{} is missing", Json(key).dump(json_in_messages));
+  throw_error(ErrorCode::bad_text, "{} is missing", json_in_message(key));
 }
 
 Json& Json::operator[](std::string_view key) {
@@ -447,6 +446,10 @@ std::string json_string(std::string_view text) {
   std::string out;
   append_string(out, text, {});
   return out;
+}
+
+std::string json_in_message(const Json& value, std::size_t length_max) {
+  return printable(value.dump({.characters = JsonCharacters::ascii, .invalid = InvalidUtf8::replace}), length_max);
 }
 
 void read_json(std::string_view text, JsonReader& reader) {

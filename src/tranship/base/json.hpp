@@ -30,9 +30,6 @@ struct JsonFormat {
   InvalidUtf8 invalid = InvalidUtf8::refuse;
 };
 
-/// For messages: printable ASCII on one line, whatever a value holds.
-inline constexpr JsonFormat json_in_messages{.characters = JsonCharacters::ascii, .invalid = InvalidUtf8::replace};
-
 class JsonItem;
 
 /// A value, with all that it holds. Objects keep their members in the order in which they were added. Values that a
@@ -171,6 +168,10 @@ class JsonItem {
 
 /// The text as a JSON string. Throws `invalid_use` when it is not UTF-8.
 std::string json_string(std::string_view text);
+
+/// What a message says of an untrusted value or name: JSON in printable ASCII on one line, cut after `length_max`
+/// bytes.
+std::string json_in_message(const Json& value, std::size_t length_max = 40);
 
 /// Reads a document. Throws `bad_text`, with the column in bytes where the text is not JSON; also for a key that an
 /// object has twice, and for documents that are deeper or wider than any of ours.

@@ -15,10 +15,9 @@ constexpr Index ids_always_allowed = Index(1) << 20;
 
 [[noreturn]] void wrong(std::string_view where, std::string_view expected, const Json& found) {
   // Containers are not shown: they may be long or deep.
-  std::string text = found.is_object()  ? "an object"
-                     : found.is_array() ? fmt::format("an array of {}", found.size())
-                                        : found.dump(json_in_messages);
-  if (text.size() > 32) text = text.substr(0, 32) + "...";
+  const std::string text = found.is_object()  ? "an object"
+                           : found.is_array() ? fmt::format("an array of {}", found.size())
+                                              : json_in_message(found);
   throw_error(ErrorCode::bad_text, "{}: expected {}, found {}", where.empty() ? "the document" : where, expected, text);
 }
 
@@ -254,7 +253,7 @@ std::string JsonObject::path(std::string_view key) const {
 void JsonObject::finish() const {
   for (const auto& [key, value] : value_.members())
     if (!known_.contains(key))
-      throw_error(ErrorCode::bad_text, "{} is unknown; the keys here are {}", path(Json(key).dump(json_in_messages)),
+      throw_error(ErrorCode::bad_text, "{} is unknown; the keys here are {}", path(json_in_message(key)),
                   join_text(known_, ", "));
 }
 

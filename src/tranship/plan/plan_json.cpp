@@ -200,9 +200,7 @@ template <class Enum, std::size_t n>
 Enum enum_of(const Enum (&all)[n], const Json& value, std::string_view where) {
   const std::string& word = word_of(value, where);
   const std::optional<Enum> out = named(all, word);
-  if (!out)
-    throw_error(ErrorCode::bad_text, "{}: expected {}, found {}", where, listing(all),
-                Json(word.substr(0, 32)).dump(json_in_messages));
+  if (!out) throw_error(ErrorCode::bad_text, "{}: expected {}, found {}", where, listing(all), json_in_message(word));
   return *out;
 }
 

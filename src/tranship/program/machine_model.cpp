@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view format_name = "tranship machine 1";
 
 [[noreturn]] void refuse(const std::string& where, std::string_view why, const Json& value) {
-  throw_error(ErrorCode::bad_text, "{}: {}, not {}", where, why, value.dump(json_in_messages));
+  throw_error(ErrorCode::bad_text, "{}: {}, not {}", where, why, json_in_message(value));
 }
 
 double number_of(const Json& value, const std::string& where) {
@@ -146,12 +146,12 @@ MachineModel read_machine(std::string_view text) {
   JsonObject from(document, "");
   MachineModel out;
   if (const std::string& format = word_of(from.at("format"), "format"); format != format_name)
-    throw_error(ErrorCode::bad_text, "format: expected \"{}\", not {}", format_name, json_string(format));
+    throw_error(ErrorCode::bad_text, "format: expected \"{}\", not {}", format_name, json_in_message(format));
   out.name = word_of(from.at("name"), "name");
   const std::string& blocks = word_of(from.at("thread_blocks"), "thread_blocks");
   if (blocks != "together" && blocks != "in turn")
     throw_error(ErrorCode::bad_text, "thread_blocks: expected \"together\" or \"in turn\", not {}",
-                json_string(blocks));
+                json_in_message(blocks));
   out.blocks = blocks == "together" ? MachineModel::Blocks::together : MachineModel::Blocks::in_turn;
   out.ranks_per_host = count_of(from, "ranks_per_host", 1);
   out.cores_per_host = count_of(from, "cores_per_host", 0);

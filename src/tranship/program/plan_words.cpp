@@ -8,7 +8,7 @@ namespace tranship::plan_words {
 namespace {
 
 [[noreturn]] void fail_word(std::string_view where, const std::string& word, std::string_view expected) {
-  throw_error(ErrorCode::bad_text, "{}: \"{}\" is not {}", where, word.substr(0, 60), expected);
+  throw_error(ErrorCode::bad_text, "{}: {} is not {}", where, json_in_message(word), expected);
 }
 
 }  // namespace

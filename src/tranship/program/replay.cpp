@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/replay.hpp>
 #include <tranship/program/step_shape.hpp>
@@ -602,7 +603,8 @@ class Replayer {
     if (!machine_.has_far_memory)
       throw_error(ErrorCode::unsupported,
                   "\"{}\" has no memory channels between hosts: ranks {} and {} are on hosts {} and {} ({} ranks each)",
-                  machine_.name, from, to, host_of(from), host_of(to), machine_.ranks_per_host);
+                  printable(machine_.name, name_chars_max), from, to, host_of(from), host_of(to),
+                  machine_.ranks_per_host);
     return machine_.far_memory;
   }
 

@@ -10,6 +10,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/mutex.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_verdict.hpp>
 
@@ -68,7 +69,9 @@ Said verdict_of(const Program& program, const Numbers& numbers) {
     while (found.ends_with('\n')) found.pop_back();
     for (std::size_t at = 0; (at = found.find('\n', at)) != std::string::npos;) found.replace(at, 1, "; ");
     if (!verified.is_right())
-      return {{}, make_error(ErrorCode::invalid_use, "the program \"{}\" is not right: {}", program.name, found)};
+      return {{},
+              make_error(ErrorCode::invalid_use, "the program \"{}\" is not right: {}",
+                         printable(program.name, name_chars_max), found)};
     const ProgramVerdict verdict{.needs_meeting = verified.needs_meeting};
     right_programs().add(numbers, verdict);
     return {verdict, std::nullopt};

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/processes/file_limit.hpp>
 #include <tranship/fabric/processes/join_messages.hpp>
@@ -277,7 +278,7 @@ class Host {
     const std::string build = SharedWorld::build();
     if (build_of(hello) != build)
       throw_error(ErrorCode::mismatch, "process {} was built with \"{}\", process {} with \"{}\"", process,
-                  build_of(hello), getpid(), build);
+                  printable(build_of(hello), name_chars_max), getpid(), build);
     if (hello.size != size_)
       throw_error(ErrorCode::mismatch, "process {} joins as rank {} of {}, process {} a world of {} ranks", process,
                   hello.rank, hello.size, getpid(), size_);
@@ -440,7 +441,7 @@ class Visit {
 
   [[noreturn]] void throw_strange(std::size_t size_bytes) const {
     throw_error(ErrorCode::mismatch, "process {} has sent {} bytes that this build does not understand: \"{}\"",
-                id_.process, size_bytes, build_of(hello_));
+                id_.process, size_bytes, printable(build_of(hello_), name_chars_max));
   }
 
   void map(const Head& head, const std::vector<std::byte>& bytes, const OwnDescriptor& memory, Joined& joined) const {

@@ -9,6 +9,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -142,7 +143,7 @@ SharedWorld::SharedWorld(int descriptor) : memory_(SharedMemory::inherited(descr
   const std::string_view theirs(header.layout, strnlen(header.layout, sizeof header.layout));
   if (theirs != Header::layout_here)
     throw_error(ErrorCode::mismatch, "this program was built with \"{}\", the one that has started it with \"{}\"",
-                Header::layout_here, theirs);
+                Header::layout_here, printable(theirs, name_chars_max));
   shape_ = {.ranks = static_cast<int>(header.ranks),
             .heap_bytes = header.heap_bytes,
             .local_bytes = header.local_bytes,

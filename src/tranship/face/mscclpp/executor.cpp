@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/face/mscclpp/executor.hpp>
 #include <tranship/file/io/posix.hpp>
 #include <tranship/program/plan_file.hpp>
@@ -17,8 +18,8 @@ constexpr Index plan_bytes_max = Index(1) << 30;
 void check_message(const Program& program, Index input_bytes, Index output_bytes) {
   const auto bytes = static_cast<std::uint64_t>(program.collective == "allgather" ? output_bytes : input_bytes);
   if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
-    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}", program.name,
-                program.message_bytes_min, program.message_bytes_max, bytes);
+    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}",
+                printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes);
 }
 
 }  // namespace
@@ -54,8 +55,8 @@ class Executor::State {
     }
     ProgramExecutor& executor = found->second.executor;
     if (const Index given = executor.output_elements() * width; given != output_bytes)
-      throw_error(ErrorCode::invalid_use, "the plan \"{}\" gives {} bytes; the output has {}", program.name, given,
-                  output_bytes);
+      throw_error(ErrorCode::invalid_use, "the plan \"{}\" gives {} bytes; the output has {}",
+                  printable(program.name, name_chars_max), given, output_bytes);
     executor.run(input, output, where);
   }
 
