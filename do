@@ -382,14 +382,15 @@ do_ci() {
   stage "thread sanitizer: build memory, fabric, run, collectives, array"
   do_build tsan
   stage "thread sanitizer: tests"
-  # Bytes of every size by every scope, on one rank and two: more ranks add nothing there but minutes. Simulated ranks and
-  # explored schedules are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run. So is each rank
-  # that is a process and was not joined, and the sanitizer of one process sees nothing of the others.
+  # Bytes and arrays of every size by every scope, on one rank and two: more ranks add nothing there but minutes, as do
+  # products of lattices to plain ones. Simulated ranks and explored schedules are one thread, and the sanitizer keeps a
+  # megabyte for each fiber that has ever run. So is each rank that is a process and was not joined, and the sanitizer of
+  # one process sees nothing of the others.
   local one_thread='MixedPrograms*:RaceCases*:Simulation*:PipesSimulated*:*Canaries*:RangeAllocator*:StridedCopyByLanes*'
-  one_thread+=':RegionMap*:BoxTree*:*/DeviceLoss*/eager:*/DeviceLoss*/deferred'
+  one_thread+=':*ProductsOfTwoLattices*:RegionMap*:BoxTree*:*/DeviceLoss*/eager:*/DeviceLoss*/deferred'
   one_thread+=':Explorer.*:Explored*.is_right:Explored*.is_right_in_*:Explored*.is_right_for_*:*.is_right_whenever_*:*.canar*'
   one_thread+=':*/processes:*/processes_*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:*/*_messaged:*/*_messaged_*:*/*_hosts:*/*_hosts_*:SimulatedMachines*'
-  GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:$one_thread" \
+  GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:*KernelArrays*/*_4_*:$one_thread" \
     with_plain_addresses "${sanitized[@]}" ctest --preset tsan --parallel "$(nproc)"
   stage "fuzz: $seconds s each"
   do_fuzz "$seconds"

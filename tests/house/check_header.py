@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks that one header compiles alone, may be included twice, and (weight "light") pulls nothing heavy in.
 
-usage: check_header.py --compiler CXX --include FOLDER --weight light|any --stamp FILE HEADER
+usage: check_header.py --compiler CXX [--launcher CCACHE] --include FOLDER --weight light|any --stamp FILE HEADER
 
-Touches FILE where nothing is wrong, and writes FILE.d: what it depends on, as compilers say it.
+Touches FILE where nothing is wrong, and writes FILE.d: what it depends on, as compilers say it. With a compiler cache, what
+has been compiled before is not compiled again.
 """
 
 import argparse
@@ -20,28 +21,38 @@ HEAVY = re.compile(
     rf"/c\+\+/(?:v?\d+(?:\.\d+)*/)?(?:{'|'.join(HEAVY_STANDARD)})$|/include/(?:{'|'.join(HEAVY_FOLDERS)})/"
 )
 
+FLAGS = ["-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-Wno-unused-function"]
 
-def check(compiler, folder, header, weight):
-    """What is wrong with `header`, as a text that is empty when nothing is, and the files that it includes."""
+
+def check(compiler, folder, header, weight, work, launcher=()):
+    """What is wrong with `header`, as a text that is empty when nothing is, and the files that it includes.
+
+    `work` is a path whose name, with suffixes, the source and what comes of it have.
+    """
+    source, rule = Path(f"{work}.cpp"), Path(f"{work}.o.d")
+    source.write_text(f"#include <{header}>\n#include <{header}>\n", encoding="utf-8")
+    command = [compiler, *FLAGS, "-I", str(folder), str(source)]
     compiled = subprocess.run(
-        [compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-Wno-unused-function",
-         "-fsyntax-only", "-H", "-I", folder, "-x", "c++", "-"],
-        input=f"#include <{header}>\n#include <{header}>\n",
-        capture_output=True,
-        text=True,
+        [*launcher, *command, "-c", "-o", f"{work}.o", "-MD", "-MF", str(rule)], capture_output=True, text=True
     )
-    # -H writes one line of dots and a path for every header entered; the rest are diagnostics.
-    lines = compiled.stderr.splitlines()
-    entered = [line for line in lines if re.match(r"^\.+ ", line)]
     if compiled.returncode != 0:
-        diagnostics = [line for line in lines if not re.match(r"^(\.+ |Multiple include guards|/)", line) or ": error" in line]
-        return f"<{header}> does not compile alone and twice:\n" + "\n".join(diagnostics), []
-    if not any(line.endswith("/" + header) for line in entered):
+        return f"<{header}> does not compile alone and twice:\n{compiled.stderr}", []
+    included = [str(Path(path).absolute()) for path in prerequisites(rule.read_text(encoding="utf-8"))]
+    if not any(path.endswith("/" + header) for path in included):
         return f"the compiler did not say that it entered <{header}>: no includes to check", []
-    for at, line in enumerate(entered):
-        if weight == "light" and HEAVY.search(line):
-            return f"<{header}> pulls in {line.lstrip('. ')}, by way of:\n" + "\n".join(chain(entered[: at + 1])), []
-    return "", sorted({line.lstrip(". ") for line in entered})
+    if weight == "light" and any(HEAVY.search(path) for path in included):
+        # -H writes one line of dots and a path for every header entered.
+        shown = subprocess.run([*command, "-fsyntax-only", "-H"], capture_output=True, text=True)
+        entered = [line for line in shown.stderr.splitlines() if re.match(r"^\.+ ", line)]
+        at = next(at for at, line in enumerate(entered) if HEAVY.search(line))
+        return f"<{header}> pulls in {entered[at].lstrip('. ')}, by way of:\n" + "\n".join(chain(entered[: at + 1])), []
+    return "", sorted({path for path in included if path != str(source.absolute())})
+
+
+def prerequisites(rule):
+    """The paths behind the colon of a rule for make."""
+    words = re.findall(r"(?:[^\s\\]|\\[^\n])+", rule.split(": ", 1)[1])
+    return [re.sub(r"\\(.)", r"\1", word) for word in words]
 
 
 def chain(entered):
@@ -58,15 +69,16 @@ def chain(entered):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--compiler", required=True)
+    parser.add_argument("--launcher", action="append", default=[])
     parser.add_argument("--include", required=True)
     parser.add_argument("--weight", choices=["light", "any"], required=True)
     parser.add_argument("--stamp", type=Path, required=True)
     parser.add_argument("header")
     given = parser.parse_args()
-    wrong, included = check(given.compiler, given.include, given.header, given.weight)
+    given.stamp.parent.mkdir(parents=True, exist_ok=True)
+    wrong, included = check(given.compiler, given.include, given.header, given.weight, given.stamp, given.launcher)
     if wrong:
         sys.exit(wrong)
-    given.stamp.parent.mkdir(parents=True, exist_ok=True)
     rule = " \\\n".join(str(path).replace(" ", "\\ ") for path in [f"{given.stamp}:", *included])
     Path(f"{given.stamp}.d").write_text(rule + "\n", encoding="utf-8")
     given.stamp.touch()
