@@ -100,6 +100,7 @@ do_build() {
   case $preset in
     release) need "${build_packages[@]}" ;;
     fuzz) need "${build_packages[@]}" "${fuzz_packages[@]}" ;;
+    asan) need "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" ;;
     *) need "${build_packages[@]}" "${test_packages[@]}" ;;
   esac
   if [[ $preset == dev ]]; then

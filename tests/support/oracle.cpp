@@ -394,7 +394,8 @@ std::string tiled_halo_fault(const Tiling& tiling, std::span<const TiledField> f
     for (int t = 0; t < tiles; ++t) {
       const TiledField& field = fields[f];
       const Distribution& array = field.tiles[t].distribution;
-      const auto [vector, component] = component_of(f);
+      const auto place = component_of(f);
+      const auto vector = place.first, component = place.second;
       for (Rank r = 0; r < Rank(plans.size()); ++r) {
         const LocalPoints points(array, r);
         std::string fault;

@@ -31,7 +31,7 @@ class SubTransport final : public Transport {
   void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override {
     whole_->touches(first, size_bytes, touch, name, where);
   }
-  void poll() override { whole_->poll(); }
+  void poll(std::int64_t polls) override { whole_->poll(polls); }
   void abandon() noexcept override { whole_->abandon(); }
 
  private:

@@ -184,9 +184,10 @@ int World::look(const WaitNote& note) {
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->direct_.acted, false);
   if (acted) polling_.end_row();
+  const std::int64_t passed = polling_.passed();
   const int polls = polling_.look(*fabric_, note, timeout_ns_);
   // A transport that only some peers need learns of polls of the others here.
-  if (context_->transport_ && heap_.place().direct.count > 0) context_->transport_->poll();
+  if (context_->transport_ && heap_.place().direct.count > 0) context_->transport_->poll(passed);
   return polls;
 }
 

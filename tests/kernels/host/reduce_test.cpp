@@ -100,7 +100,8 @@ TEST(Combiner, TakesPacketsAsItTakesWhatIsInThem) {
         const std::size_t bytes = units * packet_unit_bytes;
         const Bytes plain = random_elements(random, type, bytes), sent = random_elements(random, type, bytes);
         std::vector<Line> memory(units);
-        pack(memory[0].bytes, sent.data(), bytes, 7);
+        auto* const packets = reinterpret_cast<std::byte*>(memory.data());
+        pack(packets, sent.data(), bytes, 7);
         for (const bool packets_come_first : {false, true}) {
           Bytes expected(bytes);
           const std::byte* const sources[] = {packets_come_first ? sent.data() : plain.data(),
@@ -109,7 +110,7 @@ TEST(Combiner, TakesPacketsAsItTakesWhatIsInThem) {
           combine({.sources = sources, .source_count = 2, .targets = targets, .target_count = 1, .bytes = bytes});
           Bytes out = plain;  // in place
           const CombinedPackets pair{.plain = out.data(),
-                                     .packets = memory[0].bytes,
+                                     .packets = packets,
                                      .target = out.data(),
                                      .bytes = bytes,
                                      .flag = 7,
@@ -119,12 +120,11 @@ TEST(Combiner, TakesPacketsAsItTakesWhatIsInThem) {
         }
         // A packet that has not come holds its unit back, and what lies behind it.
         const std::size_t late = random.below(units);
-        pack(memory[0].bytes + 2 * late * packet_unit_bytes, sent.data(), packet_unit_bytes, 6);
+        pack(packets + 2 * late * packet_unit_bytes, sent.data(), packet_unit_bytes, 6);
         Bytes out(bytes, std::byte(0x5a));
-        EXPECT_EQ(
-            combine.with_packets(
-                {.plain = plain.data(), .packets = memory[0].bytes, .target = out.data(), .bytes = bytes, .flag = 7}),
-            late * packet_unit_bytes);
+        EXPECT_EQ(combine.with_packets(
+                      {.plain = plain.data(), .packets = packets, .target = out.data(), .bytes = bytes, .flag = 7}),
+                  late * packet_unit_bytes);
         for (std::size_t i = late * packet_unit_bytes; i < bytes; ++i) EXPECT_EQ(out[i], std::byte(0x5a));
         ++cases;
       }
@@ -141,7 +141,7 @@ TEST(Packets, AreTakenUpToTheFirstOfAnotherFlag) {
     const std::size_t bytes = units * packet_unit_bytes;
     const Bytes data = random_bytes(random, bytes);
     std::vector<Line> memory(units);
-    std::byte* const packets = memory[0].bytes;
+    auto* const packets = reinterpret_cast<std::byte*>(memory.data());
     pack(packets, data.data(), bytes, 7);
     std::uint32_t words[2];
     std::memcpy(words, packets, sizeof words);

@@ -438,11 +438,11 @@ TEST(DeferredStream, nothing_runs_before_somebody_waits) {
 }
 
 TEST(DeferredStream, a_finish_runs_what_the_point_needs_and_nothing_else) {
+  std::string log;  // until the devices have ended, which run what is left
   Devices devices({.fake = {.count = 2, .timing = FakeTiming::deferred}});
   Stream& a = devices.stream(Device::fake(0));
   Stream& b = devices.stream(Device::fake(1));
   Stream& c = devices.copy_stream(devices.memory_of(Device::fake(0)));
-  std::string log;
   const auto give = [&](Stream& stream, char name) { run_on(stream, [&log, name] { log += name; }); };
   give(a, '1');
   give(a, '2');

@@ -34,7 +34,8 @@ bool Polling::goes_on(const Fabric& fabric, const WaitNote& note) {
 
 int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns) {
   const std::int64_t now = now_ns(), passed_ns = now - std::exchange(looked_ns_, now);
-  const std::int64_t polls = given_ + std::exchange(more_, 0);
+  const std::int64_t polls = passed();
+  more_ = 0;
   polls_ += polls;
   ++looks_;
   const bool same = goes_on(fabric, note);

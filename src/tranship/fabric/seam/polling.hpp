@@ -28,6 +28,8 @@ class Polling {
   /// So many polls have passed beside those that look() has given. A poll that a group of lanes makes together takes
   /// the time in which each of them comes and goes, so it counts once for each.
   void add_polls(std::int64_t more) noexcept { more_ += more; }
+  /// Polls since the last look.
+  std::int64_t passed() const noexcept { return given_ + more_; }
   /// The rank has done something else.
   void end_row() noexcept { since_ns_ = 0; }
 

@@ -51,8 +51,8 @@ class Transport {
   virtual void seen(const void* first, std::size_t size_bytes) = 0;
   /// This rank touches these bytes of its own, in its heap or elsewhere; `name` says by what.
   virtual void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) = 0;
-  /// This rank looks whether something has come; others may go on first.
-  virtual void poll() = 0;
+  /// This rank looks whether something has come, or has looked so often already; others may go on first.
+  virtual void poll(std::int64_t polls = 1) = 0;
   /// The rank fails: nothing of its memory is read or written any more.
   virtual void abandon() noexcept = 0;
 };

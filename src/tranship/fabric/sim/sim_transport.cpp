@@ -280,8 +280,8 @@ void SimTransport::quiet(CallSite where) {
   if (race) throw Error(*race);
 }
 
-void SimTransport::poll() {
-  simulation_.poll(rank_);
+void SimTransport::poll(std::int64_t polls) {
+  simulation_.poll(rank_, polls);
 }
 
 void SimTransport::seen(const void* first, std::size_t size_bytes) {

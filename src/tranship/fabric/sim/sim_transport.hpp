@@ -23,7 +23,7 @@ class SimTransport final : public Transport {
               void* before, Completion completion, CallSite where) override;
   void fence(CallSite where) override;
   void quiet(CallSite where) override;
-  void poll() override;
+  void poll(std::int64_t polls) override;
   void seen(const void* first, std::size_t size_bytes) override;
   void touches(const void* first, std::size_t size_bytes, Touch touch, const char* name, CallSite where) override;
   void abandon() noexcept override;

@@ -214,11 +214,11 @@ void Simulation::wait(Rank rank, int round) {
   mine.has_news = false;
 }
 
-void Simulation::poll(Rank rank) {
+void Simulation::poll(Rank rank, std::int64_t polls) {
   RankState& mine = ranks_[std::size_t(rank)];
   if (mine.dying) return;
   count_step(rank);
-  ++vain_looks_;
+  vain_looks_ += polls;
   if (std::exchange(mine.acted, false)) something_happened();
   // Sometimes nothing new has come. Not always, or those who poll for it would keep it from coming.
   mine.polls = random_.below(2) == 0;

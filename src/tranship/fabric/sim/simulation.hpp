@@ -79,7 +79,7 @@ class Simulation final : private BoardLink {
   /// Goes on when something has happened. `round` counts from 0 within one wait.
   void wait(Rank rank, int round);
   /// Goes on when something has happened, or nothing can.
-  void poll(Rank rank);
+  void poll(Rank rank, std::int64_t polls);
   /// apply_atomic; ranks that change nothing by it only look.
   void apply_atomic_noting(void* at, int width, AtomicOp op, const void* operand, const void* expected, void* before);
   bool passed(Rank rank, Deadline deadline);
@@ -193,7 +193,7 @@ class Simulation final : private BoardLink {
   int delivery_chance_;  // of 16: what is on its way moves before a rank does
   int switch_chance_;    // of 16: a step lets others go on
   int looks_ = 0;        // since the last delivery that they have asked for
-  int vain_looks_ = 0;   // of all ranks, since anything has changed
+  std::int64_t vain_looks_ = 0;   // of all ranks, since anything has changed
   std::uint64_t serials_ = 0;
   int contexts_ = 0;
   SimulationReport report_;

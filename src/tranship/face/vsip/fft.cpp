@@ -34,8 +34,6 @@ struct Fftw;
     static constexpr auto run_cr = P##execute_split_dft_c2r;      \
     static constexpr auto destroy = P##destroy_plan;              \
     static constexpr auto alignment = P##alignment_of;            \
-    static constexpr auto allocate = P##malloc;                   \
-    static constexpr auto free = P##free;                         \
   };
 TRANSHIP_FFTW(float, fftwf_)
 TRANSHIP_FFTW(double, fftw_)
