@@ -10,7 +10,7 @@ namespace tranship {
 struct MachineTrial {
   Index input_bytes_max = 16 << 20;  ///< of each rank; larger messages are as fast as these
   int launches = 4;                  ///< of each program with the largest input; more of smaller ones
-  int passes = 3;                    ///< over all of them
+  int passes = 3;                    ///< over all of them, while cores are as near to each other as they ever are
 };
 
 /// Collective over at least 2 ranks, no more than there are cores. All ranks return the same.

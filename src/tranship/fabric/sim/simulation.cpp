@@ -75,6 +75,7 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
   const auto can_run = [](const RankState& rank) {
     return !rank.fiber->ended() && ((!rank.waits && !rank.polls) || rank.expired);
   };
+  std::vector<Rank> ready;
   for (;;) {
     if (vain_looks_ >= vain_looks_max) {
       vain_looks_ = 0;
@@ -85,7 +86,7 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
       deliver_any();
     }
     if (random_.below(16) < std::uint64_t(delivery_chance_) && deliver_any()) continue;
-    std::vector<Rank> ready;
+    ready.clear();
     for (Rank r = 0; r < options_.ranks; ++r)
       if (can_run(ranks_[std::size_t(r)])) ready.push_back(r);
     if (!ready.empty())
