@@ -170,8 +170,8 @@ class Stopwatch {
           ->signals_ns;
     };
     const auto counts = [&](const Pass& pass) { return pass.signals_ns <= 1.5 * least_ns(); };
-    while (std::ssize(passes) < 3 * trial_.passes &&
-           std::count_if(passes.begin(), passes.end(), counts) < trial_.passes) {
+    const std::ptrdiff_t passes_max = 3 * std::ptrdiff_t(trial_.passes);
+    while (std::ssize(passes) < passes_max && std::count_if(passes.begin(), passes.end(), counts) < trial_.passes) {
       times_.clear();
       const double before_ns = signals_ns();
       measure();

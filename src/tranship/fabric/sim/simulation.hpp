@@ -190,10 +190,10 @@ class Simulation final : private BoardLink {
     int gone = 0;
   };
   std::map<std::tuple<int, Rank, std::uint64_t>, MeetingState> meetings_;
-  int delivery_chance_;  // of 16: what is on its way moves before a rank does
-  int switch_chance_;    // of 16: a step lets others go on
-  int looks_ = 0;        // since the last delivery that they have asked for
-  std::int64_t vain_looks_ = 0;   // of all ranks, since anything has changed
+  int delivery_chance_;          // of 16: what is on its way moves before a rank does
+  int switch_chance_;            // of 16: a step lets others go on
+  int looks_ = 0;                // since the last delivery that they have asked for
+  std::int64_t vain_looks_ = 0;  // of all ranks, since anything has changed
   std::uint64_t serials_ = 0;
   int contexts_ = 0;
   SimulationReport report_;
