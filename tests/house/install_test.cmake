@@ -34,14 +34,17 @@ file(WRITE ${work}/all_headers.hpp "${all}")
 
 run(${CMAKE_COMMAND} -S ${project} -B ${work}/build -G ${generator}
   -D CMAKE_BUILD_TYPE=${config} -D CMAKE_CXX_COMPILER=${compiler} "-DCMAKE_CXX_FLAGS=${flags}"
-  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work}
-  -D vsip_program=${source}/tests/face/vsip/program.c)
+  -D CMAKE_PREFIX_PATH=${work}/prefix -D expected_version=${version} -D headers=${work})
 run(${CMAKE_COMMAND} --build ${work}/build)
-run(${work}/build/outside_c)
+run(${CMAKE_COMMAND} -S ${project}/in_c -B ${work}/build_c -G ${generator}
+  -D CMAKE_BUILD_TYPE=${config} "-DCMAKE_C_FLAGS=${flags}" -D CMAKE_PREFIX_PATH=${work}/prefix
+  -D expected_version=${version} -D vsip_program=${source}/tests/face/vsip/program.c)
+run(${CMAKE_COMMAND} --build ${work}/build_c)
+run(${work}/build_c/outside_c)
 if(NOT output MATCHES "6 elements")
   message(FATAL_ERROR "the outside program in C printed '${output}' instead of '6 elements'")
 endif()
-file(GLOB vsip_programs ${work}/build/outside_vsip ${work}/build/outside_vsip_checked)
+file(GLOB vsip_programs ${work}/build_c/outside_vsip ${work}/build_c/outside_vsip_checked)
 foreach(program ${vsip_programs})
   run(${program})
 endforeach()
@@ -58,7 +61,7 @@ if(pkg_config AND c_compiler AND NOT flags)
   execute_process(COMMAND ${pkg_config} --cflags --libs --static tranship OUTPUT_VARIABLE options
     COMMAND_ERROR_IS_FATAL ANY)
   separate_arguments(options UNIX_COMMAND "${options}")
-  run(${c_compiler} -std=c11 -o ${work}/by_pkg_config ${project}/outside.c ${options})
+  run(${c_compiler} -std=c11 -o ${work}/by_pkg_config ${project}/in_c/outside.c ${options})
   run(${work}/by_pkg_config)
   file(GLOB packages ${folder}/tranship-vsip*.pc)
   foreach(package ${packages})

@@ -945,6 +945,12 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               refused(DRI_Bufferset_system_create(0, distribution, &buffers), DRI_ERR_ARGUMENT, "0; 1 to 256");
               void* const none[1] = {nullptr};
               refused(DRI_Bufferset_user_create(1, none, nullptr, distribution, &buffers), DRI_ERR_ARGUMENT, "NULL");
+              refused(DRI_Bufferset_user_create(1, nullptr, nullptr, distribution, &buffers), DRI_ERR_ARGUMENT,
+                      "memory is NULL");
+              DRI_Channel* named = nullptr;
+              refused(DRI_Reorg_create_user(DRI_LIBRARY_NATIVE, DRI_SEND, "rows", DRI_FLOAT, distribution, 1, nullptr,
+                                            nullptr, &named),
+                      DRI_ERR_ARGUMENT, "memory is NULL");
               ok(DRI_Bufferset_system_create(1, distribution, &buffers));
               DRI_Channel *send = nullptr, *receive = nullptr, *other = nullptr;
               refused(DRI_Channel_create_send(-1, distribution, buffers, &send), DRI_ERR_ARGUMENT, "-1");
@@ -967,7 +973,8 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               refused(DRI_Channel_get(send, nullptr), DRI_ERR_ARGUMENT, "buffer is NULL");
               ok(DRI_Channel_get(send, &buffer));
               DRI_Buffer_Id* extra = nullptr;
-              refused(DRI_Channel_get(send, &extra), DRI_ERR_ARGUMENT, "all 1 buffers");
+              refused(DRI_Channel_get(send, &extra), DRI_ERR_ORDER, "all 1 buffers of channel 9 are held");
+              refused(DRI_Channel_gettest(send, &extra, &flag), DRI_ERR_ORDER, "all 1 buffers of channel 9 are held");
               require(extra == nullptr, "an output of a refused call");
               refused(DRI_Channel_put(receive, &buffer), DRI_ERR_MISMATCH, "is put on");
               DRI_Buffer_Id* const held = buffer;
@@ -995,6 +1002,36 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
               refused(DRI_Group_create_world(&group), DRI_ERR_ORDER, "DRI_Finalize");
             }),
       "");
+}
+
+TEST_P(Dri, channels_that_do_not_meet_are_named) {
+  setenv("TRANSHIP_TIMEOUT", "0.2", 1);
+  EXPECT_EQ(fault(
+                2,
+                [] {
+                  ok(DRI_Init(nullptr, nullptr));
+                  const int rank = rank_of_world(), dims[1] = {4}, processes[1] = {1};
+                  DRI_Global_Data* data = nullptr;
+                  DRI_Group* group = nullptr;
+                  DRI_Partition part = nullptr;
+                  DRI_Distribution* distribution = nullptr;
+                  DRI_Bufferset* buffers = nullptr;
+                  DRI_Channel* channel = nullptr;
+                  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
+                  ok(DRI_Group_create(1, &rank, &group));
+                  ok(DRI_Partition_whole_create(&part));
+                  ok(DRI_Distribution_create(data, group, processes, &part, nullptr, &distribution));
+                  ok(DRI_Bufferset_system_create(1, distribution, &buffers));
+                  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(7 + rank, distribution, buffers,
+                                                                                     &channel));
+                  const int code = DRI_Channel_connect(channel);
+                  require(code != DRI_SUCCESS, "channels 7 and 8 have met");
+                  refused(code, code, rank == 0 ? "channel 7: " : "channel 8: ");
+                  throw Wrong{"named"};
+                },
+                1),
+            "named");
+  unsetenv("TRANSHIP_TIMEOUT");
 }
 
 // What views are made of: each key keeps one pointer; puts are announced; the channel's end releases all, in order.

@@ -7,20 +7,33 @@
 namespace tranship::dri {
 namespace {
 
-std::shared_ptr<Bufferset> bufferset(int count, void* const memory[], void* const imaginary[],
-                                     std::shared_ptr<DistributionObject> distribution, DRI_Dataspec type) {
+std::shared_ptr<Bufferset> system_buffers(int count, std::shared_ptr<DistributionObject> distribution) {
   check_range("the number of buffers", count, 1, 256);
   auto out = std::make_shared<Bufferset>();
   out->buffers.count = count;
-  const bool is_empty = distribution->value.storage(distribution->rank).elements == 0;
-  if (memory)
-    for (int i = 0; i < count; ++i) {
-      if (!is_empty && !memory[i]) refuse(DRI_ERR_ARGUMENT, "the memory of buffer {} is NULL", i);
-      if (!is_empty && is_split(type) && (!imaginary || !imaginary[i]))
-        refuse(DRI_ERR_ARGUMENT, "the second plane of buffer {} is NULL; split complex elements lie in 2 planes", i);
-      out->buffers.memory.push_back({memory[i], imaginary ? imaginary[i] : nullptr});
-    }
   out->distribution = std::move(distribution);
+  return out;
+}
+
+/// The program's own memory.
+struct UserMemory {
+  void* const* first;
+  void* const* second;  ///< of split complex types
+};
+
+std::shared_ptr<Bufferset> user_buffers(int count, UserMemory memory, std::shared_ptr<DistributionObject> distribution,
+                                        DRI_Dataspec type) {
+  auto out = system_buffers(count, std::move(distribution));
+  const DistributionObject& d = *out->distribution;
+  const bool is_empty = d.value.storage(d.rank).elements == 0;
+  if (!is_empty) output(memory.first, "memory");
+  for (int i = 0; i < count; ++i) {
+    const auto plane = [&](void* const* planes) { return planes ? planes[i] : nullptr; };
+    if (!is_empty && !plane(memory.first)) refuse(DRI_ERR_ARGUMENT, "the memory of buffer {} is NULL", i);
+    if (!is_empty && is_split(type) && !plane(memory.second))
+      refuse(DRI_ERR_ARGUMENT, "the second plane of buffer {} is NULL; split complex elements lie in 2 planes", i);
+    out->buffers.memory.push_back({plane(memory.first), plane(memory.second)});
+  }
   return out;
 }
 
@@ -118,10 +131,61 @@ dri_buffer* give(Channel& channel, const PipeBuffer& got) {
   return handle;
 }
 
+/// What goes wrong in a wait is about this channel.
+template <class F>
+auto of_channel(const Channel& channel, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    throw Error(error.code(), channel.label + ": " + error.message());
+  }
+}
+
+void check_has_free_buffer(const Channel& channel) {
+  const Index held = channel.given - channel.taken_back, count = channel.buffers->buffers.count;
+  if (held == count) refuse(DRI_ERR_ORDER, "all {} buffers of {} are held: put one first", count, channel.label);
+}
+
 std::shared_ptr<BufferObject> held(const dri_buffer* handle) {
   auto buffer = object_of<BufferObject>(handle);
   if (!buffer->is_held) refuse(DRI_ERR_ORDER, "the buffer of {} is not held: get it first", buffer->channel->label);
   return buffer;
+}
+
+int slice_number(const DistributionObject& d, const int slices[]) {
+  const std::vector<Index> along = d.slices_along();
+  Index number = 0;
+  for (std::size_t i = 0; i < along.size(); ++i) {
+    const bool is_cyclic = d.value.axis(int(i)).partition().kind == PartitionKind::cyclic;
+    if (is_cyclic) check_range("the number of a slice", slices[i], 0, along[i] - 1);
+    number = number * along[i] + (is_cyclic ? slices[i] : 0);
+  }
+  return int(number);
+}
+
+/// `number_of` says which slice, given the dimensions that are shown.
+template <class F>
+DRI_Viewshape shape_of_view(const BufferObject& buffer, DRI_Dataspec type, int dims, F&& number_of) {
+  const Channel& channel = *buffer.channel;
+  const DistributionObject& d = *channel.distribution;
+  check_range("the number of dimensions of a view", dims, 1, 3);
+  if (!is_shown_as(channel.type, type))
+    refuse(DRI_ERR_MISMATCH, "a view of {} was asked for; the elements are {}", name_of(type), name_of(channel.type));
+  const std::vector<int> shown = d.shown_by_view(dims);
+  const int number = d.is_cyclic() ? number_of(shown) : 0;
+  const DRI_Blockinfo slice = d.slice(number);
+  DRI_Viewshape out{.real = buffer.memory,
+                    .imaginary = buffer.imaginary,
+                    .elements = std::size_t(d.value.storage(d.rank).elements),
+                    .offset = slice.offset,
+                    .length = {1, 1, 1},
+                    .stride = {1, 1, 1},
+                    .slice = number};
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    out.length[i] = slice.dims[shown[i]].length;
+    out.stride[i] = slice.dims[shown[i]].stride;
+  }
+  return out;
 }
 
 void put(Channel& channel, dri_buffer** handle) {
@@ -134,7 +198,7 @@ void put(Channel& channel, dri_buffer** handle) {
            channel.label);
   for (const auto& [key, attachment] : buffer->attached)
     if (attachment.on_put) attachment.on_put(attachment.value);
-  channel.end->put(call_of("DRI_Channel_put"));
+  of_channel(channel, [&] { channel.end->put(call_of("DRI_Channel_put")); });
   ++channel.taken_back;
   buffer->is_held = false;
   *handle = nullptr;
@@ -163,7 +227,13 @@ using namespace tranship::dri;
 extern "C" {
 
 int DRI_Bufferset_system_create(int count, const dri_distribution* distribution, dri_bufferset** buffers) {
-  return DRI_Bufferset_user_create(count, nullptr, nullptr, distribution, buffers);
+  return guarded([&] {
+    (void)initialised();
+    output(buffers, "buffers");
+    const auto object = object_of<DistributionObject>(distribution);
+    (void)type_of(*object);
+    *buffers = Handles::all().add<Bufferset, dri_bufferset>(system_buffers(count, object));
+  });
 }
 int DRI_Bufferset_user_create(int count, void* const memory[], void* const imaginary[],
                               const dri_distribution* distribution, dri_bufferset** buffers) {
@@ -171,8 +241,8 @@ int DRI_Bufferset_user_create(int count, void* const memory[], void* const imagi
     (void)initialised();
     output(buffers, "buffers");
     const auto object = object_of<DistributionObject>(distribution);
-    *buffers =
-        Handles::all().add<Bufferset, dri_bufferset>(bufferset(count, memory, imaginary, object, type_of(*object)));
+    *buffers = Handles::all().add<Bufferset, dri_bufferset>(
+        user_buffers(count, {memory, imaginary}, object, type_of(*object)));
   });
 }
 int DRI_Bufferset_destroy(dri_bufferset** buffers) {
@@ -197,35 +267,43 @@ int DRI_Channel_create_recv(int id, const dri_distribution* distribution, dri_bu
   return create_numbered(id, DRI_RECV, distribution, buffers, channel);
 }
 
+static void create_named(DRI_Library library, DRI_Side side, const char* name, DRI_Datatype type,
+                         const dri_distribution* distribution, int count, const UserMemory* memory,
+                         dri_channel** reorg) {
+  check_range("the library", int(library), DRI_LIBRARY_NATIVE, DRI_LIBRARY_NATIVE);
+  check_range("the side", int(side), DRI_SEND, DRI_RECV);
+  if (!name || !*name) refuse(DRI_ERR_ARGUMENT, "a reorg needs a name");
+  check_range("the length of a name", Index(std::strlen(name)), 1, 1024);
+  if (std::strchr(name, '\n')) refuse(DRI_ERR_ARGUMENT, "the name of a reorg has a new line in it");
+  check_type(type);
+  const auto object = object_of<DistributionObject>(distribution);
+  create_channel(fmt::format("reorg {}", name), side, type, object,
+                 memory ? user_buffers(count, *memory, object, type) : system_buffers(count, object), reorg);
+}
 int DRI_Reorg_create(DRI_Library library, DRI_Side side, const char* name, DRI_Datatype type,
                      const dri_distribution* distribution, int count, dri_channel** reorg) {
-  return DRI_Reorg_create_user(library, side, name, type, distribution, count, nullptr, nullptr, reorg);
+  return guarded([&] { create_named(library, side, name, type, distribution, count, nullptr, reorg); });
 }
 int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char* name, DRI_Datatype type,
                           const dri_distribution* distribution, int count, void* const memory[],
                           void* const imaginary[], dri_channel** reorg) {
-  return guarded([&] {
-    check_range("the library", int(library), DRI_LIBRARY_NATIVE, DRI_LIBRARY_NATIVE);
-    check_range("the side", int(side), DRI_SEND, DRI_RECV);
-    if (!name || !*name) refuse(DRI_ERR_ARGUMENT, "a reorg needs a name");
-    check_range("the length of a name", Index(std::strlen(name)), 1, 1024);
-    if (std::strchr(name, '\n')) refuse(DRI_ERR_ARGUMENT, "the name of a reorg has a new line in it");
-    check_type(type);
-    const auto object = object_of<DistributionObject>(distribution);
-    create_channel(fmt::format("reorg {}", name), side, type, object, bufferset(count, memory, imaginary, object, type),
-                   reorg);
-  });
+  const UserMemory user{memory, imaginary};
+  return guarded([&] { create_named(library, side, name, type, distribution, count, &user, reorg); });
 }
 
 int DRI_Channel_connect(dri_channel* channel) {
-  return guarded([&] { connect(*own_channel(channel)); });
+  return guarded([&] {
+    const auto object = own_channel(channel);
+    of_channel(*object, [&] { connect(*object); });
+  });
 }
 
 int DRI_Channel_get(dri_channel* channel, dri_buffer** buffer) {
   return guarded([&] {
     const auto object = connected(channel);
     output(buffer, "buffer");
-    *buffer = give(*object, object->end->get(call_of("DRI_Channel_get")));
+    check_has_free_buffer(*object);
+    *buffer = give(*object, of_channel(*object, [&] { return object->end->get(call_of("DRI_Channel_get")); }));
   });
 }
 int DRI_Channel_gettest(dri_channel* channel, dri_buffer** buffer, int* flag) {
@@ -233,7 +311,9 @@ int DRI_Channel_gettest(dri_channel* channel, dri_buffer** buffer, int* flag) {
     const auto object = connected(channel);
     output(buffer, "buffer");
     output(flag, "flag");
-    const std::optional<PipeBuffer> got = object->end->test_get(call_of("DRI_Channel_gettest"));
+    check_has_free_buffer(*object);
+    const std::optional<PipeBuffer> got =
+        of_channel(*object, [&] { return object->end->test_get(call_of("DRI_Channel_gettest")); });
     if (got) *buffer = give(*object, *got);
     *flag = got ? 1 : 0;
   });
@@ -249,7 +329,10 @@ int DRI_Channel_puttest(dri_channel* channel, dri_buffer** buffer, int* flag) {
   });
 }
 int DRI_Channel_flush(dri_channel* channel) {
-  return guarded([&] { connected(channel)->end->drain(call_of("DRI_Channel_flush")); });
+  return guarded([&] {
+    const auto object = connected(channel);
+    of_channel(*object, [&] { object->end->drain(call_of("DRI_Channel_flush")); });
+  });
 }
 
 int DRI_Channel_destroy(dri_channel** channel) {
@@ -262,7 +345,7 @@ int DRI_Channel_destroy(dri_channel** channel) {
     // The other end of this rank cannot be connected alone any more: it may begin anew.
     for (const auto& other : all)
       if (other->label == object->label && !other->end) other->waits_for_other_end = false;
-    if (object->end) object->end->drain(call_of("DRI_Channel_destroy"));
+    if (object->end) of_channel(*object, [&] { object->end->drain(call_of("DRI_Channel_destroy")); });
   });
 }
 
@@ -309,17 +392,34 @@ int DRI_Buffer_get_slice(const dri_buffer* buffer, int slice, DRI_Blockinfo* inf
 int DRI_Buffer_get_slice_number(const dri_buffer* buffer, const int slices[], int* slice) {
   return guarded([&] {
     const auto object = object_of<BufferObject>(buffer);
-    const DistributionObject& d = *object->channel->distribution;
     output(slices, "slices");
-    output(slice, "slice");
-    const std::vector<Index> along = d.slices_along();
-    Index number = 0;
-    for (std::size_t i = 0; i < along.size(); ++i) {
-      const bool is_cyclic = d.value.axis(int(i)).partition().kind == PartitionKind::cyclic;
-      if (is_cyclic) check_range("the number of a slice", slices[i], 0, along[i] - 1);
-      number = number * along[i] + (is_cyclic ? slices[i] : 0);
-    }
-    *slice = int(number);
+    output(slice, "slice") = slice_number(*object->channel->distribution, slices);
+  });
+}
+int DRI_Buffer_get_viewshape(const dri_buffer* buffer, DRI_Dataspec type, int dims, int slice, DRI_Viewshape* shape) {
+  return guarded([&] {
+    const auto object = held(buffer);
+    output(shape, "shape") = shape_of_view(*object, type, dims, [&](const auto&) { return slice; });
+  });
+}
+int DRI_Buffer_multid_get_viewshape(const dri_buffer* buffer, DRI_Dataspec type, int dims, const int slices[],
+                                    DRI_Viewshape* shape) {
+  return guarded([&] {
+    const auto object = held(buffer);
+    output(slices, "slices");
+    const DistributionObject& d = *object->channel->distribution;
+    output(shape, "shape") = shape_of_view(*object, type, dims, [&](const std::vector<int>& shown) {
+      std::vector<int> of_data(std::size_t(d.value.dims()), 0);
+      for (std::size_t i = 0; i < shown.size(); ++i) of_data[std::size_t(shown[i])] = slices[i];
+      const std::vector<Index> along = d.slices_along();
+      for (int dim = 0; dim < d.value.dims(); ++dim)
+        if (std::find(shown.begin(), shown.end(), dim) == shown.end() && along[std::size_t(dim)] > 1)
+          refuse(DRI_ERR_ARGUMENT,
+                 "dimension {} has {} slices and is not shown by a view of {} dimensions: name the slice by its linear "
+                 "number",
+                 dim, along[std::size_t(dim)], dims);
+      return slice_number(d, of_data.data());
+    });
   });
 }
 int DRI_Buffer_attach(dri_buffer* buffer, int64_t key, void* value, void (*on_put)(void*), void (*release)(void*)) {

@@ -14,7 +14,8 @@
  *
  * Waiting. DRI_Channel_connect and DRI_Channel_get wait; so does DRI_Channel_destroy for frames that were put. Every wait
  * ends after the timeout of the world (60 s, or TRANSHIP_TIMEOUT seconds) with DRI_ERR_TIMEOUT, or with DRI_ERR_PEER when
- * a rank has failed; the detail says who waits on whom.
+ * a rank has failed; the detail says who waits on whom. So does a loop over the test forms in which this rank does nothing
+ * else for as long; after a timeout, the call may be made again.
  *
  * Threads. A rank is a process, or a thread of DRI_Launch_threads. Channels and groups are used by the thread of their
  * rank; the other handles are values that any thread may read.
@@ -53,6 +54,8 @@ enum {
 const char *DRI_Error_string(int code);
 /* What was wrong in the last call of this thread that failed; "" when none has. Lives until the next one that fails. */
 const char *DRI_Error_detail(void);
+/* For functions that are made of these: `detail` becomes what DRI_Error_detail says, and `code` is returned. */
+int DRI_Error_report(int code, const char *detail);
 
 /* ---- Handles ---------------------------------------------------------------------------------------------------- */
 
@@ -215,7 +218,8 @@ int DRI_Distribution_get_slice(const struct dri_distribution *distribution, int 
 
 /* ---- Buffers ---------------------------------------------------------------------------------------------------- */
 
-/* `count` buffers for one channel. Those of the system are allocated when it is connected, zeroed, in memory that peers
+/* `count` buffers for one channel, 1 to 256; the least common multiple of both sides' counts is 256 at most. Those of the
+ * system are allocated when it is connected, zeroed, in memory that peers
  * reach. Those of the user must outlive the channel, and each has the bytes that DRI_Distribution_get_bufsize says; where
  * ranks are processes, they cost one more copy. `imaginary` holds the second planes of split complex types, else NULL. */
 int DRI_Bufferset_system_create(int count, const struct dri_distribution *distribution, struct dri_bufferset **buffers);
@@ -235,7 +239,7 @@ int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution,
  * several channels in common connect them in the same order. Ranks of neither side take no part. */
 int DRI_Channel_connect(struct dri_channel *channel);
 /* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
- * waits until it is full. The program may hold as many as there are. */
+ * waits until it is full. The program may hold as many as there are; DRI_ERR_ORDER when it does. */
 int DRI_Channel_get(struct dri_channel *channel, struct dri_buffer **buffer);
 /* Gives back the buffer that is held longest, and sets *buffer to NULL. Of a sending end: launches it. Of a receiving
  * end: it may be overwritten. Never waits. */
@@ -256,9 +260,28 @@ int DRI_Buffer_get_slice(const struct dri_buffer *buffer, int slice, DRI_Blockin
 /* The linear number of a slice from one number per dimension; those of dimensions that are not block-cyclic are
  * ignored. */
 int DRI_Buffer_get_slice_number(const struct dri_buffer *buffer, const int slices[], int *slice);
+/* What a view of 1 to 3 dimensions shows of a slice, x first. Where the data has more dimensions than the view, those are
+ * left out whose slices on this rank all have a length of 1: those with an extent of 1 first, of these the last ones first.
+ * Where it has fewer, the others have a length of 1. */
+typedef struct {
+  void *real;      /* the block, or its first plane */
+  void *imaginary; /* its second plane, of split complex types, else NULL */
+  size_t elements; /* of the block */
+  int64_t offset;  /* of the view's first element in the block, in elements; so are strides */
+  int64_t length[3], stride[3];
+  int slice; /* its linear number; 0 where no dimension is block-cyclic */
+} DRI_Viewshape;
+/* By the linear number of the slice, which is ignored where no dimension is block-cyclic, or by one number for each of the
+ * `dims` dimensions of the view, of which those are ignored that are not block-cyclic. The latter is refused where a
+ * dimension that is left out has several slices. DRI_ERR_MISMATCH where `type` is not that of the data (DRI_COMPLEX stands
+ * for DRI_COMPLEX_SPLIT, too), or where too many dimensions are left. The view calls below are made of this. */
+int DRI_Buffer_get_viewshape(const struct dri_buffer *buffer, DRI_Dataspec type, int dims, int slice,
+                             DRI_Viewshape *shape);
+int DRI_Buffer_multid_get_viewshape(const struct dri_buffer *buffer, DRI_Dataspec type, int dims, const int slices[],
+                                    DRI_Viewshape *shape);
 /* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it, in
- * the order of the keys. A key keeps one pointer; attaching NULL releases it. `on_put` is called before the buffer is
- * put. Both functions may be NULL. The view calls below are made of this. */
+ * the order of the keys. A key keeps one pointer; attaching NULL releases it. Keys below 0 are those of the view calls.
+ * `on_put` is called before the buffer is put. Both functions may be NULL. */
 int DRI_Buffer_attach(struct dri_buffer *buffer, int64_t key, void *value, void (*on_put)(void *),
                       void (*release)(void *));
 void *DRI_Buffer_attached(const struct dri_buffer *buffer, int64_t key);
@@ -274,7 +297,8 @@ int DRI_Distribution_get_numblocks(const struct dri_distribution *distribution, 
 int DRI_Distribution_get_blockinfo(const struct dri_distribution *distribution, int block, DRI_Blockinfo *info);
 /* The bytes of a buffer when the elements are of this type. */
 int DRI_Distribution_get_bufsize_of(const struct dri_distribution *distribution, DRI_Datatype type, size_t *bytes);
-/* Local: one end of the reorganization of this name (1 to 1024 characters, no new line), with `count` buffers of the system's or the user's. */
+/* Local: one end of the reorganization of this name (1 to 1024 characters, no new line), with `count` buffers of the
+ * system's or the user's. */
 int DRI_Reorg_create(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,
                      const struct dri_distribution *distribution, int count, struct dri_channel **reorg);
 int DRI_Reorg_create_user(DRI_Library library, DRI_Side side, const char *name, DRI_Datatype type,

@@ -149,6 +149,9 @@ const char* DRI_Error_string(int code) {
 const char* DRI_Error_detail(void) {
   return last_detail().c_str();
 }
+int DRI_Error_report(int code, const char* detail) {
+  return failed(code, detail ? detail : "");
+}
 
 int DRI_Init(int*, char***) {
   RankState* began = nullptr;

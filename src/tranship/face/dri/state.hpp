@@ -128,6 +128,8 @@ struct DistributionObject {
   bool is_cyclic() const;
   ArraySpec spec(DRI_Dataspec type) const;
   DRI_Blockinfo slice(Index number) const;
+  /// The dimensions that a view of so many shows, in their order (DRI_Viewshape).
+  std::vector<int> shown_by_view(int dims) const;
   std::vector<Index> slices_along() const;
 };
 struct Bufferset {
@@ -172,6 +174,9 @@ struct Channel {
 int size_bytes_of(DRI_Dataspec type);
 bool is_split(DRI_Dataspec type) noexcept;
 void check_type(DRI_Dataspec type);
+std::string name_of(DRI_Dataspec type);
+/// Whether a view of one type may show elements of the other.
+bool is_shown_as(DRI_Dataspec elements, DRI_Dataspec view);
 
 /// All objects that handles stand for.
 class Handles {

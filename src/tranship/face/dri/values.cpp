@@ -1,5 +1,6 @@
 // Global data, overlaps, partitions, layouts, distributions.
 #include <algorithm>
+#include <numeric>
 
 #include <tranship/base/strided_view.hpp>
 #include <tranship/face/dri/state.hpp>
@@ -102,6 +103,13 @@ void check_type(DRI_Dataspec type) {
 bool is_split(DRI_Dataspec type) noexcept {
   return type == DRI_COMPLEX_SPLIT || type == DRI_DOUBLE_COMPLEX_SPLIT;
 }
+std::string name_of(DRI_Dataspec type) {
+  const TypeRow row = row_of(type);
+  return fmt::format("{}{}", row.is_split ? "split " : "", tranship::name_of(row.type));
+}
+bool is_shown_as(DRI_Dataspec elements, DRI_Dataspec view) {
+  return elements == view || (is_split(elements) && !is_split(view) && row_of(elements).type == row_of(view).type);
+}
 /// Of an element in one plane.
 int size_bytes_of(DRI_Dataspec type) {
   const TypeRow row = row_of(type);
@@ -129,6 +137,26 @@ std::vector<Index> DistributionObject::slices_along() const {
   std::vector<Index> out;
   for (int d = 0; d < value.dims(); ++d) out.push_back(value.axis(d).slice_count(place.coordinates[d]));
   return out;
+}
+
+std::vector<int> DistributionObject::shown_by_view(int dims) const {
+  check_member(*this);
+  const Place place = *value.grid().place_of(rank);
+  std::vector<int> shown(std::size_t(value.dims()));
+  std::iota(shown.begin(), shown.end(), 0);
+  const auto has_single_elements = [&](int d) {
+    for (const SliceFamily& family : value.axis(d).slices(place.coordinates[d]))
+      if (family.stored() != 1) return false;
+    return true;
+  };
+  // What is left out should be the same on all ranks, and the lengths of slices are not.
+  for (const bool by_extent : {true, false})
+    for (int d = value.dims() - 1; d >= 0 && int(shown.size()) > dims; --d)
+      if ((value.extents()[d] == 1) == by_extent && has_single_elements(d)) std::erase(shown, d);
+  if (int(shown.size()) > dims)
+    refuse(DRI_ERR_MISMATCH, "a view of {} dimensions was asked for; the slices have {} with more than one element",
+           dims, shown.size());
+  return shown;
 }
 
 DRI_Blockinfo DistributionObject::slice(Index number) const {

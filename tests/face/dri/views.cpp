@@ -1,0 +1,2 @@
+// The same as C++, where overloads choose the types of views.
+#include "views.c"
