@@ -69,6 +69,13 @@ class ProgramBuilder {
     return *this;
   }
   Step& last() { return own().blocks[block_].steps.back(); }
+  std::vector<Step> take_last(std::size_t count) {
+    auto& steps = own_block().steps;
+    const auto first = steps.end() - std::ptrdiff_t(count);
+    std::vector<Step> out(first, steps.end());
+    steps.erase(first, steps.end());
+    return out;
+  }
 
   /// The channel of the present rank; the block has it from now on.
   std::int32_t channel_to(Rank peer, ChannelKind kind, Index which = 0) {

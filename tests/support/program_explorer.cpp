@@ -176,6 +176,23 @@ class Machine {
       }
   }
 
+  // --- Loops -------------------------------------------------------------------------------------------------------
+
+  static Index divided_up(Index a, Index b) { return (a + b - 1) / b; }
+  /// The first loop of the program takes `iterations` turns, and others what that makes theirs.
+  Index turn_units(const Pipeline& loop) const {
+    const Pipeline* first = nullptr;
+    for (const RankProgram& rank : program_.ranks)
+      for (const ThreadBlock& block : rank.blocks)
+        for (const Step& step : block.steps)
+          if (!first) first = step.pipeline.get();
+    const Index units = divided_up(first->chunks * options_.units, options_.iterations);
+    return std::max<Index>(1, units * loop.unit_bytes / first->unit_bytes);
+  }
+  Index turns_of(const Pipeline& loop) const {
+    return std::max<Index>(1, divided_up(loop.chunks * options_.units, turn_units(loop)));
+  }
+
   // --- Operations --------------------------------------------------------------------------------------------------
 
   Op& op(int id) { return ops_[std::size_t(id)]; }
@@ -223,7 +240,7 @@ class Machine {
       blocks_of_launch_[{rank, launch}].push_back(building.block);
       for (const Step& step : blocks[b].steps) {
         if (step.pipeline) {
-          for (Index i = 0; i < options_.iterations; ++i)
+          for (Index i = 0; i < turns_of(*step.pipeline); ++i)
             for (const Step& inner : step.pipeline->steps) build(building, inner, step.pipeline.get(), i);
         } else {
           build(building, step, nullptr, 0);
@@ -354,7 +371,7 @@ class Machine {
     const std::size_t sources = std::size_t(step.sources), targets = step.operands.size() - sources;
     Index begin = 0, end = (step.operands.empty() ? 0 : step.operands[0].count) * options_.units;
     if (loop) {
-      const Index unit = (end + options_.iterations - 1) / options_.iterations;
+      const Index unit = turn_units(*loop);
       begin = std::min(end, iteration * unit);
       end = std::min(end, begin + unit);
     }

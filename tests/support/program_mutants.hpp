@@ -1,6 +1,8 @@
 // Programs with one mistake: a step left out or moved, another index, rank, buffer, channel or semaphore.
 #pragma once
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +98,12 @@ void for_each_mutant(const Program& right, F&& f) {
           give(i, what);
         });
         if (!step.pipeline) continue;
+        for (const Index change : {-1, 1}) {
+          Pipeline loop = *step.pipeline;
+          loop.unit_bytes = std::max<Index>(16, change < 0 ? loop.unit_bytes / 2 : loop.unit_bytes * 2);
+          steps[i].pipeline = std::make_shared<const Pipeline>(std::move(loop));
+          give(i, fmt::format("turns of {} bytes", steps[i].pipeline->unit_bytes));
+        }
         const auto with_loop = [&](std::size_t k, const std::string& what, auto&& change) {
           Pipeline loop = *step.pipeline;
           change(loop.steps);

@@ -41,6 +41,8 @@ class CollectiveMeaning {
   Index promised_chunks(Rank rank) const;
   /// Programs of which the sender or the root is free: what output `rank` holds decides, once, from its first chunk.
   bool chooses_source() const noexcept { return kind_ == Kind::sendrecv || kind_ == Kind::broadcast; }
+  /// Of these, programs in which it is the same for all ranks. Else it is another rank, if there is one.
+  bool has_one_source() const noexcept { return kind_ == Kind::broadcast; }
   /// What chunk `chunk` of the output of `rank` is, and how many chunks from there on continue it. `source`, for
   /// programs that choose it: whose input it is.
   InputRun inputs_of(Rank rank, Index chunk, Rank source = 0) const;

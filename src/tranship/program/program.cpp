@@ -343,6 +343,23 @@ const char* name_of(BufferKind kind) noexcept {
   return "?";
 }
 
+Program with_reduction(Program program, Reduction reduction) {
+  const auto change = [&](Step& step) {
+    step.reduction = reduction;
+    step.names_reduction = true;
+  };
+  for (RankProgram& rank : program.ranks)
+    for (ThreadBlock& block : rank.blocks)
+      for (Step& step : block.steps) {
+        change(step);
+        if (!step.pipeline) continue;
+        Pipeline loop = *step.pipeline;
+        for (Step& inner : loop.steps) change(inner);
+        step.pipeline = std::make_shared<const Pipeline>(std::move(loop));
+      }
+  return program;
+}
+
 Index count_steps(const Program& program) {
   Index count = 0;
   for (const RankProgram& rank : program.ranks)

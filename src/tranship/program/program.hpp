@@ -124,6 +124,9 @@ const char* name_of(StepKind kind) noexcept;
 const char* name_of(ChannelKind kind) noexcept;  ///< "memory", "port" or "switch"
 const char* name_of(BufferKind kind) noexcept;   ///< "input", "output" or "scratch"
 
+/// The same program with one reduction in all steps that combine.
+Program with_reduction(Program program, Reduction reduction);
+
 /// Number of steps of all blocks; those of a pipeline count once each.
 Index count_steps(const Program& program);
 

@@ -86,6 +86,13 @@ constexpr OperandShape shape_of_target(const StepShape& shape, std::size_t i) no
   return shape_of_operand(shape.targets, i);
 }
 
+/// Whether a step combines what it reads: several sources, or one place of all ranks of a group.
+inline bool combines(const Step& step) noexcept {
+  const StepShape& shape = shape_of(step.kind);
+  return shape.pairing == Pairing::all &&
+         (step.sources > 1 || (step.sources == 1 && shape_of_source(shape, 0).where == Where::group));
+}
+
 /// Steps that name the channels on which they signal or wait. The others carry their peers in their operands.
 constexpr bool signals(StepKind kind) noexcept {
   return kind == StepKind::signal || kind == StepKind::relaxed_signal || kind == StepKind::put_signal ||

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <numeric>
-
 #include <tranship/base/fail.hpp>
 #include <tranship/program/verify/execution.hpp>
 
@@ -10,28 +7,6 @@ namespace {
 using verification::Cut;
 using verification::Execution;
 using verification::Relaunch;
-
-/// Executions that show shares of uneven sizes and loops of more than one iteration.
-std::vector<Cut> cuts_of(const Program& program) {
-  Index shares = 1;
-  bool has_loops = false;
-  const auto look = [&](const Step& step) {
-    constexpr Index units_max = 720'720;
-    if (step.shares > 0) shares = std::min(units_max, std::lcm(shares, Index(step.shares)));
-  };
-  for (const RankProgram& rank : program.ranks)
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Step& step : block.steps) {
-        look(step);
-        if (!step.pipeline) continue;
-        has_loops = true;
-        for (const Step& inner : step.pipeline->steps) look(inner);
-      }
-  std::vector<Cut> out = {{.units = shares, .iterations = 1}};
-  if (has_loops) out.push_back({.units = 3 * shares - 1, .iterations = 3});
-  if (shares > 1) out.push_back({.units = 2 * shares + 1, .iterations = 1});
-  return out;
-}
 
 }  // namespace
 
@@ -73,12 +48,14 @@ std::string Verification::text() const {
 }
 
 Verification verify(const Program& program, const VerifyOptions& options) {
+  if (options.launches < 1) throw_error(ErrorCode::invalid_use, "a proof of {} launches; at least 1", options.launches);
   check_structure(program);
   const CollectiveMeaning meaning(program);
+  const std::vector<Cut> cuts = verification::cuts_of(program);
   const auto execute = [&](Relaunch relaunch) {
     Verification out;
     out.knows_result = meaning.is_known();
-    for (const Cut& cut : cuts_of(program)) {
+    for (const Cut& cut : cuts) {
       Execution(program, options, meaning, cut, relaunch, out).run();
       if (!out.is_right()) break;
     }

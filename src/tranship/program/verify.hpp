@@ -1,10 +1,12 @@
-// Proves a program before it runs: that it ends, that no two accesses to the same memory are unordered, that nothing is
-// read before it was written, and that every output holds what the collective promises.
+// Proves a program before it runs: that it ends, that no two accesses to the same memory are unordered, and that every
+// output holds what the collective promises. What a program of no known collective does with scratch memory that
+// nothing has written is its own affair.
 //
-// The program is executed once on symbols. That is enough: signals, semaphores, barriers and packets only ever enable
-// steps, so every schedule ends in the same state unless two accesses race, and races are found by happens-before, not
-// by chance. Several launches follow each other without a barrier between ranks, as they do when a program is used
-// again and again; of a program that is right only with one, that is said.
+// The program is executed on symbols, once for each kind of size (verify/cuts.hpp). That is enough: signals,
+// semaphores, barriers and packets only ever enable steps, so every schedule ends in the same state unless two accesses
+// race, and races are found by happens-before, not by chance. Several launches follow each other without a barrier
+// between ranks, as they do when a program is used again and again; of a program that is right only with one, that is
+// said.
 //
 // What orders what:
 // - Steps of a block are executed by all its threads. A step sees what an earlier one of the block did where the block
@@ -20,9 +22,9 @@
 //
 // What is accepted is right under every schedule; tests/program/mutation_test.cpp compares that with all of them. Some
 // programs are refused that are right as well: those that race where equal values, or none that is read, come out;
-// those with signals that no wait takes; those that hold packets and plain data in the scratch of one rank, which lie
-// at different bytes; those where two blocks take from one counter in any order; and those where a block hangs if the
-// thread that signals has a part in a step before it.
+// those with signals that no wait takes; those whose loops take different numbers of turns; those that hold packets and
+// plain data in the scratch of one rank, which lie at different bytes; those where two blocks take from one counter in
+// any order; and those where a block hangs if the thread that signals has a part in a step before it.
 #pragma once
 
 #include <string>
@@ -42,7 +44,7 @@ struct Finding {
     packets,          ///< packets and plain data in one place, or packets that are overwritten unread
     wrong_result,     ///< an output does not hold what the collective promises
     unproved,         ///< what happens depends on which of two blocks is faster
-    mismatch,         ///< operands that a loop does not cut alike
+    mismatch,         ///< operands that a loop does not cut alike, or loops that take different numbers of turns
   };
   Kind kind;
   Rank rank = -1;
@@ -79,7 +81,8 @@ struct Verification {
 
 /// Takes time about proportional to the number of steps times the number of thread blocks that meet, and memory that
 /// follows the number of steps, not that of chunks. Throws `bad_file` where check_structure does, or where the numbers
-/// of chunks do not fit the collective; `unsupported` where the proof takes more than `work_max` or `accesses_max`.
+/// of chunks do not fit the collective; `invalid_use` for less than one launch; `unsupported` where the proof takes
+/// more than `work_max` or `accesses_max`.
 Verification verify(const Program& program, const VerifyOptions& options = {});
 
 }  // namespace tranship

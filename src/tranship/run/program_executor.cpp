@@ -40,7 +40,7 @@ class ProgramExecutor::State {
   State(World& world, Program program, Index elements, const ProgramOptions& options, CallSite where)
       : world_(world),
         context_(world.context()),
-        program_(std::move(program)),
+        program_(options.reduction ? with_reduction(std::move(program), *options.reduction) : std::move(program)),
         type_(options.type),
         reduction_(options.reduction),
         width_(size_bytes(options.type)),

@@ -93,7 +93,6 @@ void Execution::combine(Pieces& sum, Pieces more, const Step& step) {
     sum = std::move(more);
     return;
   }
-  reduction_ = step.reduction;
   Pieces out;
   for (auto a = sum.begin(), b = more.begin(); a != sum.end() && b != more.end();) {
     const Index begin = std::max(a->begin, b->begin), end = std::min(a->end, b->end);

@@ -76,6 +76,7 @@ class Memory {
   /// Whether f(cell) of all cells that lie in [begin, end) in part.
   template <class F>
   bool all(Index begin, Index end, F&& f) const {
+    if (begin >= end) return true;
     auto at = cells_.upper_bound(begin);
     for (at = at == cells_.begin() ? at : std::prev(at); at != cells_.end() && at->first < end; ++at)
       if (at->second.end > begin && !f(at->second)) return false;

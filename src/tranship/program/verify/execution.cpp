@@ -90,12 +90,14 @@ void Execution::set_up() {
   for (std::size_t block = 0; block < blocks_.size(); ++block)
     for (const Step& step : *blocks_[block].steps) count_signals(static_cast<int>(block), step, 1);
   check_barriers();
+  check_loops();
+  check_reductions();
 }
 
 void Execution::count_signals(int block, const Step& step, Index times) {
   const Rank rank = block_of(block).rank;
   if (step.pipeline)
-    for (const Step& inner : step.pipeline->steps) count_signals(block, inner, cut_.iterations);
+    for (const Step& inner : step.pipeline->steps) count_signals(block, inner, turns_of(*step.pipeline, cut_));
   const auto expect = [&](int id) {
     counter(id).expect(block, times);
     spend(static_cast<Index>(counter(id).source_count()));
@@ -128,6 +130,56 @@ void Execution::check_barriers() {
                           all.size()));
     }
   }
+}
+
+/// Loops that took different numbers of turns would pair up otherwise at each size.
+void Execution::check_loops() {
+  const Pipeline* first = nullptr;
+  std::string where;
+  for (const Block& block : blocks_)
+    for (std::size_t i = 0; i < block.steps->size(); ++i) {
+      const Step& step = (*block.steps)[i];
+      if (!step.pipeline || step.pipeline->steps.empty()) continue;
+      if (!first) {
+        first = step.pipeline.get();
+        where = name(block, static_cast<Index>(i));
+        continue;
+      }
+      const Pipeline& loop = *step.pipeline;
+      if (checked_multiply(loop.chunks, turn_units(*first)) == checked_multiply(first->chunks, turn_units(loop)))
+        continue;
+      found(Finding::Kind::mismatch, block.rank, block.index, static_cast<Index>(i),
+            fmt::format(
+                "{} is a loop over {} chunks in turns of {} bytes, and {} one over {} in turns of {}: how many turns "
+                "they take differs",
+                name(block, static_cast<Index>(i)), loop.chunks, loop.unit_bytes, where, first->chunks,
+                first->unit_bytes));
+    }
+}
+
+/// What a collective promises is combined by one operation.
+void Execution::check_reductions() {
+  const Step* first = nullptr;
+  std::string where;
+  const auto look = [&](const Block& block, std::size_t at, const Step& step) {
+    if (!combines(step)) return;
+    if (!first) {
+      first = &step;
+      where = name(block, static_cast<Index>(at));
+      reduction_ = step.reduction;
+    } else if (step.reduction != reduction_ && meaning_.is_known()) {
+      found(Finding::Kind::wrong_result, block.rank, block.index, static_cast<Index>(at),
+            fmt::format("{} combines by {}, and {} by {}: an {} has one operation", name(block, static_cast<Index>(at)),
+                        name_of(step.reduction), where, name_of(reduction_), program_.collective));
+    }
+  };
+  for (const Block& block : blocks_)
+    for (std::size_t i = 0; i < block.steps->size(); ++i) {
+      const Step& step = (*block.steps)[i];
+      look(block, i, step);
+      if (!step.pipeline) continue;
+      for (const Step& inner : step.pipeline->steps) look(block, i, inner);
+    }
 }
 
 // --- Launches --------------------------------------------------------------------------------------------------------
@@ -235,16 +287,25 @@ void Execution::read_outputs(Rank rank, int launch, const Actor& actor) {
     check_result(rank, launch, place.memory, begin, promised);
 }
 
+/// Whose input the output begins with: of a broadcast, that of all ranks, and of a sendrecv not its own.
+Rank Execution::source_of(Rank rank, int launch, int memory, Index begin) {
+  if (const auto known = sources_.find(launch); known != sources_.end()) return known->second;
+  Rank source = meaning_.has_one_source() || rank > 0 ? 0 : size() - 1;
+  memory_of(rank, memory).visit(begin, begin + 1, [&](Index from, Cell& cell) {
+    for (Rank peer = 0; peer < size(); ++peer)
+      if ((meaning_.has_one_source() || peer != rank || size() == 1) &&
+          values_.are_equal(cell.value, {.entry = values_.input(peer, launch), .displacement = -from}))
+        source = peer;
+    spend(size());
+  });
+  if (meaning_.has_one_source()) sources_.emplace(launch, source);
+  return source;
+}
+
 void Execution::check_result(Rank rank, int launch, int memory, Index begin, Index promised) {
   const Index units = cut_.units;
   Memory& cells = memory_of(rank, memory);
-  Rank source = 0;
-  if (meaning_.chooses_source() && promised > 0)
-    cells.visit(begin, begin + 1, [&](Index from, Cell& cell) {
-      for (Rank peer = 0; peer < size(); ++peer)
-        if (values_.are_equal(cell.value, {.entry = values_.input(peer, launch), .displacement = -from})) source = peer;
-      spend(size());
-    });
+  const Rank source = meaning_.chooses_source() && promised > 0 ? source_of(rank, launch, memory, begin) : 0;
   std::string wrong;
   cells.visit(begin, begin + promised * units, [&](Index from, Cell& cell) {
     for (Index at = from; at < cell.end && wrong.empty();) {

@@ -17,15 +17,10 @@
 #include <tranship/program/step_shape.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/program/verify/counter.hpp>
+#include <tranship/program/verify/cuts.hpp>
 #include <tranship/program/verify/wiring.hpp>
 
 namespace tranship::verification {
-
-/// How chunks are cut for one execution: into so many units, and loops into so many iterations.
-struct Cut {
-  Index units = 1;
-  Index iterations = 1;
-};
 
 /// Whether a rank launches again at once, or all ranks meet before.
 enum class Relaunch : std::uint8_t { at_once, together };
@@ -81,10 +76,6 @@ class Execution {
     Index begin, end;
     Format format;
   };
-  /// Units of each operand of a step.
-  struct Part {
-    Index begin, end;
-  };
   /// Units of what is moved.
   struct Piece {
     Index begin, end;
@@ -131,6 +122,8 @@ class Execution {
   void set_up();
   void count_signals(int block, const Step& step, Index times);
   void check_barriers();
+  void check_loops();
+  void check_reductions();
   void spend(Index work);
   void meet(Block& block);
   void queue(int block);
@@ -140,6 +133,7 @@ class Execution {
   void share_all();
   void write_inputs(Rank rank, int launch, const Actor& actor);
   void read_outputs(Rank rank, int launch, const Actor& actor);
+  Rank source_of(Rank rank, int launch, int memory, Index begin);
   void check_result(Rank rank, int launch, int memory, Index begin, Index promised);
 
   // steps.cpp
@@ -224,7 +218,8 @@ class Execution {
   Index stamps_ = 0;  ///< that are noted of all cells
 
   ValueTable values_;
-  Reduction reduction_ = Reduction::sum;
+  Reduction reduction_ = Reduction::sum;  ///< that of all steps
+  std::map<int, Rank> sources_;           ///< of each launch, where all ranks have the same
   std::set<std::tuple<Finding::Kind, Rank, int, Index>> said_;
   std::map<int, Rank> wrong_;  ///< of each launch, so many ranks
   std::vector<std::vector<Promise>> promises_;

@@ -30,7 +30,7 @@ void Execution::step_over(Block& block) {
   if (step.pipeline && !step.pipeline->steps.empty()) {
     if (++block.inner < step.pipeline->steps.size()) return;
     block.inner = 0;
-    if (++block.iteration < cut_.iterations) return;
+    if (++block.iteration < turns_of(*step.pipeline, cut_)) return;
     block.iteration = 0;
   }
   ++block.at;
@@ -189,25 +189,13 @@ Execution::Actor Execution::actor_of_proxy(int id, const Block& block, std::int3
 
 // --- Data ------------------------------------------------------------------------------------------------------------
 
-/// The units of its operands that a step works on: all have as many.
-Execution::Part Execution::part_of(const Block& block, const Step& step, const Pipeline* loop) {
+Part Execution::part_of(const Block& block, const Step& step, const Pipeline* loop) {
   const Index chunks = step.operands.empty() ? 0 : step.operands[0].count;
-  Part part{0, chunks * cut_.units};
-  if (loop) {
-    if (chunks != loop->chunks)
-      found(Finding::Kind::mismatch, block.rank, block.index, static_cast<Index>(block.at),
-            fmt::format("{}: a step on {} chunks in a loop over {}", name(block, static_cast<Index>(block.at)), chunks,
-                        loop->chunks));
-    const Index unit = (part.end + cut_.iterations - 1) / cut_.iterations;
-    part.begin = std::min(part.end, block.iteration * unit);
-    part.end = std::min(part.end, part.begin + unit);
-  }
-  if (step.shares > 0) {
-    const Index total = part.end - part.begin, each = total / step.shares, more = total % step.shares;
-    part.begin += step.share * each + std::min<Index>(step.share, more);
-    part.end = part.begin + each + (step.share < more ? 1 : 0);
-  }
-  return part;
+  if (loop && chunks != loop->chunks)
+    found(Finding::Kind::mismatch, block.rank, block.index, static_cast<Index>(block.at),
+          fmt::format("{}: a step on {} chunks in a loop over {}", name(block, static_cast<Index>(block.at)), chunks,
+                      loop->chunks));
+  return verification::part_of(step, loop, block.iteration, cut_);
 }
 
 /// Whether all packets have come that the step reads. Those that have are not looked at again.

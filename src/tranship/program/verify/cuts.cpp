@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/random.hpp>
+#include <tranship/program/collective.hpp>
+#include <tranship/program/step_shape.hpp>
+#include <tranship/program/verify/cuts.hpp>
+
+namespace tranship::verification {
+namespace {
+
+constexpr Index unit_bytes = 16;
+/// No chunk is longer than this.
+constexpr Index turn_units_max = Index(1) << 24;
+constexpr Index semaphore_max = 4096;
+/// Sizes that are compared, and boundaries that are looked at for it.
+constexpr Index sizes_max = 4096, boundaries_max = 20'000'000;
+
+Index round_up_division(Index a, Index b) {
+  return (a + b - 1) / b;
+}
+
+/// What decides how many sizes differ.
+struct Extremes {
+  Index shares = 1;  ///< the least common multiple
+  Index shares_max = 1;
+  Index semaphore_max = 0;
+  Index operands = 0;
+  const Pipeline* loop = nullptr;  ///< any of them: verify() refuses programs whose loops differ in turns
+};
+
+template <class F>
+void for_each_step(const Program& program, F&& f) {
+  for (Rank rank = 0; rank < static_cast<Rank>(program.ranks.size()); ++rank)
+    for (const ThreadBlock& block : program.ranks[static_cast<std::size_t>(rank)].blocks)
+      for (const Step& step : block.steps) {
+        f(rank, step, nullptr);
+        if (!step.pipeline) continue;
+        for (const Step& inner : step.pipeline->steps) f(rank, inner, step.pipeline.get());
+      }
+}
+
+Extremes extremes_of(const Program& program) {
+  Extremes out;
+  for_each_step(program, [&](Rank, const Step& step, const Pipeline* loop) {
+    constexpr Index shares_max = 720'720;
+    if (step.shares > 0) out.shares = std::min(shares_max, std::lcm(out.shares, Index(step.shares)));
+    out.shares_max = std::max(out.shares_max, Index(step.shares));
+    out.operands += static_cast<Index>(step.operands.size());
+    if (loop) out.loop = loop;
+  });
+  for (const RankProgram& rank : program.ranks)
+    for (const Index initial : rank.semaphores) out.semaphore_max = std::max(out.semaphore_max, initial);
+  if (out.loop && out.semaphore_max > semaphore_max)
+    throw_error(ErrorCode::unsupported, "a proof of loops beside a semaphore that begins with {}; {} at most",
+                out.semaphore_max, semaphore_max);
+  return out;
+}
+
+/// In which order the boundaries of all that steps touch lie, and the lengths between them, as one number.
+class Order {
+ public:
+  Order(const Program& program, Cut cut) : program_(program), cut_(cut) {
+    for_each_step(program, [&](Rank rank, const Step& step, const Pipeline* loop) {
+      const Index turns = loop ? turns_of(*loop, cut) : 1;
+      for (Index turn = 0; turn < turns; ++turn) add(rank, step, loop, turn);
+    });
+    hash_ = splitmix64(static_cast<std::uint64_t>(turns_));
+    for (auto& [memory, places] : places_) rank(places);
+    rank(lengths_);
+  }
+  std::uint64_t number() const { return hash_; }
+
+ private:
+  void add(Rank own, const Step& step, const Pipeline* loop, Index turn) {
+    if (step.operands.empty()) return;
+    if (loop) turns_ = std::max(turns_, turn);
+    const StepShape& shape = shape_of(step.kind);
+    const auto sources = static_cast<std::size_t>(step.sources);
+    const auto [begin, end] = part_of(step, loop, turn, cut_);
+    lengths_.push_back(end - begin);
+    for (std::size_t i = 0; i < step.operands.size(); ++i) {
+      const Operand& operand = step.operands[i];
+      const Where where = (i < sources ? shape_of_source(shape, i) : shape_of_target(shape, i - sources)).where;
+      const RankProgram& rank = program_.ranks[static_cast<std::size_t>(own)];
+      const auto via = static_cast<std::size_t>(operand.via);
+      if (where == Where::here) add(own, operand, begin, end);
+      if (where == Where::peer) add(rank.remote_buffers[via].rank, operand, begin, end);
+      if (where == Where::group)
+        for (const Rank member : rank.switches[via].ranks) add(member, operand, begin, end);
+    }
+  }
+  void add(Rank rank, const Operand& operand, Index begin, Index end) {
+    const BufferPlace place = place_of(program_, rank, operand.buffer);
+    const Index base = (place.first_chunk + operand.first) * cut_.units;
+    auto& places = places_[{rank, place.memory}];
+    places.insert(places.end(), {base, base + begin, base + end, base + operand.count * cut_.units});
+  }
+  void rank(std::vector<Index>& of) {
+    std::vector<Index> sorted = of;
+    std::sort(sorted.begin(), sorted.end());
+    sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
+    for (const Index one : of) {
+      const auto at = std::lower_bound(sorted.begin(), sorted.end(), one) - sorted.begin();
+      hash_ = splitmix64(hash_ ^ (static_cast<std::uint64_t>(at) * 0x9e3779b97f4a7c15u));
+    }
+    // A step that does nothing is one of its own kind.
+    hash_ = splitmix64(hash_ + (!sorted.empty() && sorted.front() == 0 ? 1 : 0));
+  }
+
+  const Program& program_;
+  const Cut cut_;
+  std::map<std::pair<Rank, int>, std::vector<Index>> places_;
+  std::vector<Index> lengths_;
+  Index turns_ = 0;
+  std::uint64_t hash_ = 0;
+};
+
+}  // namespace
+
+Index turn_units(const Pipeline& loop) noexcept {
+  return std::clamp<Index>(loop.unit_bytes / unit_bytes + (loop.unit_bytes % unit_bytes != 0), 1, turn_units_max);
+}
+Index turns_of(const Pipeline& loop, Cut cut) noexcept {
+  return std::max<Index>(1, round_up_division(loop.chunks * cut.units, turn_units(loop)));
+}
+
+Part part_of(const Step& step, const Pipeline* loop, Index turn, Cut cut) noexcept {
+  Part part{0, step.operands.empty() ? 0 : step.operands[0].count * cut.units};
+  if (loop) {
+    part.begin = std::min(part.end, turn * turn_units(*loop));
+    part.end = std::min(part.end, part.begin + turn_units(*loop));
+  }
+  if (step.shares > 0) {
+    const Index total = part.end - part.begin, each = total / step.shares, more = total % step.shares;
+    part.begin += step.share * each + std::min<Index>(step.share, more);
+    part.end = part.begin + each + (step.share < more ? 1 : 0);
+  }
+  return part;
+}
+
+std::vector<Cut> cuts_of(const Program& program) {
+  const Extremes extremes = extremes_of(program);
+  if (extremes.shares == 1 && !extremes.loop) return {{.units = 1}};
+  // Beyond that, boundaries at other fractions of a chunk lie as far from each other as their remainders can move them.
+  const Index stable = extremes.shares == 1 ? 1 : extremes.shares * (extremes.shares_max / 2 + 1);
+  const Index affordable = std::max<Index>(2 * extremes.shares_max + 1, boundaries_max / (4 * extremes.operands + 1));
+  const Index small = std::min({stable, affordable, sizes_max});
+  std::set<Index> sizes = {extremes.shares, 2 * extremes.shares + 1};
+  for (Index units = 1; units <= small; ++units) sizes.insert(units);
+  if (extremes.loop) {
+    const Index turn = turn_units(*extremes.loop), chunks = std::max<Index>(1, extremes.loop->chunks);
+    std::set<Index> lasts = {1, turn};
+    if (turn > 1) lasts.insert(turn - 1);
+    for (Index last = 2; last <= std::min({small, turn, 2 * extremes.shares_max + 1}); ++last) lasts.insert(last);
+    for (const Index turns : {Index(1), Index(2), Index(3), extremes.semaphore_max + 2})
+      for (const Index last : lasts) sizes.insert(round_up_division((turns - 1) * turn + last, chunks));
+  }
+  std::vector<Cut> out;
+  std::set<std::uint64_t> orders;
+  for (const Index units : sizes)
+    if (orders.insert(Order(program, {.units = units}).number()).second) out.push_back({.units = units});
+  return out;
+}
+
+}  // namespace tranship::verification
