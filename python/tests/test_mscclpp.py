@@ -613,7 +613,7 @@ def test_the_call_of_the_original_runs(tmp_path):
         assert halves.tolist() == [0x4000, 0x4080] * 4
         read_only = halves.copy()
         read_only.flags.writeable = False
-        for source, target in ((halves.tolist(), halves), (halves, None), (halves[::2], halves), (halves, read_only)):
+        for source, target in ((halves.tolist(), halves), (halves, None), (memory, halves), (halves[::2], halves), (halves, read_only)):
             with pytest.raises(ValueError, match="send_buff|recv_buff"):
                 executor.execute(world.rank, source, target, DataType.bfloat16, plan)
         return values.tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+from numbers import Integral
 from typing import Any, Optional, Union, overload
 
 import numpy as np
@@ -151,7 +152,7 @@ class Executor:
             For the rank of another, a plan that is not right, a message that is shorter or longer than those of the
             plan, and buffers that do not fit it.
         """
-        if isinstance(send_buff, (int, np.integer)):
+        if isinstance(send_buff, Integral) and isinstance(recv_buff, Integral):
             self._execute(rank, int(send_buff), int(recv_buff), *args, **named)
         else:
             source, target = _bytes_of("send_buff", send_buff), _bytes_of("recv_buff", recv_buff)
