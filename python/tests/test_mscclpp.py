@@ -417,7 +417,7 @@ def test_words_are_members_or_their_values():
             lambda: SwitchChannel([0, 1], "input"),
             lambda: MemoryChannel(1, 0).signal(0, data_sync="always"),
             lambda: Semaphore(0, 1).acquire(0, data_sync=3),
-            lambda: Rank(0).reduce(Rank(0).get_input_buffer()[:1], [Rank(0).get_input_buffer()[1:]], 0, reduce_op="avg"),
+            lambda: Rank(0).reduce(Buffer(0, 1)[:], [Buffer(0, 1)[:]], 0, reduce_op="avg"),
         ):
             with pytest.raises(RuntimeError, match="is no (BufferType|SyncType|ReduceOperationType): it is one of"):
                 wrong()
@@ -613,7 +613,9 @@ def test_the_call_of_the_original_runs(tmp_path):
         assert halves.tolist() == [0x4000, 0x4080] * 4
         read_only = halves.copy()
         read_only.flags.writeable = False
-        for source, target in ((halves.tolist(), halves), (halves, None), (memory, halves), (halves[::2], halves), (halves, read_only)):
+        wrong = [(halves.tolist(), halves), (halves, None), (memory, halves)]
+        wrong += [(halves[::2], halves), (halves, read_only)]
+        for source, target in wrong:
             with pytest.raises(ValueError, match="send_buff|recv_buff"):
                 executor.execute(world.rank, source, target, DataType.bfloat16, plan)
         return values.tolist()

@@ -151,8 +151,8 @@ class _InTheLibrary:
 
 def _refuse(name: str) -> NoReturn:
     raise NotImplementedError(
-        f"{name}: operations are written by Rank, Semaphore and the channels, and lowered by CollectiveProgram.lower(); "
-        "the library has them in between, not Python"
+        f"{name}: operations are written by Rank, Semaphore and the channels, and lowered by "
+        "CollectiveProgram.lower(); the library has them in between, not Python"
     )
 
 
