@@ -1,6 +1,7 @@
 // Programs of channel operations: plan files, proofs, the writer behind tranship.mscclpp.language, and execution.
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/world_collectives.hpp>
+#include <tranship/face/mscclpp/executor.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/language.hpp>
 #include <tranship/program/mscclpp_limits.hpp>
@@ -34,8 +36,8 @@ namespace {
 
 /// Rank, letter of the buffer ("i", "o" or "s"), first chunk, number of chunks.
 using ChunkTuple = std::tuple<int, std::string, Index, Index>;
-/// The blocks, and whether they are a group.
-using BlocksTuple = std::pair<std::vector<int>, bool>;
+/// A thread block, a group, or one block of a group.
+using BlocksTuple = std::pair<std::optional<int>, std::optional<std::vector<int>>>;
 
 BufferKind buffer_of(const std::string& letter) {
   if (letter == "i") return BufferKind::input;
@@ -53,8 +55,9 @@ std::vector<lang::Chunk> chunks_of(const std::vector<ChunkTuple>& chunks) {
   return out;
 }
 lang::ThreadBlocks blocks_of(const BlocksTuple& blocks) {
-  if (blocks.second || blocks.first.size() != 1) return lang::ThreadBlocks(blocks.first);
-  return lang::ThreadBlocks(blocks.first.front());
+  const auto& [block, group] = blocks;
+  if (!block) return lang::ThreadBlocks(group.value());
+  return group ? lang::ThreadBlocks::one_of(*block, *group) : lang::ThreadBlocks(*block);
 }
 Reduction reduction_named(const std::string& name) {
   if (name == "sum") return Reduction::sum;
@@ -240,6 +243,25 @@ class Executing final : public Resident {
   std::unique_ptr<ProgramExecutor> executor_;
 };
 
+/// MSCCL++'s executor, which ends with its rank.
+class PlanExecuting final : public Resident {
+ public:
+  explicit PlanExecuting(std::shared_ptr<RankHandle> rank)
+      : rank_(std::move(rank)), executor_(std::make_unique<Executor>(rank_->world())) {}
+  ~PlanExecuting() override { leave(); }
+  void leave() noexcept override {
+    without_gil([this] { executor_.reset(); });
+  }
+  Executor& executor() const {
+    if (!executor_) (void)rank_->world();
+    return *executor_;
+  }
+
+ private:
+  std::shared_ptr<RankHandle> rank_;
+  std::unique_ptr<Executor> executor_;
+};
+
 /// The collectives of a rank, which end with it.
 class Collecting final : public Resident {
  public:
@@ -258,6 +280,36 @@ class Collecting final : public Resident {
   std::shared_ptr<RankHandle> rank_;
   std::unique_ptr<WorldCollectives> collectives_;
 };
+
+/// Address and bytes.
+using MemoryTuple = std::pair<std::uintptr_t, Index>;
+
+void bind_plans(nb::module_& module) {
+  nb::class_<ExecutionPlan>(module, "ExecutionPlan").def(nb::init<Program>());
+  nb::class_<PlanExecuting>(module, "PlanExecutor")
+      .def("execute",
+           [](const PlanExecuting& self, const ExecutionPlan& plan, const MemoryTuple& input, const MemoryTuple& output,
+              const std::string& type, const std::optional<std::string>& reduction) {
+             const CallSite where = python_call_site();
+             Executor& executor = self.executor();
+             const ElementType element = element_type_named(type).value();
+             std::optional<Reduction> instead;
+             if (reduction) instead = reduction_named(*reduction);
+             without_gil([&] {
+               executor.execute(plan, reinterpret_cast<const void*>(input.first), input.second,
+                                reinterpret_cast<void*>(output.first), output.second, element, instead, where);
+             });
+           })
+      .def("reset", [](const PlanExecuting& self) {
+        Executor& executor = self.executor();
+        without_gil([&] { executor.reset(); });
+      });
+  module.def("make_plan_executor", [](const std::shared_ptr<RankHandle>& rank) {
+    auto handle = std::make_shared<PlanExecuting>(rank);
+    rank->add(handle);
+    return handle;
+  });
+}
 
 /// Address, type and number of elements.
 using ElementsTuple = std::tuple<std::uintptr_t, std::string, Index>;
@@ -326,6 +378,8 @@ void bind_programs(nb::module_& module) {
       .def_ro("collective", &Program::collective)
       .def_ro("protocol", &Program::protocol)
       .def_ro("in_place", &Program::in_place)
+      .def_ro("message_bytes_min", &Program::message_bytes_min)
+      .def_ro("message_bytes_max", &Program::message_bytes_max)
       .def_prop_ro("ranks", [](const Program& self) { return self.ranks.size(); })
       .def_prop_ro("steps", [](const Program& self) { return count_steps(self); })
       .def("to_json", [](const Program& self) { return without_gil([&] { return write_program(self); }); })
@@ -373,6 +427,7 @@ void bind_programs(nb::module_& module) {
   });
   bind_writer(module);
   bind_collectives(module);
+  bind_plans(module);
 
   nb::class_<Executing>(module, "ProgramExecutor", "A program on the ranks of a world.")
       .def_prop_ro("input_elements", [](const Executing& self) { return self.executor().input_elements(); })

@@ -13,7 +13,7 @@ import pytest
 
 import tranship as ts
 import tranship.mscclpp
-from tranship.mscclpp import DataType, ExecutionPlan, Executor
+from tranship.mscclpp import DataType, ExecutionPlan, Executor, PacketType
 from tranship.mscclpp.language.channel import MemoryChannel, PortChannel, SwitchChannel
 from tranship.mscclpp.language.collectives import (
     AllGather,
@@ -332,6 +332,97 @@ def test_a_group_of_blocks_forwards_packets_over_a_port():
             PortChannel(1, 0).read_put_packets(Buffer(1, 1)[:1], Buffer(0, 1)[:1])
 
 
+def test_a_block_of_a_group_does_its_part():
+    group = ThreadBlockGroup([1, 0])
+    with CollectiveProgram("parts", AllGather(2, 1, False), 2) as parts:
+        channels = [MemoryChannel(1 - rank, rank) for rank in range(2)]
+        for rank in range(2):
+            source, place = Rank(rank).get_input_buffer()[:], slice(rank, rank + 1)
+            channels[rank].signal(0, relaxed=True)
+            channels[rank].wait(0, relaxed=True)
+            Rank(rank).barrier([0, 1])
+            for tb in group.tb_list:
+                Rank(rank).copy(Rank(rank).get_output_buffer()[place], source, tb=tb, tb_group=group)
+                channels[rank].put(Rank(1 - rank).get_output_buffer()[place], source, tb=tb, tb_group=group)
+            Rank(rank).barrier([0, 1])
+            channels[rank].signal(0)
+            channels[rank].wait(0)
+        with pytest.raises(ValueError, match="2 is none of the 2 of the group"):
+            Rank(0).copy(Rank(0).get_output_buffer()[:1], Rank(0).get_input_buffer()[:], tb=2, tb_group=group)
+    plan = json.loads(parts.to_json())
+    for block, position in ((0, 1), (1, 0)):
+        ops = plan["gpus"][0]["threadblocks"][block]["ops"]
+        parted = [op["tbg_info"] for op in ops if op["name"] in ("copy", "put")]
+        assert parted == [{"tb_id": position, "tbg_size": 2}] * 2
+    assert parts.lower().verify(), parts.lower().verify()
+
+
+def test_names_of_the_inside_can_be_imported(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mscclpp", tranship.mscclpp)
+    names = {}
+    exec(
+        "import mscclpp.language\n"
+        "spec = mscclpp.language.utils.AlgoSpec\n"
+        "chunk = mscclpp.language.internal.types.Chunk\n"
+        "from mscclpp.language.channel import *\n"
+        "from mscclpp.language.rank import *\n"
+        "from mscclpp.language.program import *\n"
+        "from mscclpp.language.loop import *\n"
+        "from mscclpp.language.internal.types import *\n"
+        "from mscclpp.language.internal.operations import *\n"
+        "from mscclpp.language.internal.gpu import *\n"
+        "from mscclpp.language.internal.threadblock import *\n"
+        "from mscclpp.language.internal.optimizer import *\n"
+        "from mscclpp.language.internal.buffer_access import *\n"
+        "from mscclpp.language.thread_block_group import *\n",
+        names,
+    )
+    for module in [name for name in sys.modules if name.startswith("mscclpp.")]:
+        monkeypatch.delitem(sys.modules, module)
+    assert names["spec"] is AlgoSpec and names["set_program"] and names["List"] and names["dataclass"]
+    kind = BufferType.output
+    local = names["LocalChunk"](kind, 1, 2)
+    assert local.to_dict() == {"type": "o", "index": 1, "size": 2}
+    assert names["RemoteChunk"](kind, 1, 2, 3).to_dict() == {"buffer_id": 3, "index": 1, "size": 2}
+    remote = names["RemoteBuffer"](0, 1, kind, names["ChannelType"].memory)
+    assert remote.to_dict() == {"rank": 1, "type": "o", "access_channel_types": ["memory"]}
+    assert remote == names["RemoteBuffer"](0, 1, kind, names["ChannelType"].port)
+    read, write = names["DataAccessType"].read, names["DataAccessType"].write
+    first, second = names["DataAccess"](1, 0, 3, kind, read), names["DataAccess"](2, 3, 4, kind, write)
+    assert first < second and first.overlaps(second) and first.check_conflict(second)
+    assert not first.check_conflict(names["DataAccess"](2, 0, 3, kind, read)) and read | write is (write | read)
+    for name in ("PutOperation", "SyncOperation", "Gpu", "ThreadBlock", "BuffersAccess"):
+        with pytest.raises(NotImplementedError, match=f"{name}: operations are written by Rank"):
+            names[name](1, at=2)
+    for name in ("fuse_operations", "add_data_sync", "check_data_sync_op"):
+        with pytest.raises(NotImplementedError, match="lower"):
+            names[name]([])
+    for one in (MemoryChannel, PortChannel, SwitchChannel, Semaphore):
+        one.reset()
+
+
+def test_words_are_members_or_their_values():
+    for policy, size in (("none", 1), ("interleaved", 2), (ReplicationPolicy.none, 1)):
+        with CollectiveProgram("c", SendRecv(2, 1, False), 2, instances=2, replication_policy=policy) as copies:
+            Rank(0).copy(Rank(0).get_output_buffer()[:], Rank(0).get_input_buffer()[:], tb=0)
+        assert copies.replication_policy is ReplicationPolicy(policy)
+        places = [b["ops"][0]["src_buff"][0]["index"] for b in json.loads(copies.to_json())["gpus"][0]["threadblocks"]]
+        assert len(set(places)) == size
+    with pytest.raises(ValueError, match="'all' is no ReplicationPolicy: .*ReplicationPolicy.interleaved"):
+        CollectiveProgram("c", AllReduce(2, 1, True), 2, replication_policy="all")
+    with CollectiveProgram("words", AllReduce(2, 1, True), 2):
+        assert SwitchChannel([0, 1], "i").buffer_type is BufferType.input
+        MemoryChannel(1, 0).signal(0, data_sync="both")
+        for wrong in (
+            lambda: SwitchChannel([0, 1], "input"),
+            lambda: MemoryChannel(1, 0).signal(0, data_sync="always"),
+            lambda: Semaphore(0, 1).acquire(0, data_sync=3),
+            lambda: Rank(0).reduce(Buffer(0, 1)[:], [Buffer(0, 1)[:]], 0, reduce_op="avg"),
+        ):
+            with pytest.raises(RuntimeError, match="is no (BufferType|SyncType|ReduceOperationType): it is one of"):
+                wrong()
+
+
 def test_all_names_of_a_script_are_in_one_place():
     names = {}
     exec("from tranship.mscclpp.language import *", names)
@@ -479,6 +570,73 @@ def test_executor_of_the_original(tmp_path):
     assert ts.launch(2, body) == [[[5, 10], [3, 5], [6, 25]]] * 2
 
 
+def test_the_call_of_the_original_runs(tmp_path):
+    path = tmp_path / "plan.json"
+    with CollectiveProgram("c", AllReduce(2, 1, True), 2, min_message_size=16, max_message_size=64) as program:
+        channels = [MemoryChannel(1 - rank, rank) for rank in range(2)]
+        inboxes = [Buffer(rank, 2) for rank in range(2)]
+        for rank in range(2):
+            values = Rank(rank).get_input_buffer()[:]
+            channels[rank].signal(0, relaxed=True)
+            channels[rank].wait(0, relaxed=True)
+            channels[rank].put(inboxes[1 - rank][:], values, tb=0)
+            channels[rank].signal(0)
+            channels[rank].wait(0)
+            Rank(rank).reduce(values, [inboxes[rank][:]], tb=0)
+    program.lower().write(path)
+    plan = ExecutionPlan(str(path), 0)
+    assert (plan.min_message_size, plan.max_message_size) == (16, 64)
+
+    def body(world):
+        executor = Executor(world)
+        values = np.arange(4, dtype=np.float32) + world.rank
+        memory, size = values.ctypes.data, values.nbytes
+        for _ in range(2):
+            executor.execute(world.rank, memory, memory, size, size, DataType.float32, plan, 0, PacketType.LL8)
+            executor.reset()
+        executor.execute(
+            rank=world.rank,
+            send_buff=memory,
+            recv_buff=memory,
+            send_buff_size=size,
+            recv_buff_size=size,
+            data_type=DataType.float32,
+            plan=plan,
+            stream=0,
+        )
+        for elements in (2, 20):
+            wrong = np.zeros(elements, np.float32)
+            with pytest.raises(ValueError, match=f"for messages of 16 to 64 bytes, not {wrong.nbytes}"):
+                executor.execute(world.rank, wrong, wrong, DataType.float32, plan)
+        halves = np.array([0x3F80, 0x4000] * 4, np.uint16)  # 1 and 2
+        executor.execute(world.rank, halves, halves, DataType.bfloat16, plan)
+        assert halves.tolist() == [0x4000, 0x4080] * 4
+        read_only = halves.copy()
+        read_only.flags.writeable = False
+        wrong = [(halves.tolist(), halves), (halves, None), (memory, halves)]
+        wrong += [(halves[::2], halves), (halves, read_only)]
+        for source, target in wrong:
+            with pytest.raises(ValueError, match="send_buff|recv_buff"):
+                executor.execute(world.rank, source, target, DataType.bfloat16, plan)
+        return values.tolist()
+
+    assert ts.launch(2, body) == [[4.0 * (2 * i + 1) for i in range(4)]] * 2
+
+
+def test_a_plan_without_input_runs(tmp_path):
+    with CollectiveProgram("no input", TestCollective(1, 0, 2), 1) as program:
+        Rank(0).copy(Rank(0).get_output_buffer()[:1], Rank(0).get_output_buffer()[1:], tb=0)
+    program.lower().write(tmp_path / "plan.json")
+    plan = ExecutionPlan(tmp_path / "plan.json")
+
+    def body(world):
+        output = np.zeros(8, np.float32)
+        Executor(world).execute(0, output[:0], output, DataType.float32, plan)
+        return True
+
+    assert ts.launch(1, body) == [True]
+
+
 def test_wrong_programs_do_not_run(program):
     channel, back = MemoryChannel(1, 0), MemoryChannel(0, 1)
     for one in (channel, back):
@@ -544,8 +702,12 @@ def test_collectives_of_a_world(run):
             together.all_to_all(np.zeros(n + 1))
         with pytest.raises(ValueError, match="makes float32"):
             together.all_reduce(values, out=np.empty(3))
+        for scalar in (together.all_reduce(np.float32(me)), together.reduce(np.float32(me), root=0)):
+            assert scalar is None or (scalar.shape == () and scalar == n * (n - 1) / 2)
         with pytest.raises(ValueError, match="contiguous"):
             together.broadcast(np.zeros((4, 4))[:, 1])
+        with pytest.raises(ValueError, match="broadcast fills an array of NumPy's, not a list"):
+            together.broadcast([1, 2, 3])
         with pytest.raises(ts.InvalidUse, match="allreduce/star"):
             together.use("allreduce/star")
         return True

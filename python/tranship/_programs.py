@@ -354,7 +354,7 @@ class Collectives:
 
     def all_reduce(self, source: ArrayLike, op: str = "sum", out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
         """The combination of all sources, by "sum", "prod", "min" or "max", in the shape of the source."""
-        values = np.ascontiguousarray(source)
+        values = np.asarray(source, order="C")
         return self._run("all_reduce", values, values.shape, out, op)
 
     def reduce_scatter(self, source: ArrayLike, op: str = "sum", out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
@@ -375,11 +375,11 @@ class Collectives:
 
     def broadcast(self, values: NDArray[Any], root: int = 0) -> NDArray[Any]:
         """Fills a contiguous array with what rank `root` has in it."""
-        return self._run("broadcast", values, values.shape, values, root=root)
+        return self._run("broadcast", values, np.shape(values), values, root=root)
 
     def reduce(self, source: ArrayLike, root: int = 0, op: str = "sum") -> Optional[NDArray[Any]]:
         """The combination of all sources on rank `root`, and None on the others."""
-        values = np.ascontiguousarray(source)
+        values = np.asarray(source, order="C")
         out = self._run("reduce", values, values.shape, None, op, root)
         return out if self._world.rank == root else None
 
@@ -415,6 +415,9 @@ class Collectives:
     ) -> NDArray[Any]:
         if out is None:
             out = np.empty(shape, source.dtype)
+        for array in (source, out):
+            if not isinstance(array, np.ndarray):
+                raise InvalidUse(f"{name} fills an array of NumPy's, not a {type(array).__name__}")
         if out.shape != shape or out.dtype != source.dtype:
             raise InvalidUse(f"a target of {out.dtype} {out.shape}; {name} makes {source.dtype} {shape}")
         for array in (source, out):

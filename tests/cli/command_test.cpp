@@ -93,6 +93,17 @@ TEST(Command, ChecksAndRunsPrograms) {
   const Outcome unknown = place.run({"run", "allreduce/none", "--ranks", "2"});
   expect_error(unknown, 2);
   EXPECT_NE(unknown.errors.find("no such algorithm; there are allreduce/"), std::string::npos) << unknown.errors;
+  for (const char* type : {"f32", "float32", "int8", "uint64", "bfloat16"}) {
+    const Outcome typed = place.run({"run", "allreduce/ring", "--ranks", "2", "--dtype", type, "--iterations", "1"});
+    EXPECT_EQ(typed.code, 0) << type << ": " << typed.errors;
+  }
+  for (const char* type : {"complex64", "c64", "bool"}) {
+    const Outcome untyped = place.run({"run", "allreduce/ring", "--ranks", "2", "--dtype", type});
+    expect_error(untyped, 2);
+    EXPECT_NE(untyped.errors.find("one of i8 to i64, u8 to u64, f16, bf16, f32, f64, or NumPy's names of these\n"),
+              std::string::npos)
+        << untyped.errors;
+  }
   expect_error(place.run({"check", "nowhere.json"}), 2);
 }
 

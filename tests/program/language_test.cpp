@@ -190,6 +190,25 @@ TEST(Language, blocks_of_a_group_wait_for_each_other) {
   EXPECT_FALSE(verify(program.lower({.group_barriers = false})).is_right());
 }
 
+TEST(Language, a_block_of_a_group_does_its_part_alone) {
+  auto program = local_program(4);
+  const Buffer scratch = program.scratch(0, 4);
+  const std::vector<int> group = {2, 0};
+  for (const int block : group)
+    program.copy(scratch[{0, 2}], program.input(0)[{0, 2}], ThreadBlocks::one_of(block, group));
+  program.copy(program.output(0)[{0, 2}], scratch[{0, 2}], group);   // the same shares: nothing to wait for
+  program.copy(program.output(0)[{2, 4}], scratch[{0, 2}], {0, 2});  // those of the other block
+  const Program lowered = program.lower();
+  for (const int block : {0, 2}) {
+    EXPECT_EQ(words(lowered, 0, block), "copy nop copy barrier copy");
+    const Step& first = lowered.ranks[0].blocks[std::size_t(block)].steps[0];
+    EXPECT_EQ(first.share, block == 2 ? 0 : 1);
+    EXPECT_EQ(first.shares, 2);
+  }
+  EXPECT_TRUE(verify(lowered).is_right()) << verify(lowered).text();
+  expect_refused([&] { ThreadBlocks::one_of(1, group); }, "thread block 1 is none of the 2 of the group");
+}
+
 TEST(Language, semaphores_order_the_blocks_of_a_group) {
   auto program = local_program(4);
   const Buffer scratch = program.scratch(0, 4);

@@ -194,6 +194,18 @@ TEST(MscclppObjections, say_what_its_executor_would_not_run) {
   EXPECT_NE(mscclpp_objections(largest)[0].find("combines by maximum; every reduction is a sum there"),
             std::string::npos)
       << mscclpp_objections(largest)[0];
+  for (const StepKind kind : {StepKind::switch_reduce, StepKind::switch_reduce_broadcast}) {
+    Program switched = program;
+    switched.ranks[0].blocks[0].steps = {Step{.kind = kind,
+                                              .channel = ChannelKind::switched,
+                                              .reduction = Reduction::maximum,
+                                              .sources = 1,
+                                              .operands = {{}, {}}}};
+    ASSERT_FALSE(mscclpp_objections(switched).empty());
+    EXPECT_NE(mscclpp_objections(switched)[0].find("combines by maximum; every reduction is a sum there"),
+              std::string::npos)
+        << mscclpp_objections(switched)[0];
+  }
   std::vector<Step>& steps = program.ranks[1].blocks[0].steps;
   steps.resize(64, Step{.kind = StepKind::nop});
   EXPECT_EQ(mscclpp_objections(program), std::vector<std::string>());

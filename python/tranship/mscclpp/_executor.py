@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import enum
 import os
-from typing import Any, Optional, Union
+from numbers import Integral
+from typing import Any, Optional, Union, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tranship import World
+from tranship import World, _core
 from tranship._errors import InvalidUse
-from tranship._programs import Program, ProgramExecutor
+from tranship._layouts import element_type
+from tranship._programs import Program
 
 __all__ = ["DataType", "ExecutionPlan", "Executor", "PacketType"]
 
@@ -31,6 +33,10 @@ class DataType(enum.Enum):
     bfloat16 = "bfloat16"
     float32 = "float32"
     float64 = "float64"
+
+    @property
+    def _element(self) -> str:
+        return "bf16" if self is DataType.bfloat16 else element_type(self.value)
 
 
 class PacketType(enum.Enum):
@@ -53,6 +59,7 @@ class ExecutionPlan:
     def __init__(self, plan_path: Union[str, os.PathLike[str]], rank: Optional[int] = None) -> None:
         self.program = Program.read(plan_path)
         self.rank = rank
+        self._core = _core.ExecutionPlan(self.program._core)
 
     @property
     def name(self) -> str:
@@ -63,6 +70,16 @@ class ExecutionPlan:
     def collective(self) -> str:
         """What the plan promises."""
         return self.program.collective
+
+    @property
+    def min_message_size(self) -> int:
+        """The fewest bytes that it takes: of the input, and of an allgather the output."""
+        return self.program._core.message_bytes_min
+
+    @property
+    def max_message_size(self) -> int:
+        """The most bytes that it takes."""
+        return self.program._core.message_bytes_max
 
     def __repr__(self) -> str:
         return f"<ExecutionPlan {self.program!r}>"
@@ -79,8 +96,9 @@ class Executor:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._ready: dict[tuple[int, int, DataType, Optional[str]], tuple[ExecutionPlan, ProgramExecutor]] = {}
+        self._core = _core.make_plan_executor(world._core)
 
+    @overload
     def execute(
         self,
         rank: int,
@@ -89,19 +107,38 @@ class Executor:
         data_type: DataType,
         plan: ExecutionPlan,
         stream: object = None,
-        packet_type: PacketType = PacketType.LL8,
+        packet_type: PacketType = PacketType.LL16,
         *,
         op: Optional[str] = None,
-    ) -> None:
+    ) -> None: ...
+    @overload
+    def execute(
+        self,
+        rank: int,
+        send_buff: int,
+        recv_buff: int,
+        send_buff_size: int,
+        recv_buff_size: int,
+        data_type: DataType,
+        plan: ExecutionPlan,
+        stream: object = None,
+        packet_type: PacketType = PacketType.LL16,
+        *,
+        op: Optional[str] = None,
+    ) -> None: ...
+    def execute(self, rank: int, send_buff: Any, recv_buff: Any, *args: Any, **named: Any) -> None:
         """Collective: one launch of the plan. It is complete on return.
 
         Parameters
         ----------
         rank : int
             Of the caller.
-        send_buff, recv_buff : ndarray
-            Input and output, contiguous, seen as elements of `data_type`; they may be the same.
+        send_buff, recv_buff : ndarray or int
+            Input and output: contiguous arrays of any type, or addresses. They may be the same.
+        send_buff_size, recv_buff_size : int
+            Bytes, where addresses are given, and only there.
         data_type : DataType
+            What the bytes are taken for.
         plan : ExecutionPlan
         stream : object
             Orders nothing here.
@@ -112,30 +149,52 @@ class Executor:
         Raises
         ------
         InvalidUse
-            For the rank of another, a plan that is not right, and buffers that do not fit it.
+            For the rank of another, a plan that is not right, a message that is shorter or longer than those of the
+            plan, and buffers that do not fit it.
         """
+        if isinstance(send_buff, Integral) and isinstance(recv_buff, Integral):
+            self._execute(rank, int(send_buff), int(recv_buff), *args, **named)
+        else:
+            source, target = _bytes_of("send_buff", send_buff), _bytes_of("recv_buff", recv_buff)
+            if not target.flags.writeable:
+                raise InvalidUse("recv_buff is read-only")
+            self._execute(
+                rank, source.ctypes.data, target.ctypes.data, source.nbytes, target.nbytes, *args, **named
+            )
+
+    def _execute(
+        self,
+        rank: int,
+        send_buff: int,
+        recv_buff: int,
+        send_buff_size: int,
+        recv_buff_size: int,
+        data_type: DataType,
+        plan: ExecutionPlan,
+        stream: object = None,
+        packet_type: PacketType = PacketType.LL16,
+        *,
+        op: Optional[str] = None,
+    ) -> None:
         if rank != self._world.rank:
             raise InvalidUse(f"rank {rank} executes as rank {self._world.rank}")
         PacketType(packet_type)
-        dtype = _dtype_of(DataType(data_type))
-        for name, buffer in (("send_buff", send_buff), ("recv_buff", recv_buff)):
-            if not buffer.flags.c_contiguous or buffer.nbytes % dtype.itemsize != 0:
-                raise InvalidUse(f"{name} has {buffer.nbytes} bytes, or strides: needs whole elements of {dtype} in a row")
-        source = send_buff.reshape(-1).view(dtype)
-        target = recv_buff.reshape(-1).view(dtype)
-        key = (id(plan), source.size, data_type, op)
-        if key not in self._ready:
-            self._ready[key] = (plan, plan.program.executor(self._world, source.size, dtype, op))
-        self._ready[key][1](source, target)
+        self._core.execute(
+            plan._core,
+            (send_buff, send_buff_size),
+            (recv_buff, recv_buff_size),
+            DataType(data_type)._element,
+            op,
+        )
+
+    def reset(self) -> None:
+        """Collective: lets go of what was made for earlier launches. Launches that follow make anew what they need."""
+        self._core.reset()
 
 
-def _dtype_of(data_type: DataType) -> np.dtype[Any]:
-    scalar: Any = data_type.value
-    if data_type is DataType.bfloat16:
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise InvalidUse("bfloat16 needs ml_dtypes, which is not installed") from None
-        scalar = ml_dtypes.bfloat16
-    out: np.dtype[Any] = np.dtype(scalar)
-    return out
+def _bytes_of(name: str, buffer: object) -> NDArray[Any]:
+    if not isinstance(buffer, np.ndarray):
+        raise InvalidUse(f"{name} is of type {type(buffer).__name__}; both buffers are arrays, or both are addresses")
+    if not buffer.flags.c_contiguous:
+        raise InvalidUse(f"{name} has strides; executors take contiguous arrays")
+    return buffer

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
+#include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
@@ -33,6 +36,22 @@ constexpr const char* run_footer = R"(Examples:
 
 The plan is checked first. Its ranks are threads or processes of this machine, or simulated; each fills its input, runs,
 and compares its output with what the collective promises. The time of a launch is that of its slowest rank.)";
+
+/// What `--dtype` takes: NumPy's names, and those of layout texts.
+constexpr std::pair<std::string_view, ElementType> types_by_name[] = {
+    {"int8", ElementType::i8},       {"int16", ElementType::i16},   {"int32", ElementType::i32},
+    {"int64", ElementType::i64},     {"uint8", ElementType::u8},    {"uint16", ElementType::u16},
+    {"uint32", ElementType::u32},    {"uint64", ElementType::u64},  {"float16", ElementType::f16},
+    {"bfloat16", ElementType::bf16}, {"float32", ElementType::f32}, {"float64", ElementType::f64},
+};
+
+ElementType type_argument(std::string_view name) {
+  for (const auto& [numpy_name, type] : types_by_name)
+    if (name == numpy_name || name == name_of(type)) return type;
+  throw UsageError{fmt::format(
+      "--dtype: unknown element type '{}': one of i8 to i64, u8 to u64, f16, bf16, f32, f64, or NumPy's names of these",
+      printable(name))};
+}
 
 std::string kinds_text(const Program& program) {
   std::size_t blocks = 0;
@@ -121,13 +140,12 @@ void report(const Program& program, const RunOptions& options, const ProgramTria
 
 void run(const RunOptions& options) {
   const Program program = program_of(options.program);
-  const Result<ElementType> type = element_type_named(options.type);
-  if (!type) throw UsageError{fmt::format("--dtype: {}", type.error().message())};
-  const Index width = size_bytes(type.value()), ranks = static_cast<Index>(program.ranks.size());
+  const ElementType type = type_argument(options.type);
+  const Index width = size_bytes(type), ranks = static_cast<Index>(program.ranks.size());
   // Whole elements; where the input is cut, for every rank's part.
   const Index parts = program.collective == "alltoall" || program.collective == "reducescatter" ? ranks : 1;
   const Index elements = std::max<Index>(1, options.bytes / width / parts) * parts;
-  const ProgramTrial trial{.program = {.type = type.value(), .reduction = reduction_argument(options.reduction)},
+  const ProgramTrial trial{.program = {.type = type, .reduction = reduction_argument(options.reduction)},
                            .elements = elements,
                            .launches = options.launches};
 
@@ -171,7 +189,9 @@ void add_run(CommandLine& line) {
               "Of each rank's input; made whole elements, as many in each part that the collective cuts")
       .positive()
       .shows_default();
-  command.option("--dtype", options->type, "The type of the elements").value_name("TYPE").shows_default();
+  command.option("--dtype", options->type, "The type of the elements, such as f32 or float32")
+      .value_name("TYPE")
+      .shows_default();
   command.option("--op", options->reduction, "Combine by this instead of what the plan says")
       .one_of({"sum", "prod", "min", "max"});
   command.option("--iterations", options->launches, "How many launches").positive().shows_default();

@@ -121,13 +121,21 @@ class ThreadBlocks {
   /// A group. Throws Error(invalid_use) for a block that is there twice.
   ThreadBlocks(std::vector<int> group);
   ThreadBlocks(std::initializer_list<int> group) : ThreadBlocks(std::vector<int>(group)) {}
+  /// One block of a group, with its share of the bytes alone: the others do theirs by operations of their own. Throws
+  /// Error(invalid_use) for a block that is not in the group, too.
+  static ThreadBlocks one_of(int block, std::vector<int> group);
 
   const std::vector<int>& ids() const noexcept { return ids_; }
-  bool is_group() const noexcept { return is_group_; }
+  bool is_group() const noexcept { return shares_ > 0; }
+  /// The position in the group of the first of `ids()`; the others follow it.
+  int first_share() const noexcept { return first_share_; }
+  /// How many blocks the group has; 0 where there is none.
+  int shares() const noexcept { return shares_; }
 
  private:
   std::vector<int> ids_;
-  bool is_group_ = false;
+  int first_share_ = 0;
+  int shares_ = 0;
 };
 
 /// When the threads of the block meet: before an operation, after it, or both.

@@ -102,7 +102,7 @@ TEST(Processes, that_are_killed_are_named) {
       require(seen.peer == 1, "peer {}", seen.peer);
       throw seen;
     });
-    expect_says(error, ErrorCode::peer_lost, {" was killed by signal ", strsignal(signal)});
+    expect_says(error, ErrorCode::peer_lost, {" (rank 1) was killed by signal ", strsignal(signal)});
     EXPECT_EQ(error.rank, 1);
   }
 }

@@ -45,6 +45,19 @@ TEST(Executor, takes_several_plans_sizes_types_and_reductions) {
     });
 }
 
+TEST(Executor, makes_anew_what_a_reset_has_let_go) {
+  launch(2, [](World& world) {
+    Executor executor(world);
+    const ExecutionPlan plan(make_program("allreduce/packets", {.ranks = 2}));
+    for (int round = 0; round < 3; ++round) {
+      std::vector<float> data(100, 1.5f);
+      executor.execute(plan, data.data(), bytes_of(data), data.data(), bytes_of(data), ElementType::f32);
+      ASSERT_EQ(data, std::vector<float>(100, 3.0f));
+      executor.reset();
+    }
+  });
+}
+
 TEST(Executor, reads_plan_files) {
   const std::string path = mscclpp_plan("sn_allreduce_naivy_2r");
   launch(2, [&](World& world) {

@@ -19,15 +19,14 @@ from tranship.mscclpp._language.types import (
 
 __all__ = ["MemoryChannel", "PortChannel", "Rank", "Semaphore", "SwitchChannel"]
 
-Blocks = tuple[list[int], bool]
+Blocks = tuple[Optional[int], Optional[list[int]]]
 
 
 def _blocks(tb: Optional[int], tb_group: Optional[ThreadBlockGroup]) -> Blocks:
-    if tb is not None:
-        return ([tb], False)
-    if tb_group is None:
+    """Where both are given, `tb` does its part of what the group shares."""
+    if tb is None and tb_group is None:
         raise LanguageError("which thread block: needs tb or tb_group, and both are None")
-    return (tb_group.tb_list, True)
+    return (tb, None if tb_group is None else tb_group.tb_list)
 
 
 def _reduction(operation: object) -> str:
@@ -136,7 +135,13 @@ class Rank:
             get_program()._writer.barrier(self.rank, tb_list)
 
 
-class MemoryChannel:
+class _CountedInProgram:
+    @classmethod
+    def reset(cls) -> None:
+        """Nothing: each program counts what is made in it."""
+
+
+class MemoryChannel(_CountedInProgram):
     """Loads and stores of a peer's memory, from `src_rank` to `dst_rank`.
 
     The k-th channel from r to p and the k-th one from p to r are the two ends of one connection.
@@ -153,12 +158,12 @@ class MemoryChannel:
     def signal(self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False) -> None:
         """Tells the peer that what the block did before is done. A relaxed signal orders execution only."""
         with raised_as_language():
-            self._core.signal(tb, data_sync.bits, relaxed)
+            self._core.signal(tb, SyncType(data_sync).bits, relaxed)
 
     def wait(self, tb: int, data_sync: SyncType = SyncType.both, relaxed: bool = False) -> None:
         """Waits for one signal of the peer."""
         with raised_as_language():
-            self._core.wait(tb, data_sync.bits, relaxed)
+            self._core.wait(tb, SyncType(data_sync).bits, relaxed)
 
     def get(
         self, dst_chunk: Chunk, src_chunk: Chunk, tb: Optional[int] = None, tb_group: Optional[ThreadBlockGroup] = None
@@ -209,7 +214,7 @@ class MemoryChannel:
             )
 
 
-class PortChannel:
+class PortChannel(_CountedInProgram):
     """Requests to a peer that are carried out in order, from `src_rank` to `dst_rank`."""
 
     def __init__(self, dst_rank: int, src_rank: int) -> None:
@@ -223,17 +228,17 @@ class PortChannel:
     def signal(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Tells the peer that the requests before are done."""
         with raised_as_language():
-            self._core.signal(tb, data_sync.bits)
+            self._core.signal(tb, SyncType(data_sync).bits)
 
     def wait(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Waits for one signal of the peer."""
         with raised_as_language():
-            self._core.wait(tb, data_sync.bits)
+            self._core.wait(tb, SyncType(data_sync).bits)
 
     def flush(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Waits until the sources of the requests before may be overwritten."""
         with raised_as_language():
-            self._core.flush(tb, data_sync.bits)
+            self._core.flush(tb, SyncType(data_sync).bits)
 
     def put(self, dst_chunk: Chunk, src_chunk: Chunk, tb: int) -> None:
         """Copies a chunk of this rank to the peer."""
@@ -263,10 +268,11 @@ class PortChannel:
             self._core.read_put_packets(dst_chunk._tuple(), src_chunk._tuple(), _blocks(tb, tb_group))
 
 
-class SwitchChannel:
+class SwitchChannel(_CountedInProgram):
     """One place of a buffer of several ranks, reached at once."""
 
     def __init__(self, rank_list: list[int], buffer_type: BufferType) -> None:
+        buffer_type = BufferType(buffer_type)
         with raised_as_language():
             self._core = _core.ProgramSwitchChannel(get_program()._writer, rank_list, buffer_type.value)
         self.channel_ids = {rank: self._core.id_at(rank) for rank in rank_list}
@@ -340,7 +346,7 @@ class SwitchChannel:
 SwitchChannelRankView = SwitchChannel.SwitchChannelRankView
 
 
-class Semaphore:
+class Semaphore(_CountedInProgram):
     """Counts for the thread blocks of one rank."""
 
     def __init__(self, rank: int, initial_value: int) -> None:
@@ -353,9 +359,9 @@ class Semaphore:
     def acquire(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Waits until the value is positive, and takes one."""
         with raised_as_language():
-            self._core.acquire(tb, data_sync.bits)
+            self._core.acquire(tb, SyncType(data_sync).bits)
 
     def release(self, tb: int, data_sync: SyncType = SyncType.both) -> None:
         """Adds one."""
         with raised_as_language():
-            self._core.release(tb, data_sync.bits)
+            self._core.release(tb, SyncType(data_sync).bits)

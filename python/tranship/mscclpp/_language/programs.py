@@ -127,7 +127,7 @@ class CollectiveProgram:
         self.protocol = protocol
         self.instr_fusion = instr_fusion
         self.auto_sync = auto_sync
-        self.replication_policy = replication_policy
+        self.replication_policy = ReplicationPolicy(replication_policy)
         self.reuse_resources = reuse_resources
         self.num_threads_per_block = num_threads_per_block
         self.use_double_scratch_buffer = use_double_scratch_buffer
@@ -148,7 +148,7 @@ class CollectiveProgram:
                 in_place=bool(collective.inplace),
                 instances=instances,
                 protocol=protocol,
-                interleaved=replication_policy is ReplicationPolicy.interleaved,
+                interleaved=self.replication_policy is ReplicationPolicy.interleaved,
                 reuse_resources=reuse_resources,
                 threads_per_block=num_threads_per_block,
                 double_scratch=use_double_scratch_buffer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 from tranship import _core
 from tranship._errors import InvalidUse
@@ -35,6 +35,11 @@ class ProtocolError(LanguageError, AssertionError):
 class _Word(enum.Enum):
     def __str__(self) -> str:
         return str(self.value)
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        members = ", ".join(f"{cls.__name__}.{name}" for name in cls.__members__)
+        raise LanguageError(f"{value!r} is no {cls.__name__}: it is one of {members}, or the value of one")
 
 
 class SyncType(_Word):
@@ -103,6 +108,11 @@ class DataAccessType(_Word):
     write = "w"
     both = "b"
 
+    def __or__(self, other: object) -> DataAccessType:
+        if not isinstance(other, DataAccessType):
+            return NotImplemented
+        return self if self is other else DataAccessType.both
+
 
 class ReplicationPolicy(_Word):
     """What the instances of a program work on: every n-th group of chunks, or shares of the same chunks."""
@@ -162,7 +172,7 @@ class Chunk:
         return {"rank": self.rank, "type": self.buffer.value, "index": self.index, "size": self.size}
 
     def _tuple(self) -> tuple[int, str, int, int]:
-        return (self.rank, self.buffer.value, self.index, self.size)
+        return (self.rank, BufferType(self.buffer).value, self.index, self.size)
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from tranship.mscclpp._language.programs import AlgoSpec
 from tranship.mscclpp._language.types import ReplicationPolicy
+from tranship.mscclpp.language import collectives, internal, utils
 from tranship.mscclpp.language.channel import (
     BufferType,
     Chunk,
@@ -40,4 +41,7 @@ __all__ = [
     "SwitchChannel",
     "SyncType",
     "ThreadBlockGroup",
+    "collectives",
+    "internal",
+    "utils",
 ]

@@ -1,5 +1,6 @@
 """Loops."""
 
-from tranship.mscclpp._language.programs import LoopIterationContext, get_program
+from tranship.mscclpp._language.parts import PipelineOperation
+from tranship.mscclpp._language.programs import LoopIterationContext, get_program, set_program
 
-__all__ = ["LoopIterationContext", "get_program"]
+__all__ = ["LoopIterationContext", "PipelineOperation", "get_program", "set_program"]

@@ -1,5 +1,9 @@
 """Programs."""
 
+import json
+from collections import defaultdict
+from typing import Dict
+
 from tranship.mscclpp._language.buffers import BaseBuffer, ThreadBlockGroup
 from tranship.mscclpp._language.collectives import (
     AllGather,
@@ -13,6 +17,7 @@ from tranship.mscclpp._language.collectives import (
     TestCollective,
 )
 from tranship.mscclpp._language.operations import MemoryChannel, PortChannel, Semaphore, SwitchChannel
+from tranship.mscclpp._language.parts import Gpu, RemoteBuffer
 from tranship.mscclpp._language.programs import AlgoSpec, CollectiveProgram, get_program, set_program
 from tranship.mscclpp._language.types import (
     BufferType,
@@ -23,6 +28,8 @@ from tranship.mscclpp._language.types import (
     ReplicationPolicy,
     SyncType,
 )
+from tranship.mscclpp.language.internal import operations as _operations
+from tranship.mscclpp.language.internal.operations import *  # noqa: F403
 
 __all__ = [
     "AlgoSpec",
@@ -36,12 +43,15 @@ __all__ = [
     "Chunk",
     "Collective",
     "CollectiveProgram",
+    "Dict",
+    "Gpu",
     "MemoryChannel",
     "PortChannel",
     "RankGroup",
     "Reduce",
     "ReduceOperationType",
     "ReduceScatter",
+    "RemoteBuffer",
     "ReplicationPolicy",
     "Semaphore",
     "SendRecv",
@@ -49,6 +59,9 @@ __all__ = [
     "SyncType",
     "TestCollective",
     "ThreadBlockGroup",
+    "defaultdict",
     "get_program",
+    "json",
     "set_program",
 ]
+__all__ += _operations.__all__

@@ -148,7 +148,7 @@ void ProcessGroup::end(Rank rank) {
   const std::string how =
       killed ? fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)))
              : fmt::format("ended with exit code {} and without a word", WEXITSTATUS(status));
-  board.post_failed(rank, ErrorCode::peer_lost, fmt::format("process {} {}", process.pid, how));
+  board.post_failed(rank, ErrorCode::peer_lost, fmt::format("process {} (rank {}) {}", process.pid, rank, how));
 }
 
 void ProcessGroup::kill_all() noexcept {

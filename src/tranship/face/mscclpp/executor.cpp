@@ -60,6 +60,8 @@ class Executor::State {
     executor.run(input, output, where);
   }
 
+  void reset() { ready_.clear(); }
+
  private:
   using Key = std::tuple<const Program*, Index, ElementType, std::optional<Reduction>>;
   struct Ready {
@@ -83,6 +85,10 @@ Executor& Executor::operator=(Executor&&) noexcept = default;
 void Executor::execute(const ExecutionPlan& plan, const void* input, Index input_bytes, void* output,
                        Index output_bytes, ElementType type, std::optional<Reduction> reduction, CallSite where) {
   state_->execute(plan, input, input_bytes, output, output_bytes, type, reduction, where);
+}
+
+void Executor::reset() {
+  state_->reset();
 }
 
 }  // namespace tranship

@@ -34,15 +34,12 @@ struct Operation {
   Index order = 0;
   std::vector<std::pair<int, Draft>> drafts;  ///< by block
   std::vector<Access> accesses;
-  bool is_shared = false;
+  std::int32_t shares = 0;
 };
 
-/// Each block of the two works on the same bytes in both.
-bool has_equal_shares(const Operation& a, const Operation& b) {
-  if (a.drafts.size() != b.drafts.size()) return false;
-  for (std::size_t i = 0; i < a.drafts.size(); ++i)
-    if (a.drafts[i].first != b.drafts[i].first || a.drafts[i].second.step.share != b.drafts[i].second.step.share)
-      return false;
+/// Both cut what they have in common into the same shares.
+bool has_equal_cuts(const Operation& a, const Operation& b) {
+  if (a.shares != b.shares) return false;
   const auto is_equal = [](const Access& x, const Access& y) {
     return x.memory == y.memory && x.begin == y.begin && x.end == y.end;
   };
@@ -103,7 +100,7 @@ class GroupBarriers {
         has_groups = has_groups || draft.step.shares > 1;
         Operation& operation = operations[draft.order];
         operation.order = draft.order;
-        operation.is_shared = draft.step.shares > 1;
+        operation.shares = draft.step.shares;
         operation.accesses = local_accesses(program_.header, rank_, draft);
         operation.drafts.emplace_back(static_cast<int>(b), draft);
       }
@@ -124,12 +121,12 @@ class GroupBarriers {
   void meet_before(const Operation& operation) {
     std::vector<int> blocks;
     for (const Operation& earlier : past_) {
-      if (!(operation.is_shared || earlier.is_shared) || !conflict(operation.accesses, earlier.accesses) ||
-          has_equal_shares(operation, earlier))
-        continue;
+      if (std::max(operation.shares, earlier.shares) < 2 || !conflict(operation.accesses, earlier.accesses)) continue;
+      const bool are_apart = has_equal_cuts(operation, earlier);
       for (const auto& [block, draft] : operation.drafts)
         for (const auto& [other, theirs] : earlier.drafts)
-          if (!order_.knows(block, other, earlier.order)) blocks.insert(blocks.end(), {block, other});
+          if (!(are_apart && draft.step.share != theirs.step.share) && !order_.knows(block, other, earlier.order))
+            blocks.insert(blocks.end(), {block, other});
     }
     if (blocks.empty()) return;
     std::sort(blocks.begin(), blocks.end());

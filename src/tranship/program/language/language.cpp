@@ -80,10 +80,11 @@ void add(ProgramDraft& program, tranship::Rank rank, const ThreadBlocks& blocks,
   draft.step.line = where.line;
   draft.blocks = blocks.ids();
   draft.order = program.order++;
-  if (blocks.is_group()) draft.step.shares = static_cast<std::int32_t>(blocks.ids().size());
-  for (std::size_t i = 0; i < blocks.ids().size(); ++i) {
-    if (blocks.is_group()) draft.step.share = static_cast<std::int32_t>(i);
-    append(program, rank, blocks.ids()[i], draft);
+  draft.step.shares = blocks.shares();
+  draft.step.share = blocks.first_share();
+  for (const int block : blocks.ids()) {
+    append(program, rank, block, draft);
+    if (blocks.is_group()) ++draft.step.share;
   }
 }
 
@@ -226,12 +227,22 @@ Chunk Buffer::operator[](Range range) const {
   return {rank_, kind_, first_ + range.begin, range.end - range.begin};
 }
 
-ThreadBlocks::ThreadBlocks(std::vector<int> group) : ids_(std::move(group)), is_group_(true) {
+ThreadBlocks::ThreadBlocks(std::vector<int> group) : ids_(std::move(group)), shares_(static_cast<int>(ids_.size())) {
   std::vector<int> sorted = ids_;
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     throw_error(ErrorCode::invalid_use, "thread block {} is twice in a group of {}", *twice, ids_.size());
   if (ids_.empty()) throw_error(ErrorCode::invalid_use, "a group of 0 thread blocks; 1 or more are needed");
+}
+
+ThreadBlocks ThreadBlocks::one_of(int block, std::vector<int> group) {
+  ThreadBlocks out(std::move(group));
+  const auto at = std::find(out.ids_.begin(), out.ids_.end(), block);
+  if (at == out.ids_.end())
+    throw_error(ErrorCode::invalid_use, "thread block {} is none of the {} of the group", block, out.ids_.size());
+  out.first_share_ = static_cast<int>(at - out.ids_.begin());
+  out.ids_ = {block};
+  return out;
 }
 
 CollectiveProgram::CollectiveProgram(std::string name, Collective collective, Options options)
