@@ -89,9 +89,7 @@ class Objections {
     if (step.kind == StepKind::acquire || step.kind == StepKind::release)
       limit("semaphores of one step", static_cast<Index>(step.ids.size()), semaphores_of_step_max, place);
     if (step.kind == StepKind::barrier) barriers_ = std::max<Index>(barriers_, step.ids.at(0) + 1);
-    // One source is enough where a switch reads it on several ranks.
-    const bool combines = step.sources > 1 || (step.sources == 1 && shape_of_source(shape, 0).where == Where::group);
-    if (combines && step.names_reduction && step.reduction != Reduction::sum)
+    if (combines(step) && step.names_reduction && step.reduction != Reduction::sum)
       object("reduction", "{} combines by {}; every reduction is a sum there", place, name_of(step.reduction));
     if (step.kind == StepKind::switch_reduce)
       object("switch reduction", "{} without a broadcast is refused there", place);
