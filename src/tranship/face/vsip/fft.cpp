@@ -135,10 +135,13 @@ class Transform {
     return plan;
   }
 
-  /// FFTW ends the program where it lacks memory for a plan, so this asks for as much and gives it back. Lengths with
-  /// large prime factors take most: a plan of more than twice the length, its tables, and tables of their own.
+  /// FFTW ends the program where it lacks memory for a plan, so this asks for as much and gives it back: tables and a
+  /// buffer. Lengths with large prime factors take those of a plan of more than twice the length as well.
   bool has_room() const {
-    constexpr vsip_length bytes_per_element = 8 * 2 * sizeof(T);
+    vsip_length rest = length;
+    for (const vsip_length factor : {2, 3, 5, 7, 11, 13})
+      while (rest % factor == 0) rest /= factor;
+    const vsip_length bytes_per_element = (rest == 1 ? 2 : 8) * 2 * sizeof(T);
     if (length > vsip_length(PTRDIFF_MAX) / bytes_per_element) return false;
     void* const room = ::operator new(length* bytes_per_element, std::nothrow);
     ::operator delete(room);
