@@ -141,7 +141,7 @@ class Transform {
     vsip_length rest = length;
     for (const vsip_length factor : {2, 3, 5, 7, 11, 13})
       while (rest % factor == 0) rest /= factor;
-    const vsip_length bytes_per_element = (rest == 1 ? 2 : 8) * 2 * sizeof(T);
+    const vsip_length bytes_per_element = sizeof(T) * (rest == 1 ? 4 : 16);
     if (length > vsip_length(PTRDIFF_MAX) / bytes_per_element) return false;
     void* const room = ::operator new(length* bytes_per_element, std::nothrow);
     ::operator delete(room);
