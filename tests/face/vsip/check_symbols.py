@@ -17,7 +17,8 @@ def main(compiler, header, library):
     text = run(compiler, "-E", "-P", "-x", "c++", header)
     # Inline functions have a body; what is left after removing bodies declares.
     text = re.sub(r"static inline[^{;]*\{[^{}]*\}", "", text)
-    declared = set(re.findall(r"\b((?:tranship_)?vsip_\w+)\s*\(", text))
+    # What stands before (* is the result of a function that an argument points to.
+    declared = set(re.findall(r"\b((?:tranship_)?vsip_\w+)\s*\((?!\s*\*)", text))
     defined = {
         line.split()[-1] for line in run("nm", "--defined-only", library).splitlines() if re.match(r"\w+ T ", line)
     }

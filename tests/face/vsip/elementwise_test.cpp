@@ -1,4 +1,6 @@
 // Every elementwise function of the tables of vsip.h, for every type, in every layout, beside plain double arithmetic.
+#include <functional>
+
 #include <gtest/gtest.h>
 
 #include "layouts.hpp"
@@ -83,21 +85,21 @@ void check_layouts(const char* name, Call call, Reference reference, vsip_length
   ASSERT_EQ(out.damaged_guards(), 0) << name;
 }
 
-template <class View>
-void fill(Array<View>& array, int which, vsip_length rows) {
+template <class View, class Values = std::identity>
+void fill(Array<View>& array, int which, vsip_length rows, Values values = {}) {
   for (vsip_length i = 0; i < rows; ++i)
-    for (vsip_length j = 0; j < 7; ++j) array.set(i, j, value<View>(which, i * 7 + j));
+    for (vsip_length j = 0; j < 7; ++j) array.set(i, j, values(value<View>(which, i * 7 + j)));
 }
 
 /// out = call(in...) in all layouts of the output, with inputs of other layouts, and in place.
-template <class Out, class In, class Call, class Reference>
-void check_one(const char* name, vsip_length rows, Call call, Reference reference) {
+template <class Out, class In, class Call, class Reference, class Values = std::identity>
+void check_one(const char* name, vsip_length rows, Call call, Reference reference, Values values = {}) {
   for (int k = 0; k < layout_count; ++k) {
     Array<In> a(layouts[(k + 1) % layout_count], rows, 7);
-    fill(a, 0, rows);
+    fill(a, 0, rows, values);
     check_layouts<Out>(name, call, reference, rows, layouts[k], a);
     Array<In> same(layouts[k], rows, 7);
-    fill(same, 0, rows);
+    fill(same, 0, rows, values);
     check_layouts<Out>(name, call, reference, rows, layouts[k], same);
     if constexpr (std::is_same_v<In, Out>) {
       call(same.view(), same.view());
@@ -223,6 +225,42 @@ COPIES(f)
 COPIES(d)
 IF_NOT_BOOLEAN(COPIES)
 
+REFERENCE(floor, [](double a) { return a - std::fmod(a, 1.0) - (std::fmod(a, 1.0) < 0); })
+REFERENCE(ceil, [](double a) { return -ref_floor(-a); })
+REFERENCE(round, [](double a) {
+  const double below = ref_floor(a), over = a - below;
+  return over < 0.5 || (over == 0.5 && std::fmod(below, 2.0) == 0) ? below : below + 1;
+})
+/// Whole numbers and a half, numbers on both sides of them.
+constexpr auto quarters = [](double a) { return std::round(a * 60) / 4; };
+
+#define ROUND(N, A, B)                                                                                  \
+  check_one<vsip_vview_##B, vsip_vview_##A>(                                                            \
+      "v" #N "_" #A "_" #B, 1, [](auto r, auto a) { vsip_v##N##_##A##_##B(a, r); }, ref_##N, quarters); \
+  check_one<vsip_mview_##B, vsip_mview_##A>(                                                            \
+      "m" #N "_" #A "_" #B, 5, [](auto r, auto a) { vsip_m##N##_##A##_##B(a, r); }, ref_##N, quarters);
+#define ROUNDS(A, B)                                  \
+  TEST(VsipElementwise, to_whole_numbers_##A##_##B) { \
+    TRANSHIP_VSIP_ROUNDINGS(ROUND, A, B)              \
+  }
+TRANSHIP_VSIP_ROUNDED_PAIRS(ROUNDS)
+
+TEST(VsipElementwise, of_indices) {
+  vsip_scalar_vi numbers[4] = {7, 0, 3, 9}, out[4];
+  auto* a = vsip_vcreate_vi(4, VSIP_MEM_NONE);
+  auto* r = vsip_vbind_vi(vsip_blockcreate_vi(9, VSIP_MEM_NONE), 8, -2, 4);
+  vsip_vcopyfrom_user_vi(numbers, a);
+  vsip_svadd_vi(2, a, r);
+  vsip_vcopyto_user_vi(r, out);
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(out[i], numbers[i] + 2);
+  vsip_svsub_vi(9, a, r);
+  for (vsip_index i = 0; i < 4; ++i) EXPECT_EQ(vsip_vget_vi(r, i), 9 - numbers[i]);
+  vsip_vadd_vi(a, r, a);
+  for (vsip_index i = 0; i < 4; ++i) EXPECT_EQ(vsip_vget_vi(a, i), 9U);
+  vsip_valldestroy_vi(a);
+  vsip_valldestroy_vi(r);
+}
+
 #define CCOPY(A, B)                                                                                            \
   check_one<vsip_cvview_##B, vsip_cvview_##A>(                                                                 \
       "cvcopy", 1, [](auto r, auto a) { vsip_cvcopy_##A##_##B(a, r); }, [](Complex x) { return Complex(x); }); \
@@ -312,10 +350,14 @@ TEST(VsipElementwise, of_three_operands){TERNARY(, f, double, 2.0F) TERNARY(, d,
                                                  TERNARY(c, d, Complex, vsip_cmplx_d(2, 0))}
 
 TEST(VsipElementwise, leaves_views_without_elements_alone) {
-  auto* empty = vsip_vcreate_f(0, VSIP_MEM_NONE);
+  auto* one = vsip_vcreate_f(1, VSIP_MEM_NONE);
+  auto* empty = vsip_vsubview_f(one, 0, 0);
+  vsip_vput_f(one, 0, 3);
   vsip_vadd_f(empty, empty, empty);
   EXPECT_EQ(vsip_vsumval_f(empty), 0);
-  vsip_valldestroy_f(empty);
+  EXPECT_EQ(vsip_vget_f(one, 0), 3);
+  vsip_vdestroy_f(empty);
+  vsip_valldestroy_f(one);
 }
 
 TEST(VsipElementwise, reads_one_element_many_times) {

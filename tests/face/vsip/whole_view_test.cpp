@@ -1,4 +1,5 @@
 // Functions of whole views: reductions, corner turns, products, indexed copies, user arrays, windows.
+#include <algorithm>
 #include <numbers>
 
 #include <gtest/gtest.h>
@@ -226,6 +227,36 @@ MATRICES(, d, double)
 MATRICES(c, f, Complex)
 MATRICES(c, d, Complex)
 
+#define SMALL_PRODUCTS(N, C, T)                                                               \
+  for (int k = 0; k < layout_count; ++k) {                                                    \
+    Array<vsip_##C##mview_##T> a(layouts[k], N, N), b(layouts[(k + 1) % layout_count], N, 7), \
+        r(layouts[(k + 2) % layout_count], N, 7);                                             \
+    Array<vsip_##C##vview_##T> x(layouts[k], 1, N), y(layouts[(k + 3) % layout_count], 1, N); \
+    fill(a, 0, N, N);                                                                         \
+    fill(b, 1, N, 7);                                                                         \
+    fill(x, 2, 1, N);                                                                         \
+    vsip_##C##mprod##N##_##T(a.view(), b.view(), r.view());                                   \
+    vsip_##C##mvprod##N##_##T(a.view(), x.view(), y.view());                                  \
+    vsip_##C##mprod##N##_##T(a.view(), b.view(), b.view());                                   \
+    Array<vsip_##C##mview_##T> kept(layouts[0], N, 7);                                        \
+    fill(kept, 1, N, 7);                                                                      \
+    for (vsip_length i = 0; i < N; ++i) {                                                     \
+      decltype(a.get(0, 0)) of_vector = 0;                                                    \
+      for (vsip_length n = 0; n < N; ++n) of_vector += a.get(i, n) * x.get(0, n);             \
+      EXPECT_TRUE(near(y.get(0, i), of_vector, 1e-5)) << layouts[k].name;                     \
+      for (vsip_length j = 0; j < 7; ++j) {                                                   \
+        decltype(of_vector) sum = 0;                                                          \
+        for (vsip_length n = 0; n < N; ++n) sum += a.get(i, n) * kept.get(n, j);              \
+        EXPECT_TRUE(near(r.get(i, j), sum, 1e-5)) << layouts[k].name;                         \
+        EXPECT_TRUE(near(b.get(i, j), sum, 1e-5)) << "in place, " << layouts[k].name;         \
+      }                                                                                       \
+    }                                                                                         \
+    EXPECT_EQ(r.damaged_guards() + b.damaged_guards() + y.damaged_guards(), 0);               \
+  }
+TEST(VsipMatrix, multiplies_small_ones){SMALL_PRODUCTS(3, , f) SMALL_PRODUCTS(4, , f) SMALL_PRODUCTS(3, , d)
+                                            SMALL_PRODUCTS(4, , d) SMALL_PRODUCTS(3, c, f) SMALL_PRODUCTS(4, c, f)
+                                                SMALL_PRODUCTS(3, c, d) SMALL_PRODUCTS(4, c, d)}
+
 TEST(VsipMatrix, conjugates_as_it_turns_and_multiplies) {
   for (int k = 0; k < layout_count; ++k) {
     Array<vsip_cmview_d> a(layouts[k], 4, 6), b(layouts[(k + 1) % layout_count], 5, 6), r(layouts[k], 4, 5),
@@ -333,6 +364,77 @@ TEST(VsipCopy, by_index) {
   vsip_valldestroy_mi(pairs);
 }
 
+#define BY_INDEX(T)                                                                             \
+  {                                                                                             \
+    auto *a = vsip_vcreate_##T(6, VSIP_MEM_NONE), *r = vsip_vcreate_##T(3, VSIP_MEM_NONE),      \
+         *b = vsip_vcreate_##T(3, VSIP_MEM_NONE);                                               \
+    vsip_vramp_##T(10, 1, a);                                                                   \
+    vsip_vfill_##T(1, b);                                                                       \
+    vsip_vgather_##T(a, at, r);                                                                 \
+    for (vsip_index i = 0; i < 3; ++i) EXPECT_EQ(vsip_vget_##T(r, i), 15 - 2 * int(i));         \
+    vsip_vswap_##T(r, b);                                                                       \
+    EXPECT_EQ(vsip_vget_##T(r, 1), 1);                                                          \
+    EXPECT_EQ(vsip_vget_##T(b, 1), 13);                                                         \
+    vsip_vscatter_##T(r, a, at);                                                                \
+    for (vsip_index i = 0; i < 6; ++i) EXPECT_EQ(vsip_vget_##T(a, i), i % 2 ? 1 : 10 + int(i)); \
+    for (auto* v : {a, r, b}) vsip_valldestroy_##T(v);                                          \
+  }
+TEST(VsipCopy, of_integers_and_indices_by_index) {
+  auto *at = vsip_vcreate_vi(3, VSIP_MEM_NONE), *r = vsip_vcreate_vi(3, VSIP_MEM_NONE);
+  vsip_vramp_vi(5, vsip_scalar_vi(-2), at);
+  BY_INDEX(i)
+  BY_INDEX(si) BY_INDEX(us) BY_INDEX(li) BY_INDEX(ul) BY_INDEX(uc) auto* back = vsip_vcreate_vi(3, VSIP_MEM_NONE);
+  vsip_vramp_vi(2, vsip_scalar_vi(-1), back);
+  vsip_vgather_vi(at, back, r);
+  for (vsip_index i = 0; i < 3; ++i) EXPECT_EQ(vsip_vget_vi(r, i), 1 + 2 * i);
+  auto *pairs = vsip_vcreate_mi(3, VSIP_MEM_NONE), *turned = vsip_vcreate_mi(3, VSIP_MEM_NONE);
+  for (vsip_index i = 0; i < 3; ++i) {
+    vsip_scalar_mi pair;
+    vsip_MATINDEX(i, 10 + i, &pair);
+    vsip_vput_mi(pairs, i, pair);
+  }
+  vsip_vgather_mi(pairs, back, turned);
+  EXPECT_EQ(vsip_vget_mi(turned, 0).r, 2U);
+  EXPECT_EQ(vsip_vget_mi(turned, 2).c, 10U);
+  for (auto* v : {at, back, r}) vsip_valldestroy_vi(v);
+  for (auto* v : {pairs, turned}) vsip_valldestroy_mi(v);
+}
+
+#define FIRST(T)                                                                                \
+  {                                                                                             \
+    auto *a = vsip_vcreate_##T(6, VSIP_MEM_NONE), *b = vsip_vcreate_##T(6, VSIP_MEM_NONE);      \
+    vsip_vramp_##T(0, 1, a);                                                                    \
+    vsip_vfill_##T(3, b);                                                                       \
+    const auto same = [](vsip_scalar_##T x, vsip_scalar_##T y) -> vsip_bool { return x == y; }; \
+    EXPECT_EQ(vsip_vfirst_##T(0, same, a, b), 3U);                                              \
+    EXPECT_EQ(vsip_vfirst_##T(3, same, a, b), 3U);                                              \
+    EXPECT_EQ(vsip_vfirst_##T(4, same, a, b), 6U) << "there is none";                           \
+    EXPECT_EQ(vsip_vfirst_##T(9, same, a, b), 9U);                                              \
+    vsip_valldestroy_##T(a);                                                                    \
+    vsip_valldestroy_##T(b);                                                                    \
+  }
+TEST(VsipReduction, finds_the_first_elements_that_agree) {
+  FIRST(f)
+  FIRST(d) FIRST(i) FIRST(li) FIRST(vi) auto* pairs = vsip_vcreate_mi(4, VSIP_MEM_NONE);
+  for (vsip_index i = 0; i < 4; ++i) vsip_vput_mi(pairs, i, vsip_matindex(i, 5 - i));
+  const auto crossed = [](vsip_scalar_mi x, vsip_scalar_mi y) -> vsip_bool { return x.r == 3 && y.c == 2; };
+  EXPECT_EQ(vsip_vfirst_mi(0, crossed, pairs, pairs), 3U);
+  vsip_valldestroy_mi(pairs);
+}
+
+TEST(VsipReduction, of_indices) {
+  auto* v = vsip_vcreate_vi(4, VSIP_MEM_NONE);
+  const vsip_scalar_vi numbers[] = {7, 9, 0, 9};
+  vsip_vcopyfrom_user_vi(numbers, v);
+  vsip_index i = 99;
+  EXPECT_EQ(vsip_vmaxval_vi(v, &i), 9U);
+  EXPECT_EQ(i, 1U);
+  EXPECT_EQ(vsip_vminval_vi(v, &i), 0U);
+  EXPECT_EQ(i, 2U);
+  EXPECT_EQ(vsip_vminval_vi(v, nullptr), 0U);
+  vsip_valldestroy_vi(v);
+}
+
 TEST(VsipVector, swaps_elements_and_halves) {
   for (const vsip_length n : {1U, 2U, 7U, 8U, 9U}) {
     auto* a = vsip_vcreate_f(n, VSIP_MEM_NONE);
@@ -410,6 +512,42 @@ TEST(VsipWindow, of_chebyshev_has_side_lobes_of_the_level_that_was_asked_for) {
   }
 }
 
+TEST(VsipWindow, of_chebyshev_is_the_sum_of_its_definition) {
+  for (const vsip_length n : {2U, 3U, 8U, 31U, 64U, 211U}) {
+    auto* v = vsip_vcreate_cheby_d(n, 70, VSIP_MEM_NONE);
+    const double degree = double(n) - 1;
+    const double x0 = std::cosh(std::acosh(std::pow(10.0, 70.0 / 20)) / degree);
+    std::vector<double> w(n);
+    for (vsip_index i = 0; i < n; ++i)
+      for (vsip_index k = 0; k < n; ++k) {
+        const double x = x0 * std::cos(std::numbers::pi * double(k) / double(n));
+        const double size =
+            std::abs(x) <= 1 ? std::cos(degree * std::acos(std::abs(x))) : std::cosh(degree * std::acosh(std::abs(x)));
+        w[i] += (x < 0 && n % 2 == 0 ? -size : size) *
+                std::cos(2 * std::numbers::pi * double(k) * (double(i) - degree / 2) / double(n));
+      }
+    const double peak = *std::max_element(w.begin(), w.end());
+    for (vsip_index i = 0; i < n; ++i) EXPECT_NEAR(vsip_vget_d(v, i), w[i] / peak, 1e-11) << n << " " << i;
+    vsip_valldestroy_d(v);
+  }
+}
+
+TEST(VsipWindow, of_chebyshev_keeps_its_level_with_many_elements) {
+  // A direct sum would take minutes; the second one is prime.
+  for (const vsip_length n : {vsip_length(1) << 18, vsip_length(100003)}) {
+    auto* v = vsip_vcreate_cheby_d(n, 50, VSIP_MEM_NONE);
+    std::vector<double> w(n);
+    vsip_vcopyto_user_d(v, w.data());
+    vsip_valldestroy_d(v);
+    double highest = -999;
+    for (const double bin : {3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 100.0, double(n) / 3})
+      highest = std::max(highest, level(w, bin / double(n)));
+    EXPECT_LE(highest, -49.999);
+    EXPECT_GE(highest, -50.5);
+    EXPECT_EQ(*std::max_element(w.begin(), w.end()), 1);
+  }
+}
+
 TEST(VsipScalar, has_the_arithmetic_of_complex_numbers) {
   const vsip_cscalar_d a = vsip_cmplx_d(3, -4), b = vsip_cmplx_d(0.5, 2);
   const Complex x(3, -4), y(0.5, 2);
@@ -438,6 +576,38 @@ TEST(VsipScalar, has_the_arithmetic_of_complex_numbers) {
   EXPECT_TRUE(same(vsip_rect_d(size, angle), x));
   EXPECT_NEAR(vsip_exp10_f(2), 100, 1e-3);
   EXPECT_EQ(vsip_rsqrt_d(4), 0.5);
+  EXPECT_EQ(vsip_recip_d(4), 0.25);
+  EXPECT_EQ(vsip_recip_f(8), 0.125F);
+}
+
+#define BY_REFERENCE(T)                                                                                    \
+  {                                                                                                        \
+    const vsip_cscalar_##T a = vsip_cmplx_##T(3, -4), b = vsip_cmplx_##T(vsip_scalar_##T(0.5), 2);         \
+    const vsip_scalar_##T s = 2;                                                                           \
+    vsip_cscalar_##T r;                                                                                    \
+    const auto is = [&r](vsip_cscalar_##T x) { return r.r == x.r && r.i == x.i; };                         \
+    EXPECT_TRUE((vsip_CMPLX_##T(7, 8, &r), is({7, 8})));                                                   \
+    EXPECT_TRUE((vsip_CADD_##T(a, b, &r), is(vsip_cadd_##T(a, b))));                                       \
+    EXPECT_TRUE((vsip_CSUB_##T(a, b, &r), is(vsip_csub_##T(a, b))));                                       \
+    EXPECT_TRUE((vsip_CMUL_##T(a, b, &r), is(vsip_cmul_##T(a, b))));                                       \
+    EXPECT_TRUE((vsip_CJMUL_##T(a, b, &r), is(vsip_cjmul_##T(a, b))));                                     \
+    EXPECT_TRUE((vsip_CDIV_##T(a, b, &r), is(vsip_cdiv_##T(a, b))));                                       \
+    EXPECT_TRUE((vsip_CNEG_##T(a, &r), is(vsip_cneg_##T(a))));                                             \
+    EXPECT_TRUE((vsip_CONJ_##T(a, &r), is(vsip_conj_##T(a))));                                             \
+    EXPECT_TRUE((vsip_CEXP_##T(a, &r), is(vsip_cexp_##T(a))));                                             \
+    EXPECT_TRUE((vsip_CSQRT_##T(a, &r), is(vsip_csqrt_##T(a))));                                           \
+    EXPECT_TRUE((vsip_CRECIP_##T(a, &r), is(vsip_crecip_##T(a))));                                         \
+    EXPECT_TRUE((vsip_RCADD_##T(s, a, &r), is(vsip_rcadd_##T(s, a))));                                     \
+    EXPECT_TRUE((vsip_RCMUL_##T(s, a, &r), is(vsip_rcmul_##T(s, a))));                                     \
+    EXPECT_TRUE((vsip_RCSUB_##T(s, a, &r), is(vsip_rcsub_##T(s, a))));                                     \
+    EXPECT_TRUE((vsip_CRSUB_##T(a, s, &r), is(vsip_crsub_##T(a, s))));                                     \
+    EXPECT_TRUE((vsip_CRDIV_##T(a, s, &r), is(vsip_crdiv_##T(a, s))));                                     \
+    r = a;                                                                                                 \
+    EXPECT_TRUE((vsip_CMUL_##T(r, r, &r), is(vsip_cmul_##T(a, a)))) << "a result may replace an argument"; \
+  }
+TEST(VsipScalar, has_results_by_reference) {
+  BY_REFERENCE(f)
+  BY_REFERENCE(d)
 }
 
 }  // namespace

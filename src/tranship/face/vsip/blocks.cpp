@@ -5,7 +5,7 @@ using namespace tranship::vsip;
 
 #define TRANSHIP_DEFINE(T, U)                                                                        \
   vsip_block_##T* vsip_blockcreate_##T(vsip_length length, vsip_memory_hint) {                       \
-    return create_block<vsip_block_##T>(length);                                                     \
+    return create_block<vsip_block_##T>("vsip_blockcreate_" #T, length);                             \
   }                                                                                                  \
   vsip_block_##T* vsip_blockbind_##T(vsip_scalar_##U* array, vsip_length length, vsip_memory_hint) { \
     return bind_block<vsip_block_##T>(array, length);                                                \
@@ -30,7 +30,7 @@ TRANSHIP_VSIP_BLOCKS(TRANSHIP_DEFINE)
 
 #define TRANSHIP_DEFINE(T)                                                                                      \
   vsip_cblock_##T* vsip_cblockcreate_##T(vsip_length length, vsip_memory_hint) {                                \
-    return create_block<vsip_cblock_##T>(length);                                                               \
+    return create_block<vsip_cblock_##T>("vsip_cblockcreate_" #T, length);                                      \
   }                                                                                                             \
   vsip_cblock_##T* vsip_cblockbind_##T(vsip_scalar_##T* real, vsip_scalar_##T* imaginary, vsip_length length,   \
                                        vsip_memory_hint) {                                                      \

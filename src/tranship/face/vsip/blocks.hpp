@@ -44,18 +44,41 @@ void set_parts(B& block, R* real, R* imaginary) {
   derive_parts(block);
 }
 
+/// Destroys a block, and the memory that the library owns.
+template <class B>
+void free_block(B* block) {
+  if constexpr (checking) {
+    note_destroyed(block);
+    if constexpr (B::complex)
+      for (const auto& part : block->parts) note_destroyed(&part);
+  }
+  if (block->kind == BlockKind::library) {
+    if constexpr (B::complex)
+      ::operator delete(block->re, block_alignment);
+    else
+      ::operator delete(block->data, block_alignment);
+  }
+  delete block;
+}
+
+/// The block, noted with its parts; without memory for that, it is destroyed.
 template <class B>
 B* note_block(B* block) {
-  if constexpr (B::complex)
-    if (block) {
-      noted(&block->parts[0]);
-      noted(&block->parts[1]);
+  if constexpr (checking) {
+    bool all = note_alive(block);
+    if constexpr (B::complex)
+      for (const auto& part : block->parts) all = all && note_alive(&part);
+    if (!all) {
+      free_block(block);
+      return nullptr;
     }
-  return noted(block);
+  }
+  return block;
 }
 
 template <class B>
-B* create_block(vsip_length length) {
+B* create_block(const char* call, vsip_length length) {
+  if (!has_elements<1>(call, {length})) return nullptr;
   void* const memory = allocate_elements(length, sizeof(typename B::Element));
   if (!memory) return nullptr;
   B* const block = new (std::nothrow) B;
@@ -133,6 +156,7 @@ typename B::User* release(const char* call, B* block) {
 
 template <class B, class R>
 void release(const char* call, B* block, R** real, R** imaginary) {
+  if (!given_parts(call, real, imaginary)) return;
   *real = *imaginary = nullptr;
   if (!is_user_block(call, block)) return;
   block->admitted = false;
@@ -150,6 +174,7 @@ typename B::User* rebind(const char* call, B* block, typename B::User* array) {
 
 template <class B, class R>
 void rebind(const char* call, B* block, R* new_real, R* new_imaginary, R** real, R** imaginary) {
+  if (!given_parts(call, real, imaginary)) return;
   *real = *imaginary = nullptr;
   if (!is_user_block(call, block) || block->admitted) return;
   user_memory(*block, real, imaginary);
@@ -163,6 +188,7 @@ typename B::User* find(const char* call, const B* block) {
 
 template <class B, class R>
 void find(const char* call, const B* block, R** real, R** imaginary) {
+  if (!given_parts(call, real, imaginary)) return;
   *real = *imaginary = nullptr;
   if (is_user_block(call, block) && !block->admitted) user_memory(*block, real, imaginary);
 }
@@ -170,18 +196,7 @@ void find(const char* call, const B* block, R** real, R** imaginary) {
 template <class B>
 void destroy_block(const char* call, B* block) {
   if (!block || !usable_object(call, "block", block) || block->kind == BlockKind::derived) return;
-  if constexpr (checking) {
-    note_destroyed(block);
-    if constexpr (B::complex)
-      for (const auto& part : block->parts) note_destroyed(&part);
-  }
-  if (block->kind == BlockKind::library) {
-    if constexpr (B::complex)
-      ::operator delete(block->re, block_alignment);
-    else
-      ::operator delete(block->data, block_alignment);
-  }
-  delete block;
+  free_block(block);
 }
 
 }  // namespace tranship::vsip

@@ -2,6 +2,8 @@
 // compiles them to nothing. Invariant: a check comes before any effect, and a call whose check fails returns 0 or NULL.
 #pragma once
 
+#include <cstdint>
+
 #include <tranship/face/vsip/objects.hpp>
 
 namespace tranship::vsip {
@@ -15,25 +17,71 @@ inline constexpr bool checking = false;
 /// Reports a wrong call to the handler, or prints the message and aborts.
 void report(const char* call, const char* format, ...) __attribute__((format(printf, 2, 3)));
 
-/// Objects that live, by address. Only the checked library notes them.
-void note_alive(const void* object);
+/// Objects that live, by address. Only the checked library notes them. note_alive says whether it had memory for that.
+bool note_alive(const void* object);
 void note_destroyed(const void* object);
 bool is_alive(const void* object);
 
+/// The object, noted; without memory for that, it is destroyed.
 template <class O>
 O* noted(O* object) {
   if constexpr (checking)
-    if (object) note_alive(object);
+    if (object && !note_alive(object)) {
+      delete object;
+      return nullptr;
+    }
   return object;
+}
+
+/// Whether the caller gives an address.
+inline bool given(const char* call, const char* what, const void* address) {
+  if constexpr (checking)
+    if (!address) {
+      report(call, "the %s is NULL", what);
+      return false;
+    }
+  return true;
+}
+inline bool given_parts(const char* call, const void* real, const void* imaginary) {
+  return given(call, "place for the address of real parts", real) &&
+         given(call, "place for the address of imaginary parts", imaginary);
+}
+
+/// The values of an enumeration: from `first` to `last`, `step` apart.
+struct Values {
+  const char* what;
+  int first, last, step = 1;
+};
+template <class E>
+inline constexpr Values values_of{};
+template <>
+inline constexpr Values values_of<vsip_major>{"major direction", VSIP_ROW, VSIP_COL};
+template <>
+inline constexpr Values values_of<vsip_tmajor>{"major direction", VSIP_TRAILING, VSIP_LEADING};
+template <>
+inline constexpr Values values_of<vsip_tmslice>{"slice", VSIP_TMYX, VSIP_TMZY};
+template <>
+inline constexpr Values values_of<vsip_tvslice>{"slice", VSIP_TVX, VSIP_TVZ};
+template <>
+inline constexpr Values values_of<vsip_ttrans>{"transposition", VSIP_TTRANS_NOP, VSIP_TTRANS_YXZX};
+template <>
+inline constexpr Values values_of<vsip_fft_dir>{"direction", VSIP_FFT_FWD, VSIP_FFT_INV, 2};
+template <>
+inline constexpr Values values_of<vsip_alg_hint>{"hint", VSIP_ALG_SPACE, VSIP_ALG_NOISE};
+
+bool is_one_of(const char* call, int value, const Values& values);
+
+/// The enumeration has this value.
+template <class E>
+bool valid(const char* call, E value) {
+  if constexpr (checking) return is_one_of(call, int(value), values_of<E>);
+  return true;
 }
 
 /// Whether `object` may be used: not NULL, and alive.
 inline bool usable_object(const char* call, const char* what, const void* object) {
   if constexpr (checking) {
-    if (!object) {
-      report(call, "the %s is NULL", what);
-      return false;
-    }
+    if (!given(call, what, object)) return false;
     if (!is_alive(object)) {
       report(call, "the %s at %p is not alive: it was destroyed, or it is no object of this library", what, object);
       return false;
@@ -111,6 +159,18 @@ inline bool same_length(const char* call, const char* what, vsip_length a, vsip_
   return true;
 }
 
+/// New blocks and views have elements.
+template <std::size_t N>
+bool has_elements(const char* call, const std::array<vsip_length, N>& lengths) {
+  if constexpr (checking)
+    for (std::size_t d = 0; d < N; ++d)
+      if (lengths[d] == 0) {
+        report(call, "the length of dimension %zu is 0, and not 1 or more", d);
+        return false;
+      }
+  return true;
+}
+
 inline bool index_below(const char* call, vsip_index index, vsip_length length) {
   if constexpr (checking)
     if (index >= length) {
@@ -136,6 +196,60 @@ bool conform(const char* call, const V* first, const W*... others) {
     return usable_view(call, first) && (usable_view(call, others) && ...) &&
            (same_lengths(call, *first, *others) && ...);
   return true;
+}
+
+/// The scalars that a view shows, or one part of its complex elements: `width` bytes each, strides in bytes.
+struct Footprint {
+  std::uintptr_t first = 0;
+  std::ptrdiff_t width = 0;
+  std::array<Dimension, 2> dimensions{};
+};
+
+template <class T, int N>
+Footprint footprint(const T* data, const std::array<std::ptrdiff_t, N>& strides, const std::array<Dimension, N>& like) {
+  Footprint out{reinterpret_cast<std::uintptr_t>(data), sizeof(T), {}};
+  for (int d = 0; d < 2; ++d)
+    out.dimensions[d] = d < N ? Dimension{strides[d] * vsip_stride(sizeof(T)), like[d].length} : Dimension{0, 1};
+  return out;
+}
+
+/// Both parts of complex elements; a real view is its own second part.
+template <class V>
+std::array<Footprint, 2> footprints(const V& view) {
+  constexpr int n = V::dims;
+  const auto place = place_of(view);
+  if constexpr (V::Block::complex)
+    return {footprint<typename V::Block::Part, n>(place.re, place.strides, view.dimensions),
+            footprint<typename V::Block::Part, n>(place.im, place.strides, view.dimensions)};
+  else
+    return {footprint<typename V::Element, n>(place.data, place.strides, view.dimensions),
+            footprint<typename V::Element, n>(place.data, place.strides, view.dimensions)};
+}
+
+/// What a result may share with an argument: nothing, or each element with the same element alone.
+enum class Sharing : unsigned char { nothing, same_elements };
+
+bool may_share(const char* call, Sharing sharing, const Footprint& result, const Footprint& argument);
+
+/// The result shares no more than that with each argument.
+template <class R, class... A>
+bool apart(const char* call, Sharing sharing, const R& result, const A&... arguments) {
+  if constexpr (checking) {
+    const auto from_one = [&](const auto& parts) {
+      for (const auto& written : footprints(result))
+        for (const auto& read : parts)
+          if (!may_share(call, sharing, written, read)) return false;
+      return true;
+    };
+    return (from_one(footprints(arguments)) && ...);
+  }
+  return true;
+}
+
+/// All views may be used, have the lengths of the first, and it may be computed from the others element by element.
+template <class V, class... W>
+bool conform_in_place(const char* call, const V* result, const W*... arguments) {
+  return conform(call, result, arguments...) && apart(call, Sharing::same_elements, *result, *arguments...);
 }
 
 }  // namespace tranship::vsip

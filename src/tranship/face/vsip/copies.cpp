@@ -20,7 +20,7 @@ Cx<To> complex_converted(Cx<From> a) {
 template <bool to_boolean, class V, class W>
 void copy(const char* call, const V* a, const W* r) {
   if constexpr (std::is_same_v<V, W> && !to_boolean) {
-    if (conform(call, r, a)) move_elements(*a, *r);
+    if (conform_in_place(call, r, a)) move_elements(*a, *r);
   } else if constexpr (W::Block::complex) {
     map(
         call, [](auto x) { return complex_converted<typename W::Block::Part>(x); }, r, a);
@@ -61,7 +61,7 @@ bool user_array(const char* call, const V* view, const void* array) {
 
 template <class V, class T>
 void copy_user(const char* call, const V* view, vsip_major major, T* array, bool out) {
-  if (!user_array(call, view, array)) return;
+  if (!valid(call, major) || !user_array(call, view, array)) return;
   typename V::Block block;
   block.data = array;
   const V dense = dense_like(*view, major, block);
@@ -69,7 +69,7 @@ void copy_user(const char* call, const V* view, vsip_major major, T* array, bool
 }
 template <class V, class T>
 void copy_user(const char* call, const V* view, vsip_major major, T* real, T* imaginary, bool out) {
-  if (!user_array(call, view, real)) return;
+  if (!valid(call, major) || !user_array(call, view, real)) return;
   typename V::Block block;
   block.re = real;
   block.im = imaginary ? imaginary : real + 1;
@@ -118,6 +118,12 @@ TRANSHIP_VSIP_FLOAT_PAIRS(TRANSHIP_DEFINE)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
+void vsip_vcopyto_user_vi(const vsip_vview_vi* a, vsip_scalar_vi* array) {
+  copy_user("vsip_vcopyto_user_vi", a, VSIP_ROW, array, true);
+}
+void vsip_vcopyfrom_user_vi(const vsip_scalar_vi* array, const vsip_vview_vi* r) {
+  copy_user("vsip_vcopyfrom_user_vi", r, VSIP_ROW, const_cast<vsip_scalar_vi*>(array), false);
+}
 #define TRANSHIP_DEFINE(T)                                                                                       \
   void vsip_cvcopyto_user_##T(const vsip_cvview_##T* a, vsip_scalar_##T* real, vsip_scalar_##T* imaginary) {     \
     copy_user("vsip_cvcopyto_user_" #T, a, VSIP_ROW, real, imaginary, true);                                     \

@@ -25,3 +25,13 @@ void vsip_mnot_bl(const vsip_mview_bl* a, const vsip_mview_bl* r) {
   map(
       "vsip_mnot_bl", [](auto x) { return vsip_scalar_bl(!x); }, r, a);
 }
+
+void vsip_vadd_vi(const vsip_vview_vi* a, const vsip_vview_vi* b, const vsip_vview_vi* r) {
+  map("vsip_vadd_vi", op_add, r, a, b);
+}
+void vsip_svadd_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r) {
+  map_scalar("vsip_svadd_vi", op_add, s, r, a);
+}
+void vsip_svsub_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r) {
+  map_scalar("vsip_svsub_vi", op_sub, s, r, a);
+}

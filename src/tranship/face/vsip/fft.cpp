@@ -7,6 +7,8 @@
 
 #include <fftw3.h>
 
+#include <tranship/face/vsip/fft.hpp>
+#include <tranship/face/vsip/guarded.hpp>
 #include <tranship/face/vsip/loops.hpp>
 
 using namespace tranship::vsip;
@@ -15,8 +17,8 @@ namespace {
 
 /// FFTW's planner serves one thread at a time.
 std::mutex& planner() {
-  static std::mutex* const mutex = new std::mutex;
-  return *mutex;
+  static std::mutex mutex;
+  return mutex;
 }
 
 template <class T>
@@ -79,9 +81,13 @@ class Transform {
 
   vsip_length half() const { return length / 2 + 1; }
 
-  /// Whether a plan could be made and was run.
-  bool run(Side<T> in, Side<T> out) const {
-    if (count == 0) return true;
+  /// Whether a plan could be made and was run; without memory for it nothing is done.
+  bool run(const Side<T>& in, const Side<T>& out) const {
+    return count == 0 || guarded(false, [&] { return run_planned(in, out); });
+  }
+
+ private:
+  bool run_planned(Side<T> in, Side<T> out) const {
     // The inverse transform is the forward one with real and imaginary parts exchanged on both sides.
     if (kind == Kind::cc && dir == VSIP_FFT_INV) {
       std::swap(in.re, in.im);
@@ -103,7 +109,6 @@ class Transform {
     return true;
   }
 
- private:
   using Plan = typename Fftw<T>::Plan;
   struct Known {
     Layout layout;
@@ -119,6 +124,8 @@ class Transform {
     for (const auto& known : plans_)
       if (known.layout == layout) return known.plan;
     const std::lock_guard lock(planner());
+    plans_.reserve(plans_max);
+    if (!has_room()) return nullptr;
     if (plans_.size() == plans_max) {
       Fftw<T>::destroy(plans_.front().plan);
       plans_.erase(plans_.begin());
@@ -126,6 +133,19 @@ class Transform {
     const Plan plan = measure ? measured(in, out) : make(in, out, FFTW_ESTIMATE);
     if (plan) plans_.push_back({layout, plan});
     return plan;
+  }
+
+  /// FFTW ends the program where it lacks memory for a plan, so this asks for as much and gives it back: tables and a
+  /// buffer. Lengths with large prime factors take those of a plan of more than twice the length as well.
+  bool has_room() const {
+    vsip_length rest = length;
+    for (const vsip_length factor : {2, 3, 5, 7, 11, 13})
+      while (rest % factor == 0) rest /= factor;
+    const vsip_length bytes_per_element = sizeof(T) * (rest == 1 ? 4 : 16);
+    if (length > vsip_length(PTRDIFF_MAX) / bytes_per_element) return false;
+    void* const room = ::operator new(length* bytes_per_element, std::nothrow);
+    ::operator delete(room);
+    return room != nullptr;
   }
 
   Plan make(const Side<T>& in, const Side<T>& out, unsigned flags) const {
@@ -186,8 +206,9 @@ Side<T> side_of(const ComplexPlace<T, C, N>& place, int along) {
 }
 
 template <class F>
-F* create(Kind kind, vsip_length length, vsip_length count, vsip_fft_place place, decltype(F::scale) scale,
-          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {
+F* create(const char* call, Kind kind, vsip_length length, vsip_length count, vsip_fft_place place,
+          decltype(F::scale) scale, vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {
+  if (!valid(call, dir) || !valid(call, major) || !valid(call, hint)) return nullptr;
   if (length == 0 || count > vsip_length(PTRDIFF_MAX) / length) return nullptr;
   auto* const fft = new (std::nothrow) F;
   if (!fft) return nullptr;
@@ -231,14 +252,21 @@ void execute(const char* call, Kind kind, vsip_fft_place place, const F* fft, co
     return;
   }
   if (!fits(call, *fft, *in, kind == Kind::cr ? fft->half() : fft->length) ||
-      !fits(call, *fft, *out, kind == Kind::rc ? fft->half() : fft->length))
+      !fits(call, *fft, *out, kind == Kind::rc ? fft->half() : fft->length) ||
+      (place == VSIP_FFT_OP && !apart(call, Sharing::nothing, *out, *in)))
     return;
   const int along = V::dims == 2 && fft->major == VSIP_COL ? 0 : V::dims - 1;
   if (!fft->run(side_of(place_of(*in), along), side_of(place_of(*out), along))) {
-    report(call, "FFTW has no plan for %zu transforms of length %zu", fft->count, fft->length);
+    report(call, "no memory, or FFTW has no plan, for %zu transforms of length %zu", fft->count, fft->length);
     return;
   }
   if (fft->scale != 1) each([s = fft->scale](auto r) { r.store(s * r.load()); }, *out);
+}
+
+/// The FFT object lives, and the caller gives a place for its attributes.
+template <class F, class A>
+bool has_attributes(const char* call, const F* fft, const A* attributes) {
+  return usable_object(call, "FFT object", fft) && given(call, "structure of attributes", attributes);
 }
 
 template <class F>
@@ -252,87 +280,99 @@ vsip_length output_length(const F& fft) {
 
 }  // namespace
 
-#define TRANSHIP_DEFINE(T)                                                                                            \
-  struct vsip_fft_##T : Transform<vsip_scalar_##T> {};                                                                \
-  struct vsip_fftm_##T : Transform<vsip_scalar_##T> {};                                                               \
-  vsip_fft_##T* vsip_ccfftip_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,      \
-                                        vsip_alg_hint hint) {                                                         \
-    return create<vsip_fft_##T>(Kind::cc, n, 1, VSIP_FFT_IP, scale, dir, VSIP_ROW, ntimes, hint);                     \
-  }                                                                                                                   \
-  vsip_fft_##T* vsip_ccfftop_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,      \
-                                        vsip_alg_hint hint) {                                                         \
-    return create<vsip_fft_##T>(Kind::cc, n, 1, VSIP_FFT_OP, scale, dir, VSIP_ROW, ntimes, hint);                     \
-  }                                                                                                                   \
-  vsip_fft_##T* vsip_rcfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) {  \
-    return create<vsip_fft_##T>(Kind::rc, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_FWD, VSIP_ROW, ntimes, hint);            \
-  }                                                                                                                   \
-  vsip_fft_##T* vsip_crfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) {  \
-    return create<vsip_fft_##T>(Kind::cr, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_INV, VSIP_ROW, ntimes, hint);            \
-  }                                                                                                                   \
-  void vsip_ccfftip_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a) {                                          \
-    execute("vsip_ccfftip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                    \
-  }                                                                                                                   \
-  void vsip_ccfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_cvview_##T* r) {                \
-    execute("vsip_ccfftop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                    \
-  }                                                                                                                   \
-  void vsip_rcfftop_##T(const vsip_fft_##T* fft, const vsip_vview_##T* a, const vsip_cvview_##T* r) {                 \
-    execute("vsip_rcfftop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                    \
-  }                                                                                                                   \
-  void vsip_crfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_vview_##T* r) {                 \
-    execute("vsip_crfftop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                    \
-  }                                                                                                                   \
-  void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes) {                                 \
-    if (!usable_object("vsip_fft_getattr_" #T, "FFT object", fft)) return;                                            \
-    *attributes = {input_length(*fft), output_length(*fft), fft->place, fft->scale, fft->dir};                        \
-  }                                                                                                                   \
-  int vsip_fft_destroy_##T(vsip_fft_##T* fft) {                                                                       \
-    return destroy("vsip_fft_destroy_" #T, fft);                                                                      \
-  }                                                                                                                   \
-  vsip_fftm_##T* vsip_ccfftmip_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
-                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {  \
-    const bool by_row = major == VSIP_ROW;                                                                            \
-    return create<vsip_fftm_##T>(Kind::cc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_IP, scale, dir, \
-                                 major, ntimes, hint);                                                                \
-  }                                                                                                                   \
-  vsip_fftm_##T* vsip_ccfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
-                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {  \
-    const bool by_row = major == VSIP_ROW;                                                                            \
-    return create<vsip_fftm_##T>(Kind::cc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale, dir, \
-                                 major, ntimes, hint);                                                                \
-  }                                                                                                                   \
-  vsip_fftm_##T* vsip_rcfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
-                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                    \
-    const bool by_row = major == VSIP_ROW;                                                                            \
-    return create<vsip_fftm_##T>(Kind::rc, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,      \
-                                 VSIP_FFT_FWD, major, ntimes, hint);                                                  \
-  }                                                                                                                   \
-  vsip_fftm_##T* vsip_crfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,               \
-                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                    \
-    const bool by_row = major == VSIP_ROW;                                                                            \
-    return create<vsip_fftm_##T>(Kind::cr, by_row ? columns : rows, by_row ? rows : columns, VSIP_FFT_OP, scale,      \
-                                 VSIP_FFT_INV, major, ntimes, hint);                                                  \
-  }                                                                                                                   \
-  void vsip_ccfftmip_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a) {                                        \
-    execute("vsip_ccfftmip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                   \
-  }                                                                                                                   \
-  void vsip_ccfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_cmview_##T* r) {              \
-    execute("vsip_ccfftmop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                   \
-  }                                                                                                                   \
-  void vsip_rcfftmop_##T(const vsip_fftm_##T* fft, const vsip_mview_##T* a, const vsip_cmview_##T* r) {               \
-    execute("vsip_rcfftmop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                   \
-  }                                                                                                                   \
-  void vsip_crfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_mview_##T* r) {               \
-    execute("vsip_crfftmop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                   \
-  }                                                                                                                   \
-  void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes) {                              \
-    if (!usable_object("vsip_fftm_getattr_" #T, "FFT object", fft)) return;                                           \
-    const auto lengths = [&](vsip_length along) {                                                                     \
-      return fft->major == VSIP_ROW ? vsip_scalar_mi{fft->count, along} : vsip_scalar_mi{along, fft->count};          \
-    };                                                                                                                \
-    *attributes = {                                                                                                   \
-        lengths(input_length(*fft)), lengths(output_length(*fft)), fft->place, fft->scale, fft->dir, fft->major};     \
-  }                                                                                                                   \
-  int vsip_fftm_destroy_##T(vsip_fftm_##T* fft) {                                                                     \
-    return destroy("vsip_fftm_destroy_" #T, fft);                                                                     \
+bool tranship::vsip::real_signal(vsip_length n, double* spectrum, double* signal) {
+  Transform<double> fft;
+  fft.kind = Kind::cr;
+  fft.length = n;
+  fft.place = VSIP_FFT_IP;
+  return fft.run({spectrum, spectrum + 1, 2, 0}, {signal, nullptr, 1, 0});
+}
+
+#define TRANSHIP_DEFINE(T)                                                                                             \
+  struct vsip_fft_##T : Transform<vsip_scalar_##T> {};                                                                 \
+  struct vsip_fftm_##T : Transform<vsip_scalar_##T> {};                                                                \
+  vsip_fft_##T* vsip_ccfftip_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,       \
+                                        vsip_alg_hint hint) {                                                          \
+    return create<vsip_fft_##T>("vsip_ccfftip_create_" #T, Kind::cc, n, 1, VSIP_FFT_IP, scale, dir, VSIP_ROW, ntimes,  \
+                                hint);                                                                                 \
+  }                                                                                                                    \
+  vsip_fft_##T* vsip_ccfftop_create_##T(vsip_length n, vsip_scalar_##T scale, vsip_fft_dir dir, unsigned ntimes,       \
+                                        vsip_alg_hint hint) {                                                          \
+    return create<vsip_fft_##T>("vsip_ccfftop_create_" #T, Kind::cc, n, 1, VSIP_FFT_OP, scale, dir, VSIP_ROW, ntimes,  \
+                                hint);                                                                                 \
+  }                                                                                                                    \
+  vsip_fft_##T* vsip_rcfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) {   \
+    return create<vsip_fft_##T>("vsip_rcfftop_create_" #T, Kind::rc, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_FWD, VSIP_ROW, \
+                                ntimes, hint);                                                                         \
+  }                                                                                                                    \
+  vsip_fft_##T* vsip_crfftop_create_##T(vsip_length n, vsip_scalar_##T scale, unsigned ntimes, vsip_alg_hint hint) {   \
+    return create<vsip_fft_##T>("vsip_crfftop_create_" #T, Kind::cr, n, 1, VSIP_FFT_OP, scale, VSIP_FFT_INV, VSIP_ROW, \
+                                ntimes, hint);                                                                         \
+  }                                                                                                                    \
+  void vsip_ccfftip_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a) {                                           \
+    execute("vsip_ccfftip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                     \
+  }                                                                                                                    \
+  void vsip_ccfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_cvview_##T* r) {                 \
+    execute("vsip_ccfftop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                     \
+  }                                                                                                                    \
+  void vsip_rcfftop_##T(const vsip_fft_##T* fft, const vsip_vview_##T* a, const vsip_cvview_##T* r) {                  \
+    execute("vsip_rcfftop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                     \
+  }                                                                                                                    \
+  void vsip_crfftop_##T(const vsip_fft_##T* fft, const vsip_cvview_##T* a, const vsip_vview_##T* r) {                  \
+    execute("vsip_crfftop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                     \
+  }                                                                                                                    \
+  void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes) {                                  \
+    if (!has_attributes("vsip_fft_getattr_" #T, fft, attributes)) return;                                              \
+    *attributes = {input_length(*fft), output_length(*fft), fft->place, fft->scale, fft->dir};                         \
+  }                                                                                                                    \
+  int vsip_fft_destroy_##T(vsip_fft_##T* fft) {                                                                        \
+    return destroy("vsip_fft_destroy_" #T, fft);                                                                       \
+  }                                                                                                                    \
+  vsip_fftm_##T* vsip_ccfftmip_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {   \
+    const bool by_row = major == VSIP_ROW;                                                                             \
+    return create<vsip_fftm_##T>("vsip_ccfftmip_create_" #T, Kind::cc, by_row ? columns : rows,                        \
+                                 by_row ? rows : columns, VSIP_FFT_IP, scale, dir, major, ntimes, hint);               \
+  }                                                                                                                    \
+  vsip_fftm_##T* vsip_ccfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_fft_dir dir, vsip_major major, unsigned ntimes, vsip_alg_hint hint) {   \
+    const bool by_row = major == VSIP_ROW;                                                                             \
+    return create<vsip_fftm_##T>("vsip_ccfftmop_create_" #T, Kind::cc, by_row ? columns : rows,                        \
+                                 by_row ? rows : columns, VSIP_FFT_OP, scale, dir, major, ntimes, hint);               \
+  }                                                                                                                    \
+  vsip_fftm_##T* vsip_rcfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                     \
+    const bool by_row = major == VSIP_ROW;                                                                             \
+    return create<vsip_fftm_##T>("vsip_rcfftmop_create_" #T, Kind::rc, by_row ? columns : rows,                        \
+                                 by_row ? rows : columns, VSIP_FFT_OP, scale, VSIP_FFT_FWD, major, ntimes, hint);      \
+  }                                                                                                                    \
+  vsip_fftm_##T* vsip_crfftmop_create_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale,                \
+                                          vsip_major major, unsigned ntimes, vsip_alg_hint hint) {                     \
+    const bool by_row = major == VSIP_ROW;                                                                             \
+    return create<vsip_fftm_##T>("vsip_crfftmop_create_" #T, Kind::cr, by_row ? columns : rows,                        \
+                                 by_row ? rows : columns, VSIP_FFT_OP, scale, VSIP_FFT_INV, major, ntimes, hint);      \
+  }                                                                                                                    \
+  void vsip_ccfftmip_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a) {                                         \
+    execute("vsip_ccfftmip_" #T, Kind::cc, VSIP_FFT_IP, fft, a, a);                                                    \
+  }                                                                                                                    \
+  void vsip_ccfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_cmview_##T* r) {               \
+    execute("vsip_ccfftmop_" #T, Kind::cc, VSIP_FFT_OP, fft, a, r);                                                    \
+  }                                                                                                                    \
+  void vsip_rcfftmop_##T(const vsip_fftm_##T* fft, const vsip_mview_##T* a, const vsip_cmview_##T* r) {                \
+    execute("vsip_rcfftmop_" #T, Kind::rc, VSIP_FFT_OP, fft, a, r);                                                    \
+  }                                                                                                                    \
+  void vsip_crfftmop_##T(const vsip_fftm_##T* fft, const vsip_cmview_##T* a, const vsip_mview_##T* r) {                \
+    execute("vsip_crfftmop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                    \
+  }                                                                                                                    \
+  void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes) {                               \
+    if (!has_attributes("vsip_fftm_getattr_" #T, fft, attributes)) return;                                             \
+    const auto lengths = [&](vsip_length along) {                                                                      \
+      return fft->major == VSIP_ROW ? vsip_scalar_mi{fft->count, along} : vsip_scalar_mi{along, fft->count};           \
+    };                                                                                                                 \
+    *attributes = {                                                                                                    \
+        lengths(input_length(*fft)), lengths(output_length(*fft)), fft->place, fft->scale, fft->dir, fft->major};      \
+  }                                                                                                                    \
+  int vsip_fftm_destroy_##T(vsip_fftm_##T* fft) {                                                                      \
+    return destroy("vsip_fftm_destroy_" #T, fft);                                                                      \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)

@@ -190,7 +190,7 @@ struct WithScalar {
 /// out = f(in...), element by element, after the checks.
 template <class F, class V, class... W>
 void map(const char* call, F f, const V* out, const W*... in) {
-  if (conform(call, out, in...)) each(Stored<F>{f}, *out, *in...);
+  if (conform_in_place(call, out, in...)) each(Stored<F>{f}, *out, *in...);
 }
 /// out = f(s, in), element by element, after the checks.
 template <class F, class S, class V, class W>

@@ -25,7 +25,8 @@ bool transposable(const char* call, const V* a, const V* r) {
   return same_length(call, "the rows of the result and the columns of the source", r->dimensions[0].length,
                      a->dimensions[1].length) &&
          same_length(call, "the columns of the result and the rows of the source", r->dimensions[1].length,
-                     a->dimensions[0].length);
+                     a->dimensions[0].length) &&
+         apart(call, Sharing::same_elements, *r, *a);
 }
 
 /// r = the transpose of a, of which `f` is taken.
@@ -56,7 +57,7 @@ void transpose(const char* call, const V* a, const V* r, F f, bool plain) {
 /// Row i of `b`, or column i, times the vector.
 template <class V, class M>
 void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, const M* r) {
-  if (!usable_view(call, a) || !conform(call, r, b)) return;
+  if (!valid(call, major) || !usable_view(call, a) || !conform_in_place(call, r, b)) return;
   const int along = major == VSIP_ROW ? 1 : 0;
   if (!same_length(call, "the length of the vector and that of the lines of the matrix", a->dimensions[0].length,
                    b->dimensions[along].length))
@@ -67,6 +68,7 @@ void multiply_lines(const char* call, const V* a, const M* b, vsip_major major, 
   lines.offset = a->offset;
   lines.dimensions[along] = a->dimensions[0];
   lines.dimensions[1 - along] = {0, b->dimensions[1 - along].length};
+  if (!apart(call, Sharing::same_elements, *r, lines)) return;
   each([](auto to, auto x, auto y) { to.store(x.load() * y.load()); }, *r, lines, *b);
 }
 
@@ -127,7 +129,8 @@ void product(const char* call, const A& a, const B& b, const R& r, F f) {
       !same_length(call, "the rows of the result and of the left factor", r.dimensions[0].length,
                    a.dimensions[0].length) ||
       !same_length(call, "the columns of the result and of the right factor", r.dimensions[1].length,
-                   b.dimensions[1].length))
+                   b.dimensions[1].length) ||
+      !apart(call, Sharing::nothing, r, a, b))
     return;
   const auto left = place_of(a);
   const auto right = place_of(b);
@@ -184,6 +187,34 @@ View<typename V::Block, 2> as_matrix(const V& v, vsip_major line) {
   return out;
 }
 
+/// r = a b, where a is `size` by `size`. Each column of b is read before that of r is written.
+template <int size, class M, class N>
+void small_product(const char* call, const M& a, const N& b, const N& r) {
+  constexpr vsip_length n = size;
+  if (!same_length(call, "the rows of the left factor and those that the call names", a.dimensions[0].length, n) ||
+      !same_length(call, "the columns of the left factor and those that the call names", a.dimensions[1].length, n) ||
+      !same_length(call, "the rows of the right factor and those that the call names", b.dimensions[0].length, n) ||
+      !same_lengths(call, r, b) || !apart(call, Sharing::nothing, r, a) || !apart(call, Sharing::same_elements, r, b))
+    return;
+  using T = decltype(reference(a, {0, 0}).load());
+  T factors[size][size];
+  for (vsip_index i = 0; i < n; ++i)
+    for (vsip_index k = 0; k < n; ++k) factors[i][k] = reference(a, {i, k}).load();
+  const auto right = place_of(b);
+  const auto to = place_of(r);
+  for (vsip_index j = 0; j < b.dimensions[1].length; ++j) {
+    const auto from = row_of(right, 1, std::ptrdiff_t(j), 0);
+    const auto out = row_of(to, 1, std::ptrdiff_t(j), 0);
+    T column[size];
+    for (int k = 0; k < size; ++k) column[k] = element<Density::general>(from, k).load();
+    for (int i = 0; i < size; ++i) {
+      T sum = factors[i][0] * column[0];
+      for (int k = 1; k < size; ++k) sum = sum + factors[i][k] * column[k];
+      element<Density::general>(out, i).store(sum);
+    }
+  }
+}
+
 template <class V, class M>
 void outer(const char* call, typename V::Element s, const V* a, const V* b, const M* r) {
   if (!usable_view(call, a) || !usable_view(call, b) || !usable_view(call, r)) return;
@@ -226,6 +257,25 @@ void outer(const char* call, typename V::Element s, const V* a, const V* b, cons
                             const vsip_##C##mview_##T* r) {                                                            \
     outer("vsip_" #C "vouter_" #T, s, a, b, r);                                                                        \
   }
+TRANSHIP_DEFINE(, f)
+TRANSHIP_DEFINE(, d)
+TRANSHIP_DEFINE(c, f)
+TRANSHIP_DEFINE(c, d)
+#undef TRANSHIP_DEFINE
+
+#define TRANSHIP_SMALL(N, C, T)                                                                                   \
+  void vsip_##C##mprod##N##_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b,                       \
+                                const vsip_##C##mview_##T* r) {                                                   \
+    constexpr auto call = "vsip_" #C "mprod" #N "_" #T;                                                           \
+    if (usable_view(call, a) && usable_view(call, b) && usable_view(call, r)) small_product<N>(call, *a, *b, *r); \
+  }                                                                                                               \
+  void vsip_##C##mvprod##N##_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b,                      \
+                                 const vsip_##C##vview_##T* r) {                                                  \
+    constexpr auto call = "vsip_" #C "mvprod" #N "_" #T;                                                          \
+    if (usable_view(call, a) && usable_view(call, b) && usable_view(call, r))                                     \
+      small_product<N>(call, *a, as_matrix(*b, VSIP_COL), as_matrix(*r, VSIP_COL));                               \
+  }
+#define TRANSHIP_DEFINE(C, T) TRANSHIP_SMALL(3, C, T) TRANSHIP_SMALL(4, C, T)
 TRANSHIP_DEFINE(, f)
 TRANSHIP_DEFINE(, d)
 TRANSHIP_DEFINE(c, f)

@@ -7,7 +7,7 @@ namespace {
 
 template <class V>
 void swap_elements(const char* call, const V* a, const V* b) {
-  if (!conform(call, a, b)) return;
+  if (!conform_in_place(call, a, b)) return;
   each(
       [](auto x, auto y) {
         const auto kept = x.load();
@@ -19,7 +19,9 @@ void swap_elements(const char* call, const V* a, const V* b) {
 
 template <class V, class W>
 void polar(const char* call, const V* a, const W* magnitude, const W* angle) {
-  if (!conform(call, a, magnitude, angle)) return;
+  if (!conform_in_place(call, magnitude, a) || !conform_in_place(call, angle, a) ||
+      !apart(call, Sharing::nothing, *magnitude, *angle))
+    return;
   each(
       [](auto from, auto size, auto direction) {
         const auto z = from.load().standard();
@@ -129,13 +131,17 @@ bool indices_inside(const char* call, const V& view, const I& indices) {
 
 template <class V, class I, class W>
 void gather(const char* call, const V* a, const I* index, const W* r) {
-  if (!usable_view(call, a) || !conform(call, index, r) || !indices_inside(call, *a, *index)) return;
+  if (!usable_view(call, a) || !conform_in_place(call, r, index) || !indices_inside(call, *a, *index) ||
+      !apart(call, Sharing::nothing, *r, *a))
+    return;
   each_in_order([&](auto i, auto from) { reference(*r, i).store(reference(*a, position(from)).load()); }, *index);
 }
 
 template <class V, class W, class I>
 void scatter(const char* call, const V* a, const W* r, const I* index) {
-  if (!usable_view(call, r) || !conform(call, index, a) || !indices_inside(call, *r, *index)) return;
+  if (!usable_view(call, r) || !conform(call, index, a) || !indices_inside(call, *r, *index) ||
+      !apart(call, Sharing::nothing, *r, *a, *index))
+    return;
   each_in_order([&](auto i, auto to) { reference(*r, position(to)).store(reference(*a, i).load()); }, *index);
 }
 
@@ -220,6 +226,19 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
 #undef TRANSHIP_VIEWS
 
+#define TRANSHIP_ROUND(N, A, B)                                                              \
+  void vsip_v##N##_##A##_##B(const vsip_vview_##A* a, const vsip_vview_##B* r) {             \
+    map(                                                                                     \
+        "vsip_v" #N "_" #A "_" #B, [](auto x) { return vsip_scalar_##B(op_##N(x)); }, r, a); \
+  }                                                                                          \
+  void vsip_m##N##_##A##_##B(const vsip_mview_##A* a, const vsip_mview_##B* r) {             \
+    map(                                                                                     \
+        "vsip_m" #N "_" #A "_" #B, [](auto x) { return vsip_scalar_##B(op_##N(x)); }, r, a); \
+  }
+#define TRANSHIP_DEFINE(A, B) TRANSHIP_VSIP_ROUNDINGS(TRANSHIP_ROUND, A, B)
+TRANSHIP_VSIP_ROUNDED_PAIRS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE
+
 #define TRANSHIP_THREE(NAME, C, T, EXPRESSION)                                                       \
   void vsip_##C##v##NAME##_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,           \
                                const vsip_##C##vview_##T* c, const vsip_##C##vview_##T* r) {         \
@@ -270,6 +289,25 @@ TRANSHIP_DEFINE(, d)
 TRANSHIP_DEFINE(c, f)
 TRANSHIP_DEFINE(c, d)
 #undef TRANSHIP_DEFINE
+
+#define TRANSHIP_DEFINE(T)                                                                               \
+  void vsip_vswap_##T(const vsip_vview_##T* a, const vsip_vview_##T* b) {                                \
+    swap_elements("vsip_vswap_" #T, a, b);                                                               \
+  }                                                                                                      \
+  void vsip_vgather_##T(const vsip_vview_##T* a, const vsip_vview_vi* index, const vsip_vview_##T* r) {  \
+    gather("vsip_vgather_" #T, a, index, r);                                                             \
+  }                                                                                                      \
+  void vsip_vscatter_##T(const vsip_vview_##T* a, const vsip_vview_##T* r, const vsip_vview_vi* index) { \
+    scatter("vsip_vscatter_" #T, a, r, index);                                                           \
+  }
+TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE
+void vsip_vgather_vi(const vsip_vview_vi* a, const vsip_vview_vi* index, const vsip_vview_vi* r) {
+  gather("vsip_vgather_vi", a, index, r);
+}
+void vsip_vgather_mi(const vsip_vview_mi* a, const vsip_vview_vi* index, const vsip_vview_mi* r) {
+  gather("vsip_vgather_mi", a, index, r);
+}
 
 #define TRANSHIP_VIEWS(S, C, T)                                                                \
   void vsip_##C##S##expoavg_##T(vsip_scalar_##T alpha, const vsip_##C##S##view_##T* a,         \

@@ -98,6 +98,10 @@ TRANSHIP_ARITHMETIC(sub, -)
 TRANSHIP_ARITHMETIC(mul, *)
 #undef TRANSHIP_ARITHMETIC
 inline constexpr auto op_div = [](auto a, auto b) { return a / b; };
+// To whole numbers; halves become even, in the rounding that programs start with.
+inline constexpr auto op_floor = [](auto a) { return std::floor(a); };
+inline constexpr auto op_ceil = [](auto a) { return std::ceil(a); };
+inline constexpr auto op_round = [](auto a) { return std::nearbyint(a); };
 inline constexpr auto op_jmul = [](auto a, auto b) { return a * conjugate(b); };
 inline constexpr auto op_atan2 = [](auto a, auto b) { return std::atan2(a, b); };
 inline constexpr auto op_hypot = [](auto a, auto b) { return std::hypot(a, b); };

@@ -104,6 +104,14 @@ K extreme(const char* call, F key, B better, const V* a, I* index) {
   return best;
 }
 
+template <class V, class F>
+vsip_index first_that_holds(const char* call, vsip_index from, F* holds, const V* a, const V* b) {
+  if (!given(call, "function", reinterpret_cast<const void*>(holds)) || !conform(call, a, b)) return 0;
+  vsip_index i = from;
+  while (i < a->dimensions[0].length && !holds(reference(*a, {i}).load(), reference(*b, {i}).load())) ++i;
+  return i;
+}
+
 constexpr auto itself = [](auto x) { return x; };
 constexpr auto square = [](auto x) { return x.square(); };
 constexpr auto larger = [](auto a, auto b) { return a > b; };
@@ -235,6 +243,25 @@ TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)
     return dot("vsip_cvjdot_" #T, true, a, b);                                           \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE
+
+vsip_scalar_vi vsip_vmaxval_vi(const vsip_vview_vi* a, vsip_index* index) {
+  return extreme<vsip_scalar_vi>("vsip_vmaxval_vi", itself, larger, a, index);
+}
+vsip_scalar_vi vsip_vminval_vi(const vsip_vview_vi* a, vsip_index* index) {
+  return extreme<vsip_scalar_vi>("vsip_vminval_vi", itself, smaller, a, index);
+}
+
+#define TRANSHIP_DEFINE(T)                                                                          \
+  vsip_index vsip_vfirst_##T(vsip_index from, vsip_bool (*holds)(vsip_scalar_##T, vsip_scalar_##T), \
+                             const vsip_vview_##T* a, const vsip_vview_##T* b) {                    \
+    return first_that_holds("vsip_vfirst_" #T, from, holds, a, b);                                  \
+  }
+TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+TRANSHIP_DEFINE(i)
+TRANSHIP_DEFINE(li)
+TRANSHIP_DEFINE(vi)
+TRANSHIP_DEFINE(mi)
 #undef TRANSHIP_DEFINE
 
 vsip_scalar_bl vsip_valltrue_bl(const vsip_vview_bl* a) {

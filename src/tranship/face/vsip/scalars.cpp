@@ -26,6 +26,9 @@ using namespace tranship::vsip;
     return scalar_of(Cx<vsip_scalar_##T>::of(std::sqrt(value_of(a).standard())));          \
   }                                                                                        \
   void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* size, vsip_scalar_##T* angle) { \
+    if (!given("vsip_polar_" #T, "place for the magnitude", size) ||                       \
+        !given("vsip_polar_" #T, "place for the angle", angle))                            \
+      return;                                                                              \
     *size = vsip_cmag_##T(a);                                                              \
     *angle = vsip_arg_##T(a);                                                              \
   }                                                                                        \

@@ -33,7 +33,9 @@ V* bind_view(const char* call, const B* block, vsip_offset offset, const Dimensi
 
 /// A new block with a dense view of it; `order` lists the dimensions from slowest to fastest.
 template <class V>
-V* create_view(const std::array<vsip_length, V::dims>& lengths, const std::array<int, V::dims>& order) {
+V* create_view(const char* call, const std::array<vsip_length, V::dims>& lengths,
+               const std::array<int, V::dims>& order) {
+  if (!has_elements(call, lengths)) return nullptr;
   Dimensions<V> dimensions;
   vsip_length count = 1;
   for (int place = V::dims - 1; place >= 0; --place) {
@@ -41,10 +43,10 @@ V* create_view(const std::array<vsip_length, V::dims>& lengths, const std::array
     dimensions[d] = {vsip_stride(count), lengths[d]};
     if (__builtin_mul_overflow(count, lengths[d], &count) || count > vsip_length(PTRDIFF_MAX)) return nullptr;
   }
-  auto* const block = create_block<typename V::Block>(count);
+  auto* const block = create_block<typename V::Block>(call, count);
   if (!block) return nullptr;
   V* const view = make_view<V>(block, 0, dimensions);
-  if (!view) destroy_block("", block);
+  if (!view) destroy_block(call, block);
   return view;
 }
 
@@ -156,6 +158,12 @@ void put(const char* call, const V* view, const std::array<vsip_index, V::dims>&
   }
 }
 
+/// The view lives, and the caller gives a place for its attributes, or new ones.
+template <class V, class A>
+bool has_attributes(const char* call, const V* view, const A* attributes) {
+  return usable_object(call, "view", view) && given(call, "structure of attributes", attributes);
+}
+
 template <class V>
 typename V::Block* block_of(const char* call, const V* view) {
   return usable_object(call, "view", view) ? view->block : nullptr;
@@ -187,8 +195,7 @@ V* put_length(const char* call, V* view, int d, vsip_length length) {
   return view;
 }
 template <class V>
-V* put_all(const char* call, V* view, vsip_offset offset, const Dimensions<V>& dimensions) {
-  if (!usable_object(call, "view", view)) return nullptr;
+V* put_all(V* view, vsip_offset offset, const Dimensions<V>& dimensions) {
   view->offset = offset;
   view->dimensions = dimensions;
   return view;
@@ -233,6 +240,7 @@ std::array<int, 3> order_of(vsip_ttrans transpose) {
 
 template <class M, class V>
 M* matrix_of_tensor(const char* call, const V* view, vsip_tmslice slice, vsip_index index) {
+  if (!valid(call, slice)) return nullptr;
   switch (slice) {
     case VSIP_TMZX:
       return slice_view<M>(call, view, {0, 2}, {0, index, 0});
@@ -246,6 +254,7 @@ M* matrix_of_tensor(const char* call, const V* view, vsip_tmslice slice, vsip_in
 
 template <class V, class T>
 V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_index first, vsip_index second) {
+  if (!valid(call, slice)) return nullptr;
   switch (slice) {
     case VSIP_TVY:
       return slice_view<V>(call, view, {1}, {first, 0, second});
@@ -297,7 +306,7 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
   TRANSHIP_COMMON(vsip_##C##v, vsip_##C##vview_##T, vsip_##C##vattr_##T, vsip_##C##block_##T, T)                       \
   TRANSHIP_DIMENSION(vsip_##C##v, vsip_##C##vview_##T, T, , 0)                                                         \
   vsip_##C##vview_##T* vsip_##C##vcreate_##T(vsip_length length, vsip_memory_hint) {                                   \
-    return create_view<vsip_##C##vview_##T>({length}, {0});                                                            \
+    return create_view<vsip_##C##vview_##T>("vsip_" #C "vcreate_" #T, {length}, {0});                                  \
   }                                                                                                                    \
   vsip_##C##vview_##T* vsip_##C##vbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride stride,   \
                                            vsip_length length) {                                                       \
@@ -313,13 +322,13 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
     put("vsip_" #C "vput_" #T, view, {i}, value);                                                                      \
   }                                                                                                                    \
   void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes) {                    \
-    if (!usable_object("vsip_" #C "vgetattrib_" #T, "view", view)) return;                                             \
+    if (!has_attributes("vsip_" #C "vgetattrib_" #T, view, attributes)) return;                                        \
     const auto& [along] = view->dimensions;                                                                            \
     *attributes = {view->offset, along.stride, along.length, view->block};                                             \
   }                                                                                                                    \
   vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes) {    \
-    return put_all("vsip_" #C "vputattrib_" #T, view, attributes->offset,                                              \
-                   {{{attributes->stride, attributes->length}}});                                                      \
+    if (!has_attributes("vsip_" #C "vputattrib_" #T, view, attributes)) return nullptr;                                \
+    return put_all(view, attributes->offset, {{{attributes->stride, attributes->length}}});                            \
   }                                                                                                                    \
   tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view) {                                 \
     return place_for_users("tranship_vsip_" #C "vplace_" #T, view);                                                    \
@@ -333,7 +342,8 @@ TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
   TRANSHIP_DIMENSION(vsip_##C##m, vsip_##C##mview_##T, T, row, 1)                                                     \
   vsip_##C##mview_##T* vsip_##C##mcreate_##T(vsip_length rows, vsip_length columns, vsip_major major,                 \
                                              vsip_memory_hint) {                                                      \
-    return create_view<vsip_##C##mview_##T>({rows, columns},                                                          \
+    if (!valid("vsip_" #C "mcreate_" #T, major)) return nullptr;                                                      \
+    return create_view<vsip_##C##mview_##T>("vsip_" #C "mcreate_" #T, {rows, columns},                                \
                                             major == VSIP_ROW ? std::array<int, 2>{0, 1} : std::array<int, 2>{1, 0}); \
   }                                                                                                                   \
   vsip_##C##mview_##T* vsip_##C##mbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                      \
@@ -366,13 +376,14 @@ TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
     put("vsip_" #C "mput_" #T, view, {row, column}, value);                                                           \
   }                                                                                                                   \
   void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes) {                   \
-    if (!usable_object("vsip_" #C "mgetattrib_" #T, "view", view)) return;                                            \
+    if (!has_attributes("vsip_" #C "mgetattrib_" #T, view, attributes)) return;                                       \
     const auto& [down, right] = view->dimensions;                                                                     \
     *attributes = {view->offset, right.stride, right.length, down.stride, down.length, view->block};                  \
   }                                                                                                                   \
   vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view, const vsip_##C##mattr_##T* attributes) {   \
+    if (!has_attributes("vsip_" #C "mputattrib_" #T, view, attributes)) return nullptr;                               \
     return put_all(                                                                                                   \
-        "vsip_" #C "mputattrib_" #T, view, attributes->offset,                                                        \
+        view, attributes->offset,                                                                                     \
         {{{attributes->col_stride, attributes->col_length}, {attributes->row_stride, attributes->row_length}}});      \
   }                                                                                                                   \
   tranship_vsip_place tranship_vsip_##C##mplace_##T(const vsip_##C##mview_##T* view) {                                \
@@ -388,8 +399,10 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
   TRANSHIP_DIMENSION(vsip_##C##t, vsip_##C##tview_##T, T, x, 2)                                                        \
   vsip_##C##tview_##T* vsip_##C##tcreate_##T(vsip_length z, vsip_length y, vsip_length x, vsip_tmajor major,           \
                                              vsip_memory_hint) {                                                       \
+    if (!valid("vsip_" #C "tcreate_" #T, major)) return nullptr;                                                       \
     return create_view<vsip_##C##tview_##T>(                                                                           \
-        {z, y, x}, major == VSIP_TRAILING ? std::array<int, 3>{0, 1, 2} : std::array<int, 3>{2, 1, 0});                \
+        "vsip_" #C "tcreate_" #T, {z, y, x},                                                                           \
+        major == VSIP_TRAILING ? std::array<int, 3>{0, 1, 2} : std::array<int, 3>{2, 1, 0});                           \
   }                                                                                                                    \
   vsip_##C##tview_##T* vsip_##C##tbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride z_stride, \
                                            vsip_length z_length, vsip_stride y_stride, vsip_length y_length,           \
@@ -403,6 +416,7 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
     return sub_view("vsip_" #C "tsubview_" #T, view, {z, y, x}, {z_length, y_length, x_length});                       \
   }                                                                                                                    \
   vsip_##C##tview_##T* vsip_##C##ttransview_##T(const vsip_##C##tview_##T* view, vsip_ttrans transpose) {              \
+    if (!valid("vsip_" #C "ttransview_" #T, transpose)) return nullptr;                                                \
     return permuted_view("vsip_" #C "ttransview_" #T, view, order_of(transpose));                                      \
   }                                                                                                                    \
   vsip_##C##mview_##T* vsip_##C##tmatrixview_##T(const vsip_##C##tview_##T* view, vsip_tmslice slice,                  \
@@ -421,12 +435,13 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
     put("vsip_" #C "tput_" #T, view, {z, y, x}, value);                                                                \
   }                                                                                                                    \
   void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes) {                    \
-    if (!usable_object("vsip_" #C "tgetattrib_" #T, "view", view)) return;                                             \
+    if (!has_attributes("vsip_" #C "tgetattrib_" #T, view, attributes)) return;                                        \
     const auto& [z, y, x] = view->dimensions;                                                                          \
     *attributes = {view->offset, z.length, z.stride, y.length, y.stride, x.length, x.stride, view->block};             \
   }                                                                                                                    \
   vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes) {    \
-    return put_all("vsip_" #C "tputattrib_" #T, view, attributes->offset,                                              \
+    if (!has_attributes("vsip_" #C "tputattrib_" #T, view, attributes)) return nullptr;                                \
+    return put_all(view, attributes->offset,                                                                           \
                    {{{attributes->z_stride, attributes->z_length},                                                     \
                      {attributes->y_stride, attributes->y_length},                                                     \
                      {attributes->x_stride, attributes->x_length}}});                                                  \

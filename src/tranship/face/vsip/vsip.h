@@ -90,7 +90,13 @@ typedef struct {
 
 /* ---- Options ---------------------------------------------------------------------------------------------------- */
 
-typedef enum {
+/* In C++, too, any number fits into an enumeration: the checked library names a wrong one. */
+#ifdef __cplusplus
+#define TRANSHIP_VSIP_INT : int
+#else
+#define TRANSHIP_VSIP_INT
+#endif
+typedef enum TRANSHIP_VSIP_INT {
   VSIP_MEM_NONE = 0,
   VSIP_MEM_RDONLY = 1,
   VSIP_MEM_CONST = 2,
@@ -98,12 +104,12 @@ typedef enum {
   VSIP_MEM_SHARED_RDONLY = 4,
   VSIP_MEM_SHARED_CONST = 5
 } vsip_memory_hint; /* accepted; it changes nothing */
-typedef enum { VSIP_CMPLX_INTERLEAVED = 0, VSIP_CMPLX_SPLIT = 1, VSIP_CMPLX_NONE = 2 } vsip_cmplx_mem;
-typedef enum { VSIP_ROW = 0, VSIP_COL = 1 } vsip_major;
-typedef enum { VSIP_TRAILING = 0, VSIP_LEADING = 1 } vsip_tmajor;
-typedef enum { VSIP_TMYX = 0, VSIP_TMZX = 1, VSIP_TMZY = 2 } vsip_tmslice;
-typedef enum { VSIP_TVX = 0, VSIP_TVY = 1, VSIP_TVZ = 2 } vsip_tvslice;
-typedef enum {
+typedef enum TRANSHIP_VSIP_INT { VSIP_CMPLX_INTERLEAVED = 0, VSIP_CMPLX_SPLIT = 1, VSIP_CMPLX_NONE = 2 } vsip_cmplx_mem;
+typedef enum TRANSHIP_VSIP_INT { VSIP_ROW = 0, VSIP_COL = 1 } vsip_major;
+typedef enum TRANSHIP_VSIP_INT { VSIP_TRAILING = 0, VSIP_LEADING = 1 } vsip_tmajor;
+typedef enum TRANSHIP_VSIP_INT { VSIP_TMYX = 0, VSIP_TMZX = 1, VSIP_TMZY = 2 } vsip_tmslice;
+typedef enum TRANSHIP_VSIP_INT { VSIP_TVX = 0, VSIP_TVY = 1, VSIP_TVZ = 2 } vsip_tvslice;
+typedef enum TRANSHIP_VSIP_INT {
   VSIP_TTRANS_NOP = 0,
   VSIP_TTRANS_YX = 1,
   VSIP_TTRANS_ZY = 2,
@@ -111,9 +117,9 @@ typedef enum {
   VSIP_TTRANS_YXZY = 4, /* y and x change places, then z and y */
   VSIP_TTRANS_YXZX = 5  /* y and x change places, then z and x */
 } vsip_ttrans;
-typedef enum { VSIP_FFT_FWD = -1, VSIP_FFT_INV = +1 } vsip_fft_dir;
-typedef enum { VSIP_FFT_IP = 0, VSIP_FFT_OP = 1 } vsip_fft_place;
-typedef enum { VSIP_ALG_SPACE = 0, VSIP_ALG_TIME = 1, VSIP_ALG_NOISE = 2 } vsip_alg_hint;
+typedef enum TRANSHIP_VSIP_INT { VSIP_FFT_FWD = -1, VSIP_FFT_INV = +1 } vsip_fft_dir;
+typedef enum TRANSHIP_VSIP_INT { VSIP_FFT_IP = 0, VSIP_FFT_OP = 1 } vsip_fft_place;
+typedef enum TRANSHIP_VSIP_INT { VSIP_ALG_SPACE = 0, VSIP_ALG_TIME = 1, VSIP_ALG_NOISE = 2 } vsip_alg_hint;
 
 /* Begins and ends the use of the library; calls may be nested. Both return 0 on success, and `options` is ignored.
  * vsip_finalize returns 1 without a vsip_init before it. */
@@ -368,6 +374,8 @@ TRANSHIP_VSIP_FLOAT_PAIRS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
+void vsip_vcopyto_user_vi(const vsip_vview_vi* a, vsip_scalar_vi* array);
+void vsip_vcopyfrom_user_vi(const vsip_scalar_vi* array, const vsip_vview_vi* r);
 #define TRANSHIP_VSIP_DECLARE(T)                                                                                 \
   void vsip_cvcopyto_user_##T(const vsip_cvview_##T* a, vsip_scalar_##T* real, vsip_scalar_##T* imaginary);      \
   void vsip_cvcopyfrom_user_##T(const vsip_scalar_##T* real, const vsip_scalar_##T* imaginary,                   \
@@ -406,6 +414,11 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #define TRANSHIP_VSIP_LOGIC(X, T) X(and, T) X(or, T) X(xor, T)
 /* Comparisons, to Boolean: vsip_vleq(a, b, r), vsip_mleq, and with a scalar on the left vsip_svleq(s, a, r). */
 #define TRANSHIP_VSIP_COMPARISONS(X, T) X(leq, T) X(lne, T) X(lgt, T) X(lge, T) X(llt, T) X(lle, T)
+
+/* To whole numbers, as floating-point numbers or as integers: vsip_vNAME_A_B(a, r), vsip_mNAME_A_B. round takes the
+ * nearest one, and of two equally near ones the even one. */
+#define TRANSHIP_VSIP_ROUNDINGS(X, A, B) X(floor, A, B) X(ceil, A, B) X(round, A, B)
+#define TRANSHIP_VSIP_ROUNDED_PAIRS(X) X(f, f) X(f, i) X(f, li) X(d, d) X(d, i) X(d, li)
 
 #define TRANSHIP_VSIP_UNARY(N, T)                                         \
   void vsip_v##N##_##T(const vsip_vview_##T* a, const vsip_vview_##T* r); \
@@ -454,6 +467,16 @@ TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 TRANSHIP_VSIP_LOGIC(TRANSHIP_VSIP_BINARY, bl)
 TRANSHIP_VSIP_UNARY(not, bl)
+#define TRANSHIP_VSIP_ROUND(N, A, B)                                            \
+  void vsip_v##N##_##A##_##B(const vsip_vview_##A* a, const vsip_vview_##B* r); \
+  void vsip_m##N##_##A##_##B(const vsip_mview_##A* a, const vsip_mview_##B* r);
+#define TRANSHIP_VSIP_DECLARE(A, B) TRANSHIP_VSIP_ROUNDINGS(TRANSHIP_VSIP_ROUND, A, B)
+TRANSHIP_VSIP_ROUNDED_PAIRS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+/* Of vectors of indices. */
+void vsip_vadd_vi(const vsip_vview_vi* a, const vsip_vview_vi* b, const vsip_vview_vi* r);
+void vsip_svadd_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r);
+void vsip_svsub_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r);
 
 /* A view and a scalar on the right: r = a / s. */
 #define TRANSHIP_VSIP_DECLARE(T)                                                                                \
@@ -527,16 +550,27 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
   void vsip_##C##vscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* r, const vsip_vview_vi* index); \
   void vsip_##C##mscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* r, const vsip_vview_mi* index);
 TRANSHIP_VSIP_DECLARE(, f)
-TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
+TRANSHIP_VSIP_DECLARE(, d)
+TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
 #undef TRANSHIP_VSIP_DECLARE
+
+/* The same, of vectors of integers and of indices. */
+#define TRANSHIP_VSIP_DECLARE(T)                                                                       \
+  void vsip_vswap_##T(const vsip_vview_##T* a, const vsip_vview_##T* b);                               \
+  void vsip_vgather_##T(const vsip_vview_##T* a, const vsip_vview_vi* index, const vsip_vview_##T* r); \
+  void vsip_vscatter_##T(const vsip_vview_##T* a, const vsip_vview_##T* r, const vsip_vview_vi* index);
+TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+void vsip_vgather_vi(const vsip_vview_vi* a, const vsip_vview_vi* index, const vsip_vview_vi* r);
+void vsip_vgather_mi(const vsip_vview_mi* a, const vsip_vview_vi* index, const vsip_vview_mi* r);
 
 /* r = s, for vectors and matrices. */
 #define TRANSHIP_VSIP_DECLARE(C, T)                                               \
   void vsip_##C##vfill_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* r); \
   void vsip_##C##mfill_##T(vsip_##C##scalar_##T s, const vsip_##C##mview_##T* r);
-    TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
+TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-        void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r);
+void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r);
 
 /* ramp: r[i] = first + i * step. clip: c1 where a <= t1, a between, c2 where a >= t2. invclip: c1 where t1 <= a < t2,
  * c2 where t2 <= a <= t3, a elsewhere. */
@@ -561,6 +595,8 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_INTEGERS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 void vsip_vramp_vi(vsip_scalar_vi first, vsip_scalar_vi step, const vsip_vview_vi* r);
+vsip_scalar_vi vsip_vmaxval_vi(const vsip_vview_vi* a, vsip_index* index);
+vsip_scalar_vi vsip_vminval_vi(const vsip_vview_vi* a, vsip_index* index);
 
 /* ---- Reductions ------------------------------------------------------------------------------------------------- */
 /* Sums of float are accumulated in double. maxmgval: the largest magnitude; cmaxmgsqval: the largest squared one. */
@@ -606,12 +642,29 @@ vsip_scalar_vi vsip_msumval_bl(const vsip_mview_bl* a);
 vsip_length vsip_vindexbool(const vsip_vview_bl* a, vsip_vview_vi* r);
 vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r);
 
+/* The first index i from `from` on for which holds(a[i], b[i]) is true; the length where there is none, and `from`
+ * where it is not below the length. */
+#define TRANSHIP_VSIP_DECLARE(T)                                                                    \
+  vsip_index vsip_vfirst_##T(vsip_index from, vsip_bool (*holds)(vsip_scalar_##T, vsip_scalar_##T), \
+                             const vsip_vview_##T* a, const vsip_vview_##T* b);
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+TRANSHIP_VSIP_DECLARE(i)
+TRANSHIP_VSIP_DECLARE(li)
+TRANSHIP_VSIP_DECLARE(vi)
+TRANSHIP_VSIP_DECLARE(mi)
+#undef TRANSHIP_VSIP_DECLARE
+
 /* ---- Matrices --------------------------------------------------------------------------------------------------- */
 /* vmmul multiplies each row (VSIP_ROW) or column (VSIP_COL) of the matrix by the vector, element by element. mtrans is
  * the corner turn; in place, the matrix is square. cmherm conjugates as well. prod: r = a b; prodt: r = a b^T, prodj:
  * r = a conj(b), prodh: r = a conj(b)^T; r overlaps neither a nor b. vouter: r[i][j] = s * a[i] * b[j]; cvouter: of
- * conj(b[j]). */
+ * conj(b[j]). prod3 and prod4: a has 3 by 3 or 4 by 4 elements, and r may be b. */
 
+#define TRANSHIP_VSIP_SMALL_PRODUCTS(N, C, T)                                                \
+  void vsip_##C##mprod##N##_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b,  \
+                                const vsip_##C##mview_##T* r);                               \
+  void vsip_##C##mvprod##N##_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b, \
+                                 const vsip_##C##vview_##T* r);
 #define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
   void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,               \
                            const vsip_##C##mview_##T* r);                                                              \
@@ -621,9 +674,12 @@ vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r);
   void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* r); \
   void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##vview_##T* r); \
   void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,        \
-                            const vsip_##C##mview_##T* r);
+                            const vsip_##C##mview_##T* r);                                                             \
+  TRANSHIP_VSIP_SMALL_PRODUCTS(3, C, T)                                                                                \
+  TRANSHIP_VSIP_SMALL_PRODUCTS(4, C, T)
 TRANSHIP_VSIP_DECLARE(, f)
-TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
+TRANSHIP_VSIP_DECLARE(, d)
+TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
 #undef TRANSHIP_VSIP_DECLARE
 #define TRANSHIP_VSIP_DECLARE(T)                                                                       \
   void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major,           \
@@ -631,7 +687,7 @@ TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, 
   void vsip_cmherm_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* r);                            \
   void vsip_cmprodh_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r); \
   void vsip_cmprodj_##T(const vsip_cmview_##T* a, const vsip_cmview_##T* b, const vsip_cmview_##T* r);
-    TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* ---- FFTs ------------------------------------------------------------------------------------------------------- */
@@ -702,7 +758,7 @@ TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, 
   vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint);                                      \
   vsip_vview_##T* vsip_vcreate_hamming_##T(vsip_length n, vsip_memory_hint hint);                                      \
   vsip_vview_##T* vsip_vcreate_kaiser_##T(vsip_length n, vsip_scalar_##T beta, vsip_memory_hint hint);
-        TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* ---- Scalar functions ------------------------------------------------------------------------------------------- */
@@ -766,7 +822,36 @@ TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, 
   vsip_cscalar_##T vsip_csqrt_##T(vsip_cscalar_##T a);                                         \
   void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* magnitude, vsip_scalar_##T* angle); \
   vsip_cscalar_##T vsip_rect_##T(vsip_scalar_##T magnitude, vsip_scalar_##T angle);
-            TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+
+/* The same with the result behind the last argument: the names in capitals. */
+#define TRANSHIP_VSIP_TO_ONE(LARGE, SMALL, T, A)                    \
+  static inline void vsip_##LARGE##_##T(A a, vsip_cscalar_##T* r) { \
+    *r = vsip_##SMALL##_##T(a);                                     \
+  }
+#define TRANSHIP_VSIP_TO_TWO(LARGE, SMALL, T, A, B)                      \
+  static inline void vsip_##LARGE##_##T(A a, B b, vsip_cscalar_##T* r) { \
+    *r = vsip_##SMALL##_##T(a, b);                                       \
+  }
+#define TRANSHIP_VSIP_DECLARE(T)                                            \
+  TRANSHIP_VSIP_TO_TWO(CMPLX, cmplx, T, vsip_scalar_##T, vsip_scalar_##T)   \
+  TRANSHIP_VSIP_TO_TWO(CADD, cadd, T, vsip_cscalar_##T, vsip_cscalar_##T)   \
+  TRANSHIP_VSIP_TO_TWO(CSUB, csub, T, vsip_cscalar_##T, vsip_cscalar_##T)   \
+  TRANSHIP_VSIP_TO_TWO(CMUL, cmul, T, vsip_cscalar_##T, vsip_cscalar_##T)   \
+  TRANSHIP_VSIP_TO_TWO(CJMUL, cjmul, T, vsip_cscalar_##T, vsip_cscalar_##T) \
+  TRANSHIP_VSIP_TO_TWO(CDIV, cdiv, T, vsip_cscalar_##T, vsip_cscalar_##T)   \
+  TRANSHIP_VSIP_TO_TWO(RCADD, rcadd, T, vsip_scalar_##T, vsip_cscalar_##T)  \
+  TRANSHIP_VSIP_TO_TWO(RCSUB, rcsub, T, vsip_scalar_##T, vsip_cscalar_##T)  \
+  TRANSHIP_VSIP_TO_TWO(RCMUL, rcmul, T, vsip_scalar_##T, vsip_cscalar_##T)  \
+  TRANSHIP_VSIP_TO_TWO(CRSUB, crsub, T, vsip_cscalar_##T, vsip_scalar_##T)  \
+  TRANSHIP_VSIP_TO_TWO(CRDIV, crdiv, T, vsip_cscalar_##T, vsip_scalar_##T)  \
+  TRANSHIP_VSIP_TO_ONE(CNEG, cneg, T, vsip_cscalar_##T)                     \
+  TRANSHIP_VSIP_TO_ONE(CONJ, conj, T, vsip_cscalar_##T)                     \
+  TRANSHIP_VSIP_TO_ONE(CEXP, cexp, T, vsip_cscalar_##T)                     \
+  TRANSHIP_VSIP_TO_ONE(CSQRT, csqrt, T, vsip_cscalar_##T)                   \
+  TRANSHIP_VSIP_TO_ONE(CRECIP, crecip, T, vsip_cscalar_##T)
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 #define TRANSHIP_VSIP_DECLARE(T, F)                                                    \
@@ -824,6 +909,9 @@ TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, 
   static inline vsip_scalar_##T vsip_pow_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
     return pow##F(a, b);                                                               \
   }                                                                                    \
+  static inline vsip_scalar_##T vsip_recip_##T(vsip_scalar_##T a) {                    \
+    return 1 / a;                                                                      \
+  }                                                                                    \
   static inline vsip_scalar_##T vsip_rsqrt_##T(vsip_scalar_##T a) {                    \
     return 1 / sqrt##F(a);                                                             \
   }                                                                                    \
@@ -842,13 +930,16 @@ TRANSHIP_VSIP_DECLARE(, d) TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, 
   static inline vsip_scalar_##T vsip_tanh_##T(vsip_scalar_##T a) {                     \
     return tanh##F(a);                                                                 \
   }
-                TRANSHIP_VSIP_DECLARE(f, f) TRANSHIP_VSIP_DECLARE(d, )
+TRANSHIP_VSIP_DECLARE(f, f) TRANSHIP_VSIP_DECLARE(d, )
 #undef TRANSHIP_VSIP_DECLARE
 
-                    static inline vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {
+static inline vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {
   vsip_scalar_mi index;
   index.r = row, index.c = column;
   return index;
+}
+static inline void vsip_MATINDEX(vsip_index row, vsip_index column, vsip_scalar_mi* r) {
+  *r = vsip_matindex(row, column);
 }
 static inline vsip_index vsip_rowindex(vsip_scalar_mi index) {
   return index.r;
@@ -862,7 +953,7 @@ static inline vsip_index vsip_colindex(vsip_scalar_mi index) {
 /* What the library `tranship::vsip_checked` calls for a wrong call: with the name of the function and a message that
  * names both numbers. When the handler returns, the call that failed has no effect and returns 0 or NULL. Without a
  * handler, the message goes to the standard error stream and the program aborts. Returns the previous handler (NULL at
- * first). `tranship::vsip` never calls it. */
+ * first). `tranship::vsip` calls it in one case: an FFT finds no memory for its plan. */
 typedef void (*tranship_vsip_handler)(const char* call, const char* message);
 tranship_vsip_handler tranship_vsip_set_handler(tranship_vsip_handler handler);
 

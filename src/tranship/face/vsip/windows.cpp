@@ -4,7 +4,8 @@
 #include <numbers>
 #include <vector>
 
-#include <tranship/face/vsip/blocks.hpp>
+#include <tranship/face/vsip/fft.hpp>
+#include <tranship/face/vsip/guarded.hpp>
 #include <tranship/face/vsip/loops.hpp>
 
 using namespace tranship::vsip;
@@ -39,28 +40,35 @@ double bessel_i0(double x) {
   return sum;
 }
 
-/// The Chebyshev polynomial of this degree.
-double chebyshev(double degree, double x) {
-  if (std::abs(x) <= 1) return std::cos(degree * std::acos(x));
-  const double value = std::cosh(degree * std::acosh(std::abs(x)));
-  return x < 0 && std::fmod(degree, 2) != 0 ? -value : value;
+/// The Chebyshev polynomial of this degree at cosh(reach) * cos(angle), which is not negative. By half angles: near 1
+/// the argument itself has too few digits.
+double chebyshev(double degree, double reach, double angle) {
+  const double up = std::sinh(reach / 2), down = std::sin(angle / 2);
+  const double above = up * up * std::cos(angle) - down * down;  // half of what the argument is above 1
+  if (above >= 0) return std::cosh(degree * 2 * std::asinh(std::sqrt(above)));
+  return std::cos(degree * 2 * std::asin(std::sqrt(-above)));
 }
 
-template <class V>
-V* chebyshev_window(V* w, vsip_length n, double ripple_db) {
-  if (n < 2 || !w) return window(w, n, [](double) { return 1.0; });
-  const auto degree = double(n - 1);
-  const double x0 = std::cosh(std::acosh(std::pow(10.0, std::abs(ripple_db) / 20)) / degree);
-  std::vector<double> spectrum(n);
-  for (vsip_index k = 0; k < n; ++k) spectrum[k] = chebyshev(degree, x0 * std::cos(pi * double(k) / double(n)));
-  // Sample i is the sum of the spectrum times cos(2 pi k (i - (n-1)/2) / n): real because the window is symmetric.
-  std::vector<double> samples((n + 1) / 2);
-  for (vsip_index i = 0; i < samples.size(); ++i) {
-    const double shift = double(i) - degree / 2;
-    for (vsip_index k = 0; k < n; ++k) samples[i] += spectrum[k] * std::cos(2 * pi * double(k) * shift / double(n));
-  }
-  const double peak = *std::max_element(samples.begin(), samples.end());
-  return window(w, n, [&](double i) { return samples[std::size_t(i)] / peak; });
+/// The samples of the window, which `create` makes room for; NULL where memory is short.
+template <class F>
+auto chebyshev_window(vsip_length n, double ripple_db, F create) {
+  using W = decltype(create());
+  if (n < 2) return window(create(), n, [](double) { return 1.0; });
+  return guarded<W>(nullptr, [&]() -> W {
+    const auto degree = double(n - 1);
+    const double reach = std::acosh(std::pow(10.0, std::abs(ripple_db) / 20)) / degree;
+    // Frequency k has the phase that puts the middle of the window at (n - 1) / 2.
+    std::vector<double> spectrum(n / 2 * 2 + 2), samples(n);
+    for (vsip_index k = 0; k <= n / 2; ++k) {
+      const double angle = pi * double(k) / double(n);
+      const double value = (k % 2 ? -1 : 1) * chebyshev(degree, reach, angle);
+      spectrum[2 * k] = value * std::cos(angle);
+      spectrum[2 * k + 1] = value * std::sin(angle);
+    }
+    if (!real_signal(n, spectrum.data(), samples.data())) return nullptr;
+    const double peak = *std::max_element(samples.begin(), samples.end());
+    return window(create(), n, [&](double i) { return samples[std::size_t(i)] / peak; });
+  });
 }
 
 }  // namespace
@@ -73,7 +81,7 @@ V* chebyshev_window(V* w, vsip_length n, double ripple_db) {
     });                                                                                                  \
   }                                                                                                      \
   vsip_vview_##T* vsip_vcreate_cheby_##T(vsip_length n, vsip_scalar_##T ripple, vsip_memory_hint hint) { \
-    return chebyshev_window(vsip_vcreate_##T(n, hint), n, double(ripple));                               \
+    return chebyshev_window(n, double(ripple), [=] { return vsip_vcreate_##T(n, hint); });               \
   }                                                                                                      \
   vsip_vview_##T* vsip_vcreate_hanning_##T(vsip_length n, vsip_memory_hint hint) {                       \
     return window(vsip_vcreate_##T(n, hint), n,                                                          \
