@@ -218,6 +218,16 @@ TEST(Command, RefusesArgumentsThatMakeNoSense) {
            {"reshard", "a"},
            {"reshard", "a", "b"},
            {"demo", "--title"},
+           {"layout", layout, "-o", ""},
+           {"plan", "--from", layout, "--to", layout, "--output="},
+           {"halo", "f64[8] @ 2 : block+overlap(1,1)", "-o", ""},
+           {"show", "allreduce/ring", "--ranks", "2", "-o", ""},
+           {"measure", "-o", ""},
+           {"demo", "--data", ""},
+           {"demo", "--dir", ""},
+           {"launch", "-n", "1", "--heap", "", "true"},
+           {"launch", "-n", "1", "--timeout", "", "true"},
+           {"reshard", "", "b", "--to", layout},
        }) {
     SCOPED_TRACE(::testing::PrintToString(arguments));
     expect_error(place.run(arguments), 2);
@@ -269,6 +279,72 @@ TEST(Command, OutputThatCannotBeWrittenIsAFailure) {
   const Outcome outcome = Workplace().run({"info"}, full);
   ::close(full);
   expect_error(outcome, 1);
+}
+
+TEST(Command, AFileThatIsInPlaceIsASuccess) {
+  const int full = ::open("/dev/full", O_WRONLY);
+  if (full < 0) GTEST_SKIP() << "there is no /dev/full here";
+  const std::string layout = "f64[8] @ 2 : block+overlap(1,1)";
+  const Workplace place;
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"layout", layout},
+                                             {"plan", "--from", layout, "--to", layout},
+                                             {"halo", layout},
+                                             {"show", "allreduce/ring", "--ranks", "2"}})
+    for (const bool json : {false, true}) {
+      SCOPED_TRACE(command.front());
+      std::vector<std::string> words = command;
+      words.insert(words.end(), {"-o", "picture"});
+      if (json) words.emplace_back("--json");
+      const Outcome outcome = place.run(words, full);
+      EXPECT_EQ(outcome.code, 0);
+      EXPECT_TRUE(outcome.errors.starts_with("tranship: all is done, but the report of it cannot be written: "))
+          << outcome.errors;
+      EXPECT_TRUE(std::filesystem::remove(place.path("picture")));
+      words = command;
+      if (json) words.emplace_back("--json");
+      expect_error(place.run(words, full), 1);
+    }
+  ::close(full);
+}
+
+TEST(Launch, RefusesTimesAndSizesThatAreNone) {
+  const Workplace place;
+  for (const char* time : {"abc", "0", "-1", "nan", "inf", "5s", " "}) {
+    const Outcome outcome = place.run({"launch", "-n", "2", "--timeout", time, "touch", "started"});
+    expect_error(outcome, 2);
+    EXPECT_EQ(outcome.errors,
+              std::string("tranship: error: --timeout is '") + time + "': needs seconds, more than 0, or \"off\"\n");
+  }
+  for (const char* size : {"abc", "0", "-1", "nan", "1X"}) {
+    const Outcome outcome = place.run({"launch", "-n", "2", "--heap", size, "touch", "started"});
+    expect_error(outcome, 2);
+    EXPECT_TRUE(outcome.errors.starts_with(std::string("tranship: error: --heap is '") + size + "': needs bytes"))
+        << outcome.errors;
+  }
+  ::setenv("TRANSHIP_TIMEOUT", "abc", 1);
+  for (const char* command : {"launch", "simulate"}) {
+    const Outcome outcome = place.run({command, "-n", "2", "touch", "started"});
+    expect_error(outcome, 1);
+    EXPECT_NE(outcome.errors.find("TRANSHIP_TIMEOUT is 'abc': needs seconds"), std::string::npos) << outcome.errors;
+  }
+  EXPECT_EQ(place.run({"launch", "-n", "2", "--timeout", "5", "sh", "-c", "test $TRANSHIP_TIMEOUT = 5"}).code, 0);
+  ::unsetenv("TRANSHIP_TIMEOUT");
+  EXPECT_EQ(place.names(), std::set<std::string>{});
+}
+
+// A rank that the launcher has not asked: the setting is only that of the program.
+TEST(Launched, DISABLED_waits) {
+  launch([](World& world) { world.barrier(); });
+}
+
+TEST(Launch, NamesASettingThatOnlyTheRankHas) {
+  std::vector<std::string> words = {"launch", "-n", "1", "env", "TRANSHIP_TIMEOUT=abc"};
+  for (const std::string& word : test::this_program("Launched.DISABLED_waits")) words.push_back(word);
+  const Outcome outcome = Workplace().run(words);
+  EXPECT_EQ(outcome.code, 1) << outcome.errors;
+  EXPECT_NE(outcome.errors.find("rank 0 failed: TRANSHIP_TIMEOUT is 'abc': needs seconds"), std::string::npos)
+      << outcome.errors;
 }
 
 TEST(Launch, RunsAProgramAsRanks) {
@@ -550,6 +626,9 @@ TEST(Layout, DrawsOverItsOwnPicturesOnly) {
   place.write("array.npy", testing::numbered_npy(6, 4));
   place.write("other.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"></svg>\n");
   place.write("empty.svg", "");
+  ASSERT_EQ(place.run({"reshard", "array.npy", "parts", "--to", "@ 2x1 : block, whole"}).code, 0);
+  ASSERT_EQ(place.run({"reshard", "array.npy", "archive.npz:a", "--to", "@ 1x1 : whole, whole"}).code, 0);
+  std::filesystem::create_symlink("parts/part-00000.npy", place.path("link.svg"));
   for (const char* name : {"array.npy", "other.svg", "empty.svg"}) {
     const std::string before = place.read(name);
     const Outcome refused = place.run({"layout", layout, "-o", name});
@@ -557,7 +636,22 @@ TEST(Layout, DrawsOverItsOwnPicturesOnly) {
     EXPECT_NE(refused.errors.find("exists and is not a picture that tranship drew"), std::string::npos);
     EXPECT_EQ(place.read(name), before);
   }
-  expect_error(place.run({"layout", "array.npy", "-o", "array.npy", "--force"}), 2);
+  for (const auto& [source, picture] :
+       std::vector<std::pair<std::string, std::string>>{{"array.npy", "array.npy"},
+                                                        {"archive.npz", "archive.npz"},
+                                                        {"archive.npz:a", "archive.npz"},
+                                                        {"parts", "parts/part-00001.npy"},
+                                                        {"parts", "parts/manifest.json"},
+                                                        {"parts", "link.svg"}}) {
+    SCOPED_TRACE(picture);
+    const std::string before = place.read(picture);
+    expect_error(place.run({"layout", source, "-o", picture, "--force"}), 2);
+    expect_error(place.run({"plan", source, "--to", "@ 2x1 : block, whole", "-o", "./parts/../" + picture, "--force"}),
+                 2);
+    EXPECT_EQ(place.read(picture), before);
+  }
+  EXPECT_EQ(place.run({"layout", "parts", "-o", "parts/picture.svg"}).code, 0);
+  EXPECT_EQ(place.run({"layout", "parts", "-o", "parts/picture.svg"}).code, 0);
   EXPECT_EQ(place.read("array.npy"), testing::numbered_npy(6, 4));
   EXPECT_EQ(place.run({"layout", layout, "-o", "other.svg", "--force"}).code, 0);
   EXPECT_EQ(place.run({"layout", "f64[10] @ 5 : block", "-o", "other.svg"}).code, 0);
@@ -683,6 +777,19 @@ TEST(Halo, CountsWhatMoves) {
   const Outcome text = Workplace().run({"halo", field});
   EXPECT_EQ(text.code, 0);
   EXPECT_NE(text.output.find(field), std::string::npos) << text.output;
+}
+
+TEST(Halo, RefusesAnArrayWithoutOverlap) {
+  for (const char* more : {"", "0"}) {
+    std::vector<std::string> words = {"halo", "f64[8,8] @ 2x2 : block, block", "-o", "halo.svg"};
+    if (*more) words.insert(words.end(), {"--rank", more});
+    const Workplace place;
+    const Outcome outcome = place.run(words);
+    expect_error(outcome, 1);
+    EXPECT_EQ(outcome.errors,
+              "tranship: error: LAYOUT stores 0 cells of overlap, so it has no halo: f64[8,8] @ 2x2 : block, block\n");
+    EXPECT_EQ(place.names(), std::set<std::string>{});
+  }
 }
 
 TEST(Halo, RefusesADepthBeyondTheOverlap) {

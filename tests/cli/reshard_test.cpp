@@ -168,6 +168,39 @@ TEST(Reshard, TakesStandardInputAndOutput) {
   EXPECT_EQ(place.read("none"), "");
 }
 
+TEST(Reshard, ErrorsNameStreamsAsTheUserDoes) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(600, 80));
+  const auto errors_of = [&](const std::string& line) {
+    const std::string command = test::command_path();
+    const int status =
+        std::system(("cd '" + place.path("") + "' && ( " + line + " ) > log 2> errors; test $? = 1").c_str());
+    EXPECT_EQ(status, 0) << line;
+    return place.read("errors");
+  };
+  const std::string run = "'" + std::string(test::command_path()) + "' reshard ",
+                    whole = " --to '@ 1x1 : whole, whole'";
+  EXPECT_EQ(errors_of(run + "- copy.npy" + whole + " < /dev/null").substr(0, 22), "tranship: error: '-': ");
+  EXPECT_EQ(errors_of("head -c 90000 array.npy | " + run + "- copy.npy" + whole).substr(0, 22),
+            "tranship: error: '-': ");
+  const std::string limited = errors_of("ulimit -f 20; " + run + "array.npy -" + whole);
+  EXPECT_NE(limited.find(" bytes for '-'"), std::string::npos) << limited;
+  EXPECT_EQ(limited.find("/tmp"), std::string::npos) << limited;
+  EXPECT_EQ(errors_of("ulimit -f 20; cat array.npy | " + run + "- copy.npy" + whole),
+            "tranship: error: cannot write '-': File too large\n");
+}
+
+TEST(Reshard, APlanThatIsRefusedIsNamedByTheLayoutsThatWereGiven) {
+  const Workplace place;
+  place.write("array.npy",
+              npy("{'descr': '|u1', 'fortran_order': False, 'shape': (1000000,), }", std::string(1'000'000, '\0')));
+  const std::string to = "u8[1000000] @ 2 ranks(7,3) : cyclic+overlap(500000,500000,replicate)";
+  const Outcome outcome = place.run({"reshard", "array.npy", "parts", "--to", to});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.errors.find("from u8[1000000] @ 1 : whole to " + to + "\n"), std::string::npos) << outcome.errors;
+  EXPECT_EQ(place.names(), std::set<std::string>{"array.npy"});
+}
+
 TEST(Reshard, TakesAnEmptyDirectoryForATarget) {
   const Workplace place;
   place.write("array.npy", numbered_npy(30, 20));
@@ -216,7 +249,7 @@ TEST(Reshard, TakesMemoryAndThreads) {
   const Outcome little = run("1MiB", "1");
   EXPECT_EQ(little.code, 1);
   EXPECT_EQ(little.errors, "tranship: error: 1048576 bytes of memory: at least 4194304 are needed\n");
-  for (const char* wrong : {"", "x", "-1", "5 MiB", "5.5MiB", "9999999999TiB", "5MB"}) {
+  for (const char* wrong : {"x", "-1", "5 MiB", "5.5MiB", "9999999999TiB", "5MB"}) {
     const Outcome outcome = run(wrong, "1");
     EXPECT_EQ(outcome.code, 2) << wrong;
     EXPECT_NE(outcome.errors.find("is no size"), std::string::npos) << outcome.errors;
@@ -404,6 +437,16 @@ TEST(Reshard, PlacementsAreOfTheArrayThatTheSourceHolds) {
   EXPECT_EQ(place.run({"reshard", "nothing.npy", "x", "--to", "@ 4x1 : block, whole"}).code, 1);
 }
 
+TEST(Reshard, WhiteSpaceHasNoMeaningInAPlacement) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(6, 8));
+  for (const char* to : {" @ 2x1 : block, whole", "\n\t@2x1:block,whole ", "  @ 2x1:\nblock ,whole"})
+    EXPECT_EQ(place.run({"reshard", "array.npy", "rows", "--to", to}).code, 0) << to;
+  const Outcome wrong = place.run({"reshard", "array.npy", "rows", "--to", "  @ 2x1 : black, whole"});
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_TRUE(wrong.errors.starts_with("tranship: error: --to: column 11: ")) << wrong.errors;
+}
+
 TEST(Reshard, TakesMembersAndBareElements) {
   const Workplace place;
   const std::string array = numbered_npy(30, 20), data = array.substr(array.size() - 1200);
@@ -552,6 +595,20 @@ std::string doubles_npy(std::initializer_list<double> row) {
   std::string data(row.size() * sizeof(double), '\0');
   std::memcpy(data.data(), std::data(row), data.size());
   return npy("{'descr': '<f8', 'fortran_order': False, 'shape': (1, " + std::to_string(row.size()) + "), }", data);
+}
+
+TEST(Demo, FindsWhatItMayNeverReplaceBeforeItWrites) {
+  for (const char* name : {"out/rows", "out/tiles", "out/back.npy", "out/hills.npy", "out/tiles.svg"}) {
+    const Workplace place;
+    fs::create_directories(place.path(name));
+    place.write(std::string(name) + "/notes", "precious");
+    const std::set<std::string> before = place.names();
+    const Outcome refused = place.run({"demo", "--dir", "out", "--force"});
+    EXPECT_EQ(refused.code, 1) << name;
+    EXPECT_EQ(refused.output, "") << name;
+    EXPECT_NE(refused.errors.find(name), std::string::npos) << refused.errors;
+    EXPECT_EQ(place.names(), before);
+  }
 }
 
 TEST(Demo, RefusesHeightsThatDoNotAddUp) {

@@ -74,6 +74,17 @@ void become_nobody() {
 
 void do_nothing() {}
 
+/// Only somebody else than root can be kept from starting threads.
+void become_nobody_without_threads() {
+  const rlimit limit{1, 1};
+  if (::setgid(nobody) != 0 || ::setuid(nobody) != 0 || ::setrlimit(RLIMIT_NPROC, &limit) != 0) ::_exit(5);
+}
+
+void limit_open_files() {
+  const rlimit limit{64, 64};
+  if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) ::_exit(5);
+}
+
 struct Place {
   const char* name;
   /// Of the folder, before the run.
@@ -175,6 +186,31 @@ TEST_P(Hostile, PlacesLeaveTheOldTargetOrTheNewOne) {
     }
     EXPECT_EQ(surroundings(scene), before);
   }
+}
+
+TEST(HostileDirectory, ThreadsThatCannotBeStartedAreDoneWithout) {
+  if (::geteuid() != 0) GTEST_SKIP() << "running as somebody else needs root";
+  Scene scene("new", 64);
+  scene.options.threads = 8;
+  scene.options.verify = Verify::yes;
+  for (const std::string& path : {scene.folder.path(), scene.target})
+    if (::chown(path.c_str(), nobody, nobody) != 0) GTEST_SKIP() << "cannot chown";
+  EXPECT_EQ(message_of_run(scene, become_nobody_without_threads), "");
+  EXPECT_EQ(scene.fault_after_success(), "");
+}
+
+TEST(HostileDirectory, ThereMayBeMorePartsThanFilesThatMayBeOpen) {
+  Scene scene("new", 64);
+  scene.options.threads = 8;
+  scene.options.verify = Verify::yes;
+  const std::string there = scene.options.source;
+  for (const std::string& to : {std::string("64x4 : block, block"), std::string("1x1 : whole, whole")}) {
+    scene.options.to = parse_layout("f64[64,256] @ " + to);
+    scene.options.target = scene.folder.path(to.starts_with("1x1") ? "back.npy" : "many");
+    EXPECT_EQ(message_of_run(scene, limit_open_files), "");
+    scene.options.source = scene.options.target;
+  }
+  EXPECT_EQ(read_text(scene.folder.path("back.npy")), read_text(there));
 }
 
 TEST(HostileDirectory, ATargetThatMayNotMoveIsRefusedBeforeTheFirstByte) {

@@ -9,6 +9,7 @@
 #include <tranship/file/format/zip.hpp>
 #include <tranship/file/format/zip_frame.hpp>
 #include <tranship/file/io/checksum.hpp>
+#include <tranship/file/io/posix.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -19,6 +20,7 @@ namespace tranship {
 namespace {
 
 using testing::BuiltArchive;
+using testing::deflated;
 using testing::FolderPlace;
 using testing::read_text;
 using testing::TemporaryFolder;
@@ -106,21 +108,67 @@ TEST_F(Npz, RefusesByName) {
   EXPECT_EQ(folder.names().size(), 2u);
 }
 
-TEST_F(Npz, VerifyingFindsADamagedMember) {
-  std::string archive = read_text(folder.path("data.npz"));
-  archive[archive.find(array) + array.size() - 1] ^= 1;
-  write_text(folder.path("data.npz"), archive);
-  const auto read = [&](const std::string& member, Verify verify) {
+TEST_F(Npz, ADamagedMemberIsFoundWhileItIsRead) {
+  // Read by rows of 2 cells, by rows of 80 KiB and as one stretch; the array has 1.5 MiB behind its header.
+  const ArraySpec tall = parse_layout("f32[20,20000] @ 1x1 : whole, whole");
+  const std::string large = npy(ElementType::f32, {20, 20000}, elements(1600000));
+  const std::string good =
+      BuiltArchive{.members = {{"a.npy", large}, {"stored.npy", large}, {"deflated.npy", large, 8}, {"z.npy", large}}}
+          .bytes();
+  const std::size_t begin = good.find(large, good.find(large) + 1);
+  const auto read = [&](const std::string& member, const std::string& to, Verify verify) {
     return refusal([&] {
       return reshard({.source = folder.path("data.npz:" + member),
                       .target = folder.path("parts"),
-                      .to = columns,
+                      .to = try_parse_placement(to, tall.type, tall.distribution.extents()).value(),
                       .verify = verify})
           .bytes_read;
     });
   };
-  EXPECT_EQ(read("stored", Verify::no), "accepted");
-  EXPECT_TRUE(read("stored", Verify::yes).starts_with("bad_file: '" + folder.path("data.npz:stored")));
+  for (const Verify verify : {Verify::no, Verify::yes})
+    for (const char* to : {"@ 1x3 : whole, cyclic(2)", "@ 4x1 : block, whole", "@ 1x1 : whole, whole"}) {
+      SCOPED_TRACE(to);
+      for (const std::size_t at : {std::size_t(100), large.size() / 2, large.size() - 1}) {
+        std::string archive = good;
+        // In the header a tab where a space was, which says the same.
+        archive[begin + at] ^= at == 100 ? ' ' ^ '\t' : 1;
+        write_text(folder.path("data.npz"), archive);
+        const std::string said = read("stored", to, verify);
+        EXPECT_TRUE(said.starts_with("bad_file: '" + folder.path("data.npz:stored") +
+                                     "' is not what its archive says: its checksum is "))
+            << at << ": " << said;
+        EXPECT_EQ(folder.names().size(), 1u) << "nothing is written";
+        EXPECT_EQ(read("z", to, verify), "accepted") << "of another member nothing is checked";
+        std::filesystem::remove_all(folder.path("parts"));
+      }
+      std::string archive = good;
+      archive[archive.find(deflated(large)) + 1000000] ^= 1;
+      write_text(folder.path("data.npz"), archive);
+      EXPECT_TRUE(read("deflated", to, verify).starts_with("bad_file: '" + folder.path("data.npz:deflated")));
+      EXPECT_EQ(folder.names().size(), 1u);
+    }
+}
+
+std::string archive_to_cut;
+const posix::DiskCalls real_disk = posix::disk;
+
+TEST_F(Npz, AnArchiveThatIsCutWhileItIsInflatedIsAnErrorAndNoSignal) {
+  const std::string data = elements(std::size_t(3) << 20);
+  archive_to_cut = folder.path("large.npz");
+  write_text(archive_to_cut, BuiltArchive{.members = {{"a.npy", npy(ElementType::u8, {3 << 20}, data), 8}}}.bytes());
+  posix::disk.pwrite = [](int file, const void* bytes, std::size_t count, off_t offset) {
+    std::filesystem::resize_file(archive_to_cut, 5000);
+    return real_disk.pwrite(file, bytes, count, offset);
+  };
+  const std::string said = refusal([&] {
+    return reshard({.source = archive_to_cut,
+                    .target = folder.path("large.raw"),
+                    .to = parse_layout("u8[3145728] @ 1 : whole")})
+        .bytes_read;
+  });
+  posix::disk = real_disk;
+  EXPECT_TRUE(said.starts_with("bad_file: '" + archive_to_cut + "' became shorter while it was read")) << said;
+  EXPECT_FALSE(posix::exists(folder.path("large.raw")));
 }
 
 TEST_F(Npz, ATargetInTheArchiveIsRefused) {

@@ -5,6 +5,7 @@
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/stored_overlap.hpp>
 #include <tranship/plan/joined.hpp>
 
 namespace tranship {
@@ -18,18 +19,9 @@ ArrayChange change_of(HaloDirection direction) {
   return {direction == HaloDirection::update ? ChangeKind::halo : ChangeKind::reduced};
 }
 
-bool has_overlap(const ArraySpec& spec) {
-  const Distribution& array = spec.distribution;
-  if (array.is_indexed()) return true;  // whose ghosts are lists
-  for (int d = 0; d < array.dims(); ++d)
-    if (const Overlap& overlap = array.axis(d).partition().overlap; overlap.left.width + overlap.right.width > 0)
-      return true;
-  return false;
-}
-
 void check_field(const NamedArray& field, HaloDirection direction) {
   if (direction == HaloDirection::adjoint) check_can_add(field);
-  if (!has_overlap(*field.array.spec))
+  if (!stores_overlap(field.array.spec->distribution))
     throw_error(ErrorCode::invalid_use, "{} stores 0 cells of overlap, so it has no halo: {}", field.name,
                 describe(field.array));
 }

@@ -39,8 +39,9 @@ ArraySpec layout_argument(const std::string& name, const std::string& argument) 
 }
 
 bool is_placement(const std::string& argument) {
-  if (!argument.starts_with('@')) return false;
-  const std::string file = argument.substr(1);
+  const std::size_t begin = argument.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos || argument[begin] != '@') return false;
+  const std::string file = argument.substr(begin + 1);
   if (file.empty() || file.front() == ' ') return true;
   std::error_code ignored;
   return !std::filesystem::exists(file, ignored) && try_parse_placement_grid(argument).ok();

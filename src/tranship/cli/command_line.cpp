@@ -44,6 +44,12 @@ CLI::Validator number_validator(const std::string& type_name, const std::string&
   return CLI::Validator(check, type_name);
 }
 
+/// The text of a shell variable that is not set must not read as if the option were absent.
+CLI::Option* not_empty(CLI::Option* option) {
+  const auto check = [](std::string& text) { return text.empty() ? "expected a value, not an empty text" : ""; };
+  return option->check(CLI::Validator(check, ""));
+}
+
 }  // namespace
 
 Option Option::required() {
@@ -91,15 +97,15 @@ void Command::footer(const std::string& text) {
 }
 
 Option Command::positional(const std::string& name, std::string& value, const std::string& description) {
-  return Option(*app_->add_option(name, value, description));
+  return Option(*not_empty(app_->add_option(name, value, description)));
 }
 
 Option Command::option(const std::string& names, std::string& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  return Option(*not_empty(app_->add_option(names, value, description)));
 }
 
 Option Command::option(const std::string& names, std::optional<std::string>& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  return Option(*not_empty(app_->add_option(names, value, description)));
 }
 
 Option Command::option(const std::string& names, std::optional<int>& value, const std::string& description) {

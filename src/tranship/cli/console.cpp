@@ -41,6 +41,10 @@ void print_report(std::string_view text) {
         fmt::format("tranship: all is done, but the report of it cannot be written: {}\n", std::strerror(error)));
 }
 
+void print_beside_file(std::string_view path, std::string_view text) {
+  path.empty() ? print(text) : print_report(text);
+}
+
 std::string document_text(const Json& document) {
   return document.dump({.indent = 2, .invalid = InvalidUtf8::replace}) + "\n";
 }

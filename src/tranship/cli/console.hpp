@@ -20,6 +20,9 @@ void print(std::string_view text);
 /// The report of work that is done and stays: as print, but where it cannot be written, a line on standard error says
 /// so and the command has succeeded all the same.
 void print_report(std::string_view text);
+/// What a command prints when it has also written the file at `path`, which makes it a report, or, where that is empty,
+/// nothing else.
+void print_beside_file(std::string_view path, std::string_view text);
 /// A JSON document, indented; bytes that are no UTF-8 (of file names) are replaced.
 std::string document_text(const Json& document);
 void print_document(const Json& document);

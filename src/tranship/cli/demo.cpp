@@ -14,6 +14,8 @@
 #include <tranship/cli/relief.hpp>
 #include <tranship/cli/report_text.hpp>
 #include <tranship/file/io/atomic_write.hpp>
+#include <tranship/file/io/target_path.hpp>
+#include <tranship/file/store/replaceable.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/tranship.hpp>
@@ -45,7 +47,8 @@ class DemoFolder {
   std::string back() const { return path_ + "/back.npy"; }
   std::string picture() const { return path_ + "/tiles.svg"; }
 
-  /// Makes it. Throws `invalid_use`, naming the file, where it holds something that is not the demo's.
+  /// Makes it. Throws `invalid_use`, naming the file, where it holds something that is not the demo's, or that may
+  /// never be replaced.
   void prepare(Replace replace) const {
     namespace fs = std::filesystem;
     std::error_code failure;
@@ -56,6 +59,9 @@ class DemoFolder {
           throw_error(ErrorCode::invalid_use,
                       "'{}' exists, and no earlier demo wrote it: choose another --dir, or --force to replace it",
                       name);
+    for (const std::string& name : {bands(), tiles()}) check_replaceable_directory(name);
+    check_replaceable_npy(back());
+    for (const std::string& name : {hills(), picture()}) file_may_be_replaced(name);
     fs::create_directories(path_, failure);
     if (failure) throw_error(ErrorCode::io, "cannot create '{}': {}", path_, failure.message());
     AtomicFile::create(mark, 0).value().commit().value();
@@ -83,9 +89,11 @@ void reshard_step(const std::string& source, const std::string& target, const st
 void require_same_elements(const NpyFile& a, const NpyFile& b) {
   auto elements = [](const NpyFile& file) { return file.file.bytes().subspan(std::size_t(file.header.header_bytes)); };
   const auto x = elements(a), y = elements(b);
-  if (a.header.descr != b.header.descr || a.header.order != b.header.order || a.header.extents != b.header.extents ||
-      !std::equal(x.begin(), x.end(), y.begin(), y.end()))
-    throw_error(ErrorCode::internal, "what came back differs from what went out");
+  const bool are_same = a.header.descr == b.header.descr && a.header.order == b.header.order &&
+                        a.header.extents == b.header.extents && std::equal(x.begin(), x.end(), y.begin(), y.end());
+  a.file.check();
+  b.file.check();
+  if (!are_same) throw_error(ErrorCode::internal, "what came back differs from what went out");
 }
 
 ArraySpec move_files(const NpyFile& data, const std::string& source, const DemoFolder& folder) {
@@ -213,6 +221,7 @@ void run(const DemoOptions& options) {
   }
   const NpyFile data = open_npy(source).value();
   const Raster raster = read_raster(data);
+  data.file.check();
   folder.prepare(replace);
   const auto [low, high] = std::minmax_element(raster.heights.begin(), raster.heights.end());
   print(fmt::format("{}: {}[{}], {}, values {} to {}\n", printable(source), name_of(data.header.type),

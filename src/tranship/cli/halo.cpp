@@ -7,6 +7,7 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/message_file.hpp>
+#include <tranship/layout/stored_overlap.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
 
@@ -31,20 +32,21 @@ void run(const Arguments& arguments) {
     halo.depth_high = halo.depth_low;
   }
   if (arguments.rank) require_rank(*arguments.rank, field.distribution, field.distribution);
+  if (!stores_overlap(field.distribution))
+    throw_error(ErrorCode::invalid_use, "LAYOUT stores 0 cells of overlap, so it has no halo: {}", to_text(field));
   const auto plan_of = [&](Rank rank) { return plan_halo({&field, 1}, rank, halo); };
-  if (!arguments.picture.path.empty()) write_messages(arguments.picture, arguments.rank, {field}, plan_of);
 
   const auto explained = [&](auto&& summary) {
-    if (!arguments.json) return print(fmt::format("halo of  {}\n\n{}", to_text(field), explain_text(summary)));
+    if (!arguments.json) return fmt::format("halo of  {}\n\n{}", to_text(field), explain_text(summary));
     Json out = {
         {"layout", json_of(field)}, {"stencil", arguments.stencil}, {"summary", parse_json(explain_json(summary))}};
     if (!arguments.picture.path.empty()) out["picture"] = arguments.picture.path;
-    print_document(out);
+    return document_text(out);
   };
-  if (arguments.rank)
-    explained(summarise(plan_of(*arguments.rank)));
-  else
-    explained(summarise_halo({&field, 1}, halo));
+  const std::string text =
+      arguments.rank ? explained(summarise(plan_of(*arguments.rank))) : explained(summarise_halo({&field, 1}, halo));
+  if (!arguments.picture.path.empty()) write_messages(arguments.picture, arguments.rank, {field}, plan_of);
+  print_beside_file(arguments.picture.path, text);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -10,14 +11,15 @@
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/fabric/processes/launch_program.hpp>
+#include <tranship/fabric/settings.hpp>
 
 namespace tranship::cli {
 namespace {
 
 struct Options {
   int ranks = 0;
-  std::string heap;
-  std::string timeout;
+  std::optional<std::string> heap;
+  std::optional<std::string> timeout;
 };
 
 constexpr const char* footer = R"(Examples:
@@ -74,11 +76,20 @@ std::vector<ProgramPart> parts_of(int ranks, const std::vector<std::string>& wor
   return parts;
 }
 
+/// The ranks read what an option says from the environment, as any program does. `parse` throws where it is wrong.
+template <class Number>
+void pass_on(const char* variable, const char* option, const std::optional<std::string>& text,
+             Number (*parse)(const std::string& name, const std::string& text)) {
+  if (!text) return;
+  if (const Result<Number> number = attempt([&] { return parse(option, *text); }); !number)
+    throw UsageError{number.error().message()};
+  setenv(variable, text->c_str(), 1);
+}
+
 int run(const Options& options, const std::vector<std::string>& words) {
   const std::vector<ProgramPart> programs = parts_of(options.ranks, words);
-  // The ranks read them from the environment, as any program does.
-  if (!options.heap.empty()) setenv("TRANSHIP_HEAP", options.heap.c_str(), 1);
-  if (!options.timeout.empty()) setenv("TRANSHIP_TIMEOUT", options.timeout.c_str(), 1);
+  pass_on("TRANSHIP_HEAP", "--heap", options.heap, heap_bytes_of);
+  pass_on("TRANSHIP_TIMEOUT", "--timeout", options.timeout, timeout_ns_of);
   const auto notice = [](const std::string& text) { print_error(text); };
   const ProgramResult result = launch_program({.notice = notice}, programs);
   if (result.failed >= 0) {

@@ -161,7 +161,7 @@ Json rank_json(const ArraySpec& spec, Rank rank) {
   return out;
 }
 
-void print_json(const Subject& subject, const LayoutOptions& options) {
+std::string json_text(const Subject& subject, const LayoutOptions& options) {
   const Distribution& d = subject.spec.distribution;
   if (!options.rank && d.grid().size() > json_ranks_max)
     throw_error(ErrorCode::unsupported, "{} ranks are too many to list, {} are not: name one with --rank",
@@ -176,10 +176,10 @@ void print_json(const Subject& subject, const LayoutOptions& options) {
   if (!options.picture.empty()) out["picture"] = options.picture;
   for (const Rank rank : ranks_to_show(d.grid(), options.rank, json_ranks_max))
     out["ranks"].push_back(rank_json(subject.spec, rank));
-  print_document(out);
+  return document_text(out);
 }
 
-void print_text(const Subject& subject, const LayoutOptions& options) {
+std::string plain_text(const Subject& subject, const LayoutOptions& options) {
   const ArraySpec& spec = subject.spec;
   const Index cells = checked_product(spec.distribution.extents());
   std::string out;
@@ -194,7 +194,7 @@ void print_text(const Subject& subject, const LayoutOptions& options) {
   out += fmt::format("\n{}, {} on {}\n\n", counted(cells, "cell"),
                      human_bytes(checked_multiply(cells, size_bytes(spec.type))),
                      counted(spec.distribution.grid().size(), "rank"));
-  print(out + ranks_text(spec, options.rank));
+  return out + ranks_text(spec, options.rank);
 }
 
 void print_tensors(const LayoutOptions& options) {
@@ -222,13 +222,12 @@ void show(const LayoutOptions& options) {
   if (names_tensors(options.what)) return print_tensors(options);
   const Subject subject = subject_of(options.what);
   if (options.rank) require_rank(*options.rank, subject.spec.distribution, subject.spec.distribution);
+  const std::string text = options.json ? json_text(subject, options) : plain_text(subject, options);
   if (!options.picture.empty()) {
-    std::error_code ignored;
-    if (subject.path && std::filesystem::equivalent(options.picture, *subject.path, ignored))
-      throw UsageError{fmt::format("-o: '{}' is the array itself", options.picture)};
+    if (subject.path) check_not_source(options.picture, *subject.path);
     write_picture(options.picture, picture_svg(subject.spec), options.force ? Replace::any_file : Replace::own_files);
   }
-  options.json ? print_json(subject, options) : print_text(subject, options);
+  print_beside_file(options.picture, text);
 }
 
 }  // namespace

@@ -3,22 +3,43 @@
 #include <fstream>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/cli/arguments.hpp>
 #include <tranship/cli/picture_file.hpp>
+#include <tranship/file/format/formats.hpp>
 #include <tranship/file/io/atomic_write.hpp>
 #include <tranship/view/picture.hpp>
 
 namespace tranship::cli {
+namespace {
 
-void check_replaceable_picture(const std::string& path, Replace replace) {
+namespace fs = std::filesystem;
+
+/// Whether a regular file at `path` is something else than a picture of ours.
+bool holds_something_else(const std::string& path) {
   std::error_code ignored;  // what is no regular file is refused in any case
-  if (replace == Replace::any_file || !std::filesystem::is_regular_file(path, ignored)) return;
+  if (!fs::is_regular_file(path, ignored)) return false;
   std::ifstream file(path, std::ios::binary);
   std::string begin(1024, '\0');
   file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
   const bool is_picture = begin.starts_with("<svg ") || begin.starts_with("<!doctype html>");
-  if (!is_picture || begin.find(picture_mark) == std::string::npos)
+  return !is_picture || begin.find(picture_mark) == std::string::npos;
+}
+
+}  // namespace
+
+void check_replaceable_picture(const std::string& path, Replace replace) {
+  if (replace == Replace::own_files && holds_something_else(path))
     throw_error(ErrorCode::invalid_use, "'{}' exists and is not a picture that tranship drew: --force replaces it",
                 path);
+}
+
+void check_not_source(const std::string& path, const std::string& source) {
+  if (!holds_something_else(path)) return;
+  std::error_code ignored;
+  const std::string file = format_of({.path = source}).file_of(source);
+  for (fs::path at = fs::canonical(path, ignored); at.has_relative_path(); at = at.parent_path())
+    if (fs::equivalent(at, file, ignored))
+      throw UsageError{fmt::format("-o: '{}' is the array itself, '{}'", path, source)};
 }
 
 void write_picture(const std::string& path, std::string_view picture, Replace replace) {

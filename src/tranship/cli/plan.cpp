@@ -1,6 +1,5 @@
 // `tranship plan`: what moves when an array goes from one layout to another.
 
-#include <filesystem>
 #include <memory>
 
 #include <tranship/base/fail.hpp>
@@ -9,6 +8,7 @@
 #include <tranship/cli/console.hpp>
 #include <tranship/cli/forecast_text.hpp>
 #include <tranship/cli/message_file.hpp>
+#include <tranship/cli/picture_file.hpp>
 #include <tranship/file/reshard_tensors.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/explain.hpp>
@@ -89,22 +89,13 @@ void run(const PlanOptions& options) {
   const ArraySpec &from = subject.from, &to = subject.to;
   std::optional<Relabelled> best;
   if (options.rank) require_rank(*options.rank, from.distribution, to.distribution);
+  if (!options.picture.path.empty() && !options.source.empty()) check_not_source(options.picture.path, options.source);
   if (options.relabel) best = relabel(from.distribution, to.distribution);
-  if (!options.picture.path.empty()) {
-    std::error_code ignored;  // what does not exist is not the array
-    if (!options.source.empty() && std::filesystem::equivalent(options.picture.path, options.source, ignored))
-      throw UsageError{fmt::format("-o: '{}' is the array itself", options.picture.path)};
-    write_messages(options.picture, options.rank, {from, to},
-                   [&](Rank rank) { return plan_redistribution(from, to, rank); });
-  }
-
   const auto explained = [&](auto&& summary) {
-    if (!options.json) {
-      print(fmt::format("from  {}\nto    {}\n\n{}{}{}", to_text(from), to_text(to), explain_text(summary),
-                        best ? relabelled_text(*best, to.type) : "",
-                        subject.work ? "\n" + forecast_text(*subject.work) : ""));
-      return;
-    }
+    if (!options.json)
+      return fmt::format("from  {}\nto    {}\n\n{}{}{}", to_text(from), to_text(to), explain_text(summary),
+                         best ? relabelled_text(*best, to.type) : "",
+                         subject.work ? "\n" + forecast_text(*subject.work) : "");
     Json out = {{"from", json_of(from)}, {"to", json_of(to)}, {"summary", parse_json(explain_json(summary))}};
     if (subject.work) {
       out["source"] = options.source;
@@ -112,12 +103,14 @@ void run(const PlanOptions& options) {
     }
     if (!options.picture.path.empty()) out["picture"] = options.picture.path;
     if (best) out["relabelled"] = relabelled_json(*best, to.type);
-    print_document(out);
+    return document_text(out);
   };
-  if (options.rank)
-    explained(summarise(plan_redistribution(from, to, *options.rank)));
-  else
-    explained(summarise_redistribution(from, to));
+  const std::string text = options.rank ? explained(summarise(plan_redistribution(from, to, *options.rank)))
+                                        : explained(summarise_redistribution(from, to));
+  if (!options.picture.path.empty())
+    write_messages(options.picture, options.rank, {from, to},
+                   [&](Rank rank) { return plan_redistribution(from, to, rank); });
+  print_beside_file(options.picture.path, text);
 }
 
 }  // namespace

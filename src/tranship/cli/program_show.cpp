@@ -90,7 +90,7 @@ void show(const ShowOptions& options) {
     check_replaceable_picture(options.page, replace);
     write_picture(options.page, program_page(program), replace);
   }
-  if (options.json) return print_document(json_of(program, options.rank));
+  if (options.json) return print_beside_file(options.page, document_text(json_of(program, options.rank)));
   if (options.page.empty()) return print(text_of(program, options));
   print_report(fmt::format("{}: {}\n", printable(options.page), sizes_text(program)));
 }

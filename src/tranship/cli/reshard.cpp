@@ -263,12 +263,18 @@ void run(Arguments arguments) {
     throw UsageError{"TARGET: '-' is standard output, and a terminal; send it to a file or a pipe"};
   // A spool must not stay behind.
   if (arguments.source == standard_stream || arguments.target == standard_stream) stop_on_interrupt();
-  if (arguments.source == standard_stream) input.emplace().receive([] { check_interrupted(); });
+  if (arguments.source == standard_stream) input.emplace();
   if (arguments.target == standard_stream) output.emplace();
   arguments.source_file = input ? input->path() : arguments.source;
   arguments.target_file = output ? output->path() : arguments.target;
-  run_here(arguments);
-  if (output && !arguments.dry_run) output->send([] { check_interrupted_output(); });
+  try {
+    if (input) input->receive([] { check_interrupted(); });
+    run_here(arguments);
+    if (output && !arguments.dry_run) output->send([] { check_interrupted_output(); });
+  } catch (const Error& error) {
+    const Error of_input = input ? input->renamed(error) : error;
+    throw output ? output->renamed(of_input) : of_input;
+  }
 }
 
 }  // namespace

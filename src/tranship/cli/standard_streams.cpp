@@ -52,6 +52,13 @@ void Spool::receive(FunctionRef<void()> watch) const {
   }
 }
 
+Error Spool::renamed(const Error& error) const {
+  std::string text = error.message();
+  for (std::size_t at = 0; (at = text.find(folder_ + "/", at)) != std::string::npos; ++at)
+    text.replace(at, std::min(text.find('\'', at), text.size()) - at, standard_stream);
+  return make_error(error.code(), "{}", text);
+}
+
 void Spool::send(FunctionRef<void()> watch) const {
   const MappedFile file = MappedFile::open(path()).value();
   for (std::span<const std::byte> bytes = file.bytes(); !bytes.empty();) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <tranship/base/function_ref.hpp>
+#include <tranship/base/result.hpp>
 
 namespace tranship::cli {
 
@@ -24,6 +25,8 @@ class Spool {
   /// Makes the file of all that comes on standard input. `watch` is called every now and then, and after a signal.
   /// Throws `io`.
   void receive(FunctionRef<void()> watch) const;
+  /// The same error with the name of the stream in place of what lies in the folder.
+  Error renamed(const Error& error) const;
   /// Writes the file to standard output; `watch` as above. Throws `io`, and OutputClosed.
   void send(FunctionRef<void()> watch) const;
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <string>
 #include <utility>
@@ -7,6 +6,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/settings.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {
@@ -78,12 +78,7 @@ class World::CarriedFlags final : public FlagCarrier {
 std::int64_t default_timeout_ns() {
   const char* text = std::getenv("TRANSHIP_TIMEOUT");
   if (text == nullptr || *text == '\0') return 60'000'000'000;
-  if (std::string_view(text) == "off") return INT64_MAX;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  if (*end != '\0' || !std::isfinite(seconds) || seconds <= 0)
-    throw_error(ErrorCode::bad_text, "TRANSHIP_TIMEOUT is '{}': needs seconds, more than 0, or \"off\"", text);
-  return seconds < 9e9 ? static_cast<std::int64_t>(seconds * 1e9) : INT64_MAX;
+  return timeout_ns_of("TRANSHIP_TIMEOUT", text);
 }
 
 World::World(Fabric& fabric, std::int64_t timeout_ns)

@@ -251,15 +251,19 @@ Index runs_expected(const Distribution& array, const HaloOptions& options) {
   return to_index(boxes * (received + givers * sent + filled(array, Families::one)));
 }
 
-void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
+void check_plan_size(const ArraySpec& source, const ArraySpec& target, const StandsFor& named) {
   const Index expected = runs_expected(source.distribution, target.distribution);
   if (expected > plan_runs_max)
     throw_error(ErrorCode::unsupported, "a plan of up to {} runs on one rank, at most {} are made: from {} to {}",
-                expected, plan_runs_max, to_text(source), to_text(target));
+                expected, plan_runs_max, to_text(named.source), to_text(named.target));
   const Index slices = slices_looked_at(source.distribution, target.distribution);
   if (slices > plan_slices_max)
     throw_error(ErrorCode::unsupported, "planning looks at up to {} slices on one rank, at most {} are: from {} to {}",
-                slices, plan_slices_max, to_text(source), to_text(target));
+                slices, plan_slices_max, to_text(named.source), to_text(named.target));
+}
+
+void check_plan_size(const ArraySpec& source, const ArraySpec& target) {
+  check_plan_size(source, target, {source, target});
 }
 
 void check_plan_size(const ArraySpec& array, const HaloOptions& options) {

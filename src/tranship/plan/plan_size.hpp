@@ -23,6 +23,12 @@ Index slices_looked_at(const Distribution& source, const Distribution& target);
 /// Throws `unsupported`, naming the layouts and both numbers, for plans of more than plan_runs_max runs and for
 /// redistributions of more than plan_slices_max slices to look at.
 void check_plan_size(const ArraySpec& source, const ArraySpec& target);
+/// The same for arrays that stand for others, by whose layouts the error names them.
+struct StandsFor {
+  const ArraySpec& source;
+  const ArraySpec& target;
+};
+void check_plan_size(const ArraySpec& source, const ArraySpec& target, const StandsFor& named);
 void check_plan_size(const ArraySpec& array, const HaloOptions& options);
 
 }  // namespace tranship

@@ -96,6 +96,22 @@ TEST(MappedFile, RefusesWhatIsNoRegularFile) {
   EXPECT_EQ(MappedFile::open("/dev/null").error().code(), ErrorCode::bad_file);
 }
 
+TEST(MappedFile, AFileThatBecomesShorterIsAnErrorAndNoSignal) {
+  TemporaryFolder folder;
+  write_text(folder.path("a"), std::string(200'000, 'x'));
+  const MappedFile file = MappedFile::open(folder.path("a")).value();
+  EXPECT_EQ(text_of(file.bytes().subspan(150'000, 1)), "x");
+  EXPECT_NO_THROW(file.check());
+  std::filesystem::resize_file(folder.path("a"), 4096);
+  EXPECT_EQ(text_of(file.bytes().subspan(150'000, 1)), std::string(1, '\0'));
+  const Result<void> checked = attempt([&] { file.check(); });
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().code(), ErrorCode::bad_file);
+  EXPECT_EQ(checked.error().message(), "'" + folder.path("a") +
+                                           "' became shorter while it was read, or its disk failed: bytes from 0 to "
+                                           "200000");
+}
+
 TEST(MappedFile, CreateMakesZerosOfTheWholeLength) {
   TemporaryFolder folder;
   const MappedFile file = MappedFile::create(folder.path("a"), 9'000).value();

@@ -32,6 +32,7 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<Pr
     ranks += program.ranks;
   }
   if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());
+  default_timeout_ns();  // the ranks read it; what is wrong with it is found before they are started
   const auto shared = SharedWorld::make(ranks, options.heap_bytes, SharedWorld::Kind::processes);
 
   ProcessGroup group(shared);
@@ -84,7 +85,12 @@ std::optional<RankScope> join_program() {
     throw_error(ErrorCode::invalid_use, "{} says that ranks {} to {} of {} run the program of rank {}", launch_variable,
                 together.first, together.first + together.count - 1, shared->shape().ranks, rank);
   launched_together = together;
-  return RankScope(shared, shared->board(), rank, default_timeout_ns(),
+  const Result<std::int64_t> timeout_ns = attempt(default_timeout_ns);
+  if (!timeout_ns) {
+    shared->board().post_failed(rank, timeout_ns.error().code(), timeout_ns.error().message());
+    throw timeout_ns.error();
+  }
+  return RankScope(shared, shared->board(), rank, timeout_ns.value(),
                    [&] { return std::make_unique<ProcessesFabric>(shared, rank); });
 }
 

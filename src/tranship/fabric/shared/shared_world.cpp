@@ -10,6 +10,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/fabric/settings.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -80,14 +81,7 @@ SharedWorld::Shape completed(SharedWorld::Shape shape) {
 std::optional<std::size_t> heap_bytes_of_environment() {
   const char* text = std::getenv("TRANSHIP_HEAP");
   if (text == nullptr || *text == '\0') return std::nullopt;
-  char* end = nullptr;
-  const double number = std::strtod(text, &end);
-  const std::string_view unit = end;
-  const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : 0;
-  const double bytes = number * static_cast<double>(std::size_t(1) << shift);
-  if ((shift == 0 && !unit.empty()) || !(bytes >= 1) || bytes > 9e18)
-    throw_error(ErrorCode::bad_text, "TRANSHIP_HEAP is '{}': needs bytes, at least 1, perhaps with K, M, G or T", text);
-  return static_cast<std::size_t>(bytes);
+  return heap_bytes_of("TRANSHIP_HEAP", text);
 }
 
 }  // namespace

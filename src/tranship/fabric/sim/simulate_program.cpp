@@ -35,6 +35,7 @@ SimulatedProgramResult simulate_program(const SimulatedProgramOptions& options,
     throw_error(ErrorCode::invalid_use,
                 "simulate needs a program, at least 1 rank and at least 1 seed, got {} words, {} ranks and {} seeds",
                 program.size(), options.ranks, options.seeds);
+  default_timeout_ns();  // the program reads it; what is wrong with it is found before it is started
   const auto shared = std::make_shared<SharedWorld>(SharedWorld::Shape{.ranks = 1, .heap_bytes = sizeof(Seeds)},
                                                     SharedWorld::Kind::processes);
   shared->obtain(0, 0, sizeof(Seeds)).value();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include <sched.h>
@@ -134,16 +135,12 @@ class Team {
   Team(std::span<const BlockJob> jobs, const BlockRunOptions& options) : jobs_(jobs), options_(options) {}
 
   void run() {
-    const int count = threads_within(options_.memory_bytes, options_.threads);
-    working_ = count;
     std::vector<std::thread> threads;
     try {
-      for (int i = 0; i < count; ++i) threads.emplace_back([this] { work(); });
-      watch();
+      start(threads, threads_within(options_.memory_bytes, options_.threads));
+      threads.empty() ? work(options_.watch) : watch();
     } catch (...) {
       stop(std::current_exception());
-      const std::lock_guard lock(mutex_);
-      working_ -= count - static_cast<int>(threads.size());
     }
     for (std::thread& thread : threads) thread.join();
     if (error_) std::rethrow_exception(error_);
@@ -151,6 +148,17 @@ class Team {
   }
 
  private:
+  /// As many threads as the system grants; where that is none, the calling thread works.
+  void start(std::vector<std::thread>& threads, int count) {
+    threads.reserve(static_cast<std::size_t>(count));
+    const std::lock_guard lock(mutex_);
+    try {
+      for (; working_ < count; ++working_) threads.emplace_back([this] { work([] {}); });
+    } catch (const std::system_error&) {
+      // Those that run do all of the work.
+    }
+  }
+
   void watch() {
     std::unique_lock lock(mutex_);
     while (working_ > 0) {
@@ -180,7 +188,7 @@ class Team {
     return false;
   }
 
-  void work() {
+  void work(FunctionRef<void()> after_block) {
     try {
       const Index block_max = block_bytes_max(options_.memory_bytes);
       BoxReader reader(windows_per_block * block_max);
@@ -201,6 +209,7 @@ class Team {
         reverse_each(elements, swapped_bytes(job.source->descr, job.wanted->descr));
         options_.sink({next.at, next.box, elements, given});
         changed_.notify_one();
+        after_block();
       }
     } catch (const std::bad_alloc&) {
       stop(std::make_exception_ptr(make_error(ErrorCode::no_memory, "no memory for blocks of {} bytes",

@@ -4,6 +4,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/part_plan.hpp>
 #include <tranship/plan/clip.hpp>
+#include <tranship/plan/plan_size.hpp>
 #include <tranship/plan/redistribution.hpp>
 
 namespace tranship {
@@ -118,6 +119,8 @@ PartPlanner::PartPlanner(const ArraySpec& source, const ArraySpec& wanted)
       first_rank_(static_cast<Rank>(source.distribution.grid().size())) {
   check_fits(source, wanted);
   to_.distribution = to_.distribution.on_ranks(consecutive(first_rank_, to_.distribution.grid().size()));
+  if (!source.distribution.is_indexed() && !wanted.distribution.is_indexed())
+    check_plan_size(from_, to_, {source, wanted});
 }
 
 PartPlan PartPlanner::plan(Index ordinal) const {

@@ -6,6 +6,7 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/file/engine/part_plan.hpp>
 #include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/engine/verify.hpp>
 #include <tranship/file/io/checksum.hpp>
@@ -54,7 +55,7 @@ std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Ind
     if (sources.files.is_private(i)) continue;
     const FileState& state = sources.files.state(i);
     text += fmt::format("{} {} {} {} {} {}\n", state.size_bytes, state.modified_ns, state.changed_ns, state.device,
-                        state.inode, sources.checksums[i].value_or(0));
+                        state.inode, sources.checksums[i] ? sources.checksums[i]->crc32 : 0);
   }
   // What lies in no file has no state that could be compared: no other run has such a number.
   if (sources.files.count() == 0) text += fmt::format("{} {}\n", now_ns(), ::getpid());
@@ -71,6 +72,8 @@ class Work {
         format_(format),
         jobs_(jobs_of(sources, target)),
         progress_(jobs_, options.memory_bytes, sync_interval_bytes(options)) {
+    // A plan that is too large is refused before anything is written.
+    for (const BlockJob& job : jobs_) PartPlanner(job.source->spec, job.wanted->spec);
     for (const StoredParts& array : target.arrays()) {
       const auto parts = static_cast<Index>(array.parts.size());
       for (Index i = 0; i < parts; ++i) bytes_total_ = checked_add(bytes_total_, array.part_bytes(i));
@@ -170,9 +173,13 @@ class Work {
   void verify() {
     const std::vector<StoredParts> written = format_.reopen(target_.staging().path());
     const auto watch = [&] { report(); };
-    for (std::size_t n = 0; n < written.size(); ++n)
+    for (std::size_t n = 0; n < written.size(); ++n) {
+      FileSet& files = *written[n].files;
+      files.check_reads(written[n].checksums);
       verify_parts(sources_.arrays[n], written[n],
                    {.memory_bytes = options_.memory_bytes, .threads = options_.threads, .watch = watch});
+      files.finish_reads(watch);
+    }
   }
 
   void report() const {

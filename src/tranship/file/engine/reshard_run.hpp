@@ -20,7 +20,7 @@ struct ReshardSources {
   std::span<const StoredParts> arrays;
   FileSet& files;
   /// Those of the files, by number, where they are known.
-  std::span<const std::optional<std::uint32_t>> checksums;
+  std::span<const std::optional<RecordedChecksum>> checksums;
 };
 
 /// As of ReshardOptions.

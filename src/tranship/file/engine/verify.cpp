@@ -439,24 +439,23 @@ void verify_overlap(const StoredParts& source, const StoredParts& target, const 
   std::vector<Index> counts;
   for (const Index i : ordinals) counts.push_back(OverlapCells(target.spec.distribution, i).count());
   const Index total = std::accumulate(counts.begin(), counts.end(), Index(0));
-  const bool all = total <= options.overlap_cells_max;
-  // Numbers through the overlap of all parts, drawn once and gone through part by part.
-  std::vector<Index> drawn;
-  if (!all) {
-    std::mt19937_64 random(options.seed);
-    for (Index i = 0; i < options.overlap_cells_max; ++i)
-      drawn.push_back(static_cast<Index>(random() % static_cast<std::uint64_t>(total)));
-    std::sort(drawn.begin(), drawn.end());
-  }
+  // One number in each of as many equal stretches of the overlap of all parts, which are of one cell where all are
+  // looked up; a list of them would take memory.
+  const Index looked_up = std::min(total, options.overlap_cells_max);
+  std::mt19937_64 random(options.seed);
+  const auto stretch_begin = [&](Index i) { return total / looked_up * i + total % looked_up * i / looked_up; };
+  const auto draw = [&](Index i) {
+    const Index begin = stretch_begin(i), length = stretch_begin(i + 1) - begin;
+    return begin + static_cast<Index>(random() % static_cast<std::uint64_t>(length));
+  };
   OverlapCheck check_cell(source, target);
-  auto next = drawn.begin();
-  Index first = 0;
+  Index drawn = 0, number = looked_up > 0 ? draw(0) : 0, first = 0;
   for (std::size_t k = 0; k < ordinals.size(); first += counts[k++]) {
     const OverlapCells cells(target.spec.distribution, ordinals[k]);
-    const auto check = [&](Index number) { check_cell(ordinals[k], cells[number]); };
-    if (all)
-      for (Index n = 0; n < counts[k]; ++n) check(n);
-    for (; next != drawn.end() && *next < first + counts[k]; ++next) check(*next - first);
+    while (drawn < looked_up && number < first + counts[k]) {
+      check_cell(ordinals[k], cells[number - first]);
+      if (++drawn < looked_up) number = draw(drawn);
+    }
   }
 }
 

@@ -24,7 +24,6 @@ bool is_always(const std::string&) {
   return true;
 }
 void nothing_to_unpack(const ArraySource&, const std::string&, StoredParts&) {}
-void nothing_to_check(const ArraySource&) {}
 
 Result<StoredArray> described(const std::string& path, const NpyHeader& header) {
   const Result<ArraySpec> spec = attempt([&] { return whole_layout(header); });
@@ -54,7 +53,6 @@ constexpr Format directory_format{
       return attempt([&] { return OpenArray{open_parts(source.path, source.layout).value()}; });
     },
     .unpack = nothing_to_unpack,
-    .check = nothing_to_check,
     .kind = StagedKind::directory,
     .check_replaceable = check_replaceable_directory,
     .descr = same_text,
@@ -74,7 +72,6 @@ constexpr Format npy_format{
     },
     .open = directory_format.open,
     .unpack = nothing_to_unpack,
-    .check = nothing_to_check,
     .kind = StagedKind::file,
     .check_replaceable = check_replaceable_npy,
     .descr = same_text,
@@ -112,7 +109,6 @@ constexpr Format npz_format{
     .open = [](const ArraySource& source) { return open_npz(member_of(source), source.layout); },
     .unpack = [](const ArraySource& source, const std::string& folder,
                  StoredParts& array) { unpack_npz(member_of(source), folder, array); },
-    .check = [](const ArraySource& source) { check_npz_checksum(member_of(source)); },
     .kind = StagedKind::file,
     .check_replaceable = check_replaceable_npz,
     .descr = same_text,
@@ -131,7 +127,6 @@ constexpr Format raw_format{
     },
     .open = [](const ArraySource& source) { return open_raw(source); },
     .unpack = nothing_to_unpack,
-    .check = nothing_to_check,
     .kind = StagedKind::file,
     .check_replaceable = check_replaceable_raw,
     // Bare elements do not say in which byte order they are.

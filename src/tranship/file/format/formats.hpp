@@ -45,9 +45,8 @@ struct Format {
   /// does not recognise is taken for the file itself, which a new file under another name is.
   Result<OpenArray> (*open)(const ArraySource& source);
   /// Unpacks an array that was opened packed into a file without a name in `folder`, which is gone with its FileSet.
+  /// Throws `bad_file` where what is packed is not what its checksum says.
   void (*unpack)(const ArraySource& source, const std::string& folder, StoredParts& array);
-  /// Throws `bad_file` where a checksum of the format's own does not fit. Reads all of the array.
-  void (*check)(const ArraySource& source);
 
   StagedKind kind;
   /// One of replaceable.hpp.

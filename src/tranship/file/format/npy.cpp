@@ -471,6 +471,7 @@ Result<NpyFile> open_npy(const std::string& path, FileAccess access) {
   Result<MappedFile> file = MappedFile::open(path, access);
   if (!file) return file.error();
   Result<NpyHeader> header = parse_npy_header(file.value().bytes(), file.value().size_bytes());
+  if (const Result<void> whole = attempt([&] { file.value().check(); }); !whole) return whole.error();
   if (!header) return make_error(header.error().code(), "'{}': {}", path, header.error().message());
   return NpyFile{std::move(file).value(), std::move(header).value()};
 }

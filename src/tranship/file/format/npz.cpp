@@ -32,6 +32,7 @@ struct OpenMember {
   /// Hands its bytes over, in order.
   void read(FunctionRef<void(std::span<const std::byte>)> sink) const {
     const Result<void> all = read_zip_member(archive.bytes(), member, sink);
+    archive.check();
     if (!all) throw make_error(all.error().code(), "'{}': {}", path, all.error().message());
   }
 };
@@ -52,6 +53,7 @@ std::string listed(std::span<const ZipMember> members) {
 OpenMember open_member(const NpzName& name) {
   OpenMember out{MappedFile::open(name.archive).value(), {}, {}};
   const Result<std::vector<ZipMember>> parsed = parse_zip(out.archive.bytes());
+  out.archive.check();
   if (!parsed) throw make_error(parsed.error().code(), "'{}': {}", name.archive, parsed.error().message());
   const std::vector<ZipMember>& members = parsed.value();
   const ZipMember* found = nullptr;
@@ -88,6 +90,7 @@ NpyHeader header_of(const OpenMember& open) {
   } catch (const Enough&) {
     // What comes after the header is read later, or never.
   }
+  open.archive.check();
   Result<NpyHeader> header = parse_npy_header(head, open.member.size_bytes);
   if (!header) throw make_error(header.error().code(), "'{}': {}", open.path, header.error().message());
   return std::move(header).value();
@@ -154,7 +157,9 @@ Result<OpenArray> open_npz(const NpzName& name, const std::optional<ArraySpec>& 
     if (open.member.method == ZipMethod::stored) {
       StoredPart& part = out.array.parts.front();
       part.file = archive;
-      part.offset_bytes = checked_add(part.offset_bytes, open.member.data_offset_bytes);
+      const Index begin = open.member.data_offset_bytes;
+      part.offset_bytes = checked_add(part.offset_bytes, begin);
+      out.array.checksums[archive] = {open.member.crc32, {{open.path, {begin, begin + open.member.data_bytes}}}};
     } else {
       out.unpacked_bytes = open.member.size_bytes;
     }
@@ -167,10 +172,6 @@ void unpack_npz(const NpzName& name, const std::string& folder, StoredParts& arr
   const OpenMember open = open_member(name);
   array.parts.front().file = array.files->adopt(open.path, inflate(open, folder)).value();
   array.checksums.resize(static_cast<std::size_t>(array.files->count()));
-}
-
-void check_npz_checksum(const NpzName& name) {
-  open_member(name).read([](std::span<const std::byte>) {});
 }
 
 }  // namespace tranship

@@ -1,6 +1,7 @@
 // Private: Members of .npz files: "data.npz", which has one, or "data.npz:weights", the member "weights.npy".
 //
-// A stored member is read where it lies in the archive. A deflated one is inflated once, into a file without a name.
+// A stored member is read where it lies in the archive, and its checksum is that of a stretch of the archive's file. A
+// deflated one is inflated once, into a file without a name, and its checksum is checked then.
 #pragma once
 
 #include <optional>
@@ -31,8 +32,5 @@ Result<OpenArray> open_npz(const NpzName& name, const std::optional<ArraySpec>& 
 
 /// Inflates a member that was opened packed, and lets its part lie there. Throws likewise.
 void unpack_npz(const NpzName& name, const std::string& folder, StoredParts& array);
-
-/// Throws `bad_file` where the bytes of a member are not those of its checksum.
-void check_npz_checksum(const NpzName& name);
 
 }  // namespace tranship

@@ -417,6 +417,7 @@ Result<SafetensorsFile> open_safetensors(const std::string& path, FileAccess acc
   Result<MappedFile> file = MappedFile::open(path, access);
   if (!file) return file.error();
   Result<SafetensorsHeader> header = parse_safetensors_header(file.value().bytes(), file.value().size_bytes());
+  if (const Result<void> whole = attempt([&] { file.value().check(); }); !whole) return whole.error();
   if (!header) return make_error(header.error().code(), "'{}': {}", path, header.error().message());
   return SafetensorsFile{std::move(file).value(), std::move(header).value()};
 }

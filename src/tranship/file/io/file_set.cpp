@@ -2,6 +2,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,10 +38,16 @@ void check_same(const std::string& path, const FileState& before, FileState now)
 
 }  // namespace
 
-Error other_checksum(const std::string& path, std::uint32_t found, std::uint32_t recorded) {
-  return make_error(ErrorCode::bad_file,
-                    "'{}' is not what its manifest says: its checksum is {:08x}, it should be {:08x}", path, found,
-                    recorded);
+void RecordedChecksum::require(std::uint32_t found, const std::string& path) const {
+  if (found != crc32)
+    throw_error(ErrorCode::bad_file, "'{}' is not what its {} says: its checksum is {:08x}, it should be {:08x}",
+                member ? member->path : path, member ? "archive" : "manifest", found, crc32);
+}
+
+Index FileSet::default_open_max() noexcept {
+  struct rlimit limit;
+  const bool is_known = ::getrlimit(RLIMIT_NOFILE, &limit) == 0;
+  return is_known ? static_cast<Index>(std::clamp<rlim_t>(limit.rlim_cur / 4, 1, 256)) : 256;
 }
 
 Result<Index> FileSet::add(const std::string& path) {
@@ -94,11 +101,12 @@ void FileSet::read(Index file, Index offset_bytes, std::span<std::byte> bytes) c
   if (entries_[file].check) entries_[file].check->add(offset_bytes, bytes);
 }
 
-void FileSet::check_reads(std::span<const std::optional<std::uint32_t>> checksums) {
+void FileSet::check_reads(std::span<const std::optional<RecordedChecksum>> checksums) {
   for (std::size_t file = 0; file < checksums.size(); ++file) {
     if (!checksums[file]) continue;
-    entries_[file].checksum = checksums[file];
-    entries_[file].check = std::make_unique<ReadCheck>(entries_[file].state.size_bytes);
+    Entry& entry = entries_[file];
+    entry.checksum = checksums[file];
+    entry.check = std::make_unique<ReadCheck>(entry.checksum->stretch(entry.state.size_bytes));
   }
 }
 
@@ -110,7 +118,7 @@ void FileSet::finish_reads(FunctionRef<void()> watch) const {
       posix::read_at(descriptor(file)->number(), entry.path, offset_bytes, bytes);
       watch();
     });
-    if (found != *entry.checksum) throw other_checksum(entry.path, found, *entry.checksum);
+    entry.checksum->require(found, entry.path);
   }
 }
 
@@ -138,7 +146,7 @@ std::shared_ptr<const MappedWindow> FileSet::map(Index file, Index offset_bytes)
     window = std::move(*found);
     windows_.erase(found);
   } else {
-    if (entries_[file].check) entries_[file].check->add(offset_bytes, {});
+    if (entries_[file].check) entries_[file].check->use();
     const Index size = std::min(2 * window_bytes, size_bytes(file) - begin);
     if (static_cast<Index>(windows_.size()) >= windows_max_) windows_.pop_front();
     window.mapped = map_in_place_of_others(file, begin, size);

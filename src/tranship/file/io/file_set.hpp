@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/box.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/file/io/mapped_file.hpp>
@@ -36,12 +37,29 @@ struct FileState {
   friend bool operator==(const FileState&, const FileState&) = default;
 };
 
-/// Error `bad_file`: the bytes of a file are not those of its checksum.
-Error other_checksum(const std::string& path, std::uint32_t found, std::uint32_t recorded);
+/// The CRC-32 that something says of a file: a manifest of all its bytes, or an archive of one member.
+struct RecordedChecksum {
+  struct Member {
+    std::string path;  ///< as errors call it
+    Interval bytes;    ///< of the archive
+  };
+
+  std::uint32_t crc32 = 0;
+  std::optional<Member> member = {};
+
+  /// The bytes that it is of, in a file of that size.
+  Interval stretch(Index file_bytes) const { return member ? member->bytes : Interval{0, file_bytes}; }
+  /// Throws `bad_file`, naming `path` or the member, where `found` is another one.
+  void require(std::uint32_t found, const std::string& path) const;
+};
 
 class FileSet {
  public:
-  explicit FileSet(FileAccess access, Index open_max = 256) : access_(access), open_max_(open_max) {}
+  explicit FileSet(FileAccess access) : FileSet(access, default_open_max()) {}
+  FileSet(FileAccess access, Index open_max) : access_(access), open_max_(open_max) {}
+  /// Files that one set keeps open at once: a quarter of those that the process may open, for it is not the only set,
+  /// and at most 256.
+  static Index default_open_max() noexcept;
 
   /// Looks at the file, which must exist, and returns its number. Fails with `io`, and with `bad_file` where there is
   /// something else than a regular file. To be called before any thread reads.
@@ -60,9 +78,9 @@ class FileSet {
   void check_unchanged() const;
 
   /// Has the checksums of files that are read from here on checked, by number; of those without one, nothing.
-  void check_reads(std::span<const std::optional<std::uint32_t>> checksums);
-  /// Once all is read: reads what is left of each file that was read at all, and throws `bad_file` for the first whose
-  /// checksum is another. `watch` is called every now and then.
+  void check_reads(std::span<const std::optional<RecordedChecksum>> checksums);
+  /// Once all is read: reads what is left of each file, or member, that was read at all, and throws `bad_file` for the
+  /// first whose checksum is another. `watch` is called every now and then.
   void finish_reads(FunctionRef<void()> watch) const;
 
   /// All of `bytes`, from an offset on. Throws `io`, and `bad_file` where the file is not as it was.
@@ -87,7 +105,7 @@ class FileSet {
     FileState state;
     bool is_private = false;
     std::shared_ptr<posix::FileDescriptor> open;
-    std::optional<std::uint32_t> checksum = {};
+    std::optional<RecordedChecksum> checksum = {};
     std::unique_ptr<ReadCheck> check = nullptr;  // where it is to be checked
   };
 

@@ -17,35 +17,42 @@ using posix::io_error;
 
 namespace {
 
-Result<std::byte*> map(int descriptor, const std::string& path, std::size_t size, FileAccess access) {
+Result<std::byte*> map_for_writing(int descriptor, const std::string& path, std::size_t size) {
   if (size == 0) return static_cast<std::byte*>(nullptr);  // mmap refuses a length of 0
-  const int protection = access == FileAccess::read_write ? PROT_READ | PROT_WRITE : PROT_READ;
-  void* begin = ::mmap(nullptr, size, protection, MAP_SHARED, descriptor, 0);
+  void* begin = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (begin == MAP_FAILED) return io_error("map", path, errno);
   return static_cast<std::byte*>(begin);
 }
 
 }  // namespace
 
-MappedFile::MappedFile(std::string path, std::byte* begin, std::size_t size, FileAccess access)
-    : path_(std::move(path)), begin_(begin), size_(size), access_(access) {}
+MappedFile::MappedFile(std::string path, std::byte* begin, std::size_t size)
+    : path_(std::move(path)), begin_(begin), size_(size), access_(FileAccess::read_write) {}
+
+MappedFile::MappedFile(std::string path, MappedWindow window, std::size_t size)
+    : path_(std::move(path)),
+      begin_(const_cast<std::byte*>(window.at(0))),  // writable_bytes() refuses
+      size_(size),
+      window_(std::move(window)) {}
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       begin_(std::exchange(other.begin_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      access_(other.access_) {}
+      access_(other.access_),
+      window_(std::move(other.window_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(begin_, other.begin_);
   std::swap(size_, other.size_);
   std::swap(access_, other.access_);
+  std::swap(window_, other.window_);
   return *this;
 }
 
 MappedFile::~MappedFile() {
-  if (begin_) ::munmap(begin_, size_);
+  if (begin_ && access_ == FileAccess::read_write) ::munmap(begin_, size_);
 }
 
 Result<MappedFile> MappedFile::open(const std::string& path, FileAccess access) {
@@ -59,9 +66,14 @@ Result<MappedFile> MappedFile::open(const std::string& path, FileAccess access) 
     return make_error(ErrorCode::bad_file, "'{}' is {}, not a regular file", path,
                       S_ISDIR(status.st_mode) ? "a directory" : "a device, a pipe or a socket");
   const auto size = static_cast<std::size_t>(status.st_size);
-  const Result<std::byte*> begin = map(file.number(), path, size, access);
+  if (access == FileAccess::read_only)
+    return attempt([&] {
+      return MappedFile(path, size == 0 ? MappedWindow() : MappedWindow::map(file.number(), path, 0, status.st_size),
+                        size);
+    });
+  const Result<std::byte*> begin = map_for_writing(file.number(), path, size);
   if (!begin) return begin.error();
-  return MappedFile(path, begin.value(), size, access);
+  return MappedFile(path, begin.value(), size);
 }
 
 Result<MappedFile> MappedFile::create(const std::string& path, Index size_bytes) {
@@ -72,12 +84,12 @@ Result<MappedFile> MappedFile::create(const std::string& path, Index size_bytes)
   const auto size = static_cast<std::size_t>(size_bytes);
   const Result<void> reserved = attempt([&] { posix::reserve(file.number(), path, size_bytes); });
   const Result<std::byte*> begin =
-      reserved ? map(file.number(), path, size, FileAccess::read_write) : Result<std::byte*>(reserved.error());
+      reserved ? map_for_writing(file.number(), path, size) : Result<std::byte*>(reserved.error());
   if (!begin) {
     ::unlink(path.c_str());
     return begin.error();
   }
-  return MappedFile(path, begin.value(), size, FileAccess::read_write);
+  return MappedFile(path, begin.value(), size);
 }
 
 std::span<std::byte> MappedFile::writable_bytes() const {

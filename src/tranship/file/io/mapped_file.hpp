@@ -1,6 +1,7 @@
 // Private: MappedFile, a whole file as memory, from open to the end of the object.
-// The length is fixed when the file is mapped. If another process shortens the file meanwhile, a read beyond the new
-// end is a SIGBUS: map only what no other program writes.
+// The length is fixed when the file is mapped. Another process may shorten the file meanwhile: what is mapped for
+// reading is then zeros, which `check` finds out; what is mapped for writing must be written by no other program, for
+// there an access beyond the new end is a SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 
 #include <tranship/base/index.hpp>
 #include <tranship/base/result.hpp>
+#include <tranship/file/io/mapped_window.hpp>
 
 namespace tranship {
 
@@ -35,6 +37,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const noexcept { return {begin_, size_}; }
   /// The bytes for writing; throws `invalid_use` on a read-only mapping.
   std::span<std::byte> writable_bytes() const;
+  /// To be called once bytes of a mapping for reading have been read, before they count: throws `bad_file` where some
+  /// were lost.
+  void check() const { window_.check(); }
   Index size_bytes() const noexcept { return static_cast<Index>(size_); }
   FileAccess access() const noexcept { return access_; }
 
@@ -44,12 +49,14 @@ class MappedFile {
   Result<void> sync() const;
 
  private:
-  MappedFile(std::string path, std::byte* begin, std::size_t size, FileAccess access);
+  MappedFile(std::string path, std::byte* begin, std::size_t size);
+  MappedFile(std::string path, MappedWindow window, std::size_t size);
 
   std::string path_;
   std::byte* begin_ = nullptr;
   std::size_t size_ = 0;
   FileAccess access_ = FileAccess::read_only;
+  MappedWindow window_;  // has the bytes of a mapping for reading
 };
 
 }  // namespace tranship

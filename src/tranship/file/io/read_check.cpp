@@ -16,6 +16,11 @@ constexpr Index buffer_bytes = Index(1) << 18;
 }  // namespace
 
 void ReadCheck::add(Index offset_bytes, std::span<const std::byte> bytes) {
+  const Interval inside = intersect({offset_bytes, offset_bytes + static_cast<Index>(bytes.size())}, stretch_);
+  if (inside.empty()) return;
+  bytes =
+      bytes.subspan(static_cast<std::size_t>(inside.lower - offset_bytes), static_cast<std::size_t>(inside.length()));
+  offset_bytes = inside.lower;
   std::vector<std::pair<Index, Index>> fresh;
   {
     const std::lock_guard lock(mutex_);
@@ -40,15 +45,20 @@ void ReadCheck::add(Index offset_bytes, std::span<const std::byte> bytes) {
         begin, bytes.subspan(static_cast<std::size_t>(begin - offset_bytes), static_cast<std::size_t>(end - begin)));
 }
 
+void ReadCheck::use() {
+  const std::lock_guard lock(mutex_);
+  any_read_ = true;
+}
+
 void ReadCheck::add_contribution(Index offset_bytes, std::span<const std::byte> bytes) {
   const Index end = offset_bytes + static_cast<Index>(bytes.size());
-  const std::uint32_t contribution = moved_on(crc32_of(bytes), file_bytes_ - end);
+  const std::uint32_t contribution = moved_on(crc32_of(bytes), stretch_.upper - end);
   const std::lock_guard lock(mutex_);
   checksum_ ^= contribution;
 }
 
 std::uint32_t ReadCheck::finish(FunctionRef<void(Index, std::span<std::byte>)> read) {
-  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(file_bytes_, buffer_bytes)));
+  std::vector<std::byte> buffer(static_cast<std::size_t>(std::min(stretch_.length(), buffer_bytes)));
   const auto read_all = [&](Index begin, Index end) {
     while (begin < end) {
       const auto piece = std::span(buffer).first(static_cast<std::size_t>(std::min(end - begin, buffer_bytes)));
@@ -57,13 +67,13 @@ std::uint32_t ReadCheck::finish(FunctionRef<void(Index, std::span<std::byte>)> r
       begin += static_cast<Index>(piece.size());
     }
   };
-  Index at = 0;
+  Index at = stretch_.lower;
   for (const auto& [begin, end] : covered_) {
     read_all(at, begin);
     at = end;
   }
-  read_all(at, file_bytes_);
-  covered_ = {{0, file_bytes_}};
+  read_all(at, stretch_.upper);
+  covered_ = {{stretch_.lower, stretch_.upper}};
   return checksum_;
 }
 

@@ -119,8 +119,9 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
       throw_error(ErrorCode::mismatch, "'{}': the part has elements '{}', the array '{}'", out.path_of(i),
                   printable(header.descr), printable(out.descr));
   }
-  out.checksums = manifest.checksums;
   out.checksums.resize(static_cast<std::size_t>(grid.size()));
+  for (std::size_t i = 0; i < manifest.checksums.size(); ++i)
+    if (manifest.checksums[i]) out.checksums[i] = RecordedChecksum{*manifest.checksums[i]};
   return out;
 }
 
@@ -195,21 +196,21 @@ Result<StoredParts> open_parts(const std::string& path, const std::optional<Arra
   });
 }
 
-void check_checksums(const FileSet& files, std::span<const std::optional<std::uint32_t>> checksums) {
+void check_checksums(const FileSet& files, std::span<const std::optional<RecordedChecksum>> checksums) {
   std::vector<std::byte> buffer(std::size_t(1) << 18);
   for (Index file = 0; file < files.count(); ++file) {
-    const std::optional<std::uint32_t>& recorded = checksums[file];
+    const std::optional<RecordedChecksum>& recorded = checksums[file];
     if (!recorded) continue;
     std::uint32_t found = 0;
-    const Index size = files.size_bytes(file);
-    for (Index at = 0; at < size;) {
-      const auto piece =
-          std::span(buffer).first(static_cast<std::size_t>(std::min(size - at, static_cast<Index>(buffer.size()))));
+    const Interval stretch = recorded->stretch(files.size_bytes(file));
+    for (Index at = stretch.lower; at < stretch.upper;) {
+      const auto piece = std::span(buffer).first(
+          static_cast<std::size_t>(std::min(stretch.upper - at, static_cast<Index>(buffer.size()))));
       files.read(file, at, piece);
       found = crc32_of(piece, found);
       at += static_cast<Index>(piece.size());
     }
-    if (found != *recorded) throw other_checksum(files.path(file), found, *recorded);
+    recorded->require(found, files.path(file));
   }
 }
 

@@ -38,7 +38,7 @@ struct StoredParts {
   std::shared_ptr<FileSet> files;
   std::vector<StoredPart> parts;  ///< by ordinal of the grid
   /// That of each file, by number, where it is known.
-  std::vector<std::optional<std::uint32_t>> checksums;
+  std::vector<std::optional<RecordedChecksum>> checksums;
   /// What reads the parts where they are not dense in their files: then `parts` say their extents and the order in
   /// which they are best read, and nothing else.
   std::shared_ptr<const PartSource> source = {};
@@ -66,7 +66,7 @@ Result<StoredParts> open_parts(const std::string& path, const std::optional<Arra
 
 /// Throws `bad_file` at the first file whose bytes are not those of its checksum, by number. Files without one are
 /// passed over.
-void check_checksums(const FileSet& files, std::span<const std::optional<std::uint32_t>> checksums);
+void check_checksums(const FileSet& files, std::span<const std::optional<RecordedChecksum>> checksums);
 
 /// The array of one .npy file: its part lies in file 0 of a FileSet that is not there yet, behind the header. `layout`
 /// has one part, or is what the header says. Throws `mismatch` and `unsupported`, naming the path.

@@ -43,8 +43,9 @@ void check_replaceable_npy(const std::string& target) {
   static constexpr std::string_view magic = "\x93NUMPY";
   const MappedFile old = MappedFile::open(target).value();
   const std::string_view found(reinterpret_cast<const char*>(old.bytes().data()), old.bytes().size());
-  if (!found.starts_with(magic))
-    throw_error(ErrorCode::invalid_use, "'{}' exists and is not a .npy file: it is not replaced", target);
+  const bool is_npy = found.starts_with(magic);
+  old.check();
+  if (!is_npy) throw_error(ErrorCode::invalid_use, "'{}' exists and is not a .npy file: it is not replaced", target);
 }
 
 void check_replaceable_npz(const std::string& target) {

@@ -130,7 +130,7 @@ StoredTensors open_manifest(const std::string& directory) {
   for (Rank rank = 0; rank < static_cast<Rank>(manifest.files.size()); ++rank) {
     const std::string file = directory + "/" + manifest.files[rank].name;
     const SafetensorsHeader header = add_file(out, file);
-    out.checksums.back() = manifest.files[rank].checksum;
+    if (manifest.files[rank].checksum) out.checksums.back() = RecordedChecksum{*manifest.files[rank].checksum};
     for (const SafetensorsEntry& tensor : header.tensors) {
       const auto number = number_of.find(tensor.name);
       const std::optional<Index> ordinal = number == number_of.end()

@@ -19,7 +19,7 @@ struct StoredTensors {
   std::vector<StoredParts> arrays;  ///< as many, sharing one FileSet, with the dtype for a descr
   std::shared_ptr<FileSet> files;
   /// That of each file, by number, where it is known.
-  std::vector<std::optional<std::uint32_t>> checksums;
+  std::vector<std::optional<RecordedChecksum>> checksums;
 };
 
 /// Fails with `io`, `bad_file`, `unsupported`, `overflow` and `mismatch`, naming the path.

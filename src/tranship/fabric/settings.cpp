@@ -1,0 +1,32 @@
+#include <cmath>
+#include <cstdlib>
+#include <string_view>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
+#include <tranship/fabric/settings.hpp>
+
+namespace tranship {
+
+std::int64_t timeout_ns_of(const std::string& name, const std::string& text) {
+  if (text == "off") return INT64_MAX;
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (*end != '\0' || !std::isfinite(seconds) || seconds <= 0)
+    throw_error(ErrorCode::bad_text, "{} is '{}': needs seconds, more than 0, or \"off\"", name, printable(text));
+  return seconds < 9e9 ? static_cast<std::int64_t>(seconds * 1e9) : INT64_MAX;
+}
+
+std::size_t heap_bytes_of(const std::string& name, const std::string& text) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  const std::string_view unit = end;
+  const int shift = unit == "K" ? 10 : unit == "M" ? 20 : unit == "G" ? 30 : unit == "T" ? 40 : 0;
+  const double bytes = number * static_cast<double>(std::size_t(1) << shift);
+  if ((shift == 0 && !unit.empty()) || !(bytes >= 1) || bytes > 9e18)
+    throw_error(ErrorCode::bad_text, "{} is '{}': needs bytes, at least 1, perhaps with K, M, G or T", name,
+                printable(text));
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace tranship
