@@ -123,9 +123,10 @@ class Executor:
                 raise InvalidUse(f"{name} has {buffer.nbytes} bytes, or strides: needs whole elements of {dtype} in a row")
         source = send_buff.reshape(-1).view(dtype)
         target = recv_buff.reshape(-1).view(dtype)
-        key = (id(plan), source.size, data_type, op)
+        elements = plan.program._core.elements_of(rank, source.size, target.size)
+        key = (id(plan), elements, data_type, op)
         if key not in self._ready:
-            self._ready[key] = (plan, plan.program.executor(self._world, source.size, dtype, op))
+            self._ready[key] = (plan, plan.program.executor(self._world, elements, dtype, op))
         self._ready[key][1](source, target)
 
 

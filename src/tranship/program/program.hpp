@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tranship/base/error.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/reduction.hpp>
 
@@ -130,6 +131,8 @@ Index count_steps(const Program& program);
 /// All that a program says but the lines that it comes from, as numbers in one fixed order: equal for equal programs
 /// alone.
 std::vector<std::uint64_t> numbers_of(const Program& program);
+/// The same one after the other, without memory for all of them.
+void for_each_number(const Program& program, FunctionRef<void(std::uint64_t)> f);
 
 /// Checks that every id names something, that every operand lies in its buffer, and that every step has the operands
 /// and channels that steps.def says. Throws `bad_file` for the first place that does not, with its rank, block and

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/kernels/half.hpp>
+#include <tranship/program/step_shape.hpp>
 #include <tranship/run/launch_timer.hpp>
 #include <tranship/run/program_trial.hpp>
 
@@ -197,11 +199,12 @@ class Promise {
 };
 
 Reduction reduction_of(const Program& program) {
+  std::optional<Reduction> found;
   for (const RankProgram& rank : program.ranks)
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Step& step : block.steps)
-        if (step.names_reduction && step.sources > 1) return step.reduction;
-  return Reduction::sum;
+    for_each_step(rank, [&](const Step& step) {
+      if (!found && step.names_reduction && combines(step)) found = step.reduction;
+    });
+  return found.value_or(Reduction::sum);
 }
 
 }  // namespace
