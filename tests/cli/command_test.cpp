@@ -176,7 +176,7 @@ TEST(Command, MeasuresTheMachine) {
   // 64 TiB each
   const Outcome large = place.run({"measure", "--ranks", "999", "--bytes-max", "70368744177664"});
   expect_error(large, 1);
-  for (const char* said : {"999 ranks with inputs of up to 64 TiB", " are available"})
+  for (const char* said : {"999 ranks with inputs of up to 64.0 TiB", " are available"})
     EXPECT_NE(large.errors.find(said), std::string::npos) << large.errors;
 }
 
