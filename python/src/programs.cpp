@@ -384,6 +384,10 @@ void bind_programs(nb::module_& module) {
       .def_prop_ro("steps", [](const Program& self) { return count_steps(self); })
       .def("to_json", [](const Program& self) { return without_gil([&] { return write_program(self); }); })
       .def("mscclpp_objections", [](const Program& self) { return mscclpp_objections(self); })
+      .def("elements_of",
+           [](const Program& self, Rank rank, Index input, Index output) {
+             return elements_of(self, rank, {input, output});
+           })
       .def("verify", [](const Program& self, int launches) {
         const Verification found = without_gil([&] { return verify(self, {.launches = launches}); });
         nb::dict out;

@@ -262,7 +262,9 @@ class ProgramExecutor:
         With as many ranks as the program has.
     program : Program
     elements : int
-        Of the input of each rank.
+        Of the largest input of any rank; of programs without input, of a chunk. Where the collective promises something,
+        all inputs are as large. Of other programs the elements are cut into equal chunks, and each rank brings and takes
+        as many as its own chunks hold.
     dtype : dtype
         Of the elements.
     op : {"sum", "prod", "min", "max"}, optional

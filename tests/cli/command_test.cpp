@@ -184,6 +184,11 @@ TEST(Command, MeasuresTheMachine) {
   place.write("mine.json", "{}");
   expect_error(place.run({"measure", "-o", "mine.json", "--bytes-max", "4096"}), 1);
   EXPECT_EQ(place.read("mine.json"), "{}");
+  // 64 TiB each
+  const Outcome large = place.run({"measure", "--ranks", "999", "--bytes-max", "70368744177664"});
+  expect_error(large, 1);
+  for (const char* said : {"999 ranks with inputs of up to 64.0 TiB", " are available"})
+    EXPECT_NE(large.errors.find(said), std::string::npos) << large.errors;
 }
 
 TEST(Command, SaysItsVersion) {

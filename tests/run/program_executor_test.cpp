@@ -17,8 +17,11 @@
 #include <tranship/program/plan_file.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_executor.hpp>
+#include <tranship/run/program_trial.hpp>
 #include <tranship/run/program_verdict.hpp>
+#include <tranship/run/shared_program.hpp>
 
+#include "support/custom_programs.hpp"
 #include "support/mscclpp_plans.hpp"
 #include "support/program_builder.hpp"
 #include "support/program_mutants.hpp"
@@ -460,6 +463,194 @@ TEST_P(Plans, of_ranks_that_must_meet_between_launches) {
     const auto body = [&](World& world) { launch_and_compare(world, program, 5, Reduction::sum); };
     run_once(GetParam(), {.ranks = 2}, seed, body);
   }
+}
+
+// --- Programs that promise nothing, whose callers know where chunks begin
+// ----------------------------------------------
+
+/// Where element `i` of an output comes from.
+struct Origin {
+  Rank rank = 0;
+  Index element = 0;
+};
+
+/// Launches it on memory of the caller, in and out of place, and on that of the executor. `each` is what a chunk has.
+template <class OriginOf>
+void launch_and_compare_chunks(World& world, const Program& program, Index elements, Index each,
+                               const OriginOf& origin_of) {
+  constexpr Element guard = 77;
+  ProgramExecutor executor(world, program, elements, {.type = ElementType::i32});
+  const RankProgram& own = program.ranks[std::size_t(world.rank())];
+  const Index brings = own.chunks[0] * each, takes = own.chunks[1] * each;
+  require(executor.input_elements() == brings, "an input of {}, not {}", executor.input_elements(), brings);
+  require(executor.output_elements() == takes, "an output of {}, not {}", executor.output_elements(), takes);
+  require(Index(executor.input().size()) == brings * 4 && Index(executor.output().size()) == takes * 4,
+          "buffers of {} and {} bytes", executor.input().size(), executor.output().size());
+  std::vector<Element> input(std::size_t(brings) + 2, guard), output(std::size_t(std::max(brings, takes)) + 2, guard);
+  int launch = 0;
+  for (const Data where : {Data::apart, Data::of_the_executor, Data::in_one_place, Data::apart, Data::of_the_executor,
+                           Data::of_the_executor}) {
+    std::fill(output.begin(), output.end(), guard);
+    const bool is_own = where == Data::of_the_executor;
+    Element* const from = is_own                        ? reinterpret_cast<Element*>(executor.input().data())
+                          : where == Data::in_one_place ? output.data() + 1
+                                                        : input.data() + 1;
+    const Element* const to = is_own ? reinterpret_cast<const Element*>(executor.output().data()) : output.data() + 1;
+    for (Index i = 0; i < brings; ++i) from[i] = brought(world.rank(), i, launch);
+    if (is_own)
+      executor.run();
+    else
+      executor.run(from, output.data() + 1);
+    for (Index i = 0; i < takes; ++i) {
+      const Origin origin = origin_of(world.rank(), i);
+      require(to[i] == brought(origin.rank, origin.element, launch), "element {} of rank {} in launch {} is {}", i,
+              world.rank(), launch, to[i]);
+    }
+    require(output.front() == guard && output.back() == guard && input.back() == guard, "beside what rank {} has",
+            world.rank());
+    ++launch;
+  }
+}
+
+TEST_P(Plans, give_each_rank_what_its_own_chunks_hold) {
+  const Program gather = gather_to(0, 3), gather_last = gather_to(2, 3), scatter = scatter_from(1, 3);
+  for (const Program* program : {&gather, &gather_last, &scatter})
+    ASSERT_TRUE(verify(*program).is_right()) << verify(*program).text();
+  for (const Index each : {4, 1, 3, 0, 1000})
+    run_on(GetParam(), 3, [&](World& world) {
+      const auto from_all = [&](Rank, Index i) { return Origin{Rank(i / each), i % each}; };
+      launch_and_compare_chunks(world, gather, each, each, from_all);
+      launch_and_compare_chunks(world, gather_last, each, each, from_all);
+      launch_and_compare_chunks(world, scatter, 3 * each, each, [&](Rank rank, Index i) {
+        return Origin{1, rank * each + i};
+      });
+    });
+}
+
+/// Each rank swaps the two chunks of its input: by copies, and by what cuts chunks into smaller parts.
+std::vector<Program> swaps() {
+  std::vector<Program> out;
+  using enum BufferKind;
+  const auto add = [&](const char* name, auto&& add_steps) {
+    ProgramBuilder builder("swap", 2, {2, 2, 2});
+    builder.program().name = name;
+    for (Rank rank = 0; rank < 2; ++rank) add_steps(builder, rank);
+    out.push_back(std::move(builder.program()));
+  };
+  const auto copy_all = [](ProgramBuilder& builder, Rank rank) {
+    for (Index i = 0; i < 2; ++i)
+      builder.move(StepKind::copy, {chunk_of(rank, input, i)}, {chunk_of(rank, output, 1 - i)});
+  };
+  add("copies", [&](ProgramBuilder& builder, Rank rank) { copy_all(builder.at(rank), rank); });
+  add("packets", [&](ProgramBuilder& builder, Rank rank) {
+    builder.at(rank).move(StepKind::copy_packets, {{rank, input, 0, 2}}, {{rank, scratch, 0, 2}});
+    for (Index i = 0; i < 2; ++i)
+      builder.move(StepKind::unpack_packets, {chunk_of(rank, scratch, i)}, {chunk_of(rank, output, 1 - i)});
+  });
+  add("shares", [&](ProgramBuilder& builder, Rank rank) {
+    for (int share = 0; share < 2; ++share)
+      for (Index i = 0; i < 2; ++i) {
+        builder.at(rank, std::size_t(share))
+            .move(StepKind::copy, {chunk_of(rank, input, i)}, {chunk_of(rank, output, 1 - i)});
+        builder.last().share = share;
+        builder.last().shares = 2;
+      }
+  });
+  add("a loop", [&](ProgramBuilder& builder, Rank rank) {
+    copy_all(builder.at(rank), rank);
+    ThreadBlock& block = builder.program().ranks[std::size_t(rank)].blocks[0];
+    Step loop{.kind = StepKind::pipeline};
+    loop.pipeline =
+        std::make_shared<const Pipeline>(Pipeline{.unit_bytes = 64, .chunks = 1, .steps = std::move(block.steps)});
+    block.steps = {std::move(loop)};
+  });
+  return out;
+}
+
+TEST_P(Plans, cut_every_size_alike_whatever_their_steps_cut) {
+  const std::vector<Program> all = swaps();
+  for (const Program& program : all)
+    ASSERT_TRUE(verify(program).is_right()) << program.name << ": " << verify(program).text();
+  for (const Index each : {3, 1, 4, 0, 101})
+    run_on(GetParam(), 2, [&](World& world) {
+      for (const Program& program : all)
+        launch_and_compare_chunks(world, program, 2 * each, each, [&](Rank rank, Index i) {
+          return Origin{rank, (i + each) % (2 * each)};
+        });
+    });
+}
+
+TEST(ProgramExecutor, RefusesElementsThatAreNoEqualChunks) {
+  for (const Program& program : swaps())
+    require_says(
+        error_of_rank([&] {
+          launch(2, [&](World& world) { ProgramExecutor executor(world, program, 7, {.type = ElementType::i32}); });
+        }),
+        ErrorCode::invalid_use, {"7 elements", "2 equal parts"});
+}
+
+/// Rank r combines chunk r of all ranks where they are.
+Program allreduce_by_switch(Reduction reduction) {
+  ProgramBuilder builder("allreduce", 2, {2, 2, 0});
+  builder.program().in_place = true;
+  for (Rank rank = 0; rank < 2; ++rank) {
+    builder.at(rank).nop().signal(StepKind::relaxed_signal, {1 - rank}).nop();
+    builder.signal(StepKind::relaxed_wait, {1 - rank}).nop();
+    RankProgram& own = builder.program().ranks[std::size_t(rank)];
+    own.switches = {{.buffer = BufferKind::input, .ranks = {0, 1}}};
+    own.blocks[0].channels[int(ChannelKind::switched)] = {0};
+    Step step{.kind = StepKind::switch_reduce_broadcast, .channel = ChannelKind::switched, .reduction = reduction};
+    step.sources = 1;
+    step.operands.assign(2, {.buffer = BufferKind::input, .via = 0, .first = rank, .count = 1});
+    builder.add(step).nop();
+    builder.signal(StepKind::signal, {1 - rank}).nop().signal(StepKind::wait, {1 - rank}).nop();
+  }
+  return std::move(builder.program());
+}
+
+TEST(ProgramTrial, ComparesWithTheReductionThatASwitchMakes) {
+  for (const Reduction reduction : {Reduction::sum, Reduction::product, Reduction::minimum, Reduction::maximum}) {
+    const Program program = allreduce_by_switch(reduction);
+    ASSERT_TRUE(verify(program).is_right()) << verify(program).text();
+    launch(2, [&](World& world) {
+      const ProgramTrialResult result =
+          try_program(world, program, {.program = {.type = ElementType::i32}, .elements = 100, .launches = 3});
+      EXPECT_EQ(result.compared, 300);
+    });
+  }
+}
+
+TEST(ProgramTrial, ComparesWithTheReductionOfALoop) {
+  Program program = hasty_allreduce(2);
+  for (RankProgram& rank : program.ranks) {
+    std::vector<Step>& steps = rank.blocks[0].steps;
+    steps[0].reduction = Reduction::maximum;
+    Step loop{.kind = StepKind::pipeline};
+    loop.pipeline = std::make_shared<const Pipeline>(Pipeline{.unit_bytes = 64, .chunks = 1, .steps = steps});
+    steps = {std::move(loop)};
+  }
+  ASSERT_TRUE(verify(program).is_right()) << verify(program).text();
+  launch(2, [&](World& world) {
+    const ProgramTrialResult result =
+        try_program(world, program, {.program = {.type = ElementType::i32}, .elements = 100, .launches = 3});
+    EXPECT_EQ(result.compared, 300);
+  });
+}
+
+TEST(SharedPrograms, AreMadeOnceWhileARankHoldsThem) {
+  int made = 0;
+  const auto make = [&] {
+    ++made;
+    return hasty_allreduce(2);
+  };
+  {
+    const std::shared_ptr<const Program> first = shared_program("of a test", make);
+    EXPECT_EQ(shared_program("of a test", make), first);
+    EXPECT_NE(shared_program("of another test", make), first);
+    EXPECT_EQ(made, 2);
+  }
+  EXPECT_EQ(shared_program("of a test", make)->ranks.size(), 2u);
+  EXPECT_EQ(made, 3);
 }
 
 }  // namespace

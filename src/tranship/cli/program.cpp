@@ -14,6 +14,7 @@
 #include <tranship/cli/program_argument.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
+#include <tranship/program/collective.hpp>
 #include <tranship/program/mscclpp_limits.hpp>
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_trial.hpp>
@@ -142,8 +143,8 @@ void run(const RunOptions& options) {
   const Program program = program_of(options.program);
   const ElementType type = type_argument(options.type);
   const Index width = size_bytes(type), ranks = static_cast<Index>(program.ranks.size());
-  // Whole elements; where the input is cut, for every rank's part.
-  const Index parts = program.collective == "alltoall" || program.collective == "reducescatter" ? ranks : 1;
+  // Whole elements, as many in each part of the input.
+  const Index parts = input_parts(program);
   const Index elements = std::max<Index>(1, options.bytes / width / parts) * parts;
   const ProgramTrial trial{.program = {.type = type, .reduction = reduction_argument(options.reduction)},
                            .elements = elements,
@@ -186,7 +187,7 @@ void add_run(CommandLine& line) {
       .shows_default();
   command
       .option("--bytes", options->bytes,
-              "Of each rank's input; made whole elements, as many in each part that the collective cuts")
+              "Of the largest input of a rank; made whole elements, as many in each part into which it is cut")
       .positive()
       .shows_default();
   command.option("--dtype", options->type, "The type of the elements, such as f32 or float32")

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
@@ -65,6 +66,13 @@ void report(const MeasureOptions& options, const MachineModel& machine, int rank
 void measure(const MeasureOptions& options) {
   check_replaceable(options);
   const int cores = this_machine().cores, ranks = options.ranks.value_or(std::clamp(cores, 2, 8));
+  const MachineTrial trial{.input_bytes_max = options.bytes_max};
+  if (const Index needed = measured_bytes(ranks, trial), available = available_memory_bytes(); needed > available)
+    throw_error(
+        ErrorCode::no_memory,
+        "{} ranks with inputs of up to {} take about {} of memory, {} are available: --ranks and --bytes-max make "
+        "it less",
+        ranks, human_bytes(options.bytes_max), human_bytes(needed), human_bytes(available));
   const auto start = [&](int count, auto&& body) {
     options.ranks_as == "processes" ? launch_processes(count, body) : launch(count, body);
   };
@@ -72,7 +80,7 @@ void measure(const MeasureOptions& options) {
   // here.
   double core_switch_ns = 0;
   start(ranks, [&](World& world) {
-    MachineModel machine = measure_machine(world, {.input_bytes_max = options.bytes_max});
+    MachineModel machine = measure_machine(world, trial);
     if (world.rank() == 0) {
       launch(2 * cores, [&](World& crowd) {
         const double switch_ns = measure_core_switch_ns(crowd, machine);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/run/program_executor.hpp>
+#include <tranship/run/shared_program.hpp>
 
 namespace tranship {
 namespace {
@@ -293,9 +295,11 @@ class WorldCollectives::State {
     constexpr std::size_t programs_max = 16;
     const std::pair key(algorithm, root);
     const auto at = programs_.find(key);
-    if (at != programs_.end()) return at->second;
+    if (at != programs_.end()) return *at->second;
     if (programs_.size() >= programs_max) programs_.clear();
-    return programs_.emplace(key, make_program(algorithm, {.ranks = world_.size(), .root = root})).first->second;
+    const std::string name = fmt::format("{} of {} ranks, root {}", algorithm, world_.size(), root);
+    const auto make = [&] { return make_program(algorithm, {.ranks = world_.size(), .root = root}); };
+    return *programs_.emplace(key, shared_program(name, make)).first->second;
   }
 
   std::unique_ptr<ProgramExecutor> make(const Task& task, const std::string& algorithm, CallSite where) {
@@ -366,7 +370,7 @@ class WorldCollectives::State {
   std::vector<Rule> rules_[kinds];
   bool is_said_[kinds] = {};  ///< an algorithm was named
   std::map<Key, Ready> ready_;
-  std::map<std::pair<std::string, Rank>, Program> programs_;
+  std::map<std::pair<std::string, Rank>, std::shared_ptr<const Program>> programs_;
   struct Last {
     Task task{};
     Ready* ready = nullptr;

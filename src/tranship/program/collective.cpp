@@ -32,6 +32,13 @@ BufferPlace place_of(const Program& program, Rank rank, BufferKind buffer) {
   return {shared_memory, first};
 }
 
+Index input_chunks_max(const Program& program) {
+  Index chunks = 0;
+  for (const RankProgram& rank : program.ranks)
+    chunks = std::max(chunks, rank.chunks[static_cast<std::size_t>(BufferKind::input)]);
+  return chunks;
+}
+
 Index memory_chunks(const Program& program, Rank rank, int memory) {
   Index chunks = 0;
   for (const BufferKind buffer : {BufferKind::input, BufferKind::output, BufferKind::scratch})
@@ -97,6 +104,12 @@ InputRun CollectiveMeaning::inputs_of(Rank rank, Index chunk, Rank source) const
       return {.rank = source, .first = chunk, .count = left};
   }
   return {};
+}
+
+Index input_parts(const Program& program) {
+  if (!CollectiveMeaning(program).is_known()) return std::max<Index>(1, input_chunks_max(program));
+  const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
+  return cuts_input ? static_cast<Index>(program.ranks.size()) : 1;
 }
 
 }  // namespace tranship

@@ -25,6 +25,8 @@ struct BufferPlace {
 /// In place, the input of an allgather is slice r of the output, the output of a reducescatter is slice r of the input,
 /// and otherwise input and output begin at the same place.
 BufferPlace place_of(const Program& program, Rank rank, BufferKind buffer);
+/// Chunks of the largest input of any rank.
+Index input_chunks_max(const Program& program);
 /// Chunks in one memory of a rank.
 Index memory_chunks(const Program& program, Rank rank, int memory);
 
@@ -66,5 +68,9 @@ class CollectiveMeaning {
   std::vector<Index> promised_;
   Index input_chunks_ = 0;
 };
+
+/// Into how many equal parts of whole elements the largest input of a rank is cut: those that the collective sends to
+/// different ranks; of programs that promise nothing, its chunks.
+Index input_parts(const Program& program);
 
 }  // namespace tranship

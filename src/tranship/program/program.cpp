@@ -238,21 +238,21 @@ Index count_steps(const std::vector<Step>& steps) {
 /// Lists begin with their lengths, so that no two programs have the same numbers.
 class Enumeration {
  public:
-  std::vector<std::uint64_t> out;
+  explicit Enumeration(FunctionRef<void(std::uint64_t)> out) : out_(out) {}
 
   void add(const Program& program) {
     for (const std::string* const text : {&program.name, &program.collective, &program.protocol}) add_text(*text);
     for (const bool flag : {program.in_place, program.reuse_resources, program.double_scratch}) add_number(flag);
     for (const Index number : {program.threads_per_block, program.buffer_alignment}) add_number(number);
-    out.push_back(program.message_bytes_min);
-    out.push_back(program.message_bytes_max);
+    out_(program.message_bytes_min);
+    out_(program.message_bytes_max);
     add_list(program.ranks, [&](const RankProgram& rank) { add(rank); });
   }
 
  private:
   template <class T>
   void add_number(T number) {
-    out.push_back(static_cast<std::uint64_t>(number));
+    out_(static_cast<std::uint64_t>(number));
   }
   template <class T, class F>
   void add_list(const std::vector<T>& list, F&& add_one) {
@@ -307,6 +307,8 @@ class Enumeration {
     add_number(step.pipeline->chunks);
     add_list(step.pipeline->steps, [&](const Step& inner) { add(inner); });
   }
+
+  FunctionRef<void(std::uint64_t)> out_;
 };
 
 }  // namespace
@@ -343,6 +345,13 @@ const char* name_of(BufferKind kind) noexcept {
   return "?";
 }
 
+bool combines_by(const Program& program, Reduction reduction) {
+  bool all = true;
+  for (const RankProgram& rank : program.ranks)
+    for_each_step(rank, [&](const Step& step) { all = all && (!combines(step) || step.reduction == reduction); });
+  return all;
+}
+
 Program with_reduction(Program program, Reduction reduction) {
   const auto change = [&](Step& step) {
     step.reduction = reduction;
@@ -368,9 +377,13 @@ Index count_steps(const Program& program) {
 }
 
 std::vector<std::uint64_t> numbers_of(const Program& program) {
-  Enumeration all;
-  all.add(program);
-  return std::move(all.out);
+  std::vector<std::uint64_t> out;
+  for_each_number(program, [&](std::uint64_t number) { out.push_back(number); });
+  return out;
+}
+
+void for_each_number(const Program& program, FunctionRef<void(std::uint64_t)> f) {
+  Enumeration(f).add(program);
 }
 
 void check_structure(const Program& program) {

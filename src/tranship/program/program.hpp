@@ -12,6 +12,7 @@
 #include <vector>
 
 #include <tranship/base/error.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/reduction.hpp>
 
@@ -124,7 +125,9 @@ const char* name_of(StepKind kind) noexcept;
 const char* name_of(ChannelKind kind) noexcept;  ///< "memory", "port" or "switch"
 const char* name_of(BufferKind kind) noexcept;   ///< "input", "output" or "scratch"
 
-/// The same program with one reduction in all steps that combine.
+/// Whether all steps that combine do so by this reduction.
+bool combines_by(const Program& program, Reduction reduction);
+/// The same program with one reduction in all of them.
 Program with_reduction(Program program, Reduction reduction);
 
 /// Number of steps of all blocks; those of a pipeline count once each.
@@ -133,6 +136,8 @@ Index count_steps(const Program& program);
 /// All that a program says but the lines that it comes from, as numbers in one fixed order: equal for equal programs
 /// alone.
 std::vector<std::uint64_t> numbers_of(const Program& program);
+/// The same one after the other, without memory for all of them.
+void for_each_number(const Program& program, FunctionRef<void(std::uint64_t)> f);
 
 /// Checks that every id names something, that every operand lies in its buffer, and that every step has the operands
 /// and channels that steps.def says. Throws `bad_file` for the first place that does not, with its rank, block and

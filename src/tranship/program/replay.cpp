@@ -1010,7 +1010,7 @@ Index bytes_of_chunks(const Program& program, Index input_bytes) {
   const auto ranks = static_cast<Index>(program.ranks.size());
   const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
   const Index segments = cuts_input ? ranks : 1;
-  const Index chunks = std::max<Index>(1, program.ranks[0].chunks[0] / segments);
+  const Index chunks = std::max<Index>(1, input_chunks_max(program) / segments);
   const Index per_segment = (input_bytes + segments - 1) / segments;
   return std::max(unit_bytes, round_up((per_segment + chunks - 1) / chunks, unit_bytes));
 }

@@ -78,7 +78,7 @@ struct Replay {
 /// A machine on which every step takes a unit of time, and nothing else any.
 MachineModel step_by_step();
 
-/// Bytes of one chunk where each rank brings so many bytes: whole units of 16 bytes.
+/// Bytes of one chunk where the largest input of a rank has so many bytes: whole units of 16 bytes.
 Index bytes_of_chunks(const Program& program, Index input_bytes);
 
 /// Chunks that a launch on the caller's memory copies before its first step and after its last one: those that peers

@@ -86,13 +86,6 @@ constexpr OperandShape shape_of_target(const StepShape& shape, std::size_t i) no
   return shape_of_operand(shape.targets, i);
 }
 
-/// Whether a step combines what it reads: several sources, or one place of all ranks of a group.
-inline bool combines(const Step& step) noexcept {
-  const StepShape& shape = shape_of(step.kind);
-  return shape.pairing == Pairing::all &&
-         (step.sources > 1 || (step.sources == 1 && shape_of_source(shape, 0).where == Where::group));
-}
-
 /// Steps that name the channels on which they signal or wait. The others carry their peers in their operands.
 constexpr bool signals(StepKind kind) noexcept {
   return kind == StepKind::signal || kind == StepKind::relaxed_signal || kind == StepKind::put_signal ||
@@ -100,6 +93,24 @@ constexpr bool signals(StepKind kind) noexcept {
 }
 constexpr bool waits(StepKind kind) noexcept {
   return kind == StepKind::wait || kind == StepKind::relaxed_wait;
+}
+
+/// Whether it makes one value of several: of its sources, or of all ranks of a switch channel.
+inline bool combines(const Step& step) noexcept {
+  const StepShape& shape = shape_of(step.kind);
+  return shape.pairing == Pairing::all && step.sources > 0 &&
+         (step.sources > 1 || shape_of_source(shape, 0).where == Where::group);
+}
+
+/// All steps of a rank, those of loops after the loop.
+template <class F>
+void for_each_step(const RankProgram& rank, F&& f) {
+  for (const ThreadBlock& block : rank.blocks)
+    for (const Step& step : block.steps) {
+      f(step);
+      if (step.pipeline)
+        for (const Step& inner : step.pipeline->steps) f(inner);
+    }
 }
 
 }  // namespace tranship

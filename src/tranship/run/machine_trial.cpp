@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include <tranship/run/launch_timer.hpp>
 #include <tranship/run/machine_trial.hpp>
 #include <tranship/run/program_executor.hpp>
+#include <tranship/run/shared_program.hpp>
 
 namespace tranship {
 namespace {
@@ -86,49 +89,59 @@ class Ring {
     return program;
   }
 
+  // Programs of many steps are made once for all ranks of a process.
+  using Shared = std::shared_ptr<const Program>;
+
   /// Signals in a row, then the waits for them.
-  Program signals_in_a_row() const {
-    std::vector<Step> steps(rounds, step(StepKind::signal, {next()}));
-    steps.insert(steps.end(), rounds, step(StepKind::wait, {previous()}));
-    return with(empty(), steps);
+  Shared signals_in_a_row() const {
+    return shared("signals in a row", [&](RankProgram& rank, bool) {
+      std::vector<Step>& steps = rank.blocks[0].steps;
+      steps.assign(rounds, step(StepKind::signal, {next()}));
+      steps.insert(steps.end(), rounds, step(StepKind::wait, {previous()}));
+    });
   }
   /// Each rank signals the next and waits for the one before, again and again.
-  Program signals_around() const {
-    std::vector<Step> steps;
-    for (int i = 0; i < rounds; ++i) {
-      steps.push_back(step(StepKind::signal, {next()}));
-      steps.push_back(step(StepKind::wait, {previous()}));
-    }
-    return with(empty(), steps);
+  Shared signals_around() const {
+    return repeated("signals around", [&](RankProgram&, bool) {
+      return std::array{step(StepKind::signal, {next()}), step(StepKind::wait, {previous()})};
+    });
   }
   /// One signal goes around the ring.
-  Program one_signal_around() const {
-    Program program = empty();
-    program.name = "one signal around";
-    for (Rank rank = 0; rank < size_; ++rank)
-      for (int i = 0; i < rounds; ++i) {
-        std::vector<Step>& steps = program.ranks[std::size_t(rank)].blocks[0].steps;
-        const Step signal = step(StepKind::signal, {next()}), wait = step(StepKind::wait, {previous()});
-        steps.push_back(rank == 0 ? signal : wait);
-        steps.push_back(rank == 0 ? wait : signal);
-      }
-    return program;
+  Shared one_signal_around() const {
+    return repeated("one signal around", [&](RankProgram&, bool is_first) {
+      const Step signal = step(StepKind::signal, {next()}), wait = step(StepKind::wait, {previous()});
+      return is_first ? std::array{signal, wait} : std::array{wait, signal};
+    });
   }
   /// Steps that do next to nothing.
-  Program semaphores() const {
-    Program program = empty();
-    program.name = "semaphores";
-    for (RankProgram& rank : program.ranks) {
+  Shared semaphores() const {
+    return repeated("semaphores", [](RankProgram& rank, bool) {
       rank.semaphores = {0};
-      for (int i = 0; i < rounds; ++i) {
-        rank.blocks[0].steps.push_back(step(StepKind::release, {0}));
-        rank.blocks[0].steps.push_back(step(StepKind::acquire, {0}));
-      }
-    }
-    return program;
+      return std::array{step(StepKind::release, {0}), step(StepKind::acquire, {0})};
+    });
   }
 
  private:
+  /// add_steps(rank, whether it is rank 0)
+  template <class F>
+  Shared shared(const char* name, const F& add_steps) const {
+    return shared_program(fmt::format("measure {} of {}", name, size_), [&] {
+      Program program = empty();
+      program.name = name;
+      for (RankProgram& rank : program.ranks) add_steps(rank, &rank == &program.ranks.front());
+      return program;
+    });
+  }
+  /// Of two steps, again and again.
+  template <class F>
+  Shared repeated(const char* name, const F& steps_of) const {
+    return shared(name, [&](RankProgram& rank, bool is_first) {
+      const std::array<Step, 2> steps = steps_of(rank, is_first);
+      for (int i = 0; i < rounds; ++i)
+        rank.blocks[0].steps.insert(rank.blocks[0].steps.end(), steps.begin(), steps.end());
+    });
+  }
+
   static std::string words_of(const std::vector<Step>& steps) {
     std::string out;
     for (const Step& one : steps) out += fmt::format("{} ", name_of(one.kind));
@@ -157,7 +170,7 @@ class Ring {
 class Stopwatch {
  public:
   /// Signals are timed by `signals`.
-  Stopwatch(World& world, const MachineTrial& trial, Program signals)
+  Stopwatch(World& world, const MachineTrial& trial, std::shared_ptr<const Program> signals)
       : world_(world), trial_(trial), signals_(std::move(signals)) {}
 
   /// Calls measure() in each pass: as many as are wanted of one kind, or three times as many of any.
@@ -201,7 +214,7 @@ class Stopwatch {
     Times times;
   };
 
-  double signals_ns() { return measured_ns(signals_, 64); }
+  double signals_ns() { return measured_ns(*signals_, 64); }
 
   double measured_ns(const Program& program, Index input_bytes) {
     const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
@@ -227,7 +240,7 @@ class Stopwatch {
 
   World& world_;
   const MachineTrial& trial_;
-  Program signals_;
+  std::shared_ptr<const Program> signals_;
   Times times_;
   volatile unsigned char seen_ = 0;
 };
@@ -334,9 +347,9 @@ MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const Machi
   };
   const double empty_ns = watch.launch_ns(ring.empty(), Rates::tiny_bytes);
   out.launch_ns = empty_ns;
-  out.step_ns = each_ns(ring.semaphores(), empty_ns) / 2;
-  out.memory.message_ns = std::max(0.0, each_ns(ring.signals_in_a_row(), empty_ns) - 2 * out.step_ns);
-  const double around_ns = each_ns(ring.one_signal_around(), empty_ns) / double(size);
+  out.step_ns = each_ns(*ring.semaphores(), empty_ns) / 2;
+  out.memory.message_ns = std::max(0.0, each_ns(*ring.signals_in_a_row(), empty_ns) - 2 * out.step_ns);
+  const double around_ns = each_ns(*ring.one_signal_around(), empty_ns) / double(size);
   out.memory.latency_ns = std::max(0.0, around_ns - 2 * out.step_ns - out.memory.message_ns);
 
   // Moves of plain data.
@@ -379,6 +392,13 @@ MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const Machi
 
 }  // namespace
 
+Index measured_bytes(Rank ranks, const MachineTrial& trial) {
+  // Input, output and scratch, in which packets have twice the bytes; and programs with a few steps for each rank.
+  constexpr Index buffers = 4, bytes_of_programs = 16384;
+  return checked_multiply(
+      ranks, checked_add(checked_multiply(buffers, trial.input_bytes_max), checked_multiply(ranks, bytes_of_programs)));
+}
+
 MachineModel measure_machine(World& world, const MachineTrial& trial) {
   if (world.size() < 2)
     throw_error(ErrorCode::invalid_use, "what ranks do together is measured with at least 2, not {}", world.size());
@@ -389,15 +409,15 @@ MachineModel measure_machine(World& world, const MachineTrial& trial) {
 }
 
 double measure_core_switch_ns(World& world, const MachineModel& machine, const MachineTrial& trial) {
-  const Program program = Ring(world.size()).signals_around();
+  const auto program = Ring(world.size()).signals_around();
   Stopwatch watch(world, trial, program);
-  watch.take_passes([&] { watch.launch_ns(program, Rates::tiny_bytes); });
-  const double wanted_ns = watch.launch_ns(program, Rates::tiny_bytes);
+  watch.take_passes([&] { watch.launch_ns(*program, Rates::tiny_bytes); });
+  const double wanted_ns = watch.launch_ns(*program, Rates::tiny_bytes);
   MachineModel model = machine;
   double low_ns = 0, high_ns = 200'000;
   for (int i = 0; i < 24; ++i) {
     model.core_switch_ns = (low_ns + high_ns) / 2;
-    const double found_ns = replay(program, model, {.input_bytes = Rates::tiny_bytes}).duration_ns;
+    const double found_ns = replay(*program, model, {.input_bytes = Rates::tiny_bytes}).duration_ns;
     (found_ns < wanted_ns ? low_ns : high_ns) = model.core_switch_ns;
   }
   return double(std::int64_t(low_ns));

@@ -13,6 +13,9 @@ struct MachineTrial {
   int passes = 3;                    ///< over all of them, while cores are as near to each other as they ever are
 };
 
+/// About so much memory measure_machine() takes, of all ranks together.
+Index measured_bytes(Rank ranks, const MachineTrial& trial = {});
+
 /// Collective over at least 2 ranks, no more than there are cores. All ranks return the same.
 MachineModel measure_machine(World& world, const MachineTrial& trial = {});
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/kernels/host/host_move.hpp>
@@ -22,52 +23,62 @@ namespace {
 
 /// Where elements of a caller lie in a memory of this rank: segments, one after the other at the caller.
 struct Segments {
+  int memory;
+  Index offset = 0;
   Index count = 0;
   Index bytes = 0;     ///< of each
   Index distance = 0;  ///< between their beginnings in the memory
-  int memory = input_memory;
-  Index offset = 0;
 
   Index total_bytes() const { return count * bytes; }
   /// The memory holds them as the caller does.
-  bool are_joined() const { return count <= 1 || bytes == distance; }
+  bool are_joined() const { return count <= 1; }
 };
+
+/// The signals that a rank receives, in an order that all know: (kind, from whom, the how-many-eth channel).
+using Inbound = std::map<std::tuple<int, Rank, Index>, std::size_t>;
+
+Inbound inbound_of(const Program& program, Rank rank) {
+  Inbound out;
+  const auto add = [&](int kind, Rank from, Index number) { out.try_emplace({kind, from, number}, out.size()); };
+  for (int kind = 0; kind < 2; ++kind) {
+    std::map<Rank, Index> seen;
+    for (const Rank peer : program.ranks[static_cast<std::size_t>(rank)].peers[kind]) add(kind, peer, seen[peer]++);
+    for (Rank peer = 0; peer < static_cast<Rank>(program.ranks.size()); ++peer) {
+      Index number = 0;
+      for (const Rank to : program.ranks[static_cast<std::size_t>(peer)].peers[kind])
+        if (to == rank) add(kind, peer, number++);
+    }
+  }
+  return out;
+}
+
+void check_reductions(const Program& program, ElementType type) {
+  for (const RankProgram& rank : program.ranks)
+    for_each_step(rank, [&](const Step& step) {
+      if (combines(step) && !detail::can_reduce(step.reduction, type))
+        throw_error(ErrorCode::invalid_use, "{} has no {}", name_of(type), name_of(step.reduction));
+    });
+}
 
 }  // namespace
 
 class ProgramExecutor::State {
  public:
-  State(World& world, Program program, Index elements, const ProgramOptions& options, CallSite where)
-      : world_(world),
-        context_(world.context()),
-        program_(options.reduction ? with_reduction(std::move(program), *options.reduction) : std::move(program)),
-        type_(options.type),
-        reduction_(options.reduction),
-        width_(size_bytes(options.type)),
-        elements_(elements) {
-    if (static_cast<Index>(program_.ranks.size()) != world.size())
-      throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program_.ranks.size(),
-                  world.size());
-    {
-      const std::vector<std::uint64_t> numbers = numbers_of(program_);
-      compare_programs(numbers, where);
-      meets_between_ = verdict_on(world, program_, numbers, where).needs_meeting;
-    }
-    if (16 % width_ != 0)
-      throw_error(ErrorCode::unsupported, "programs on elements of {} bytes ({})", width_, name_of(type_));
-    check_reductions();
-    chunking_ = chunking_of(program_, elements, width_);
-    allocate(where);
-    build(where);
+  State(World& world, const Program& program, Index elements, const ProgramOptions& options, CallSite where)
+      : world_(world), context_(world.context()), width_(size_bytes(options.type)) {
+    if (options.reduction && !combines_by(program, *options.reduction))
+      set_up(with_reduction(program, *options.reduction), elements, options.type, where);
+    else
+      set_up(program, elements, options.type, where);
   }
 
-  Index input_elements() const { return elements_; }
-  Index output_elements() const { return chunking_.output_elements; }
+  Index input_elements() const { return chunking_.input_elements(); }
+  Index output_elements() const { return chunking_.output_elements(); }
   Index steps() const { return machine_->steps(); }
   Index polls() const { return machine_->polls(); }
 
-  std::span<std::byte> input() { return own_buffer(input_, elements_ * width_, gathered_input_); }
-  std::span<std::byte> output() { return own_buffer(output_, chunking_.output_elements * width_, gathered_output_); }
+  std::span<std::byte> input() { return own_buffer(input_, gathered_input_); }
+  std::span<std::byte> output() { return own_buffer(output_, gathered_output_); }
 
   void run(CallSite where) {
     if (is_plain_) return machine_->launch(where);
@@ -80,7 +91,7 @@ class ProgramExecutor::State {
     is_plain_ = false;
     const auto* const from = static_cast<const std::byte*>(input);
     auto* const to = static_cast<std::byte*>(output);
-    const bool are_apart = from + elements_ * width_ <= to || to + chunking_.output_elements * width_ <= from;
+    const bool are_apart = from + input_.total_bytes() <= to || to + output_.total_bytes() <= from;
     if (input_.total_bytes() > 0) {
       // The memory may be read where the caller has it, and is never written there.
       const bool in_place = input_is_private_ && are_apart && from != heap_address(input_);
@@ -99,47 +110,45 @@ class ProgramExecutor::State {
  private:
   // --- Set-up ------------------------------------------------------------------------------------------------------
 
-  const RankProgram& of(Rank rank) const { return program_.ranks[static_cast<std::size_t>(rank)]; }
-  const RankProgram& own() const { return of(world_.rank()); }
-
-  void check_reductions() const {
-    const auto check = [&](const Step& step) {
-      const StepShape& shape = shape_of(step.kind);
-      if (shape.pairing == Pairing::all && (shape.sources.size() > 1 || shape.sources == "S") &&
-          !detail::can_reduce(reduction_.value_or(step.reduction), type_))
-        throw_error(ErrorCode::invalid_use, "{} has no {}", name_of(type_),
-                    name_of(reduction_.value_or(step.reduction)));
-    };
-    for (const RankProgram& rank : program_.ranks)
-      for (const ThreadBlock& block : rank.blocks)
-        for (const Step& step : block.steps) {
-          check(step);
-          if (step.pipeline)
-            for (const Step& inner : step.pipeline->steps) check(inner);
-        }
+  void set_up(const Program& program, Index elements, ElementType type, CallSite where) {
+    if (static_cast<Index>(program.ranks.size()) != world_.size())
+      throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program.ranks.size(),
+                  world_.size());
+    compare_programs(program, elements, type, where);
+    meets_between_ = verdict_on(world_, program, where).needs_meeting;
+    if (16 % width_ != 0)
+      throw_error(ErrorCode::unsupported, "programs on elements of {} bytes ({})", width_, name_of(type));
+    check_reductions(program, type);
+    chunking_ = chunking_of(program, world_.rank(), elements, width_);
+    allocate(program, where);
+    build(program, type, where);
+    place_segments(program);
   }
 
-  void allocate(CallSite where) {
+  const RankProgram& own(const Program& program) const {
+    return program.ranks[static_cast<std::size_t>(world_.rank())];
+  }
+
+  void allocate(const Program& program, CallSite where) {
     Index bytes[memory_count] = {0, 0, 0};
     std::size_t counters = 0;
     for (Rank rank = 0; rank < world_.size(); ++rank) {
       for (int memory = 0; memory < memory_count; ++memory)
         bytes[memory] =
-            std::max(bytes[memory], checked_multiply(memory_chunks(program_, rank, memory), chunking_.chunk_bytes));
-      counters = std::max(counters, inbound_of(rank).size());
+            std::max(bytes[memory], checked_multiply(memory_chunks(program, rank, memory), chunking_.chunk_bytes));
+      counters = std::max(counters, inbound_of(program, rank).size());
     }
     scratch_bytes_ = 2 * bytes[scratch_memory];  // packets have twice the bytes
-    bytes[scratch_memory] = scratch_bytes_ * (program_.double_scratch ? 2 : 1);
+    bytes[scratch_memory] = scratch_bytes_ * (program.double_scratch ? 2 : 1);
     for (int memory = 0; memory < memory_count; ++memory)
       memories_[memory] = world_.allocate<std::byte>(bytes[memory], where);
     counters_ = world_.allocate<std::uint64_t>(Index(counters) * words_per_line, where);
   }
 
   /// All ranks see the hashes of all programs, so that all of them refuse.
-  void compare_programs(const std::vector<std::uint64_t>& numbers, CallSite where) {
-    const auto said = reduction_ ? 1 + static_cast<std::uint64_t>(*reduction_) : 0;
-    std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(elements_) * 64 + std::uint64_t(type_)) + said;
-    for (const std::uint64_t number : numbers) hash = splitmix64(hash * 0x9e3779b97f4a7c15u + number);
+  void compare_programs(const Program& program, Index elements, ElementType type, CallSite where) {
+    std::uint64_t hash = splitmix64(static_cast<std::uint64_t>(elements) * 64 + std::uint64_t(type));
+    for_each_number(program, [&](std::uint64_t number) { hash = splitmix64(hash * 0x9e3779b97f4a7c15u + number); });
     const std::vector<std::uint64_t> hashes = world_.all_gather(hash, where);
     for (Rank peer = 0; peer < world_.size(); ++peer)
       if (hashes[std::size_t(peer)] != hash)
@@ -148,49 +157,30 @@ class ProgramExecutor::State {
                     world_.rank());
   }
 
-  /// The signals that a rank receives, in an order that all know: (kind, from whom, the how-many-eth channel).
-  using Inbound = std::map<std::tuple<int, Rank, Index>, std::size_t>;
-  Inbound inbound_of(Rank rank) const {
-    Inbound out;
-    const auto add = [&](int kind, Rank from, Index number) { out.try_emplace({kind, from, number}, out.size()); };
-    for (int kind = 0; kind < 2; ++kind) {
-      std::map<Rank, Index> seen;
-      for (const Rank peer : of(rank).peers[kind]) add(kind, peer, seen[peer]++);
-      for (Rank peer = 0; peer < world_.size(); ++peer) {
-        Index number = 0;
-        for (const Rank to : of(peer).peers[kind])
-          if (to == rank) add(kind, peer, number++);
-      }
-    }
-    return out;
-  }
-
   static constexpr Index words_per_line = 8;
   Symmetric<std::uint64_t> counter(std::size_t id) const { return counters_.slice(Index(id) * words_per_line, 1); }
 
-  void build(CallSite where) {
+  void build(const Program& program, ElementType type, CallSite where) {
     const auto reaches = [&](Rank rank) { return context_.reaches(rank); };
     ProgramMachine::Setup setup;
-    setup.program = placed(program_, chunking_,
-                           {.rank = world_.rank(), .type = type_, .reduction = reduction_, .reaches = reaches});
+    setup.program = placed(program, chunking_, {.rank = world_.rank(), .type = type, .reaches = reaches});
     for (int memory = 0; memory < memory_count; ++memory) setup.memories[memory] = memories_[memory];
-    setup.second_scratch_bytes = program_.double_scratch ? scratch_bytes_ : 0;
-    setup.wires = wires(where);
-    setup.semaphores = own().semaphores;
+    setup.second_scratch_bytes = program.double_scratch ? scratch_bytes_ : 0;
+    setup.wires = wires(program, where);
+    setup.semaphores = own(program).semaphores;
     machine_.emplace(world_, std::move(setup), where);
-    place_segments();
   }
 
-  std::vector<ProgramMachine::Wire> wires(CallSite where) const {
-    const Inbound inbound = inbound_of(world_.rank());
+  std::vector<ProgramMachine::Wire> wires(const Program& program, CallSite where) const {
+    const Inbound inbound = inbound_of(program, world_.rank());
     std::map<Rank, Inbound> of_peers;
     std::vector<ProgramMachine::Wire> out;
     for (int kind = 0; kind < 2; ++kind) {
       std::map<Rank, Index> seen;
-      for (const Rank peer : own().peers[kind]) {
+      for (const Rank peer : own(program).peers[kind]) {
         const Index number = seen[peer]++;
         auto at = of_peers.find(peer);
-        if (at == of_peers.end()) at = of_peers.emplace(peer, inbound_of(peer)).first;
+        if (at == of_peers.end()) at = of_peers.emplace(peer, inbound_of(program, peer)).first;
         ProgramMachine::Wire wire{.peer = peer,
                                   .in = counter(inbound.at({kind, peer, number})),
                                   .out = counter(at->second.at({kind, world_.rank(), number}))};
@@ -203,29 +193,30 @@ class ProgramExecutor::State {
 
   // --- What the caller brings and takes ------------------------------------------------------------------------------
 
-  void place_segments() {
-    const bool is_promised = CollectiveMeaning(program_).is_known();
-    const auto place = [&](BufferKind buffer, Index segments, Index elements) {
-      const BufferPlace at = place_of(program_, world_.rank(), buffer);
-      return Segments{.count = segments,
-                      .bytes = elements * width_,
-                      .distance = chunking_.segment_chunks * chunking_.chunk_bytes,
-                      .memory = at.memory,
-                      .offset = at.first_chunk * chunking_.chunk_bytes};
+  void place_segments(const Program& program) {
+    const auto place = [&](BufferKind buffer, Index segments) {
+      const BufferPlace at = place_of(program, world_.rank(), buffer);
+      Segments out{.memory = at.memory,
+                   .offset = at.first_chunk * chunking_.chunk_bytes,
+                   .count = segments,
+                   .bytes = chunking_.segment_elements * width_,
+                   .distance = chunking_.segment_chunks * chunking_.chunk_bytes};
+      if (out.bytes == out.distance) {
+        out.bytes *= out.count;
+        out.count = 1;
+      }
+      return out;
     };
-    if (own().chunks[int(BufferKind::input)] > 0)
-      input_ = place(BufferKind::input, chunking_.input_segments, chunking_.segment_elements);
-    if (own().chunks[int(BufferKind::output)] > 0 || is_promised)
-      output_ = place(BufferKind::output, chunking_.output_segments,
-                      is_promised ? chunking_.segment_elements : chunking_.output_elements);
+    input_ = place(BufferKind::input, chunking_.input_segments);
+    output_ = place(BufferKind::output, chunking_.output_segments);
     // Steps work on whole chunks: they would touch what lies behind data that ends within one.
     const auto is_whole = [&](const Segments& segments, BufferKind buffer) {
       return segments.offset == 0 &&
-             segments.total_bytes() == own().chunks[static_cast<int>(buffer)] * chunking_.chunk_bytes;
+             segments.total_bytes() == own(program).chunks[static_cast<int>(buffer)] * chunking_.chunk_bytes;
     };
-    if (program_.in_place) return;
-    const Touched input = touched(program_, world_.rank(), input_memory);
-    const Touched output = touched(program_, world_.rank(), output_memory);
+    if (program.in_place) return;
+    const Touched input = touched(program, world_.rank(), input_memory);
+    const Touched output = touched(program, world_.rank(), output_memory);
     input_is_private_ = is_whole(input_, BufferKind::input) && !input.by_peers && !input.is_written;
     output_is_private_ = is_whole(output_, BufferKind::output) && !output.by_peers;
   }
@@ -233,10 +224,10 @@ class ProgramExecutor::State {
   std::byte* heap(int memory) const { return memories_[memory].local(); }
   std::byte* heap_address(const Segments& segments) const { return heap(segments.memory) + segments.offset; }
 
-  std::span<std::byte> own_buffer(const Segments& segments, Index bytes, std::vector<std::byte>& gathered) const {
-    if (segments.total_bytes() == bytes && segments.are_joined())
-      return {heap_address(segments), static_cast<std::size_t>(bytes)};
-    gathered.resize(static_cast<std::size_t>(bytes));
+  std::span<std::byte> own_buffer(const Segments& segments, std::vector<std::byte>& gathered) const {
+    const auto bytes = static_cast<std::size_t>(segments.total_bytes());
+    if (segments.are_joined()) return {heap_address(segments), bytes};
+    gathered.resize(bytes);
     return gathered;
   }
 
@@ -257,26 +248,40 @@ class ProgramExecutor::State {
 
   World& world_;
   Context& context_;
-  Program program_;
-  ElementType type_;
-  std::optional<Reduction> reduction_;
   Index width_;
-  Index elements_;
   Chunking chunking_;
   bool meets_between_ = false;
   SymmetricArray<std::byte> memories_[memory_count];
   SymmetricArray<std::uint64_t> counters_;
   Index scratch_bytes_ = 0;
   std::optional<ProgramMachine> machine_;
-  Segments input_, output_;
+  Segments input_{.memory = input_memory}, output_{.memory = output_memory};
   bool input_is_private_ = false, output_is_private_ = false;
   std::vector<std::byte> gathered_input_, gathered_output_;
   bool is_plain_ = false;  ///< the next run() from the buffers of this executor is the launch alone
 };
 
-ProgramExecutor::ProgramExecutor(World& world, Program program, Index elements, const ProgramOptions& options,
+Index elements_of(const Program& program, Rank rank, const RankElements& own) {
+  const auto chunks_of = [&](std::size_t of, BufferKind buffer) { return program.ranks[of].chunks[int(buffer)]; };
+  for (std::size_t at = 0; at < program.ranks.size(); ++at)
+    if (chunks_of(at, BufferKind::input) == 0 && chunks_of(at, BufferKind::output) == 0)
+      throw_error(
+          ErrorCode::invalid_use,
+          "rank {} has neither input nor output in the program \"{}\": it cannot know how many elements all have", at,
+          printable(program.name, name_chars_max));
+  const Index inputs = chunks_of(std::size_t(rank), BufferKind::input);
+  const Index chunks = inputs > 0 ? inputs : chunks_of(std::size_t(rank), BufferKind::output);
+  const Index elements = inputs > 0 ? own.input : own.output,
+              chunks_max = std::max<Index>(1, input_chunks_max(program));
+  if (elements < 0 || (chunks != chunks_max && elements % chunks != 0))
+    throw_error(ErrorCode::invalid_use, "{} elements are not cut into the {} chunks of rank {}", elements, chunks,
+                rank);
+  return chunks == chunks_max ? elements : checked_multiply(elements / chunks, chunks_max);
+}
+
+ProgramExecutor::ProgramExecutor(World& world, const Program& program, Index elements, const ProgramOptions& options,
                                  CallSite where)
-    : state_(std::make_unique<State>(world, std::move(program), elements, options, where)) {}
+    : state_(std::make_unique<State>(world, program, elements, options, where)) {}
 ProgramExecutor::~ProgramExecutor() = default;
 ProgramExecutor::ProgramExecutor(ProgramExecutor&&) noexcept = default;
 ProgramExecutor& ProgramExecutor::operator=(ProgramExecutor&&) noexcept = default;

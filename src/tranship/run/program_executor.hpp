@@ -25,19 +25,34 @@ struct ProgramOptions {
   std::optional<Reduction> reduction = std::nullopt;
 };
 
+/// What one rank brings and takes.
+struct RankElements {
+  Index input = 0, output = 0;
+};
+/// The number of elements with which executors of all ranks are made, where `rank` has so many: from its input, or from
+/// its output where it has no input. Throws `invalid_use` where they are no equal chunks, and for a program in which
+/// any rank has neither.
+Index elements_of(const Program& program, Rank rank, const RankElements& own);
+
 class ProgramExecutor {
  public:
-  /// Collective: all ranks bring the same program and numbers. `elements` is what the input of each rank has; of
-  /// programs without input, what a chunk has. One rank verifies the program first, unless its process has done so; all
-  /// throw `invalid_use` with what was found, where it is not right; `mismatch` where their programs differ;
-  /// `invalid_use` where the world is not as large as the program, the parts of the input are no whole numbers of
-  /// elements, or the elements have no such reduction. The world must outlive it.
-  ProgramExecutor(World& world, Program program, Index elements, const ProgramOptions& options = {},
+  /// Collective: all ranks bring the same program and numbers. `elements` is what the largest input of any rank has; of
+  /// programs without input, what a chunk has. Inputs of collectives that promise something are all as large, and are
+  /// cut into chunks of 16 bytes or multiples, of which the last ones may hold less. Of other programs, `elements` are
+  /// cut into equal chunks, and each rank brings and takes as many as its own chunks hold: input_elements() and
+  /// output_elements().
+  ///
+  /// One rank verifies the program first, unless its process has done so; all throw `invalid_use` with what was found,
+  /// where it is not right; `mismatch` where their programs differ; `invalid_use` where the world is not as large as
+  /// the program, the parts of the input are no whole numbers of elements, or the elements have no such reduction. The
+  /// world must outlive it; the program is not needed any more.
+  ProgramExecutor(World& world, const Program& program, Index elements, const ProgramOptions& options = {},
                   CallSite where = CallSite::here());
   ~ProgramExecutor();
   ProgramExecutor(ProgramExecutor&&) noexcept;
   ProgramExecutor& operator=(ProgramExecutor&&) noexcept;
 
+  /// Of this rank.
   Index input_elements() const noexcept;
   Index output_elements() const noexcept;
 
@@ -52,8 +67,9 @@ class ProgramExecutor {
   /// Buffers of this executor that hold what run() takes and gives, to be filled before a launch and read after it.
   /// They stay where they are, aligned to 16 bytes or more, and what they hold stays until the next launch, which may
   /// overwrite both: where a program works in place they are one. They lie in the symmetric heap, where launches work
-  /// on them without a copy; only where the parts of an alltoall, an allgather or a reducescatter are no multiples of
-  /// 16 bytes for each of their chunks do launches copy them.
+  /// on them without a copy. Launches copy them only where what begins with a chunk is no multiple of 16 bytes for each
+  /// of its chunks: the parts of an alltoall, an allgather or a reducescatter, and the chunks of programs that promise
+  /// nothing and send packets, or cut chunks for loops or groups of blocks.
   std::span<std::byte> input();
   std::span<std::byte> output();
 

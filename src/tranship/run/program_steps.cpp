@@ -2,6 +2,7 @@
 #include <map>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/run/program_steps.hpp>
 
@@ -12,17 +13,6 @@ constexpr Index unit_bytes = 16;  // of chunks and of the shares of blocks
 
 Index round_up(Index value, Index unit) {
   return (value + unit - 1) / unit * unit;
-}
-
-/// All steps, those of loops too.
-template <class F>
-void for_each_step(const RankProgram& rank, F&& f) {
-  for (const ThreadBlock& block : rank.blocks)
-    for (const Step& step : block.steps) {
-      f(step);
-      if (step.pipeline)
-        for (const Step& inner : step.pipeline->steps) f(inner);
-    }
 }
 
 class Placing {
@@ -209,7 +199,7 @@ class Placing {
         out.has_packets |= at.format == Format::packets;
         out.fetches |= !at.is_reached;
       }
-      out.combine = detail::Combiner(options_.reduction.value_or(step.reduction), options_.type);
+      out.combine = detail::Combiner(step.reduction, options_.type);
       out.combines_packets = out.act == PlacedStep::Act::unpack && from.size() == 2 && to.size() == 1 &&
                              (from[0].format == Format::plain) != (from[1].format == Format::plain) &&
                              out.combine.takes_packets();
@@ -273,9 +263,7 @@ class Placing {
   std::int32_t position_ = 0;
 };
 
-}  // namespace
-
-/// Whether the bytes of chunks are cut: into packets, into shares or into the turns of a loop.
+/// Whether steps cut the bytes of chunks: into packets, into shares or into the turns of a loop.
 bool cuts_chunks(const Program& program) {
   bool cuts = false;
   for (const RankProgram& rank : program.ranks)
@@ -289,25 +277,33 @@ bool cuts_chunks(const Program& program) {
   return cuts;
 }
 
-Chunking chunking_of(const Program& program, Index elements, Index width) {
-  const auto ranks = static_cast<Index>(program.ranks.size());
-  const auto& chunks = program.ranks[0].chunks;
-  Chunking out;
-  const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
+}  // namespace
+
+Chunking chunking_of(const Program& program, Rank rank, Index elements, Index width) {
+  const CollectiveMeaning meaning(program);
+  const auto ranks = static_cast<Index>(program.ranks.size()), chunks = input_chunks_max(program);
+  const auto& own = program.ranks[static_cast<std::size_t>(rank)].chunks;
+  const Index inputs = own[int(BufferKind::input)], outputs = own[int(BufferKind::output)];
   const bool joins = program.collective == "alltoall" || program.collective == "allgather";
-  if (cuts_input) out.input_segments = ranks;
-  if (joins) out.output_segments = ranks;
-  if (elements < 0 || elements % out.input_segments != 0)
+  // Where a program has a meaning, only it knows where chunks begin. Of others, callers do.
+  const Index segments = input_parts(program);
+  if (elements < 0 || elements % segments != 0)
     throw_error(ErrorCode::invalid_use, "an input of {} elements is not cut into {} equal parts, as {} does", elements,
-                out.input_segments, program.collective);
-  out.segment_elements = elements / out.input_segments;
-  out.segment_chunks = chunks[0] == 0 ? 1 : chunks[0] / out.input_segments;
+                segments, printable(program.collective, name_chars_max));
+  Chunking out;
+  out.segment_elements = elements / segments;
+  out.segment_chunks = std::max<Index>(1, chunks / segments);
+  if (meaning.is_known()) {
+    if (inputs > 0) out.input_segments = segments;
+    if (meaning.promised_chunks(rank) > 0) out.output_segments = joins ? ranks : 1;
+  } else {
+    out.input_segments = inputs;
+    out.output_segments = outputs;
+  }
   const Index per_chunk = (out.segment_elements + out.segment_chunks - 1) / out.segment_chunks;
-  const bool is_known = CollectiveMeaning(program).is_known();
-  // Where a program has a meaning, only it knows where chunks begin. Of others, callers do: element by element.
-  const bool is_exact = !is_known && elements % out.segment_chunks == 0 && !cuts_chunks(program);
+  // Where no chunk is padded or cut, elements lie in the memory of the program as they do at the caller.
+  const bool is_exact = !meaning.is_known() && !cuts_chunks(program);
   out.chunk_bytes = round_up(checked_multiply(per_chunk, width), is_exact ? width : std::max(unit_bytes, width));
-  out.output_elements = is_known ? out.segment_elements * out.output_segments : chunks[1] * (out.chunk_bytes / width);
   return out;
 }
 

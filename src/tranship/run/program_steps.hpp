@@ -15,16 +15,19 @@
 
 namespace tranship {
 
-/// How the elements of a caller lie in chunks: each segment begins with a chunk, and chunks have whole 16 bytes.
+/// How the elements of a caller lie in chunks: in segments of equally many, each of which begins with a chunk. Segments
+/// are what the collective cuts or joins; of programs that promise nothing, each chunk is one.
 struct Chunking {
-  Index input_segments = 1, output_segments = 1;
+  Index input_segments = 0, output_segments = 0;  ///< of the rank
   Index segment_elements = 0;
   Index segment_chunks = 1;
-  Index chunk_bytes = 0;
-  Index output_elements = 0;
+  Index chunk_bytes = 0;  ///< whole 16 bytes, but where no step cuts chunks and each is a segment
+
+  Index input_elements() const { return input_segments * segment_elements; }
+  Index output_elements() const { return output_segments * segment_elements; }
 };
-/// Throws `invalid_use` where `elements` are not cut into equal parts as the collective needs them.
-Chunking chunking_of(const Program& program, Index elements, Index width);
+/// `elements` as ProgramExecutor takes them. Throws `invalid_use` where they are not cut into equal parts.
+Chunking chunking_of(const Program& program, Rank rank, Index elements, Index width);
 
 /// Memories of a rank, in the order of place_of(): the first of them holds input and output of programs in place.
 inline constexpr int input_memory = 0, output_memory = 1, scratch_memory = 2, memory_count = 3;
@@ -94,7 +97,6 @@ struct PlacedProgram {
 struct PlacingOptions {
   Rank rank = 0;
   ElementType type{};
-  std::optional<Reduction> reduction = std::nullopt;
   FunctionRef<bool(Rank)> reaches;
 };
 /// `program` has been verified.

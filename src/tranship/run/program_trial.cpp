@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/kernels/half.hpp>
+#include <tranship/program/step_shape.hpp>
 #include <tranship/run/launch_timer.hpp>
 #include <tranship/run/program_trial.hpp>
 
@@ -144,23 +146,30 @@ class Promise {
     return {type_, [&](Index i) { return brought(rank, ranks_, i, launch, reduction_); }};
   }
 
+  /// Of a program that chooses it: whose input the output is; any rank that may be it where it is none.
+  Rank source_of(std::span<const std::byte> output, Index count, int launch) const {
+    const bool may_be_own = is_one_of({"broadcast"}) || ranks_ == 1;
+    for (Rank source = 0; source < ranks_; ++source)
+      if ((may_be_own || source != rank_) &&
+          input_of(source, launch).first_difference(output.data(), 0, count) == count)
+        return source;
+    return may_be_own || rank_ + 1 < ranks_ ? ranks_ - 1 : ranks_ - 2;
+  }
+  bool has_one_source() const { return is_one_of({"broadcast"}); }
+  bool chooses_source() const { return is_one_of({"sendrecv", "broadcast"}); }
+
   /// Throws for the first element that is not as promised.
-  void check(std::span<const std::byte> output, Index count, int launch) const {
+  void check(std::span<const std::byte> output, Index count, int launch, Rank source) const {
     if (is_one_of({"allreduce", "reducescatter"})) {
       const Index first = is_one_of({"reducescatter"}) ? rank_ * (elements_ / ranks_) : 0;
       return check(sum_of_all(launch), output, 0, first, count, launch);
     }
-    if (is_one_of({"sendrecv", "broadcast"})) {  // the output tells whose input it is
-      Rank source = 0;
-      while (source + 1 < ranks_ && input_of(source, launch).first_difference(output.data(), 0, count) < count)
-        ++source;
-      return check(input_of(source, launch), output, 0, 0, count, launch);
-    }
+    if (chooses_source()) return check(input_of(source, launch), output, 0, 0, count, launch);
     const bool is_whole = is_one_of({"allgather"});
     const Index each = is_whole ? elements_ : elements_ / ranks_;
-    for (Rank source = 0; source < ranks_; ++source) {
-      const Index begin = std::min(source * each, count), end = std::min(begin + each, count);
-      check(input_of(source, launch), output, begin, is_whole ? 0 : rank_ * each, end - begin, launch);
+    for (Rank from = 0; from < ranks_; ++from) {
+      const Index begin = std::min(from * each, count), end = std::min(begin + each, count);
+      check(input_of(from, launch), output, begin, is_whole ? 0 : rank_ * each, end - begin, launch);
     }
   }
 
@@ -197,11 +206,12 @@ class Promise {
 };
 
 Reduction reduction_of(const Program& program) {
+  std::optional<Reduction> found;
   for (const RankProgram& rank : program.ranks)
-    for (const ThreadBlock& block : rank.blocks)
-      for (const Step& step : block.steps)
-        if (step.names_reduction && step.sources > 1) return step.reduction;
-  return Reduction::sum;
+    for_each_step(rank, [&](const Step& step) {
+      if (!found && step.names_reduction && combines(step)) found = step.reduction;
+    });
+  return found.value_or(Reduction::sum);
 }
 
 }  // namespace
@@ -225,7 +235,11 @@ ProgramTrialResult try_program(World& world, const Program& program, const Progr
       result.compared += result.output_elements;
     }
     if (!promise.is_known()) continue;
-    promise.check(executor.output(), result.output_elements, launch);
+    Rank source = 0;
+    if (promise.chooses_source()) source = promise.source_of(executor.output(), result.output_elements, launch);
+    // All ranks have what the first one has.
+    if (promise.has_one_source()) source = world.all_gather(source).front();
+    promise.check(executor.output(), result.output_elements, launch, source);
     result.compared += result.output_elements;
   }
   result.steps = executor.steps();

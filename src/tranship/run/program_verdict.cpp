@@ -98,7 +98,7 @@ class PatientWaits {
 
 }  // namespace
 
-ProgramVerdict verdict_on(World& world, const Program& program, const Numbers& numbers, CallSite where) {
+ProgramVerdict verdict_on(World& world, const Program& program, CallSite where) {
   struct Message {
     std::uint64_t needs_meeting = 0;
     std::int64_t code = 0;
@@ -109,7 +109,7 @@ ProgramVerdict verdict_on(World& world, const Program& program, const Numbers& n
   Message message;
   std::string why;
   if (world.rank() == judge) {
-    said = verdict_of(program, numbers);
+    said = verdict_of(program, numbers_of(program));
     message.needs_meeting = said.verdict.needs_meeting ? 1 : 0;
     if (said.refusal) {
       message.code = static_cast<std::int64_t>(said.refusal->code());

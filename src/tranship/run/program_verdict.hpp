@@ -2,9 +2,6 @@
 // process for all later ones.
 #pragma once
 
-#include <cstdint>
-#include <vector>
-
 #include <tranship/base/call_site.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/program/program.hpp>
@@ -15,11 +12,10 @@ struct ProgramVerdict {
   bool needs_meeting = false;  ///< of all ranks between two launches
 };
 
-/// Collective; all ranks bring the same program, and its numbers_of(). Rank 0 verifies it, unless its process has
+/// Collective; all ranks bring the same program. Rank 0 verifies it, unless its process has
 /// found it right before, and tells the others. Throws what verify() does and `invalid_use` for a program that is not
 /// right, on every rank alike.
-ProgramVerdict verdict_on(World& world, const Program& program, const std::vector<std::uint64_t>& numbers,
-                          CallSite where);
+ProgramVerdict verdict_on(World& world, const Program& program, CallSite where);
 
 /// How often this process has verified a program for that, for tests.
 Index programs_verified() noexcept;

@@ -10,6 +10,7 @@
 #include <tranship/face/mscclpp/executor.hpp>
 #include <tranship/program/algorithms.hpp>
 
+#include "support/custom_programs.hpp"
 #include "support/error_of.hpp"
 #include "support/mscclpp_plans.hpp"
 
@@ -92,6 +93,56 @@ TEST(Executor, says_what_does_not_fit) {
     EXPECT_NE(error_of([&] {
                 executor.execute(large, input.data(), 96, output.data(), 96, ElementType::f32);
               }).find("3 ranks in a world of 2"),
+              std::string::npos);
+  });
+}
+
+TEST(Executor, takes_of_each_rank_what_its_own_chunks_hold) {
+  const ExecutionPlan gather(gather_to(0, 3)), scatter(scatter_from(1, 3));
+  launch(3, [&](World& world) {
+    Executor executor(world);
+    const auto run = [&](const ExecutionPlan& plan, const std::vector<float>& input, std::vector<float>& output) {
+      executor.execute(plan, input.data(), bytes_of(input), output.data(), bytes_of(output), ElementType::f32);
+    };
+    const auto each = [](std::size_t of) { return std::vector<float>(of); };
+    for (int round = 0; round < 2; ++round)
+      for (const std::size_t count : {std::size_t(5), std::size_t(64)}) {
+        std::vector<float> mine(count), all = each(world.rank() == 0 ? 3 * count : 0);
+        std::iota(mine.begin(), mine.end(), 100.0f * float(world.rank()));
+        run(gather, mine, all);
+        for (std::size_t i = 0; i < all.size(); ++i) ASSERT_EQ(all[i], float(100 * (i / count) + i % count));
+        std::vector<float> dealt = each(world.rank() == 1 ? 3 * count : 0), part = each(count);
+        std::iota(dealt.begin(), dealt.end(), 0.0f);
+        run(scatter, dealt, part);
+        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(part[i], float(std::size_t(world.rank()) * count + i));
+      }
+  });
+}
+
+TEST(Executor, says_what_does_not_fit_the_chunks_of_a_rank) {
+  const ExecutionPlan gather(gather_to(0, 2));
+  launch(2, [&](World& world) {
+    Executor executor(world);
+    std::vector<float> input(8), output(8);
+    const auto refused = [&](Index input_bytes, Index output_bytes) {
+      return error_of(
+          [&] { executor.execute(gather, input.data(), input_bytes, output.data(), output_bytes, ElementType::f32); });
+    };
+    const bool is_root = world.rank() == 0;
+    EXPECT_EQ(refused(16, is_root ? 32 : 0), "");
+    EXPECT_NE(refused(16, 16).find(is_root ? "gives 32 bytes; the output has 16" : "gives 0 bytes; the output has 16"),
+              std::string::npos);
+  });
+  Program idle = gather_to(0, 2);
+  RankProgram& third = idle.ranks.emplace_back();
+  third.chunks[2] = 1;
+  const ExecutionPlan plan(idle);
+  launch(3, [&](World& world) {
+    Executor executor(world);
+    std::vector<float> data(8);
+    EXPECT_NE(error_of([&] {
+                executor.execute(plan, data.data(), 16, data.data(), 32, ElementType::f32);
+              }).find("rank 2 has neither input nor output"),
               std::string::npos);
   });
 }

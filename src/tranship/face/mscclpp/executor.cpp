@@ -15,8 +15,10 @@ namespace {
 
 constexpr Index plan_bytes_max = Index(1) << 30;
 
-void check_message(const Program& program, Index input_bytes, Index output_bytes) {
-  const auto bytes = static_cast<std::uint64_t>(program.collective == "allgather" ? output_bytes : input_bytes);
+void check_message(const Program& program, Index bytes_of_input) {
+  const auto ranks = static_cast<Index>(program.ranks.size());
+  const auto bytes = static_cast<std::uint64_t>(
+      program.collective == "allgather" ? checked_multiply(bytes_of_input, ranks) : bytes_of_input);
   if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
     throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}",
                 printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes);
@@ -38,22 +40,25 @@ class Executor::State {
     if (world_.size() != static_cast<int>(program.ranks.size()))
       throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program.ranks.size(),
                   world_.size());
-    check_message(program, input_bytes, output_bytes);
-    const Index width = size_bytes(type), chunks = program.ranks[0].chunks[static_cast<int>(BufferKind::input)];
-    const Index bytes = chunks > 0 ? input_bytes : output_bytes;
-    if (bytes < 0 || bytes % width != 0)
-      throw_error(ErrorCode::invalid_use, "{} bytes are no whole elements of {} ({} bytes each)", bytes, name_of(type),
-                  width);
-    const Key key{plan.program_.get(), bytes, type, reduction};
+    const Index width = size_bytes(type);
+    for (const Index bytes : {input_bytes, output_bytes})
+      if (bytes < 0 || bytes % width != 0)
+        throw_error(ErrorCode::invalid_use, "{} bytes are no whole elements of {} ({} bytes each)", bytes,
+                    name_of(type), width);
+    const Index elements =
+        elements_of(program, world_.rank(), {.input = input_bytes / width, .output = output_bytes / width});
+    check_message(program, elements * width);
+    const Key key{plan.program_.get(), elements, type, reduction};
     auto found = ready_.find(key);
-    if (found == ready_.end()) {
-      const Index elements = chunks > 0 ? bytes / width : bytes / width / outputs(program);
+    if (found == ready_.end())
       found = ready_
                   .emplace(key, Ready{plan, ProgramExecutor(world_, program, elements,
                                                             {.type = type, .reduction = reduction}, where)})
                   .first;
-    }
     ProgramExecutor& executor = found->second.executor;
+    if (const Index taken = executor.input_elements() * width; taken != input_bytes)
+      throw_error(ErrorCode::invalid_use, "the plan \"{}\" takes {} bytes; the input has {}",
+                  printable(program.name, name_chars_max), taken, input_bytes);
     if (const Index given = executor.output_elements() * width; given != output_bytes)
       throw_error(ErrorCode::invalid_use, "the plan \"{}\" gives {} bytes; the output has {}",
                   printable(program.name, name_chars_max), given, output_bytes);
@@ -68,10 +73,6 @@ class Executor::State {
     ExecutionPlan plan;  // keeps the program, whose address is the key
     ProgramExecutor executor;
   };
-
-  static Index outputs(const Program& program) {
-    return std::max<Index>(1, program.ranks[0].chunks[static_cast<int>(BufferKind::output)]);
-  }
 
   World& world_;
   std::map<Key, Ready> ready_;

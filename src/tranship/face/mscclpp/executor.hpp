@@ -37,12 +37,14 @@ class Executor {
   Executor(Executor&&) noexcept;
   Executor& operator=(Executor&&) noexcept;
 
-  /// Collective: one launch on contiguous elements; all ranks bring the same plan, sizes and type. It is complete when
-  /// it returns. `input` and `output` may be the same memory. `reduction` goes before what the plan names.
+  /// Collective: one launch on contiguous elements; all ranks bring the same plan and type. The bytes of a rank are
+  /// those of its chunks, which most plans have alike. It is complete when it returns. `input` and `output` may be the
+  /// same memory. `reduction` goes before what the plan names.
   ///
   /// Throws `invalid_use`, before anything moves, for a plan that is not right, for bytes that are no whole elements or
   /// that the plan does not take (message_bytes_min and _max: of the input, of an allgather the output), and for an
-  /// output of another size than the plan gives; `timeout` and `peer_lost` as waits do.
+  /// input or output of another size than the plan takes and gives, or a plan in which a rank has neither; `timeout`
+  /// and `peer_lost` as waits do.
   void execute(const ExecutionPlan& plan, const void* input, Index input_bytes, void* output, Index output_bytes,
                ElementType type, std::optional<Reduction> reduction = std::nullopt, CallSite where = CallSite::here());
 
