@@ -636,6 +636,39 @@ def test_a_plan_without_input_runs(tmp_path):
 
     assert ts.launch(1, body) == [True]
 
+def gather_to_the_first_rank():
+    """A plan of two ranks; the second one has no output."""
+    with CollectiveProgram("collect", TestCollective(2, 1, 2), 2) as program:
+        here, there = MemoryChannel(1, 0), MemoryChannel(0, 1)
+        inputs, output = [Rank(rank).get_input_buffer() for rank in range(2)], Rank(0).get_output_buffer()
+        Rank(0).copy(output[:1], inputs[0][:1], tb=0)
+        here.signal(tb=0, relaxed=True)
+        there.wait(tb=0, relaxed=True)
+        there.put(output[1:2], inputs[1][:1], tb=0)
+        there.signal(tb=0)
+        here.wait(tb=0)
+    plan = json.loads(program.lower().to_json())
+    plan["gpus"][1]["output_chunks"] = 0
+    return json.dumps(plan)
+
+
+def test_ranks_bring_and_take_what_their_chunks_hold(tmp_path, run):
+    path = tmp_path / "plan.json"
+    path.write_text(gather_to_the_first_rank())
+    plan = ExecutionPlan(path)
+
+    def body(world):
+        execute = plan.program.executor(world, 3, "i4")
+        assert (execute.input_elements, execute.output_elements) == (3, 6 if world.rank == 0 else 0)
+        mine = np.arange(3, dtype=np.int32) + 10 * world.rank
+        out = np.zeros(execute.output_elements, np.int32)
+        executor = Executor(world)
+        for _ in range(2):
+            executor.execute(world.rank, mine, out, DataType.int32, plan)
+        return [execute(mine).tolist(), out.tolist()]
+
+    assert run(2, body) == [[[0, 1, 2, 10, 11, 12]] * 2, [[]] * 2]
+
 
 def test_wrong_programs_do_not_run(program):
     channel, back = MemoryChannel(1, 0), MemoryChannel(0, 1)
