@@ -177,7 +177,7 @@ void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t m
 }
 
 void Simulation::fail_for_source(Rank rank) const {
-  // Whoever unwinds fails already.
+  // A rank that unwinds fails already.
   if (!race_detector_ || std::uncaught_exceptions() > 0) return;
   if (const std::optional<Error>& error = race_detector_->changed_source(rank)) throw Error(*error);
 }
