@@ -27,13 +27,17 @@ class Resident {
 
 class RankHandle final : public Resident {
  public:
-  explicit RankHandle(World& world) : world_(&world) {}
+  explicit RankHandle(World& world) : world_(&world) { expect_slow_polls(); }
   RankHandle(std::shared_ptr<RankHandle> around, SubWorld sub)
       : thread_(around->thread_), around_(std::move(around)), sub_(std::move(sub)) {
     world_ = &sub_->world();
+    expect_slow_polls();
   }
   /// Of a process that has joined by a call: it leaves when it is closed.
-  explicit RankHandle(RankScope scope) : scope_(std::move(scope)) { world_ = &scope_->world(); }
+  explicit RankHandle(RankScope scope) : scope_(std::move(scope)) {
+    world_ = &scope_->world();
+    expect_slow_polls();
+  }
   ~RankHandle() override { close(); }
   RankHandle(const RankHandle&) = delete;
   RankHandle& operator=(const RankHandle&) = delete;
@@ -46,6 +50,8 @@ class RankHandle final : public Resident {
       throw_error(ErrorCode::invalid_use, "this process is a child of rank {}'s, and no rank", world_->rank());
     return *world_;
   }
+  /// What the interpreter takes for a call is no computing of the program's.
+  void expect_slow_polls() noexcept { world_->set_poll_call_ns(50'000); }
   /// Whether this is the copy that a fork has made of a rank's.
   bool is_in_child() const noexcept { return forks_before_ != forks_; }
   static void count_forks() {

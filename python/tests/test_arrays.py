@@ -401,6 +401,29 @@ def test_wrong_cells_are_counted(run):
             assert found == expected <= all_cells
 
 
+def test_wrong_interfaces_beyond_toroidal_edges_are_counted(run):
+    def body(world):
+        a = ts.array(world, ts.distribution(7, world.size, overlap=8, edge="toroidal", interfaces=True))
+        a.fill(lambda i: 1 + i)
+        before = a.count_wrong(lambda i: 1 + i)
+        ts.halo(a)()
+        after = a.count_wrong(lambda i: 1 + i)
+        a.local[[0, -1]] = -1
+        return before, after, a.count_wrong(lambda i: 1 + i)
+
+    assert run(2, body) == [(16, 0, 2)] * 2
+
+
+def test_a_depth_beyond_the_overlap_is_refused(run):
+    def body(world):
+        deep, flat = (ts.array(world, ts.distribution(8, world.size, overlap=n)) for n in (3, 1))
+        ts.halo(deep, flat, depth=1)()
+        with pytest.raises(ts.InvalidUse, match="array 1: the halo reaches 3 .* stores 1"):
+            ts.halo(deep, flat, depth=3)
+
+    run(2, body)
+
+
 def test_wrong_cells_of_indexed_arrays_cannot_be_counted_by_slices():
     def body(world):
         a = ts.array(world, ts.indexed(4, [([0, 1], [2]), ([2, 3], [])]))

@@ -636,6 +636,7 @@ def test_a_plan_without_input_runs(tmp_path):
 
     assert ts.launch(1, body) == [True]
 
+
 def gather_to_the_first_rank():
     """A plan of two ranks; the second one has no output."""
     with CollectiveProgram("collect", TestCollective(2, 1, 2), 2) as program:

@@ -148,6 +148,41 @@ def test_a_deadline_says_who_waits_on_whom_and_from_where(run):
         pass  # a world that has timed out can only be left
 
 
+POLLS = {
+    "test": lambda f: f[:1].test("==", 1),
+    "get": lambda f: f.get(1)[0] == 1,
+    "get_of_one": lambda f: f[:1].get(1)[0] == 1,
+    "get_of_a_box": lambda f: f[::8].get(1)[0] == 1,
+    "fetch": lambda f: f[:1].fetch(1) == 1,
+    "compare_swap": lambda f: f[:1].compare_swap(1, 1, 2) == 1,
+}
+
+
+@pytest.mark.parametrize("poll", POLLS)
+def test_loops_that_poll_end_at_their_deadline(poll):
+    def body(world):
+        f = ts.symmetric(world, 1000, "u8")
+        world.barrier()
+        if world.rank == 0:
+            world.timeout = 0.2
+            with pytest.raises(ts.TimeoutError, match="nothing but poll"):
+                while not POLLS[poll](f):
+                    pass
+
+    ts.launch(2, body)
+
+
+def test_loops_that_compute_between_polls_have_no_deadline():
+    def body(world):
+        f = ts.symmetric(world, 1, "u8")
+        world.timeout = 0.02
+        for _ in range(500):
+            assert sum(range(50_000)) > 0
+            assert f.get(0)[0] == 0 and not f.test("==", 1)
+
+    ts.launch(1, body)
+
+
 def test_calls_that_differ_fail_on_all(run):
     def body(world):
         with pytest.raises(ts.Mismatch):

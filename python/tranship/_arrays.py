@@ -156,9 +156,15 @@ class Array(_ShowsLocal):
         extent = self.shape[dim]
         cells, places = np.arange(stored.start, stored.stop), np.arange(local.start, local.stop)
         partition = self.distribution.partition(dim)
-        wraps = [edge == "toroidal" and not partition.has_interfaces for edge in partition.edges]
+        wraps = [edge == "toroidal" for edge in partition.edges]
         inside = ((cells >= 0) | wraps[0]) & ((cells < extent) | wraps[1])
-        return cells[inside] % extent, places[inside]
+        cells = cells[inside]
+        # The first and the last interface of a ring are one: what lies to the left counts down from it, what lies to
+        # the right counts up.
+        shared = int(partition.has_interfaces)
+        beyond = (cells < 0) | (cells >= extent)
+        first = np.where(cells < 0, 0, shared)
+        return np.where(beyond, first + (cells - first) % max(1, extent - shared), cells), places[inside]
 
     def read(self, cells: str = "owned", **options: Any) -> Lease:
         """Collective: opens a lease of this rank's part, ``with u.read("stored", device="fake:0") as a``.
@@ -405,7 +411,8 @@ class HaloExchange(Exchange):
     *arrays
         They may differ in everything.
     depth
-        How many cells are filled on each side, of those that are stored; all where nothing is said.
+        How many cells are filled on each side that stores any; all where nothing is said. ``InvalidUse`` where one of
+        the sides stores fewer.
     stencil
         ``"box"`` (corners included), ``"star"`` (no corners), or a list of offsets: exactly the cells that some owned
         cell reaches by one of them.

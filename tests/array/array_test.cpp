@@ -53,6 +53,22 @@ TEST(Array, CountsWhatDiffersBeyondToroidalEdges) {
   });
 }
 
+TEST(Array, CountsInterfacesBeyondToroidalEdges) {
+  launch(2, [](World& world) {
+    // Of 6 cells: each rank owns 4 interfaces, and its ghosts go around the ring.
+    const Partition ring = block().with_interfaces().with_overlap(8, 8, EdgePolicy::toroidal);
+    const Array<double> a(world, distribution({7}, grid(2), {ring}));
+    auto number = [](const Indices& cell) { return double(1 + cell[0]); };
+    a.fill_owned(number);
+    EXPECT_EQ(a.count_wrong(number), 16);
+    HaloExchange({a})();
+    EXPECT_EQ(a.count_wrong(number), 0);
+    a.put({0}, -1);
+    a.put({19}, -1);
+    EXPECT_EQ(a.count_wrong(number), 2);
+  });
+}
+
 TEST(Array, SplitComplexNumbersLieInTwoPlanes) {
   const Distribution ring({6}, grid(2), {block().with_overlap(1, 1, EdgePolicy::toroidal)},
                           {.offset = 2, .parts = ComplexParts::split});

@@ -96,6 +96,12 @@ TEST(Refusals, HalosOfArraysWithoutOverlap) {
         }),
         {"invalid_use: array 1 stores 0 cells of overlap", "f64[6,4] @ 2x1 : block, whole", "refusals_test.cpp:"});
     EXPECT_EQ(error_of([&] { HaloExchange({a}, {.depth_low = {1, 0}}); }), "");
+    EXPECT_EQ(error_of([&] { HaloExchange({a}, {.depth = 1}); }), "");
+    const Array<double> deep(world, Distribution({6}, grid(2), {block().with_overlap(3, 3)}));
+    expect_says(error_of([&] {
+                  HaloExchange({deep, a}, {.depth = 3});
+                }),
+                {"array 1: the halo reaches 3", "to the left in dimension 0", "stores 1"});
     expect_says(error_of([&] { HaloExchange({a, a}, {.depth_low = {2, 0}}); }), {"array 0: the halo reaches 2"});
   });
 }

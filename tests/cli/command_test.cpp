@@ -797,6 +797,13 @@ TEST(Halo, RefusesAnArrayWithoutOverlap) {
   }
 }
 
+TEST(Halo, OneDepthLeavesOutDimensionsWithoutOverlap) {
+  const Outcome outcome =
+      Workplace().run({"halo", "f32[16,3] @ 2x1 : block+overlap(2,2), whole", "--depth", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.errors;
+  EXPECT_EQ(outcome.json().at("summary").at("moved").at("cells").as_integer(), 2 * 3);
+}
+
 TEST(Halo, RefusesADepthBeyondTheOverlap) {
   const Outcome outcome = Workplace().run({"halo", "f32[16] @ 2 : block+overlap(1,1)", "--depth", "3"});
   expect_error(outcome, 1);

@@ -300,9 +300,11 @@ TEST_P(EveryWait, ends_at_its_deadline_and_says_all) {
 
 // Loops that poll, by rank 0 of three. What they look for never comes.
 
+constexpr Index many_flags = 4096;
+
 struct PollKind {
   const char* name;
-  void (*poll)(World&, SymmetricArray<std::uint64_t>&);  ///< for ever
+  void (*poll)(World&, Symmetric<std::uint64_t>);  ///< for ever
   const char* says;
 };
 void PrintTo(const PollKind& kind, std::ostream* out) {
@@ -310,81 +312,95 @@ void PrintTo(const PollKind& kind, std::ostream* out) {
 }
 const PollKind poll_kinds[] = {
     {"test",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (!world.context().test(flags, Comparison::equal, 1)) RealSync::pause();
      },
      "test (rank 0, flag 0 == 1, sees 0)"},
     {"test_all",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (!world.context().test_all(flags, Comparison::equal, 0)) RealSync::pause();
      },
      "test_all (rank 0, flag 8 == 0, sees 5)"},
     {"test_any",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().test_any(flags, Comparison::greater, 7) < 0) RealSync::pause();
      },
      "test_any (rank 0, flag 0 > 7, sees 0)"},
     {"test_some",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        Index places[2];
        while (world.context().test_some(flags, places, Comparison::greater, 7) == 0) RealSync::pause();
      },
      "test_some (rank 0, flag 0 > 7, sees 0)"},
     {"two_tests",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        Context& rma = world.context();
        while (!rma.test(flags, Comparison::equal, 1) && !rma.test(flags.from(1), Comparison::equal, 1)) {
        }
      },
      "test (rank 0, flag "},
     {"signal_fetch",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().signal_fetch(flags.from(1)) == 5) RealSync::pause();
      },
      "signal_fetch (rank 0, flag 8, sees 5)"},
     {"g",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().g(flags, 1) == 0) RealSync::pause();
      },
      "g (rank 1, flag 0, sees 0)"},
     {"two_g",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().g(flags, 1) == 0 || world.context().g(flags, 2) == 0) RealSync::pause();
      },
      "g (rank "},
     {"get",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        for (std::vector<std::uint64_t> seen(2); seen[0] == 0;) world.context().get(seen, flags, 1);
      },
      "get (rank 1, flag 0)"},
+    {"get_of_many",
+     [](World& world, Symmetric<std::uint64_t> flags) {
+       const auto many = Symmetric<std::uint64_t>::at(flags.local(), many_flags);
+       for (std::vector<std::uint64_t> seen(many_flags); seen.back() == 0;) world.context().get(seen, many, 1);
+     },
+     "get (rank 1, flag 0)"},
+    {"get_of_a_box",
+     [](World& world, Symmetric<std::uint64_t> flags) {
+       std::vector<std::uint64_t> seen(16);
+       const StridedView from{.data = flags.local(), .type = ElementType::u64, .extents = {8}, .strides = {4}},
+           backwards{.data = &seen[14], .type = ElementType::u64, .extents = {8}, .strides = {-2}};
+       while (seen[0] == 0) world.context().get(backwards, from, 1);
+     },
+     "get (rank 1, flag 0)"},
     {"fetch",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().fetch(flags.from(1), 2) == 0) RealSync::pause();
      },
      "fetch (rank 2, flag 8, sees 0)"},
     {"compare_swap",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().compare_swap(flags.from(1), 1, 2, 0) != 1) RealSync::pause();
      },
      "compare_swap (rank 0, flag 8, sees 5)"},
     {"swap",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        while (world.context().swap(flags.from(1), 5, 0) == 5) RealSync::pause();
      },
      "swap (rank 0, flag 8, sees 5)"},
     {"fetch_nbi",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        for (std::uint64_t seen = 0; seen == 0; world.context().quiet()) world.context().fetch_nbi(seen, flags, 1);
      },
      "fetch (rank 1, flag 0, sees 0)"},
     {"another_context",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        Context mine(world);
        while (!mine.test(flags, Comparison::equal, 1)) RealSync::pause();
      },
      "test (rank 0, flag 0 == 1, sees 0)"},
     {"kernel",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);
        run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
          while (heap.g(lane.thread(), flags.local(), 1) == 0) RealSync::pause();
@@ -392,7 +408,7 @@ const PollKind poll_kinds[] = {
      },
      "g (rank 1, flag 0, sees 0)"},
     {"kernel_test",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);
        run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
          while (!heap.test(lane.warp(), flags.local(), Comparison::greater, 1)) RealSync::pause();
@@ -400,7 +416,7 @@ const PollKind poll_kinds[] = {
      },
      "test (rank 0, flag 0 > 1, sees 0)"},
     {"kernel_test_some",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);
        int places[2];
        run_block(world, {.lanes = 2}, [&](const CpuLane& lane) {
@@ -410,7 +426,7 @@ const PollKind poll_kinds[] = {
      },
      "test_some (rank 0, flag 0 == 9, sees 0)"},
     {"kernel_fetch_nbi",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);
        std::uint64_t seen = 0;
        run_block(world, {.lanes = 2}, [&](const CpuLane& lane) {
@@ -422,7 +438,7 @@ const PollKind poll_kinds[] = {
      },
      "rank 2, flag 0, sees 0)"},
     {"kernel_signal_fetch",
-     [](World& world, SymmetricArray<std::uint64_t>& flags) {
+     [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);
        run_block(world, {.lanes = 1}, [&](const CpuLane& lane) {
          while (heap.signal_fetch(lane.thread(), flags.local()) == 0) RealSync::pause();
@@ -438,7 +454,8 @@ class EveryPoll : public ::testing::TestWithParam<std::tuple<On, PollKind>> {
   Failures poll(std::int64_t timeout_ns, F&& f) const {
     const auto& [on, kind] = GetParam();
     return Failures(on, {.ranks = 3}, [&, &kind = kind](World& world) {
-      auto flags = world.allocate<std::uint64_t>(2);
+      const auto memory = world.allocate<std::uint64_t>(many_flags);
+      const Symmetric<std::uint64_t> flags = memory.slice(0, 2);
       if (world.rank() == 0) flags[1] = 5;
       world.barrier();
       if (world.rank() == 0) {
@@ -548,6 +565,41 @@ TEST_P(TimeoutOn, is_not_of_ranks_that_compute_between_their_polls) {
     }
   };
   run(1, program, [](const Failures& failures) { EXPECT_FALSE(failures.thrown) << failures.thrown->message(); });
+}
+
+TEST(Timeout, is_of_polls_whose_calls_take_long) {
+  const Failures failures(On::threads, {.ranks = 1}, [](World& world) {
+    const auto flags = world.allocate<std::uint64_t>(1);
+    world.set_timeout_ns(short_ns);
+    world.set_poll_call_ns(1'000'000'000);
+    volatile double sum = 0;
+    while (!world.context().test(flags, Comparison::greater, 2))
+      for (int i = 0; i < 20'000; ++i) sum = sum + i;
+  });
+  EXPECT_TRUE(says(failures.of_rank[0], ErrorCode::timeout, {"rank 0 has done nothing but poll for "}));
+}
+
+// Something changes there, though neither at the start nor at the end.
+TEST(Timeout, is_not_of_a_get_whose_values_change) {
+  const auto get_often = [](Index changing, Index count) {
+    launch({.ranks = 1, .timeout_ns = 1}, [&](World& world) {
+      const auto flags = world.allocate<std::uint64_t>(count);
+      std::vector<std::uint64_t> seen(std::size_t(count), 0);
+      const auto n = [&](const void* data, Index stride) {
+        return StridedView{
+            .data = const_cast<void*>(data), .type = ElementType::u64, .extents = {count}, .strides = {stride}};
+      };
+      for (int i = 0; i < 20'000; ++i) {
+        if (changing >= 0) flags[changing] += std::uint64_t(1) << 50;
+        world.context().get(seen, flags, 0);
+        if (changing >= 0) flags[changing] += std::uint64_t(1) << 50;
+        world.context().get(n(seen.data(), 1), n(flags.local(), 1), 0);
+      }
+    });
+  };
+  EXPECT_NO_THROW(get_often(400, 1000));
+  EXPECT_NO_THROW(get_often(-1, 10'000));  // too much to be looked for
+  EXPECT_THROW(get_often(-1, 1000), Error);
 }
 
 TEST_P(FailingOn, what_came_before_a_failure_is_found_by_polls) {

@@ -82,8 +82,19 @@ TEST(HaloErrors, DepthsMustBeStored) {
   });
   expect_error(ErrorCode::invalid_use, {"1 dimensions", "of 2"}, [&] { plan_halo(fields, 0, {.depth_low = {1}}); });
   expect_error(ErrorCode::invalid_use, {"-1", "dimension 1"}, [&] { plan_halo(fields, 0, {.depth_high = {0, -1}}); });
+  EXPECT_NO_THROW(plan_halo(fields, 0, {.depth = 1}));
+  expect_error(ErrorCode::invalid_use, {"2 cells to the right in dimension 0", "stores 1"},
+               [&] { plan_halo(fields, 0, {.depth = 2}); });
   // A rank that holds nothing is told the same.
   expect_error(ErrorCode::invalid_use, {"3", "2"}, [&] { plan_halo(fields, 99, {.depth_low = {3, 1}}); });
+}
+
+TEST(HaloErrors, OneDepthLeavesOutSidesWithoutOverlap) {
+  const Fields fields{
+      array_of({{8, 8, 8}, grid(2, 2, 1), {block().with_overlap(2, 2), block().with_overlap(0, 3), whole()}})};
+  EXPECT_NO_THROW(plan_halo(fields, 0, {.depth = 2}));
+  expect_error(ErrorCode::invalid_use, {"3 cells to the left in dimension 0", "stores 2"},
+               [&] { plan_halo(fields, 0, {.depth = 3}); });
 }
 
 TEST(HaloErrors, OffsetsMustBeStored) {

@@ -789,8 +789,8 @@ class ProgramGenerator {
       made.value = random_.bits();
       if (made.atomic_op == AtomicOp::add && maybe()) made.value = 1;
       made.compare = maybe() ? now : random_.bits();
-      // A fence does not order what only reads and does not wait for it.
-      if (is_open && made.atomic_op == AtomicOp::fetch) made.fetch = Step::Fetch::blocking;
+      // A fence does not order what brings a value and does not wait for it.
+      if (is_open && made.fetch == Step::Fetch::nonblocking) made.fetch = Step::Fetch::blocking;
       if (made.fetch != Step::Fetch::none) made.target.first = take_side(8);
       now = updated(made.atomic_op, type, now, made.value, made.compare);
       out.push_back(made);

@@ -176,10 +176,13 @@ std::optional<Indices> cell_in_array(const Distribution& distribution, Indices a
   for (int d = 0; d < at.size(); ++d) {
     const Index extent = distribution.extents()[d];
     if (at[d] >= 0 && at[d] < extent) continue;
-    const Partition& partition = distribution.axis(d).partition();
-    const OverlapSide& side = at[d] < 0 ? partition.overlap.left : partition.overlap.right;
-    if (side.edge != EdgePolicy::toroidal || partition.points != Points::cells) return {};
-    at[d] = floor_modulo(at[d], extent);
+    const AxisParts& axis = distribution.axis(d);
+    const Partition& partition = axis.partition();
+    const bool low = at[d] < 0;
+    if ((low ? partition.overlap.left : partition.overlap.right).edge != EdgePolicy::toroidal) return {};
+    // Interfaces 0 and period are one: what lies to the left counts down from it, what lies to the right counts up.
+    const Index first = !low && partition.points == Points::interfaces ? 1 : 0;
+    at[d] = first + floor_modulo(at[d] - first, axis.period());
   }
   return at;
 }

@@ -28,8 +28,11 @@ void run(const Arguments& arguments) {
   HaloOptions halo;
   halo.stencil.kind = arguments.stencil == "star" ? StencilKind::star : StencilKind::box;
   if (arguments.depth) {
-    halo.depth_low = numbers_argument("--depth", *arguments.depth, field.distribution.dims());
-    halo.depth_high = halo.depth_low;
+    const Indices depths = numbers_argument("--depth", *arguments.depth, field.distribution.dims());
+    if (arguments.depth->find(',') == std::string::npos)
+      halo.depth = depths[0];
+    else
+      halo.depth_low = halo.depth_high = depths;
   }
   if (arguments.rank) require_rank(*arguments.rank, field.distribution, field.distribution);
   if (!stores_overlap(field.distribution))
@@ -59,8 +62,10 @@ void add_halo(CommandLine& line) {
   auto arguments = std::make_shared<Arguments>();
   command.positional("LAYOUT", arguments->layout, "A layout text with overlap, or @FILE.json").required();
   command
-      .option("--depth", arguments->depth,
-              "Overlap cells to fill on either side: one number, or one for each dimension; all by default")
+      .option(
+          "--depth", arguments->depth,
+          "Overlap cells to fill on either side: one number for all sides that store any, or one for each dimension; "
+          "all by default")
       .value_name("N[,N..]");
   command.option("--stencil", arguments->stencil, "box (with corners) or star (without)")
       .one_of({"box", "star"})

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <exception>
 #include <string_view>
+#include <vector>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
@@ -75,6 +76,21 @@ CopyBlock split_wide(CopyBlock block, int& width) {
   return block;
 }
 
+/// Loops look for little. What is larger is data, and not worth being read again.
+constexpr std::size_t polled_bytes_max = std::size_t(1) << 16;
+
+std::uint64_t hash_of(const std::byte* bytes, std::size_t count) {
+  constexpr std::uint64_t prime = 0x100000001b3;
+  std::uint64_t hash = 0;
+  for (; count >= sizeof hash; bytes += sizeof hash, count -= sizeof hash) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, sizeof word);
+    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
+  }
+  for (std::size_t i = 0; i < count; ++i) hash = hash * prime ^ std::uint64_t(bytes[i]);
+  return hash;
+}
+
 }  // namespace
 
 Context::Context(World& world, const ContextOptions& options)
@@ -107,8 +123,8 @@ Context::~Context() {
     if (transport_ && (world_->has_failed_ || std::uncaught_exceptions() > exceptions_before_))
       transport_->abandon();
     else
-      quiet();
-  } catch (...) {  // its ranks have failed, and say so themselves
+      quiet({"~Context", 0});
+  } catch (...) {  // its ranks have failed, and say so themselves; what a simulation finds, the rank's next call throws
   }
 }
 
@@ -218,8 +234,15 @@ void Context::get_view(const StridedView& target, const StridedView& source, Com
     transport_->get(target.data, block, width, {peer, offset}, completion, where);
   else if (reach.first != reach.end)
     copy_on_host(block, width, at_peer(offset, peer), target.data);
-  direct_.acted = true;  // what has come is not looked at
-  if (--polls_left_ <= 0) look_at("get", source.data, peer, nullptr, 0, where);
+  if (--polls_left_ > 0) return;
+  const std::size_t bytes = std::size_t(element_count(block)) * std::size_t(width);
+  std::vector<std::byte> seen(bytes <= polled_bytes_max ? bytes : 0);
+  if (!seen.empty()) {
+    CopyBlock from_target = block;
+    std::copy_n(block.target_strides, block.dims, from_target.source_strides);
+    copy_on_host(with_dense_target(from_target, width), width, target.data, seen.data());
+  }
+  look_at("get", source.data, peer, seen.data(), bytes, where);
 }
 
 void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {
@@ -283,11 +306,13 @@ void Context::look_at(const char* label, const void* local, Rank peer, const voi
   note.shows = WaitNote::Shows::place;
   note.flag_rank = peer;
   note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(local) - direct_.own);
-  // Loops look for little. What is large is data, and not worth being read again.
-  constexpr std::size_t bytes_max = 256;
-  if (bytes > bytes_max) direct_.acted = true;
-  const auto* byte = static_cast<const unsigned char*>(seen);
-  for (std::size_t i = 0; i < std::min(bytes, bytes_max); ++i) note.seen = note.seen * 0x100000001b3 ^ byte[i];
+  if (bytes > polled_bytes_max) {
+    direct_.acted = true;
+  } else {
+    note.seen = hash_of(static_cast<const std::byte*>(seen), bytes);
+    constexpr std::int64_t byte_ns = 2;  // also where elements are small and lie apart
+    world_->polling_.add_time(byte_ns * std::int64_t(bytes));
+  }
   look(note);
 }
 void Context::poll_transport() const {

@@ -23,7 +23,7 @@ struct WantedBox {
 /// How deep the halo goes on one side of dimension d, whose option is `depth`.
 Index depth_of(const HaloOptions& options, const Indices& depth, int d, Index stored) {
   if (!depth.empty()) return depth[d];
-  return options.depth ? std::min(*options.depth, stored) : stored;
+  return options.depth && stored > 0 ? *options.depth : stored;
 }
 
 void check_options(const Distribution& array, const HaloOptions& options) {

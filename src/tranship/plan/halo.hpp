@@ -27,9 +27,10 @@ struct Stencil {
 
 struct HaloOptions {
   Stencil stencil = {};
-  /// How many overlap cells are filled on each side, in all dimensions, of those that are stored there; nothing: all.
+  /// How many overlap cells are filled on each side that stores any, at most what the least of them stores; nothing:
+  /// all.
   std::optional<Index> depth = {};
-  /// The same per dimension, which takes precedence; here at most what is stored. Empty: as `depth` says.
+  /// The same per dimension, which takes precedence: at most what is stored there. Empty: as `depth` says.
   Indices depth_low = {};
   Indices depth_high = {};
   /// Disjoint boxes of each array: only ghosts of these global cells are filled (of an indexed array: of these ids, in

@@ -15,6 +15,7 @@
 #include <tranship/fabric/lanes/kernel_team.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
 
+#include "support/error_of.hpp"
 #include "support/ranks.hpp"
 
 namespace tranship::test {
@@ -22,8 +23,10 @@ namespace {
 
 /// The two places of each race.
 constexpr CallSite first{"first.cpp", 1}, second{"second.cpp", 2};
-enum class Verdict { race, race_under_some_orders, clean };
+enum class Verdict { race, race_with_a_store, race_under_some_orders, clean };
 constexpr auto race = Verdict::race, race_under_some_orders = Verdict::race_under_some_orders, clean = Verdict::clean;
+/// With a store that is not announced, so that its place is not known.
+constexpr auto race_with_a_store = Verdict::race_with_a_store;
 
 /// What a rank of a case has.
 struct Rig {
@@ -74,12 +77,13 @@ std::string fault_of(Verdict expected, int ranks, std::uint64_t seeds, F&& progr
     } catch (const Error& error) {
       ++found;
       if (expected == clean) return fmt::format("seed {}: {}", seed, error.message());
-      for (const char* part : {"first.cpp:1", "second.cpp:2"})
+      for (const char* part : {"first.cpp:1", expected == race_with_a_store ? "no longer what it was" : "second.cpp:2"})
         if (error.code() != ErrorCode::race || error.message().find(part) == std::string::npos)
           return fmt::format("seed {}: '{}' is missing in: {}", seed, part, error.message());
     }
   }
-  if (expected == race && found < seeds) return fmt::format("found under {} of {} seeds", found, seeds);
+  if ((expected == race || expected == race_with_a_store) && found < seeds)
+    return fmt::format("found under {} of {} seeds", found, seeds);
   if (expected == race_under_some_orders && found == 0) return fmt::format("not found under {} seeds", seeds);
   return "";
 }
@@ -787,6 +791,31 @@ TEST(RaceCases, fences) {
        [](Rig& r) {
          if (r.me == 0) r.rma.add(r.data, 1, 1), r.rma.fence(), r.rma.p(r.data, 1, 1);
        }},
+      {"put, fence, fetch_add_nbi", race, 2,
+       [](Rig& r) {
+         if (r.me == 0)
+           r.rma.p(r.data, 1, 1, first), r.rma.fence(), r.rma.fetch_add_nbi(r.own[0], r.data, 1, 1, second);
+       }},
+      {"fetch_add_nbi, fence, put", race, 2,
+       [](Rig& r) {
+         if (r.me == 0)
+           r.rma.fetch_add_nbi(r.own[0], r.data, 1, 1, first), r.rma.fence(), r.rma.p(r.data, 1, 1, second);
+       }},
+      {"swap_nbi, quiet, put", clean, 2,
+       [](Rig& r) {
+         if (r.me == 0) r.rma.swap_nbi(r.own[0], r.data, 1, 1), r.rma.quiet(), r.rma.p(r.data, 1, 1);
+       }},
+      {"put, fence, fetch_inc_nbi that is waited for", race, 2,
+       [](Rig& r) {
+         if (r.me == 0) {
+           r.rma.put(r.data.slice(0, 4), r.some(4), 1, first);
+           r.rma.fence();
+           std::uint64_t before = 0;
+           r.rma.fetch_inc_nbi(before, r.flag, 1);
+           r.rma.quiet();
+         }
+         if (r.me == 1) r.await(), r.rma.reads(r.data.slice(0, 4), second);
+       }},
       {"fetch_nbi, fence, put", race, 2,
        [](Rig& r) {
          if (r.me == 0) r.rma.fetch_nbi(r.own[0], r.data, 1, first), r.rma.fence(), r.rma.p(r.data, 1, 1, second);
@@ -1227,6 +1256,48 @@ TEST(RaceCases, boxes_and_neighbours) {
   expect_right(cases);
 }
 
+TEST(RaceCases, fences_do_not_order_updates_that_bring_a_value) {
+  const auto seeds_with_value = [](int wanted, void (*program)(Rig & rig)) {
+    int seeds = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed)
+      simulate({.ranks = 2, .seed = seed, .heap_bytes = std::size_t(1) << 18}, [&](World& world) {
+        Rig rig(world);
+        if (world.rank() == 0) {
+          program(rig);
+          rig.rma.quiet();
+          require(rig.own[0] == 0 || rig.own[0] == 5, "fetched {}", rig.own[0]);
+          seeds += rig.own[0] == wanted;
+        }
+        world.barrier();
+      });
+    return seeds;
+  };
+  EXPECT_GT(seeds_with_value(0,
+                             [](Rig& r) {
+                               r.rma.add(r.data, 5, 1), r.rma.fence();
+                               r.rma.fetch_add_nbi(r.own[0], r.data, 1, 1);
+                             }),
+            0);
+  EXPECT_GT(seeds_with_value(5,
+                             [](Rig& r) {
+                               r.rma.fetch_add_nbi(r.own[0], r.data, 1, 1);
+                               r.rma.fence(), r.rma.add(r.data, 5, 1);
+                             }),
+            0);
+}
+
+TEST(RaceCases, a_source_that_has_changed_when_its_rank_ends) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    std::array<int, 4> source{};
+    const auto program = [&](World& world) {
+      const auto target = world.allocate<int>(4);
+      if (world.rank() == 0) world.context().put_nbi(target, source, 1, first), source[0] = 9;
+    };
+    const std::string error = error_of([&] { simulate({.ranks = 2, .seed = seed}, program); });
+    EXPECT_NE(error.find("first.cpp:1) is no longer what it was"), std::string::npos) << "seed " << seed << error;
+  }
+}
+
 TEST(RaceCases, local_memory_of_transfers) {
   static const Case cases[] = {
       {"the source is written when the target says that it has come", clean, 2,
@@ -1267,6 +1338,71 @@ TEST(RaceCases, local_memory_of_transfers) {
            r.data[9] = 5;
            r.rma.quiet(second);
          }
+       }},
+      {"an undeclared store to a source before the target says that it has come", race_with_a_store, 2,
+       [](Rig& r) {
+         if (r.me == 0) {
+           r.rma.put_signal_nbi(r.data.slice(0, 4), r.some(4), r.flag, 1, SignalOp::set, 1, first);
+           r.own[2] = 5;
+           r.await();
+         }
+         if (r.me == 1) r.await(), r.raise(0);
+       }},
+      {"an undeclared store to a source after the target has said that it has come", clean, 2,
+       [](Rig& r) {
+         if (r.me == 0) {
+           r.rma.put_signal_nbi(r.data.slice(0, 4), r.some(4), r.flag, 1, SignalOp::set, 1);
+           r.await();
+           r.own[2] = 5;
+         }
+         if (r.me == 1) r.await(), r.raise(0);
+       }},
+      {"an undeclared store to a source before a meeting with the target", race_with_a_store, 2,
+       [](Rig& r) {
+         if (r.me == 0) {
+           r.rma.put_signal_nbi(r.data.slice(0, 4), r.data.slice(8, 4), r.flag, 1, SignalOp::set, 1, first);
+           r.data[9] = 5;
+         }
+         if (r.me == 1) r.await();
+         r.world.sync();
+       }},
+      {"an undeclared store to a source after a meeting with the target", clean, 2,
+       [](Rig& r) {
+         if (r.me == 0) r.rma.put_signal_nbi(r.data.slice(0, 4), r.some(4), r.flag, 1, SignalOp::set, 1);
+         if (r.me == 1) r.await();
+         r.world.sync();
+         r.own[2] = 5;
+       }},
+      {"an undeclared store to a source before a value that another context brings", race_with_a_store, 2,
+       [](Rig& r) {
+         Context other(r.world);
+         if (r.me == 0) {
+           r.rma.put_signal_nbi(r.data.slice(0, 4), r.some(4), r.flag, 1, SignalOp::set, 1, first);
+           r.own[2] = 5;
+           for (std::uint64_t value = 0; value == 0; other.quiet()) other.fetch_nbi(value, r.flag, 0);
+         }
+         if (r.me == 1) r.await(), r.raise(0);
+       }},
+      {"an undeclared store to a source before shared flags tell that it has come", race_with_a_store, 2,
+       [](Rig& r) {
+         const SharedFlags flags = r.world.shared_flags(1, "ready");
+         if (r.me == 0) {
+           r.rma.put_signal_nbi(r.data.slice(0, 4), r.some(4), r.flag, 1, SignalOp::set, 1, first);
+           r.own[2] = 5;
+           r.world.wait(flags, 1, 0, 1, "ready");
+         }
+         if (r.me == 1) r.await(), flags.store(1, 0, 1);
+       }},
+      {"an undeclared store to a source of a context that ends", race_with_a_store, 2,
+       [](Rig& r) {
+         Context other(r.world);
+         if (r.me == 0) other.put_nbi(r.data.slice(0, 4), r.some(4), 1, first);
+         r.own[2] = 5;
+       }},
+      {"an undeclared store to a source of a context that has ended", clean, 2,
+       [](Rig& r) {
+         if (r.me == 0) Context(r.world).put_nbi(r.data.slice(0, 4), r.some(4), 1);
+         r.own[2] = 5;
        }},
       {"another rank puts into a source that it has got", clean, 2,
        [](Rig& r) {

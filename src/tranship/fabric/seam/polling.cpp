@@ -13,7 +13,7 @@ void Polling::begin(const Fabric& fabric, std::int64_t now_ns) {
   since_ns_ = now_ns;
   own_ns_ = fabric.own_time_ns();
   calls_ = fabric.board().call_of(fabric.rank());
-  polls_ = looks_ = 0;
+  allowed_ns_ = looks_ = 0;
   place_count_ = 0;
 }
 
@@ -36,7 +36,12 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
   const std::int64_t now = now_ns(), passed_ns = now - std::exchange(looked_ns_, now);
   const std::int64_t polls = passed();
   more_ = 0;
-  polls_ += polls;
+#ifdef TRANSHIP_TSAN  // a turn of a lane takes microseconds there
+  constexpr std::int64_t own_ns_max = 16'000;
+#else
+  constexpr std::int64_t own_ns_max = 1000;
+#endif
+  allowed_ns_ += (own_ns_max + call_ns_) * polls;
   ++looks_;
   const bool same = goes_on(fabric, note);
   if (!same) {
@@ -62,12 +67,7 @@ int Polling::look(Fabric& fabric, const WaitNote& note, std::int64_t timeout_ns)
       timeout_ns == INT64_MAX ? Deadline::never() : Deadline::after_ns(timeout_ns - (now - since_ns_));
   constexpr int looks_min = 16;  // fewer may miss what changes
   if (looks_ >= looks_min && fabric.passed(deadline)) {
-#ifdef TRANSHIP_TSAN  // a turn of a lane takes microseconds there
-    constexpr std::int64_t own_ns_max = 16'000;
-#else
-    constexpr std::int64_t own_ns_max = 1000;
-#endif
-    if (fabric.own_time_ns() - own_ns_ <= own_ns_max * polls_) {
+    if (fabric.own_time_ns() - own_ns_ <= allowed_ns_) {
       std::string message =
           fmt::format("rank {} has done nothing but poll for {:.3g} s: {} (from {})", fabric.rank(),
                       static_cast<double>(now - since_ns_) * 1e-9, to_string(note), short_name(note.where));

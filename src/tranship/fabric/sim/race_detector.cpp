@@ -96,7 +96,7 @@ RaceDetector::Sent RaceDetector::send(Rank rank, const Channel& channel, Fencing
   return sent;
 }
 
-void RaceDetector::quiet(Rank rank, int context) {
+void RaceDetector::quiet(Rank rank, int context, CallSite where) {
   RankState& mine = ranks_[std::size_t(rank)];
   std::erase_if(mine.unfinished, [&](const Unfinished& one) {
     if (one.channel.context != context) return false;
@@ -107,23 +107,41 @@ void RaceDetector::quiet(Rank rank, int context) {
   done = std::max(done, mine.unfinished.empty() ? mine.transfers : mine.unfinished.front().number - 1);
   mine.known.prune();
   if (const auto fetched = mine.fetched.extract(context)) mine.known.join(fetched.mapped());
+  let_go_of_sources(rank, &where);
   mine.own.erase_if([&](const Cell& cell) {
     return std::all_of(cell.begin(), cell.end(), [&](const Access& one) { return knows(mine.known, one); });
   });
 }
 
-bool RaceDetector::is_over(Rank rank, std::uint64_t transfer) const {
-  return knows(known(rank), {.rank = rank, .is_transfer = true, .number = transfer});
+void RaceDetector::watch(Rank rank, Source source) {
+  ranks_[std::size_t(rank)].sources.push_back(std::move(source));
 }
 
-bool RaceDetector::is_unwritten_since(Rank rank, std::uint64_t transfer, const std::vector<Bytes>& all) const {
-  for (const Bytes& bytes : all) {
+void RaceDetector::let_go_of_sources(Rank rank, const CallSite* quiet) {
+  RankState& mine = ranks_[std::size_t(rank)];
+  std::erase_if(mine.sources, [&](const Source& one) {
+    if (!knows(mine.known, {.rank = rank, .is_transfer = true, .number = one.transfer})) return false;
+    // What is known to have written it has been compared with the transfer by then.
+    if (mine.changed_source || one.is_unchanged() || !is_unwritten_since(rank, one)) return true;
+    mine.changed_source =
+        make_error(ErrorCode::race,
+                   "the source of {} by rank {} ({}) is no longer what it was when rank {} {}: it "
+                   "may be written after that only",
+                   one.read.use.name, rank, short_name(one.read.use.where), rank,
+                   quiet ? fmt::format("calls quiet ({})", short_name(*quiet)) : "learns that it has been read");
+    mine.changed_source->rank = mine.changed_source->peer = rank;
+    return true;
+  });
+}
+
+bool RaceDetector::is_unwritten_since(Rank rank, const Source& source) const {
+  for (const Bytes& bytes : source.read.bytes) {
     if (bytes.memory == Bytes::Memory::own) continue;  // no other rank writes it
     std::size_t seen = 0;
     heaps_[std::size_t(bytes.owner)].look(
         bytes.first, bytes.end, [&](std::size_t first, std::size_t end, const Cell& cell) {
           const auto read = std::find_if(cell.begin(), cell.end(), [&](const Access& a) {
-            return a.is_transfer && a.rank == rank && a.number == transfer;
+            return a.is_transfer && a.rank == rank && a.number == source.transfer;
           });
           if (read != cell.end() && std::all_of(read, cell.end(), [](const Access& a) {
                 return a.use.what == What::read || a.use.what == What::fetch;
@@ -167,6 +185,7 @@ void RaceDetector::learn(Rank rank, const Knowledge& what) {
   const auto open = std::find_if(mine.unfinished.begin(), mine.unfinished.end(),
                                  [&](const Unfinished& one) { return one.number > over; });
   mine.unfinished.erase(mine.unfinished.begin(), open);
+  let_go_of_sources(rank);
 }
 
 void RaceDetector::acquire(Rank rank, const Bytes& bytes) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include <tranship/base/call_site.hpp>
+#include <tranship/base/error.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/byte_map.hpp>
@@ -84,11 +86,17 @@ class RaceDetector {
   };
   Sent send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote, const Accesses* local);
   /// The transfers of a context so far are over, and what they have fetched may be looked at.
-  void quiet(Rank rank, int context);
-  /// Whether the rank knows that its transfer is over.
-  bool is_over(Rank rank, std::uint64_t transfer) const;
-  /// Whether nothing is known to have written the bytes since a transfer of the rank began to read them.
-  bool is_unwritten_since(Rank rank, std::uint64_t transfer, const std::vector<Bytes>& all) const;
+  void quiet(Rank rank, int context, CallSite where);
+  /// A transfer that reads memory of its rank until the rank knows that it is over. `is_unchanged` says whether the
+  /// memory holds what it held; it is asked when the rank learns of the end, for a store that is not announced.
+  struct Source {
+    std::uint64_t transfer = 0;
+    Accesses read;
+    std::function<bool()> is_unchanged;
+  };
+  void watch(Rank rank, Source source);
+  /// What the rank has done wrong with such memory.
+  const std::optional<Error>& changed_source(Rank rank) const { return ranks_[std::size_t(rank)].changed_source; }
 
   /// The bytes have been written, or where `joins`, updated, by a rank that knew `what`.
   enum class Release : std::uint8_t { replaces, joins };
@@ -125,6 +133,8 @@ class RaceDetector {
     std::vector<Unfinished> unfinished;
     std::map<int, Knowledge> fetched;  ///< by context, not yet to be looked at
     ByteMap<std::vector<Access>> own;  ///< local memory of transfers
+    std::vector<Source> sources;       ///< in use, for all that the rank knows
+    std::optional<Error> changed_source;
   };
   /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.
   using Cell = std::vector<Access>;
@@ -137,6 +147,9 @@ class RaceDetector {
   void note(Access access, const Knowledge& known, const std::vector<Bytes>& all);
   void compare(const Cell& cell, const Access& access, const Knowledge& known, const Bytes& bytes) const;
   std::optional<Knowledge> told_by(const Bytes& bytes) const;
+  bool is_unwritten_since(Rank rank, const Source& source) const;
+  /// Of those whose end the rank now knows, for it calls quiet, or else as a peer has told it.
+  void let_go_of_sources(Rank rank, const CallSite* quiet = nullptr);
   [[noreturn]] void refuse(const Access& earlier, const Access& later, const Knowledge& known,
                            const Bytes& bytes) const;
 

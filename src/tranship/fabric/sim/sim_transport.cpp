@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <tranship/base/fail.hpp>
-#include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
@@ -131,7 +129,9 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
     if (blocks) detector->access(rank_, local);
     noted = note(target.peer, RaceDetector::Fencing::ordered, remote, blocks ? nullptr : &local);
     if (!blocks)
-      open_sources_.push_back({noted.number, name, block, width, source, packed(block, width, source), where});
+      detector->watch(rank_, {noted.number, local, [=, held = packed(block, width, source)] {
+                                return packed(block, width, source) == held;
+                              }});
   }
   std::uint64_t first = 0, last = 0;
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
@@ -230,8 +230,8 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   }
   InFlight what = made(InFlight::Kind::update, at.peer, width);
   is_awaited_ = is_awaited_ || before;
-  // What only reads is a get for fences.
-  what.is_fenced = op != AtomicOp::fetch;
+  // What brings a value is a get for fences.
+  what.is_fenced = !before;
   what.offset_bytes = at.offset_bytes;
   what.op = op;
   what.operand = operand;
@@ -253,31 +253,12 @@ void SimTransport::fence(CallSite) {
   ++fences_;
 }
 
-std::optional<Error> SimTransport::changed_source(CallSite where) {
-  const RaceDetector* detector = simulation_.race_detector();
-  for (const OpenSource& one : std::exchange(open_sources_, {})) {
-    if (detector->is_over(rank_, one.transfer) || packed(one.block, one.width, one.source) == one.held) continue;
-    // What is known to have written it has been compared with the put by then.
-    const auto bytes = local_bytes(simulation_, rank_, one.block, one.block.source_strides, one.width, one.source);
-    if (!detector->is_unwritten_since(rank_, one.transfer, bytes)) continue;
-    Error error = make_error(ErrorCode::race,
-                             "the source of {} by rank {} ({}) is no longer what it was when rank {} calls quiet "
-                             "({}): it may be written after that only",
-                             one.name, rank_, short_name(one.where), rank_, short_name(where));
-    error.rank = error.peer = rank_;
-    return error;
-  }
-  return std::nullopt;
-}
-
 void SimTransport::quiet(CallSite where) {
   simulation_.step(rank_);
-  RaceDetector* detector = simulation_.race_detector();
-  const std::optional<Error> race = detector ? changed_source(where) : std::nullopt;
   while (simulation_.deliver_one_of(rank_, context_)) simulation_.step(rank_);
   if (std::exchange(is_awaited_, false)) simulation_.look(rank_);
-  if (detector) detector->quiet(rank_, context_);
-  if (race) throw Error(*race);
+  if (RaceDetector* detector = simulation_.race_detector()) detector->quiet(rank_, context_, where);
+  simulation_.fail_for_source(rank_);
 }
 
 void SimTransport::poll(std::int64_t polls) {

@@ -1,10 +1,6 @@
 // Private: the transfers of one context of a simulated rank, cut in pieces and put into the log of the simulation.
 #pragma once
 
-#include <optional>
-#include <vector>
-
-#include <tranship/base/error.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
 
@@ -38,26 +34,12 @@ class SimTransport final : public Transport {
              const RaceDetector::Accesses* local);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
   RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_}; }
-  /// What a rank that calls quiet has done wrong with the sources of its puts.
-  std::optional<Error> changed_source(CallSite where);
 
   Simulation& simulation_;
   Rank rank_;
   int context_;
   std::uint64_t fences_ = 0;
   bool is_awaited_ = false;  ///< a value, by the next quiet
-
-  /// The source of a put that does not block, and what it held then.
-  struct OpenSource {
-    std::uint64_t transfer;
-    const char* name;
-    CopyBlock block;
-    int width;
-    const void* source;
-    std::vector<std::byte> held;
-    CallSite where;
-  };
-  std::vector<OpenSource> open_sources_;
 };
 
 }  // namespace tranship

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/sim_fabric.hpp>
 #include <tranship/fabric/sim/simulation.hpp>
@@ -65,7 +66,12 @@ SimulationReport Simulation::run(FunctionRef<void(World&)> body) {
   for (Rank r = 0; r < options_.ranks; ++r) {
     const auto run = [this, r, body] {
       const auto make = [&] { return std::make_unique<SimFabric>(*this, shared_, r); };
-      ranks_[std::size_t(r)].thrown = run_rank(board_of(r), r, options_.timeout_ns, make, body);
+      const auto whole = [&](World& world) {
+        body(world);
+        // What is under way then completes with its world, where no error would be heard of.
+        world.context().quiet({"the end of the rank", 0});
+      };
+      ranks_[std::size_t(r)].thrown = run_rank(board_of(r), r, options_.timeout_ns, make, whole);
       changed();
       something_happened();
     };
@@ -167,6 +173,13 @@ void Simulation::go(Rank rank, int slot, const Members& members, std::uint64_t m
   const auto state = meetings_.find({slot, members.first, meeting});
   race_detector_->learn(rank, state->second.known);
   if (++state->second.gone == members.count) meetings_.erase(state);
+  fail_for_source(rank);
+}
+
+void Simulation::fail_for_source(Rank rank) const {
+  // A rank that unwinds fails already.
+  if (!race_detector_ || std::uncaught_exceptions() > 0) return;
+  if (const std::optional<Error>& error = race_detector_->changed_source(rank)) throw Error(*error);
 }
 
 void Simulation::count_step(Rank rank) {
@@ -178,6 +191,7 @@ void Simulation::count_step(Rank rank) {
     something_happened();
     throw RankDies();
   }
+  fail_for_source(rank);
   if (++report_.steps > options_.steps_max)
     throw_error(ErrorCode::timeout, "the simulation takes more than {} steps (rank {})", options_.steps_max, rank);
 }
