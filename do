@@ -95,8 +95,9 @@ do_setup() {
   need_venv "${python_packages[@]}" || say "without these, the Python package is neither built nor tested"
 }
 
-do_build() {
+do_build() { # [PRESET [option...]]
   local preset=${1:-release}
+  shift || true
   case $preset in
     release) need "${build_packages[@]}" ;;
     fuzz) need "${build_packages[@]}" "${fuzz_packages[@]}" ;;
@@ -105,9 +106,9 @@ do_build() {
   esac
   if [[ $preset == dev ]]; then
     choose_python
-    configure dev "${python_options[@]}"
+    configure dev "${python_options[@]}" "$@"
   else
-    configure "$preset"
+    configure "$preset" "$@"
   fi
   cmake --build --preset "$preset"
 }
@@ -158,7 +159,10 @@ do_demo() {
 }
 
 do_test() {
-  do_build dev
+  # All tests together run in few processes; those that are chosen are found one by one.
+  local shards=4
+  (($#)) && shards=0
+  do_build dev -DTRANSHIP_TEST_SHARDS=$shards
   ctest --preset dev --parallel "$(nproc)" "$@"
 }
 
