@@ -122,7 +122,7 @@ void RaceDetector::let_go_of_sources(Rank rank, const CallSite* quiet) {
   std::erase_if(mine.sources, [&](const Source& one) {
     if (!knows(mine.known, {.rank = rank, .is_transfer = true, .number = one.transfer})) return false;
     // What is known to have written it has been compared with the transfer by then.
-    if (mine.changed_source || one.is_unchanged() || !is_unwritten_since(rank, one)) return true;
+    if (mine.changed_source || one.held->is_unchanged() || !is_unwritten_since(rank, one)) return true;
     mine.changed_source =
         make_error(ErrorCode::race,
                    "the source of {} by rank {} ({}) is no longer what it was when rank {} {}: it "

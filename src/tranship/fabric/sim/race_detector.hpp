@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -87,12 +86,18 @@ class RaceDetector {
   Sent send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote, const Accesses* local);
   /// The transfers of a context so far are over, and what they have fetched may be looked at.
   void quiet(Rank rank, int context, CallSite where);
-  /// A transfer that reads memory of its rank until the rank knows that it is over. `is_unchanged` says whether the
-  /// memory holds what it held; it is asked when the rank learns of the end, for a store that is not announced.
+  /// Memory that a transfer reads, and what it held when that began.
+  class Held {
+   public:
+    virtual ~Held() = default;
+    virtual bool is_unchanged() const = 0;
+  };
+  /// A transfer that reads memory of its rank until the rank knows that it is over. The memory is looked at when the
+  /// rank learns of the end, for a store that is not announced.
   struct Source {
     std::uint64_t transfer = 0;
     Accesses read;
-    std::function<bool()> is_unchanged;
+    std::unique_ptr<const Held> held;
   };
   void watch(Rank rank, Source source);
   /// What the rank has done wrong with such memory.

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include <tranship/fabric/sim/sim_transport.hpp>
 #include <tranship/memory/device/host_device.hpp>
@@ -40,6 +42,19 @@ std::vector<std::byte> packed(const CopyBlock& block, int width, const void* sou
   copy_on_host(with_dense_target(block, width), width, source, out.data());
   return out;
 }
+
+class HeldSource final : public RaceDetector::Held {
+ public:
+  HeldSource(const CopyBlock& block, int width, const void* source)
+      : block_(block), width_(width), source_(source), held_(packed(block, width, source)) {}
+  bool is_unchanged() const override { return packed(block_, width_, source_) == held_; }
+
+ private:
+  CopyBlock block_;
+  int width_;
+  const void* source_;
+  std::vector<std::byte> held_;
+};
 
 /// The stretches that one side of a block touches, in bytes from its base, run by run.
 template <class F>
@@ -128,10 +143,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
                                        local_bytes(simulation_, rank_, block, block.source_strides, width, source)};
     if (blocks) detector->access(rank_, local);
     noted = note(target.peer, RaceDetector::Fencing::ordered, remote, blocks ? nullptr : &local);
-    if (!blocks)
-      detector->watch(rank_, {noted.number, local, [=, held = packed(block, width, source)] {
-                                return packed(block, width, source) == held;
-                              }});
+    if (!blocks) detector->watch(rank_, {noted.number, local, std::make_unique<HeldSource>(block, width, source)});
   }
   std::uint64_t first = 0, last = 0;
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
