@@ -64,7 +64,22 @@ TEST(VerifySizes, loops_take_as_many_turns) {
   expect_right(sent_in_turns(1024, 2048, 2));
   // Turns are whole units of 16 bytes.
   expect_right(sent_in_turns(1024, 1009));
-  expect_right(sent_in_turns(Index(1) << 60, Index(1) << 61));
+  constexpr Index gib = Index(1) << 30;
+  expect_right(sent_in_turns(gib, gib));
+  expect_refused(sent_in_turns(gib / 2, gib), Finding::Kind::mismatch);
+  EXPECT_EQ(error_of([] { (void)verify(sent_in_turns(gib, gib + 1)); }),
+            "unsupported: a proof of loops in turns of 1073741825 bytes; 1073741824 at most");
+}
+
+TEST(VerifySizes, loops_made_to_take_forever_are_given_up) {
+  for (const Index chunks : {Index(1) << 22, Index(1) << 23, Index(1) << 62}) {
+    ProgramBuilder builder("test", 1, {1, 1, 0});
+    builder.at(0);
+    for (int i = 0; i < 50; ++i) builder.move(StepKind::copy, {{0, input}}, {{0, output}}).nop();
+    loop_over_last(builder, 100, 16, chunks);
+    const std::string error = error_of([&] { (void)verify(builder.program()); });
+    EXPECT_TRUE(error.starts_with("unsupported: a proof ")) << error;
+  }
 }
 
 /// A producer and a consumer of one rank; the consumer gives its credits back in the loop, or only after it.

@@ -14,11 +14,12 @@ namespace tranship::verification {
 namespace {
 
 constexpr Index unit_bytes = 16;
-/// No chunk is longer than this.
-constexpr Index turn_units_max = Index(1) << 24;
+/// So that all places of the largest chunks that are tried are numbers of 64 bits: turns of 1 GiB.
+constexpr Index turn_units_max = Index(1) << 26;
 constexpr Index semaphore_max = 4096;
-/// Sizes that are compared, and boundaries that are looked at for it.
-constexpr Index sizes_max = 4096, boundaries_max = 20'000'000;
+/// Sizes that are compared, and boundaries that are looked at for it: so many for small sizes, and for those that must
+/// be.
+constexpr Index sizes_max = 4096, boundaries_max = 20'000'000, boundaries_most = 200'000'000;
 
 Index round_up_division(Index a, Index b) {
   return (a + b - 1) / b;
@@ -51,7 +52,14 @@ Extremes extremes_of(const Program& program) {
     if (step.shares > 0) out.shares = std::min(shares_max, std::lcm(out.shares, Index(step.shares)));
     out.shares_max = std::max(out.shares_max, Index(step.shares));
     out.operands += static_cast<Index>(step.operands.size());
-    if (loop) out.loop = loop;
+    if (!loop) return;
+    out.loop = loop;
+    constexpr Index chunks_max = Index(1) << 22;  // of any buffer
+    if (loop->chunks > chunks_max)
+      throw_error(ErrorCode::unsupported, "a proof of loops over {} chunks; {} at most", loop->chunks, chunks_max);
+    if (turn_units(*loop) > turn_units_max)
+      throw_error(ErrorCode::unsupported, "a proof of loops in turns of {} bytes; {} at most", loop->unit_bytes,
+                  turn_units_max * unit_bytes);
   });
   for (const RankProgram& rank : program.ranks)
     for (const Index initial : rank.semaphores) out.semaphore_max = std::max(out.semaphore_max, initial);
@@ -123,7 +131,7 @@ class Order {
 }  // namespace
 
 Index turn_units(const Pipeline& loop) noexcept {
-  return std::clamp<Index>(loop.unit_bytes / unit_bytes + (loop.unit_bytes % unit_bytes != 0), 1, turn_units_max);
+  return loop.unit_bytes / unit_bytes + (loop.unit_bytes % unit_bytes != 0);
 }
 Index turns_of(const Pipeline& loop, Cut cut) noexcept {
   return std::max<Index>(1, round_up_division(loop.chunks * cut.units, turn_units(loop)));
@@ -146,20 +154,32 @@ Part part_of(const Step& step, const Pipeline* loop, Index turn, Cut cut) noexce
 std::vector<Cut> cuts_of(const Program& program) {
   const Extremes extremes = extremes_of(program);
   if (extremes.shares == 1 && !extremes.loop) return {{.units = 1}};
+  const auto boundaries = [&](Index units) {
+    const Index turns = extremes.loop ? turns_of(*extremes.loop, {.units = units}) : 1;
+    return turns > boundaries_most ? turns : 4 * extremes.operands * turns;
+  };
   // Beyond that, boundaries at other fractions of a chunk lie as far from each other as their remainders can move them.
   const Index stable = extremes.shares == 1 ? 1 : extremes.shares * (extremes.shares_max / 2 + 1);
-  const Index affordable = std::max<Index>(2 * extremes.shares_max + 1, boundaries_max / (4 * extremes.operands + 1));
-  const Index small = std::min({stable, affordable, sizes_max});
   std::set<Index> sizes = {extremes.shares, 2 * extremes.shares + 1};
-  for (Index units = 1; units <= small; ++units) sizes.insert(units);
   if (extremes.loop) {
-    const Index turn = turn_units(*extremes.loop), chunks = std::max<Index>(1, extremes.loop->chunks);
-    std::set<Index> lasts = {1, turn};
-    if (turn > 1) lasts.insert(turn - 1);
-    for (Index last = 2; last <= std::min({small, turn, 2 * extremes.shares_max + 1}); ++last) lasts.insert(last);
-    for (const Index turns : {Index(1), Index(2), Index(3), extremes.semaphore_max + 2})
-      for (const Index last : lasts) sizes.insert(round_up_division((turns - 1) * turn + last, chunks));
+    const Index turn = turn_units(*extremes.loop), chunks = extremes.loop->chunks;
+    const auto add = [&](Index turns, Index last) {
+      sizes.insert(round_up_division((turns - 1) * turn + std::min(last, turn), chunks));
+    };
+    const Index many = extremes.semaphore_max + 2;
+    for (const Index turns : {Index(1), Index(2), Index(3), many})
+      for (const Index last : {Index(1), std::max<Index>(1, turn - 1), turn}) add(turns, last);
+    for (const Index turns : {1, 2, 3})
+      for (Index last = 2; last <= 2 * std::min(extremes.shares_max, sizes_max) && extremes.shares > 1; ++last)
+        add(turns, last);
   }
+  Index looked_at = 0;
+  for (const Index units : sizes) looked_at += boundaries(units);
+  if (looked_at > boundaries_most)
+    throw_error(ErrorCode::unsupported, "a proof that looks at {} boundaries of shares and turns; {} at most",
+                looked_at, boundaries_most);
+  for (Index units = 1; units <= std::min(stable, sizes_max) && looked_at < boundaries_max; ++units)
+    if (sizes.insert(units).second) looked_at += boundaries(units);
   std::vector<Cut> out;
   std::set<std::uint64_t> orders;
   for (const Index units : sizes)
