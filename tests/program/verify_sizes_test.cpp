@@ -108,6 +108,15 @@ TEST(VerifySizes, credits_run_out_whatever_their_number) {
             "unsupported: a proof of loops beside a semaphore that begins with 1000000; 4096 at most");
 }
 
+TEST(VerifySizes, turns_count_in_loops_that_move_nothing) {
+  ProgramBuilder builder("test", 1, {1, 1, 0});
+  builder.at(0, 0).semaphore(StepKind::acquire, 0, 3);
+  loop_over_last(builder, 1, 1024);
+  builder.semaphore(StepKind::release, 0, 3);
+  loop_over_last(builder, 1, 1024);
+  expect_refused(builder.program(), Finding::Kind::deadlock);
+}
+
 /// Four blocks copy a chunk to scratch, and two of them from there to the output, after meetings of pairs of blocks.
 TEST(VerifySizes, shares_of_groups_of_other_sizes) {
   ProgramBuilder builder("allgather", 1, {1, 1, 1});

@@ -75,9 +75,9 @@ class Order {
   Order(const Program& program, Cut cut) : program_(program), cut_(cut) {
     for_each_step(program, [&](Rank rank, const Step& step, const Pipeline* loop) {
       const Index turns = loop ? turns_of(*loop, cut) : 1;
-      for (Index turn = 0; turn < turns; ++turn) add(rank, step, loop, turn);
+      hash_ = splitmix64(hash_ + static_cast<std::uint64_t>(turns));  // of loops that move nothing, too
+      for (Index turn = 0; turn < turns && !step.operands.empty(); ++turn) add(rank, step, loop, turn);
     });
-    hash_ = splitmix64(static_cast<std::uint64_t>(turns_));
     for (auto& [memory, places] : places_) rank(places);
     rank(lengths_);
   }
@@ -85,8 +85,6 @@ class Order {
 
  private:
   void add(Rank own, const Step& step, const Pipeline* loop, Index turn) {
-    if (step.operands.empty()) return;
-    if (loop) turns_ = std::max(turns_, turn);
     const StepShape& shape = shape_of(step.kind);
     const auto sources = static_cast<std::size_t>(step.sources);
     const auto [begin, end] = part_of(step, loop, turn, cut_);
@@ -124,7 +122,6 @@ class Order {
   const Cut cut_;
   std::map<std::pair<Rank, int>, std::vector<Index>> places_;
   std::vector<Index> lengths_;
-  Index turns_ = 0;
   std::uint64_t hash_ = 0;
 };
 
