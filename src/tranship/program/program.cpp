@@ -348,7 +348,9 @@ const char* name_of(BufferKind kind) noexcept {
 bool combines_by(const Program& program, Reduction reduction) {
   bool all = true;
   for (const RankProgram& rank : program.ranks)
-    for_each_step(rank, [&](const Step& step) { all = all && (!combines(step) || step.reduction == reduction); });
+    for_each_step(rank, [&](const Step& step, const Pipeline*) {
+      all = all && (!combines(step) || step.reduction == reduction);
+    });
   return all;
 }
 

@@ -17,7 +17,6 @@ namespace tranship {
 namespace {
 
 constexpr double never_ns = std::numeric_limits<double>::infinity();
-constexpr Index unit_bytes = 16;  // of chunks and of the shares of blocks, as ProgramExecutor cuts them
 
 Index round_up(Index value, Index unit) {
   return (value + unit - 1) / unit * unit;
@@ -398,7 +397,7 @@ class Replayer {
   }
 
   static constexpr Index bytes_max = Index(1) << 61;  // of what a loop goes over: more makes too many events anyway
-  static Index unit_of(const Pipeline& loop) { return round_up(std::min(loop.unit_bytes, bytes_max), unit_bytes); }
+  static Index unit_of(const Pipeline& loop) { return round_up(std::min(loop.unit_bytes, bytes_max), cut_unit_bytes); }
   Index iterations_of(const Pipeline& loop) const {
     const Index bytes = std::min(loop.chunks, bytes_max / chunk_bytes_) * chunk_bytes_;
     return std::min(std::max<Index>(1, (bytes + unit_of(loop) - 1) / unit_of(loop)), options_.iterations_max);
@@ -509,9 +508,9 @@ class Replayer {
       end = end - begin < unit ? end : begin + unit;
     }
     if (step.shares > 0) {
-      const Index units = (end - begin) / unit_bytes, each = units / step.shares, more = units % step.shares;
-      begin += (step.share * each + std::min<Index>(step.share, more)) * unit_bytes;
-      end = begin + (each + (step.share < more ? 1 : 0)) * unit_bytes;
+      const UnitRange own = share_of((end - begin) / cut_unit_bytes, step.share, step.shares);
+      begin += own.first * cut_unit_bytes;
+      end = begin + own.count * cut_unit_bytes;
     }
     return {begin, end};
   }
@@ -1012,7 +1011,7 @@ Index bytes_of_chunks(const Program& program, Index input_bytes) {
   const Index segments = cuts_input ? ranks : 1;
   const Index chunks = std::max<Index>(1, input_chunks_max(program) / segments);
   const Index per_segment = (input_bytes + segments - 1) / segments;
-  return std::max(unit_bytes, round_up((per_segment + chunks - 1) / chunks, unit_bytes));
+  return std::max(cut_unit_bytes, round_up((per_segment + chunks - 1) / chunks, cut_unit_bytes));
 }
 
 std::vector<LaunchCopies> launch_copies_of(const Program& program) {

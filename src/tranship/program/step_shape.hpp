@@ -102,14 +102,25 @@ inline bool combines(const Step& step) noexcept {
          (step.sources > 1 || shape_of_source(shape, 0).where == Where::group);
 }
 
-/// All steps of a rank, those of loops after the loop.
+/// Chunks have whole units of so many bytes, which neither shares nor turns of a loop cut.
+inline constexpr Index cut_unit_bytes = 16;
+struct UnitRange {
+  Index first = 0, count = 0;
+};
+/// Which of so many units one of `shares` has: the first shares take what is left over.
+constexpr UnitRange share_of(Index units, Index share, Index shares) noexcept {
+  const Index each = units / shares, more = units % shares;
+  return {share * each + (share < more ? share : more), each + (share < more ? 1 : 0)};
+}
+
+/// Calls f(step, the loop that it is in or null) for all steps of a rank, those of loops after the loop.
 template <class F>
 void for_each_step(const RankProgram& rank, F&& f) {
   for (const ThreadBlock& block : rank.blocks)
     for (const Step& step : block.steps) {
-      f(step);
+      f(step, static_cast<const Pipeline*>(nullptr));
       if (step.pipeline)
-        for (const Step& inner : step.pipeline->steps) f(inner);
+        for (const Step& inner : step.pipeline->steps) f(inner, step.pipeline.get());
     }
 }
 

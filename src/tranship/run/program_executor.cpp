@@ -54,7 +54,7 @@ Inbound inbound_of(const Program& program, Rank rank) {
 
 void check_reductions(const Program& program, ElementType type) {
   for (const RankProgram& rank : program.ranks)
-    for_each_step(rank, [&](const Step& step) {
+    for_each_step(rank, [&](const Step& step, const Pipeline*) {
       if (combines(step) && !detail::can_reduce(step.reduction, type))
         throw_error(ErrorCode::invalid_use, "{} has no {}", name_of(type), name_of(step.reduction));
     });

@@ -311,10 +311,9 @@ ProgramMachine::Part ProgramMachine::part_of(const Block& block, const PlacedSte
   Index begin = std::min(step.bytes, block.iteration * block.loop_unit_bytes);
   Index bytes = std::min(step.bytes - begin, block.loop_unit_bytes);
   if (step.shares > 0) {
-    constexpr Index unit = 16;
-    const Index units = bytes / unit, each = units / step.shares, more = units % step.shares;
-    begin += (step.share * each + std::min<Index>(step.share, more)) * unit;
-    bytes = (each + (step.share < more ? 1 : 0)) * unit;
+    const UnitRange own = share_of(bytes / cut_unit_bytes, step.share, step.shares);
+    begin += own.first * cut_unit_bytes;
+    bytes = own.count * cut_unit_bytes;
   }
   return {begin, bytes};
 }

@@ -9,8 +9,6 @@
 namespace tranship {
 namespace {
 
-constexpr Index unit_bytes = 16;  // of chunks and of the shares of blocks
-
 Index round_up(Index value, Index unit) {
   return (value + unit - 1) / unit * unit;
 }
@@ -46,7 +44,7 @@ class Placing {
     for (Rank by = 0; by < static_cast<Rank>(program_.ranks.size()); ++by) {
       if (by == options_.rank) continue;
       const RankProgram& rank = program_.ranks[static_cast<std::size_t>(by)];
-      for_each_step(rank, [&](const Step& step) {
+      for_each_step(rank, [&](const Step& step, const Pipeline*) {
         const StepShape& shape = shape_of(step.kind);
         const auto sources = static_cast<std::size_t>(step.sources);
         for (std::size_t i = sources; i < step.operands.size(); ++i) {
@@ -79,7 +77,7 @@ class Placing {
   }
 
   void place_loop(const Pipeline& loop) {
-    const Index unit = round_up(loop.unit_bytes, unit_bytes);
+    const Index unit = round_up(loop.unit_bytes, cut_unit_bytes);
     const Index iterations = std::max<Index>(1, (loop.chunks * chunking_.chunk_bytes + unit - 1) / unit);
     const auto first = static_cast<std::uint32_t>(out_.steps.size());
     PlacedStep& begin = add(PlacedStep::Act::begin_loop, StepKind::pipeline);
@@ -161,9 +159,9 @@ class Placing {
     out.share = step.share;
     out.shares = step.shares;
     if (!loop && step.shares > 0) {
-      const Index units = out.bytes / unit_bytes, each = units / step.shares, more = units % step.shares;
-      out.begin = (step.share * each + std::min<Index>(step.share, more)) * unit_bytes;
-      out.bytes = (each + (step.share < more ? 1 : 0)) * unit_bytes;
+      const UnitRange own = share_of(out.bytes / cut_unit_bytes, step.share, step.shares);
+      out.begin = own.first * cut_unit_bytes;
+      out.bytes = own.count * cut_unit_bytes;
     }
     for (std::size_t i = 0; i < sources; ++i) add_places(step.operands[i], shape_of_source(shape, i), from);
     for (std::size_t i = 0; i < targets; ++i) add_places(step.operands[sources + i], shape_of_target(shape, i), to);
@@ -303,7 +301,7 @@ Chunking chunking_of(const Program& program, Rank rank, Index elements, Index wi
   const Index per_chunk = (out.segment_elements + out.segment_chunks - 1) / out.segment_chunks;
   // Where no chunk is padded or cut, elements lie in the memory of the program as they do at the caller.
   const bool is_exact = !meaning.is_known() && !cuts_chunks(program);
-  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), is_exact ? width : std::max(unit_bytes, width));
+  out.chunk_bytes = round_up(checked_multiply(per_chunk, width), is_exact ? width : std::max(cut_unit_bytes, width));
   return out;
 }
 
@@ -320,7 +318,7 @@ Touched touched(const Program& program, Rank rank, int memory) {
   };
   for (Rank by = 0; by < static_cast<Rank>(program.ranks.size()); ++by) {
     const RankProgram& own = program.ranks[static_cast<std::size_t>(by)];
-    for_each_step(own, [&](const Step& step) {
+    for_each_step(own, [&](const Step& step, const Pipeline*) {
       const StepShape& shape = shape_of(step.kind);
       const auto sources = static_cast<std::size_t>(step.sources);
       for (std::size_t i = 0; i < step.operands.size(); ++i) {

@@ -208,7 +208,7 @@ class Promise {
 Reduction reduction_of(const Program& program) {
   std::optional<Reduction> found;
   for (const RankProgram& rank : program.ranks)
-    for_each_step(rank, [&](const Step& step) {
+    for_each_step(rank, [&](const Step& step, const Pipeline*) {
       if (!found && step.names_reduction && combines(step)) found = step.reduction;
     });
   return found.value_or(Reduction::sum);

@@ -13,7 +13,6 @@
 namespace tranship::verification {
 namespace {
 
-constexpr Index unit_bytes = 16;
 /// So that all places of the largest chunks that are tried are numbers of 64 bits: turns of 1 GiB.
 constexpr Index turn_units_max = Index(1) << 26;
 constexpr Index semaphore_max = 4096;
@@ -34,20 +33,9 @@ struct Extremes {
   const Pipeline* loop = nullptr;  ///< any of them: verify() refuses programs whose loops differ in turns
 };
 
-template <class F>
-void for_each_step(const Program& program, F&& f) {
-  for (Rank rank = 0; rank < static_cast<Rank>(program.ranks.size()); ++rank)
-    for (const ThreadBlock& block : program.ranks[static_cast<std::size_t>(rank)].blocks)
-      for (const Step& step : block.steps) {
-        f(rank, step, nullptr);
-        if (!step.pipeline) continue;
-        for (const Step& inner : step.pipeline->steps) f(rank, inner, step.pipeline.get());
-      }
-}
-
 Extremes extremes_of(const Program& program) {
   Extremes out;
-  for_each_step(program, [&](Rank, const Step& step, const Pipeline* loop) {
+  const auto look = [&](const Step& step, const Pipeline* loop) {
     constexpr Index shares_max = 720'720;
     if (step.shares > 0) out.shares = std::min(shares_max, std::lcm(out.shares, Index(step.shares)));
     out.shares_max = std::max(out.shares_max, Index(step.shares));
@@ -59,10 +47,12 @@ Extremes extremes_of(const Program& program) {
       throw_error(ErrorCode::unsupported, "a proof of loops over {} chunks; {} at most", loop->chunks, chunks_max);
     if (turn_units(*loop) > turn_units_max)
       throw_error(ErrorCode::unsupported, "a proof of loops in turns of {} bytes; {} at most", loop->unit_bytes,
-                  turn_units_max * unit_bytes);
-  });
-  for (const RankProgram& rank : program.ranks)
+                  turn_units_max * cut_unit_bytes);
+  };
+  for (const RankProgram& rank : program.ranks) {
+    for_each_step(rank, look);
     for (const Index initial : rank.semaphores) out.semaphore_max = std::max(out.semaphore_max, initial);
+  }
   if (out.loop && out.semaphore_max > semaphore_max)
     throw_error(ErrorCode::unsupported, "a proof of loops beside a semaphore that begins with {}; {} at most",
                 out.semaphore_max, semaphore_max);
@@ -73,11 +63,12 @@ Extremes extremes_of(const Program& program) {
 class Order {
  public:
   Order(const Program& program, Cut cut) : program_(program), cut_(cut) {
-    for_each_step(program, [&](Rank rank, const Step& step, const Pipeline* loop) {
-      const Index turns = loop ? turns_of(*loop, cut) : 1;
-      hash_ = splitmix64(hash_ + static_cast<std::uint64_t>(turns));  // of loops that move nothing, too
-      for (Index turn = 0; turn < turns && !step.operands.empty(); ++turn) add(rank, step, loop, turn);
-    });
+    for (Rank rank = 0; rank < static_cast<Rank>(program.ranks.size()); ++rank)
+      for_each_step(program.ranks[static_cast<std::size_t>(rank)], [&](const Step& step, const Pipeline* loop) {
+        const Index turns = loop ? turns_of(*loop, cut) : 1;
+        hash_ = splitmix64(hash_ + static_cast<std::uint64_t>(turns));  // of loops that move nothing, too
+        for (Index turn = 0; turn < turns && !step.operands.empty(); ++turn) add(rank, step, loop, turn);
+      });
     for (auto& [memory, places] : places_) rank(places);
     rank(lengths_);
   }
@@ -128,7 +119,7 @@ class Order {
 }  // namespace
 
 Index turn_units(const Pipeline& loop) noexcept {
-  return loop.unit_bytes / unit_bytes + (loop.unit_bytes % unit_bytes != 0);
+  return loop.unit_bytes / cut_unit_bytes + (loop.unit_bytes % cut_unit_bytes != 0);
 }
 Index turns_of(const Pipeline& loop, Cut cut) noexcept {
   return std::max<Index>(1, round_up_division(loop.chunks * cut.units, turn_units(loop)));
@@ -141,9 +132,9 @@ Part part_of(const Step& step, const Pipeline* loop, Index turn, Cut cut) noexce
     part.end = std::min(part.end, part.begin + turn_units(*loop));
   }
   if (step.shares > 0) {
-    const Index total = part.end - part.begin, each = total / step.shares, more = total % step.shares;
-    part.begin += step.share * each + std::min<Index>(step.share, more);
-    part.end = part.begin + each + (step.share < more ? 1 : 0);
+    const UnitRange own = share_of(part.end - part.begin, step.share, step.shares);
+    part.begin += own.first;
+    part.end = part.begin + own.count;
   }
   return part;
 }
