@@ -20,6 +20,10 @@ file(GLOB tranship_vsip_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/tran
 foreach(name vsip vsip_checked)
   add_library(tranship_${name} ${tranship_vsip_sources})
   add_library(tranship::${name} ALIAS tranship_${name})
+  tranship_precompile(tranship_${name})
+  if("face" IN_LIST TRANSHIP_UNOPTIMIZED_LAYERS)
+    target_compile_options(tranship_${name} PRIVATE -O0)
+  endif()
   set_target_properties(tranship_${name} PROPERTIES EXPORT_NAME ${name})
   target_compile_options(tranship_${name} PRIVATE ${tranship_warnings})
   target_include_directories(tranship_${name}

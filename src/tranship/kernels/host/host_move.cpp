@@ -19,7 +19,12 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
+// Sanitizers check every access of what is inlined: a minute of compiling, where calls find the same.
+#if defined(TRANSHIP_SANITIZED)
+#define TRANSHIP_INLINE inline
+#else
 #define TRANSHIP_INLINE [[gnu::always_inline]] inline
+#endif
 
 namespace tranship {
 namespace {
