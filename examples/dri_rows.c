@@ -43,7 +43,7 @@ static int send_frames(DRI_Group *P) {
   DRI_Channel *snd_chan;
   DRI_Buffer_Id *buf;
   DRI_Blockinfo info;
-  vsip_cmview_f *matrix;
+  vsip_cmview_f *matrix = NULL;
   int frame, row, column;
 
   CHECK(DRI_Global_Data_create(2, global_dims, DRI_COMPLEX, &GDO));

@@ -64,7 +64,8 @@ std::shared_ptr<Shmem> Shmem::begin(const std::shared_ptr<RankHandle>& rank) {
     const std::vector<int> sizes = world.all_gather(on_node, where);
     const bool are_alike = std::all_of(sizes.begin(), sizes.end(), [&](int size) { return size == on_node; });
     // Ranks of the same place on their machines; each rank is a device of its own.
-    std::optional<Team> same_place = are_alike ? std::optional(all.split_2d(on_node, where).y) : std::nullopt;
+    std::optional<Team> same_place;
+    if (are_alike) same_place.emplace(all.split_2d(on_node, where).y);
     Team alone = all.split_2d(1, where).x;
     shmem->teams_ = {all, world.shared_team(), world.node_team(), same_place, alone, all};
   });

@@ -550,6 +550,11 @@ class Context {
 
   using CopyMany = void(void* to, const void* from, std::size_t bytes) noexcept;
   static CopyMany put_many, get_many;
+  // GCC 12 takes the lengths of its branches for lengths of what is copied where it knows how long an array is.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wstringop-overflow"
+#endif
   /// Few bytes in few instructions.
   static void copy(void* to, const void* from, std::size_t bytes, CopyMany* many) noexcept {
     const auto some = [&]<class Word>(Word) {  // the first and the last of them, which may overlap
@@ -574,6 +579,9 @@ class Context {
     if (bytes >= 2) return some(std::uint16_t{});
     if (bytes == 1) std::memcpy(to, from, 1);
   }
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
   template <class T>
   Run smaller(Index target, std::size_t source, CallSite where) const {

@@ -73,7 +73,8 @@ const char* name_of(Cells cells) {
 }
 
 TransferPlan plan_ghosts(const ArraySpec& spec, Rank rank, const Region& cells, Index depth) {
-  HaloOptions halo{.cells = {{cells.boxes().begin(), cells.boxes().end()}}};
+  HaloOptions halo;
+  halo.cells.push_back({cells.boxes().begin(), cells.boxes().end()});
   if (!spec.distribution.is_indexed())
     for (int d = 0; d < spec.distribution.dims(); ++d) {
       const Overlap& overlap = spec.distribution.axis(d).partition().overlap;
