@@ -374,7 +374,8 @@ do_ci() {
   configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "-DTRANSHIP_TEST_OPTIONS=$test_options" "${python_options[@]}"
   cmake --build --preset release --target house_headers tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
-  ctest --preset release --parallel "$(nproc)" --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"
+  TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-3000} ctest --preset release --parallel "$(nproc)" \
+    --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"
   stage "random programs in the simulator: $programs"
   do_explore "$programs"
   stage "demo"

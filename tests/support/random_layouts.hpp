@@ -41,7 +41,7 @@ Index environment_number(const char* name, Index otherwise);
 /// Whether the tests are to take their time.
 bool long_tests();
 
-/// TRANSHIP_TEST_CASES: 3000, or under a sanitizer 250, unless it is set.
+/// TRANSHIP_TEST_CASES: 1500, or under a sanitizer 250, unless it is set.
 Index test_cases();
 
 /// Runs `fault_of(seed)` for many seeds, or for TRANSHIP_TEST_SEED alone. Returns the first fault with its seed.
