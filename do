@@ -31,7 +31,8 @@ demo_title="Elevation in metres around the Jacksboro fault, Tennessee (sample da
 # One compiler cache serves every clone: paths below a tree are hashed relative to it, and no object names the tree.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
 # What ccache asks for where headers are precompiled. The compiler says what it has read, so nothing is preprocessed first.
-export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1
+# Sums stand for precompiled headers (cmake/checked_builds.cmake).
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 CCACHE_PCH_EXTSUM=1
 
 say() { printf './do: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
