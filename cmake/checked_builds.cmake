@@ -3,6 +3,12 @@
 set(tranship_precompiled_headers <algorithm> <array> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <mutex> <numeric>
   <optional> <set> <span> <string> <string_view> <utility> <vector>)
 
+# As GCC is told: Clang finds what is precompiled beside the header by itself. CMake's own way hides the header's absolute path
+# from compiler caches, which then take each clone's sources for others.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include <PCH_HEADER>)
+endif()
+
 # tranship_precompile(TARGET [HEADER...]): with these headers besides.
 function(tranship_precompile target)
   if(NOT TRANSHIP_PRECOMPILED)
