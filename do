@@ -373,7 +373,7 @@ do_ci() {
   local test_options="-O1;-fstrict-aliasing"
   [[ $long ]] && test_options=
   configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "-DTRANSHIP_TEST_OPTIONS=$test_options" "${python_options[@]}"
-  cmake --build --preset release --target house_headers tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
+  cmake --build --preset release --target house_headers house_kernels tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
   TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-3000} ctest --preset release --parallel "$(nproc)" \
     --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"

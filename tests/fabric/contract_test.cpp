@@ -115,14 +115,14 @@ TEST_P(Contract, nothing_can_be_allocated) {
 }
 
 TEST_P(Contract, a_full_heap_fails_alike_on_every_rank_and_can_be_used_on) {
-  run([](World& world) {
+  run_on(on(), {.ranks = ranks(), .heap_bytes = std::size_t(4) << 20}, [](World& world) {
     const Error full = error_of_rank([&] { world.allocate<double>(Index(1) << 30); });
-    require_says(full, ErrorCode::no_memory, {"symmetric heap of 67108864 bytes", "8589934592", "TRANSHIP_HEAP"});
+    require_says(full, ErrorCode::no_memory, {"symmetric heap of 4194304 bytes", "8589934592", "TRANSHIP_HEAP"});
     std::vector<SymmetricArray<char>> many;
-    for (int i = 0; i < 3; ++i) many.push_back(world.allocate<char>(Index(20) << 20));
-    require_says(error_of_rank([&] { world.allocate<char>(Index(20) << 20); }), ErrorCode::no_memory, {"in one piece"});
+    for (int i = 0; i < 3; ++i) many.push_back(world.allocate<char>(Index(5) << 18));
+    require_says(error_of_rank([&] { world.allocate<char>(Index(5) << 18); }), ErrorCode::no_memory, {"in one piece"});
     many.erase(many.begin() + 1);
-    const auto again = world.allocate<char>(Index(20) << 20);
+    const auto again = world.allocate<char>(Index(5) << 18);
     require(bool(again), "there is room again");
   });
 }

@@ -3,8 +3,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <optional>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
@@ -18,6 +20,14 @@ void set_protection(const void* memory, std::size_t size_bytes, int protection) 
   if (mprotect(const_cast<void*>(memory), size_bytes, protection) != 0) std::abort();
 }
 
+/// `size_bytes` of a file, for loads and stores; nullptr, with errno, when there is no room for them.
+std::byte* map_shared(int file, std::size_t size_bytes) {
+  void* mapped = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
+
+constexpr std::size_t arena_bytes = std::size_t(64) << 20;
+
 }  // namespace
 
 HostMemory::HostMemory(const SharedWorld& shared, int ranks_per_host)
@@ -25,17 +35,16 @@ HostMemory::HostMemory(const SharedWorld& shared, int ranks_per_host)
       ranks_(shared.shape().ranks),
       ranks_per_host_(ranks_per_host),
       mapped_bytes_(shared.size_bytes()) {
-  void* mapped =
-      mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, shared.descriptor(), 0);
-  if (mapped == MAP_FAILED)
+  mapped_ = map_shared(shared.descriptor(), mapped_bytes_);
+  if (!mapped_)
     throw_error(ErrorCode::no_memory, "cannot map the {} bytes of {} simulated heaps twice: {}", mapped_bytes_, ranks_,
                 std::strerror(errno));
-  mapped_ = static_cast<std::byte*>(mapped);
   heaps_ = mapped_ + shared.heap_offset_bytes();
 }
 
 HostMemory::~HostMemory() {
   munmap(mapped_, mapped_bytes_);
+  for (const auto& [memory, arena] : arenas_) unmap(arena);
 }
 
 void HostMemory::enter(int host) noexcept {
@@ -59,27 +68,64 @@ void HostMemory::protect(int host, int protection) noexcept {
   const int first = host * ranks_per_host_, end = std::min(ranks_, first + ranks_per_host_);
   set_protection(heap_.first + std::size_t(first) * heap_.stride_bytes, std::size_t(end - first) * heap_.stride_bytes,
                  protection);
-  for (const auto& [memory, range] : allocated_)
-    if (range.host == host) set_protection(memory, range.size_bytes, protection);
-}
-
-void HostMemory::open_allocated(const void* own) noexcept {
-  const auto after = allocated_.upper_bound(own);
-  if (after == allocated_.begin()) return;
-  const auto& [memory, range] = *std::prev(after);
-  if (static_cast<const std::byte*>(own) < static_cast<const std::byte*>(memory) + range.size_bytes)
-    set_protection(memory, range.size_bytes, PROT_READ | PROT_WRITE);
+  for (const auto& [memory, arena] : arenas_)
+    if (arena.host == host) set_protection(memory, arena.blocks.size_bytes(), protection);
 }
 
 std::shared_ptr<void> HostMemory::allocate(int host, std::size_t size_bytes) {
   const std::size_t bytes = std::max<std::size_t>(page_bytes(), round_up(size_bytes, page_bytes()));
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return nullptr;
-  allocated_.emplace(memory, Range{host, bytes});
-  return {memory, [self = shared_from_this(), bytes](void* freed) {
-            self->allocated_.erase(freed);
-            munmap(freed, bytes);
-          }};
+  std::optional<std::size_t> offset;
+  Arena* arena = nullptr;
+  for (auto& [memory, made] : arenas_) {
+    if (made.host != host) continue;
+    arena = &made;
+    if ((offset = arena->blocks.allocate(bytes, page_bytes()))) break;
+  }
+  if (!offset) {
+    arena = new_arena(host, std::max(bytes, arena_bytes));
+    if (!arena) return nullptr;
+    offset = arena->blocks.allocate(bytes, page_bytes());
+  }
+  return {arena->memory + *offset,
+          [self = shared_from_this()](void* block) { self->release(static_cast<std::byte*>(block)); }};
+}
+
+HostMemory::Arena* HostMemory::new_arena(int host, std::size_t size_bytes) {
+  const int file = memfd_create("tranship-host", MFD_CLOEXEC);
+  if (file < 0) return nullptr;
+  std::byte *memory = nullptr, *open = nullptr;
+  if (ftruncate(file, off_t(size_bytes)) == 0) {
+    memory = map_shared(file, size_bytes);
+    open = map_shared(file, size_bytes);
+  }
+  ::close(file);
+  if (memory && open)
+    return &arenas_.emplace(memory, Arena{host, memory, open, RangeAllocator(size_bytes)}).first->second;
+  if (memory) munmap(memory, size_bytes);
+  if (open) munmap(open, size_bytes);
+  return nullptr;
+}
+
+void HostMemory::release(std::byte* block) noexcept {
+  const auto found = std::prev(arenas_.upper_bound(block));
+  Arena& arena = found->second;
+  arena.blocks.release(std::size_t(block - arena.memory));
+  if (arena.blocks.used_bytes() > 0 || arena.blocks.size_bytes() == arena_bytes) return;
+  unmap(arena);
+  arenas_.erase(found);
+}
+
+void HostMemory::unmap(const Arena& arena) noexcept {
+  munmap(arena.memory, arena.blocks.size_bytes());
+  munmap(arena.open, arena.blocks.size_bytes());
+}
+
+std::uintptr_t HostMemory::to_open_allocated(const void* own) const noexcept {
+  const auto after = arenas_.upper_bound(own);
+  if (after == arenas_.begin()) return 0;
+  const Arena& arena = std::prev(after)->second;
+  const auto at = reinterpret_cast<std::uintptr_t>(own), first = reinterpret_cast<std::uintptr_t>(arena.memory);
+  return at - first < arena.blocks.size_bytes() ? reinterpret_cast<std::uintptr_t>(arena.open) - first : 0;
 }
 
 }  // namespace tranship

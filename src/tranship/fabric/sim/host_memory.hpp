@@ -1,6 +1,6 @@
 // Private: the memory of simulated machines. While a rank runs, what lies on other machines than its own can be neither
-// loaded nor stored: a program, or a library, that does so ends where it does it. Transfers go through a second mapping
-// of the heaps, which is always open.
+// loaded nor stored: a program, or a library, that does so ends where it does it. Transfers go through a second mapping,
+// which is always open.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 
+#include <tranship/fabric/heap/range_allocator.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -23,27 +24,38 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   HostMemory& operator=(const HostMemory&) = delete;
 
   /// A rank of that host runs from now on. What others have is closed to the first thousands of them, and later to
-  /// some: closing takes two system calls, and ranks that poll take turns millions of times.
+  /// some: closing takes a few system calls, and ranks that poll take turns millions of times.
   void enter(int host) noexcept;
   static constexpr int everywhere = -1;
 
   /// The heap of a rank where it is always open.
   std::byte* heap_of(Rank rank) const noexcept { return heaps_ + std::size_t(rank) * heap_.stride_bytes; }
-  /// What a rank has at an address of its own, where it can be loaded and stored until the next enter().
+  /// What a rank has at an address of its own, where it is always open.
   template <class T>
-  T* open(T* own) noexcept {
+  T* open(T* own) const noexcept {
     const auto offset = reinterpret_cast<std::uintptr_t>(own) - reinterpret_cast<std::uintptr_t>(heap_.first);
     if (offset < heap_.stride_bytes * std::size_t(ranks_)) return reinterpret_cast<T*>(heaps_ + offset);
-    open_allocated(own);
-    return own;
+    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(own) + to_open_allocated(own));
   }
 
   /// Memory of a host, of any content, freed when the last copy goes; nullptr when there is none.
   std::shared_ptr<void> allocate(int host, std::size_t size_bytes);
 
  private:
+  /// Memory that blocks of one host are allocated in: one mapping to close, however many there are.
+  struct Arena {
+    int host;
+    std::byte* memory;
+    std::byte* open;  // the same, always open
+    RangeAllocator blocks;
+  };
+
+  Arena* new_arena(int host, std::size_t size_bytes);
+  static void unmap(const Arena& arena) noexcept;
+  void release(std::byte* block) noexcept;
+  /// From an address of a block to where it is always open; 0 for what is no block.
+  std::uintptr_t to_open_allocated(const void* own) const noexcept;
   void close_others(int host) noexcept;
-  void open_allocated(const void* own) noexcept;
   void protect(int host, int protection) noexcept;
 
   HeapPlace heap_;
@@ -54,11 +66,7 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   std::byte* mapped_ = nullptr;  // all of the shared memory
   std::size_t mapped_bytes_ = 0;
   std::byte* heaps_ = nullptr;
-  struct Range {
-    int host;
-    std::size_t size_bytes;
-  };
-  std::map<const void*, Range> allocated_;  // by where it begins
+  std::map<const void*, Arena> arenas_;  // by where they begin
 };
 
 }  // namespace tranship
