@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that every include below src/tranship goes downward.
+"""Checks that every include below src/tranship goes downward, and that a source includes its own header first.
 
 usage: check_includes.py REPOSITORY
 
@@ -50,8 +50,15 @@ def check(repository):
     for path in sorted(p for p in root.rglob("*") if p.suffix in {".hpp", ".cpp", ".def", ".cu", ".cuh", ".h"}):
         parts = path.relative_to(root).parts
         text = path.read_text(encoding="utf-8")
-        for match in INCLUDE.finditer(text):
-            wrong = check_include(parts, match.group(1), match.group(2))
+        if path.suffix == ".hpp" and "#pragma once\n" not in text:
+            problems.append(f"{path.relative_to(repository)}:1: no '#pragma once'")
+        own = f"tranship/{path.relative_to(root).with_suffix('.hpp')}" if path.suffix == ".cpp" else None
+        for at, match in enumerate(INCLUDE.finditer(text)):
+            if match.group(2) == own:
+                # It is then compiled alone, in every build.
+                wrong = None if (at, match.group(1)) == (0, '"') else f'write #include "{own}", before all others'
+            else:
+                wrong = check_include(parts, match.group(1), match.group(2))
             if wrong:
                 line = text.count("\n", 0, match.start(2)) + 1
                 problems.append(f"{path.relative_to(repository)}:{line}: {wrong}")
@@ -72,7 +79,7 @@ def check_include(parts, quote, included):
         if pattern.fullmatch(included) and "/".join(parts) != owner:
             return f"includes <{included}>, which only {owner} may"
     if quote == '"':
-        return f'includes "{included}"; write <tranship/...>'
+        return f'includes "{included}"; write <tranship/...> for all but the header of a source'
     if not included.startswith("tranship/"):
         return None
     target = included.split("/")[1]

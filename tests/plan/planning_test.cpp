@@ -117,7 +117,7 @@ void expect_right_at_random_cells(const ArraySpec& source, const ArraySpec& targ
 
 TEST(Planning, ATrillionCellsAreRightAtRandom) {
   const Index extent = 1'000'000'000'000;
-  const int cells = is_sanitized ? 10 : 100;
+  const int cells = is_sanitized ? 10 : int(std::max<Index>(10, test_cases() / 60));
   expect_right_at_random_cells(dealt_source(extent), dealt_target(extent), cells);
   // Awkward numbers: nothing divides anything.
   const Index prime = 999'999'999'989;
@@ -128,6 +128,17 @@ TEST(Planning, ATrillionCellsAreRightAtRandom) {
   const ArraySpec blocks{ElementType::u8, {{prime}, grid(6), {block().with_overlap(9, 9, EdgePolicy::toroidal)}}};
   expect_right_at_random_cells(source, blocks, cells);
   expect_right_at_random_cells(blocks, target, cells);
+}
+
+TEST(Planning, LayoutsOfAsManyCellsAsThereCanBeAreRightAtRandom) {
+  const Index prime = 999'999'999'999'999'989;
+  std::vector<ArraySpec> all;
+  for (const Partition& partition : {block(), cyclic(31), cyclic(997), whole()})
+    all.push_back(
+        {ElementType::u8,
+         {{prime}, grid(partition == whole() ? 1 : 6), {partition.with_overlap(9, 8, EdgePolicy::toroidal)}}});
+  for (const ArraySpec& source : all)
+    for (const ArraySpec& target : all) expect_right_at_random_cells(source, target, 20);
 }
 
 Index bytes_of(const TransferPlan& plan) {

@@ -1,4 +1,5 @@
-#include <tranship/array/adjoint.hpp>
+#include "tranship/array/adjoint.hpp"
+
 #include <tranship/base/fail.hpp>
 
 namespace tranship {

@@ -1,4 +1,5 @@
-#include <tranship/array/array_exchange.hpp>
+#include "tranship/array/array_exchange.hpp"
+
 #include <tranship/array/array_plan.hpp>
 #include <tranship/array/leased_exchange.hpp>
 #include <tranship/array/located.hpp>

@@ -1,7 +1,8 @@
+#include "tranship/array/check_halo.hpp"
+
 #include <cstdint>
 #include <optional>
 
-#include <tranship/array/check_halo.hpp>
 #include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>

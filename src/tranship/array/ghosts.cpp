@@ -1,4 +1,5 @@
-#include <tranship/array/ghosts.hpp>
+#include "tranship/array/ghosts.hpp"
+
 #include <tranship/array/ghosts/ghost_exchange.hpp>
 
 namespace tranship {

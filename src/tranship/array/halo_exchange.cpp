@@ -1,8 +1,9 @@
+#include "tranship/array/halo_exchange.hpp"
+
 #include <algorithm>
 
 #include <tranship/array/adjoint.hpp>
 #include <tranship/array/array_plan.hpp>
-#include <tranship/array/halo_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/stored_overlap.hpp>

@@ -1,7 +1,8 @@
+#include "tranship/array/interface_exchange.hpp"
+
 #include <algorithm>
 
 #include <tranship/array/array_plan.hpp>
-#include <tranship/array/interface_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/interfaces.hpp>

@@ -1,7 +1,8 @@
+#include "tranship/array/leased_exchange.hpp"
+
 #include <algorithm>
 
 #include <tranship/array/ghosts/coherence.hpp>
-#include <tranship/array/leased_exchange.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
 

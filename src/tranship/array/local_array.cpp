@@ -1,7 +1,8 @@
+#include "tranship/array/local_array.hpp"
+
 #include <cstring>
 
 #include <tranship/array/ghosts/coherence.hpp>
-#include <tranship/array/local_array.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 

@@ -1,4 +1,5 @@
-#include <tranship/array/mdspan.hpp>
+#include "tranship/array/mdspan.hpp"
+
 #include <tranship/base/fail.hpp>
 
 namespace tranship {

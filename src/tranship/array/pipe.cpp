@@ -1,3 +1,5 @@
+#include "tranship/array/pipe.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -7,7 +9,6 @@
 
 #include <tranship/array/local_array.hpp>
 #include <tranship/array/located.hpp>
-#include <tranship/array/pipe.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/text.hpp>

@@ -1,6 +1,7 @@
+#include "tranship/array/records.hpp"
+
 #include <algorithm>
 
-#include <tranship/array/records.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/inner_dimension.hpp>
 

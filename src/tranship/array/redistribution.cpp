@@ -1,9 +1,10 @@
+#include "tranship/array/redistribution.hpp"
+
 #include <algorithm>
 
 #include <tranship/array/adjoint.hpp>
 #include <tranship/array/array_plan.hpp>
 #include <tranship/array/located.hpp>
-#include <tranship/array/redistribution.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/enum_names.hpp>

@@ -1,10 +1,11 @@
+#include "tranship/array/switchboard.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include <tranship/array/located.hpp>
-#include <tranship/array/switchboard.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/meeting_point.hpp>

@@ -1,6 +1,6 @@
-#include <fmt/format.h>
+#include "tranship/base/amounts.hpp"
 
-#include <tranship/base/amounts.hpp>
+#include <fmt/format.h>
 
 namespace tranship {
 

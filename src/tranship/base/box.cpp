@@ -1,6 +1,7 @@
+#include "tranship/base/box.hpp"
+
 #include <algorithm>
 
-#include <tranship/base/box.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {

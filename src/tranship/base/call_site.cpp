@@ -1,4 +1,5 @@
-#include <tranship/base/call_site.hpp>
+#include "tranship/base/call_site.hpp"
+
 #include <tranship/base/fail.hpp>
 
 namespace tranship {

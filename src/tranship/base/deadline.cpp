@@ -1,6 +1,6 @@
-#include <chrono>
+#include "tranship/base/deadline.hpp"
 
-#include <tranship/base/deadline.hpp>
+#include <chrono>
 
 namespace tranship {
 

@@ -1,7 +1,8 @@
+#include "tranship/base/device.hpp"
+
 #include <algorithm>
 #include <charconv>
 
-#include <tranship/base/device.hpp>
 #include <tranship/base/fail.hpp>
 
 namespace tranship {

@@ -1,4 +1,5 @@
-#include <tranship/base/element_type.hpp>
+#include "tranship/base/element_type.hpp"
+
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 

@@ -1,4 +1,5 @@
-#include <tranship/base/error.hpp>
+#include "tranship/base/error.hpp"
+
 #include <tranship/base/fail.hpp>
 
 namespace tranship {

@@ -1,5 +1,6 @@
+#include "tranship/base/index.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/base/index.hpp>
 
 namespace tranship {
 

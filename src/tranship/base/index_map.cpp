@@ -1,5 +1,6 @@
+#include "tranship/base/index_map.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/base/index_map.hpp>
 
 namespace tranship {
 

@@ -1,3 +1,5 @@
+#include "tranship/base/json.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <set>
@@ -5,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/base/json.hpp>
 #include <tranship/base/printable.hpp>
 
 namespace tranship {

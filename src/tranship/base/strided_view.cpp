@@ -1,4 +1,4 @@
-#include <tranship/base/strided_view.hpp>
+#include "tranship/base/strided_view.hpp"
 
 namespace tranship {
 

@@ -1,10 +1,10 @@
+#include "tranship/base/trace_events.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <map>
 #include <queue>
 #include <utility>
-
-#include <tranship/base/trace_events.hpp>
 
 namespace tranship {
 namespace {

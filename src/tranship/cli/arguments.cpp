@@ -1,8 +1,9 @@
+#include "tranship/cli/arguments.hpp"
+
 #include <charconv>
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/cli/arguments.hpp>
 #include <tranship/cli/console.hpp>
 #include <tranship/file/format/manifest.hpp>
 #include <tranship/file/io/posix.hpp>

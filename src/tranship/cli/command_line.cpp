@@ -1,10 +1,11 @@
+#include "tranship/cli/command_line.hpp"
+
 #include <sstream>
 
 #include <CLI/CLI.hpp>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
-#include <tranship/cli/command_line.hpp>
 #include <tranship/cli/console.hpp>
 
 namespace tranship::cli {

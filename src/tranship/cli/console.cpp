@@ -1,3 +1,5 @@
+#include "tranship/cli/console.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/cli/console.hpp>
 
 namespace tranship::cli {
 namespace {

@@ -1,6 +1,7 @@
+#include "tranship/cli/forecast_text.hpp"
+
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/cli/forecast_text.hpp>
 
 namespace tranship::cli {
 

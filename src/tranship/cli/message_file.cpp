@@ -1,6 +1,7 @@
+#include "tranship/cli/message_file.hpp"
+
 #include <set>
 
-#include <tranship/cli/message_file.hpp>
 #include <tranship/cli/picture_file.hpp>
 #include <tranship/plan/explain.hpp>
 #include <tranship/view/message_picture.hpp>

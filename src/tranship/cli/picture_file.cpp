@@ -1,10 +1,11 @@
+#include "tranship/cli/picture_file.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
-#include <tranship/cli/picture_file.hpp>
 #include <tranship/file/format/formats.hpp>
 #include <tranship/file/io/atomic_write.hpp>
 #include <tranship/view/picture.hpp>

@@ -1,3 +1,5 @@
+#include "tranship/cli/program_argument.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
@@ -6,7 +8,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
-#include <tranship/cli/program_argument.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/plan_file.hpp>
 

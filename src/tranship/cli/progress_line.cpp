@@ -1,9 +1,10 @@
+#include "tranship/cli/progress_line.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/cli/progress_line.hpp>
 
 namespace tranship::cli {
 namespace {

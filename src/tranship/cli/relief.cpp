@@ -1,10 +1,11 @@
+#include "tranship/cli/relief.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/cli/relief.hpp>
 #include <tranship/file/io/atomic_write.hpp>
 
 namespace tranship::cli {

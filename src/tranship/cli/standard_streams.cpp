@@ -1,3 +1,5 @@
+#include "tranship/cli/standard_streams.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -9,7 +11,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/console.hpp>
-#include <tranship/cli/standard_streams.hpp>
 #include <tranship/file/io/mapped_file.hpp>
 #include <tranship/file/io/posix.hpp>
 

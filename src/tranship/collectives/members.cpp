@@ -1,9 +1,10 @@
+#include "tranship/collectives/members.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
-#include <tranship/collectives/members.hpp>
 #include <tranship/fabric/world.hpp>
 #include <tranship/kernels/host/reduce.hpp>
 

@@ -1,3 +1,5 @@
+#include "tranship/collectives/world_collectives.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -13,7 +15,6 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/collectives/collectives.hpp>
-#include <tranship/collectives/world_collectives.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/run/program_executor.hpp>

@@ -1,7 +1,7 @@
+#include "tranship/fabric/atomic.hpp"
+
 #include <cstdint>
 #include <cstring>
-
-#include <tranship/fabric/atomic.hpp>
 
 namespace tranship {
 namespace {

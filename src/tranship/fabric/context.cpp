@@ -1,3 +1,5 @@
+#include "tranship/fabric/context.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
@@ -5,7 +7,6 @@
 #include <vector>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/context.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/memory/device/host_device.hpp>
 

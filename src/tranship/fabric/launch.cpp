@@ -1,3 +1,5 @@
+#include "tranship/fabric/launch.hpp"
+
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -6,7 +8,6 @@
 #include <vector>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/launch.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/rank_scope.hpp>

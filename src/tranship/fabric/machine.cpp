@@ -1,3 +1,5 @@
+#include "tranship/fabric/machine.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -10,7 +12,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
-#include <tranship/fabric/machine.hpp>
 
 namespace tranship {
 namespace {

@@ -1,10 +1,11 @@
+#include "tranship/fabric/meeting_point.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/meeting_point.hpp>
 
 namespace tranship {
 namespace {

@@ -1,10 +1,11 @@
+#include "tranship/fabric/paired_copy.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/paired_copy.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/fabric/rank_scope.hpp"
+
 #include <cstdlib>
 #include <exception>
 #include <optional>
@@ -5,7 +7,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>

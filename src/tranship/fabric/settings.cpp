@@ -1,10 +1,11 @@
+#include "tranship/fabric/settings.hpp"
+
 #include <cmath>
 #include <cstdlib>
 #include <string_view>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/fabric/settings.hpp>
 
 namespace tranship {
 

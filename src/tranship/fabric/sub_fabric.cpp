@@ -1,4 +1,4 @@
-#include <tranship/fabric/sub_fabric.hpp>
+#include "tranship/fabric/sub_fabric.hpp"
 
 namespace tranship {
 namespace {

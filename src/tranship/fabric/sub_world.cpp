@@ -1,9 +1,10 @@
+#include "tranship/fabric/sub_world.hpp"
+
 #include <utility>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/sub_fabric.hpp>
-#include <tranship/fabric/sub_world.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/fabric/team.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -5,7 +7,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/team.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/fabric/world.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -7,7 +9,6 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/settings.hpp>
-#include <tranship/fabric/world.hpp>
 
 namespace tranship {
 namespace {

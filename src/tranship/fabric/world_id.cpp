@@ -1,9 +1,10 @@
+#include "tranship/fabric/world_id.hpp"
+
 #include <cstddef>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/seam/backends.hpp>
-#include <tranship/fabric/world_id.hpp>
 
 namespace tranship {
 

@@ -1,3 +1,5 @@
+#include "tranship/file/reshard.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/deadline.hpp>
@@ -6,7 +8,6 @@
 #include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/format/formats.hpp>
 #include <tranship/file/io/target_path.hpp>
-#include <tranship/file/reshard.hpp>
 #include <tranship/file/store/part_source.hpp>
 
 namespace tranship {

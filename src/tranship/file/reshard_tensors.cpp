@@ -1,10 +1,11 @@
+#include "tranship/file/reshard_tensors.hpp"
+
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/engine/forecast.hpp>
 #include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/format/safetensors_index.hpp>
-#include <tranship/file/reshard_tensors.hpp>
 #include <tranship/file/store/tensor_store.hpp>
 
 namespace tranship {

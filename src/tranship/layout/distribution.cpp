@@ -1,7 +1,8 @@
+#include "tranship/layout/distribution.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/distribution.hpp>
 
 namespace tranship {
 

@@ -1,8 +1,9 @@
+#include "tranship/layout/grid.hpp"
+
 #include <algorithm>
 #include <climits>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/grid.hpp>
 
 namespace tranship {
 

@@ -1,5 +1,6 @@
+#include "tranship/layout/halo_interval.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/halo_interval.hpp>
 
 namespace tranship {
 

@@ -1,4 +1,4 @@
-#include <tranship/layout/inner_dimension.hpp>
+#include "tranship/layout/inner_dimension.hpp"
 
 namespace tranship {
 namespace {

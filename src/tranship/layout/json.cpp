@@ -1,9 +1,10 @@
+#include "tranship/layout/json.hpp"
+
 #include <algorithm>
 #include <climits>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
-#include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
 
 namespace tranship {

@@ -1,8 +1,9 @@
+#include "tranship/layout/partition.hpp"
+
 #include <algorithm>
 #include <numeric>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/partition.hpp>
 
 namespace tranship {
 namespace {
@@ -401,8 +402,12 @@ std::vector<Index> AxisParts::parts_touching(Interval first, Index period, Index
     count = std::min(count, round / std::gcd(round, period));
   }
   std::vector<Index> out;
-  for (Index k = 0; k < count; ++k) {
-    const Interval one{first.lower + k * period, first.upper + k * period};
+  // Blocks have nothing outside, where all but a few of very many intervals may lie.
+  const Index lower = period > 0 ? first.lower : first.lower + (count - 1) * period, step = std::abs(period);
+  const Index begin = dealt ? 0 : std::clamp<Index>(floor_divide(-(lower + first.length()), step) + 1, 0, count);
+  const Index end = dealt ? count : std::clamp<Index>(floor_divide(extent_ - 1 - lower, step) + 1, begin, count);
+  for (Index k = begin; k < end; ++k) {
+    const Interval one{lower + k * step, lower + k * step + first.length()};
     const std::vector<Index> touching = dealt ? parts_dealt(one) : parts_touching(one);
     out.insert(out.end(), touching.begin(), touching.end());
     if (Index(out.size()) > parts_) return consecutive(0, parts_);

@@ -1,10 +1,11 @@
+#include "tranship/layout/text.hpp"
+
 #include <algorithm>
 #include <climits>
 #include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
-#include <tranship/layout/text.hpp>
 
 namespace tranship {
 namespace {

@@ -1,7 +1,8 @@
+#include "tranship/layout/tile_ranks.hpp"
+
 #include <climits>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/tile_ranks.hpp>
 
 namespace tranship {
 namespace {

@@ -1,7 +1,8 @@
+#include "tranship/layout/tiling.hpp"
+
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/tiling.hpp>
 
 namespace tranship {
 namespace {

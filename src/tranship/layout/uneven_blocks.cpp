@@ -1,8 +1,9 @@
+#include "tranship/layout/uneven_blocks.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/layout/uneven_blocks.hpp>
 
 namespace tranship {
 namespace {

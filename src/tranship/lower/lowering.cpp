@@ -1,8 +1,9 @@
+#include "tranship/lower/lowering.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
-#include <tranship/lower/lowering.hpp>
 
 namespace tranship {
 namespace {

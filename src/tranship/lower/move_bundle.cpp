@@ -1,7 +1,8 @@
+#include "tranship/lower/move_bundle.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/lower/move_bundle.hpp>
 
 namespace tranship {
 

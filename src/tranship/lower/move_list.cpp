@@ -1,10 +1,11 @@
+#include "tranship/lower/move_list.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/lower/move_list.hpp>
 
 namespace tranship {
 namespace {

@@ -1,10 +1,11 @@
+#include "tranship/lower/packing.hpp"
+
 #include <algorithm>
 #include <array>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/kernels/host/host_move.hpp>
-#include <tranship/lower/packing.hpp>
 
 namespace tranship {
 namespace {

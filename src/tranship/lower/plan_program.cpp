@@ -1,3 +1,5 @@
+#include "tranship/lower/plan_program.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -6,7 +8,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/lower/lowering.hpp>
-#include <tranship/lower/plan_program.hpp>
 #include <tranship/program/language.hpp>
 
 namespace tranship {

@@ -1,8 +1,9 @@
+#include "tranship/lower/view_overlap.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/lower/view_overlap.hpp>
 
 namespace tranship {
 namespace {

@@ -1,7 +1,8 @@
+#include "tranship/memory/buffer.hpp"
+
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/buffer.hpp>
 #include <tranship/memory/buffer/buffer_state.hpp>
 #include <tranship/memory/buffer/thread_scopes.hpp>
 

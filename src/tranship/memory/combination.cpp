@@ -1,10 +1,11 @@
+#include "tranship/memory/combination.hpp"
+
 #include <algorithm>
 #include <array>
 #include <complex>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/host_move.hpp>
-#include <tranship/memory/combination.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
 namespace tranship::detail {

@@ -1,3 +1,5 @@
+#include "tranship/memory/ledger.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -8,7 +10,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/json.hpp>
 #include <tranship/memory/buffer/thread_scopes.hpp>
-#include <tranship/memory/ledger.hpp>
 #include <tranship/memory/ledger_trace.hpp>
 #include <tranship/memory/state/region_map.hpp>
 

@@ -1,9 +1,10 @@
+#include "tranship/memory/region.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/region.hpp>
 #include <tranship/memory/state/box_tree.hpp>
 
 namespace tranship {

@@ -1,8 +1,9 @@
+#include "tranship/plan/axis_match.hpp"
+
 #include <algorithm>
 #include <array>
 
 #include <tranship/base/error.hpp>
-#include <tranship/plan/axis_match.hpp>
 #include <tranship/plan/comb.hpp>
 
 namespace tranship {

@@ -1,8 +1,9 @@
+#include "tranship/plan/check_plan.hpp"
+
 #include <algorithm>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/enum_names.hpp>
 
 namespace tranship {

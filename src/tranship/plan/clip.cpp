@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "tranship/plan/clip.hpp"
 
-#include <tranship/plan/clip.hpp>
+#include <algorithm>
 
 namespace tranship {
 namespace {

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "tranship/plan/cut_pieces.hpp"
 
-#include <tranship/plan/cut_pieces.hpp>
+#include <algorithm>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/plan/explain.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <map>
@@ -7,7 +9,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/json.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/plan/explain.hpp>
 
 namespace tranship {
 namespace {

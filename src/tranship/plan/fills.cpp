@@ -1,4 +1,4 @@
-#include <tranship/plan/fills.hpp>
+#include "tranship/plan/fills.hpp"
 
 namespace tranship {
 namespace {

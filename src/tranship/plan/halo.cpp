@@ -1,3 +1,5 @@
+#include "tranship/plan/halo.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -6,7 +8,6 @@
 #include <tranship/layout/halo_interval.hpp>
 #include <tranship/plan/cut_pieces.hpp>
 #include <tranship/plan/fills.hpp>
-#include <tranship/plan/halo.hpp>
 #include <tranship/plan/plan_size.hpp>
 #include <tranship/plan/readers.hpp>
 #include <tranship/plan/tiled_fields.hpp>

@@ -1,10 +1,11 @@
+#include "tranship/plan/indexed_redistribution.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/fills.hpp>
-#include <tranship/plan/indexed_redistribution.hpp>
 
 namespace tranship {
 namespace {

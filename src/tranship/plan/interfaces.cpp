@@ -1,8 +1,9 @@
+#include "tranship/plan/interfaces.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/plan/interfaces.hpp>
 #include <tranship/plan/tiled_fields.hpp>
 
 namespace tranship {

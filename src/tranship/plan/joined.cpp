@@ -1,6 +1,7 @@
+#include "tranship/plan/joined.hpp"
+
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/plan/joined.hpp>
 
 namespace tranship {
 

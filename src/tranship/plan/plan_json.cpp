@@ -1,3 +1,5 @@
+#include "tranship/plan/plan_json.hpp"
+
 #include <charconv>
 #include <climits>
 
@@ -5,7 +7,6 @@
 #include <tranship/layout/json_value.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/plan/plan_json.hpp>
 
 namespace tranship {
 namespace {

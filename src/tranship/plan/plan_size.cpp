@@ -1,3 +1,5 @@
+#include "tranship/plan/plan_size.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -5,7 +7,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
-#include <tranship/plan/plan_size.hpp>
 
 namespace tranship {
 namespace {

@@ -1,7 +1,7 @@
+#include "tranship/plan/readers.hpp"
+
 #include <algorithm>
 #include <numeric>
-
-#include <tranship/plan/readers.hpp>
 
 namespace tranship {
 namespace {

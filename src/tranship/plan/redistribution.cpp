@@ -1,3 +1,5 @@
+#include "tranship/plan/redistribution.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
@@ -6,7 +8,6 @@
 #include <tranship/plan/indexed_redistribution.hpp>
 #include <tranship/plan/plan_size.hpp>
 #include <tranship/plan/readers.hpp>
-#include <tranship/plan/redistribution.hpp>
 
 namespace tranship {
 namespace {

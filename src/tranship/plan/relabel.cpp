@@ -1,3 +1,5 @@
+#include "tranship/plan/relabel.hpp"
+
 #include <algorithm>
 #include <climits>
 #include <limits>
@@ -6,7 +8,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/redistribution.hpp>
-#include <tranship/plan/relabel.hpp>
 
 namespace tranship {
 namespace {

@@ -1,8 +1,9 @@
+#include "tranship/plan/runs.hpp"
+
 #include <algorithm>
 #include <numeric>
 
 #include <tranship/plan/comb.hpp>
-#include <tranship/plan/runs.hpp>
 
 namespace tranship {
 namespace {

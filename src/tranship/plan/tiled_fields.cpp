@@ -1,7 +1,8 @@
+#include "tranship/plan/tiled_fields.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/plan/tiled_fields.hpp>
 
 namespace tranship {
 

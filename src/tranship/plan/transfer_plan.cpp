@@ -1,3 +1,5 @@
+#include "tranship/plan/transfer_plan.hpp"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -5,7 +7,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/clip.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/plan/transfer_plan.hpp>
 
 namespace tranship {
 

@@ -1,9 +1,10 @@
+#include "tranship/program/collective.hpp"
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/collective.hpp>
 
 namespace tranship {
 namespace {

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "tranship/program/happens_before.hpp"
 
-#include <tranship/program/happens_before.hpp>
+#include <algorithm>
 
 namespace tranship {
 namespace {

@@ -1,9 +1,10 @@
+#include "tranship/program/machine_model.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/json_value.hpp>
-#include <tranship/program/machine_model.hpp>
 
 namespace tranship {
 namespace {

@@ -1,9 +1,10 @@
+#include "tranship/program/mscclpp_limits.hpp"
+
 #include <algorithm>
 #include <map>
 #include <string_view>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/mscclpp_limits.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship {

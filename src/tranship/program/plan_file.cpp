@@ -1,8 +1,9 @@
+#include "tranship/program/plan_file.hpp"
+
 #include <algorithm>
 #include <optional>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/plan_file.hpp>
 #include <tranship/program/plan_words.hpp>
 #include <tranship/program/step_shape.hpp>
 

@@ -1,7 +1,8 @@
+#include "tranship/program/plan_words.hpp"
+
 #include <limits>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/plan_words.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship::plan_words {

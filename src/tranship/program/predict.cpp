@@ -1,7 +1,8 @@
+#include "tranship/program/predict.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/predict.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship {

@@ -1,10 +1,11 @@
+#include "tranship/program/program.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/program.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship {

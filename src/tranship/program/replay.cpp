@@ -1,3 +1,5 @@
+#include "tranship/program/replay.hpp"
+
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -10,7 +12,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/program/collective.hpp>
-#include <tranship/program/replay.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship {

@@ -1,9 +1,10 @@
+#include "tranship/program/symbolic_value.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
-#include <tranship/program/symbolic_value.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/program/verify.hpp"
+
 #include <tranship/base/fail.hpp>
 #include <tranship/program/verify/execution.hpp>
 

@@ -1,3 +1,5 @@
+#include "tranship/run/exchange.hpp"
+
 #include <algorithm>
 #include <exception>
 #include <map>
@@ -13,7 +15,6 @@
 #include <tranship/lower/move_bundle.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/run/exchange.hpp>
 #include <tranship/run/exchange_agreement.hpp>
 #include <tranship/run/exchange_courier.hpp>
 #include <tranship/run/exchange_explanation.hpp>

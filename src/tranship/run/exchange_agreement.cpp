@@ -1,10 +1,11 @@
+#include "tranship/run/exchange_agreement.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/run/exchange_agreement.hpp>
 #include <tranship/run/exchange_schedule.hpp>
 
 namespace tranship {

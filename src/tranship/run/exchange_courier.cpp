@@ -1,8 +1,9 @@
+#include "tranship/run/exchange_courier.hpp"
+
 #include <span>
 
 #include <tranship/fabric/sync/claim.hpp>
 #include <tranship/fabric/sync/mailbox.hpp>
-#include <tranship/run/exchange_courier.hpp>
 
 namespace tranship {
 namespace {

@@ -1,7 +1,8 @@
+#include "tranship/run/exchange_explanation.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/run/exchange_explanation.hpp>
 
 namespace tranship {
 namespace {

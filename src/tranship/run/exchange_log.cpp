@@ -1,3 +1,5 @@
+#include "tranship/run/exchange_log.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -6,7 +8,6 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/run/exchange_log.hpp>
 
 namespace tranship {
 

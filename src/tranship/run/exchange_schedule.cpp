@@ -1,10 +1,11 @@
+#include "tranship/run/exchange_schedule.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/host_move.hpp>
-#include <tranship/run/exchange_schedule.hpp>
 
 namespace tranship {
 namespace {

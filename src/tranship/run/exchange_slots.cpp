@@ -1,8 +1,9 @@
+#include "tranship/run/exchange_slots.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/lower/view_overlap.hpp>
-#include <tranship/run/exchange_slots.hpp>
 
 namespace tranship {
 namespace {

@@ -1,8 +1,9 @@
+#include "tranship/run/launch_timer.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/run/launch_timer.hpp>
 
 namespace tranship {
 

@@ -1,3 +1,5 @@
+#include "tranship/run/machine_trial.hpp"
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -12,7 +14,6 @@
 #include <tranship/fabric/machine.hpp>
 #include <tranship/program/replay.hpp>
 #include <tranship/run/launch_timer.hpp>
-#include <tranship/run/machine_trial.hpp>
 #include <tranship/run/program_executor.hpp>
 #include <tranship/run/shared_program.hpp>
 

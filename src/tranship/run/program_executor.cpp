@@ -1,3 +1,5 @@
+#include "tranship/run/program_executor.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -14,7 +16,6 @@
 #include <tranship/kernels/host/reduce.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/step_shape.hpp>
-#include <tranship/run/program_executor.hpp>
 #include <tranship/run/program_machine.hpp>
 #include <tranship/run/program_verdict.hpp>
 

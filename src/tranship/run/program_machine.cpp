@@ -1,3 +1,5 @@
+#include "tranship/run/program_machine.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -7,7 +9,6 @@
 #include <tranship/fabric/machine.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/packets.hpp>
-#include <tranship/run/program_machine.hpp>
 
 namespace tranship {
 namespace {

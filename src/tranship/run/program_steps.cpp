@@ -1,10 +1,11 @@
+#include "tranship/run/program_steps.hpp"
+
 #include <algorithm>
 #include <map>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/program/collective.hpp>
-#include <tranship/run/program_steps.hpp>
 
 namespace tranship {
 namespace {

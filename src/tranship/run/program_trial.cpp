@@ -1,3 +1,5 @@
+#include "tranship/run/program_trial.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -9,7 +11,6 @@
 #include <tranship/kernels/half.hpp>
 #include <tranship/program/step_shape.hpp>
 #include <tranship/run/launch_timer.hpp>
-#include <tranship/run/program_trial.hpp>
 
 namespace tranship {
 namespace {

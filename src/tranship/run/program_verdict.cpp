@@ -1,3 +1,5 @@
+#include "tranship/run/program_verdict.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -12,7 +14,6 @@
 #include <tranship/base/mutex.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/program/verify.hpp>
-#include <tranship/run/program_verdict.hpp>
 
 namespace tranship {
 namespace {

@@ -1,8 +1,9 @@
+#include "tranship/run/shared_program.hpp"
+
 #include <map>
 #include <mutex>
 
 #include <tranship/base/mutex.hpp>
-#include <tranship/run/shared_program.hpp>
 
 namespace tranship {
 namespace {

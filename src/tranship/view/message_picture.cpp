@@ -1,3 +1,5 @@
+#include "tranship/view/message_picture.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -5,7 +7,6 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/enum_names.hpp>
-#include <tranship/view/message_picture.hpp>
 #include <tranship/view/svg.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/view/picture.hpp"
+
 #include <algorithm>
 #include <map>
 
@@ -6,7 +8,6 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/text.hpp>
-#include <tranship/view/picture.hpp>
 #include <tranship/view/svg.hpp>
 
 namespace tranship {

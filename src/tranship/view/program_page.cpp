@@ -1,10 +1,11 @@
+#include "tranship/view/program_page.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/program/step_shape.hpp>
 #include <tranship/view/picture.hpp>
-#include <tranship/view/program_page.hpp>
 #include <tranship/view/program_text.hpp>
 #include <tranship/view/svg.hpp>
 

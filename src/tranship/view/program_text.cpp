@@ -1,3 +1,5 @@
+#include "tranship/view/program_text.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -8,7 +10,6 @@
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/program/step_shape.hpp>
-#include <tranship/view/program_text.hpp>
 
 namespace tranship {
 namespace {

@@ -1,7 +1,8 @@
+#include "tranship/view/svg.hpp"
+
 #include <algorithm>
 
 #include <tranship/view/picture.hpp>
-#include <tranship/view/svg.hpp>
 
 namespace tranship {
 namespace {

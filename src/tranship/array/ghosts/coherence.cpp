@@ -1,6 +1,7 @@
+#include "tranship/array/ghosts/coherence.hpp"
+
 #include <algorithm>
 
-#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/combination.hpp>
 

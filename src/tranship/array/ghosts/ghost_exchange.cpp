@@ -1,7 +1,8 @@
+#include "tranship/array/ghosts/ghost_exchange.hpp"
+
 #include <algorithm>
 
 #include <tranship/array/ghosts/coherence.hpp>
-#include <tranship/array/ghosts/ghost_exchange.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/joined.hpp>
 

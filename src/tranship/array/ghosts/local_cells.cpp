@@ -1,6 +1,7 @@
+#include "tranship/array/ghosts/local_cells.hpp"
+
 #include <algorithm>
 
-#include <tranship/array/ghosts/local_cells.hpp>
 #include <tranship/array/ghosts/touched_cells.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/halo.hpp>

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "tranship/array/ghosts/touched_cells.hpp"
 
-#include <tranship/array/ghosts/touched_cells.hpp>
+#include <algorithm>
 
 namespace tranship {
 namespace {

@@ -1,9 +1,10 @@
+#include "tranship/fabric/heap/range_allocator.hpp"
+
 #include <algorithm>
 #include <iterator>
 
 #include <tranship/base/error.hpp>
 #include <tranship/base/pages.hpp>
-#include <tranship/fabric/heap/range_allocator.hpp>
 
 namespace tranship {
 

@@ -1,5 +1,6 @@
+#include "tranship/fabric/heap/registered_memory.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/heap/registered_memory.hpp>
 
 namespace tranship {
 

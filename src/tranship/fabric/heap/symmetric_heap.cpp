@@ -1,3 +1,5 @@
+#include "tranship/fabric/heap/symmetric_heap.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -9,7 +11,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/context.hpp>
-#include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/symmetric.hpp>
 #include <tranship/fabric/team.hpp>
 #include <tranship/fabric/world.hpp>

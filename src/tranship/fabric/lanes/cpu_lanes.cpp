@@ -1,3 +1,5 @@
+#include "tranship/fabric/lanes/cpu_lanes.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -8,7 +10,6 @@
 #include <vector>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/lanes/cpu_lanes.hpp>
 #include <tranship/fabric/lanes/fiber.hpp>
 
 namespace tranship {

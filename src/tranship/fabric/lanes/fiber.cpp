@@ -1,3 +1,5 @@
+#include "tranship/fabric/lanes/fiber.hpp"
+
 #include <cstring>
 #include <utility>
 
@@ -6,7 +8,6 @@
 #include <cxxabi.h>
 
 #include <tranship/base/error.hpp>
-#include <tranship/fabric/lanes/fiber.hpp>
 #include <tranship/fabric/lanes/fiber_sanitizers.hpp>
 #include <tranship/memory/buffer/thread_scopes.hpp>
 

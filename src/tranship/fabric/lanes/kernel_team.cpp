@@ -1,4 +1,5 @@
-#include <tranship/fabric/lanes/kernel_team.hpp>
+#include "tranship/fabric/lanes/kernel_team.hpp"
+
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {

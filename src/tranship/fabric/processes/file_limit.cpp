@@ -1,5 +1,6 @@
+#include "tranship/fabric/processes/file_limit.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/processes/file_limit.hpp>
 
 namespace tranship {
 

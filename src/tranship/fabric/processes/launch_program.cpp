@@ -1,3 +1,5 @@
+#include "tranship/fabric/processes/launch_program.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +11,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/launch.hpp>
-#include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/rank_scope.hpp>

@@ -1,3 +1,5 @@
+#include "tranship/fabric/processes/local_socket.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -15,7 +17,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/processes/local_socket.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/fabric/processes/peer_watch.hpp"
+
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -12,7 +14,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/fabric/processes/peer_watch.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/fabric/processes/process_group.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -14,7 +16,6 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/fabric/processes/process_group.hpp>
 
 namespace tranship {
 

@@ -1,6 +1,7 @@
+#include "tranship/fabric/processes/processes_fabric.hpp"
+
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
-#include <tranship/fabric/processes/processes_fabric.hpp>
 
 namespace tranship {
 

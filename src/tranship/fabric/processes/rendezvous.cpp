@@ -1,3 +1,5 @@
+#include "tranship/fabric/processes/rendezvous.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -24,7 +26,6 @@
 #include <tranship/fabric/processes/local_socket.hpp>
 #include <tranship/fabric/processes/peer_watch.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
-#include <tranship/fabric/processes/rendezvous.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 
 namespace tranship {

@@ -1,9 +1,10 @@
+#include "tranship/fabric/seam/backends.hpp"
+
 #include <algorithm>
 
 #include <tranship/fabric/processes/launch_program.hpp>
 #include <tranship/fabric/processes/rendezvous.hpp>
 #include <tranship/fabric/rank_scope.hpp>
-#include <tranship/fabric/seam/backends.hpp>
 
 namespace tranship {
 namespace {

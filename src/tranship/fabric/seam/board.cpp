@@ -1,3 +1,5 @@
+#include "tranship/fabric/seam/board.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,7 +9,6 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/base/sync.hpp>
-#include <tranship/fabric/seam/board.hpp>
 
 namespace tranship {
 namespace {

@@ -1,9 +1,10 @@
+#include "tranship/fabric/seam/call.hpp"
+
 #include <fmt/core.h>
 
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/reduction.hpp>
 #include <tranship/base/sync.hpp>
-#include <tranship/fabric/seam/call.hpp>
 
 namespace tranship {
 

@@ -1,3 +1,5 @@
+#include "tranship/fabric/seam/polling.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -5,7 +7,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/seam/fabric.hpp>
-#include <tranship/fabric/seam/polling.hpp>
 
 namespace tranship {
 

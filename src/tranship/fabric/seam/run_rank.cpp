@@ -1,3 +1,5 @@
+#include "tranship/fabric/seam/run_rank.hpp"
+
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -7,7 +9,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/rank_scope.hpp>
-#include <tranship/fabric/seam/run_rank.hpp>
 
 namespace tranship {
 namespace {

@@ -1,6 +1,6 @@
-#include <fmt/core.h>
+#include "tranship/fabric/seam/wait_note.hpp"
 
-#include <tranship/fabric/seam/wait_note.hpp>
+#include <fmt/core.h>
 
 namespace tranship {
 

@@ -1,3 +1,5 @@
+#include "tranship/fabric/shared/shared_fabric.hpp"
+
 #include <algorithm>
 
 #include <sys/resource.h>
@@ -5,7 +7,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/fabric/shared/shared_fabric.hpp>
 #include <tranship/fabric/shared/shared_meeting.hpp>
 #include <tranship/memory/device/host_device.hpp>
 

@@ -1,8 +1,9 @@
+#include "tranship/fabric/shared/shared_meeting.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/fabric/shared/shared_meeting.hpp>
 #include <tranship/fabric/world.hpp>
 
 namespace tranship {

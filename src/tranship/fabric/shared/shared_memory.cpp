@@ -1,3 +1,5 @@
+#include "tranship/fabric/shared/shared_memory.hpp"
+
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -14,7 +16,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/fabric/shared/shared_memory.hpp>
 
 namespace tranship {
 namespace {

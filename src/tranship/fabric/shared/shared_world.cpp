@@ -1,3 +1,5 @@
+#include "tranship/fabric/shared/shared_world.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
@@ -11,7 +13,6 @@
 #include <tranship/base/pages.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/fabric/settings.hpp>
-#include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
 

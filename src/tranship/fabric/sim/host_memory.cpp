@@ -1,3 +1,5 @@
+#include "tranship/fabric/sim/host_memory.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -10,7 +12,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
-#include <tranship/fabric/sim/host_memory.hpp>
 
 namespace tranship {
 namespace {

@@ -1,9 +1,10 @@
+#include "tranship/fabric/sim/race_detector.hpp"
+
 #include <algorithm>
 #include <iterator>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
-#include <tranship/fabric/sim/race_detector.hpp>
 
 namespace tranship {
 

@@ -1,8 +1,9 @@
+#include "tranship/fabric/sim/sim_fabric.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
-#include <tranship/fabric/sim/sim_fabric.hpp>
 #include <tranship/fabric/sim/sim_transport.hpp>
 
 namespace tranship {

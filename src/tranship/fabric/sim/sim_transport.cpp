@@ -1,9 +1,10 @@
+#include "tranship/fabric/sim/sim_transport.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include <tranship/fabric/sim/sim_transport.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/fabric/sim/simulate_program.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -10,7 +12,6 @@
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate.hpp>
-#include <tranship/fabric/sim/simulate_program.hpp>
 
 namespace tranship {
 namespace {

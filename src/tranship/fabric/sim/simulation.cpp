@@ -1,3 +1,5 @@
+#include "tranship/fabric/sim/simulation.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -5,7 +7,6 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/sim_fabric.hpp>
-#include <tranship/fabric/sim/simulation.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {

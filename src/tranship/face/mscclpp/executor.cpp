@@ -1,3 +1,5 @@
+#include "tranship/face/mscclpp/executor.hpp"
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -5,7 +7,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/face/mscclpp/executor.hpp>
 #include <tranship/file/io/posix.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/run/program_executor.hpp>

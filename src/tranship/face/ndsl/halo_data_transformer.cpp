@@ -1,9 +1,10 @@
+#include "tranship/face/ndsl/halo_data_transformer.hpp"
+
 #include <array>
 #include <map>
 #include <mutex>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/face/ndsl/halo_data_transformer.hpp>
 #include <tranship/face/ndsl/halo_message.hpp>
 #include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/stream.hpp>

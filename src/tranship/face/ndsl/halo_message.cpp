@@ -1,7 +1,8 @@
+#include "tranship/face/ndsl/halo_message.hpp"
+
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/face/ndsl/halo_message.hpp>
 #include <tranship/layout/tiling.hpp>
 #include <tranship/lower/packing.hpp>
 

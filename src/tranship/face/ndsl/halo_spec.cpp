@@ -1,7 +1,8 @@
+#include "tranship/face/ndsl/halo_spec.hpp"
+
 #include <string_view>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/face/ndsl/halo_spec.hpp>
 #include <tranship/layout/halo_interval.hpp>
 
 namespace tranship::ndsl {

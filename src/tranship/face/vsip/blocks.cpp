@@ -1,5 +1,5 @@
 // Blocks: creation, user memory, destruction.
-#include <tranship/face/vsip/blocks.hpp>
+#include "tranship/face/vsip/blocks.hpp"
 
 using namespace tranship::vsip;
 

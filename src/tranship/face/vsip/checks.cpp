@@ -1,3 +1,5 @@
+#include "tranship/face/vsip/checks.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdarg>
@@ -8,7 +10,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include <tranship/face/vsip/checks.hpp>
 #include <tranship/face/vsip/guarded.hpp>
 
 namespace tranship::vsip {

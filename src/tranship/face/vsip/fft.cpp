@@ -1,5 +1,7 @@
 // FFTs by FFTW. An object keeps one FFTW plan for each memory layout that it has met: FFTW plans for strides, alignment
 // and the distance between the parts of complex numbers, and executes on any arrays that agree in these.
+#include "tranship/face/vsip/fft.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <mutex>
@@ -7,7 +9,6 @@
 
 #include <fftw3.h>
 
-#include <tranship/face/vsip/fft.hpp>
 #include <tranship/face/vsip/guarded.hpp>
 #include <tranship/face/vsip/loops.hpp>
 

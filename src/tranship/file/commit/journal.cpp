@@ -1,3 +1,5 @@
+#include "tranship/file/commit/journal.hpp"
+
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -8,7 +10,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/commit/journal.hpp>
 #include <tranship/file/io/checksum.hpp>
 
 namespace tranship {

@@ -1,10 +1,11 @@
+#include "tranship/file/commit/progress.hpp"
+
 #include <algorithm>
 #include <set>
 #include <tuple>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
-#include <tranship/file/commit/progress.hpp>
 
 namespace tranship {
 namespace {

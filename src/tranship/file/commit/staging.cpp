@@ -1,3 +1,5 @@
+#include "tranship/file/commit/staging.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -10,7 +12,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/commit/staging.hpp>
 #include <tranship/file/io/target_path.hpp>
 
 namespace tranship {

@@ -1,7 +1,7 @@
+#include "tranship/file/engine/block_grid.hpp"
+
 #include <algorithm>
 #include <cmath>
-
-#include <tranship/file/engine/block_grid.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/file/engine/block_run.hpp"
+
 #include <algorithm>
 #include <condition_variable>
 #include <exception>
@@ -11,7 +13,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/block_grid.hpp>
-#include <tranship/file/engine/block_run.hpp>
 #include <tranship/file/engine/box_reader.hpp>
 #include <tranship/file/engine/part_plan.hpp>
 #include <tranship/file/format/byte_order.hpp>

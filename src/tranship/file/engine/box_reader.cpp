@@ -1,7 +1,8 @@
+#include "tranship/file/engine/box_reader.hpp"
+
 #include <algorithm>
 #include <cstring>
 
-#include <tranship/file/engine/box_reader.hpp>
 #include <tranship/file/store/strided_source.hpp>
 #include <tranship/plan/clip.hpp>
 

@@ -1,9 +1,10 @@
+#include "tranship/file/engine/forecast.hpp"
+
 #include <set>
 
 #include <sys/statvfs.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/engine/forecast.hpp>
 #include <tranship/file/engine/part_plan.hpp>
 #include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/io/posix.hpp>

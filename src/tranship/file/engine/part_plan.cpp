@@ -1,8 +1,9 @@
+#include "tranship/file/engine/part_plan.hpp"
+
 #include <algorithm>
 #include <numeric>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/engine/part_plan.hpp>
 #include <tranship/plan/clip.hpp>
 #include <tranship/plan/plan_size.hpp>
 #include <tranship/plan/redistribution.hpp>

@@ -1,3 +1,5 @@
+#include "tranship/file/engine/reshard_run.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -7,7 +9,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/file/engine/part_plan.hpp>
-#include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/engine/verify.hpp>
 #include <tranship/file/io/checksum.hpp>
 #include <tranship/plan/transfer_plan.hpp>

@@ -1,3 +1,5 @@
+#include "tranship/file/engine/verify.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -6,7 +8,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/block_run.hpp>
-#include <tranship/file/engine/verify.hpp>
 #include <tranship/file/format/byte_order.hpp>
 #include <tranship/file/store/strided_source.hpp>
 

@@ -1,10 +1,11 @@
+#include "tranship/file/format/byte_order.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/file/format/byte_order.hpp>
 #include <tranship/file/format/npy.hpp>
 
 namespace tranship {

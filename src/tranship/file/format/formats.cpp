@@ -1,9 +1,10 @@
+#include "tranship/file/format/formats.hpp"
+
 #include <array>
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/byte_order.hpp>
-#include <tranship/file/format/formats.hpp>
 #include <tranship/file/format/npz.hpp>
 #include <tranship/file/format/raw.hpp>
 #include <tranship/file/format/zip_frame.hpp>

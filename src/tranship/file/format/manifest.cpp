@@ -1,10 +1,11 @@
+#include "tranship/file/format/manifest.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <set>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/file/format/manifest.hpp>
 #include <tranship/file/format/manifest_text.hpp>
 #include <tranship/file/io/posix.hpp>
 #include <tranship/layout/json.hpp>

@@ -1,3 +1,5 @@
+#include "tranship/file/format/npy.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -9,7 +11,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/file/format/npy.hpp>
 #include <tranship/file/format/utf8.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/file/format/npz.hpp"
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
@@ -9,7 +11,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/file/format/npz.hpp>
 #include <tranship/file/format/utf8.hpp>
 #include <tranship/file/format/zip.hpp>
 

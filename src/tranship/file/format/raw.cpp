@@ -1,5 +1,6 @@
+#include "tranship/file/format/raw.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/file/format/raw.hpp>
 
 namespace tranship {
 

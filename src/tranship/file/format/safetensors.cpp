@@ -1,9 +1,10 @@
+#include "tranship/file/format/safetensors.hpp"
+
 #include <algorithm>
 #include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/json_events.hpp>
-#include <tranship/file/format/safetensors.hpp>
 
 namespace tranship {
 namespace {

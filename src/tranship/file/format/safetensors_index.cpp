@@ -1,10 +1,11 @@
+#include "tranship/file/format/safetensors_index.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <unordered_set>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/json_events.hpp>
-#include <tranship/file/format/safetensors_index.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/file/format/tensor_manifest.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -5,7 +7,6 @@
 #include <tranship/file/format/json_events.hpp>
 #include <tranship/file/format/manifest_text.hpp>
 #include <tranship/file/format/safetensors.hpp>
-#include <tranship/file/format/tensor_manifest.hpp>
 #include <tranship/layout/json.hpp>
 #include <tranship/layout/json_value.hpp>
 #include <tranship/layout/text.hpp>

@@ -1,4 +1,4 @@
-#include <tranship/file/format/utf8.hpp>
+#include "tranship/file/format/utf8.hpp"
 
 namespace tranship {
 

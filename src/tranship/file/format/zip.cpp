@@ -1,3 +1,5 @@
+#include "tranship/file/format/zip.hpp"
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -6,7 +8,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
-#include <tranship/file/format/zip.hpp>
 
 namespace tranship {
 namespace {

@@ -1,8 +1,9 @@
+#include "tranship/file/format/zip_frame.hpp"
+
 #include <algorithm>
 #include <cstdint>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/format/zip_frame.hpp>
 
 namespace tranship {
 namespace {

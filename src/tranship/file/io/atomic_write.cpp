@@ -1,3 +1,5 @@
+#include "tranship/file/io/atomic_write.hpp"
+
 #include <cerrno>
 #include <cstdio>
 #include <utility>
@@ -5,7 +7,6 @@
 #include <sys/stat.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/io/atomic_write.hpp>
 #include <tranship/file/io/posix.hpp>
 #include <tranship/file/io/target_path.hpp>
 

@@ -1,7 +1,7 @@
+#include "tranship/file/io/checksum.hpp"
+
 #include <libdeflate.h>
 #include <zlib.h>
-
-#include <tranship/file/io/checksum.hpp>
 
 namespace tranship {
 

@@ -1,3 +1,5 @@
+#include "tranship/file/io/file_set.hpp"
+
 #include <algorithm>
 #include <cerrno>
 
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/io/file_set.hpp>
 
 namespace tranship {
 

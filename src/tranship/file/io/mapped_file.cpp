@@ -1,3 +1,5 @@
+#include "tranship/file/io/mapped_file.hpp"
+
 #include <cerrno>
 #include <utility>
 
@@ -7,7 +9,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/io/mapped_file.hpp>
 #include <tranship/file/io/posix.hpp>
 
 namespace tranship {

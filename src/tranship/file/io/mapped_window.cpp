@@ -1,3 +1,5 @@
+#include "tranship/file/io/mapped_window.hpp"
+
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -10,7 +12,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
-#include <tranship/file/io/mapped_window.hpp>
 #include <tranship/file/io/posix.hpp>
 
 namespace tranship {

@@ -1,3 +1,5 @@
+#include "tranship/file/io/posix.hpp"
+
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -11,7 +13,6 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/io/posix.hpp>
 
 namespace tranship::posix {
 

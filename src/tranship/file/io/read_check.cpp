@@ -1,8 +1,9 @@
+#include "tranship/file/io/read_check.hpp"
+
 #include <algorithm>
 #include <vector>
 
 #include <tranship/file/io/checksum.hpp>
-#include <tranship/file/io/read_check.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/file/io/target_path.hpp"
+
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
@@ -9,7 +11,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/io/posix.hpp>
-#include <tranship/file/io/target_path.hpp>
 
 namespace tranship {
 namespace {

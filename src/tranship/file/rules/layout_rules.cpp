@@ -1,3 +1,5 @@
+#include "tranship/file/rules/layout_rules.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <climits>
@@ -5,7 +7,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/rules/column_error.hpp>
-#include <tranship/file/rules/layout_rules.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {

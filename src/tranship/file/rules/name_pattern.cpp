@@ -1,3 +1,5 @@
+#include "tranship/file/rules/name_pattern.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
@@ -5,7 +7,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/rules/column_error.hpp>
-#include <tranship/file/rules/name_pattern.hpp>
 
 namespace tranship {
 namespace {

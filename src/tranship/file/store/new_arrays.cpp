@@ -1,3 +1,5 @@
+#include "tranship/file/store/new_arrays.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
@@ -7,7 +9,6 @@
 #include <tranship/file/format/safetensors.hpp>
 #include <tranship/file/io/checksum.hpp>
 #include <tranship/file/io/target_path.hpp>
-#include <tranship/file/store/new_arrays.hpp>
 #include <tranship/file/store/replaceable.hpp>
 
 namespace tranship {

@@ -1,10 +1,11 @@
+#include "tranship/file/store/new_parts.hpp"
+
 #include <cerrno>
 
 #include <fcntl.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/manifest.hpp>
-#include <tranship/file/store/new_parts.hpp>
 
 namespace tranship {
 namespace {

@@ -1,9 +1,10 @@
+#include "tranship/file/store/part_source.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/store/part_source.hpp>
 #include <tranship/plan/clip.hpp>
 
 namespace tranship {

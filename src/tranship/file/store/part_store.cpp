@@ -1,10 +1,11 @@
+#include "tranship/file/store/part_store.hpp"
+
 #include <algorithm>
 #include <filesystem>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/io/checksum.hpp>
-#include <tranship/file/store/part_store.hpp>
 #include <tranship/layout/text.hpp>
 
 namespace tranship {

@@ -1,5 +1,6 @@
+#include "tranship/file/store/read_scratch.hpp"
+
 #include <tranship/base/fail.hpp>
-#include <tranship/file/store/read_scratch.hpp>
 
 namespace tranship {
 

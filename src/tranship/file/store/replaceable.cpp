@@ -1,3 +1,5 @@
+#include "tranship/file/store/replaceable.hpp"
+
 #include <algorithm>
 #include <filesystem>
 #include <vector>
@@ -9,7 +11,6 @@
 #include <tranship/file/format/safetensors_index.hpp>
 #include <tranship/file/format/tensor_manifest.hpp>
 #include <tranship/file/io/posix.hpp>
-#include <tranship/file/store/replaceable.hpp>
 
 namespace tranship {
 namespace {

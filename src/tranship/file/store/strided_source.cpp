@@ -1,10 +1,11 @@
+#include "tranship/file/store/strided_source.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/file/store/strided_source.hpp>
 #include <tranship/plan/clip.hpp>
 
 namespace tranship {

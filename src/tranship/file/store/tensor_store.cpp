@@ -1,3 +1,5 @@
+#include "tranship/file/store/tensor_store.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
@@ -8,7 +10,6 @@
 #include <tranship/file/format/safetensors.hpp>
 #include <tranship/file/format/safetensors_index.hpp>
 #include <tranship/file/reshard_tensors.hpp>
-#include <tranship/file/store/tensor_store.hpp>
 
 namespace tranship {
 namespace {

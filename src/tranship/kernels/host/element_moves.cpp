@@ -1,7 +1,8 @@
+#include "tranship/kernels/host/element_moves.hpp"
+
 #include <array>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/kernels/host/element_moves.hpp>
 
 namespace tranship::detail {
 namespace {

@@ -1,6 +1,8 @@
 // Three loops (rows, tiles, elements), each compiled for two widths of vector registers: what is marked `always inline`
 // takes the target of the function that it is inlined into. No inline function may be compiled for AVX2 on its own: the
 // linker might choose it for the whole program.
+#include "tranship/kernels/host/host_move.hpp"
+
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -11,7 +13,6 @@
 #endif
 
 #include <tranship/base/sanitizers.hpp>
-#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.

@@ -1,10 +1,10 @@
+#include "tranship/kernels/host/matrix_product.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 #include <new>
-
-#include <tranship/kernels/host/matrix_product.hpp>
 
 #define TRANSHIP_INLINE [[gnu::always_inline]] inline
 

@@ -1,7 +1,8 @@
+#include "tranship/kernels/host/packets.hpp"
+
 #include <cstring>
 
 #include <tranship/kernels/host/packet_unit.hpp>
-#include <tranship/kernels/host/packets.hpp>
 
 namespace tranship::detail {
 

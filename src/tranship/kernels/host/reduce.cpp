@@ -1,3 +1,5 @@
+#include "tranship/kernels/host/reduce.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -7,7 +9,6 @@
 #include <tranship/kernels/host/element_moves.hpp>
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/packet_unit.hpp>
-#include <tranship/kernels/host/reduce.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
 #if defined(__GNUC__) && !defined(__clang__)

@@ -1,10 +1,11 @@
+#include "tranship/memory/buffer/buffer_state.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/buffer/buffer_state.hpp>
 #include <tranship/memory/combination.hpp>
 
 namespace tranship::detail {

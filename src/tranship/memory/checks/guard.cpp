@@ -1,3 +1,5 @@
+#include "tranship/memory/checks/guard.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -14,7 +16,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/base/sync.hpp>
-#include <tranship/memory/checks/guard.hpp>
 
 namespace tranship::detail {
 namespace {

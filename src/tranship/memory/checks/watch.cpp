@@ -1,8 +1,9 @@
+#include "tranship/memory/checks/watch.hpp"
+
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/memory/buffer/buffer_state.hpp>
-#include <tranship/memory/checks/watch.hpp>
 
 namespace tranship::detail {
 

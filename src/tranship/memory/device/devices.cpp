@@ -1,10 +1,11 @@
+#include "tranship/memory/device/devices.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <deque>
 #include <mutex>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/device/devices.hpp>
 #include <tranship/memory/device/fake_device.hpp>
 #include <tranship/memory/device/host_device.hpp>
 #include <tranship/memory/pool/pool.hpp>

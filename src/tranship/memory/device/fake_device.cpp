@@ -1,3 +1,5 @@
+#include "tranship/memory/device/fake_device.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <charconv>
@@ -15,7 +17,6 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/random.hpp>
 #include <tranship/memory/combination.hpp>
-#include <tranship/memory/device/fake_device.hpp>
 #include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {

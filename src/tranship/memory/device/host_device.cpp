@@ -1,3 +1,5 @@
+#include "tranship/memory/device/host_device.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -8,7 +10,6 @@
 #include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 #include <tranship/memory/combination.hpp>
-#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/memory/pool/pool.hpp"
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -8,7 +10,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/sync.hpp>
-#include <tranship/memory/pool/pool.hpp>
 
 namespace tranship {
 namespace {

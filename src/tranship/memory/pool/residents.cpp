@@ -1,8 +1,8 @@
+#include "tranship/memory/pool/residents.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <utility>
-
-#include <tranship/memory/pool/residents.hpp>
 
 namespace tranship {
 

@@ -1,6 +1,6 @@
-#include <algorithm>
+#include "tranship/memory/state/box_tree.hpp"
 
-#include <tranship/memory/state/box_tree.hpp>
+#include <algorithm>
 
 namespace tranship::detail {
 

@@ -1,7 +1,8 @@
+#include "tranship/memory/state/cell_state.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/memory/state/cell_state.hpp>
 
 namespace tranship::detail {
 namespace {

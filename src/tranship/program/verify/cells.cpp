@@ -1,8 +1,8 @@
+#include "tranship/program/verify/cells.hpp"
+
 #include <algorithm>
 #include <set>
 #include <utility>
-
-#include <tranship/program/verify/cells.hpp>
 
 namespace tranship::verification {
 namespace {

@@ -1,3 +1,5 @@
+#include "tranship/program/verify/cuts.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -8,7 +10,6 @@
 #include <tranship/base/random.hpp>
 #include <tranship/program/collective.hpp>
 #include <tranship/program/step_shape.hpp>
-#include <tranship/program/verify/cuts.hpp>
 
 namespace tranship::verification {
 namespace {

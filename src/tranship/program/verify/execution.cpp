@@ -1,7 +1,8 @@
+#include "tranship/program/verify/execution.hpp"
+
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/program/verify/execution.hpp>
 
 namespace tranship::verification {
 

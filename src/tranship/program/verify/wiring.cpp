@@ -1,7 +1,7 @@
+#include "tranship/program/verify/wiring.hpp"
+
 #include <map>
 #include <tuple>
-
-#include <tranship/program/verify/wiring.hpp>
 
 namespace tranship::verification {
 
