@@ -83,6 +83,8 @@ class Launched {
         // Neither begins with a whole 16 bytes.
         output_(std::size_t(std::max(elements, executor_.output_elements())) + 2, guard) {}
 
+  Index steps() const { return executor_.steps(); }
+
   void operator()(Data where) {
     const int launch = launch_++;
     const Element* read = output_.data() + 1;
@@ -181,6 +183,34 @@ TEST_P(Plans, give_what_they_promise) {
     }
   }
   EXPECT_GT(ran, is_sanitized ? 4 : 20);
+}
+
+/// Of one unit of packets, whose addresses are known before a launch.
+TEST_P(Plans, of_few_elements_wait_for_whoever_comes_late) {
+  for (const Rank ranks : {2, 3})
+    for (const char* name : {"allreduce/packets", "allgather/packets", "alltoall/packets", "reducescatter/packets"}) {
+      const auto body = [&](World& world) {
+        const Program program = make_program(name, {.ranks = ranks});
+        const std::string_view collective = program.collective;
+        const Index parts = collective == "alltoall" || collective == "reducescatter" ? ranks : 1;
+        Launched launched(world, program, (16 / Index(sizeof(Element))) * parts, Reduction::sum);
+        const int launches = is_simulated(GetParam()) ? 6 : 60;
+        volatile int lateness = 0;
+        for (int launch = 0; launch < launches; ++launch) {
+          if (launch % 4 == world.rank())
+            for (int i = 0; i < 50'000; ++i) lateness = i;
+          launched(launch % 3 == 0 ? Data::apart : launch % 3 == 1 ? Data::in_one_place : Data::of_the_executor);
+        }
+        std::size_t steps = 0;
+        for (const ThreadBlock& block : program.ranks[std::size_t(world.rank())].blocks) steps += block.steps.size();
+        require(launched.steps() == launches * Index(steps), "{}: {} steps, not {} times {}", name, launched.steps(),
+                launches, steps);
+      };
+      if (is_simulated(GetParam()))
+        run_once(GetParam(), {.ranks = ranks}, std::uint64_t(ranks), body);
+      else
+        run_on(GetParam(), ranks, body);
+    }
 }
 
 TEST_P(Plans, take_turns_in_one_world) {

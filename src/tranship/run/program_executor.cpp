@@ -83,6 +83,9 @@ class ProgramExecutor::State {
 
   void run(CallSite where) {
     if (is_plain_) return machine_->launch(where);
+    run_in_buffers(where);
+  }
+  [[gnu::noinline]] void run_in_buffers(CallSite where) {
     run(input().data(), output().data(), where);
     // Nothing is copied, and nothing has to be said of what the caller has written.
     is_plain_ = !meets_between_ && context_.completes_at_once() && gathered_input_.empty() && gathered_output_.empty();

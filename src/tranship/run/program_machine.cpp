@@ -1,6 +1,7 @@
 #include "tranship/run/program_machine.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -8,7 +9,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/kernels/host/host_move.hpp>
-#include <tranship/kernels/host/packets.hpp>
+#include <tranship/kernels/host/packet_unit.hpp>
 
 namespace tranship {
 namespace {
@@ -61,6 +62,7 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
     blocks_.push_back({.first = &setup_.program.steps[first], .index = static_cast<int>(blocks_.size())});
   running_.reserve(blocks_.size());
   is_alone_ = blocks_.size() == 1 && !is_watched_;
+  if (is_alone_) find_units();
 }
 
 void ProgramMachine::begin_blocks() {
@@ -71,14 +73,75 @@ void ProgramMachine::begin_blocks() {
   }
 }
 
+/// What each launch does where the block moves single units of packets and nothing else, as programs on a few elements
+/// do.
+void ProgramMachine::find_units() {
+  std::vector<UnitMove> units;
+  const PlacedStep* step = blocks_.front().first;
+  for (; step->act != Act::end; ++step) {
+    const bool is_packed = step->act == Act::pack && step->sources == 1;
+    const bool is_taken =
+        step->act == Act::unpack && step->targets == 1 && (step->sources == 1 || step->combines_packets);
+    if (step->in_loop || step->bytes != Index(detail::packet_unit_bytes) || !(is_packed || is_taken)) return;
+    for (std::uint32_t target = 0; target < step->targets; ++target) units.push_back({.step = step, .target = target});
+  }
+  unit_steps_ = step - blocks_.front().first;
+  units_[0] = units_[1] = std::move(units);
+  place_units();
+}
+
+void ProgramMachine::place_units() {
+  for (int half = 0; half < 2; ++half) {
+    base_ = bases_[half].data();
+    for (UnitMove& unit : units_[half]) {
+      const PlacedStep& step = *unit.step;
+      const PlacedOperand* const from = &setup_.program.operands[step.first];
+      unit.pair = {.target = address(from[step.sources + unit.target], step.begin),
+                   .bytes = detail::packet_unit_bytes,
+                   .packets_come_first = from[0].format == Format::packets};
+      for (std::uint32_t i = 0; i < step.sources; ++i)
+        (from[i].format == Format::packets ? unit.pair.packets : unit.pair.plain) = address(from[i], step.begin);
+    }
+  }
+}
+
+/// To the end of the block, or to a step whose packets have not come soon.
+inline bool ProgramMachine::move_units(Block& block) {
+  // The order of packets in memory is the processor's; this tells the compiler.
+  std::atomic_signal_fence(std::memory_order_acq_rel);
+  for (UnitMove& unit : units_[launch_ % 2]) {
+    detail::CombinedPackets& pair = unit.pair;
+    if (!pair.packets) {
+      detail::pack_unit(pair.target, pair.plain, flag());
+      std::atomic_signal_fence(std::memory_order_acq_rel);
+      continue;
+    }
+    // Packets are stored in their order.
+    const auto* const last = reinterpret_cast<const std::uint64_t*>(pair.packets) + detail::packet_unit_bytes / 4 - 1;
+    int spins = spins_;
+    while (detail::load_word(last) >> 32 != flag() && spins > 0) --spins;
+    pair.flag = flag();
+    const bool has_come = pair.plain ? unit.step->combine.with_packets(pair) > 0
+                                     : detail::take_packet_unit(pair.packets, pair.target, flag());
+    if (has_come) continue;
+    steps_ += unit.step - block.first;
+    block.at = unit.step;
+    return false;
+  }
+  std::atomic_signal_fence(std::memory_order_acq_rel);
+  steps_ += unit_steps_;
+  return true;
+}
+
 void ProgramMachine::launch(CallSite where) {
   where_ = where;
   ++launch_;
   base_ = bases_[launch_ % 2].data();
   if (is_alone_) {  // the shortest way to the first store
-    blocks_.front().at = blocks_.front().first;
-    if (advance(blocks_.front())) return;
-    running_.assign(1, &blocks_.front());
+    Block& block = blocks_.front();
+    block.at = block.first;
+    if (units_[0].empty() ? advance(block) : move_units(block)) return;
+    running_.assign(1, &block);
   } else {
     begin_blocks();
   }

@@ -38,7 +38,9 @@ class ProgramMachine {
 
   /// Where this rank's own steps find a memory that no peer touches, instead of in the symmetric heap.
   void use(int memory, std::byte* at) noexcept {
+    if (bases_[0][own_base(memory)] == at) return;
     for (std::vector<std::byte*>& bases : bases_) bases[own_base(memory)] = at;
+    place_units();
   }
   void use_heap(int memory) noexcept { use(memory, setup_.memories[memory].local()); }
 
@@ -65,6 +67,12 @@ class ProgramMachine {
     std::uint64_t word_seen = 0;
     std::vector<std::byte> fetched = {};
   };
+  /// Of one unit of packets, into one target: where everything lies in launches of one half of scratch.
+  struct UnitMove {
+    const PlacedStep* step = nullptr;
+    std::uint32_t target = 0;
+    detail::CombinedPackets pair = {};  ///< of what is packed and what is only taken, one source
+  };
   struct Barrier {
     int arrived = 0;
     Index round = 0;
@@ -76,6 +84,9 @@ class ProgramMachine {
 
   std::size_t own_base(int memory) const { return std::size_t(world_.rank()) * memory_count + std::size_t(memory); }
   void begin_blocks();
+  void find_units();
+  void place_units();
+  bool move_units(Block& block);
 
   /// Goes as far as any block can. Whether one could.
   bool pass();
@@ -136,6 +147,8 @@ class ProgramMachine {
   std::vector<std::byte*> bases_[2];
   std::byte* const* base_ = nullptr;  ///< of this launch
   std::vector<Block> blocks_;
+  std::vector<UnitMove> units_[2];  ///< all that the one block does, for each half; none where it does anything else
+  Index unit_steps_ = 0;
   std::vector<Block*> running_;
   std::vector<Barrier> barriers_;
   std::vector<const std::byte*> sources_;

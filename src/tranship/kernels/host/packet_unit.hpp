@@ -33,6 +33,25 @@ struct PacketUnit {
 
 #endif
 
+/// Stores one unit. Stores are seen in their order: of vectors by the processor, of which the caller must tell the
+/// compiler with a signal fence.
+[[gnu::always_inline]] inline void pack_unit(std::byte* packets, const std::byte* data, std::uint32_t flag) noexcept {
+#if defined(TRANSHIP_PACKET_VECTORS)
+  // Halves, since the caller may just have stored one of them: a load of both would wait for that store.
+  const __m128i flags = _mm_set1_epi32(static_cast<int>(flag));
+  auto* const to = reinterpret_cast<__m128i*>(packets);
+  _mm_store_si128(to, _mm_unpacklo_epi32(_mm_loadu_si64(data), flags));
+  _mm_store_si128(to + 1, _mm_unpacklo_epi32(_mm_loadu_si64(data + 8), flags));
+#else
+  auto* const words = reinterpret_cast<std::uint64_t*>(packets);
+  for (std::size_t i = 0; i < packet_unit_bytes / 4; ++i) {
+    std::uint32_t value;
+    std::memcpy(&value, data + 4 * i, sizeof value);
+    __atomic_store_n(words + i, std::uint64_t(flag) << 32 | value, __ATOMIC_RELEASE);
+  }
+#endif
+}
+
 /// Whether all packets of the unit have the flag; their data is then in `data`. Loads are seen in their order: by the
 /// processor where vectors are used, of which the caller must tell the compiler with a signal fence.
 [[gnu::always_inline]] inline bool take_packet_unit(const std::byte* packets, std::byte* data,

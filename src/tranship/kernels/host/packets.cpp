@@ -8,35 +8,12 @@ namespace tranship::detail {
 
 #if defined(TRANSHIP_PACKET_VECTORS)
 
-// Stores are seen in order, and loads are made in order, by the processor; the fences are for the compiler.
-
-void pack(std::byte* packets, const std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
-  const __m128i flags = _mm_set1_epi32(static_cast<int>(flag));
-  __atomic_signal_fence(__ATOMIC_ACQ_REL);
-  for (std::size_t at = 0; at < bytes; at += packet_unit_bytes) {
-    // Halves, since the caller may just have stored one of them: a load of both would wait for that store.
-    auto* const to = reinterpret_cast<__m128i*>(packets + 2 * at);
-    _mm_store_si128(to, _mm_unpacklo_epi32(_mm_loadu_si64(data + at), flags));
-    _mm_store_si128(to + 1, _mm_unpacklo_epi32(_mm_loadu_si64(data + at + 8), flags));
-  }
-  __atomic_signal_fence(__ATOMIC_ACQ_REL);
-}
-
 void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) noexcept {
   for (std::size_t at = 0; at < bytes; at += packet_unit_bytes)
     _mm_storeu_si128(reinterpret_cast<__m128i*>(data + at), PacketUnit::at(packets + 2 * at).data());
 }
 
 #else
-
-void pack(std::byte* packets, const std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
-  auto* const words = reinterpret_cast<std::uint64_t*>(packets);
-  for (std::size_t at = 0; at < bytes; at += 4) {
-    std::uint32_t value;
-    std::memcpy(&value, data + at, sizeof value);
-    __atomic_store_n(words + at / 4, std::uint64_t(flag) << 32 | value, __ATOMIC_RELEASE);
-  }
-}
 
 void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) noexcept {
   const auto* const words = reinterpret_cast<const std::uint64_t*>(packets);
@@ -47,6 +24,14 @@ void unpack_any(const std::byte* packets, std::byte* data, std::size_t bytes) no
 }
 
 #endif
+
+// Of vectors, stores are seen in order, and loads are made in order, by the processor; the fences are for the compiler.
+
+void pack(std::byte* packets, const std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
+  for (std::size_t at = 0; at < bytes; at += packet_unit_bytes) pack_unit(packets + 2 * at, data + at, flag);
+  __atomic_signal_fence(__ATOMIC_ACQ_REL);
+}
 
 std::size_t unpack(const std::byte* packets, std::byte* data, std::size_t bytes, std::uint32_t flag) noexcept {
   std::size_t at = 0;
