@@ -79,11 +79,27 @@ void ProgramMachine::find_units() {
   std::vector<UnitMove> units;
   const PlacedStep* step = blocks_.front().first;
   for (; step->act != Act::end; ++step) {
-    const bool is_packed = step->act == Act::pack && step->sources == 1;
-    const bool is_taken =
-        step->act == Act::unpack && step->targets == 1 && (step->sources == 1 || step->combines_packets);
-    if (step->in_loop || step->bytes != Index(detail::packet_unit_bytes) || !(is_packed || is_taken)) return;
-    for (std::uint32_t target = 0; target < step->targets; ++target) units.push_back({.step = step, .target = target});
+    if (step->in_loop || step->bytes != Index(detail::packet_unit_bytes)) return;
+    std::uint32_t to = step->first + step->sources, stride = 1;
+    auto how = UnitMove::take;
+    if (step->act == Act::pack && step->sources == 1) {
+      how = UnitMove::pack;
+    } else if (step->act == Act::copy) {
+      how = UnitMove::copy;
+      to = step->first + 1;  // behind its source
+      stride = 2;
+    } else if (step->act != Act::unpack || step->targets != 1) {
+      return;
+    } else if (step->combines_packets) {
+      how = UnitMove::combine;
+    } else if (step->sources != 1) {
+      return;
+    }
+    for (std::uint32_t i = 0; i < step->targets; ++i)
+      units.push_back({.how = how,
+                       .step = step,
+                       .from = how == UnitMove::copy ? step->first + stride * i : step->first,
+                       .to = to + stride * i});
   }
   unit_steps_ = step - blocks_.front().first;
   units_[0] = units_[1] = std::move(units);
@@ -94,13 +110,16 @@ void ProgramMachine::place_units() {
   for (int half = 0; half < 2; ++half) {
     base_ = bases_[half].data();
     for (UnitMove& unit : units_[half]) {
-      const PlacedStep& step = *unit.step;
-      const PlacedOperand* const from = &setup_.program.operands[step.first];
-      unit.pair = {.target = address(from[step.sources + unit.target], step.begin),
+      const auto place = [&](std::uint32_t operand) {
+        return address(setup_.program.operands[operand], unit.step->begin);
+      };
+      const bool is_pair = unit.how == UnitMove::combine;
+      const bool packets_come_first = setup_.program.operands[unit.from].format == Format::packets;
+      unit.pair = {.plain = place(unit.from + (is_pair && packets_come_first)),
+                   .packets = place(unit.from + (is_pair && !packets_come_first)),
+                   .target = place(unit.to),
                    .bytes = detail::packet_unit_bytes,
-                   .packets_come_first = from[0].format == Format::packets};
-      for (std::uint32_t i = 0; i < step.sources; ++i)
-        (from[i].format == Format::packets ? unit.pair.packets : unit.pair.plain) = address(from[i], step.begin);
+                   .packets_come_first = packets_come_first};
     }
   }
 }
@@ -111,9 +130,13 @@ inline bool ProgramMachine::move_units(Block& block) {
   std::atomic_signal_fence(std::memory_order_acq_rel);
   for (UnitMove& unit : units_[launch_ % 2]) {
     detail::CombinedPackets& pair = unit.pair;
-    if (!pair.packets) {
+    if (unit.how == UnitMove::pack) {
       detail::pack_unit(pair.target, pair.plain, flag());
       std::atomic_signal_fence(std::memory_order_acq_rel);
+      continue;
+    }
+    if (unit.how == UnitMove::copy) {
+      std::memmove(pair.target, pair.plain, detail::packet_unit_bytes);
       continue;
     }
     // Packets are stored in their order.
@@ -121,8 +144,8 @@ inline bool ProgramMachine::move_units(Block& block) {
     int spins = spins_;
     while (detail::load_word(last) >> 32 != flag() && spins > 0) --spins;
     pair.flag = flag();
-    const bool has_come = pair.plain ? unit.step->combine.with_packets(pair) > 0
-                                     : detail::take_packet_unit(pair.packets, pair.target, flag());
+    const bool has_come = unit.how == UnitMove::combine ? unit.step->combine.with_packets(pair) > 0
+                                                        : detail::take_packet_unit(pair.packets, pair.target, flag());
     if (has_come) continue;
     steps_ += unit.step - block.first;
     block.at = unit.step;

@@ -67,11 +67,13 @@ class ProgramMachine {
     std::uint64_t word_seen = 0;
     std::vector<std::byte> fetched = {};
   };
-  /// Of one unit of packets, into one target: where everything lies in launches of one half of scratch.
+  /// Of one unit into one target: where everything lies in launches of one half of scratch.
   struct UnitMove {
+    enum How : std::uint8_t { pack, copy, take, combine };
+    How how = pack;
     const PlacedStep* step = nullptr;
-    std::uint32_t target = 0;
-    detail::CombinedPackets pair = {};  ///< of what is packed and what is only taken, one source
+    std::uint32_t from = 0, to = 0;     ///< operands; those that are combined are neighbours
+    detail::CombinedPackets pair = {};  ///< what is not combined has one source
   };
   struct Barrier {
     int arrived = 0;
