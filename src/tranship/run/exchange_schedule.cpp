@@ -14,9 +14,14 @@ constexpr Index line_bytes = 64;
 
 /// Messages with shorter contiguous runs are staged, so that what crosses between the cores are lines full of elements
 /// and not one line for every element (docs/copying.md).
-constexpr Index direct_run_bytes_min = 16;
+constexpr Index direct_run_bytes_min = 32;
 /// Smaller ones touch too few lines to be worth a second copy.
 constexpr Index staged_message_bytes_min = 1024;
+
+/// Lines that have left the caches near the sender come to it from as far as to the receiver.
+Index staged_lines_bytes_max() {
+  return 4 * private_cache_bytes();
+}
 
 constexpr Schedule measured_schedules[] = {Schedule::automatic, Schedule::direct, Schedule::staged};
 
@@ -39,16 +44,14 @@ const char* name_of(Schedule schedule) {
 bool is_staged(Schedule schedule, const ContiguousRuns& direct) {
   if (schedule != Schedule::automatic) return schedule == Schedule::staged;
   if (direct.bytes < staged_message_bytes_min) return false;
-  // Lines that have left the sender's own cache come to it from as far as to the receiver.
-  const Index bytes_of_lines = direct.count * line_bytes;
-  return direct.bytes / direct.count < direct_run_bytes_min && bytes_of_lines <= private_cache_bytes();
+  return direct.bytes / direct.count < direct_run_bytes_min && direct.count * line_bytes <= staged_lines_bytes_max();
 }
 
 std::string automatic_rule() {
   return fmt::format(
       "chosen by message: staged from {} bytes on in contiguous runs of less than {} on average, while their lines "
-      "fit in a core's own cache of {}\n",
-      staged_message_bytes_min, direct_run_bytes_min, private_cache_bytes());
+      "have no more than {}, four times a core's own cache\n",
+      staged_message_bytes_min, direct_run_bytes_min, staged_lines_bytes_max());
 }
 
 std::span<const Schedule> schedules_to_measure() noexcept {
