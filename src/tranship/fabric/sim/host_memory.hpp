@@ -1,6 +1,6 @@
 // Private: the memory of simulated machines. While a rank runs, what lies on other machines than its own can be neither
-// loaded nor stored: a program, or a library, that does so ends where it does it. Transfers go through a second mapping,
-// which is always open.
+// loaded nor stored: a program, or a library, that does so ends where it does it. Transfers go through a second
+// mapping, which is always open.
 #pragma once
 
 #include <cstddef>
