@@ -88,11 +88,9 @@ void ProgramMachine::find_units() {
       how = UnitMove::copy;
       to = step->first + 1;  // behind its source
       stride = 2;
-    } else if (step->act != Act::unpack || step->targets != 1) {
-      return;
-    } else if (step->combines_packets) {
-      how = UnitMove::combine;
-    } else if (step->sources != 1) {
+    } else if (step->act == Act::unpack && step->targets == 1 && (step->sources == 1 || step->combines_packets)) {
+      how = step->combines_packets ? UnitMove::combine : UnitMove::take;
+    } else {
       return;
     }
     for (std::uint32_t i = 0; i < step->targets; ++i)

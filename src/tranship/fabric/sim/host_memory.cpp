@@ -121,12 +121,13 @@ void HostMemory::unmap(const Arena& arena) noexcept {
   munmap(arena.open, arena.blocks.size_bytes());
 }
 
-std::uintptr_t HostMemory::to_open_allocated(const void* own) const noexcept {
-  const auto after = arenas_.upper_bound(own);
-  if (after == arenas_.begin()) return 0;
-  const Arena& arena = std::prev(after)->second;
-  const auto at = reinterpret_cast<std::uintptr_t>(own), first = reinterpret_cast<std::uintptr_t>(arena.memory);
-  return at - first < arena.blocks.size_bytes() ? reinterpret_cast<std::uintptr_t>(arena.open) - first : 0;
+void* HostMemory::open_allocated(const void* own) const noexcept {
+  if (const auto after = arenas_.upper_bound(own); after != arenas_.begin()) {
+    const Arena& arena = std::prev(after)->second;
+    const std::ptrdiff_t offset = static_cast<const std::byte*>(own) - arena.memory;
+    if (offset < static_cast<std::ptrdiff_t>(arena.blocks.size_bytes())) return arena.open + offset;
+  }
+  return const_cast<void*>(own);
 }
 
 }  // namespace tranship

@@ -35,7 +35,7 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   T* open(T* own) const noexcept {
     const auto offset = reinterpret_cast<std::uintptr_t>(own) - reinterpret_cast<std::uintptr_t>(heap_.first);
     if (offset < heap_.stride_bytes * std::size_t(ranks_)) return reinterpret_cast<T*>(heaps_ + offset);
-    return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(own) + to_open_allocated(own));
+    return static_cast<T*>(open_allocated(own));
   }
 
   /// Memory of a host, of any content, freed when the last copy goes; nullptr when there is none.
@@ -53,8 +53,8 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   Arena* new_arena(int host, std::size_t size_bytes);
   static void unmap(const Arena& arena) noexcept;
   void release(std::byte* block) noexcept;
-  /// From an address of a block to where it is always open; 0 for what is no block.
-  std::uintptr_t to_open_allocated(const void* own) const noexcept;
+  /// Where an address of a block is always open; of what is no block, the address.
+  void* open_allocated(const void* own) const noexcept;
   void close_others(int host) noexcept;
   void protect(int host, int protection) noexcept;
 
