@@ -19,8 +19,9 @@ constexpr Index direct_run_bytes_min = 32;
 constexpr Index staged_message_bytes_min = 1024;
 
 /// Lines that have left the caches near the sender come to it from as far as to the receiver.
+constexpr Index staged_caches_max = 8;
 Index staged_lines_bytes_max() {
-  return 8 * private_cache_bytes();
+  return staged_caches_max * private_cache_bytes();
 }
 
 constexpr Schedule measured_schedules[] = {Schedule::automatic, Schedule::direct, Schedule::staged};
@@ -50,8 +51,8 @@ bool is_staged(Schedule schedule, const ContiguousRuns& direct) {
 std::string automatic_rule() {
   return fmt::format(
       "chosen by message: staged from {} bytes on in contiguous runs of less than {} on average, while their lines "
-      "have no more than {}, eight times a core's own cache\n",
-      staged_message_bytes_min, direct_run_bytes_min, staged_lines_bytes_max());
+      "have no more than {}, {} times a core's own cache\n",
+      staged_message_bytes_min, direct_run_bytes_min, staged_lines_bytes_max(), staged_caches_max);
 }
 
 std::span<const Schedule> schedules_to_measure() noexcept {

@@ -29,6 +29,11 @@ void move_bytes(std::byte* to, const std::byte* from, Index bytes, PieceOf piece
   }
 }
 
+/// The packet of a unit that comes last: packets are stored in their order.
+const std::uint64_t* last_packet(const std::byte* unit) {
+  return reinterpret_cast<const std::uint64_t*>(unit) + detail::packet_unit_bytes / 4 - 1;
+}
+
 PieceOf piece_of(bool from_own, bool to_own) {
   return !to_own ? PieceOf::target_of_peer : from_own ? PieceOf::own_memory : PieceOf::source_of_peer;
 }
@@ -80,24 +85,21 @@ void ProgramMachine::find_units() {
   const PlacedStep* step = blocks_.front().first;
   for (; step->act != Act::end; ++step) {
     if (step->in_loop || step->bytes != Index(detail::packet_unit_bytes)) return;
-    std::uint32_t to = step->first + step->sources, stride = 1;
-    auto how = UnitMove::take;
-    if (step->act == Act::pack && step->sources == 1) {
-      how = UnitMove::pack;
-    } else if (step->act == Act::copy) {
+    auto how = UnitMove::pack;
+    if (step->act == Act::copy)
       how = UnitMove::copy;
-      to = step->first + 1;  // behind its source
-      stride = 2;
-    } else if (step->act == Act::unpack && step->targets == 1 && (step->sources == 1 || step->combines_packets)) {
+    else if (step->act == Act::unpack && step->targets == 1 && (step->sources == 1 || step->combines_packets))
       how = step->combines_packets ? UnitMove::combine : UnitMove::take;
-    } else {
+    else if (step->act != Act::pack || step->sources != 1)
       return;
+    for (std::uint32_t i = 0; i < step->targets; ++i) {
+      UnitMove unit{.how = how, .step = step, .from = step->first, .to = step->first + step->sources + i};
+      if (how == UnitMove::copy) {  // of pairs
+        unit.from = step->first + 2 * i;
+        unit.to = unit.from + 1;
+      }
+      units.push_back(unit);
     }
-    for (std::uint32_t i = 0; i < step->targets; ++i)
-      units.push_back({.how = how,
-                       .step = step,
-                       .from = how == UnitMove::copy ? step->first + stride * i : step->first,
-                       .to = to + stride * i});
   }
   unit_steps_ = step - blocks_.front().first;
   units_[0] = units_[1] = std::move(units);
@@ -111,10 +113,10 @@ void ProgramMachine::place_units() {
       const auto place = [&](std::uint32_t operand) {
         return address(setup_.program.operands[operand], unit.step->begin);
       };
-      const bool is_pair = unit.how == UnitMove::combine;
       const bool packets_come_first = setup_.program.operands[unit.from].format == Format::packets;
-      unit.pair = {.plain = place(unit.from + (is_pair && packets_come_first)),
-                   .packets = place(unit.from + (is_pair && !packets_come_first)),
+      const std::uint32_t second = unit.how == UnitMove::combine ? unit.from + 1 : unit.from;
+      unit.pair = {.plain = place(packets_come_first ? second : unit.from),
+                   .packets = place(packets_come_first ? unit.from : second),
                    .target = place(unit.to),
                    .bytes = detail::packet_unit_bytes,
                    .packets_come_first = packets_come_first};
@@ -137,8 +139,7 @@ inline bool ProgramMachine::move_units(Block& block) {
       std::memmove(pair.target, pair.plain, detail::packet_unit_bytes);
       continue;
     }
-    // Packets are stored in their order.
-    const auto* const last = reinterpret_cast<const std::uint64_t*>(pair.packets) + detail::packet_unit_bytes / 4 - 1;
+    const std::uint64_t* const last = last_packet(pair.packets);
     int spins = spins_;
     while (detail::load_word(last) >> 32 != flag() && spins > 0) --spins;
     pair.flag = flag();
@@ -498,13 +499,12 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
   return true;
 }
 
-/// The last packet of the first unit that has not come: packets are stored in their order.
+/// The last packet of the first unit that has not come.
 void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index begin) {
-  constexpr Index packets_per_unit = detail::packet_unit_bytes / 4;
   for (std::uint32_t i = 0; i < step.sources; ++i) {
     const PlacedOperand& from = setup_.program.operands[step.first + i];
     if (from.format != Format::packets) continue;
-    const auto* const last = reinterpret_cast<const std::uint64_t*>(address(from, begin)) + packets_per_unit - 1;
+    const std::uint64_t* const last = last_packet(address(from, begin));
     const std::uint64_t seen = detail::load_word(last);
     if (seen >> 32 == flag()) continue;
     block.word = last;

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
@@ -21,31 +20,27 @@ void set_protection(const void* memory, std::size_t size_bytes, int protection) 
   if (mprotect(const_cast<void*>(memory), size_bytes, protection) != 0) std::abort();
 }
 
-/// `size_bytes` of a file, for loads and stores; nullptr, with errno, when there is no room for them.
-std::byte* map_shared(int file, std::size_t size_bytes) {
-  void* mapped = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file, 0);
-  return mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
-}
-
 constexpr std::size_t arena_bytes = std::size_t(64) << 20;
 
 }  // namespace
+
+HostMemory::SecondMapping::SecondMapping(int descriptor, std::size_t size_bytes) noexcept : size_bytes_(size_bytes) {
+  void* mapped = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, descriptor, 0);
+  data_ = mapped == MAP_FAILED ? nullptr : static_cast<std::byte*>(mapped);
+}
+HostMemory::SecondMapping::~SecondMapping() {
+  if (data_) munmap(data_, size_bytes_);
+}
 
 HostMemory::HostMemory(const SharedWorld& shared, int ranks_per_host)
     : heap_(shared.heap()),
       ranks_(shared.shape().ranks),
       ranks_per_host_(ranks_per_host),
-      mapped_bytes_(shared.size_bytes()) {
-  mapped_ = map_shared(shared.descriptor(), mapped_bytes_);
-  if (!mapped_)
-    throw_error(ErrorCode::no_memory, "cannot map the {} bytes of {} simulated heaps twice: {}", mapped_bytes_, ranks_,
-                std::strerror(errno));
-  heaps_ = mapped_ + shared.heap_offset_bytes();
-}
-
-HostMemory::~HostMemory() {
-  munmap(mapped_, mapped_bytes_);
-  for (const auto& [memory, arena] : arenas_) unmap(arena);
+      mapped_(shared.descriptor(), shared.size_bytes()) {
+  if (!mapped_.data())
+    throw_error(ErrorCode::no_memory, "cannot map the {} bytes of {} simulated heaps twice: {}", shared.size_bytes(),
+                ranks_, std::strerror(errno));
+  heaps_ = mapped_.data() + shared.heap_offset_bytes();
 }
 
 void HostMemory::enter(int host) noexcept {
@@ -87,45 +82,33 @@ std::shared_ptr<void> HostMemory::allocate(int host, std::size_t size_bytes) {
     if (!arena) return nullptr;
     offset = arena->blocks.allocate(bytes, page_bytes());
   }
-  return {arena->memory + *offset,
+  return {arena->memory.data() + *offset,
           [self = shared_from_this()](void* block) { self->release(static_cast<std::byte*>(block)); }};
 }
 
-HostMemory::Arena* HostMemory::new_arena(int host, std::size_t size_bytes) {
-  const int file = memfd_create("tranship-host", MFD_CLOEXEC);
-  if (file < 0) return nullptr;
-  std::byte *memory = nullptr, *open = nullptr;
-  if (ftruncate(file, off_t(size_bytes)) == 0) {
-    memory = map_shared(file, size_bytes);
-    open = map_shared(file, size_bytes);
-  }
-  ::close(file);
-  if (memory && open)
-    return &arenas_.emplace(memory, Arena{host, memory, open, RangeAllocator(size_bytes)}).first->second;
-  if (memory) munmap(memory, size_bytes);
-  if (open) munmap(open, size_bytes);
+HostMemory::Arena* HostMemory::new_arena(int host, std::size_t size_bytes) try {
+  SharedMemory memory = SharedMemory::for_processes(size_bytes);
+  const void* const first = memory.data();
+  SecondMapping open(memory.descriptor(), size_bytes);
+  if (!open.data()) return nullptr;
+  return &arenas_.emplace(first, Arena{host, std::move(memory), std::move(open), RangeAllocator(size_bytes)})
+              .first->second;
+} catch (const Error&) {
   return nullptr;
 }
 
 void HostMemory::release(std::byte* block) noexcept {
   const auto found = std::prev(arenas_.upper_bound(block));
   Arena& arena = found->second;
-  arena.blocks.release(std::size_t(block - arena.memory));
-  if (arena.blocks.used_bytes() > 0 || arena.blocks.size_bytes() == arena_bytes) return;
-  unmap(arena);
-  arenas_.erase(found);
-}
-
-void HostMemory::unmap(const Arena& arena) noexcept {
-  munmap(arena.memory, arena.blocks.size_bytes());
-  munmap(arena.open, arena.blocks.size_bytes());
+  arena.blocks.release(std::size_t(block - arena.memory.data()));
+  if (arena.blocks.used_bytes() == 0 && arena.blocks.size_bytes() > arena_bytes) arenas_.erase(found);
 }
 
 void* HostMemory::open_allocated(const void* own) const noexcept {
   if (const auto after = arenas_.upper_bound(own); after != arenas_.begin()) {
     const Arena& arena = std::prev(after)->second;
-    const std::ptrdiff_t offset = static_cast<const std::byte*>(own) - arena.memory;
-    if (offset < static_cast<std::ptrdiff_t>(arena.blocks.size_bytes())) return arena.open + offset;
+    const std::ptrdiff_t offset = static_cast<const std::byte*>(own) - arena.memory.data();
+    if (offset < static_cast<std::ptrdiff_t>(arena.blocks.size_bytes())) return arena.open.data() + offset;
   }
   return const_cast<void*>(own);
 }

@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include <tranship/fabric/heap/range_allocator.hpp>
+#include <tranship/fabric/shared/shared_memory.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -19,7 +21,6 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   /// Host h has the ranks [h * ranks_per_host, (h + 1) * ranks_per_host) and their heaps. Everything can be reached.
   /// The world is one of processes, whose memory can be mapped twice. Throws `no_memory`.
   HostMemory(const SharedWorld& shared, int ranks_per_host);
-  ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
@@ -42,16 +43,30 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   std::shared_ptr<void> allocate(int host, std::size_t size_bytes);
 
  private:
+  /// A shared memory at other addresses; data() is nullptr, with errno, when there is no room for it.
+  class SecondMapping {
+   public:
+    SecondMapping(int descriptor, std::size_t size_bytes) noexcept;
+    SecondMapping(SecondMapping&& other) noexcept
+        : data_(std::exchange(other.data_, nullptr)), size_bytes_(other.size_bytes_) {}
+    SecondMapping& operator=(SecondMapping&&) = delete;
+    ~SecondMapping();
+    std::byte* data() const noexcept { return data_; }
+
+   private:
+    std::byte* data_;
+    std::size_t size_bytes_;
+  };
   /// Memory that blocks of one host are allocated in: one mapping to close, however many there are.
   struct Arena {
     int host;
-    std::byte* memory;
-    std::byte* open;  // the same, always open
+    SharedMemory memory;
+    SecondMapping open;
     RangeAllocator blocks;
   };
 
+  /// nullptr when there is no memory.
   Arena* new_arena(int host, std::size_t size_bytes);
-  static void unmap(const Arena& arena) noexcept;
   void release(std::byte* block) noexcept;
   /// Where an address of a block is always open; of what is no block, the address.
   void* open_allocated(const void* own) const noexcept;
@@ -63,8 +78,7 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   int ranks_per_host_;
   int host_ = everywhere;  // that is open
   std::uint64_t turns_ = 0;
-  std::byte* mapped_ = nullptr;  // all of the shared memory
-  std::size_t mapped_bytes_ = 0;
+  SecondMapping mapped_;  // of all of the shared memory
   std::byte* heaps_ = nullptr;
   std::map<const void*, Arena> arenas_;  // by where they begin
 };
