@@ -3,7 +3,6 @@
 #include <array>
 #include <cctype>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <span>
@@ -23,16 +22,12 @@
 #include <tranship/program/plan_file.hpp>
 
 #include "support/paths.hpp"
+#include "support/text_file.hpp"
 
 namespace tranship {
 namespace {
 
 constexpr std::size_t message_chars_max = 1000;
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 /// The places of the strings, numbers and names in a JSON text without escapes.
 std::vector<std::pair<std::size_t, std::size_t>> tokens_of(std::string_view json) {
@@ -89,13 +84,13 @@ TEST(UntrustedText, StaysOnOnePrintableLine) {
   using std::filesystem::directory_iterator;
   const std::string seeds = test::test_path("fuzz/seeds/");
   for (const auto& entry : directory_iterator(seeds + "fuzz_manifest"))
-    EXPECT_EQ(fault_of(text_of(entry), SAID_OF(parse_manifest(text))), "") << entry;
+    EXPECT_EQ(fault_of(test::read_text(entry.path()), SAID_OF(parse_manifest(text))), "") << entry;
   for (const auto& entry : directory_iterator(seeds + "fuzz_safetensors_index"))
-    EXPECT_EQ(fault_of(text_of(entry), SAID_OF(parse_safetensors_index(text))), "") << entry;
+    EXPECT_EQ(fault_of(test::read_text(entry.path()), SAID_OF(parse_safetensors_index(text))), "") << entry;
   for (const auto& entry : directory_iterator(seeds + "fuzz_program"))
-    EXPECT_EQ(fault_of(text_of(entry), SAID_OF(read_program(text))), "") << entry;
+    EXPECT_EQ(fault_of(test::read_text(entry.path()), SAID_OF(read_program(text))), "") << entry;
   for (const auto& entry : directory_iterator(test::test_path("../machines")))
-    EXPECT_EQ(fault_of(text_of(entry), SAID_OF(read_machine(text))), "") << entry;
+    EXPECT_EQ(fault_of(test::read_text(entry.path()), SAID_OF(read_machine(text))), "") << entry;
   const ArraySpec rows = parse_layout("f64[6,4] @ 2x1 : block+overlap(1,1,toroidal), whole");
   const ArraySpec columns = parse_layout("f64[6,4] @ 1x2 : whole, cyclic(1)");
   for (const TransferPlan& plan : {plan_redistribution(rows, columns, 0), plan_halo(std::array{rows}, 1)})
@@ -111,7 +106,7 @@ TEST(UntrustedText, StaysOnOnePrintableLine) {
             "");
   for (const auto& entry : directory_iterator(seeds + "fuzz_layout_text"))
     if (entry.path().extension() == ".json")
-      EXPECT_EQ(fault_of(text_of(entry), SAID_OF(try_array_spec_from_json(text))), "") << entry;
+      EXPECT_EQ(fault_of(test::read_text(entry.path()), SAID_OF(try_array_spec_from_json(text))), "") << entry;
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
-// A fresh folder for one test, removed with all that is in it, and whole files as strings.
+// A fresh folder for one test, removed with all that is in it.
 #pragma once
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <string>
 
 #include <unistd.h>
+
+#include "support/text_file.hpp"
 
 namespace tranship::testing {
 
@@ -52,16 +52,7 @@ class TemporaryFolder {
   std::filesystem::path path_;
 };
 
-inline std::string read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) throw std::runtime_error("cannot read " + path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-inline void write_text(const std::string& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error("cannot write " + path);
-}
+using test::read_text;
+using test::write_text;
 
 }  // namespace tranship::testing

@@ -9,6 +9,7 @@
 
 #include "support/oracle.hpp"
 #include "support/random_layouts.hpp"
+#include "support/thinned.hpp"
 
 namespace tranship {
 namespace {
@@ -156,9 +157,11 @@ TEST(TiledHalo, TheCubeOfTheTestIsACube) {
 }
 
 TEST(TiledHalo, CubedSphereScalars) {
+  test::Thinned thinned(5);
   for (Index n = 1; n <= 6; ++n) {
     const Tiling tiling = cubed_sphere(n);
     for (const Indices& layout : {Indices{1, 1}, {2, 2}, {3, 3}, {1, 3}}) {
+      if (!thinned.takes_next()) continue;
       const std::vector<TiledField> fields{field_on(tiling, layout, {.width = 3}),
                                            field_on(tiling, layout, {.cuts = uneven(n, layout[0], layout[1])}),
                                            field_on(tiling, layout, {.width = 2, .cut = cyclic(2)})};
@@ -201,12 +204,13 @@ TEST(TiledHalo, CubedSphereVectors) {
   };
   const Staggering kinds[] = {
       {{false, false}, {false, false}}, {{true, false}, {false, true}}, {{false, true}, {true, false}}};
+  test::Thinned thinned(5);
   for (const Staggering& kind : kinds)
     for (const Index n : {1, 2, 3, 5}) {
       const Tiling tiling = cubed_sphere(n);
       for (const Index layout : {1, 2, 3})
         for (const Index width : {1, 3}) {
-          if (layout == 3 && width > 1 && n < 5) continue;
+          if ((layout == 3 && width > 1 && n < 5) || !thinned.takes_next()) continue;
           const std::vector<TiledField> fields{
               field_on(tiling, {layout, layout}, {.staggered = kind.y, .width = width}),
               field_on(tiling, {layout, layout}, {.staggered = kind.x, .width = width})};
@@ -229,9 +233,11 @@ TEST(TiledHalo, OtherDimensionsInAnyPlaceWithTheirOwnEdges) {
   const Index n = 3;
   const Tiling tiling = cubed_sphere(n);
   const std::vector<std::vector<int>> places{{-1, 0, 1}, {0, -1, 1}, {0, 1, -1}, {1, 0}, {1, -1, 0}, {-1, 1, -1, 0}};
+  test::Thinned thinned(5);
   for (const std::vector<int>& dims : places)
     for (const EdgePolicy edge :
          {EdgePolicy::truncate, EdgePolicy::toroidal, EdgePolicy::zero, EdgePolicy::replicate}) {
+      if (!thinned.takes_next()) continue;
       const Overlap levels{{1, edge}, {2, edge}};
       const std::vector<TiledField> fields{
           field_on(tiling, {2, 2}, {.dims = dims, .width = 2, .levels_overlap = levels})};
@@ -284,10 +290,12 @@ FindPoint on_fold(Index ny, Index nx) {
 }
 
 TEST(TiledHalo, DoublyPeriodic) {
+  test::Thinned thinned(5);
   for (const Indices& extents : {Indices{1, 1}, {1, 4}, {3, 5}, {6, 6}}) {
     const Tiling tiling = doubly_periodic(extents[0], extents[1]);
     for (const Indices& layout : {Indices{1, 1}, {1, 2}, {2, 2}, {3, 1}})
       for (const Index width : {1, 3, 7}) {
+        if (!thinned.takes_next()) continue;
         const std::vector<TiledField> fields{field_on(tiling, layout, {.width = width}),
                                              field_on(tiling, layout, {.staggered = {true, false}, .width = width}),
                                              field_on(tiling, layout, {.staggered = {false, true}, .width = width}),

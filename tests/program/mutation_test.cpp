@@ -116,7 +116,7 @@ constexpr Index slowness = 1;
 TEST(Explorer, says_what_is_known_of_plans) {
   const Index steps_max = long_tests() ? 60 : 24;
   for (const PlanCase& one : mscclpp_plans()) {
-    const Program program = read_program(text_of_file(one.path));
+    const Program program = read_program(read_text(one.path));
     if (count_steps(program) > steps_max || program.ranks.size() > 4) continue;
     const Verification said = verify(program);
     const auto between = said.needs_meeting ? BetweenLaunches::all_ranks_meet : BetweenLaunches::nothing;
@@ -183,7 +183,7 @@ TEST(Mutants, of_plans) {
   Score score;
   const Index steps_max = long_tests() ? 90 : 12;
   for (const PlanCase& one : mscclpp_plans()) {
-    const Program right = read_program(text_of_file(one.path));
+    const Program right = read_program(read_text(one.path));
     const bool is_known = one.name == "sn_alltoall_2r.json";  // which a relaxed wait once passed
     if (!one.result.starts_with("ok") || right.ranks.size() > 4) continue;
     if (count_steps(right) > steps_max && !(is_known && slowness == 1)) continue;

@@ -26,7 +26,7 @@ TEST(PlanFile, present_plans_are_written_as_they_were_read) {
   const auto cases = mscclpp_plans();
   ASSERT_GE(cases.size(), 16u);
   for (const PlanCase& one : cases) {
-    const std::string text = text_of_file(one.path);
+    const std::string text = read_text(one.path);
     const std::string written = write_program(read_program(text));
     EXPECT_EQ(write_program(read_program(written)), written) << one.name;
     if (one.name.starts_with("intermediate")) continue;
@@ -41,7 +41,7 @@ TEST(ProgramNumbers, differ_where_plan_files_differ) {
   std::map<std::vector<std::uint64_t>, std::string> texts;
   SplitMix64 random(3);
   for (const PlanCase& one : mscclpp_plans()) {
-    Program program = read_program(text_of_file(one.path));
+    Program program = read_program(read_text(one.path));
     for (int change = 0; change < (is_brief() ? 2 : 12); ++change) {
       const std::string text = write_program(program);
       const auto [at, is_new] = texts.emplace(numbers_of(program), text);
@@ -74,7 +74,7 @@ TEST(PlanFile, old_plans_are_written_in_the_present_format) {
   const auto cases = old_mscclpp_plans();
   ASSERT_GE(cases.size(), 4u);
   for (const PlanCase& one : cases) {
-    const Program program = read_program(text_of_file(one.path));
+    const Program program = read_program(read_text(one.path));
     EXPECT_GT(count_steps(program), 0) << one.name;
     const std::string written = write_program(program);
     EXPECT_EQ(write_program(read_program(written)), written) << one.name;
@@ -129,7 +129,7 @@ TEST(PlanFile, mutants_are_refused_or_verified) {
   for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
   std::vector<std::string> texts;
   for (const PlanCase& one : cases)
-    if (std::string text = text_of_file(one.path); text.size() < 12'000) texts.push_back(std::move(text));
+    if (std::string text = read_text(one.path); text.size() < 12'000) texts.push_back(std::move(text));
   ASSERT_GE(texts.size(), 5u);
   SplitMix64 random(7);
   int refused = 0, read = 0;
@@ -165,7 +165,7 @@ TEST(PlanFile, mutants_are_refused_or_verified) {
 }
 
 TEST(PlanFile, says_what_it_refuses) {
-  const std::string good = text_of_file(mscclpp_plan("sn_alltoall_2r"));
+  const std::string good = read_text(mscclpp_plan("sn_alltoall_2r"));
   const auto error_with = [&](const std::string& from, const std::string& to) {
     std::string text = good;
     const std::size_t at = text.find(from);
@@ -182,7 +182,7 @@ TEST(PlanFile, says_what_it_refuses) {
 TEST(MscclppObjections, say_what_its_executor_would_not_run) {
   for (const PlanCase& one : mscclpp_plans()) {
     if (one.collective != "allgather" && one.collective != "alltoall") continue;
-    for (const std::string& objection : mscclpp_objections(read_program(text_of_file(one.path))))
+    for (const std::string& objection : mscclpp_objections(read_program(read_text(one.path))))
       EXPECT_NE(objection.find("flush"), std::string::npos) << one.name << ": " << objection;
   }
   Program program = make_program("allreduce/all_pairs", {.ranks = 2});

@@ -143,7 +143,7 @@ TEST(Predict, plans_of_mscclpp_end_on_every_machine_where_they_end_at_all) {
   one_thread.cores_per_host = 3;
   one_thread.core_switch_ns = 700;
   for (const PlanCase& one : mscclpp_plans()) {
-    const Program program = read_program(text_of_file(one.path));
+    const Program program = read_program(read_text(one.path));
     const bool ends = !one.result.starts_with("DEADLOCK");
     for (const MachineModel& machine : {step_by_step(), slow_links, one_thread})
       for (const Index bytes : {Index(1), Index(100'000)}) {
@@ -252,7 +252,7 @@ TEST(Predict, thousands_of_ranks) {
 
 TEST(Machine, files_say_what_was_read) {
   for (const char* name : {"node-with-switch", "cluster", "two-cores"}) {
-    const MachineModel machine = read_machine(text_of_file(test_path(std::string("../machines/") + name + ".json")));
+    const MachineModel machine = read_machine(read_text(test_path(std::string("../machines/") + name + ".json")));
     EXPECT_TRUE(read_machine(write_machine(machine)) == machine) << name << "\n" << write_machine(machine);
   }
 }

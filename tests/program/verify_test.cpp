@@ -22,7 +22,7 @@ bool races(const std::string& name) {
 
 TEST(Verify, plans_of_mscclpp) {
   for (const PlanCase& one : mscclpp_plans()) {
-    const Verification said = verify(read_program(text_of_file(one.path)));
+    const Verification said = verify(read_program(read_text(one.path)));
     if (one.result.starts_with("DEADLOCK")) {
       ASSERT_FALSE(said.findings.empty()) << one.name;
       EXPECT_EQ(said.findings.back().kind, Finding::Kind::deadlock) << one.name << "\n" << said.text();
@@ -42,7 +42,7 @@ TEST(Verify, plans_of_mscclpp) {
 
 TEST(Verify, plans_of_older_releases) {
   for (const PlanCase& one : old_mscclpp_plans()) {
-    const Verification said = verify(read_program(text_of_file(one.path)));
+    const Verification said = verify(read_program(read_text(one.path)));
     EXPECT_TRUE(said.is_right()) << one.name << "\n" << said.text();
     EXPECT_TRUE(said.knows_result) << one.name;
   }

@@ -6,16 +6,17 @@
 #include <cstring>
 #include <functional>
 #include <new>
+#include <span>
 
 #include <gtest/gtest.h>
 
 #include <tranship/array/local_array.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/launch.hpp>
-#include <tranship/kernels/half.hpp>
 #include <tranship/memory/combination.hpp>
 #include <tranship/run/exchange.hpp>
 
+#include "support/elements.hpp"
 #include "support/error_of.hpp"
 #include "support/oracle.hpp"
 #include "support/random_layouts.hpp"
@@ -68,84 +69,6 @@ const std::vector<ElementType> all_types = {ElementType::bool8, ElementType::i8,
                                             ElementType::bf16,  ElementType::i32,  ElementType::f32, ElementType::u64,
                                             ElementType::f64,   ElementType::f128, ElementType::c64, ElementType::c128,
                                             ElementType::c256};
-
-template <class T>
-void store_as(Index value, void* to) {
-  const T out = static_cast<T>(value);
-  std::memcpy(to, &out, sizeof(T) == 16 ? 10 : sizeof(T));  // a long double has 10 bytes and padding
-}
-
-/// The bits of a number of a part type. Linear in `value` for the linear types.
-void store_part(ElementType part, Index value, void* to) {
-  switch (part) {
-    case ElementType::f16:
-      return store_as<unsigned short>(f16_of_float(float(value)), to);
-    case ElementType::bf16:
-      return store_as<unsigned short>(bf16_of_float(float(value)), to);
-    case ElementType::f32:
-      return store_as<float>(value, to);
-    case ElementType::f64:
-      return store_as<double>(value, to);
-    case ElementType::f128:
-      return store_as<long double>(value, to);
-    default:
-      std::memcpy(to, &value, size_bytes(part));  // integers wrap; others are only copied
-  }
-}
-
-/// One element of a view, its bits as an array of bytes: real and imaginary part (twice the real one) one after the
-/// other.
-struct Element {
-  unsigned char bytes[32] = {};
-  friend bool operator==(const Element&, const Element&) = default;
-};
-
-/// The interpreter's largest and smallest numbers stand for those of the type.
-Element element_of(ElementType type, Index value) {
-  Element out;
-  for (const Combine combine : {Combine::minimum, Combine::maximum})
-    if (value == identity(combine) && !is_complex(type)) {
-      const int bytes = type == ElementType::f128 ? 10 : size_bytes(type);
-      std::memcpy(out.bytes, detail::identity_of(combine, type), bytes);
-      return out;
-    }
-  const ElementType part = part_of(type);
-  store_part(part, value, out.bytes);
-  if (is_complex(type)) store_part(part, 2 * value, out.bytes + size_bytes(part));
-  return out;
-}
-
-struct Place2 {
-  std::byte* real;
-  std::byte* imaginary;
-};
-
-Place2 place_in(const StridedView& view, const Indices& local) {
-  Index offset = 0;
-  for (int d = 0; d < local.size(); ++d) offset += local[d] * view.strides[d];
-  const int part = size_bytes(part_of(view.type));
-  if (view.imaginary)
-    return {static_cast<std::byte*>(view.data) + offset * part,
-            static_cast<std::byte*>(view.imaginary) + offset * part};
-  std::byte* at = static_cast<std::byte*>(view.data) + offset * size_bytes(view.type);
-  return {at, at + part};
-}
-
-void write(const StridedView& view, const Indices& local, const Element& e) {
-  const int part = size_bytes(part_of(view.type));
-  const Place2 at = place_in(view, local);
-  std::memcpy(at.real, e.bytes, part);
-  if (is_complex(view.type)) std::memcpy(at.imaginary, e.bytes + part, part);
-}
-
-Element read(const StridedView& view, const Indices& local) {
-  Element out;
-  const int part = size_bytes(part_of(view.type));
-  const Place2 at = place_in(view, local);
-  std::memcpy(out.bytes, at.real, part);
-  if (is_complex(view.type)) std::memcpy(out.bytes + part, at.imaginary, part);
-  return out;
-}
 
 /// No zeros: a negated float zero has other bits. Factors are few, for products to be exact in every type.
 Index value_for(Combine combine, Index number) {
@@ -205,7 +128,7 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
         const Index bytes = specs[s].distribution.storage(me).elements * size_bytes(specs[s].type);
         if (bytes > 0) std::memset(arrays[s].memory.get(), 0xa5, bytes);
         for_each_element(s, [&](const Indices& local, Index i) {
-          write(views[s], local, element_of(specs[s].type, inputs[turn][me][s][i]));
+          write_element(views[s], local, element_of(specs[s].type, inputs[turn][me][s][i]));
         });
       }
       world.barrier();
@@ -213,21 +136,17 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
       exchange.finish();
       for (int s = 0; s < int(specs.size()); ++s) {
         for_each_element(s, [&](const Indices& local, Index i) {
-          const Element expected = element_of(specs[s].type, outputs[turn][me][s][i]);
-          if (faults[me].empty() && !(read(views[s], local) == expected))
+          const ElementBytes expected = element_of(specs[s].type, outputs[turn][me][s][i]);
+          if (faults[me].empty() && !has_element(views[s], local, expected))
             faults[me] = fmt::format("turn {} rank {} slot {} local [{}] differs from {}", turn, me, s,
                                      to_string(local), outputs[turn][me][s][i]);
-          write(views[s], local, {});
+          write_element(views[s], local, {});
         });
         // Without the elements only poison and zeros are left: count the zeros.
         const Storage storage = specs[s].distribution.storage(me);
         const Index bytes = storage.elements * size_bytes(specs[s].type);
-        Index zeros = 0, poison = 0;
-        for (Index b = 0; b < bytes; ++b) {
-          const auto byte = static_cast<unsigned char*>(arrays[s].memory.get())[b];
-          zeros += byte == 0;
-          poison += byte == 0xa5;
-        }
+        const std::span<const std::byte> all(static_cast<const std::byte*>(arrays[s].memory.get()), std::size_t(bytes));
+        const Index zeros = count_bytes(all, 0), poison = count_bytes(all, 0xa5);
         const Index cells = bytes > 0 ? checked_product(storage.extents) * size_bytes(specs[s].type) : 0;
         if (faults[me].empty() && (zeros != cells || poison != bytes - cells))
           faults[me] = fmt::format("turn {} rank {} slot {}: {} padding bytes were written", turn, me, s,

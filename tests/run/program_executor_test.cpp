@@ -2,6 +2,7 @@
 // launch after launch, on every back-end; where the data lies; several programs in one world; and what happens when a
 // rank does not come.
 #include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -52,17 +53,25 @@ Element combined(Reduction reduction, Element a, Element b) {
   }
 }
 
+enum class Promise { allreduce, reducescatter, allgather, alltoall, sendrecv };
+
+Promise promise_of(const std::string& collective) {
+  const std::array<const char*, 5> names = {"allreduce", "reducescatter", "allgather", "alltoall", "sendrecv"};
+  const auto found = std::find(names.begin(), names.end(), collective);
+  require(found != names.end(), "no collective {} is known here", collective);
+  return Promise(found - names.begin());
+}
+
 /// Element `i` of the output of `rank`, from the words of the collective.
-Element promised(const std::string& collective, Rank ranks, Rank rank, Index i, Index elements, int launch,
-                 Reduction reduction) {
+Element promised(Promise collective, Rank ranks, Rank rank, Index i, Index elements, int launch, Reduction reduction) {
   const auto sum_of = [&](Index at) {
     Element sum = brought(0, at, launch);
     for (Rank peer = 1; peer < ranks; ++peer) sum = combined(reduction, sum, brought(peer, at, launch));
     return sum;
   };
-  if (collective == "allreduce") return sum_of(i);
-  if (collective == "reducescatter") return sum_of(rank * (elements / ranks) + i);
-  if (collective == "allgather") return brought(static_cast<Rank>(i / elements), i % elements, launch);
+  if (collective == Promise::allreduce) return sum_of(i);
+  if (collective == Promise::reducescatter) return sum_of(rank * (elements / ranks) + i);
+  if (collective == Promise::allgather) return brought(static_cast<Rank>(i / elements), i % elements, launch);
   const Index block = elements / ranks;
   return brought(static_cast<Rank>(i / block), rank * block + i % block, launch);
 }
@@ -76,6 +85,7 @@ class Launched {
   Launched(World& world, const Program& program, Index elements, Reduction reduction)
       : world_(world),
         program_(program),
+        promise_(promise_of(program.collective)),
         elements_(elements),
         reduction_(reduction),
         executor_(world, program, elements, {.type = ElementType::i32, .reduction = reduction}),
@@ -104,14 +114,13 @@ class Launched {
       read = reinterpret_cast<const Element*>(executor_.output().data());
     }
     require(output_.front() == guard && output_.back() == guard, "beside the output of {}", program_.name);
-    if (program_.collective == "sendrecv" && source_ < 0 && elements_ > 0)
+    if (promise_ == Promise::sendrecv && source_ < 0 && elements_ > 0)
       for (Rank rank = 0; rank < world_.size(); ++rank)
         if (brought(rank, 0, launch) == read[0]) source_ = rank;
     for (Index i = 0; i < executor_.output_elements(); ++i) {
-      const Element wanted =
-          program_.collective == "sendrecv"
-              ? brought(source_, i, launch)
-              : promised(program_.collective, world_.size(), world_.rank(), i, elements_, launch, reduction_);
+      const Element wanted = promise_ == Promise::sendrecv
+                                 ? brought(source_, i, launch)
+                                 : promised(promise_, world_.size(), world_.rank(), i, elements_, launch, reduction_);
       require(read[i] == wanted, "{}: element {} of {} in launch {} is {}, not {}", program_.name, i, elements_, launch,
               read[i], wanted);
     }
@@ -126,6 +135,7 @@ class Launched {
 
   World& world_;
   const Program program_;
+  const Promise promise_;
   const Index elements_;
   const Reduction reduction_;
   ProgramExecutor executor_;
@@ -142,7 +152,7 @@ void launch_and_compare(World& world, const Program& program, Index elements, Re
 }
 
 Program plan(const std::string& name) {
-  return read_program(text_of_file(mscclpp_plan(name)));
+  return read_program(read_text(mscclpp_plan(name)));
 }
 
 class Plans : public ::testing::TestWithParam<On> {};
@@ -164,7 +174,7 @@ TEST_P(Plans, give_what_they_promise) {
   int ran = 0;
   Thinned thinned(is_simulated(GetParam()) || GetParam() == On::processes ? 5 : 2);
   for (const PlanCase& one : cases) {
-    const Program program = read_program(text_of_file(one.path));
+    const Program program = read_program(read_text(one.path));
     const auto ranks = static_cast<int>(program.ranks.size());
     if (ranks > ranks_max(GetParam()) || !thinned.takes_next()) continue;
     const Verification verified = verify(program);
@@ -435,7 +445,7 @@ TEST(PlansInSim, give_what_they_promise_under_every_seed) {
   auto cases = mscclpp_plans();
   for (const PlanCase& one : old_mscclpp_plans()) cases.push_back(one);
   for (const PlanCase& one : cases) {
-    const Program program = read_program(text_of_file(one.path));
+    const Program program = read_program(read_text(one.path));
     const auto ranks = static_cast<int>(program.ranks.size());
     const Verification verified = verify(program);
     if (!verified.is_right() || !verified.knows_result || ranks > (is_long ? 8 : 2)) continue;
@@ -450,7 +460,7 @@ TEST(PlansInSim, give_what_they_promise_under_every_seed) {
 TEST(PlansInSim, accepted_mutants_give_what_they_promise) {
   int ran = 0;
   for (const PlanCase& one : mscclpp_plans()) {
-    const Program right = read_program(text_of_file(one.path));
+    const Program right = read_program(read_text(one.path));
     if (!one.result.starts_with("ok") || right.ranks.size() > 2 || count_steps(right) > 44) continue;
     int accepted = 0;
     for_each_mutant(right, [&](const Program& mutant, const std::string& what) {

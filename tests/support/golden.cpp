@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "support/paths.hpp"
+#include "support/text_file.hpp"
 
 namespace tranship::test {
 
@@ -15,14 +14,12 @@ namespace tranship::test {
   const char* update = std::getenv("TRANSHIP_UPDATE_GOLDEN");
   if (update && std::string(update) == "1") {
     std::filesystem::create_directories(path.parent_path());
-    std::ofstream out(path, std::ios::binary);
-    out << text;
-    if (!out.flush()) return ::testing::AssertionFailure() << "cannot write " << path;
+    write_text(path, text);
     return ::testing::AssertionSuccess();
   }
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return ::testing::AssertionFailure() << path << " is missing; TRANSHIP_UPDATE_GOLDEN=1 writes it";
-  const std::string expected((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  if (!std::filesystem::exists(path))
+    return ::testing::AssertionFailure() << path << " is missing; TRANSHIP_UPDATE_GOLDEN=1 writes it";
+  const std::string expected = read_text(path);
   if (text == expected) return ::testing::AssertionSuccess();
   std::size_t line = 1;
   for (std::size_t i = 0; i < std::min(text.size(), expected.size()) && text[i] == expected[i]; ++i)

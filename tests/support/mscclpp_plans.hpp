@@ -6,12 +6,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "support/paths.hpp"
+#include "support/text_file.hpp"
 
 namespace tranship::test {
 
@@ -21,12 +20,6 @@ struct PlanCase {
   std::string collective;
   std::string result;  ///< begins with ok, ran or DEADLOCK; empty for plans of the old format
 };
-
-inline std::string text_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot open " + path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 inline std::string mscclpp_folder() {
   const char* const all = std::getenv("TRANSHIP_CONFORMANCE_DIR");

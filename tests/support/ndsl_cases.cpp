@@ -1,12 +1,12 @@
 #include "support/ndsl_cases.hpp"
 
 #include <cstdlib>
-#include <fstream>
 #include <stdexcept>
 
 #include <tranship/file/format/npy.hpp>
 
 #include "support/paths.hpp"
+#include "support/text_file.hpp"
 
 namespace tranship::test {
 
@@ -16,9 +16,7 @@ std::string ndsl_path(const std::string& name) {
 }
 
 std::string read_ndsl(const std::string& name) {
-  std::ifstream in(ndsl_path(name), std::ios::binary);
-  if (!in) throw std::runtime_error("cannot open " + ndsl_path(name));
-  return {std::istreambuf_iterator<char>(in), {}};
+  return read_text(ndsl_path(name));
 }
 
 NdslArrays::NdslArrays(const std::string& name)

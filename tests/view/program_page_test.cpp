@@ -22,7 +22,7 @@ namespace tranship::test {
 namespace {
 
 Program plan(const std::string& name) {
-  return read_program(text_of_file(mscclpp_plan(name)));
+  return read_program(read_text(mscclpp_plan(name)));
 }
 
 std::size_t count_of(const std::string& text, const std::string& what) {
@@ -62,7 +62,7 @@ TEST(ProgramText, marks_steps_that_never_go_on) {
 
 TEST(ProgramPage, has_every_lane_step_and_arrow_of_every_plan) {
   for (const PlanCase& one : mscclpp_plans()) {
-    const Program program = read_program(text_of_file(one.path));
+    const Program program = read_program(read_text(one.path));
     const std::string page = program_page(program, {.steps_max = 1'000'000, .arrows_max = 1'000'000});
     EXPECT_TRUE(page.starts_with("<!doctype html>")) << one.name;
     EXPECT_NE(page.substr(0, 1024).find(picture_mark), std::string::npos) << one.name;
@@ -147,7 +147,7 @@ std::string document_in_browser(const std::string& page) {
       "/dev/null",
       browser(), folder.path("profile"), folder.path("page.html"), folder.path("document"));
   EXPECT_EQ(std::system(line.c_str()), 0) << line;
-  return text_of_file(folder.path("document"));
+  return read_text(folder.path("document"));
 }
 
 TEST(ProgramPage, a_browser_runs_it_without_errors) {
