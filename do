@@ -397,7 +397,9 @@ do_ci() {
   # megabyte for each fiber that has ever run. So is each rank that is a process and was not joined, and the sanitizer of
   # one process sees nothing of the others.
   local one_thread='MixedPrograms*:RaceCases*:Simulation*:PipesSimulated*:*Canaries*:RangeAllocator*:StridedCopyByLanes*'
-  one_thread+=':*ProductsOfTwoLattices*:RegionMap*:BoxTree*:*/DeviceLoss*/eager:*/DeviceLoss*/deferred'
+  one_thread+=':*ProductsOfTwoLattices*:Region.*:RegionMap*:BoxTree*:*/DeviceLoss*/eager:*/DeviceLoss*/deferred'
+  one_thread+=':BufferModel.all_short_sequences_are_right:BufferModel.sequences_that_*:Lease.gathering_ten_thousand_*'
+  one_thread+=':PlansInSim*:*/CoherenceModelOf*_of_one'
   one_thread+=':Explorer.*:Explored*.is_right:Explored*.is_right_in_*:Explored*.is_right_for_*:*.is_right_whenever_*:*.canar*'
   one_thread+=':*/processes:*/processes_*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:*/*_messaged:*/*_messaged_*:*/*_hosts:*/*_hosts_*:SimulatedMachines*'
   GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:*KernelArrays*/*_4_*:$one_thread" \
