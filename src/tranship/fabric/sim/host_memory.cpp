@@ -44,7 +44,7 @@ HostMemory::HostMemory(const SharedWorld& shared, int ranks_per_host)
 }
 
 void HostMemory::enter(int host) noexcept {
-  constexpr std::uint64_t closed_turns = 4096, spell = 64, spells = 16;
+  constexpr std::uint64_t closed_turns = 1024, spell = 64, spells = 16;
   const std::uint64_t turn = turns_++;
   close_others(turn < closed_turns || turn / spell % spells == 0 ? host : everywhere);
 }

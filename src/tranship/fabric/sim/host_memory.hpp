@@ -24,7 +24,7 @@ class HostMemory : public std::enable_shared_from_this<HostMemory> {
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
 
-  /// A rank of that host runs from now on. What others have is closed to the first thousands of them, and later to
+  /// A rank of that host runs from now on. What others have is closed to the first thousand of them, and later to
   /// some: closing takes a few system calls, and ranks that poll take turns millions of times.
   void enter(int host) noexcept;
   static constexpr int everywhere = -1;
