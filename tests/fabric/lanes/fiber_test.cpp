@@ -1,3 +1,5 @@
+#include <cstddef>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -45,6 +47,48 @@ TEST(Fibers, nest) {
   outer.resume();
   EXPECT_EQ(trace, "io-jp");
   EXPECT_TRUE(outer.ended());
+}
+
+const void* here() {
+  return __builtin_frame_address(0);
+}
+
+TEST(Fibers, run_on_the_stacks_of_ended_ones) {
+  const auto place_of = [](std::size_t stack_bytes) {
+    const void* place = nullptr;
+    Fiber fiber([&] { place = here(); }, stack_bytes);
+    fiber.resume();
+    EXPECT_TRUE(fiber.ended());
+    return place;
+  };
+  const void* const first = place_of(Fiber::default_stack_bytes);
+  const void* const larger = place_of(4 * Fiber::default_stack_bytes);
+  EXPECT_NE(first, larger);
+  EXPECT_EQ(place_of(Fiber::default_stack_bytes), first);
+  EXPECT_EQ(place_of(4 * Fiber::default_stack_bytes), larger);
+
+  std::set<const void*> places;
+  std::vector<Fiber> fibers;
+  for (int i = 0; i < 3; ++i)
+    fibers.emplace_back([&] {
+      places.insert(here());
+      Fiber::suspend();
+      places.insert(here());
+    });
+  for (int turn = 0; turn < 2; ++turn)
+    for (Fiber& fiber : fibers) fiber.resume();
+  EXPECT_EQ(places.size(), 3u) << "each has one of its own as long as it lives";
+}
+
+int depth_reached(int depth) {
+  volatile char frame[1024] = {};
+  frame[0] = static_cast<char>(depth);
+  return depth == 0 ? frame[0] : depth_reached(depth - 1) + frame[0];
+}
+
+TEST(FibersDeathTest, end_the_process_where_a_stack_used_again_is_too_small) {
+  Fiber([] {}).resume();
+  EXPECT_DEATH(Fiber([] { depth_reached(1 << 20); }).resume(), "");
 }
 
 TEST(Fibers, have_exceptions_of_their_own) {

@@ -1,7 +1,11 @@
 #include "tranship/fabric/lanes/fiber.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <new>
 #include <utility>
+#include <vector>
 
 #include <boost/context/fiber.hpp>
 #include <boost/context/protected_fixedsize_stack.hpp>
@@ -36,17 +40,64 @@ class Exceptions {
   unsigned char kept_[bytes] = {};
 };
 
-struct Stacks : context::protected_fixedsize_stack {
-  using Base = context::protected_fixedsize_stack;
-  using Base::Base;
-#if defined(TRANSHIP_ASAN)
-  /// Frames that never return leave marks on memory that others will get.
-  void deallocate(context::stack_context& stack) noexcept {
-    __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
-    Base::deallocate(stack);
+/// Stacks with a page below them that must not be touched. Those of ended fibers are kept for the next ones of the
+/// thread: mapping one, protecting that page and touching the others for the first time takes longer than a small
+/// kernel.
+class Stacks {
+ public:
+  explicit Stacks(std::size_t size_bytes) : mapped_(size_bytes), size_bytes_(size_bytes) {}
+
+  context::stack_context allocate() {
+    std::vector<Kept::Stack>& kept = kept_.stacks;
+    const auto found = std::find_if(kept.rbegin(), kept.rend(),
+                                    [this](const Kept::Stack& stack) { return stack.asked_bytes == size_bytes_; });
+    if (found == kept.rend()) return mapped_.allocate();
+    const context::stack_context stack = found->context;
+    kept_.bytes -= stack.size;
+    kept.erase(std::next(found).base());
+    return stack;
   }
+  void deallocate(context::stack_context& stack) noexcept {
+#if defined(TRANSHIP_ASAN)
+    // Frames that never return leave marks on memory that others will get.
+    __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
 #endif
+    if (!kept_.keep({stack, size_bytes_})) mapped_.deallocate(stack);
+  }
+
+ private:
+  using Mapped = context::protected_fixedsize_stack;
+  struct Kept {
+    struct Stack {
+      context::stack_context context;
+      std::size_t asked_bytes;
+    };
+    /// Of addresses: room for the largest block of lanes. What no lane has touched has no memory.
+    static constexpr std::size_t bytes_max = std::size_t(320) << 20;
+
+    Kept() = default;
+    Kept(const Kept&) = delete;
+    ~Kept() {
+      for (Stack& stack : stacks) Mapped(stack.asked_bytes).deallocate(stack.context);
+    }
+    bool keep(const Stack& stack) noexcept try {
+      if (bytes + stack.context.size > bytes_max) return false;
+      stacks.push_back(stack);
+      bytes += stack.context.size;
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+
+    std::vector<Stack> stacks;
+    std::size_t bytes = 0;
+  };
+  static thread_local Kept kept_;
+
+  Mapped mapped_;
+  std::size_t size_bytes_;
 };
+thread_local Stacks::Kept Stacks::kept_;
 
 }  // namespace
 
