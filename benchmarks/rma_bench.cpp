@@ -3,8 +3,8 @@
 // and ranks that are processes, as those of all peers are.
 //
 // "message": the sender rewrites its bytes, puts them with a signal, the receiver waits for it and reads them; half of
-// there and back. Large transfers are followed by a quiet; their limit is one memcpy, and that of a copy by both ranks
-// ("together") a memcpy of one half by each.
+// there and back. "kernel": what it costs to start one and to end it. Large transfers are followed by a quiet; their
+// limit is one memcpy, and that of a copy by both ranks ("together") a memcpy of one half by each.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -13,6 +13,9 @@
 
 #include <fmt/core.h>
 #include <harness/contest_case.hpp>
+
+#include <tranship/fabric/lanes/cpu_lanes.hpp>
+#include <tranship/fabric/launch.hpp>
 
 namespace {
 
@@ -125,6 +128,22 @@ void measure_crowded_barrier(bench::Report& report) {
                    .ranks = 2 * cores});
 }
 
+/// What a rank of the CPU takes for a kernel that does nothing but meet: its lanes are fibers.
+void measure_kernels(bench::Report& report) {
+  launch(1, [&](World& world) {
+    for (const auto& [lanes, target_ns] : {std::pair(1, 1000.0), {32, 15'000.0}, {256, 120'000.0}}) {
+      const LaneBlock block{.lanes = lanes};
+      const auto start = [&] { run_block(world, block, [](const CpuLane& lane) { lane.block().sync(); }); };
+      report.add({.name = fmt::format("kernel, lanes that meet: {}", lanes),
+                  .unit = "ns",
+                  .ours = bench::medians_ns({{start}}, report.measure_options())[0],
+                  .target = target_ns,
+                  .data = "warm",
+                  .our_ranks = bench::RanksAre::threads});
+    }
+  });
+}
+
 void measure_large(bench::Report& report) {
   for (const std::int64_t mebibytes : {1, 16, 64}) {
     if (report.is_quick() && mebibytes > 1) continue;
@@ -148,6 +167,7 @@ TRANSHIP_BENCH(rma, "puts, gets, atomics, signals and barriers, against MPI and 
   measure_small(report);
   measure_messages(report);
   measure_barriers(report);
+  measure_kernels(report);
   measure_large(report);
   if (!report.is_quick()) measure_crowded_barrier(report);
 }
