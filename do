@@ -296,8 +296,8 @@ ranges_of() { # TOTAL RANGE
 }
 
 do_tidy() {
-  need "${build_packages[@]}" "${test_packages[@]}" "${tidy_packages[@]}"
-  configure dev
+  need "${build_packages[@]}" "${tidy_packages[@]}"
+  configure tidy
   local files=("$@")
   ((${#files[@]})) || mapfile -t files < <(git ls-files 'src/*.cpp')
   : >build/tidy.log
@@ -314,7 +314,7 @@ tidy_one() { # FILE
   stamp=$stamps/$({ cat .clang-tidy; clang-tidy --version; clang++ -std=c++20 -Isrc -DTRANSHIP_COSTLY_ASSERTIONS -E -C "$1"; } \
     | sha256sum | cut -d ' ' -f 1)
   [[ -e $stamp ]] && return
-  clang-tidy --quiet -p build/dev "$1"
+  clang-tidy --quiet -p build/tidy "$1"
   touch "$stamp"
 }
 

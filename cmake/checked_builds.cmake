@@ -1,5 +1,5 @@
-# How builds that check are made fast. Sanitized ones precompile the standard headers that nearly all sources include: that is a
-# fifth to a third of their time. The release has no precompiled headers, so a source that lacks an include does not pass.
+# How builds that check are made fast. They precompile the standard headers that nearly all sources include: that is a fifth to
+# a third of their time. The release has no precompiled headers, so a source that lacks an include does not pass.
 set(tranship_precompiled_headers <algorithm> <array> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <mutex> <numeric>
   <optional> <set> <span> <string> <string_view> <utility> <vector>)
 
