@@ -375,7 +375,7 @@ do_ci() {
   configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "-DTRANSHIP_TEST_OPTIONS=$test_options" "${python_options[@]}"
   cmake --build --preset release --target house_headers house_kernels tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
-  TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-3000} ctest --preset release --parallel "$(nproc)" \
+  TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-2000} ctest --preset release --parallel "$(nproc)" \
     --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"
   stage "random programs in the simulator: $programs"
   do_explore "$programs"
@@ -392,17 +392,17 @@ do_ci() {
   stage "thread sanitizer: build memory, fabric, run, collectives, array"
   do_build tsan
   stage "thread sanitizer: tests"
-  # Bytes and arrays of every size by every scope, on one rank and two: more ranks add nothing there but minutes, as do
-  # products of lattices to plain ones. Simulated ranks and explored schedules are one thread, and the sanitizer keeps a
-  # megabyte for each fiber that has ever run. So is each rank that is a process and was not joined, and the sanitizer of
-  # one process sees nothing of the others.
+  # Bytes and arrays of every size by every scope, and sums, on two ranks: more add nothing there but minutes, as do
+  # products of lattices to plain ones. Kernels of a rank alone are one thread. Simulated ranks and explored schedules
+  # are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run. So is each rank that is a
+  # process and was not joined, and the sanitizer of one process sees nothing of the others.
   local one_thread='MixedPrograms*:RaceCases*:Simulation*:PipesSimulated*:*Canaries*:RangeAllocator*:StridedCopyByLanes*'
   one_thread+=':*ProductsOfTwoLattices*:Region.*:RegionMap*:BoxTree*:*/DeviceLoss*/eager:*/DeviceLoss*/deferred'
   one_thread+=':BufferModel.all_short_sequences_are_right:BufferModel.sequences_that_*:Lease.gathering_ten_thousand_*'
-  one_thread+=':PlansInSim*:*/CoherenceModelOf*_of_one'
+  one_thread+=':PlansInSim*:*/CoherenceModelOf*_of_one:*/threads_1_*'
   one_thread+=':Explorer.*:Explored*.is_right:Explored*.is_right_in_*:Explored*.is_right_for_*:*.is_right_whenever_*:*.canar*'
   one_thread+=':*/processes:*/processes_*:*/sim:*/sim_*:*/messaged:*/messaged_*:*/hosts:*/hosts_*:*/*_messaged:*/*_messaged_*:*/*_hosts:*/*_hosts_*:SimulatedMachines*'
-  GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:*KernelArrays*/*_4_*:$one_thread" \
+  GTEST_FILTER="-*put_and_get_bytes_at_every_scope/*_4_*:*KernelArrays*/*_4_*:*reduce_in_the_order*/*_4_*:$one_thread" \
     with_plain_addresses "${sanitized[@]}" ctest --preset tsan --parallel "$(nproc)"
   stage "fuzz: $seconds s each"
   do_fuzz "$seconds"

@@ -189,7 +189,7 @@ TEST_P(Switchboards, wrong_programs_are_refused) {
                    ErrorCode::mismatch, {"rank 1", "target"});
     world.barrier();
     if (r == 0) {
-      world.set_timeout_ns(50'000'000);
+      world.set_timeout_ns(10'000'000);
       require_says(error("5", a, {}), ErrorCode::timeout, {"the other ranks of a meeting"});
       world.set_timeout_ns(60'000'000'000);
     }

@@ -1005,7 +1005,7 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
 }
 
 TEST_P(Dri, channels_that_do_not_meet_are_named) {
-  setenv("TRANSHIP_TIMEOUT", "0.2", 1);
+  setenv("TRANSHIP_TIMEOUT", "0.05", 1);
   EXPECT_EQ(fault(
                 2,
                 [] {

@@ -263,7 +263,7 @@ TEST_P(NdslCube, UpdatesAreNdslsToTheByte) {
   const std::vector<CubeCase> cases = cases_of(ranks());
   if (cases.empty()) GTEST_SKIP() << "no cases of " << ranks() << " ranks without TRANSHIP_CONFORMANCE_DIR";
   test::run_once(on(), {.ranks = ranks()}, 7, [&](World& world) {
-    test::Thinned thinned(ranks() > 6 ? 3 : 1);
+    test::Thinned thinned(ranks() > 6 ? 5 : 1);
     for (const CubeCase& c : cases) {
       if (!thinned.takes_next()) continue;
       if (!c.is_defect) update_by_exchanges(world, c);
