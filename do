@@ -394,8 +394,8 @@ do_ci() {
   stage "thread sanitizer: tests"
   # Bytes and arrays of every size by every scope, and sums, on two ranks: more add nothing there but minutes, as do
   # products of lattices to plain ones. Kernels of a rank alone are one thread. Simulated ranks and explored schedules
-  # are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run. So is each rank that is a
-  # process and was not joined, and the sanitizer of one process sees nothing of the others.
+  # are one thread, and the sanitizer keeps a megabyte for each fiber that has ever run. A rank that is a process and was
+  # not joined is one thread, too, and the sanitizer of one process sees nothing of the others.
   local one_thread='MixedPrograms*:RaceCases*:Simulation*:PipesSimulated*:*Canaries*:RangeAllocator*:StridedCopyByLanes*'
   one_thread+=':*ProductsOfTwoLattices*:Region.*:RegionMap*:BoxTree*:*/DeviceLoss*/eager:*/DeviceLoss*/deferred'
   one_thread+=':BufferModel.all_short_sequences_are_right:BufferModel.sequences_that_*:Lease.gathering_ten_thousand_*'

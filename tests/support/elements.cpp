@@ -35,24 +35,6 @@ void store_part(ElementType part, Index value, void* to) {
   }
 }
 
-}  // namespace
-
-ElementBytes element_of(ElementType type, Index value) {
-  ElementBytes out;
-  for (const Combine combine : {Combine::minimum, Combine::maximum})
-    if (value == identity(combine) && !is_complex(type)) {
-      const int bytes = type == ElementType::f128 ? 10 : size_bytes(type);
-      std::memcpy(out.bytes, detail::identity_of(combine, type), bytes);
-      return out;
-    }
-  const ElementType part = part_of(type);
-  store_part(part, value, out.bytes);
-  if (is_complex(type)) store_part(part, 2 * value, out.bytes + size_bytes(part));
-  return out;
-}
-
-namespace {
-
 struct Place2 {
   std::byte* real;
   std::byte* imaginary;
@@ -70,6 +52,20 @@ Place2 place_in(const StridedView& view, const Indices& local) {
 }
 
 }  // namespace
+
+ElementBytes element_of(ElementType type, Index value) {
+  ElementBytes out;
+  for (const Combine combine : {Combine::minimum, Combine::maximum})
+    if (value == identity(combine) && !is_complex(type)) {
+      const int bytes = type == ElementType::f128 ? 10 : size_bytes(type);
+      std::memcpy(out.bytes, detail::identity_of(combine, type), bytes);
+      return out;
+    }
+  const ElementType part = part_of(type);
+  store_part(part, value, out.bytes);
+  if (is_complex(type)) store_part(part, 2 * value, out.bytes + size_bytes(part));
+  return out;
+}
 
 void write_element(const StridedView& view, const Indices& local, const ElementBytes& e) {
   const int part = size_bytes(part_of(view.type));

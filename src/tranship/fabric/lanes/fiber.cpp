@@ -45,13 +45,13 @@ class Exceptions {
 /// kernel.
 class Stacks {
  public:
-  explicit Stacks(std::size_t size_bytes) : mapped_(size_bytes), size_bytes_(size_bytes) {}
+  explicit Stacks(std::size_t size_bytes) : size_bytes_(size_bytes) {}
 
   context::stack_context allocate() {
     std::vector<Kept::Stack>& kept = kept_.stacks;
     const auto found = std::find_if(kept.rbegin(), kept.rend(),
                                     [this](const Kept::Stack& stack) { return stack.asked_bytes == size_bytes_; });
-    if (found == kept.rend()) return mapped_.allocate();
+    if (found == kept.rend()) return Mapped(size_bytes_).allocate();
     const context::stack_context stack = found->context;
     kept_.bytes -= stack.size;
     kept.erase(std::next(found).base());
@@ -62,7 +62,7 @@ class Stacks {
     // Frames that never return leave marks on memory that others will get.
     __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
 #endif
-    if (!kept_.keep({stack, size_bytes_})) mapped_.deallocate(stack);
+    if (!kept_.keep({stack, size_bytes_})) Mapped(size_bytes_).deallocate(stack);
   }
 
  private:
@@ -94,7 +94,6 @@ class Stacks {
   };
   static thread_local Kept kept_;
 
-  Mapped mapped_;
   std::size_t size_bytes_;
 };
 thread_local Stacks::Kept Stacks::kept_;
