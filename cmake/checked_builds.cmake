@@ -1,12 +1,15 @@
 # How builds that check are made fast. They precompile the standard headers that nearly all sources include: that is a fifth to
 # a third of their time. The release has no precompiled headers, so a source that lacks an include does not pass.
-set(tranship_precompiled_headers <algorithm> <array> <cstddef> <cstdint> <cstring> <functional> <map> <memory> <mutex> <numeric>
-  <optional> <set> <span> <string> <string_view> <utility> <vector>)
+set(tranship_precompiled_headers <algorithm> <array> <atomic> <charconv> <complex> <cstddef> <cstdint> <cstring> <deque>
+  <filesystem> <functional> <map> <memory> <mutex> <numeric> <optional> <set> <span> <string> <string_view> <utility> <variant>
+  <vector>)
 
 # As GCC is told: Clang finds what is precompiled beside the header by itself. CMake's own way hides the header's absolute path
 # from compiler caches, which then take each clone's sources for others.
+set(tranship_precompiled_suffix gch)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include <PCH_HEADER>)
+  set(tranship_precompiled_suffix pch)
 endif()
 
 # tranship_precompile(TARGET [HEADER...]): with these headers besides.
@@ -27,11 +30,7 @@ function(tranship_precompile target)
     OUTPUT_VARIABLE text RESULT_VARIABLE failed ERROR_QUIET)
   if(NOT failed)
     string(SHA256 sum "${text}")
-    set(suffix gch)
-    if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-      set(suffix pch)
-    endif()
-    file(CONFIGURE OUTPUT ${folder}/cmake_pch.hxx.${suffix}.sum CONTENT "${sum}\n")
+    file(CONFIGURE OUTPUT ${folder}/cmake_pch.hxx.${tranship_precompiled_suffix}.sum CONTENT "${sum}\n")
   endif()
 endfunction()
 
@@ -48,4 +47,23 @@ function(tranship_optimize_as_layer target layer)
   if(layer IN_LIST TRANSHIP_UNOPTIMIZED_LAYERS)
     target_compile_options(${target} PRIVATE -O0)
   endif()
+endfunction()
+
+# tranship_do_not_optimize(TARGET SOURCE...): some of the sources of a target that is optimized. What its headers are
+# precompiled to is for what is optimized alike, so that these have their own.
+function(tranship_do_not_optimize target)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -O0)
+  if(NOT TRANSHIP_PRECOMPILED)
+    return()
+  endif()
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp CONTENT "")
+  add_library(${target}_unoptimized OBJECT ${CMAKE_CURRENT_BINARY_DIR}/precompiled.cpp)
+  target_compile_options(${target}_unoptimized PRIVATE -O0)
+  target_link_libraries(${target}_unoptimized PRIVATE fmt::fmt)
+  set_target_properties(${target}_unoptimized PROPERTIES POSITION_INDEPENDENT_CODE ${TRANSHIP_PYTHON})
+  tranship_precompile(${target}_unoptimized <fmt/core.h>)
+  set(header ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/${target}_unoptimized.dir/cmake_pch.hxx)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -include ${header})
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_PRECOMPILE_HEADERS ON
+    OBJECT_DEPENDS ${header}.${tranship_precompiled_suffix})
 endfunction()

@@ -2,8 +2,7 @@
 
 #include <cerrno>
 #include <charconv>
-#include <fstream>
-#include <iterator>
+#include <limits>
 #include <optional>
 
 #include <fcntl.h>
@@ -68,8 +67,9 @@ std::optional<FinishedBlocks> blocks_of(std::string_view line) {
 
 JournalContents read_journal(const std::string& path) {
   JournalContents out;
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const Result<std::string> read = attempt([&] { return posix::read_text(path, std::numeric_limits<Index>::max()); });
+  if (!read) return out;
+  const std::string& text = *read;
   std::string_view rest = text;
   const std::optional<std::string_view> first = take_line(rest);
   const std::optional<JournalSubject> subject = first ? subject_of(*first) : std::nullopt;
