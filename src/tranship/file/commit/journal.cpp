@@ -69,7 +69,7 @@ JournalContents read_journal(const std::string& path) {
   JournalContents out;
   const Result<std::string> read = attempt([&] { return posix::read_text(path, std::numeric_limits<Index>::max()); });
   if (!read) return out;
-  const std::string& text = *read;
+  const std::string& text = read.value();
   std::string_view rest = text;
   const std::optional<std::string_view> first = take_line(rest);
   const std::optional<JournalSubject> subject = first ? subject_of(*first) : std::nullopt;
