@@ -401,6 +401,18 @@ TEST(Language, empty_chunks_are_legal) {
   EXPECT_TRUE(verify(program.lower()).is_right());
 }
 
+TEST(Language, blocks_cost_nothing_before_they_do_anything) {
+  auto program = local_program(3);
+  const int last = 200'000;
+  const Buffer in = program.input(0), out = program.output(0);
+  program.copy(at(out, 0), at(in, 0), last);
+  program.copy(at(out, 1), at(in, 1), {7, last - 1});
+  program.copy(at(out, 2), at(out, 1), last);
+  const Program lowered = program.lower();
+  EXPECT_EQ(words(lowered, 0, std::size_t(last)), "copy barrier copy");
+  EXPECT_EQ(words(lowered, 0, 7), "copy barrier");
+}
+
 TEST(Language, steps_know_the_line_that_they_were_written_in) {
   auto program = local_program(2);
   program.copy(program.output(0).all(), program.input(0).all(), 0, {"x.cpp", 42});

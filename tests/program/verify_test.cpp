@@ -164,6 +164,22 @@ TEST(Verify, does_not_remember_without_bound) {
   EXPECT_TRUE(error.starts_with("unsupported")) << error;
 }
 
+TEST(Verify, work_is_proportional_to_the_number_of_blocks) {
+  for (const bool meet : {false, true}) {
+    const auto work_of = [&](int blocks) {
+      ProgramBuilder builder("test", 1, {1, 1, 0});
+      for (int block = 0; block < blocks; ++block) {
+        builder.at(0, std::size_t(block)).nop();
+        if (meet) builder.barrier(0, blocks);
+      }
+      const Verification said = verify(builder.program());
+      EXPECT_TRUE(said.is_right()) << said.text();
+      return said.work;
+    };
+    EXPECT_LT(work_of(20'000), 5 * work_of(5'000)) << meet;
+  }
+}
+
 TEST(Verify, many_ranks_that_do_nothing) {
   ProgramBuilder builder("test", 5'000, {1, 1, 0});
   for (Rank rank = 0; rank < builder.ranks(); ++rank)

@@ -67,6 +67,23 @@ inline void join(Clock& clock, const Snapshot& snapshot, Index& work) {
   clock.weak.raise(snapshot.timeline, snapshot.weak_time);
 }
 
+/// What `snapshot_of(begin)` to `snapshot_of(end - 1)` know together. Halves are joined: one after the other, each of
+/// them would be compared with all that those before have added.
+template <class SnapshotOf>
+Clock joint_clock(Index begin, Index end, SnapshotOf&& snapshot_of, Index& work) {
+  Clock out;
+  if (end - begin == 1) {
+    join(out, snapshot_of(begin), work);
+  } else if (begin < end) {
+    const Index middle = begin + (end - begin) / 2;
+    out = joint_clock(begin, middle, snapshot_of, work);
+    const Clock other = joint_clock(middle, end, snapshot_of, work);
+    out.strong.join(other.strong, work);
+    out.weak.join(other.weak, work);
+  }
+  return out;
+}
+
 /// What a timeline knows, and what it will know when its threads have met.
 class Knowledge {
  public:
@@ -77,7 +94,12 @@ class Knowledge {
   void learn_later(Snapshot snapshot) { pending_.push_back(std::move(snapshot)); }
   void learn_now(const Snapshot& snapshot, Index& work) { join(clock_, snapshot, work); }
   void learn(Index& work) {
-    for (const Snapshot& snapshot : pending_) join(clock_, snapshot, work);
+    if (pending_.empty()) return;
+    const Clock news = joint_clock(
+        0, static_cast<Index>(pending_.size()),
+        [&](Index i) -> const Snapshot& { return pending_[static_cast<std::size_t>(i)]; }, work);
+    clock_.strong.join(news.strong, work);
+    clock_.weak.join(news.weak, work);
     pending_.clear();
   }
   void reset(Clock clock) {

@@ -15,8 +15,7 @@
 // - A wait sees what the signals before it published; a relaxed signal orders execution and publishes nothing that its
 //   launch has written. The beginning and the end of a launch are full fences of the rank.
 // - Packets carry their own data. A block that has read all packets of a step knows that the step and all before it
-// have
-//   run; what depends on one packet follows what made that packet, unit by unit.
+//   have run; what depends on one packet follows what made that packet, unit by unit.
 // - Port channels carry out their requests in order and at their own time: a source may be overwritten after a flush,
 //   after an answer to a signal that was sent behind it, or after the launch, which ends when its requests are done.
 //
@@ -79,10 +78,11 @@ struct Verification {
   std::string text() const;
 };
 
-/// Takes time about proportional to the number of steps times the number of thread blocks that meet, and memory that
-/// follows the number of steps, not that of chunks. Throws `bad_file` where check_structure does, or where the numbers
-/// of chunks do not fit the collective; `invalid_use` for less than one launch; `unsupported` where the proof takes
-/// more than `work_max` or `accesses_max`.
+/// Takes time about proportional to the number of steps times the number of thread blocks that meet, for each of the
+/// sizes that are told apart: one, or a few where there are loops, and up to 4,096 where groups of hundreds of blocks
+/// share steps. Takes memory that follows the number of steps, not that of chunks. Throws `bad_file` where
+/// check_structure does, or where the numbers of chunks do not fit the collective; `invalid_use` for less than one
+/// launch; `unsupported` where the proof takes more than `work_max` or `accesses_max`.
 Verification verify(const Program& program, const VerifyOptions& options = {});
 
 }  // namespace tranship

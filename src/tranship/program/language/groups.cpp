@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <utility>
 
 #include <tranship/program/collective.hpp>
 #include <tranship/program/language/draft.hpp>
@@ -50,46 +52,56 @@ bool has_equal_cuts(const Operation& a, const Operation& b) {
 }
 
 /// Which operations of other blocks each block has seen the end of: vector clocks over the blocks of a rank, in the
-/// order in which the program was written.
+/// order in which the program was written. Blocks that have met share one.
 class Order {
  public:
-  explicit Order(std::size_t blocks) : known_(blocks, std::vector<Index>(blocks, -1)) {}
-
-  bool knows(int block, int other, Index order) const { return block == other || at(block, other) >= order; }
+  bool knows(int block, int other, Index order) const {
+    if (block == other) return true;
+    const auto own = known_.find(block);
+    if (own == known_.end()) return false;
+    const auto theirs = own->second->find(other);
+    return theirs != own->second->end() && theirs->second >= order;
+  }
   void meet(const std::vector<int>& blocks, Index now) {
-    std::vector<Index> all(known_.size(), -1);
+    const auto all = std::make_shared<Clock>();
+    const Clock* last = nullptr;
     for (const int block : blocks) {
-      merge(all, known_[static_cast<std::size_t>(block)]);
-      all[static_cast<std::size_t>(block)] = now;
+      const auto own = known_.find(block);
+      if (own != known_.end() && std::exchange(last, own->second.get()) != own->second.get()) merge(*all, *own->second);
     }
-    for (const int block : blocks) merge(known_[static_cast<std::size_t>(block)], all);
+    for (const int block : blocks) (*all)[block] = now;
+    for (const int block : blocks) known_[block] = all;
   }
   void release(std::int32_t semaphore, int block, Index now) {
-    auto& of_semaphore = semaphores_.try_emplace(semaphore, known_.size(), -1).first->second;
-    merge(of_semaphore, known_[static_cast<std::size_t>(block)]);
-    of_semaphore[static_cast<std::size_t>(block)] = now;
+    Clock& of_semaphore = semaphores_[semaphore];
+    if (const auto own = known_.find(block); own != known_.end()) merge(of_semaphore, *own->second);
+    of_semaphore[block] = now;
   }
   void acquire(std::int32_t semaphore, int block) {
     const auto of_semaphore = semaphores_.find(semaphore);
-    if (of_semaphore != semaphores_.end()) merge(known_[static_cast<std::size_t>(block)], of_semaphore->second);
+    if (of_semaphore == semaphores_.end()) return;
+    const auto all = std::make_shared<Clock>(of_semaphore->second);
+    if (const auto own = known_.find(block); own != known_.end()) merge(*all, *own->second);
+    known_[block] = all;
   }
 
  private:
-  Index at(int block, int other) const {
-    return known_[static_cast<std::size_t>(block)][static_cast<std::size_t>(other)];
-  }
-  static void merge(std::vector<Index>& into, const std::vector<Index>& from) {
-    for (std::size_t i = 0; i < into.size(); ++i) into[i] = std::max(into[i], from[i]);
+  using Clock = std::map<int, Index>;  ///< the last known operation of a block
+  static void merge(Clock& into, const Clock& from) {
+    for (const auto& [block, order] : from) {
+      Index& known = into.try_emplace(block, order).first->second;
+      known = std::max(known, order);
+    }
   }
 
-  std::vector<std::vector<Index>> known_;
-  std::map<std::int32_t, std::vector<Index>> semaphores_;
+  std::map<int, std::shared_ptr<const Clock>> known_;
+  std::map<std::int32_t, Clock> semaphores_;
 };
 
 class GroupBarriers {
  public:
   GroupBarriers(ProgramDraft& program, tranship::Rank rank)
-      : program_(program), rank_(rank), draft_(program.at(rank)), order_(draft_.blocks.size()) {}
+      : program_(program), rank_(rank), draft_(program.at(rank)) {}
 
   /// Whether there were any.
   bool insert() {

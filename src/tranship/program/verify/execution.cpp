@@ -1,6 +1,7 @@
 #include "tranship/program/verify/execution.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <tranship/base/fail.hpp>
 
@@ -203,14 +204,18 @@ void Execution::queue(int id) {
 /// A launch begins after the one before has ended on this rank, with fences that make all known.
 void Execution::act_between_launches(Rank rank, int launch) {
   Host& host = host_of(rank);
-  Clock clock = host.clock;
   Index work = 1;
-  for (int i = first_block(rank); i < first_block(rank + 1); ++i) {
-    meet(block_of(i));
-    join(clock, published_by(block_of(i)), work);
-  }
-  for (std::size_t i = 0; i < of(rank).peers[1].size(); ++i)
-    join(clock, known_by(proxy_of(rank, static_cast<std::int32_t>(i))), work);
+  const int first = first_block(rank), blocks = first_block(rank + 1) - first;
+  for (int i = 0; i < blocks; ++i) meet(block_of(first + i));
+  Clock clock = joint_clock(
+      0, blocks + static_cast<Index>(of(rank).peers[1].size()),
+      [&](Index i) {
+        spend(std::exchange(work, 0));
+        return i < blocks ? published_by(block_of(first + static_cast<int>(i)))
+                          : known_by(proxy_of(rank, static_cast<std::int32_t>(i - blocks)));
+      },
+      work);
+  clock.weak.join(host.clock.weak, work);
   clock.strong = clock.weak;
   Knowledge knowledge;
   knowledge.reset(clock);

@@ -141,9 +141,14 @@ bool Execution::come_to_barrier(int id, const Step& step) {
   block.has_arrived = true;
   barrier.arrived.push_back(id);
   if (static_cast<int>(barrier.arrived.size()) < step.participants) return false;
-  Clock clock = block.knowledge.clock();
   Index work = 0;
-  for (const int other : barrier.arrived) join(clock, published_by(block_of(other)), work);
+  const Clock clock = joint_clock(
+      0, static_cast<Index>(barrier.arrived.size()),
+      [&](Index i) {
+        spend(std::exchange(work, 0));
+        return published_by(block_of(barrier.arrived[static_cast<std::size_t>(i)]));
+      },
+      work);
   spend(work);
   for (const int other : std::exchange(barrier.arrived, {})) {
     Block& one = block_of(other);
