@@ -519,6 +519,95 @@ TEST(RaceCases, data_and_a_flag_after_it) {
            r.rma.reads(r.data.slice(16, 4));
          }
        }},
+      {"a word of a put tells nothing of its others", race, 2,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first);
+         if (r.me == 1) {
+           r.rma.wait_until(r.data.slice(3, 1), Comparison::equal, 1);
+           r.rma.reads(r.data.slice(0, 1), second);
+         }
+         r.world.barrier();
+       }},
+      {"nor does a word of a put with a signal", race, 2,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) r.rma.put_signal_nbi(r.data.slice(0, 4), r.some(4), r.flag, 1, SignalOp::set, 1, first);
+         if (r.me == 1) {
+           r.rma.wait_until(r.data.slice(3, 1), Comparison::equal, 1);
+           r.rma.writes(r.data.slice(1, 2), second);
+         }
+         r.world.barrier();
+       }},
+      {"nor one of a box", race, 2,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) r.rma.put(r.columns(1, 2), r.own_columns(2), 1, first);
+         if (r.me == 1) {
+           r.rma.wait_until(r.data.slice(9, 1), Comparison::equal, 1);
+           r.rma.reads(r.data.slice(5, 1), second);
+         }
+         r.world.barrier();
+       }},
+      {"a word of a put tells of itself, and of what was seen before", clean, 3,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1);
+         if (r.me == 1) {
+           r.rma.wait_until(r.data.slice(3, 1), Comparison::equal, 1);
+           r.rma.reads(r.data.slice(3, 1));
+           r.rma.wait_until(r.data.slice(1, 1), Comparison::equal, 1);
+           r.rma.writes(r.data.slice(1, 1));
+           r.rma.writes(r.data.slice(3, 1));
+           r.rma.signal(r.flag, 1, SignalOp::set, 2);
+         }
+         if (r.me == 2) {
+           r.rma.signal_wait(r.flag, Comparison::equal, 1);
+           r.rma.p(r.data.slice(3, 1), 2, 1);
+         }
+         r.world.barrier();
+       }},
+      {"all words of a put are seen, and its source is free", clean, 2,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) {
+           r.rma.put_nbi(r.data.slice(0, 4), r.some(4), 1);
+           r.rma.signal_wait(r.flag, Comparison::equal, 1);
+           r.rma.writes(r.some(4));
+           r.own.fill(2);
+         }
+         if (r.me == 1) {
+           for (const Index word : {2, 0, 3, 1}) r.rma.wait_until(r.data.slice(word, 1), Comparison::equal, 1);
+           r.rma.reads(r.data.slice(0, 4));
+           r.rma.signal(r.flag, 1, SignalOp::set, 0);
+         }
+         r.world.barrier();
+       }},
+      {"a word of a put is seen, and its source is not free", race, 2,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) {
+           r.rma.put_nbi(r.data.slice(0, 4), r.some(4), 1, first);
+           r.rma.signal_wait(r.flag, Comparison::equal, 1);
+           r.rma.writes(r.some(4), second);
+         }
+         if (r.me == 1) {
+           r.rma.wait_until(r.data.slice(3, 1), Comparison::equal, 1);
+           r.rma.signal(r.flag, 1, SignalOp::set, 0);
+         }
+         r.world.barrier();
+       }},
+      {"an update of one word tells nothing to those who have seen another", race, 2,
+       [](Rig& r) {
+         r.own.fill(1);
+         if (r.me == 0) r.rma.put(r.data.slice(0, 4), r.some(4), 1, first), r.rma.fence(), r.rma.add(r.data, 1, 1);
+         if (r.me == 1) {
+           r.rma.wait_until(r.data.slice(1, 1), Comparison::equal, 1);
+           r.rma.reads(r.data.slice(1, 1));
+           r.rma.reads(r.data.slice(2, 1), second);
+         }
+         r.world.barrier();
+       }},
       {"an update is waited for", clean, 2,
        [](Rig& r) {
          if (r.me == 0) r.rma.put(r.data.slice(4, 4), r.some(4), 1), r.rma.fence(), r.rma.set(r.data, 1, 1);

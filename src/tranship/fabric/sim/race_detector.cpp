@@ -8,12 +8,46 @@
 
 namespace tranship {
 
+void RaceDetector::Seen::add(std::size_t first, std::size_t end) {
+  auto at = stretches.upper_bound(first);
+  if (at != stretches.begin() && std::prev(at)->second >= first) --at;
+  while (at != stretches.end() && at->first <= end) {
+    first = std::min(first, at->first);
+    end = std::max(end, at->second);
+    at = stretches.erase(at);
+  }
+  stretches.emplace(first, end);
+}
+
+bool RaceDetector::Seen::has(std::size_t first, std::size_t end) const {
+  const auto after = stretches.upper_bound(first);
+  return after != stretches.begin() && std::prev(after)->second >= end;
+}
+
+bool RaceDetector::Seen::is_whole() const {
+  std::size_t sum = 0;
+  for (const auto& [first, end] : stretches) sum += end - first;
+  return sum == bytes;
+}
+
+void RaceDetector::Knowledge::see(const Put& put, std::size_t first, std::size_t end) {
+  if (has(put.rank, put.number)) return;
+  Seen& seen = parts[{put.rank, put.number}];
+  seen.bytes = put.bytes;
+  seen.add(first, end);
+  if (!seen.is_whole()) return;
+  parts.erase({put.rank, put.number});
+  single.emplace(put.rank, put.number);
+}
+
 void RaceDetector::Knowledge::join(const Knowledge& other) {
   for (std::size_t r = 0; r < own.size(); ++r) {
     own[r] = std::max(own[r], other.own[r]);
     transfers[r] = std::max(transfers[r], other.transfers[r]);
   }
   single.insert(other.single.begin(), other.single.end());
+  for (const auto& [put, seen] : other.parts)
+    for (const auto& [first, end] : seen.stretches) see({put.first, put.second, seen.bytes}, first, end);
   prune();
 }
 
@@ -22,6 +56,7 @@ void RaceDetector::Knowledge::prune() {
   for (const auto& [rank, number] : single)
     if (std::uint64_t& all = transfers[std::size_t(rank)]; number == all + 1) all = number;
   std::erase_if(single, [&](const auto& one) { return one.second <= transfers[std::size_t(one.first)]; });
+  std::erase_if(parts, [&](const auto& one) { return has(one.first.first, one.first.second); });
 }
 
 RaceDetector::RaceDetector(int ranks)
@@ -34,7 +69,13 @@ RaceDetector::RaceDetector(int ranks)
 
 bool RaceDetector::knows(const Knowledge& who, const Access& what) {
   if (!what.is_transfer) return who.own[std::size_t(what.rank)] >= what.number;
-  return who.transfers[std::size_t(what.rank)] >= what.number || who.single.contains({what.rank, what.number});
+  return who.has(what.rank, what.number);
+}
+bool RaceDetector::knows(const Knowledge& who, const Access& what, const Bytes& part) {
+  if (knows(who, what)) return true;
+  const auto seen = who.parts.find({what.rank, what.number});
+  return what.is_transfer && what.use.side == Side::peer && seen != who.parts.end() &&
+         seen->second.has(part.first, part.end);
 }
 
 bool RaceDetector::conflict(const Access& earlier, const Access& later) {
@@ -77,7 +118,7 @@ RaceDetector::Knowledge RaceDetector::access(Rank rank, const Channel& channel, 
 RaceDetector::Sent RaceDetector::send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote,
                                       const Accesses* local) {
   RankState& mine = ranks_[std::size_t(rank)];
-  Sent sent{.number = ++mine.transfers, .tells = fencing == Fencing::ordered ? before(rank, channel) : mine.known};
+  Sent sent{.number = ++mine.transfers, .before = fencing == Fencing::ordered ? before(rank, channel) : mine.known};
   const std::uint64_t issued = ++mine.known.own[std::size_t(rank)];
   Access access{.use = remote.use,
                 .rank = rank,
@@ -86,14 +127,13 @@ RaceDetector::Sent RaceDetector::send(Rank rank, const Channel& channel, Fencing
                 .number = sent.number,
                 .issued = issued};
   mine.unfinished.push_back({sent.number, channel, fencing});
-  note(access, sent.tells, remote.bytes);
+  note(access, sent.before, remote.bytes);
   if (local) {
     // A fence does not hold back when local memory is accessed.
     access.use = local->use;
     access.fencing = Fencing::unordered;
     note(access, mine.known, local->bytes);
   }
-  sent.tells.single.emplace(rank, sent.number);
   return sent;
 }
 
@@ -154,26 +194,28 @@ bool RaceDetector::is_unwritten_since(Rank rank, const Source& source) const {
   return true;
 }
 
-void RaceDetector::release(const Bytes& bytes, const std::shared_ptr<const Knowledge>& what, Release how) {
+void RaceDetector::release(const Bytes& bytes, const Told& what, Release how) {
   Words& words = words_[std::size_t(bytes.owner)];
   if (how == Release::replaces) return words.assign(bytes.first, bytes.end, what);
-  words.visit(bytes.first, bytes.end, [&](std::size_t, std::size_t, std::shared_ptr<const Knowledge>& told) {
-    if (!told) return void(told = what);
-    auto joined = std::make_shared<Knowledge>(*told);
-    joined->join(*what);
-    told = std::move(joined);
+  words.visit(bytes.first, bytes.end, [&](std::size_t first, std::size_t end, Told& told) {
+    if (!told.known) return void(told = what);
+    auto joined = std::make_shared<Knowledge>(*told.known);
+    if (told.put.bytes > 0) joined->see(told.put, first, end);
+    joined->join(*what.known);
+    told = {std::move(joined)};
   });
 }
 
 std::optional<RaceDetector::Knowledge> RaceDetector::told_by(const Bytes& bytes) const {
   std::optional<Knowledge> out;
   words_[std::size_t(bytes.owner)].look(bytes.first, bytes.end,
-                                        [&](std::size_t, std::size_t, const std::shared_ptr<const Knowledge>& told) {
-                                          if (!told) return;
+                                        [&](std::size_t first, std::size_t end, const Told& told) {
+                                          if (!told.known) return;
                                           if (out)
-                                            out->join(*told);
+                                            out->join(*told.known);
                                           else
-                                            out = *told;
+                                            out = *told.known;
+                                          if (told.put.bytes > 0) out->see(told.put, first, end);
                                         });
   return out;
 }
@@ -205,7 +247,7 @@ void RaceDetector::compare(const Cell& cell, const Access& access, const Knowled
     const bool is_same =
         earlier.is_transfer && access.is_transfer && earlier.rank == access.rank && earlier.number == access.number;
     if (is_same || !conflict(earlier, access)) continue;
-    if (earlier.use.what == What::free || !knows(known, earlier)) refuse(earlier, access, known, bytes);
+    if (earlier.use.what == What::free || !knows(known, earlier, bytes)) refuse(earlier, access, known, bytes);
   }
 }
 
@@ -230,7 +272,8 @@ void RaceDetector::note(Access access, const Knowledge& known, const std::vector
       else  // the last one of a rank stands for all that it knows
         std::erase_if(cell, [&](const Access& earlier) {
           return earlier.use.what == access.use.what && earlier.rank == access.rank &&
-                 earlier.is_transfer == access.is_transfer && !conflict(earlier, access) && knows(known, earlier);
+                 earlier.is_transfer == access.is_transfer && !conflict(earlier, access) &&
+                 knows(known, earlier, in(first, end));
         });
       cell.push_back(access);
     });

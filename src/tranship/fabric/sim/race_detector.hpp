@@ -2,11 +2,12 @@
 //
 // A rank knows what it has done itself, what it had learnt when it waited for a signal, fetched a word or met others,
 // and nothing else. It knows the end of a transfer only after a quiet (its own, or that of a rank that has told it),
-// after the signal that was put with it, or after another transfer to the same rank that a fence holds behind it. A
-// transfer that does not block accesses its local memory, too, until it is known to be over. Two accesses to a byte,
-// one of which writes, must be so that the later one knows the earlier one, in whatever order this run has made them;
-// only atomics of one word are held apart by being atomic. (Vector clocks as in Mattern 1989; one entry for what a rank
-// does itself, one for its transfers.)
+// after the signal that was put with it, after another transfer to the same rank that a fence holds behind it, or when
+// it has seen all that the transfer writes: who has seen a part knows of that part. A transfer that does not block
+// accesses its local memory, too, until it is known to be over. Two accesses to a byte, one of which writes, must be so
+// that the later one knows the earlier one, in whatever order this run has made them; only atomics of one word are held
+// apart by being atomic. (Vector clocks as in Mattern 1989; one entry for what a rank does itself, one for its
+// transfers.)
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,32 @@ namespace tranship {
 
 class RaceDetector {
  public:
-  /// What is known to be over: by rank, its own accesses and its transfers up to a number, and single transfers beyond.
+  /// A put: which one it is of the transfers of its rank, and how much it writes.
+  struct Put {
+    Rank rank = 0;
+    std::uint64_t number = 0;
+    std::size_t bytes = 0;
+  };
+  /// What has been seen of a put: stretches [first, end) of the target's heap that do not touch.
+  struct Seen {
+    std::size_t bytes = 0;  ///< of the whole put
+    std::map<std::size_t, std::size_t> stretches;
+    void add(std::size_t first, std::size_t end);
+    bool has(std::size_t first, std::size_t end) const;
+    bool is_whole() const;
+  };
+  /// What is known to be over: by rank, its own accesses and its transfers up to a number, single transfers beyond, and
+  /// parts of puts.
   struct Knowledge {
     std::vector<std::uint64_t> own, transfers;
     std::set<std::pair<Rank, std::uint64_t>> single;
+    std::map<std::pair<Rank, std::uint64_t>, Seen> parts;
     void join(const Knowledge& other);
-    /// Drops single transfers that the numbers say already.
+    void see(const Put& put, std::size_t first, std::size_t end);
+    bool has(Rank rank, std::uint64_t transfer) const {
+      return transfers[std::size_t(rank)] >= transfer || single.contains({rank, transfer});
+    }
+    /// Drops single transfers and parts that the rest says already.
     void prune();
   };
 
@@ -81,7 +102,7 @@ class RaceDetector {
   /// `race`.
   struct Sent {
     std::uint64_t number = 0;
-    Knowledge tells;  ///< what is over for those who see that it is
+    Knowledge before;  ///< what is over before it, for those who see any of it
   };
   Sent send(Rank rank, const Channel& channel, Fencing fencing, const Accesses& remote, const Accesses* local);
   /// The transfers of a context so far are over, and what they have fetched may be looked at.
@@ -103,9 +124,14 @@ class RaceDetector {
   /// What the rank has done wrong with such memory.
   const std::optional<Error>& changed_source(Rank rank) const { return ranks_[std::size_t(rank)].changed_source; }
 
-  /// The bytes have been written, or where `joins`, updated, by a rank that knew `what`.
+  /// What those know who see what has been written. A put tells of itself what they have seen.
+  struct Told {
+    std::shared_ptr<const Knowledge> known;
+    Put put = {};  ///< of no bytes where it is none
+  };
+  /// The bytes have been written or, where `joins`, updated.
   enum class Release : std::uint8_t { replaces, joins };
-  void release(const Bytes& bytes, const std::shared_ptr<const Knowledge>& what, Release how);
+  void release(const Bytes& bytes, const Told& what, Release how);
   /// The rank has seen what the bytes hold.
   void acquire(Rank rank, const Bytes& bytes);
   /// The rank will have seen it at the next quiet of the context.
@@ -143,9 +169,10 @@ class RaceDetector {
   };
   /// What was last done to some bytes: the last write first, if there is one; then reads and updates since.
   using Cell = std::vector<Access>;
-  using Words = ByteMap<std::shared_ptr<const Knowledge>>;
+  using Words = ByteMap<Told>;
 
   static bool knows(const Knowledge& who, const Access& what);
+  static bool knows(const Knowledge& who, const Access& what, const Bytes& part);
   static bool conflict(const Access& earlier, const Access& later);
   Knowledge before(Rank rank, const Channel& channel) const;
   Access own_access(Rank rank, const Use& use);

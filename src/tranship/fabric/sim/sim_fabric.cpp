@@ -59,7 +59,7 @@ class SimFlagWatch final : public FlagWatch {
     return {Rank(offset / heap_.stride_bytes), first, first + sizeof(std::uint64_t)};
   }
   void release(const void* word, RaceDetector::Release how) {
-    race_detector_->release(bytes_of(word), std::make_shared<RaceDetector::Knowledge>(race_detector_->known(rank_)),
+    race_detector_->release(bytes_of(word), {std::make_shared<RaceDetector::Knowledge>(race_detector_->known(rank_))},
                             how);
   }
 

@@ -110,12 +110,13 @@ const char* name_of(AtomicOp op, bool fetches) {
 
 }  // namespace
 
-SimTransport::Noted SimTransport::note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
+SimTransport::Known SimTransport::note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
                                        const RaceDetector::Accesses* local) {
   RaceDetector* detector = simulation_.race_detector();
-  if (!detector) return {};
+  if (!detector) return nullptr;
   RaceDetector::Sent sent = detector->send(rank_, channel(target), fencing, remote, local);
-  return {std::make_shared<RaceDetector::Knowledge>(std::move(sent.tells)), sent.number};
+  sent.before.single.emplace(rank_, sent.number);
+  return std::make_shared<RaceDetector::Knowledge>(std::move(sent.before));
 }
 
 InFlight SimTransport::made(InFlight::Kind kind, Rank target, int width) const {
@@ -135,7 +136,7 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   simulation_.step(rank_);
   const bool blocks = completion == Completion::blocking;
   const char* name = signal ? (blocks ? "put_signal" : "put_signal_nbi") : blocks ? "put" : "put_nbi";
-  Noted noted;
+  RaceDetector::Told told;
   if (RaceDetector* detector = simulation_.race_detector(); detector && element_count(block) > 0) {
     const RaceDetector::Accesses remote{
         {RaceDetector::What::write, name, where},
@@ -143,8 +144,11 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
     const RaceDetector::Accesses local{{RaceDetector::What::read, name, where, RaceDetector::Side::source},
                                        local_bytes(simulation_, rank_, block, block.source_strides, width, source)};
     if (blocks) detector->access(rank_, local);
-    noted = note(target.peer, RaceDetector::Fencing::ordered, remote, blocks ? nullptr : &local);
-    if (!blocks) detector->watch(rank_, {noted.number, local, std::make_unique<HeldSource>(block, width, source)});
+    RaceDetector::Sent sent =
+        detector->send(rank_, channel(target.peer), RaceDetector::Fencing::ordered, remote, blocks ? nullptr : &local);
+    if (!blocks) detector->watch(rank_, {sent.number, local, std::make_unique<HeldSource>(block, width, source)});
+    told = {std::make_shared<RaceDetector::Knowledge>(std::move(sent.before)),
+            {rank_, sent.number, std::size_t(element_count(block) * width)}};
   }
   std::uint64_t first = 0, last = 0;
   for (const Piece& piece : pieces_of(block, simulation_.random())) {
@@ -157,9 +161,9 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
       what.payload = packed(piece.block, width, from);
     else
       what.source = from;
-    if (noted.tells)
+    if (told.known)
       what.written = bytes_in_heap(piece.block, piece.block.target_strides, width, target.peer, what.offset_bytes);
-    what.tells = noted.tells;
+    what.tells = told;
     last = what.serial;
     if (first == 0) first = last;
     simulation_.send(rank_, std::move(what));
@@ -173,10 +177,14 @@ void SimTransport::put(Remote target, const CopyBlock& block, int width, const v
   what.operand = signal->value;
   const RaceDetector::Bytes word{target.peer, signal->offset_bytes, signal->offset_bytes + sizeof signal->value};
   const RaceDetector::Use update{RaceDetector::What::update, "signal", where};
-  if (const Noted told = note(target.peer, RaceDetector::Fencing::ordered, {update, {word}}, nullptr); told.tells) {
-    if (noted.tells) told.tells->join(*noted.tells);
+  if (const Known known = note(target.peer, RaceDetector::Fencing::ordered, {update, {word}}, nullptr)) {
+    // It comes after all of the put.
+    if (told.known) {
+      known->join(*told.known);
+      known->single.emplace(rank_, told.put.number);
+    }
     what.written = {word};
-    what.tells = told.tells;
+    what.tells = {known};
   }
   simulation_.send(rank_, std::move(what));
 }
@@ -228,7 +236,7 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
   const RaceDetector::Accesses remote{{does, name, where, RaceDetector::Side::peer, kind}, {word}};
   if (before && completion == Completion::blocking) {
     simulation_.deliver_fenced(rank_, context_, at.peer, fences_);
-    std::shared_ptr<RaceDetector::Knowledge> tells;
+    Known tells;
     RaceDetector* const detector = simulation_.race_detector();
     if (detector) {
       tells = std::make_shared<RaceDetector::Knowledge>(detector->access(rank_, channel(at.peer), remote));
@@ -237,7 +245,7 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
     }
     simulation_.apply_atomic_noting(simulation_.heap_of(at.peer) + at.offset_bytes, width, op, &operand, &compare,
                                     before);
-    if (detector && writes(op, width, compare, before)) detector->release(word, tells, RaceDetector::Release::joins);
+    if (detector && writes(op, width, compare, before)) detector->release(word, {tells}, RaceDetector::Release::joins);
     simulation_.look(rank_);
     return;
   }
@@ -254,9 +262,8 @@ void SimTransport::atomic(Remote at, int width, WordKind kind, AtomicOp op, std:
     RaceDetector::Accesses local{{RaceDetector::What::write, name, where, RaceDetector::Side::value}, {}};
     if (before) local.bytes = {simulation_.bytes_at(rank_, before, std::size_t(width))};
     what.written = {word};
-    what.tells = note(at.peer, what.is_fenced ? RaceDetector::Fencing::ordered : RaceDetector::Fencing::unordered,
-                      remote, before ? &local : nullptr)
-                     .tells;
+    what.tells = {note(at.peer, what.is_fenced ? RaceDetector::Fencing::ordered : RaceDetector::Fencing::unordered,
+                       remote, before ? &local : nullptr)};
   }
   simulation_.send(rank_, std::move(what));
 }

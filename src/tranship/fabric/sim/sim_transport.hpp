@@ -25,12 +25,9 @@ class SimTransport final : public Transport {
   void abandon() noexcept override;
 
  private:
-  /// What those who see that a transfer is over will know, and what it is among the transfers of this rank.
-  struct Noted {
-    std::shared_ptr<RaceDetector::Knowledge> tells;  ///< nullptr where order is not checked
-    std::uint64_t number = 0;
-  };
-  Noted note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
+  using Known = std::shared_ptr<RaceDetector::Knowledge>;
+  /// An update, or what only reads: what those know who see that it is over; nullptr where order is not checked.
+  Known note(Rank target, RaceDetector::Fencing fencing, const RaceDetector::Accesses& remote,
              const RaceDetector::Accesses* local);
   InFlight made(InFlight::Kind kind, Rank target, int width) const;
   RaceDetector::Channel channel(Rank target) const { return {context_, target, fences_}; }

@@ -343,7 +343,7 @@ void Simulation::deliver(Rank source, std::size_t index) {
   something_happened();
 
   std::byte* const there = heap_of(what.target) + what.offset_bytes;
-  if (what.tells) tell(what, there);
+  if (what.tells.known) tell(what, there);
   switch (what.kind) {
     case InFlight::Kind::put:
       changed();

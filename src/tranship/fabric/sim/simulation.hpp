@@ -48,8 +48,7 @@ struct InFlight {
   std::uint64_t operand = 0, compare = 0;
   void* before = nullptr;
 
-  /// What those who see what it has written then know.
-  std::shared_ptr<const RaceDetector::Knowledge> tells;
+  RaceDetector::Told tells;
   std::vector<RaceDetector::Bytes> written;
 };
 
