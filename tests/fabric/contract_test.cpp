@@ -642,6 +642,17 @@ TEST_P(Contract, misuse_is_refused_before_anything_happens) {
             {"the target of a put of 4 bytes does not lie"});
     refused([&] { (void)rma.g(Symmetric<int>::at(&outside, 1), 0); }, {"the source of a get"});
     refused([&] { rma.inc(Symmetric<int>::at(&outside, 1), 0); }, {"an atomic variable"});
+    // As many bytes as four times 2^64, and as one more element.
+    for (const Index count : {Index(1) << 62, (Index(1) << 62) + 1}) {
+      const auto all = Symmetric<int>::at(a.local(), count);
+      const std::span<int> there(&outside, std::size_t(count));
+      refused([&] { rma.put(all, there, 0); }, {"the target of a put of 9223372036854775807 bytes does not lie"});
+      refused([&] { rma.put_nbi(all, there, 0); }, {"the target of a put"});
+      refused([&] { rma.get(there, all, 0); }, {"the source of a get of 9223372036854775807 bytes does not lie"});
+      refused([&] { rma.get_nbi(there, all, 0); }, {"the source of a get"});
+      const auto flag = world.allocate<std::uint64_t>(1);
+      refused([&] { rma.put_signal(all, there, flag, 1, SignalOp::set, 0); }, {"the target of a put"});
+    }
     refused([&] { a.slice(2, 3); }, {"elements [2, 5) of a symmetric object of 4"});
     refused([&] { a.slice(-1, 1); }, {"elements [-1, 0)"});
     refused([&] { world.allocate<int>(-1); }, {"-1 symmetric elements"});

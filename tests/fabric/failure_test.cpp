@@ -407,6 +407,39 @@ const PollKind poll_kinds[] = {
        });
      },
      "g (rank 1, flag 0, sees 0)"},
+    {"kernel_get",
+     [](World& world, Symmetric<std::uint64_t> flags) {
+       const HeapView heap = heap_view(world);
+       run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
+         std::uint64_t seen = 0;
+         while (seen == 0) heap.get(lane.thread(), Span(&seen, 1), Span<const std::uint64_t>(flags.local(), 1), 1);
+       });
+     },
+     "get (rank 1, flag 0)"},
+    {"kernel_get_nbi_of_many",
+     [](World& world, Symmetric<std::uint64_t> flags) {
+       const HeapView heap = heap_view(world);
+       std::vector<std::uint64_t> seen(many_flags);
+       run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
+         while (seen[0] == 0) {
+           heap.get_nbi(lane.block(), Span(seen.data(), many_flags),
+                        Span<const std::uint64_t>(flags.local(), many_flags), 1);
+           heap.quiet(lane.block());
+         }
+       });
+     },
+     " (rank 1, flag 0)"},
+    {"kernel_get_of_a_box",
+     [](World& world, Symmetric<std::uint64_t> flags) {
+       const HeapView heap = heap_view(world);
+       std::vector<std::uint64_t> seen(16);
+       const StridedSpan<std::uint64_t> backwards{.data = &seen[14], .dims = 1, .extents = {8}, .strides = {-2}};
+       const StridedSpan<const std::uint64_t> from{.data = flags.local(), .dims = 1, .extents = {8}, .strides = {4}};
+       run_block(world, {.lanes = 2}, [&](const CpuLane& lane) {
+         while (seen[0] == 0) heap.get(lane.warp(), backwards, from, 1);
+       });
+     },
+     "get (rank 1, flag 0)"},
     {"kernel_test",
      [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);

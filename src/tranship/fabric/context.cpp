@@ -77,21 +77,6 @@ CopyBlock split_wide(CopyBlock block, int& width) {
   return block;
 }
 
-/// Loops look for little. What is larger is data, and not worth being read again.
-constexpr std::size_t polled_bytes_max = std::size_t(1) << 16;
-
-std::uint64_t hash_of(const std::byte* bytes, std::size_t count) {
-  constexpr std::uint64_t prime = 0x100000001b3;
-  std::uint64_t hash = 0;
-  for (; count >= sizeof hash; bytes += sizeof hash, count -= sizeof hash) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes, sizeof word);
-    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
-  }
-  for (std::size_t i = 0; i < count; ++i) hash = hash * prime ^ std::uint64_t(bytes[i]);
-  return hash;
-}
-
 }  // namespace
 
 Context::Context(World& world, const ContextOptions& options)
@@ -181,6 +166,7 @@ std::byte* Context::checked_word(const char* what, const void* local, std::size_
 void Context::put_checked(void* target, const void* source, Run run, const SignalAt* signal, Completion completion,
                           Rank peer, CallSite where) {
   if (Index(run.count) < 0) refuse_count("the target of a put", 0, Index(run.count), where);
+  checked_offset("the target of a put", target, 0, std::int64_t(run.bytes), where);
   int width = static_cast<int>(run.width);
   // Elements that the kernels have no width for go as bytes.
   if (!std::has_single_bit(run.width) || run.width > 16) {
@@ -236,14 +222,7 @@ void Context::get_view(const StridedView& target, const StridedView& source, Com
   else if (reach.first != reach.end)
     copy_on_host(block, width, at_peer(offset, peer), target.data);
   if (--polls_left_ > 0) return;
-  const std::size_t bytes = std::size_t(element_count(block)) * std::size_t(width);
-  std::vector<std::byte> seen(bytes <= polled_bytes_max ? bytes : 0);
-  if (!seen.empty()) {
-    CopyBlock from_target = block;
-    std::copy_n(block.target_strides, block.dims, from_target.source_strides);
-    copy_on_host(with_dense_target(from_target, width), width, target.data, seen.data());
-  }
-  look_at("get", source.data, peer, seen.data(), bytes, where);
+  look_at("get", source.data, peer, block, width, target.data, where);
 }
 
 void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {
@@ -303,18 +282,14 @@ void Context::look(const WaitNote& note) const {
 }
 void Context::look_at(const char* label, const void* local, Rank peer, const void* seen, std::size_t bytes,
                       CallSite where) const {
+  look_at(label, local, peer, contiguous(bytes, 1), 1, seen, where);
+}
+void Context::look_at(const char* label, const void* local, Rank peer, const CopyBlock& block, int width,
+                      const void* target, CallSite where) const {
   WaitNote note(label, WaitNote::anyone, where);
-  note.shows = WaitNote::Shows::place;
   note.flag_rank = peer;
   note.flag_index = std::int64_t(reinterpret_cast<std::uintptr_t>(local) - direct_.own);
-  if (bytes > polled_bytes_max) {
-    direct_.acted = true;
-  } else {
-    note.seen = hash_of(static_cast<const std::byte*>(seen), bytes);
-    constexpr std::int64_t byte_ns = 2;  // also where elements are small and lie apart
-    world_->polling_.add_time(byte_ns * std::int64_t(bytes));
-  }
-  look(note);
+  polls_left_ = world_->look_at(note, block, width, target);
 }
 void Context::poll_transport() const {
   transport_->poll();

@@ -587,9 +587,10 @@ class Context {
   Run smaller(Index target, std::size_t source, CallSite where) const {
     if (target != Index(source) && sizes_ == SizeRule::equal) [[unlikely]]
       refuse_sizes(target, Index(source), where);
-    // A count below 0 becomes more bytes than there are.
+    // What no memory holds, and a count below 0, becomes more bytes than there are.
+    constexpr auto bytes_max = std::size_t(std::numeric_limits<Index>::max());
     const auto count = std::size_t(std::min(target, Index(source)));
-    return {count * sizeof(T), sizeof(T), count};
+    return {count > bytes_max / sizeof(T) ? bytes_max : count * sizeof(T), sizeof(T), count};
   }
   template <class T>
   void put_span(Symmetric<T> target, std::span<const T> source, Completion completion, Rank peer, CallSite where) {
@@ -873,6 +874,8 @@ class Context {
   /// For failures and deadlines, and when to look again.
   void look(const WaitNote& note) const;
   /// The same after bytes have come from `peer`.
+  void look_at(const char* label, const void* local, Rank peer, const CopyBlock& block, int width, const void* target,
+               CallSite where) const;
   void look_at(const char* label, const void* local, Rank peer, const void* seen, std::size_t bytes,
                CallSite where) const;
   void poll_transport() const;

@@ -1,14 +1,18 @@
 #include "tranship/fabric/world.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/machine.hpp>
 #include <tranship/fabric/settings.hpp>
+#include <tranship/memory/device/host_device.hpp>
 
 namespace tranship {
 namespace {
@@ -175,6 +179,20 @@ void World::check_interrupt() {
   interrupt_check_();
 }
 
+namespace {
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+  constexpr std::uint64_t prime = 0x100000001b3;
+  std::uint64_t hash = 0;
+  for (; bytes.size() >= sizeof hash; bytes = bytes.subspan(sizeof hash)) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
+  }
+  for (const std::byte byte : bytes) hash = hash * prime ^ std::uint64_t(byte);
+  return hash;
+}
+}  // namespace
+
 int World::look(const WaitNote& note) {
   check_interrupt();
   bool acted = false;
@@ -185,6 +203,25 @@ int World::look(const WaitNote& note) {
   // A transport that only some peers need learns of polls of the others here.
   if (context_->transport_ && heap_.place().direct.count > 0) context_->transport_->poll(passed);
   return polls;
+}
+
+int World::look_at(WaitNote note, const CopyBlock& block, int width, const void* target) {
+  // Loops look for little. What is larger is data, and not worth being read again.
+  constexpr std::size_t bytes_max = std::size_t(1) << 16;
+  const std::size_t bytes = std::size_t(element_count(block)) * std::size_t(width);
+  note.shows = WaitNote::Shows::place;
+  if (bytes > bytes_max) {
+    has_acted();
+    return look(note);
+  }
+  CopyBlock from_target = block;
+  std::copy_n(block.target_strides, block.dims, from_target.source_strides);
+  std::vector<std::byte> seen(bytes);
+  if (bytes > 0) copy_on_host(with_dense_target(from_target, width), width, target, seen.data());
+  note.seen = hash_of(seen);
+  constexpr std::int64_t byte_ns = 2;  // also where elements are small and lie apart
+  polling_.add_time(byte_ns * std::int64_t(bytes));
+  return look(note);
 }
 
 void World::wait_for_word(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote& note,

@@ -27,6 +27,8 @@
 
 namespace tranship {
 
+struct CopyBlock;
+
 /// The timeout of waits where nothing else is said: 60 s, or what the environment variable TRANSHIP_TIMEOUT gives:
 /// seconds, or "off" for never (INT64_MAX). Throws `bad_text` for anything else.
 std::int64_t default_timeout_ns();
@@ -151,6 +153,9 @@ class World {
   /// The same for loops that poll by other means (SharedFlags): `note` says what they have seen. Throws as polls of a
   /// Context do (context.hpp). Returns how many looks of the loop may pass until the next call.
   int look(const WaitNote& note);
+  /// The same for loops that get elements until they are what they look for: those of `target`, as the target strides
+  /// of `block` say.
+  int look_at(WaitNote note, const CopyBlock& block, int width, const void* target);
   /// So many polls have been made since the last look beside those that it has let pass; one that a group of lanes
   /// makes together counts once for each lane.
   void has_polled(std::int64_t more) noexcept { polling_.add_polls(more); }

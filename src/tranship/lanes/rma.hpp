@@ -138,12 +138,14 @@ struct HeapView {
     const auto call = transfer("get", target, source, peer, where);
     copy_here(group, call, target, source, peer, [&](const auto& m) { m.get(target, source, peer, where); });
     group.leave(call);
+    got(group, call, target, source, peer);
   }
   template <class Group, class T>
   TRANSHIP_SHARED void get_nbi(const Group& group, Span<T> target, detail::Same<Span<const T>> source, int peer,
                                KernelSite where = KernelSite::here()) const {
     const auto call = transfer("get_nbi", target, source, peer, where);
     copy_here(group, call, target, source, peer, [&](const auto& m) { m.get_nbi(target, source, peer, where); });
+    got(group, call, target, source, peer);
   }
 
   // Arrays. Element (i, j, ...) of one side goes to element (i, j, ...) of the other, however they lie. Refused where
@@ -168,12 +170,14 @@ struct HeapView {
     const auto call = transfer("get", target, source, peer, where);
     copy_array_here(group, call, target, source, peer, [&](const auto& m) { m.get(target, source, peer, where); });
     group.leave(call);
+    got(group, call, target, source, peer);
   }
   template <class Group, class T>
   TRANSHIP_SHARED void get_nbi(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
                                int peer, KernelSite where = KernelSite::here()) const {
     const auto call = transfer("get_nbi", target, source, peer, where);
     copy_array_here(group, call, target, source, peer, [&](const auto& m) { m.get_nbi(target, source, peer, where); });
+    got(group, call, target, source, peer);
   }
   template <class Group, class T, class S>
   TRANSHIP_SHARED void put_signal(const Group& group, StridedSpan<T> target, detail::Same<StridedSpan<const T>> source,
@@ -594,6 +598,36 @@ struct HeapView {
       else
         group.carried();
     }
+  }
+  /// After elements have come that a loop may look for.
+  template <class Group, class Call, template <class> class Elements, class T>
+  TRANSHIP_SHARED void got(const Group& group, const Call& call, const Elements<T>& target,
+                           const Elements<const T>& source, int peer) const {
+    if constexpr (requires { group.carried(); }) {
+      if (group.lane() != 0) return;
+      if (is_direct(peer))
+        group.got(call, source.data, peer, [&] { return moved_block(target, source); });
+      else
+        group.carried();
+    }
+  }
+  /// What goes where when `target` gets `source`.
+  struct Moved {
+    CopyBlock block;
+    int width = 1;
+    void* target = nullptr;
+  };
+  template <class T>
+  static Moved moved_block(const Span<T>& target, const Span<const T>& source) {
+    Moved out{.target = target.data};
+    out.block.dims = 1;
+    out.block.extents[0] = static_cast<long long>(bytes_of(smaller(target, source), sizeof(T)));
+    out.block.source_strides[0] = out.block.target_strides[0] = 1;
+    return out;
+  }
+  template <class T>
+  static Moved moved_block(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
+    return {detail::block_of(target, source), detail::strided_width<T>, target.data};
   }
   /// A count of elements; more than there are for a count that cannot be.
   TRANSHIP_SHARED static unsigned long long bytes_of(long long count, unsigned long long width) {

@@ -351,6 +351,23 @@ TEST_P(KernelBlocks, blocks_poll_for_what_those_behind_them_store) {
   });
 }
 
+TEST(KernelGets, let_others_put_what_they_wait_for) {
+  launch({.ranks = 1, .timeout_ns = 500'000'000}, [](World& world) {
+    const HeapView heap = heap_view(world);
+    const auto data = world.allocate<int>(2);
+    run_block(world, {.lanes = 3}, [&](const CpuLane& lane) {
+      int seen[2] = {};
+      const Span<const int> here(data.local(), 2);
+      while (lane.index() == 0 && seen[0] + seen[1] < 3) heap.get(lane.thread(), Span(seen, 2), here, 0);
+      while (lane.index() == 1 && seen[0] == 0) {
+        heap.get_nbi(lane.thread(), Span(seen, 2), here, 0);
+        heap.quiet(lane.thread());
+      }
+      if (lane.index() > 0) heap.p(lane.thread(), &data[2 - lane.index()], lane.index(), 0);
+    });
+  });
+}
+
 TEST_P(KernelBlocks, misuse_is_found_before_anything_happens) {
   run([](World& world, const HeapView& heap) {
     const auto data = world.allocate<int>(4);

@@ -113,6 +113,7 @@ class Lane final : public LaneExecutor {
   Error refusal(const GroupCall& call, const char* problem) const override;
   void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const override;
   void polled(int lanes, FunctionRef<WaitNote()> note) override;
+  void got(int lanes, FunctionRef<WaitNote()> note, FunctionRef<LaneTarget()> target) override;
   void carried(int lanes) override;
   void stores(KernelSite where, const void* first, std::size_t size_bytes) const override;
 
@@ -122,6 +123,7 @@ class Lane final : public LaneExecutor {
   /// Counts polls.
   static constexpr int polls_max = 64;
   bool lets_others_go_on();
+  void polled_by(int lanes, FunctionRef<void(Grid&)> look);
   void suspend(State state);
 
   Block& block_;
@@ -232,6 +234,10 @@ class Grid {
     world_.has_polled(-polls_left_);
     polls_left_ = world_.look(note);
   }
+  void look_at(const WaitNote& note, const LaneTarget& target) {
+    world_.has_polled(-polls_left_);
+    polls_left_ = world_.look_at(note, target.block, target.width, target.data);
+  }
 
  private:
   /// What the lanes of a block have done in a step.
@@ -325,15 +331,21 @@ bool Lane::lets_others_go_on() {
   return true;
 }
 
-void Lane::polled(int lanes, FunctionRef<WaitNote()> note_of) {
+void Lane::polled_by(int lanes, FunctionRef<void(Grid&)> look) {
   polls_of_lanes_ += lanes;
   if (!lets_others_go_on()) return;
-  if (Grid& grid = block_.grid(); grid.count_polls(std::exchange(polls_of_lanes_, 0))) {
-    const WaitNote note = note_of();
-    // On the rank's own stack, from which a simulated rank can let others go on.
-    on_rank([&](Context&) { grid.look(note); });
-  }
+  Grid& grid = block_.grid();
+  // On the rank's own stack, from which a simulated rank can let others go on.
+  if (grid.count_polls(std::exchange(polls_of_lanes_, 0))) on_rank([&](Context&) { look(grid); });
   suspend(State::ready);
+}
+
+void Lane::polled(int lanes, FunctionRef<WaitNote()> note) {
+  polled_by(lanes, [&](Grid& grid) { grid.look(note()); });
+}
+
+void Lane::got(int lanes, FunctionRef<WaitNote()> note, FunctionRef<LaneTarget()> target) {
+  polled_by(lanes, [&](Grid& grid) { grid.look_at(note(), target()); });
 }
 
 void Lane::carried(int lanes) {

@@ -1,7 +1,7 @@
 // Blocks of lanes on the CPU: runs a kernel that is written for a GPU (lanes/lane.hpp, lanes/rma.hpp) on the thread
 // of its rank. Each lane is a fiber; they take turns, always in the same order. A lane runs until it comes to an
 // operation of its warp or block, where it stays until all others have come, or to a wait, or has polled 64 times (g,
-// and atomics that fetch): what it looks for may come from another lane.
+// get and atomics that fetch): what it looks for may come from another lane.
 //
 //   ts::run_block(world, {.lanes = 64}, [&](const ts::CpuLane& lane) { kernel(lane, ts::heap_view(world), ...); });
 //
@@ -50,6 +50,13 @@ Span<T> span_of(Symmetric<T> array) noexcept {
 
 namespace detail {
 
+/// Elements that lanes have written, as the target strides of the block say.
+struct LaneTarget {
+  CopyBlock block;
+  int width = 1;
+  const void* data = nullptr;
+};
+
 /// What a lane asks of those who run it.
 class LaneExecutor {
  public:
@@ -70,6 +77,8 @@ class LaneExecutor {
   virtual void check_block(FunctionRef<GroupCall()> call, std::size_t offset_bytes, std::size_t size_bytes) const = 0;
   /// After a poll that so many lanes make together: lets others go on sometimes, and throws as polls of a Context do.
   virtual void polled(int lanes, FunctionRef<WaitNote()> note) = 0;
+  /// The same after a get.
+  virtual void got(int lanes, FunctionRef<WaitNote()> note, FunctionRef<LaneTarget()> target) = 0;
   /// The same after a poll that a Context has made, which throws by itself.
   virtual void carried(int lanes) = 0;
   /// The lanes have stored there by themselves.
@@ -306,6 +315,20 @@ class CpuGroup {
       note.seen = seen;
       return note;
     });
+  }
+  template <class Call, class TargetOf>
+  void got(const Call& call, const void* local, Rank peer, const TargetOf& target_of) const {
+    executor_->got(
+        lanes_,
+        [&] {
+          WaitNote note = executor_->note(call(), local);
+          note.flag_rank = peer;
+          return note;
+        },
+        [&] {
+          const auto [block, width, data] = target_of();
+          return detail::LaneTarget{block, width, data};
+        });
   }
   void carried() const { executor_->carried(lanes_); }
   template <class Call, class T>
