@@ -89,6 +89,20 @@ TEST_P(Contract, memory_that_all_let_go_of_is_used_again_and_zeroed) {
   });
 }
 
+TEST_P(Contract, as_many_blocks_as_may_be_are_free_at_the_next_allocation) {
+  run([](World& world) {
+    const HeapUsage empty = world.heap_usage();
+    for (const int count : {28, 29, 30, 200}) {
+      std::vector<SymmetricArray<int>> many;
+      for (int i = 0; i < count; ++i) many.push_back(world.allocate<int>(16));
+      const auto kept = world.rank() == 0 ? std::move(many[0]) : SymmetricArray<int>();
+      many.clear();
+      const auto next = world.allocate<int>(16);
+      require(world.heap_usage().blocks == empty.blocks + 2, "{} of {}", world.heap_usage().blocks, count);
+    }
+  });
+}
+
 TEST_P(Contract, freeing_is_collective_and_at_once) {
   run([](World& world) {
     auto a = world.allocate<int>(16);

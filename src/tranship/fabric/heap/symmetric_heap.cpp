@@ -163,34 +163,39 @@ Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& ca
   struct Some {
     Index available = INT64_MAX;
     std::uint64_t size_bytes = 0;
-    std::uint64_t count = 0;
+    std::uint64_t count = 0;  ///< of all blocks that it has let go of; the first ones are these
     std::uint64_t serials[29] = {};
+    std::size_t told() const { return std::min<std::size_t>(count, std::size(serials)); }
   };
   const Index granted = Index(ranges_.used_bytes()) * fabric_.on_this_machine().count;
   Some mine{.available = asking == Asking::yes ? fabric_.available_bytes(granted) : INT64_MAX};
-  {
-    const std::lock_guard lock(released_->mutex);
-    auto& serials = released_->serials;
-    mine.count = std::min(serials.size(), std::size(mine.serials));
-    std::copy_n(serials.begin(), mine.count, mine.serials);
-    serials.erase(serials.begin(), serials.begin() + std::ptrdiff_t(mine.count));
-  }
   {
     const std::lock_guard lock(lendings_->mutex);
     mine.size_bytes = lendings_->lowest_held(place_.size_bytes);
   }
   std::vector<Some> all(std::size_t(world_.size()));
-  everyone.all_gather(call, &mine, sizeof mine, all.data(), where);
   Index available = INT64_MAX;
   std::size_t size_bytes = place_.size_bytes;
-  for (const Some& some : all) {
-    size_bytes = std::min<std::size_t>(size_bytes, some.size_bytes);
-    available = std::min(available, some.available);
-    for (std::uint64_t i = 0; i < some.count; ++i) {
-      const auto offset = offset_of_.find(some.serials[i]);
-      if (offset == offset_of_.end()) continue;
-      const auto block = blocks_.find(offset->second);
-      if (++block->second.released_by == world_.size()) forget(block, where);
+  for (bool has_more = true; has_more;) {
+    {
+      const std::lock_guard lock(released_->mutex);
+      auto& serials = released_->serials;
+      mine.count = serials.size();
+      std::copy_n(serials.begin(), mine.told(), mine.serials);
+      serials.erase(serials.begin(), serials.begin() + std::ptrdiff_t(mine.told()));
+    }
+    everyone.all_gather(call, &mine, sizeof mine, all.data(), where);
+    has_more = false;
+    for (const Some& some : all) {
+      has_more |= some.count > some.told();
+      size_bytes = std::min<std::size_t>(size_bytes, some.size_bytes);
+      available = std::min(available, some.available);
+      for (std::size_t i = 0; i < some.told(); ++i) {
+        const auto offset = offset_of_.find(some.serials[i]);
+        if (offset == offset_of_.end()) continue;
+        const auto block = blocks_.find(offset->second);
+        if (++block->second.released_by == world_.size()) forget(block, where);
+      }
     }
   }
   ranges_.resize(size_bytes);
