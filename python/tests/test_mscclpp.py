@@ -492,6 +492,23 @@ def test_programs_nest_and_forget_nothing():
         assert json.loads(program.to_json())["gpus"][0]["threadblocks"][0]["ops"][0]["barrier_id"] == 0
 
 
+def test_each_thread_writes_its_own_program():
+    ranks = 8
+
+    def body(world):
+        with CollectiveProgram(f"of rank {world.rank}", TestCollective(1, 1, 1), 1) as program:
+            for _ in range(3):
+                world.barrier()
+                assert get_program() is program
+                Rank(0).copy(Rank(0).get_output_buffer()[:], Rank(0).get_input_buffer()[:], tb=0)
+        world.barrier()
+        with pytest.raises(RuntimeError, match="no program"):
+            get_program()
+        return (program.name, program.lower(fusion=False, dependencies=False).steps)
+
+    assert ts.launch(ranks, body) == [(f"of rank {rank}", 3) for rank in range(ranks)]
+
+
 def test_words_of_the_original():
     assert SyncType.before | SyncType.after is SyncType.both and SyncType.both & SyncType.after is SyncType.after
     assert SyncType.both ^ SyncType.before is SyncType.after and str(SyncType.none) == "none"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["JSON", "AlgoSpec", "CollectiveProgram", "LoopIterationContext", "get_program", "set_program"]
 
-_current: Optional[CollectiveProgram] = None
+# Ranks may be threads, and each of them writes a program.
+_current: contextvars.ContextVar[Optional[CollectiveProgram]] = contextvars.ContextVar("program", default=None)
 
 
 def set_program(program: Optional[CollectiveProgram]) -> None:
-    """Makes a program the one that operations are added to."""
-    global _current
-    _current = program
+    """Makes a program the one that operations of this thread are added to."""
+    _current.set(program)
 
 
 def get_program() -> CollectiveProgram:
-    """The program that operations are added to."""
-    if _current is None:
+    """The program that operations of this thread are added to."""
+    program = _current.get()
+    if program is None:
         raise LanguageError("there is no program: operations belong into `with CollectiveProgram(...)`")
-    return _current
+    return program
 
 
 @contextlib.contextmanager
@@ -178,7 +180,7 @@ class CollectiveProgram:
         )
 
     def __enter__(self) -> CollectiveProgram:
-        self._around = _current
+        self._around = _current.get()
         set_program(self)
         return self
 
