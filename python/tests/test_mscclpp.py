@@ -492,6 +492,59 @@ def test_programs_nest_and_forget_nothing():
         assert json.loads(program.to_json())["gpus"][0]["threadblocks"][0]["ops"][0]["barrier_id"] == 0
 
 
+def test_channels_belong_to_the_program_that_they_were_made_in():
+    with CollectiveProgram("a", AllReduce(2, 1, True), 2) as a:
+        memory, port, semaphore, scratch = MemoryChannel(1, 0), PortChannel(1, 0), Semaphore(0, 1), Buffer(0, 1)
+        switch, ranks = SwitchChannel([0, 1], BufferType.input), [Rank(0), Rank(1)]
+        inputs = [rank.get_input_buffer()[:1] for rank in ranks]
+    operations = {
+        "MemoryChannel": [
+            lambda: memory.signal(tb=0),
+            lambda: memory.wait(tb=0),
+            lambda: memory.put(inputs[1], inputs[0], tb=0),
+            lambda: memory.get(inputs[0], inputs[1], tb=0),
+            lambda: memory.put_packets(inputs[1], inputs[0], tb=0),
+            lambda: memory.read_put_packets(inputs[1], inputs[0], tb=0),
+            lambda: memory.reduce(inputs[0], [inputs[1]], tb=0),
+        ],
+        "PortChannel": [
+            lambda: port.signal(tb=0),
+            lambda: port.wait(tb=0),
+            lambda: port.flush(tb=0),
+            lambda: port.put(inputs[1], inputs[0], tb=0),
+            lambda: port.put_with_signal(inputs[1], inputs[0], tb=0),
+            lambda: port.put_with_signal_and_flush(inputs[1], inputs[0], tb=0),
+            lambda: port.put_packets(inputs[1], inputs[0], tb=0),
+            lambda: port.read_put_packets(inputs[1], inputs[0], tb=0),
+        ],
+        "Semaphore": [lambda: semaphore.acquire(tb=0), lambda: semaphore.release(tb=0)],
+        "SwitchChannel": [
+            lambda: switch.at_rank(0).reduce(0, 1, inputs[0], tb=0),
+            lambda: switch.at_rank(0).broadcast(inputs[0], 0, 1, tb=0),
+            lambda: switch.broadcast_packets(0, inputs[0], 0, 1, tb=0),
+        ],
+        "Buffer": [lambda: scratch[:1]],
+    }
+    with CollectiveProgram("b", AllReduce(1, 1, True), 1) as b:
+        for kind, of_kind in operations.items():
+            for operation in of_kind:
+                with pytest.raises(RuntimeError, match=f'a {kind} of the program "a" in the `with` of the program "b"'):
+                    operation()
+        ranks[0].copy(ranks[0].get_output_buffer()[:], ranks[0].get_input_buffer()[:], tb=0)  # a rank is a number
+        for use in (ranks[1].get_input_buffer, ranks[1].get_output_buffer, lambda: ranks[1].barrier([0, 1])):
+            with pytest.raises(RuntimeError, match='rank 1 is out of bounds: the program "b" has 1 ranks'):
+                use()
+    for of_kind in operations.values():
+        for operation in of_kind:
+            with pytest.raises(RuntimeError, match="there is no program"):
+                operation()
+    assert (a.lower().steps, b.lower().steps) == (0, 1)
+    with a:
+        semaphore.acquire(tb=0)
+        semaphore.release(tb=0)
+    assert a.lower().steps > 0
+
+
 def test_each_thread_writes_its_own_program():
     ranks = 8
 

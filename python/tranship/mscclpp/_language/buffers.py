@@ -58,9 +58,14 @@ class Buffer(BaseBuffer):
     """
 
     def __init__(self, rank: int, size: int) -> None:
+        self._program = programs.get_program()
         with programs.raised_as_language():
-            offset = programs.get_program()._writer.scratch(rank, size)
+            offset = self._program._writer.scratch(rank, size)
         super().__init__(rank, BufferType.scratch, offset, size)
+
+    def __getitem__(self, key: slice) -> Chunk:
+        self._program.require_written(type(self).__name__)
+        return super().__getitem__(key)
 
 
 class ThreadBlockGroup:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from collections.abc import Callable
+from typing import Generic, Optional, TypeVar
 
 from tranship import _core
 from tranship.mscclpp._language.buffers import BaseBuffer, ThreadBlockGroup
@@ -42,10 +43,8 @@ class Rank:
     """
 
     def __init__(self, rank: int) -> None:
-        program = get_program()
-        if not 0 <= rank < program.num_ranks:
-            raise LanguageError(f"rank {rank} is out of bounds: the program has {program.num_ranks} ranks")
         self.rank = rank
+        self._buffers()
 
     def __repr__(self) -> str:
         return f"Rank(rank={self.rank})"
@@ -58,11 +57,20 @@ class Rank:
 
     def get_input_buffer(self) -> BaseBuffer:
         """Its input."""
-        return get_program().buffers[self.rank][BufferType.input]
+        return self._buffers()[BufferType.input]
 
     def get_output_buffer(self) -> BaseBuffer:
         """Its output."""
-        return get_program().buffers[self.rank][BufferType.output]
+        return self._buffers()[BufferType.output]
+
+    def _buffers(self) -> dict[BufferType, BaseBuffer]:
+        """Of the program that is being written, which may be another one than before, with fewer ranks."""
+        program = get_program()
+        if not 0 <= self.rank < program.num_ranks:
+            raise LanguageError(
+                f'rank {self.rank} is out of bounds: the program "{program.name}" has {program.num_ranks} ranks'
+            )
+        return program.buffers[self.rank]
 
     def _check(self, *chunks: Chunk) -> None:
         for chunk in chunks:
@@ -135,21 +143,35 @@ class Rank:
             get_program()._writer.barrier(self.rank, tb_list)
 
 
-class _CountedInProgram:
+Core = TypeVar("Core")
+
+
+class _OfProgram(Generic[Core]):
+    """What belongs to the program in whose ``with`` it is made, and is used only there."""
+
+    def __init__(self, make: Callable[[_core.ProgramWriter], Core]) -> None:
+        self._program = get_program()
+        with raised_as_language():
+            self._made = make(self._program._writer)
+
+    @property
+    def _core(self) -> Core:
+        self._program.require_written(type(self).__name__)
+        return self._made
+
     @classmethod
     def reset(cls) -> None:
         """Nothing: each program counts what is made in it."""
 
 
-class MemoryChannel(_CountedInProgram):
+class MemoryChannel(_OfProgram[_core.ProgramMemoryChannel]):
     """Loads and stores of a peer's memory, from `src_rank` to `dst_rank`.
 
     The k-th channel from r to p and the k-th one from p to r are the two ends of one connection.
     """
 
     def __init__(self, dst_rank: int, src_rank: int) -> None:
-        with raised_as_language():
-            self._core = _core.ProgramMemoryChannel(get_program()._writer, dst_rank, src_rank)
+        super().__init__(lambda writer: _core.ProgramMemoryChannel(writer, dst_rank, src_rank))
         self.channel_id = self._core.id
         self.dst_rank = dst_rank
         self.src_rank = src_rank
@@ -214,12 +236,11 @@ class MemoryChannel(_CountedInProgram):
             )
 
 
-class PortChannel(_CountedInProgram):
+class PortChannel(_OfProgram[_core.ProgramPortChannel]):
     """Requests to a peer that are carried out in order, from `src_rank` to `dst_rank`."""
 
     def __init__(self, dst_rank: int, src_rank: int) -> None:
-        with raised_as_language():
-            self._core = _core.ProgramPortChannel(get_program()._writer, dst_rank, src_rank)
+        super().__init__(lambda writer: _core.ProgramPortChannel(writer, dst_rank, src_rank))
         self.channel_id = self._core.id
         self.dst_rank = dst_rank
         self.src_rank = src_rank
@@ -268,13 +289,12 @@ class PortChannel(_CountedInProgram):
             self._core.read_put_packets(dst_chunk._tuple(), src_chunk._tuple(), _blocks(tb, tb_group))
 
 
-class SwitchChannel(_CountedInProgram):
+class SwitchChannel(_OfProgram[_core.ProgramSwitchChannel]):
     """One place of a buffer of several ranks, reached at once."""
 
     def __init__(self, rank_list: list[int], buffer_type: BufferType) -> None:
         buffer_type = BufferType(buffer_type)
-        with raised_as_language():
-            self._core = _core.ProgramSwitchChannel(get_program()._writer, rank_list, buffer_type.value)
+        super().__init__(lambda writer: _core.ProgramSwitchChannel(writer, rank_list, buffer_type.value))
         self.channel_ids = {rank: self._core.id_at(rank) for rank in rank_list}
         self.channel_type = ChannelType.switch
         self.buffer_type = buffer_type
@@ -346,12 +366,11 @@ class SwitchChannel(_CountedInProgram):
 SwitchChannelRankView = SwitchChannel.SwitchChannelRankView
 
 
-class Semaphore(_CountedInProgram):
+class Semaphore(_OfProgram[_core.ProgramSemaphore]):
     """Counts for the thread blocks of one rank."""
 
     def __init__(self, rank: int, initial_value: int) -> None:
-        with raised_as_language():
-            self._core = _core.ProgramSemaphore(get_program()._writer, rank, initial_value)
+        super().__init__(lambda writer: _core.ProgramSemaphore(writer, rank, initial_value))
         self.id = self._core.id
         self.rank = rank
         self.initial_value = initial_value

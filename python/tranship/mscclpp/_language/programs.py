@@ -188,6 +188,12 @@ class CollectiveProgram:
         set_program(self._around)
         self._around = None
 
+    def require_written(self, what: str) -> None:
+        """Refuses what belongs to this program where operations are added to another one, or to none."""
+        written = get_program()
+        if written is not self:
+            raise LanguageError(f'a {what} of the program "{self.name}" in the `with` of the program "{written.name}"')
+
     def lower(
         self,
         *,
