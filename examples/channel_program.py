@@ -40,7 +40,7 @@ def all_gather(begins_together: bool = True) -> ts.Program:
 
 def main(world: ts.World) -> list[int]:
     execute = all_gather().executor(world, elements=2, dtype=np.int32)
-    return [int(value) for value in execute(np.array([10, 11]) + 100 * world.rank)]
+    return [int(value) for value in execute(np.array([10, 11], np.int32) + 100 * world.rank)]
 
 
 if __name__ == "__main__":

@@ -607,17 +607,57 @@ def test_programs_run(run):
         assert isinstance(execute, ts.ProgramExecutor)
         outputs = []
         for launch in range(3):
-            outputs.append(execute(np.arange(5) + 10 * world.rank + 100 * launch))
+            outputs.append(execute(np.arange(5, dtype="i4") + 10 * world.rank + 100 * launch))
         assert execute.input_elements == 5 and execute.output_elements == 10
         with pytest.raises(ValueError, match="4 elements"):
-            execute(np.arange(4))
+            execute([1] * 4)
         with pytest.raises(ValueError, match="3 elements"):
-            execute(np.arange(5), np.empty(3, "i4"))
+            execute([1] * 5, np.empty(3, "i4"))
         world.barrier()
         return [output.tolist() for output in outputs]
 
     want = [[100 * n + i for i in [*range(5), *range(10, 15)]] for n in range(3)]
     assert run(2, body) == [want, want]
+
+
+INPUTS = [
+    # dtype of the program, input, what it is to the program: None is refused.
+    ("i1", np.array([0.9, 1.5, 300.0]), None),
+    ("i1", np.array([1, 2, 3]), None),
+    ("i1", np.array([1, 2, 3], "u1"), None),
+    ("i1", np.array([True, False, True]), [1, 0, 1]),
+    ("i1", [1, -128, 127], [1, -128, 127]),
+    ("i1", [1, 2, 128], None),
+    ("i1", [1.0, 2.0, 3.0], None),
+    ("u4", [0, 1, 2**32 - 1], [0, 1, 2**32 - 1]),
+    ("u4", [0, -1, 2], None),
+    ("u8", [2**63, 2**64 - 1, 2**63], [2**63, 2**64 - 1, 2**63]),
+    ("u8", [0, 1, 2**64], None),
+    ("i4", np.array([1, 2, 3], "u2"), [1, 2, 3]),
+    ("i4", np.array([1, 2, 3], ">i4"), [1, 2, 3]),
+    ("f4", [1, 2.5, 3], [1, 2.5, 3]),
+    ("f4", np.array([1, 2.5, 3], "f2"), [1, 2.5, 3]),
+    ("f4", np.array([1, 2.5, 3]), None),
+    ("f4", np.array([1 + 2j] * 3), None),
+    ("f4", [1 + 2j] * 3, None),
+    ("f4", ["1", "2", "3"], None),
+    ("f8", np.array([1, 2, 3]), [1, 2, 3]),
+]
+
+
+@pytest.mark.parametrize("case", range(len(INPUTS)))
+def test_an_input_keeps_its_values(case):
+    dtype, given, kept = INPUTS[case]
+
+    def body(world):
+        execute = ts.make_program("allreduce/ring", 2).executor(world, 3, dtype, "max")
+        if kept is not None:
+            return execute(given).tolist()
+        with pytest.raises(ts.InvalidUse, match=f"an input of {np.asarray(given).dtype} .* {np.dtype(dtype)}"):
+            execute(given)
+        return None
+
+    assert ts.launch(2, body) == [kept] * 2
 
 
 def test_executor_of_the_original(tmp_path):

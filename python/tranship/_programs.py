@@ -300,7 +300,8 @@ class ProgramExecutor:
         Parameters
         ----------
         input : array_like
-            ``input_elements`` elements.
+            ``input_elements`` elements. Arrays are cast where the dtype of the program holds all that theirs holds, and
+            Python's numbers where it holds these: integers exactly, others as floats.
         output : ndarray, optional
             ``output_elements`` elements, contiguous and writable; it may be the input. A new array where it is missing.
 
@@ -314,7 +315,10 @@ class ProgramExecutor:
         TimeoutError, PeerLost
             As waits do.
         """
-        source = np.ascontiguousarray(input, dtype=self._dtype)
+        given = np.asarray(input)
+        if not _keeps_values(given, self._dtype, has_dtype=hasattr(input, "dtype")):
+            raise InvalidUse(f"an input of {given.dtype} for a program of {self._dtype}: a cast would change values")
+        source = np.ascontiguousarray(given, dtype=self._dtype)
         if source.size != self.input_elements:
             raise InvalidUse(f"an input of {source.size} elements; the executor was made for {self.input_elements}")
         if output is None:
@@ -328,6 +332,18 @@ class ProgramExecutor:
             raise InvalidUse("an output that is not contiguous, or read-only")
         self._core.run(source.ctypes.data, output.ctypes.data)
         return output
+
+
+def _keeps_values(values: NDArray[Any], dtype: np.dtype[Any], has_dtype: bool) -> bool:
+    """Whether a cast changes nothing but the digits of floats; NumPy has chosen the dtype of what had none."""
+    if np.can_cast(values.dtype, dtype, "safe") or values.size == 0:
+        return True
+    if has_dtype or values.dtype.kind not in "iuf":
+        return False
+    if dtype.kind not in "iu":
+        return True
+    limits = np.iinfo(dtype)
+    return values.dtype.kind != "f" and bool(limits.min <= values.min() and values.max() <= limits.max)
 
 
 class Collectives:
