@@ -289,6 +289,28 @@ TEST(Machine, refuses_files_that_make_no_sense) {
   EXPECT_NE(wrong("\"latency_ns\"", "\"late_ns\""), "");
 }
 
+TEST(Machine, a_note_is_anything) {
+  const std::string plain = read_text(test_path("../machines/two-cores.json"));
+  for (const char* note : {"\"text\"", "{\"by\": [1, null]}", "3", "null"}) {
+    std::string text = plain;
+    text.insert(text.find('{') + 1, fmt::format("\"note\": {},", note));
+    EXPECT_TRUE(read_machine(text) == read_machine(plain)) << note;
+  }
+}
+
+TEST(Machine, refuses_rates_with_the_range_that_there_is) {
+  const std::string plain = read_text(test_path("../machines/cluster.json"));
+  for (const char* right : {"\"copy_gb_per_s\": 60", "\"rank_gb_per_s\": 400", "\"host_gb_per_s\": 400"})
+    for (const char* rate : {"0", "-1.0", "1e-09", "1e+300", "\"fast\""}) {
+      std::string text = plain;
+      const std::string name(right, std::string_view(right).find(':'));
+      text.replace(text.find(right), std::string_view(right).size(), fmt::format("{}: {}", name, rate));
+      EXPECT_EQ(error_of([&] { read_machine(text); }),
+                fmt::format("bad_text: {}: expected a rate from 1e-6 to 1e15, not {}", name.substr(1, name.size() - 2),
+                            rate));
+    }
+}
+
 TEST(Arrows, pair_the_kth_signal_with_the_kth_wait) {
   const Replay played =
       replay(ring(3, 2), step_by_step(), {.iterations_max = 1, .arrows = ReplayOptions::Arrows::find});

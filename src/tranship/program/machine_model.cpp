@@ -15,18 +15,17 @@ constexpr std::string_view format_name = "tranship machine 1";
   throw_error(ErrorCode::bad_text, "{}: {}, not {}", where, why, json_in_message(value));
 }
 
-double number_of(const Json& value, const std::string& where) {
+double number_from(double least, std::string_view expected, const Json& value, const std::string& where) {
   constexpr double number_max = 1e15;
-  if (!value.is_number()) refuse(where, "expected a number", value);
-  const double number = value.as_number();
-  if (!(number >= 0) || number > number_max) refuse(where, "expected a number from 0 to 1e15", value);
+  const double number = value.is_number() ? value.as_number() : -1;
+  if (!(number >= least) || number > number_max) refuse(where, expected, value);
   return number;
 }
-
+double number_of(const Json& value, const std::string& where) {
+  return number_from(0, "expected a number from 0 to 1e15", value, where);
+}
 double speed_of(const Json& value, const std::string& where) {
-  const double speed = number_of(value, where);
-  if (speed < 1e-6) refuse(where, "expected a rate above 0", value);
-  return speed;
+  return number_from(1e-6, "expected a rate from 1e-6 to 1e15", value, where);
 }
 
 Rate rate_of(const Json& value, const std::string& where) {
@@ -56,9 +55,14 @@ Json json_of(const Rate& rate) {
   return out;
 }
 
-double optional_number(JsonObject& from, std::string_view key, double otherwise = 0) {
+double optional_number(JsonObject& from, std::string_view key) {
   const Json* const value = from.find(key);
-  return value ? number_of(*value, from.path(key)) : otherwise;
+  return value ? number_of(*value, from.path(key)) : 0;
+}
+/// 0 where nothing limits it.
+double optional_speed(JsonObject& from, std::string_view key) {
+  const Json* const value = from.find(key);
+  return value ? speed_of(*value, from.path(key)) : 0;
 }
 Rate optional_rate(JsonObject& from, std::string_view key, const Rate& otherwise) {
   const Json* const value = from.find(key);
@@ -168,10 +172,10 @@ MachineModel read_machine(std::string_view text) {
   out.pack = optional_rate(from, "pack_gb_per_s", out.copy.times(0.5));
   out.unpack = optional_rate(from, "unpack_gb_per_s", out.pack);
   out.reduce_packets = optional_rate(from, "reduce_packets_gb_per_s", out.unpack);
-  out.rank_gb_per_s = optional_number(from, "rank_gb_per_s");
-  out.host_gb_per_s = optional_number(from, "host_gb_per_s");
+  out.rank_gb_per_s = optional_speed(from, "rank_gb_per_s");
+  out.host_gb_per_s = optional_speed(from, "host_gb_per_s");
   read_links(from.at("links"), "links", out);
-  if (const Json* const note = from.find("note")) word_of(*note, "note");
+  (void)from.find("note");
   from.finish();
   return out;
 }
