@@ -87,6 +87,16 @@ TEST(Command, ChecksAndRunsPrograms) {
   }
   const Outcome reduced = place.run({"run", "reduce/tree", "--ranks", "3", "--bytes", "100", "--iterations", "2"});
   EXPECT_NE(reduced.output.find("right: 50 elements"), std::string::npos) << reduced.output << reduced.errors;
+  const std::string for_some =
+      folder + "sn_allgather_nvls_zero_copy_pkt_2r.json";  // for 1024 to 1048576 bytes of output
+  for (const char* bytes : {"511", "1000000"}) {
+    const Outcome outside = place.run({"run", for_some, "--bytes", bytes});
+    expect_error(outside, 2);
+    EXPECT_NE(outside.errors.find("is for messages of 1024 to 1048576 bytes, not"), std::string::npos)
+        << outside.errors;
+  }
+  for (const char* bytes : {"512", "524288"})
+    EXPECT_EQ(place.run({"run", for_some, "--bytes", bytes, "--iterations", "1"}).code, 0) << bytes;
   const Outcome nothing = place.run({"run", "allreduce/ring", "--ranks", "2", "--bytes", "0"});
   expect_error(nothing, 2);
   EXPECT_NE(nothing.errors.find("--bytes: expected a number above 0, not 0"), std::string::npos) << nothing.errors;

@@ -176,6 +176,10 @@ TEST(PlanFile, says_what_it_refuses) {
   EXPECT_NE(error_with("\"copy\"", "\"kopy\"").find("\"kopy\" is not a step that is known here"), std::string::npos);
   EXPECT_NE(error_with("\"input_chunks\":4", "\"input_chunks\":1").find("which has 1"), std::string::npos)
       << error_with("\"input_chunks\":4", "\"input_chunks\":1");
+  const std::string range_of_messages = "\"min_message_size\":0,\"max_message_size\":18446744073709551615";
+  EXPECT_EQ(error_with(range_of_messages, "\"min_message_size\":65,\"max_message_size\":64"),
+            "bad_file: messages of at least 65 and at most 64 bytes");
+  EXPECT_EQ(error_with(range_of_messages, "\"min_message_size\":64,\"max_message_size\":64"), "");
   EXPECT_NE(error_with("{\"name\"", "{\"colour\": 3, \"name\"").find("colour"), std::string::npos);
 }
 

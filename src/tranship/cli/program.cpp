@@ -146,6 +146,8 @@ void run(const RunOptions& options) {
   // Whole elements, as many in each part of the input.
   const Index parts = input_parts(program);
   const Index elements = std::max<Index>(1, options.bytes / width / parts) * parts;
+  if (const Result<void> fits = attempt([&] { require_message(program, elements * width); }); !fits)
+    throw UsageError{fmt::format("--bytes: {}", fits.error().message())};
   const ProgramTrial trial{.program = {.type = type, .reduction = reduction_argument(options.reduction)},
                            .elements = elements,
                            .launches = options.launches};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 
 namespace tranship {
 namespace {
@@ -111,6 +112,15 @@ Index input_parts(const Program& program) {
   if (!CollectiveMeaning(program).is_known()) return std::max<Index>(1, input_chunks_max(program));
   const bool cuts_input = program.collective == "alltoall" || program.collective == "reducescatter";
   return cuts_input ? static_cast<Index>(program.ranks.size()) : 1;
+}
+
+void require_message(const Program& program, Index input_bytes) {
+  const auto ranks = static_cast<Index>(program.ranks.size());
+  const auto bytes = static_cast<std::uint64_t>(program.collective == "allgather" ? checked_multiply(input_bytes, ranks)
+                                                                                  : input_bytes);
+  if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
+    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}",
+                printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes);
 }
 
 }  // namespace tranship

@@ -73,4 +73,8 @@ class CollectiveMeaning {
 /// different ranks; of programs that promise nothing, its chunks.
 Index input_parts(const Program& program);
 
+/// Throws `invalid_use` for a message that is shorter or longer than those of the plan, whose bytes are those of the
+/// input, and of an allgather those of the output.
+void require_message(const Program& program, Index input_bytes);
+
 }  // namespace tranship

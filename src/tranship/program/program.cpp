@@ -31,6 +31,9 @@ class Checker {
       throw_error(ErrorCode::bad_file, "buffers are aligned to at least 1 byte, not to {}", program_.buffer_alignment);
     if (program_.threads_per_block < 1)
       throw_error(ErrorCode::bad_file, "a block has at least 1 thread, not {}", program_.threads_per_block);
+    if (program_.message_bytes_min > program_.message_bytes_max)
+      throw_error(ErrorCode::bad_file, "messages of at least {} and at most {} bytes", program_.message_bytes_min,
+                  program_.message_bytes_max);
     for (rank_ = 0; rank_ < size(); ++rank_) check_rank(own());
   }
 

@@ -8,6 +8,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/file/io/posix.hpp>
+#include <tranship/program/collective.hpp>
 #include <tranship/program/plan_file.hpp>
 #include <tranship/run/program_executor.hpp>
 
@@ -15,15 +16,6 @@ namespace tranship {
 namespace {
 
 constexpr Index plan_bytes_max = Index(1) << 30;
-
-void check_message(const Program& program, Index bytes_of_input) {
-  const auto ranks = static_cast<Index>(program.ranks.size());
-  const auto bytes = static_cast<std::uint64_t>(
-      program.collective == "allgather" ? checked_multiply(bytes_of_input, ranks) : bytes_of_input);
-  if (bytes < program.message_bytes_min || bytes > program.message_bytes_max)
-    throw_error(ErrorCode::invalid_use, "the plan \"{}\" is for messages of {} to {} bytes, not {}",
-                printable(program.name, name_chars_max), program.message_bytes_min, program.message_bytes_max, bytes);
-}
 
 }  // namespace
 
@@ -48,7 +40,7 @@ class Executor::State {
                     name_of(type), width);
     const Index elements =
         elements_of(program, world_.rank(), {.input = input_bytes / width, .output = output_bytes / width});
-    check_message(program, elements * width);
+    require_message(program, elements * width);
     const Key key{plan.program_.get(), elements, type, reduction};
     auto found = ready_.find(key);
     if (found == ready_.end())
