@@ -99,7 +99,25 @@ TEST(Command, ChecksAndRunsPrograms) {
     EXPECT_EQ(place.run({"run", for_some, "--bytes", bytes, "--iterations", "1"}).code, 0) << bytes;
   const Outcome nothing = place.run({"run", "allreduce/ring", "--ranks", "2", "--bytes", "0"});
   expect_error(nothing, 2);
-  EXPECT_NE(nothing.errors.find("--bytes: expected a number above 0, not 0"), std::string::npos) << nothing.errors;
+  const auto refuses_number = [&](std::vector<std::string> arguments, const std::string& range) {
+    const std::string option = arguments.back(), value = option.substr(option.find('=') + 1);
+    const Outcome outside = place.run(arguments);
+    expect_error(outside, 2);
+    const std::string text =
+        option.substr(0, option.find('=')) + ": expected a whole number from " + range + ", not " + value + ";";
+    EXPECT_NE(outside.errors.find(text), std::string::npos) << outside.errors;
+  };
+  for (const char* bytes :
+       {"0", "-1", "70368744177665", "9223372036854775807", "99999999999999999999", "1.5", "many"}) {
+    refuses_number({"run", "allreduce/ring", "--ranks=2", std::string("--bytes=") + bytes}, "1 to 70368744177664");
+    refuses_number({"measure", std::string("--bytes-max=") + bytes}, "1 to 70368744177664");
+  }
+  for (const char* number : {"0", "99999999999", "99999999999999999999"})
+    refuses_number({"run", "allreduce/ring", "--ranks=2", std::string("--iterations=") + number}, "1 to 2147483647");
+  refuses_number({"check", "allreduce/ring", "--ranks=99999999999"}, "1 to 1048576");
+  refuses_number({"show", "allreduce/ring", "--ranks=2", "--rank=99999999999"}, "0 to 2147483647");
+  refuses_number({"simulate", "--ranks=2", "--seed=-1"}, "0 to 18446744073709551615");
+  refuses_number({"simulate", "--ranks=2", "--seed=99999999999999999999"}, "0 to 18446744073709551615");
   const Outcome unknown = place.run({"run", "allreduce/none", "--ranks", "2"});
   expect_error(unknown, 2);
   EXPECT_NE(unknown.errors.find("no such algorithm; there are allreduce/"), std::string::npos) << unknown.errors;

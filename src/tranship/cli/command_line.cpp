@@ -1,5 +1,8 @@
 #include "tranship/cli/command_line.hpp"
 
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
 #include <sstream>
 
 #include <CLI/CLI.hpp>
@@ -34,15 +37,20 @@ CommandText text_of(const CLI::App& command) {
   return out;
 }
 
-/// Those of CLI11 name the largest double as the end of their range.
-CLI::Validator number_validator(const std::string& type_name, const std::string& wanted, bool (*is_right)(double)) {
-  const auto check = [wanted, is_right](std::string& text) {
-    double number = 0;
-    return CLI::detail::lexical_cast(text, number) && is_right(number)
-               ? std::string()
-               : fmt::format("expected {}, not {}", wanted, text);
-  };
-  return CLI::Validator(check, type_name);
+/// Reads numbers as CLI11 does, which takes one that is too large for the largest that there is.
+bool is_in_range(const std::string& text, std::int64_t low, std::uint64_t high) {
+  char* end = nullptr;
+  errno = 0;
+  const bool is_negative = text.find('-') != std::string::npos;  // strtoull takes -1 for the largest number
+  const std::int64_t below_0 = is_negative ? std::strtoll(text.c_str(), &end, 0) : 0;
+  const std::uint64_t number = is_negative ? 0 : std::strtoull(text.c_str(), &end, 0);
+  if (text.empty() || *end != '\0' || errno != 0) return false;
+  return is_negative ? below_0 >= low : number <= high && (low <= 0 || number >= static_cast<std::uint64_t>(low));
+}
+
+template <class T>
+Option number_option(CLI::App& app, const std::string& names, T& value, const std::string& description) {
+  return Option(*app.add_option(names, value, description), std::numeric_limits<T>::max());
 }
 
 /// The text of a shell variable that is not set must not read as if the option were absent.
@@ -73,19 +81,25 @@ Option Option::last_counts() {
   return *this;
 }
 
-Option Option::in_range(int low, int high) {
-  option_->check(CLI::Range(low, high));
+Option Option::in_range(std::int64_t low, std::uint64_t high, const std::string& range_name) {
+  const auto check = [low, high](std::string& text) {
+    return is_in_range(text, low, high) ? std::string()
+                                        : fmt::format("expected a whole number from {} to {}, not {}", low, high, text);
+  };
+  option_->check(CLI::Validator(check, range_name));
   return *this;
+}
+
+Option Option::in_range(std::int64_t low, std::uint64_t high) {
+  return in_range(low, high, fmt::format("INT in [{} - {}]", low, high));
 }
 
 Option Option::positive() {
-  option_->check(number_validator("POSITIVE", "a number above 0", [](double number) { return number > 0; }));
-  return *this;
+  return in_range(1, number_max_, "POSITIVE");
 }
 
 Option Option::not_negative() {
-  option_->check(number_validator("NONNEGATIVE", "a number from 0 on", [](double number) { return number >= 0; }));
-  return *this;
+  return in_range(0, number_max_, "NONNEGATIVE");
 }
 
 Option Option::one_of(const std::vector<std::string>& choices) {
@@ -110,19 +124,19 @@ Option Command::option(const std::string& names, std::optional<std::string>& val
 }
 
 Option Command::option(const std::string& names, std::optional<int>& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  return Option(*app_->add_option(names, value, description), std::numeric_limits<int>::max());
 }
 
 Option Command::option(const std::string& names, int& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  return number_option(*app_, names, value, description);
 }
 
 Option Command::option(const std::string& names, std::int64_t& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  return number_option(*app_, names, value, description);
 }
 
 Option Command::option(const std::string& names, std::uint64_t& value, const std::string& description) {
-  return Option(*app_->add_option(names, value, description));
+  return number_option(*app_, names, value, description);
 }
 
 void Command::flag(const std::string& name, bool& value, const std::string& description) {

@@ -19,7 +19,8 @@ namespace tranship::cli {
 /// What may be said of an option after its variable and its description. A handle: copies are the same option.
 class Option {
  public:
-  explicit Option(CLI::Option& option) : option_(&option) {}
+  /// `number_max` is the largest that its variable holds, where that is a whole number.
+  explicit Option(CLI::Option& option, std::uint64_t number_max = 0) : option_(&option), number_max_(number_max) {}
 
   Option required();
   /// What the help calls the value: FILE, SIZE.
@@ -28,13 +29,16 @@ class Option {
   Option shows_default();
   /// May be given again: the last one counts. By default an option that is given twice is an error.
   Option last_counts();
-  Option in_range(int low, int high);
-  Option positive();
-  Option not_negative();
+  Option in_range(std::int64_t low, std::uint64_t high);
+  Option positive();      ///< from 1 to what the variable holds
+  Option not_negative();  ///< from 0
   Option one_of(const std::vector<std::string>& choices);
 
  private:
+  Option in_range(std::int64_t low, std::uint64_t high, const std::string& range_name);
+
   CLI::Option* option_;
+  std::uint64_t number_max_;
 };
 
 /// A command while it is described. A handle: copies are the same command. `names` is "--from" or "-n,--ranks".

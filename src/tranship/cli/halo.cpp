@@ -72,7 +72,8 @@ void add_halo(CommandLine& line) {
       .value_name("KIND")
       .shows_default();
   command.option("--rank", arguments->rank, "The plan of this rank only; without it, of all ranks together")
-      .value_name("R");
+      .value_name("R")
+      .not_negative();
   add_picture(command, arguments->picture);
   command.flag("--json", arguments->json, "Print JSON");
   command.runs([arguments] { run(*arguments); });

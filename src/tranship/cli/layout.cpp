@@ -246,7 +246,7 @@ void add_layout(CommandLine& line) {
       .required();
   command.option("-o,--output", options->picture, "Also draw an SVG").value_name("FILE.svg");
   command.flag("--force", options->force, "Let the SVG replace any file, not only one that tranship drew");
-  command.option("--rank", options->rank, "Only this rank").value_name("R");
+  command.option("--rank", options->rank, "Only this rank").value_name("R").not_negative();
   command.flag("--json", options->json, "Print JSON");
   command.runs([options] { show(*options); });
 }

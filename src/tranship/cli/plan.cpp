@@ -132,7 +132,8 @@ void add_plan(CommandLine& line) {
       .required()
       .value_name("LAYOUT");
   command.option("--rank", options->rank, "The plan of this rank only; without it, of all ranks together")
-      .value_name("R");
+      .value_name("R")
+      .not_negative();
   command.flag("--relabel", options->relabel, "Also say what the best order of the target's ranks would save");
   add_picture(command, options->picture);
   command.flag("--json", options->json, "Print JSON");

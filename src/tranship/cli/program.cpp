@@ -190,7 +190,7 @@ void add_run(CommandLine& line) {
   command
       .option("--bytes", options->bytes,
               "Of the largest input of a rank; made whole elements, as many in each part into which it is cut")
-      .positive()
+      .in_range(1, input_bytes_max)
       .shows_default();
   command.option("--dtype", options->type, "The type of the elements, such as f32 or float32")
       .value_name("TYPE")

@@ -1,6 +1,7 @@
 // Private: The program that an argument names: a plan file, or a ready algorithm for so many ranks.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -8,6 +9,9 @@
 #include <tranship/program/program.hpp>
 
 namespace tranship::cli {
+
+/// More than a machine has. What all ranks have together is a number of 63 bits.
+inline constexpr std::int64_t input_bytes_max = std::int64_t(1) << 46;
 
 /// PLAN, --ranks and --ranks-per-node; the last is for algorithms only.
 struct ProgramArgument {

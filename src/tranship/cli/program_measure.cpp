@@ -10,6 +10,7 @@
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/commands.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/cli/program_argument.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/file/io/atomic_write.hpp>
 #include <tranship/run/machine_trial.hpp>
@@ -105,7 +106,7 @@ void add_measure(CommandLine& line) {
       .value_name("N")
       .in_range(2, 1024);
   command.option("--bytes-max", options->bytes_max, "The largest input of a rank; larger ones are taken to be as fast")
-      .positive()
+      .in_range(1, input_bytes_max)
       .shows_default();
   command.option("--ranks-as", options->ranks_as, "What ranks are: threads or processes")
       .one_of({"threads", "processes"})

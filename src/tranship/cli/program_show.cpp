@@ -103,7 +103,7 @@ void add_show(CommandLine& line) {
   add_program_argument(command, options->program);
   command.option("-o,--output", options->page, "Write a page of HTML instead of text").value_name("FILE.html");
   command.flag("--force", options->force, "Let the page replace any file, not only one that tranship drew");
-  command.option("--rank", options->rank, "Only this rank, of text and JSON").value_name("R");
+  command.option("--rank", options->rank, "Only this rank, of text and JSON").value_name("R").not_negative();
   command.flag("--all", options->all, "All ranks of the text, however many and however alike");
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(show_footer);
