@@ -118,6 +118,11 @@ TEST(Command, ChecksAndRunsPrograms) {
   refuses_number({"show", "allreduce/ring", "--ranks=2", "--rank=99999999999"}, "0 to 2147483647");
   refuses_number({"simulate", "--ranks=2", "--seed=-1"}, "0 to 18446744073709551615");
   refuses_number({"simulate", "--ranks=2", "--seed=99999999999999999999"}, "0 to 18446744073709551615");
+  const Outcome no_nodes = place.run({"check", "allreduce/ring", "--ranks", "4", "--ranks-per-node", "2"});
+  expect_error(no_nodes, 2);
+  EXPECT_NE(no_nodes.errors.find("--ranks-per-node: allreduce/ring has no nodes"), std::string::npos)
+      << no_nodes.errors;
+  EXPECT_EQ(place.run({"check", "allreduce/hierarchical", "--ranks", "4", "--ranks-per-node", "2"}).code, 0);
   const Outcome unknown = place.run({"run", "allreduce/none", "--ranks", "2"});
   expect_error(unknown, 2);
   EXPECT_NE(unknown.errors.find("no such algorithm; there are allreduce/"), std::string::npos) << unknown.errors;
@@ -160,6 +165,10 @@ TEST(Command, ShowsPrograms) {
   EXPECT_EQ(place.read("other.html"), "<!doctype html><p>mine</p>");
   EXPECT_EQ(place.run({"show", plan, "-o", "other.html", "--force"}).code, 0);
   expect_error(place.run({"show", plan, "--rank", "4"}), 2);
+  const Outcome one_of_all = place.run({"show", plan, "--rank", "3", "--all"});
+  expect_error(one_of_all, 2);
+  EXPECT_NE(one_of_all.errors.find("--rank shows one rank, --all shows all of them"), std::string::npos)
+      << one_of_all.errors;
   expect_error(place.run({"show", "nowhere.json"}), 2);
   expect_error(place.run({"show", plan, "-o", plan}), 2);
 }

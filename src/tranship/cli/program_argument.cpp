@@ -26,11 +26,13 @@ void add_program_argument(Command& command, ProgramArgument& argument) {
 Program program_of(const ProgramArgument& argument) {
   std::error_code ignored;
   const auto& ready = algorithms();
-  const bool is_ready =
-      std::any_of(ready.begin(), ready.end(), [&](const Algorithm& one) { return one.name == argument.name; });
-  if (is_ready && !std::filesystem::exists(argument.name, ignored)) {
+  const auto named =
+      std::find_if(ready.begin(), ready.end(), [&](const Algorithm& one) { return one.name == argument.name; });
+  if (named != ready.end() && !std::filesystem::exists(argument.name, ignored)) {
     if (!argument.ranks)
       throw UsageError{fmt::format("{} is for any number of ranks: --ranks says how many", argument.name)};
+    if (argument.ranks_per_node && !named->has_nodes)
+      throw UsageError{fmt::format("--ranks-per-node: {} has no nodes; allreduce/hierarchical has", argument.name)};
     return make_program(argument.name,
                         {.ranks = *argument.ranks, .ranks_per_node = argument.ranks_per_node.value_or(0)});
   }

@@ -78,6 +78,7 @@ std::string text_of(const Program& program, const ShowOptions& options) {
 }
 
 void show(const ShowOptions& options) {
+  if (options.rank && options.all) throw UsageError{"--rank shows one rank, --all shows all of them"};
   const Program program = program_of(options.program);
   const auto ranks = static_cast<int>(program.ranks.size());
   if (options.rank && (*options.rank < 0 || *options.rank >= ranks))
