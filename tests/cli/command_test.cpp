@@ -165,6 +165,13 @@ TEST(Command, ShowsPrograms) {
   EXPECT_EQ(place.read("other.html"), "<!doctype html><p>mine</p>");
   EXPECT_EQ(place.run({"show", plan, "-o", "other.html", "--force"}).code, 0);
   expect_error(place.run({"show", plan, "--rank", "4"}), 2);
+  std::string named = test::read_text(plan);
+  named.replace(named.find("mn_allgather_2x2"), 3, "\u202emn\u200b");
+  place.write("named.json", named);
+  for (const std::string& said : {place.run({"show", "named.json"}).output, place.run({"check", "named.json"}).output})
+    EXPECT_TRUE(said.starts_with("?mn?allgather_2x2 (allgather)")) << said;
+  EXPECT_EQ(place.run({"show", "named.json", "-o", "named.html"}).code, 0);
+  EXPECT_NE(place.read("named.html").find("<title>?mn?allgather_2x2 (allgather)</title>"), std::string::npos);
   const Outcome one_of_all = place.run({"show", plan, "--rank", "3", "--all"});
   expect_error(one_of_all, 2);
   EXPECT_NE(one_of_all.errors.find("--rank shows one rank, --all shows all of them"), std::string::npos)

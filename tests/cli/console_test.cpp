@@ -42,6 +42,11 @@ TEST(Console, CountsOneAndMany) {
 TEST(Console, KeepsControlCharactersFromTheTerminal) {
   EXPECT_EQ(printable("a\nb\x1b[2Jc\x7f"), "a?b?[2Jc?");
   EXPECT_EQ(printable("h\xc3\xb6he"), "h\xc3\xb6he");
+  EXPECT_EQ(printable("a\u202eb\u2066c\u200bd\ufeffe\u00adf\u0085g\u2028h\U000e0041"), "a?b?c?d?e?f?g?h?");
+  const std::string seen = "\u00a0\u00e9\u2027\u202f\u20ac\ufffd\U0001f600";
+  EXPECT_EQ(printable(seen), seen);
+  for (const char* broken : {"\xe2\x80", "\x80\xae", "\xc2", "\xff\xfe", "\xe2(", "\xf0\x9f\x98"})
+    EXPECT_EQ(printable(broken), broken) << "names of files may be any bytes";
 }
 
 TEST(Console, AlignsTables) {

@@ -1,4 +1,4 @@
-// Private: untrusted text in messages, cut and on one printable line.
+// Private: untrusted text, in messages cut and on one printable line, and as people read it.
 #pragma once
 
 #include <string>
@@ -23,5 +23,9 @@ inline std::string printable(std::string_view text, std::size_t length_max = 40)
   if (text.size() > length_max) out += fmt::format("... ({} bytes)", text.size());
   return out;
 }
+
+/// All of it, with '?' for each character that is not seen, such as one that moves the cursor or turns the order of
+/// those that follow: control and format characters of UTF-8. Bytes that are no UTF-8 stay.
+std::string one_line(std::string_view text);
 
 }  // namespace tranship

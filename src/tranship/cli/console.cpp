@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 
 namespace tranship::cli {
 namespace {
@@ -63,10 +64,7 @@ void print_error(std::string_view message) {
 }
 
 std::string printable(std::string_view text) {
-  std::string out(text);
-  for (char& c : out)
-    if ((c >= 0 && c < ' ') || c == '\x7f') c = '?';
-  return out;
+  return one_line(text);
 }
 
 bool is_terminal(Stream stream) noexcept {

@@ -30,7 +30,7 @@ void print_document(const Json& document);
 void print_error(std::string_view message);
 /// Writes to standard error at once and as it is. Never fails.
 void print_note(std::string_view text);
-/// Control characters as '?', so that a file name cannot write to the terminal.
+/// What is not seen (base/printable.hpp), as '?', so that a file name cannot write to the terminal.
 std::string printable(std::string_view text);
 
 enum class Stream : int { output = 1, errors = 2 };

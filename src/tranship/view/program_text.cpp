@@ -9,6 +9,7 @@
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship {
@@ -16,13 +17,6 @@ namespace {
 
 const RankProgram& of(const Program& program, Rank rank) {
   return program.ranks[static_cast<std::size_t>(rank)];
-}
-
-/// Names of files may hold what moves the cursor of a terminal.
-std::string one_line(std::string_view text) {
-  std::string out;
-  for (const char c : text) out += static_cast<unsigned char>(c) < ' ' || c == 0x7f ? '?' : c;
-  return out;
 }
 
 std::string ranks_text(const std::vector<Rank>& ranks) {

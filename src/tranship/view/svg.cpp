@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include <tranship/base/printable.hpp>
 #include <tranship/view/picture.hpp>
 
 namespace tranship {
@@ -42,7 +43,7 @@ bool is_light(const Color& c) {
 
 std::string xml(std::string_view text) {
   std::string out;
-  for (const char c : text) {
+  for (const char c : one_line(text)) {
     switch (c) {
       case '&':
         out += "&amp;";
@@ -57,7 +58,7 @@ std::string xml(std::string_view text) {
         out += "&quot;";
         break;
       default:
-        out += static_cast<unsigned char>(c) < ' ' ? '?' : c;
+        out += c;
     }
   }
   return out;

@@ -22,7 +22,7 @@ std::string hex(const Color& color);
 /// Whether black is easier to read on it than white.
 bool is_light(const Color& color);
 
-/// Text with markup escaped, for content and for attributes; control characters, which XML does not have, as '?'.
+/// Text with markup escaped, for content and for attributes; what is not seen (base/printable.hpp), as '?'.
 std::string xml(std::string_view text);
 
 /// Elements of a page, in the order in which they are drawn.
