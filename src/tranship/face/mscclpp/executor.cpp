@@ -34,10 +34,14 @@ class Executor::State {
       throw_error(ErrorCode::invalid_use, "a program for {} ranks in a world of {}", program.ranks.size(),
                   world_.size());
     const Index width = size_bytes(type);
-    for (const Index bytes : {input_bytes, output_bytes})
+    const std::pair<const void*, Index> memories[] = {{input, input_bytes}, {output, output_bytes}};
+    for (const auto& [memory, bytes] : memories) {
       if (bytes < 0 || bytes % width != 0)
         throw_error(ErrorCode::invalid_use, "{} bytes are no whole elements of {} ({} bytes each)", bytes,
                     name_of(type), width);
+      if (memory == nullptr && bytes > 0)
+        throw_error(ErrorCode::invalid_use, "{} bytes of {} at address 0", bytes, name_of(type));
+    }
     const Index elements =
         elements_of(program, world_.rank(), {.input = input_bytes / width, .output = output_bytes / width});
     require_message(program, elements * width);
