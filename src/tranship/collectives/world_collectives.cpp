@@ -447,6 +447,7 @@ void WorldCollectives::measure(CallSite where) {
   state_->measure(where);
 }
 std::string_view WorldCollectives::algorithm_for(std::string_view collective, Index bytes) const {
+  if (bytes < 0) throw_error(ErrorCode::invalid_use, "{} for messages of {} bytes", collective, bytes);
   return state_->algorithm_for(collective, bytes);
 }
 std::string WorldCollectives::explain() const {
