@@ -21,6 +21,7 @@
 #include <tranship/program/verify.hpp>
 #include <tranship/run/program_executor.hpp>
 
+#include "argument.hpp"
 #include "bindings.hpp"
 #include "casters.hpp"
 #include "interpreter.hpp"
@@ -35,9 +36,9 @@ namespace lang = tranship::language;
 namespace {
 
 /// Rank, letter of the buffer ("i", "o" or "s"), first chunk, number of chunks.
-using ChunkTuple = std::tuple<int, std::string, Index, Index>;
+using ChunkTuple = std::tuple<Int, std::string, Whole, Whole>;
 /// A thread block, a group, or one block of a group.
-using BlocksTuple = std::pair<std::optional<int>, std::optional<std::vector<int>>>;
+using BlocksTuple = std::pair<std::optional<Int>, std::optional<Ints>>;
 
 BufferKind buffer_of(const std::string& letter) {
   if (letter == "i") return BufferKind::input;
@@ -81,7 +82,7 @@ auto transfer(F f) {
 template <class Self, class F>
 auto reduction(F f) {
   return [f](Self& self, const ChunkTuple& source, const std::vector<ChunkTuple>& others, const BlocksTuple& blocks,
-             const ChunkTuple& target, const std::string& operation) {
+             const ChunkTuple& target, const Text& operation) {
     const lang::Chunk to = chunk_of(target);
     f(self, chunk_of(source), chunks_of(others), blocks_of(blocks),
       lang::ReduceOptions{.target = &to, .reduction = reduction_named(operation)}, python_call_site());
@@ -93,10 +94,11 @@ void bind_writer(nb::module_& module) {
   nb::class_<Writer>(module, "ProgramWriter", "A program of the channel language while it is written.")
       .def(
           "__init__",
-          [](Writer* self, const std::string& name, const std::string& collective, std::vector<Index> input_chunks,
-             std::vector<Index> output_chunks, bool in_place, Index instances, const std::string& protocol,
-             bool interleaved, bool reuse_resources, Index threads_per_block, bool double_scratch,
-             Index buffer_alignment, std::uint64_t message_bytes_min, std::uint64_t message_bytes_max) {
+          [](Writer* self, const Text& name, const Text& collective, const Wholes& input_chunks,
+             const Wholes& output_chunks, const Flag& in_place, const Whole& instances, const Text& protocol,
+             const Flag& interleaved, const Flag& reuse_resources, const Whole& threads_per_block,
+             const Flag& double_scratch, const Whole& buffer_alignment,
+             const Argument<std::uint64_t>& message_bytes_min, const Argument<std::uint64_t>& message_bytes_max) {
             lang::Collective what{collective, std::move(input_chunks), std::move(output_chunks), in_place};
             lang::Options options;
             options.instances = instances;
@@ -113,20 +115,21 @@ void bind_writer(nb::module_& module) {
           "name"_a, "collective"_a, "input_chunks"_a, "output_chunks"_a, "in_place"_a, "instances"_a, "protocol"_a,
           "interleaved"_a, "reuse_resources"_a, "threads_per_block"_a, "double_scratch"_a, "buffer_alignment"_a,
           "message_bytes_min"_a, "message_bytes_max"_a)
-      .def("scratch", [](Writer& self, int rank, Index chunks) { return self.scratch(rank, chunks).all().first; })
-      .def("chunks_of", [](const Writer& self, int rank,
+      .def("scratch",
+           [](Writer& self, const Int& rank, const Whole& chunks) { return self.scratch(rank, chunks).all().first; })
+      .def("chunks_of", [](const Writer& self, const Int& rank,
                            const std::string& buffer) { return self.chunks_of(rank, buffer_of(buffer)); })
       .def("copy", transfer<Writer>([](Writer& self, const auto&... all) { self.copy(all...); }))
       .def("copy_packets", transfer<Writer>([](Writer& self, const auto&... all) { self.copy_packets(all...); }))
       .def("unpack_packets", transfer<Writer>([](Writer& self, const auto&... all) { self.unpack_packets(all...); }))
       .def("reduce", reduction<Writer>([](Writer& self, const auto&... all) { self.reduce(all...); }))
       .def("reduce_packets", reduction<Writer>([](Writer& self, const auto&... all) { self.reduce_packets(all...); }))
-      .def("barrier", [](Writer& self, int rank,
-                         const std::vector<int>& blocks) { self.barrier(rank, blocks, python_call_site()); })
+      .def("barrier",
+           [](Writer& self, const Int& rank, const Ints& blocks) { self.barrier(rank, blocks, python_call_site()); })
       .def(
           "lower",
-          [](const Writer& self, bool pairing, bool group_barriers, bool fusion, bool data_sync, bool dependencies,
-             bool replication) {
+          [](const Writer& self, const Flag& pairing, const Flag& group_barriers, const Flag& fusion,
+             const Flag& data_sync, const Flag& dependencies, const Flag& replication) {
             return self.lower({pairing, group_barriers, fusion, data_sync, dependencies, replication});
           },
           "pairing"_a = true, "group_barriers"_a = true, "fusion"_a = true, "data_sync"_a = true,
@@ -136,17 +139,17 @@ void bind_writer(nb::module_& module) {
   nb::class_<Memory>(module, "ProgramMemoryChannel")
       .def(
           "__init__",
-          [](Memory* self, Writer& program, int target, int source) {
+          [](Memory* self, Writer& program, const Int& target, const Int& source) {
             new (self) Memory(program, {target, source});
           },
           nb::keep_alive<1, 2>())
       .def_prop_ro("id", &Memory::id)
       .def("signal",
-           [](Memory& self, int block, int sync, bool relaxed) {
+           [](Memory& self, const Int& block, const Int& sync, const Flag& relaxed) {
              self.signal(block, {sync_of(sync), relaxed}, python_call_site());
            })
       .def("wait",
-           [](Memory& self, int block, int sync, bool relaxed) {
+           [](Memory& self, const Int& block, const Int& sync, const Flag& relaxed) {
              self.wait(block, {sync_of(sync), relaxed}, python_call_site());
            })
       .def("put", transfer<Memory>([](Memory& self, const auto&... all) { self.put(all...); }))
@@ -158,21 +161,24 @@ void bind_writer(nb::module_& module) {
 
   using Port = lang::PortChannel;
   const auto put = [](auto f) {
-    return [f](Port& self, const ChunkTuple& target, const ChunkTuple& source, int block) {
+    return [f](Port& self, const ChunkTuple& target, const ChunkTuple& source, const Int& block) {
       f(self, chunk_of(target), chunk_of(source), block, python_call_site());
     };
   };
   nb::class_<Port>(module, "ProgramPortChannel")
       .def(
           "__init__",
-          [](Port* self, Writer& program, int target, int source) {
+          [](Port* self, Writer& program, const Int& target, const Int& source) {
             new (self) Port(program, {target, source});
           },
           nb::keep_alive<1, 2>())
       .def_prop_ro("id", &Port::id)
-      .def("signal", [](Port& self, int block, int sync) { self.signal(block, sync_of(sync), python_call_site()); })
-      .def("wait", [](Port& self, int block, int sync) { self.wait(block, sync_of(sync), python_call_site()); })
-      .def("flush", [](Port& self, int block, int sync) { self.flush(block, sync_of(sync), python_call_site()); })
+      .def("signal",
+           [](Port& self, const Int& block, const Int& sync) { self.signal(block, sync_of(sync), python_call_site()); })
+      .def("wait",
+           [](Port& self, const Int& block, const Int& sync) { self.wait(block, sync_of(sync), python_call_site()); })
+      .def("flush",
+           [](Port& self, const Int& block, const Int& sync) { self.flush(block, sync_of(sync), python_call_site()); })
       .def("put", put([](Port& self, const auto&... all) { self.put(all...); }))
       .def("put_with_signal", put([](Port& self, const auto&... all) { self.put_with_signal(all...); }))
       .def("put_with_signal_and_flush",
@@ -184,40 +190,45 @@ void bind_writer(nb::module_& module) {
   nb::class_<Switch>(module, "ProgramSwitchChannel")
       .def(
           "__init__",
-          [](Switch* self, Writer& program, std::vector<Rank> ranks, const std::string& buffer) {
+          [](Switch* self, Writer& program, const Ints& ranks, const std::string& buffer) {
             new (self) Switch(program, std::move(ranks), buffer_of(buffer));
           },
           nb::keep_alive<1, 2>())
       .def("id_at", &Switch::id_at)
       .def("reduce",
-           [](Switch& self, int rank, Index first, const ChunkTuple& target, int block, const std::string& operation) {
+           [](Switch& self, const Int& rank, const Whole& first, const ChunkTuple& target, const Int& block,
+              const Text& operation) {
              self.reduce(rank, first, chunk_of(target), block, reduction_named(operation), python_call_site());
            })
-      .def("broadcast", [](Switch& self, int rank, const ChunkTuple& source, Index first,
-                           int block) { self.broadcast(rank, chunk_of(source), first, block, python_call_site()); })
-      .def("broadcast_packets", [](Switch& self, int rank, const ChunkTuple& source, Index first, int block) {
-        self.broadcast_packets(rank, chunk_of(source), first, block, python_call_site());
-      });
+      .def("broadcast",
+           [](Switch& self, const Int& rank, const ChunkTuple& source, const Whole& first, const Int& block) {
+             self.broadcast(rank, chunk_of(source), first, block, python_call_site());
+           })
+      .def("broadcast_packets",
+           [](Switch& self, const Int& rank, const ChunkTuple& source, const Whole& first, const Int& block) {
+             self.broadcast_packets(rank, chunk_of(source), first, block, python_call_site());
+           });
 
   using Counting = lang::Semaphore;
   nb::class_<Counting>(module, "ProgramSemaphore")
       .def(
           "__init__",
-          [](Counting* self, Writer& program, int rank, Index initial_value) {
+          [](Counting* self, Writer& program, const Int& rank, const Whole& initial_value) {
             new (self) Counting(program, rank, initial_value);
           },
           nb::keep_alive<1, 2>())
       .def_prop_ro("id", &Counting::id)
-      .def("acquire",
-           [](Counting& self, int block, int sync) { self.acquire(block, sync_of(sync), python_call_site()); })
-      .def("release",
-           [](Counting& self, int block, int sync) { self.release(block, sync_of(sync), python_call_site()); });
+      .def("acquire", [](Counting& self, const Int& block,
+                         const Int& sync) { self.acquire(block, sync_of(sync), python_call_site()); })
+      .def("release", [](Counting& self, const Int& block, const Int& sync) {
+        self.release(block, sync_of(sync), python_call_site());
+      });
 
   using Loop = lang::LoopIterationContext;
   nb::class_<Loop>(module, "ProgramLoop")
       .def(
           "__init__",
-          [](Loop* self, Writer& program, Index unit_bytes, Index chunks) {
+          [](Loop* self, Writer& program, const Whole& unit_bytes, const Whole& chunks) {
             new (self) Loop(program, {unit_bytes, chunks});
           },
           nb::keep_alive<1, 2>())
@@ -282,22 +293,22 @@ class Collecting final : public Resident {
 };
 
 /// Address and bytes.
-using MemoryTuple = std::pair<std::uintptr_t, Index>;
+using MemoryTuple = std::pair<Argument<std::uintptr_t>, Whole>;
 
 void bind_plans(nb::module_& module) {
   nb::class_<ExecutionPlan>(module, "ExecutionPlan").def(nb::init<Program>());
   nb::class_<PlanExecuting>(module, "PlanExecutor")
       .def("execute",
            [](const PlanExecuting& self, const ExecutionPlan& plan, const MemoryTuple& input, const MemoryTuple& output,
-              const std::string& type, const std::optional<std::string>& reduction) {
+              const std::string& type, const std::optional<Text>& reduction) {
              const CallSite where = python_call_site();
              Executor& executor = self.executor();
              const ElementType element = element_type_named(type).value();
              std::optional<Reduction> instead;
              if (reduction) instead = reduction_named(*reduction);
              without_gil([&] {
-               executor.execute(plan, reinterpret_cast<const void*>(input.first), input.second,
-                                reinterpret_cast<void*>(output.first), output.second, element, instead, where);
+               executor.execute(plan, reinterpret_cast<const void*>(input.first.value()), input.second,
+                                reinterpret_cast<void*>(output.first.value()), output.second, element, instead, where);
              });
            })
       .def("reset", [](const PlanExecuting& self) {
@@ -324,8 +335,8 @@ MutableElements mutable_elements_of(const ElementsTuple& elements) {
 
 void bind_collectives(nb::module_& module) {
   nb::class_<Collecting>(module, "Collectives")
-      .def("use", [](Collecting& self, const std::string& algorithm,
-                     Index bytes_max) { self.collectives().use(algorithm, bytes_max); })
+      .def("use", [](Collecting& self, const Text& algorithm,
+                     const Whole& bytes_max) { self.collectives().use(algorithm.value(), bytes_max); })
       .def("measure",
            [](Collecting& self) {
              const CallSite where = python_call_site();
@@ -334,11 +345,11 @@ void bind_collectives(nb::module_& module) {
            })
       .def("explain", [](Collecting& self) { return self.collectives().explain(); })
       .def("algorithm_for",
-           [](Collecting& self, const std::string& collective, Index bytes) {
-             return std::string(self.collectives().algorithm_for(collective, bytes));
+           [](Collecting& self, const Text& collective, const Whole& bytes) {
+             return std::string(self.collectives().algorithm_for(collective.value(), bytes));
            })
       .def("run", [](Collecting& self, const std::string& collective, const ElementsTuple& target,
-                     const ElementsTuple& source, const std::string& operation, int root) {
+                     const ElementsTuple& source, const Text& operation, const Int& root) {
         const CallSite where = python_call_site();
         WorldCollectives& collectives = self.collectives();
         const MutableElements to = mutable_elements_of(target);
@@ -385,10 +396,10 @@ void bind_programs(nb::module_& module) {
       .def("to_json", [](const Program& self) { return without_gil([&] { return write_program(self); }); })
       .def("mscclpp_objections", [](const Program& self) { return mscclpp_objections(self); })
       .def("elements_of",
-           [](const Program& self, Rank rank, Index input, Index output) {
+           [](const Program& self, const Int& rank, const Whole& input, const Whole& output) {
              return elements_of(self, rank, {input, output});
            })
-      .def("verify", [](const Program& self, int launches) {
+      .def("verify", [](const Program& self, const Int& launches) {
         const Verification found = without_gil([&] { return verify(self, {.launches = launches}); });
         nb::dict out;
         nb::list findings, meeting;
@@ -403,7 +414,7 @@ void bind_programs(nb::module_& module) {
         out["text"] = found.text();
         return out;
       });
-  module.def("read_program", [](const std::string& text) { return without_gil([&] { return read_program(text); }); });
+  module.def("read_program", [](const Text& text) { return without_gil([&] { return read_program(text.value()); }); });
   module.def("step_words", [] {
     nb::dict out;
 #define TRANSHIP_STEP(name, word, channel, sources, targets, pairing) out[#name] = word;
@@ -425,9 +436,9 @@ void bind_programs(nb::module_& module) {
     }
     return out;
   });
-  module.def("make_program", [](const std::string& name, int ranks, int ranks_per_node, int root, bool in_place,
-                                Index instances) {
-    return without_gil([&] { return make_program(name, {ranks, ranks_per_node, root, in_place, instances}); });
+  module.def("make_program", [](const Text& name, const Int& ranks, const Int& ranks_per_node, const Int& root,
+                                const Flag& in_place, const Whole& instances) {
+    return without_gil([&] { return make_program(name.value(), {ranks, ranks_per_node, root, in_place, instances}); });
   });
   bind_writer(module);
   bind_collectives(module);
@@ -442,18 +453,19 @@ void bind_programs(nb::module_& module) {
         without_gil(
             [&] { executor.run(reinterpret_cast<const void*>(input), reinterpret_cast<void*>(output), where); });
       });
-  module.def("execute_program", [](const std::shared_ptr<RankHandle>& rank, const Program& program, Index elements,
-                                   const std::string& type, const std::optional<std::string>& reduction) {
-    const CallSite where = python_call_site();
-    ProgramOptions options{.type = element_type_named(type).value(), .reduction = {}};
-    if (reduction) options.reduction = reduction_named(*reduction);
-    World& world = rank->world();
-    auto executor =
-        without_gil([&] { return std::make_unique<ProgramExecutor>(world, program, elements, options, where); });
-    auto handle = std::make_shared<Executing>(rank, std::move(executor));
-    rank->add(handle);
-    return handle;
-  });
+  module.def(
+      "execute_program", [](const std::shared_ptr<RankHandle>& rank, const Program& program, const Whole& elements,
+                            const std::string& type, const std::optional<Text>& reduction) {
+        const CallSite where = python_call_site();
+        ProgramOptions options{.type = element_type_named(type).value(), .reduction = {}};
+        if (reduction) options.reduction = reduction_named(*reduction);
+        World& world = rank->world();
+        auto executor =
+            without_gil([&] { return std::make_unique<ProgramExecutor>(world, program, elements, options, where); });
+        auto handle = std::make_shared<Executing>(rank, std::move(executor));
+        rank->add(handle);
+        return handle;
+      });
 }
 
 }  // namespace tranship::python

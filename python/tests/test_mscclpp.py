@@ -28,7 +28,7 @@ from tranship.mscclpp.language.collectives import (
 )
 from tranship.mscclpp.language.general import JSON
 from tranship.mscclpp.language.internal.globals import get_program
-from tranship.mscclpp.language.internal.types import BufferType, Instruction, ReduceOperationType, SyncType
+from tranship.mscclpp.language.internal.types import BufferType, Chunk, Instruction, ReduceOperationType, SyncType
 from tranship.mscclpp.language.loop import LoopIterationContext
 from tranship.mscclpp.language.program import CollectiveProgram
 from tranship.mscclpp.language.rank import Buffer, Rank, Semaphore
@@ -244,10 +244,12 @@ def test_slices(program):
             buffer[wrong]
     with pytest.raises(RuntimeError, match="0 to 5 of a buffer of 4"):
         buffer[:5]
+    assert buffer[np.int64(1) : np.int32(3)] == chunk and Rank(np.int64(1)) == Rank(1)
     first, second = Buffer(1, 2), Buffer(1, 3)
     assert (first[0:2].index, second[1:3].index) == (0, 3)
 
 
+NUMBER = "expected a whole number"
 REFUSED = {
     "negative rank": (lambda: MemoryChannel(-1, 0), "-1 is out of bounds"),
     "rank too large": (lambda: PortChannel(0, 2), "rank 2"),
@@ -288,7 +290,26 @@ REFUSED = {
     "barrier": (lambda: Rank(0).barrier([]), "0 thread blocks"),
     "loop": (lambda: LoopIterationContext(0, 1).__enter__(), "0 bytes"),
     "scratch": (lambda: Buffer(5, 1), "rank 5"),
-    "a number that is none": (lambda: Buffer(0, "many"), "scratch"),
+    "a number that is none": (lambda: Buffer(0, "many"), f"{NUMBER} from {-2**63} to {2**63 - 1}, not 'many'"),
+    "a rank that is none": (lambda: Rank("0"), "a rank is a whole number, not '0'"),
+    "a rank with a fraction": (lambda: Rank(1.0), "a rank is a whole number, not 1.0"),
+    "a slice with a fraction": (lambda: Rank(0).get_input_buffer()[0:1.5], "stop of a slice is a whole number, not 1.5"),
+    "a slice from none": (lambda: Rank(0).get_input_buffer()["a":1], "start of a slice is a whole number, not 'a'"),
+    "a rank of 32 bits": (lambda: MemoryChannel(2**31, 0), f"{NUMBER} from {-2**31} to {2**31 - 1}, not {2**31}"),
+    "a block with a fraction": (lambda: MemoryChannel(1, 0).wait(1.5), f"{NUMBER} from {-2**31} to .*, not 1.5"),
+    "no block at all": (lambda: MemoryChannel(1, 0).wait(None), f"{NUMBER} from {-2**31} to .*, not None"),
+    "blocks of a barrier": (lambda: Rank(0).barrier([0, 2**31]), f"whole numbers .* not .0, {2**31}."),
+    "chunks": (
+        lambda: Rank(0).copy(Chunk(0, BufferType.output, 0, 1), Chunk(0, BufferType.input, 2**63, 1), 0),
+        f"{NUMBER} .* not {2**63}",
+    ),
+    "ranks of a collective": (lambda: AllReduce(2.0, 1, True), "num_ranks is a whole number, not 2.0"),
+    "instances": (lambda: CollectiveProgram("p", AllReduce(2, 1, True), 2, instances=1.5), f"{NUMBER} .* not 1.5"),
+    "size of messages": (
+        lambda: CollectiveProgram("p", AllReduce(2, 1, True), 2, max_message_size=2**64),
+        f"{NUMBER} from 0 to {2**64 - 1}, not {2**64}",
+    ),
+    "a name": (lambda: CollectiveProgram(3, AllReduce(2, 1, True), 2), "expected a text, not 3"),
 }
 
 
@@ -819,6 +840,48 @@ def test_ready_programs_run(run):
     assert run(3, body) == [list(range(7))] * 3
     with pytest.raises(ts.InvalidUse, match="allreduce/ring"):
         ts.make_program("allreduce/star", 3)
+
+
+def test_arguments_that_are_none_are_named(tmp_path):
+    program = ts.make_program("allreduce/ring", 1)
+    program.write(tmp_path / "plan.json")
+    plan = ExecutionPlan(tmp_path / "plan.json")
+    int32, int64 = f"whole number from {-2**31} to {2**31 - 1}, not ", f"whole number from {-2**63} to {2**63 - 1}, not "
+    values = np.ones(2)
+
+    def body(world):
+        together, executor = ts.Collectives(world), Executor(world)
+        address = values.ctypes.data
+        refused = {
+            lambda: together.all_reduce(values, None): "expected a text, not None",
+            lambda: together.reduce(values, 0, 3): "expected a text, not 3",
+            lambda: together.broadcast(values, 0.5): int32 + "0.5",
+            lambda: together.broadcast(values, 2**31): int32 + f"{2**31}",
+            lambda: together.use("allreduce/ring", 1.5): int64 + "1.5",
+            lambda: together.algorithm_for("allreduce", 1.5): int64 + "1.5",
+            lambda: together.algorithm_for("allreduce", -3): "allreduce for messages of -3 bytes",
+            lambda: program.executor(world, 1.5): int64 + "1.5",
+            lambda: program.executor(world, 2**63): int64 + f"{2**63}",
+            lambda: program.executor(world, 1, op=3): "expected a text, not 3",
+            lambda: program.verify(2**31): int32 + f"{2**31}",
+            lambda: ts.Program(3): "expected a text, not 3",
+            lambda: ts.make_program("allreduce/ring", 2.0): int32 + "2.0",
+            lambda: ts.make_program("allreduce/ring", 2**31): int32 + f"{2**31}",
+            lambda: ts.make_program("allreduce/ring", 2, in_place=3): "expected True or False, not 3",
+            lambda: executor.execute(0, values, values, DataType.float64, program): "not a Program",
+            lambda: executor.execute(0, 0, address, 16, 16, DataType.float64, plan): "16 bytes of f64 at address 0",
+            lambda: executor.execute(0, address, 0, 16, 16, DataType.float64, plan): "16 bytes of f64 at address 0",
+            lambda: executor.execute(0, address, -1, 16, 16, DataType.float64, plan): f"from 0 to {2**64 - 1}, not -1",
+            lambda: executor.execute(0, address, address, 16, 1.5, DataType.float64, plan): int64 + "1.5",
+        }
+        for call, text in refused.items():
+            with pytest.raises(ts.InvalidUse, match=text):
+                call()
+        executor.execute(0, 0, 0, 0, 0, DataType.float64, plan)
+        executor.execute(np.int64(0), values, values, DataType.float64, plan)
+        return program.executor(world, np.int32(4)).input_elements
+
+    assert ts.launch(1, body) == [4]
 
 
 def test_collectives_of_a_world(run):

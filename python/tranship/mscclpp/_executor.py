@@ -179,6 +179,8 @@ class Executor:
         if rank != self._world.rank:
             raise InvalidUse(f"rank {rank} executes as rank {self._world.rank}")
         PacketType(packet_type)
+        if not isinstance(plan, ExecutionPlan):
+            raise InvalidUse(f"an ExecutionPlan is executed, not a {type(plan).__name__}")
         self._core.execute(
             plan._core,
             (send_buff, send_buff_size),

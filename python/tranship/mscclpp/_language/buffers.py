@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tranship.mscclpp._language import programs
-from tranship.mscclpp._language.types import BufferType, Chunk, LanguageError
+from tranship.mscclpp._language.types import BufferType, Chunk, LanguageError, whole
 
 __all__ = ["BaseBuffer", "Buffer", "ThreadBlockGroup"]
 
@@ -38,8 +38,8 @@ class BaseBuffer:
         if key.step is not None and key.step != 1:
             raise ValueError(f"a slice of a buffer has step 1, not {key.step}")
         chunks = self.size - self.offset
-        start = 0 if key.start is None else key.start
-        stop = chunks if key.stop is None else key.stop
+        start = 0 if key.start is None else whole("the start of a slice", key.start)
+        stop = chunks if key.stop is None else whole("the stop of a slice", key.stop)
         if start < 0 or stop < 0 or start > stop:
             raise ValueError(f"a slice from {key.start} to {key.stop}: needs 0 <= start <= stop")
         if stop > chunks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tranship.mscclpp._language.buffers import BaseBuffer
-from tranship.mscclpp._language.types import BufferType
+from tranship.mscclpp._language.types import BufferType, whole
 
 __all__ = [
     "AllGather",
@@ -33,8 +33,8 @@ class Collective:
     """
 
     def __init__(self, num_ranks: int, chunk_factor: int, inplace: bool) -> None:
-        self.num_ranks = num_ranks
-        self.chunk_factor = chunk_factor
+        self.num_ranks = whole("num_ranks", num_ranks)
+        self.chunk_factor = whole("chunk_factor", chunk_factor)
         self.inplace = inplace
         self.name = "custom"
 

@@ -16,6 +16,7 @@ from tranship.mscclpp._language.types import (
     RankGroup,
     ReduceOperationType,
     SyncType,
+    whole,
 )
 
 __all__ = ["MemoryChannel", "PortChannel", "Rank", "Semaphore", "SwitchChannel"]
@@ -43,7 +44,7 @@ class Rank:
     """
 
     def __init__(self, rank: int) -> None:
-        self.rank = rank
+        self.rank = whole("a rank", rank)
         self._buffers()
 
     def __repr__(self) -> str:

@@ -45,10 +45,6 @@ def raised_as_language() -> Iterator[None]:
         if isinstance(error, LanguageError):
             raise
         raise LanguageError(str(error)) from None
-    except TypeError as error:
-        if "incompatible function arguments" not in str(error):
-            raise
-        raise LanguageError(str(error).split("\n")[0] + " (a number that is none, or out of range)") from None
 
 
 @dataclass(frozen=True)

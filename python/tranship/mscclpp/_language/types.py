@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import operator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -30,6 +31,14 @@ class LanguageError(InvalidUse, RuntimeError):
 
 class ProtocolError(LanguageError, AssertionError):
     """A protocol that does not exist. MSCCL++ asserts."""
+
+
+def whole(what: str, number: object) -> int:
+    """An int, also of NumPy's integers."""
+    try:
+        return operator.index(number)  # type: ignore[arg-type]
+    except TypeError:
+        raise LanguageError(f"{what} is a whole number, not {number!r}") from None
 
 
 class _Word(enum.Enum):
