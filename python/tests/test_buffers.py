@@ -145,6 +145,9 @@ def test_names_of_devices():
         with pytest.raises(ts.Error):
             with ts.offload(name):
                 pass
+        for call in (ts.Buffer(3).read, lambda device: ts.Buffer(3).open("read", device)):
+            with pytest.raises(ts.Error):
+                call(name)
     with ts.offload("fake:7"), pytest.raises(ts.InvalidUse, match="no fake:7"):
         ts.Buffer(3, devices=ts.Devices(fake=1)).read()
     with ts.Buffer(3).read() as view:  # on the host again

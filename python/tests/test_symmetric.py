@@ -188,3 +188,22 @@ def test_signals_of_other_types_are_refused():
             ts.symmetric(world, 1, "u4").add(0, -1)
 
     ts.launch(1, body)
+
+
+def test_sources_of_no_elements_and_of_no_dimensions_are_sources(run):
+    def body(world):
+        x, y = ts.symmetric(world, 4, "i8"), ts.symmetric(world, 4, "i8")
+        one, other = ts.symmetric(world, (), "i8"), ts.symmetric(world, (), "i8")
+        x.local[:], one.local[...], other.local[...] = 7 + world.rank, world.rank, 10 + world.rank
+        for call in (lambda: x.all_reduce(source=y[:0]), lambda: x.broadcast(0, source=y[:0])):
+            with pytest.raises(ts.InvalidUse, match="do not fit"):
+                call()
+        y[:0].all_reduce(source=x[:0])
+        one.all_reduce(source=other)
+        assert one.local == 10 * world.size + sum(range(world.size))
+        one.broadcast(1, other)
+        assert one.local == 11
+        one.broadcast(1)
+        return x.local.tolist()
+
+    assert run(2, body) == [[7] * 4, [8] * 4]

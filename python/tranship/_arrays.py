@@ -212,7 +212,7 @@ class Array(_ShowsLocal):
             intent,
             cells,
             -1 if depth is None else depth,
-            device or current_device(),
+            current_device() if device is None else device,
             combine,
             None if region is None else _boxes(region, self.shape),
             self._views,
@@ -220,7 +220,7 @@ class Array(_ShowsLocal):
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:
         """What such a lease would exchange and copy, on this rank. Changes nothing."""
-        return self._core.explain_lease(intent, cells, device or current_device())
+        return self._core.explain_lease(intent, cells, current_device() if device is None else device)
 
     @property
     def ghost_counts(self) -> tuple[int, int, int]:

@@ -146,7 +146,7 @@ class Buffer:
         name: str = "buffer",
         zeros: bool = True,
     ) -> None:
-        self.devices = devices or Devices()
+        self.devices = Devices() if devices is None else devices
         self._views: dict[int, NDArray[Any]] = {}
         if (shape is None) == (data is None):
             raise InvalidUse("a Buffer takes a shape, or data")
@@ -198,22 +198,22 @@ class Buffer:
     def open(self, intent: str, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """A lease by the name of its intent: ``"read"``, ``"write"``, ``"read_write"`` or ``"accumulate"``."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return self._core.open(intent, device or _device.get(), "sum", boxes, self._views)
+        return self._core.open(intent, _device.get() if device is None else device, "sum", boxes, self._views)
 
     def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return self._core.open("read", device or _device.get(), "sum", boxes, self._views)
+        return self._core.open("read", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """All of these cells will be written: nothing is copied."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return self._core.open("write", device or _device.get(), "sum", boxes, self._views)
+        return self._core.open("write", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def read_write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
         """Cells that are read and then written: copies what is stale there."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return self._core.open("read_write", device or _device.get(), "sum", boxes, self._views)
+        return self._core.open("read_write", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def accumulate(
         self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None, *, combine: str = "sum"
@@ -221,7 +221,7 @@ class Buffer:
         """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
         next read. The memory begins with the element that changes nothing."""
         boxes = None if cells is None else _boxes(cells, self.shape)
-        return self._core.open("accumulate", device or _device.get(), combine, boxes, self._views)
+        return self._core.open("accumulate", _device.get() if device is None else device, combine, boxes, self._views)
 
     def state(self, device: str) -> str:
         """``"unallocated"``, ``"stale"``, ``"partly valid"`` or ``"valid"``. Changes nothing."""
@@ -229,7 +229,7 @@ class Buffer:
 
     def explain(self, intent: str = "read", device: Optional[str] = None) -> str:
         """What such a lease would copy, and the state of every memory. Changes nothing."""
-        return self._core.explain(intent, device or _device.get())
+        return self._core.explain(intent, _device.get() if device is None else device)
 
     def freeze(self) -> None:
         """From now on it may not be written."""

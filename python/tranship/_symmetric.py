@@ -154,7 +154,7 @@ class Symmetric:
         >>> launch(3, main)
         [[6, 6], [6, 6], [6, 6]]
         """
-        _core.collective("all_reduce", self._core, (source or self)._core, op)
+        _core.collective("all_reduce", self._core, (self if source is None else source)._core, op)
 
     def reduce_scatter(self, source: Symmetric, op: str = "sum") -> None:
         """Collective: the combination of all ranks' part ``rank`` of ``source``, which has one part for each rank."""
@@ -170,7 +170,8 @@ class Symmetric:
 
     def broadcast(self, root: int, source: Optional[Symmetric] = None) -> None:
         """Collective: the ``source`` of rank ``root``; these elements of it where nothing is said."""
-        _core.collective("broadcast", self._core, (source or self)._core, "sum", operator.index(root))
+        given = self if source is None else source
+        _core.collective("broadcast", self._core, given._core, "sum", operator.index(root))
 
     def _fetching(self, op: str, value: int, compare: int, peer: int) -> int:
         before: Any = _core.atomic(self._core, op, operator.index(value), operator.index(compare), peer)
