@@ -55,6 +55,8 @@ class BufferView {
     is_held_ = true;
     const std::optional<ElementType> type = type_of(buffer_.format ? buffer_.format : "B");
     if (!type || buffer_.ndim > dims_max || size_bytes(*type) != buffer_.itemsize) return;
+    // Asked for, and left out all the same: NumPy's times show bytes that are no elements in this way.
+    if (buffer_.ndim > 0 && (buffer_.shape == nullptr || buffer_.strides == nullptr)) return;
     view_ = StridedView{.data = buffer_.buf, .type = *type};
     for (int d = 0; d < buffer_.ndim; ++d) {
       if (buffer_.strides[d] % buffer_.itemsize != 0) {

@@ -207,3 +207,18 @@ def test_sources_of_no_elements_and_of_no_dimensions_are_sources(run):
         return x.local.tolist()
 
     assert run(2, body) == [[7] * 4, [8] * 4]
+
+
+@pytest.mark.parametrize("times", [np.datetime64(5, "s"), np.timedelta64(5, "s"), np.datetime64("NaT")])
+def test_times_of_numpy_are_no_elements(times):
+    def body(world):
+        for dtype in ("i8", "u1"):
+            a = ts.symmetric(world, 8, dtype)
+            for given in (times, np.full(8, times)):
+                with pytest.raises(ts.Mismatch, match="8"):
+                    a.put(given, 0)
+            with pytest.raises(ts.InvalidUse):
+                a.get(0, times)
+            assert not a.local.any()
+
+    ts.launch(1, body)
