@@ -285,7 +285,7 @@ void bind_one_sided(nb::module_& module) {
         put_view(*target->rank(), to, *from.view(), peer, blocking, source);
         return true;
       },
-      "target"_a, "source"_a, "peer"_a, "blocking"_a,
+      "target"_a, "source"_a.none(), "peer"_a, "blocking"_a,
       "Puts what shows elements of the same type and extents by the buffer protocol; False for anything else.");
   module.def(
       "get_buffer",

@@ -209,6 +209,76 @@ def test_sources_of_no_elements_and_of_no_dimensions_are_sources(run):
     assert run(2, body) == [[7] * 4, [8] * 4]
 
 
+@pytest.mark.parametrize(
+    "dtype, number, expected",
+    [
+        ("i8", 3, 3),
+        ("i8", True, 1),
+        ("i8", np.int8(-3), -3),
+        ("u1", 255, 255),
+        ("u8", 2**64 - 1, 2**64 - 1),
+        ("?", 1, True),
+        ("f4", 2, 2.0),
+        ("f4", 0.5, 0.5),
+        ("f4", np.float64(0.5), 0.5),
+        ("c8", 1.5, 1.5),
+    ],
+)
+def test_numbers_take_the_dtype_of_the_elements(dtype, number, expected):
+    def body(world):
+        a = ts.symmetric(world, (2, 2), dtype)
+        for given in (number, [[number] * 2] * 2, [(number, number)] * 2):
+            a.local[...] = 0
+            a.put(given, 0)
+            assert (a.local == expected).all()
+        a[0, :0].put([], 0)
+
+    ts.launch(1, body)
+
+
+@pytest.mark.parametrize(
+    "dtype, number",
+    [
+        ("i8", 1.5),
+        ("i8", np.float32(2)),
+        ("i8", 1j),
+        ("i8", "7"),
+        ("i8", b"7"),
+        ("i8", None),
+        ("i8", 2**63),
+        ("i8", 2**64),
+        ("i8", np.uint64(2**63)),
+        ("u1", 256),
+        ("u1", -1),
+        ("?", 2),
+        ("f4", 1j),
+        ("i8", np.datetime64(5, "s")),
+        ("i8", np.timedelta64(5, "s")),
+        ("i8", np.datetime64("NaT")),
+        ("u1", np.datetime64(5, "s")),
+    ],
+)
+def test_numbers_that_would_lose_something_are_refused(dtype, number):
+    def body(world):
+        a, flag = ts.symmetric(world, 8, dtype), ts.symmetric(world, 1, "u8")
+        for given in (number, [number] * 8):
+            for signal in (None, flag):
+                with pytest.raises(ts.Mismatch):
+                    a.put(given, 0, signal=signal)
+        assert not a.local.any() and not flag.local.any()
+
+    ts.launch(1, body)
+
+
+@pytest.mark.parametrize("source", [[1, 2, 3], [[1, 2, 3, 4]], [[1], [2], [3], [4]], (), np.zeros((1, 4), "i8")])
+def test_other_shapes_are_refused(source):
+    def body(world):
+        with pytest.raises(ts.Mismatch, match=r"\[4\]"):
+            ts.symmetric(world, 4, "i8").put(source, 0)
+
+    ts.launch(1, body)
+
+
 @pytest.mark.parametrize("times", [np.datetime64(5, "s"), np.timedelta64(5, "s"), np.datetime64("NaT")])
 def test_times_of_numpy_are_no_elements(times):
     def body(world):

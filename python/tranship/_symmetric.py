@@ -87,7 +87,8 @@ class Symmetric:
         Raises
         ------
         Mismatch
-            For another shape or dtype; a number is broadcast and takes the dtype of the elements.
+            For another shape or dtype. Python's numbers, and lists of them, take the dtype of the elements where it has
+            numbers of their kind, integers where they fit; one number is broadcast.
         InvalidUse
             For a rank outside of the world.
         """
@@ -229,14 +230,30 @@ def _like(data: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
 def _operand(source: Union[ArrayLike, Symmetric], elements: NDArray[Any]) -> NDArray[Any]:
     if isinstance(source, Symmetric):
         return _like(source.local, elements)
-    if isinstance(source, np.ndarray) or hasattr(source, "__array_interface__"):
+    if not isinstance(source, (int, float, complex, np.generic, list, tuple)):
         return _like(np.asarray(source), elements)
-    number = np.asarray(source, dtype=elements.dtype)
+    number = _as_elements(np.asarray(source), elements)
     if elements.size > 4096:
         return np.broadcast_to(number, elements.shape)
     filled = np.empty(elements.shape, elements.dtype)  # sooner there than a broadcast view
     filled[...] = number
     return filled
+
+
+def _as_elements(numbers: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
+    """Python's numbers, which have no size of their own: of the same kind, and integers that fit."""
+    given, wanted = numbers.dtype, elements.dtype
+    if given == wanted and not numbers.ndim:
+        return numbers
+    are_integers = given.kind in "biu" and wanted.kind in "biu"
+    if numbers.ndim and numbers.shape != elements.shape:
+        return _like(numbers, elements)
+    if numbers.size and not are_integers and not np.can_cast(given, wanted, "same_kind"):
+        return _like(numbers, elements)
+    out = numbers.astype(wanted)
+    if are_integers and not np.array_equal(out, numbers):
+        raise Mismatch(f"{numbers.min()} to {numbers.max()} do not fit in elements of {wanted}")
+    return out
 
 
 def symmetric(world: World, shape: Union[int, tuple[int, ...]], dtype: DTypeLike = "f8") -> Symmetric:
