@@ -156,6 +156,7 @@ TileEdge tile_edge_of(nb::handle item) {
 }  // namespace
 
 void bind_layouts(nb::module_& module) {
+  module.attr("dims_max") = dims_max;
   nb::enum_<EdgePolicy>(module, "EdgePolicy", "What overlap holds where it reaches beyond the array.")
       .value("truncate", EdgePolicy::truncate)
       .value("toroidal", EdgePolicy::toroidal)

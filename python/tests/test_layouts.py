@@ -102,3 +102,32 @@ def test_pictures():
     spec = ts.layout("f64[10,8] @ 2x2 : block, block")
     assert "0" in ts.picture(spec)
     assert ts.picture(spec, form="svg").lstrip().startswith("<")
+
+
+@pytest.mark.parametrize(
+    "shape, error, text",
+    [
+        ((1,) * 9, ts.Unsupported, "8 dimensions, got 9"),
+        (2**63, ts.Overflow, "9223372036854775808"),
+        ((2, 2**63), ts.Overflow, "9223372036854775808"),
+        (1.5, ts.InvalidUse, "1.5"),
+        ((2, 1.5), ts.InvalidUse, "1.5"),
+        ("ab", ts.InvalidUse, "ab"),
+        (-1, ts.InvalidUse, "-1"),
+    ],
+)
+def test_shapes_that_are_none(shape, error, text):
+    for make in (
+        lambda world: ts.distribution(shape, grid=1),
+        lambda world: ts.Buffer(shape),
+        lambda world: ts.symmetric(world, shape),
+    ):
+        with pytest.raises(error, match=text):
+            ts.launch(1, make)
+
+
+@pytest.mark.parametrize("shape", [4, np.int64(4), (4,), [np.int8(4)], np.array([4]), np.array(4)])
+def test_shapes_of_one_dimension(shape):
+    assert ts.Buffer(shape).shape == (4,)
+    assert ts.distribution(shape, grid=1).extents == (4,)
+    assert ts.launch(1, lambda world: ts.symmetric(world, shape).shape) == [(4,)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 from collections.abc import Iterator, Sequence
-from typing import Any, Optional, Union
+from typing import Any, Optional, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -14,7 +14,7 @@ from . import _core
 from ._errors import InvalidUse
 from ._pictures import devices_html
 from ._tracing import note_devices
-from ._views import element_strides, numpy_kind, require_distinct
+from ._views import element_strides, extents_of, numpy_kind, require_distinct
 
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
 
@@ -138,7 +138,7 @@ class Buffer:
 
     def __init__(
         self,
-        shape: Union[int, Sequence[int], None] = None,
+        shape: Union[SupportsIndex, Sequence[SupportsIndex], None] = None,
         dtype: DTypeLike = "f8",
         *,
         data: Optional[NDArray[Any]] = None,
@@ -167,7 +167,7 @@ class Buffer:
                 name,
             )
             return
-        extents = (shape,) if isinstance(shape, int) else tuple(shape or ())
+        extents = extents_of("an extent", () if shape is None else shape)
         self._core = _core.BufferMemory(self.devices._core, extents, numpy_kind(np.dtype(dtype)), name, zeros)
 
     @classmethod

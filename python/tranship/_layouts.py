@@ -13,8 +13,9 @@ from numpy.typing import DTypeLike
 from . import _core
 from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling
 from ._core import cubed_sphere, doubly_periodic, folded, periodic
-from ._errors import InvalidUse, Overflow
+from ._errors import InvalidUse
 from ._pictures import Plans
+from ._views import extents_of
 
 __all__ = [
     "ArraySpec",
@@ -179,18 +180,6 @@ def _partition(of: PartitionLike) -> Partition:
     return cyclic(int(found[2] or 1))
 
 
-def _numbers(what: str, given: Union[int, Sequence[int]]) -> tuple[int, ...]:
-    """One number, or a sequence of them."""
-    try:
-        numbers: tuple[int, ...] = (operator.index(given),)  # type: ignore[arg-type]
-    except TypeError:
-        numbers = tuple(map(operator.index, given))  # type: ignore[arg-type]
-    for number in numbers:
-        if not -(2**63) <= number < 2**63:
-            raise Overflow(f"{what} of {number} does not fit in 63 bits")
-    return numbers
-
-
 def _per_dimension(what: str, value: Any, dims: int) -> list[Any]:
     """One for all dimensions, or a sequence with one for each."""
     if isinstance(value, (list, tuple)):
@@ -250,8 +239,8 @@ def distribution(
     >>> d.owner((7, 0))
     1
     """
-    cells = _numbers("an extent", extents)
-    parts = grid if isinstance(grid, Grid) else Grid(_numbers("a grid extent", grid))
+    cells = extents_of("an extent", extents)
+    parts = grid if isinstance(grid, Grid) else Grid(extents_of("a grid extent", grid))
     dims = len(cells)
     cuts = [_partition(p) for p in _per_dimension("partition", partition, dims)]
     for d, staggered in enumerate(_per_dimension("interfaces", interfaces, dims)):
@@ -284,7 +273,7 @@ def indexed(
     parts
         ``(owned, ghosts)`` for each part. They lie in local memory in this order, owned before ghosts.
     """
-    cells = _numbers("an extent", extents)
+    cells = extents_of("an extent", extents)
     lists = [(list(map(int, owned)), list(map(int, ghosts))) for owned, ghosts in parts]
     return _core.make_indexed(cells, indexed_dims, grid or Grid((len(lists),)), lists)
 

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
 from ._errors import InvalidUse, Mismatch
-from ._views import element_strides, numpy_kind
-from ._worlds import World
+from ._views import element_strides, extents_of, numpy_kind
+from ._worlds import Shape, World
 
 __all__ = ["Symmetric", "symmetric"]
 
@@ -256,7 +256,7 @@ def _as_elements(numbers: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def symmetric(world: World, shape: Union[int, tuple[int, ...]], dtype: DTypeLike = "f8") -> Symmetric:
+def symmetric(world: World, shape: Shape, dtype: DTypeLike = "f8") -> Symmetric:
     """Collective: an array of zeros in the symmetric heap of every rank, at the same place.
 
     Its memory is free for others when all ranks have let go of it and allocate again.
@@ -267,5 +267,4 @@ def symmetric(world: World, shape: Union[int, tuple[int, ...]], dtype: DTypeLike
         On every rank.
     """
     kind = numpy_kind(np.dtype(dtype))
-    extents = (shape,) if isinstance(shape, int) else tuple(shape)
-    return Symmetric(_core.allocate_symmetric(world._core, extents, kind))
+    return Symmetric(_core.allocate_symmetric(world._core, extents_of("an extent", shape), kind))

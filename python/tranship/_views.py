@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from collections.abc import Sequence
+from typing import Any, SupportsIndex, Union
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._errors import InvalidUse
+from . import _core
+from ._errors import InvalidUse, Overflow, Unsupported
 
 
 def as_view(data: Any) -> NDArray[Any]:
@@ -24,6 +27,21 @@ def as_view(data: Any) -> NDArray[Any]:
         raise InvalidUse(
             f"a {type(data).__name__} shows no memory: needs NumPy's array interface, the buffer protocol or DLPack"
         ) from None
+
+
+def extents_of(what: str, given: Union[SupportsIndex, Sequence[SupportsIndex]]) -> tuple[int, ...]:
+    """One number, or a sequence with one for each dimension."""
+    listed: Any = given if np.ndim(given) else [given]  # type: ignore[arg-type]
+    try:
+        numbers = tuple(map(operator.index, listed))
+    except TypeError:
+        raise InvalidUse(f"{what} is an integer, or a sequence has one for each dimension: got {given!r}") from None
+    if len(numbers) > _core.dims_max:
+        raise Unsupported(f"an array has at most {_core.dims_max} dimensions, got {len(numbers)}")
+    for number in numbers:
+        if not -(2**63) <= number < 2**63:
+            raise Overflow(f"{what} of {number} does not fit in 63 bits")
+    return numbers
 
 
 def element_strides(view: NDArray[Any]) -> tuple[int, ...]:
