@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -14,7 +15,9 @@
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/function.h>
+#include <unistd.h>
 
+#include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/launch.hpp>
@@ -137,7 +140,41 @@ void launch_threads(const LaunchOptions& options, const nb::callable& f, Raised&
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void launch_forked(const LaunchOptions& options, const nb::callable& f) {
+/// In a rank that is a process: Ctrl-C in a terminal is sent to all of a group, and the launcher passes on what it has
+/// got, because not all that interrupts it does so. One Ctrl-C is one exception: what the launcher sends soon after
+/// another interrupt is dropped.
+class InterruptsOfRank {
+ public:
+  static void install() {
+    struct sigaction now {};
+    sigaction(SIGINT, nullptr, &now);
+    const bool is_ours = (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &handle;
+    if (is_ours || now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN) return;
+    before_ = now;
+    now.sa_flags |= SA_SIGINFO;
+    now.sa_sigaction = &handle;
+    sigaction(SIGINT, &now, nullptr);
+  }
+
+ private:
+  static constexpr std::int64_t soon_ns = 1'000'000'000;
+
+  static void handle(int number, siginfo_t* from, void* registers) {
+    const std::int64_t at_ns = now_ns();
+    const bool is_passed_on = from->si_code == SI_QUEUE && from->si_pid == getppid();
+    if (is_passed_on && last_ns_ != 0 && at_ns - last_ns_ < soon_ns) return;
+    last_ns_ = at_ns;
+    if ((before_.sa_flags & SA_SIGINFO) != 0)
+      before_.sa_sigaction(number, from, registers);
+    else
+      before_.sa_handler(number);
+  }
+
+  static inline struct sigaction before_ {};
+  static inline std::int64_t last_ns_ = 0;
+};
+
+void launch_forked(LaunchOptions options, const nb::callable& f) {
   // The lock stays here until all have ended: no other thread of this process runs Python between two forks.
   PyOS_BeforeFork();
   struct Parent {
@@ -153,8 +190,10 @@ void launch_forked(const LaunchOptions& options, const nb::callable& f) {
   };
   flush();
   const Parent parent;
+  options.interrupt_check = &check_signals;
   launch_processes(options, [&](World& world) {
     PyOS_AfterFork_Child();
+    InterruptsOfRank::install();
     world.set_interrupt_check(&check_signals);
     struct Flush {
       decltype(flush)& f;

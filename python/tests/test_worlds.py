@@ -295,14 +295,15 @@ except KeyboardInterrupt:
         ("sim", "while True: pass"),
     ],
 )
-def test_ctrl_c_ends_all_ranks(kind, first):
+@pytest.mark.parametrize("interrupt", [os.killpg, os.kill])  # as a terminal does; as a notebook does
+def test_ctrl_c_ends_all_ranks(kind, first, interrupt):
     program = WAITING.format(kind=kind, first=first)
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
     try:
         assert process.stdout.readline() == "ready\n"
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        interrupt(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     finally:
         process.kill()
@@ -331,8 +332,9 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.parametrize("interrupt", [os.killpg, os.kill])
 @pytest.mark.parametrize("kind", ["threads", "processes", "sim"])
-def test_ctrl_c_is_a_keyboard_interrupt_on_all_ranks(kind):
+def test_ctrl_c_is_a_keyboard_interrupt_on_all_ranks(kind, interrupt):
     process = subprocess.Popen(
         [sys.executable, "-c", INTERRUPTED, kind], stdout=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -341,13 +343,44 @@ def test_ctrl_c_is_a_keyboard_interrupt_on_all_ranks(kind):
         waits = ranks[:2] if kind == "sim" else ranks  # the one that computes keeps the others from it
         for _ in waits[: 1 if kind == "sim" else None]:
             assert process.stdout.readline() == "ready\n"
-        os.killpg(process.pid, signal.SIGINT)
+        interrupt(process.pid, signal.SIGINT)
         out, _ = process.communicate(timeout=30)
     finally:
         process.kill()
     for rank in ranks:
         assert f"KeyboardInterrupt in {rank}\n" in out or kind == "sim", out
     assert out.endswith("interrupted\n"), out
+
+
+DEAF = """
+import os, signal
+import tranship as ts
+def body(world):
+    if world.rank == 1:
+        signal.signal(signal.SIGINT, lambda *_: os.write(1, b"deaf\\n"))
+    world.barrier()
+    os.write(1, b"ready\\n")
+    while True: pass
+try:
+    ts.launch(2, body, ranks="processes")
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_a_second_ctrl_c_kills_ranks_that_are_deaf_to_it():
+    process = subprocess.Popen(
+        [sys.executable, "-c", DEAF], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        assert [process.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.readline() == "deaf\n"
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=9)  # without the second one it is 10 s
+        assert out == "interrupted\n" and process.returncode == 0
+    finally:
+        process.kill()
 
 
 def test_ctrl_c_ends_a_simulation_whose_other_ranks_have_not_begun():

@@ -79,7 +79,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
         const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
         return run_rank(shared->board(), rank, timeout_ns, make, body) ? 1 : 0;
       });
-    late = group.wait(options.grace_ns).late;
+    late = group.wait(options.grace_ns, std::nullopt, options.interrupt_check).late;
   }
   const Rank first = shared->board().first_failed();
   if (first < 0) return;

@@ -23,6 +23,10 @@ struct LaunchOptions {
   /// Where ranks are processes: how long the others have to end when one has failed. Then they are killed, and the
   /// error says which they were and what they did: computing, waiting, or stopped.
   std::int64_t grace_ns = 10'000'000'000;
+  /// Where ranks are processes: called some 50 times a second by the thread that launches. When it throws, the ranks
+  /// are sent a SIGINT (by sigqueue) and have `grace_ns` to end; they are killed then, or at once when it throws again.
+  /// The launch throws what it threw first.
+  World::InterruptCheck interrupt_check = nullptr;
 };
 
 namespace detail {

@@ -1,5 +1,6 @@
 // Ranks that are processes: how they die, what the others learn of it, and that nothing is left of them.
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <tranship/base/deadline.hpp>
+#include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
 #include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/context.hpp>
@@ -261,6 +264,46 @@ TEST(Processes, that_are_stopped_are_named_and_ended_when_the_others_have_failed
   });
   expect_says(busy, ErrorCode::io,
               {"disk gone; rank 1 (running since barrier (collective call 1)): not ended within "});
+}
+
+TEST(Processes, are_interrupted_with_their_launcher_and_killed_when_they_stay) {
+  struct Shown {
+    std::atomic<int> ready = 0, interrupts = 0, signal_code = 0;
+  };
+  static Shown* shown = nullptr;
+  void* const memory = mmap(nullptr, sizeof(Shown), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  shown = new (memory) Shown;
+  const auto body = [](World& world) {
+    struct sigaction action {};
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = [](int, siginfo_t* from, void*) {
+      shown->signal_code = from->si_code;
+      _exit(3);
+    };
+    if (world.rank() == 0) sigaction(SIGINT, &action, nullptr);
+    if (world.rank() == 1) signal(SIGINT, SIG_IGN);
+    ++shown->ready;
+    for (;;) RealSync::pause();
+  };
+  const auto launched = [&](std::int64_t grace_ns, World::InterruptCheck check) {
+    shown->ready = shown->interrupts = shown->signal_code = 0;
+    const LaunchOptions options{.ranks = 2, .grace_ns = grace_ns, .interrupt_check = check};
+    expect_says(error_of_rank([&] { launch_processes(options, body); }), ErrorCode::user_exception, {"interrupt 1"});
+  };
+  launched(50'000'000, [] {
+    if (shown->ready == 2 && shown->interrupts == 0)
+      throw_error(ErrorCode::user_exception, "interrupt {}", ++shown->interrupts);
+  });
+  EXPECT_EQ(shown->interrupts, 1);
+  // A second interrupt does not wait for those that stay, which here would be for ever.
+  launched(Deadline::never().remaining_ns(), [] {
+    const bool is_due = shown->interrupts == 0 ? shown->ready == 2 : shown->signal_code != 0;
+    if (is_due) throw_error(ErrorCode::user_exception, "interrupt {}", ++shown->interrupts);
+  });
+  EXPECT_GE(shown->interrupts, 2);
+  EXPECT_EQ(shown->signal_code, SI_QUEUE);
+  munmap(memory, sizeof(Shown));
 }
 
 TEST(Processes, are_refused_where_the_system_allows_too_few_of_them_with_both_numbers) {

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fstream>
 
 #include <poll.h>
@@ -77,11 +78,13 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   processes_.push_back({.pid = pid, .descriptor = descriptor});
 }
 
-ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns,
-                                     std::optional<FunctionRef<void(const std::string&)>> notice) {
+ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<FunctionRef<void(const std::string&)>> notice,
+                                     void (*interrupt_check)()) {
+  constexpr std::int64_t check_every_ns = 20'000'000;
   End out;
   Deadline deadline = Deadline::never(), notice_due = Deadline::never();
-  bool failed = false;
+  bool is_ending = false;
+  std::exception_ptr interrupt;
   for (;;) {
     std::vector<pollfd> polled;
     std::vector<Rank> ranks;
@@ -91,24 +94,35 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns,
         ranks.push_back(static_cast<Rank>(i));
       }
     if (polled.empty()) break;
-    const std::int64_t left_ms = std::min(deadline.remaining_ns(), notice_due.remaining_ns()) / 1'000'000 + 1;
-    const int timeout_ms = failed ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
+    if (interrupt_check != nullptr) try {
+        interrupt_check();
+      } catch (...) {
+        interrupt ? kill_all() : interrupt_all();
+        if (!interrupt) interrupt = std::current_exception();
+      }
+    if (!is_ending && (interrupt || shared_->board().first_failed() >= 0)) {
+      is_ending = true;
+      deadline = Deadline::after_ns(grace_ns);
+      notice_due = Deadline::after_ns(grace_ns / 10);
+    }
+    const std::int64_t left_ns = std::min(
+        {deadline.remaining_ns(), notice_due.remaining_ns(), interrupt_check != nullptr ? check_every_ns : INT64_MAX});
+    const std::int64_t left_ms = left_ns / 1'000'000 + 1;
+    const int timeout_ms =
+        is_ending || interrupt_check != nullptr ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
     if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR)
       throw_error(ErrorCode::io, "cannot wait for {} processes: {}", polled.size(), std::strerror(errno));
     for (std::size_t i = 0; i < polled.size(); ++i)
       if (polled[i].revents != 0) end(ranks[i]);
-    if (!failed && shared_->board().first_failed() >= 0) {
-      failed = true;
-      deadline = Deadline::after_ns(grace_ns);
-      notice_due = Deadline::after_ns(grace_ns / 10);
-    }
-    if (failed && notice_due.passed()) {
+    if (is_ending && notice_due.passed()) {
       notice_due = Deadline::never();
+      const Rank failed = shared_->board().first_failed();
       if (const std::string late = late_ranks(); notice && !late.empty())
-        (*notice)(fmt::format("{}: not ended since rank {} failed; to be killed in {:.3g} s", late,
-                              shared_->board().first_failed(), static_cast<double>(deadline.remaining_ns()) * 1e-9));
+        (*notice)(fmt::format("{}: not ended since {}; to be killed in {:.3g} s", late,
+                              failed < 0 ? "they were interrupted" : fmt::format("rank {} failed", failed),
+                              static_cast<double>(deadline.remaining_ns()) * 1e-9));
     }
-    if (failed && deadline.passed()) {
+    if (is_ending && deadline.passed()) {
       out.late = late_ranks();
       if (!out.late.empty())
         out.late +=
@@ -117,6 +131,7 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns,
       deadline = Deadline::never();
     }
   }
+  if (interrupt) std::rethrow_exception(interrupt);
   for (const Process& process : processes_) out.exit_codes.push_back(process.exit_code);
   return out;
 }
@@ -156,6 +171,11 @@ void ProcessGroup::kill_all() noexcept {
   for (const Process& process : processes_)
     if (process.descriptor >= 0)
       kill(process.pid, SIGKILL);  // it has not been waited for, so the number is still its own
+}
+
+void ProcessGroup::interrupt_all() noexcept {
+  for (const Process& process : processes_)
+    if (process.descriptor >= 0) sigqueue(process.pid, SIGINT, {});
 }
 
 }  // namespace tranship

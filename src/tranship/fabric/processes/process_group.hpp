@@ -40,8 +40,13 @@ class ProcessGroup {
   };
   /// Waits until all have ended; once one has failed, for `grace_ns`. When a tenth of that has passed and some have not
   /// ended, `notice` is told which, what they are doing, and when they are killed.
+  ///
+  /// `interrupt_check` is called some 50 times a second. When it throws, all that still run are sent a SIGINT by
+  /// sigqueue(), which tells them from those that a terminal sends to all of a group, and have `grace_ns` to end. When
+  /// it throws again they are killed. What it threw first is thrown when all have ended.
   End wait(std::int64_t grace_ns = default_grace_ns,
-           std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt);
+           std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt,
+           void (*interrupt_check)() = nullptr);
 
  private:
   struct Process {
@@ -54,6 +59,7 @@ class ProcessGroup {
   /// "rank 1 (process 77, stopped by a signal), rank 2 (...)": those that have not ended.
   std::string late_ranks() const;
   void kill_all() noexcept;
+  void interrupt_all() noexcept;
 
   std::shared_ptr<SharedWorld> shared_;
   std::vector<Process> processes_;
