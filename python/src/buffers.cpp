@@ -21,7 +21,8 @@ namespace {
 constexpr const char* lease_text =
     R"(Access to a buffer in one memory: ``with x.write("fake:0") as a``, where ``a`` is a NumPy array of that memory.
 
-Closing it commits what was written. ``a`` must not be used afterwards: it becomes read-only, and what it shows is
+Closing it commits what was written. A lease that is not closed closes when it and what was made of its ``array`` are
+collected. ``a`` must not be used after it was closed: it becomes read-only, and what it shows is
 this memory's copy, which later writes elsewhere do not change.)";
 
 /// A buffer, the devices that it lies on, and the owner of memory that was imported.
@@ -32,29 +33,35 @@ struct BufferHandle {
 
 }  // namespace
 
-LeaseHandle::LeaseHandle(std::shared_ptr<LeaseMemory> memory, nb::dict views) : memory_(std::move(memory)) {
-  const bool is_read_only = memory_->access() == Access::read_only;
-  is_written_ = !is_read_only;
-  // One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
-  const nb::int_ key(2 * reinterpret_cast<std::uintptr_t>(memory_->view().data) + (is_read_only ? 1 : 0));
-  nb::object whole = nb::borrow(PyDict_GetItem(views.ptr(), key.ptr()));
-  if (!whole.is_valid()) {
-    constexpr std::size_t views_max = 16;
-    if (views.size() >= views_max) views.clear();
-    whole = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
-    views[key] = whole;
-  }
-  array_ = whole.attr("view")();
+LeaseHandle::LeaseHandle(std::shared_ptr<LeaseMemory> memory, nb::dict views)
+    : memory_(std::move(memory)), views_(std::move(views)) {}
+
+nb::object LeaseHandle::array() {
+  memory_->shown();
+  if (!array_.is_valid()) array_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
+  return array_;
 }
 
-nb::object LeaseHandle::array() const {
-  if (!memory_->is_open()) throw Error(ErrorCode::invalid_use, "the lease is closed");
+nb::object LeaseHandle::enter() {
+  const ShownMemory& shown = memory_->shown();
+  if (array_.is_valid()) return array_;
+  // One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
+  const nb::int_ key(2 * reinterpret_cast<std::uintptr_t>(shown.view.data) +
+                     (shown.access == Access::read_only ? 1 : 0));
+  nb::object whole = nb::borrow(PyDict_GetItem(views_.ptr(), key.ptr()));
+  if (!whole.is_valid()) {
+    constexpr std::size_t views_max = 16;
+    if (views_.size() >= views_max) views_.clear();
+    whole = nb::module_::import_("numpy").attr("asarray")(nb::cast(shown));
+    views_[key] = whole;
+  }
+  array_ = whole.attr("view")();
   return array_;
 }
 
 void LeaseHandle::close() {
   if (!memory_->is_open()) return;
-  if (is_written_) array_.attr("setflags")("write"_a = false);
+  if (array_.is_valid() && memory_->shown().access == Access::writable) array_.attr("setflags")("write"_a = false);
   without_gil([&] { memory_->close(); });
 }
 
@@ -99,14 +106,18 @@ void bind_buffers(nb::module_& module) {
         return std::pair(sums.copies, sums.bytes);
       });
 
+  nb::class_<ShownMemory>(module, "ShownMemory").def_prop_ro("__array_interface__", [](const ShownMemory& self) {
+    return array_interface(self.view, self.access);
+  });
   nb::class_<LeaseMemory>(module, "LeaseMemory").def_prop_ro("__array_interface__", [](const LeaseMemory& self) {
-    return array_interface(self.view(), self.access());
+    return array_interface(self.shown().view, self.shown().access);
   });
   nb::class_<LeaseHandle>(module, "Lease", lease_text)
       .def_prop_ro("array", &LeaseHandle::array, nb::sig("def array(self) -> numpy.typing.NDArray[typing.Any]"),
-                   "The memory of the lease; of a buffer all of it, of which only the cells of the lease may be used.")
+                   "The memory of the lease; of a buffer all of it, of which only the cells of the lease may be used. "
+                   "While this array or a view of it is there, the lease stays open.")
       .def("close", &LeaseHandle::close, "Ends the access. Again: nothing happens.")
-      .def("__enter__", &LeaseHandle::array, nb::sig("def __enter__(self) -> numpy.typing.NDArray[typing.Any]"))
+      .def("__enter__", &LeaseHandle::enter, nb::sig("def __enter__(self) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "__exit__",
           [](LeaseHandle& self, nb::handle /*type*/, nb::handle /*error*/, nb::handle /*trace*/) { self.close(); },

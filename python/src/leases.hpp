@@ -44,27 +44,32 @@ inline std::optional<Region> region_of(const std::optional<std::vector<std::pair
   return Region::boxes(list);
 }
 
-/// An open lease, as memory that NumPy can view: work of the device on it is over when a call returns.
+/// Memory that leases show, whichever of them is open: what views of it are made of.
+struct ShownMemory {
+  std::shared_ptr<Devices> devices;
+  StridedView view;
+  Access access;
+};
+
+/// An open lease, closed with the last array of its memory: work of the device on it is over when a call returns.
 class LeaseMemory {
  public:
   LeaseMemory(std::shared_ptr<Devices> devices, Lease lease)
-      : devices_(std::move(devices)), lease_(std::move(lease)), view_(lease_.view()), intent_(lease_.intent()) {
+      : shown_{std::move(devices), lease.view(), lease.intent() == Intent::read ? Access::read_only : Access::writable},
+        lease_(std::move(lease)) {
     if (const Event event = lease_.stream().event(); !is_over(event)) finish(event, Deadline::after_seconds(60));
   }
 
-  const StridedView& view() const {
+  const ShownMemory& shown() const {
     if (!lease_) throw Error(ErrorCode::invalid_use, "the lease is closed");
-    return view_;
+    return shown_;
   }
-  Access access() const { return intent_ == Intent::read ? Access::read_only : Access::writable; }
   bool is_open() const { return bool(lease_); }
   void close() noexcept { lease_.close(); }
 
  private:
-  std::shared_ptr<Devices> devices_;
+  ShownMemory shown_;  // has the devices, which outlive the lease
   Lease lease_;
-  StridedView view_;
-  Intent intent_;
 };
 
 /// A lease as a context: the array that Python uses, until it is closed.
@@ -73,13 +78,16 @@ class LeaseHandle {
   /// `views` has the arrays that were made of this buffer's memories before, by their addresses.
   LeaseHandle(std::shared_ptr<LeaseMemory> memory, nanobind::dict views);
 
-  nanobind::object array() const;
+  /// Keeps the lease open.
+  nanobind::object array();
+  /// Sooner there, and for a block that closes the lease: does not keep it open.
+  nanobind::object enter();
   void close();
 
  private:
   std::shared_ptr<LeaseMemory> memory_;
+  nanobind::dict views_;
   nanobind::object array_;
-  bool is_written_ = false;
 };
 
 }  // namespace tranship::python

@@ -152,3 +152,50 @@ def test_names_of_devices():
         ts.Buffer(3, devices=ts.Devices(fake=1)).read()
     with ts.Buffer(3).read() as view:  # on the host again
         assert view.size == 3
+
+
+def test_leases_that_are_dropped_are_closed():
+    x = ts.Buffer(4, devices=ts.Devices(fake=1))
+    version = x.version
+    lease = x.read_write("fake:0")
+    del lease
+    gc.collect()
+    assert x.version == version + 1
+    x.write("fake:0").array[:] = 2
+    assert x.version == version + 2
+    with x.read() as a:
+        assert a.tolist() == [2] * 4
+    with pytest.raises(ZeroDivisionError):
+        with x.write() as a:
+            1 / 0
+    lease = x.write()
+    with pytest.raises(ts.InvalidUse, match="test_buffers.py.*test_buffers.py"):
+        x.read()
+    del lease
+    x.read().close()
+
+
+def test_arrays_of_leases_keep_them_open():
+    devices = ts.Devices(fake=1)
+    x = ts.Buffer((2, 2), devices=devices)
+    x.read("fake:0").close()
+    part = x.write("fake:0").array.T[1]  # the lease is kept by nothing else
+    with pytest.raises(ts.InvalidUse, match="write.*test_buffers.py"):
+        x.read()
+    part[:] = 7
+    del part
+    with x.read() as a:
+        assert a.tolist() == [[0, 7], [0, 7]]
+    y = ts.Buffer(1000, devices=devices)
+    kept = y.write("fake:0").array
+    del y
+    gc.collect()
+    kept[:] = 3
+    assert kept.sum() == 3000
+    assert ts.Buffer(3).write().array.shape == (3,)  # the last to hold a buffer and its devices
+    lease = x.write()
+    first = lease.array
+    with lease as second:
+        assert second is first
+    with pytest.raises(ValueError):
+        first[0] = 1
