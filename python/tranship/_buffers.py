@@ -192,7 +192,8 @@ class Buffer:
 
     @property
     def version(self) -> int:
-        """A number that changes exactly when the values may have."""
+        """A number that grows exactly when the values may have changed: when a lease that writes, reads and writes, or
+        accumulates is closed."""
         return self._core.version
 
     def open(self, intent: str, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:

@@ -257,7 +257,6 @@ class BufferOracle {
         if (cell.valid != 0 && !cell.is_valid(op.memory)) copied();
         cell.partial = 0;
         cell.valid = only(op.memory);
-        outcome_.has_changed[std::size_t(op.buffer)] = true;
         cell.is_written = true;
       } else if (is_nothing) {
         cell.valid = only(op.memory);

@@ -269,6 +269,18 @@ TEST_P(BufferOn, a_read_elsewhere_changes_no_version) {
   EXPECT_GT(b.version(), version);
 }
 
+TEST_P(BufferOn, accumulating_changes_the_version_once_wherever_it_is_merged) {
+  for (const Device device : {Device::host(), gpu, other_gpu}) {
+    Buffer b = buffer();
+    fill(b, Device::host(), 1);
+    const std::uint64_t version = b.version();
+    b.accumulate(Combine::sum, {.device = gpu}).close();
+    EXPECT_EQ(b.version(), version + 1);
+    EXPECT_EQ(values(b, device), all(1));
+    EXPECT_EQ(b.version(), version + 1);
+  }
+}
+
 // Leases.
 
 TEST_P(BufferOn, many_read_and_one_writes_a_region) {

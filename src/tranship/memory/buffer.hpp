@@ -190,7 +190,8 @@ class Buffer {
   CopyState state(Device device) const;
   CopyState state(Device device, const Region& region) const;
   Region valid(Device device) const;
-  /// How often the buffer has been written or merged: a number that changes exactly when its values may have.
+  /// A number that grows exactly when the values may have changed: with every lease that writes, reads and writes, or
+  /// accumulates, when it is closed, and with invalidate(). Merging what was accumulated, and copying, change none.
   std::uint64_t version() const;
 
   /// Says that the value of these cells has changed where this buffer does not see it: on another rank, in a file. No

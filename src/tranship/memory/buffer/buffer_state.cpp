@@ -558,8 +558,7 @@ void BufferState::carry_out(const Step& step, const Request& request) {
       break;
   }
   add_uses({memory, over, Intent::write}, box);
-  if (step.kind == Step::Kind::merge) ++version;
-  cells.update(step.box, [&](const Box&, CellState& cell) { apply(step, memory, request.combine, version, cell); });
+  cells.update(step.box, [&](const Box&, CellState& cell) { apply(step, memory, request.combine, cell); });
 }
 
 void BufferState::carry_out(const Request& request, std::optional<Cause> asked) {

@@ -57,7 +57,7 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
   });
 }
 
-void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell) {
+void apply(const Step& step, MemoryId memory, Combine combine, CellState& cell) {
   cell.touched.add(memory);
   switch (step.kind) {
     case Step::Kind::zero:
@@ -71,7 +71,6 @@ void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t ver
     case Step::Kind::merge:
       cell.partial = cell.added = {};
       cell.valid = MemorySet::of(memory);
-      cell.version = version;
       return;
   }
 }

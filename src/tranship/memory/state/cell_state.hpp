@@ -98,7 +98,7 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
 bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory);
 
 /// A step has been given to its stream.
-void apply(const Step& step, MemoryId memory, Combine combine, std::uint64_t version, CellState& cell);
+void apply(const Step& step, MemoryId memory, Combine combine, CellState& cell);
 /// A memory's copy is given back.
 void forget(MemoryId memory, CellState& cell);
 /// A lease that accumulates has been opened: other memories no longer hold the same, and begin with nothing.
