@@ -317,9 +317,14 @@ TEST(Command, AReaderThatGoesAwayIsNoFailure) {
   ::close(ends[0]);
   // Also for a parent that leaves SIGPIPE as it is.
   const Outcome outcome = Workplace().run({"layout", "f64[8] @ 2 : block", "--json"}, ends[1]);
-  ::close(ends[1]);
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.errors, "");
+  // What is not done when the reader goes is done all the same.
+  const Workplace place;
+  EXPECT_EQ(place.run({"demo", "--dir", "demo"}, ends[1]).code, 0);
+  ::close(ends[1]);
+  for (const char* name : {"demo/rows/manifest.json", "demo/tiles/manifest.json", "demo/back.npy", "demo/tiles.svg"})
+    EXPECT_TRUE(place.names().contains(name)) << name;
 }
 
 TEST(Command, OutputThatCannotBeWrittenIsAFailure) {
