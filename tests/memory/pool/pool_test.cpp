@@ -278,7 +278,7 @@ TEST(Pool, where_there_is_no_room_all_numbers_are_named_and_nothing_is_lost) {
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::no_memory);
-    EXPECT_NE(error.message().find("limit is none"), std::string::npos) << error.what();
+    EXPECT_NE(error.message().find("the limit is 1000 bytes"), std::string::npos) << error.what();
   }
   EXPECT_EQ(small.pool.counts().in_use_bytes, 0);
 }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,8 @@ class Driver {
   /// At least 256-byte aligned, contents arbitrary; null when there is no room. `size_bytes` > 0.
   virtual void* allocate(std::size_t size_bytes) = 0;
   virtual void deallocate(void* memory, std::size_t size_bytes) noexcept = 0;
+  /// What all that is allocated may have; INT64_MAX where that is not known.
+  virtual std::int64_t capacity_bytes() const noexcept { return INT64_MAX; }
   /// Events of it may not be used after it is destroyed; those of Devices::make_stream may.
   virtual std::unique_ptr<Stream> make_stream() = 0;
   /// Whether a stream of this device may copy from and to the memory of `other`. All reach the host.

@@ -592,6 +592,7 @@ class FakeDriver final : public Driver {
   void deallocate(void* memory, std::size_t size_bytes) noexcept override {
     machine_.memories.deallocate(memory_, memory, size_bytes);
   }
+  std::int64_t capacity_bytes() const noexcept override { return machine_.fake.capacity_bytes; }
   std::unique_ptr<Stream> make_stream() override {
     switch (machine_.fake.timing) {
       case FakeTiming::eager:

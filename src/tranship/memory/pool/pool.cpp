@@ -279,7 +279,8 @@ void Pool::State::keep(Block& block) {
 }
 
 void Pool::State::fail(int size_class, std::size_t size_bytes) const {
-  const std::string limit = options.limit_bytes == INT64_MAX ? "none" : fmt::format("{} bytes", options.limit_bytes);
+  const std::int64_t limit_bytes = std::min(options.limit_bytes, driver.capacity_bytes());
+  const std::string limit = limit_bytes == INT64_MAX ? "none" : fmt::format("{} bytes", limit_bytes);
   throw_error(ErrorCode::no_memory,
               "no room on {} for {} bytes (a block of {}): {} bytes are in use, {} are kept, the limit is {}",
               to_string(driver.device()), size_bytes, bytes_of_class(size_class), counts.in_use_bytes,
