@@ -248,6 +248,11 @@ TEST_F(Npz, ATargetOfSeveralArraysIsNotReplaced) {
   EXPECT_NE(write("new.npz:x", columns).find("is to be a file of 1 part, the layout has 3"), std::string::npos);
   EXPECT_NE(write("new.npz:", plain).find("names no member"), std::string::npos) << write("new.npz:", plain);
   EXPECT_NE(write("new.npz:\xff", plain).find("a member's name is UTF-8"), std::string::npos);
+  for (const std::string name : {"../y", "a/../../y", "/y", "../y.npy"}) {
+    const std::string message = write("new.npz:" + name, plain);
+    EXPECT_TRUE(message.starts_with("invalid_use: ")) << message;
+    EXPECT_NE(message.find("stays within the archive"), std::string::npos) << message;
+  }
   EXPECT_EQ(read_text(folder.path("data.npz")), before);
   EXPECT_EQ(folder.names().size(), 3u);
 }

@@ -141,6 +141,11 @@ std::string npz_member_name(const NpzName& name) {
   if (!is_utf8(out))
     throw_error(ErrorCode::invalid_use, "'{}:{}': a member's name is UTF-8", name.archive,
                 printable(out, name_chars_max));
+  // Programs that unpack archives may follow it.
+  if (const fs::path path(out); path.is_absolute() || std::find(path.begin(), path.end(), "..") != path.end())
+    throw_error(ErrorCode::invalid_use,
+                "'{}:{}': a member's name stays within the archive, without '..' or a '/' first", name.archive,
+                printable(out, name_chars_max));
   return out;
 }
 
