@@ -465,6 +465,9 @@ TEST(Reshard, TakesMembersAndBareElements) {
   const Outcome refused = place.run(back);
   EXPECT_EQ(refused.code, 1);
   EXPECT_EQ(refused.errors, "tranship: error: 'y.bin' has 1203 bytes; 600 elements i16 of [30, 20] need 1200\n");
+  const Outcome spaced = place.run({"reshard", "y.bin", "z", "--raw", "--from", one + " | spacing(1,2)", "--to", one});
+  EXPECT_EQ(spaced.code, 1);
+  EXPECT_NE(spaced.errors.find("an array in a file has no spacing [1, 2]"), std::string::npos) << spaced.errors;
   std::vector<std::string> skipping = back;
   skipping.insert(skipping.end(), {"--skip", "3"});
   EXPECT_EQ(place.run(skipping).code, 0);

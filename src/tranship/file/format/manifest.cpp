@@ -116,7 +116,7 @@ NpyOrder stored_order(const ArraySpec& spec) {
   const MemoryLayout& memory = spec.distribution.memory();
   const auto refuse = [&](std::string_view what) {
     throw_error(ErrorCode::unsupported,
-                "a .npy file has no {}: its elements lie densely, in row-major order or its reverse", what);
+                "an array in a file has no {}: its elements lie densely, in row-major order or its reverse", what);
   };
   if (memory.parts == ComplexParts::split) refuse("split complex numbers");
   if (memory.offset != 0) refuse(fmt::format("offset of {} elements before the first", memory.offset));
