@@ -225,6 +225,14 @@ TEST(HostileDirectory, ATargetThatMayNotMoveIsRefusedBeforeTheFirstByte) {
   EXPECT_FALSE(fs::exists(scene.folder.path(".new.partial")));
 }
 
+TEST(HostileDirectory, TheCurrentOneIsRefusedBeforeTheFirstByte) {
+  Scene scene("new", 64);
+  const std::string message = message_of_run(scene, [&] { fs::current_path(scene.target); });
+  EXPECT_NE(message.find("'" + scene.target + "' is the current directory"), std::string::npos) << message;
+  EXPECT_EQ(files_below(scene.target), scene.before);
+  EXPECT_FALSE(fs::exists(scene.folder.path(".new.partial")));
+}
+
 TEST(HostileDirectory, AMountPointIsRefusedBeforeTheFirstByte) {
   if (::geteuid() != 0) GTEST_SKIP() << "mounting needs root";
   Scene scene("new", 64);

@@ -76,6 +76,12 @@ void check_replacing_is_permitted(const std::string& target) {
   if (!old.exists) return;
   if (old.is_fixed)
     throw_error(ErrorCode::invalid_use, "'{}' is marked as immutable or append-only: it cannot be replaced", target);
+  std::error_code nowhere;  // a folder that is gone stands in no one's way
+  if (S_ISDIR(old.mode) && fs::path(target) == fs::current_path(nowhere))
+    throw_error(ErrorCode::invalid_use,
+                "'{}' is the current directory, and replacing it would delete it: name it from another one, or name "
+                "something in it",
+                target);
   if (old.is_mount_point)
     throw_error(ErrorCode::invalid_use, "'{}' is a mount point: it cannot be replaced, name something in it", target);
   const std::uint32_t self = ::geteuid();

@@ -32,8 +32,9 @@ bool directory_may_be_replaced(const std::string& target, const std::string& mar
 bool file_may_be_replaced(const std::string& target);
 
 /// Throws where what is made beside `target` could not take its place in the end: `io` where this process may not read
-/// and write the folder, or to a directory that must move out of the way; `invalid_use` for a mount point, for what is
-/// marked as immutable or append-only, and for what belongs to another user in a sticky folder.
+/// and write the folder, or to a directory that must move out of the way; `invalid_use` for a mount point, for the
+/// current directory, for what is marked as immutable or append-only, and for what belongs to another user in a sticky
+/// folder.
 void check_replacing_is_permitted(const std::string& target);
 
 }  // namespace tranship
