@@ -955,12 +955,13 @@ TEST(Reshard, VerifyFindsEveryKindOfFault) {
       write_whole(folder.path("a.npy"), ElementType::i16, {6});
       reshard({.source = folder.path("a.npy"), .target = folder.path("b"), .to = parse_layout("i16[6] @ 6 : block")});
       const auto before = snapshot(folder);
-      // The manifest is there when all is written.
+      // The manifest says something when all is written.
       bool spoiled = false;
       const auto interfere = [&](const ReshardProgress&) {
         const auto names = folder.names();
-        const bool written = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-          return name.find(".partial/") != std::string::npos && name.ends_with("manifest.json");
+        const bool written = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+          return name.find(".partial/") != std::string::npos && name.ends_with("manifest.json") &&
+                 read_text(folder.path(name)).starts_with("{");
         });
         if (!written || std::exchange(spoiled, true)) return;
         spoil(folder, c.file, c.byte_from_end);

@@ -368,6 +368,20 @@ TEST(CrashDisk, AFullOneLeavesTheOldTarget) {
       EXPECT_NE(report.error().message().find("No space left"), std::string::npos) << report.error().message();
     }
     EXPECT_TRUE(fs::is_empty(disk));
+
+    // 255 of its 256 pages for the parts, and one for the lock: none for the manifest.
+    options.source = scene.folder.path("row.raw");
+    options.from = parse_layout("f64[130512] @ 1 : block");
+    options.raw = RawForm{};
+    write_text(options.source, std::string(8 * 130'512, 'x'));
+    options.to = parse_layout("f64[130512] @ 3 : block");
+    const Result<ReshardReport> tight = attempt([&] { return reshard(options); });
+    EXPECT_FALSE(tight.ok());
+    if (!tight.ok()) {
+      EXPECT_NE(tight.error().message().find("cannot reserve "), std::string::npos) << tight.error().message();
+      EXPECT_NE(tight.error().message().find("manifest.json'"), std::string::npos) << tight.error().message();
+    }
+    EXPECT_TRUE(fs::is_empty(disk));
   }
   EXPECT_EQ(::umount(disk.c_str()), 0);
 }

@@ -143,6 +143,7 @@ class Work {
       return;
     }
     target_.begin();
+    target_.reserve_beside(format_.manifest(checksums()));  // of other checksums, which are as long
     progress_.keep_journal(
         Journal::begin(target_.staging().journal(),
                        {.work = work, .name = target_.staging().name(), .inode = target_.staging().inode()}));

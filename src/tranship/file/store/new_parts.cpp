@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/file/format/manifest.hpp>
@@ -82,13 +83,20 @@ void NewParts::commit() {
   staging_.commit();
 }
 
+void NewParts::reserve_beside(std::span<const TextFile> files) const {
+  if (staging_.kind() == StagedKind::file) return;
+  for (const TextFile& beside : files)
+    make_file(staging_.path() + "/" + beside.name, static_cast<Index>(beside.text.size()));
+}
+
 void NewParts::write_beside(std::span<const TextFile> files) const {
   if (staging_.kind() == StagedKind::file) return;
   for (const TextFile& beside : files) {
     const std::string path = staging_.path() + "/" + beside.name;
-    const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666));
+    const FileDescriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (file.number() < 0) throw io_error("create", path, errno);
     posix::write_at(file.number(), path, 0, std::as_bytes(std::span(beside.text)));
+    if (::ftruncate(file.number(), static_cast<Index>(beside.text.size())) != 0) throw io_error("cut", path, errno);
     if (posix::disk.fsync(file.number()) != 0) throw io_error("sync", path, errno);
   }
 }

@@ -40,6 +40,8 @@ class NewParts {
 
   /// Writes what the files say of themselves, of elements that contribute so much, by number. Throws `io`.
   void fill_in(std::span<const std::uint32_t> elements);
+  /// Takes the room of files like these, so that a disk that is too small for them is found at once. Throws `io`.
+  void reserve_beside(std::span<const TextFile> files) const;
   /// Writes the manifest, and what else a directory has beside its parts; of a file, nothing. All files must be synced.
   /// Throws `io`.
   void write_beside(std::span<const TextFile> files) const;
