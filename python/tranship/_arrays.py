@@ -415,7 +415,7 @@ class HaloExchange(Exchange):
         the sides stores fewer.
     stencil
         ``"box"`` (corners included), ``"star"`` (no corners), or a list of offsets: exactly the cells that some owned
-        cell reaches by one of them.
+        cell reaches by one of them, and those at ``replicate`` and ``replicate_local`` edges of which these are copies.
     adjoint
         Adds ghosts to their owners' cells instead, and makes them zero.
     combine
