@@ -72,9 +72,7 @@ class DemoFolder {
 };
 
 /// A reader that goes away does not end the demo: files are made between what it says.
-void say(std::string_view text) try {
-  print(text);
-} catch (const OutputClosed&) {
+void say(std::string_view text) try { print(text); } catch (const OutputClosed&) {
 }
 
 void print_heading(std::string_view heading) {
@@ -85,7 +83,7 @@ void print_heading(std::string_view heading) {
 
 void reshard_step(const std::string& source, const std::string& target, const std::string& to) {
   say(fmt::format("  $ tranship reshard {} {} --verify \\\n      --to \"{}\"\n", printable(source), printable(target),
-                    to));
+                  to));
   const ReshardReport report = reshard(
       {.source = source, .target = target, .from = std::nullopt, .to = parse_layout(to), .verify = Verify::yes});
   say(fmt::format("  {}\n\n", report_text(target, report)));
@@ -118,7 +116,7 @@ ArraySpec move_files(const NpyFile& data, const std::string& source, const DemoF
   reshard_step(tiles, back, array + " @ 1x1 : whole, whole" + order);
   require_same_elements(data, open_npy(back).value());
   say(fmt::format("  {} is back: all {} bytes of its elements are those of {}\n", printable(back),
-                    grouped(header.data_bytes()), printable(source)));
+                  grouped(header.data_bytes()), printable(source)));
   return parse_layout(tiles_layout);
 }
 
@@ -199,17 +197,16 @@ void run_live(const Raster& raster) {
   Timing timing;
   const Raster together = shade_together(raster, bands, tiles, timing);
   say(fmt::format("  {}\n    to {}\n    {} between ranks, {}, in {}\n\n", to_text(from), to_text(to),
-                    counted(turn.messages, "message"), human_bytes(turn.moved.bytes),
-                    human_duration(timing.redistribution_ns)));
+                  counted(turn.messages, "message"), human_bytes(turn.moved.bytes),
+                  human_duration(timing.redistribution_ns)));
   say(fmt::format("  {} of smoothing, each after a halo exchange: {}, {} a step, all in {}\n",
-                    counted(smoothing_steps, "step"), counted(halo.messages, "message"), human_bytes(halo.moved.bytes),
-                    human_duration(timing.smoothing_ns)));
+                  counted(smoothing_steps, "step"), counted(halo.messages, "message"), human_bytes(halo.moved.bytes),
+                  human_duration(timing.smoothing_ns)));
 
   const Raster alone = shaded_alone(raster, smoothing_steps);
   if (std::memcmp(together.heights.data(), alone.heights.data(), alone.heights.size() * sizeof(float)) != 0)
     throw_error(ErrorCode::internal, "{} ranks computed something else than one alone", live_ranks);
-  say(
-      fmt::format("  then its relief in light from the north-west: all {} cells equal what one rank alone computes\n\n",
+  say(fmt::format("  then its relief in light from the north-west: all {} cells equal what one rank alone computes\n\n",
                   grouped(static_cast<Index>(alone.heights.size()))));
   say(relief_text(together, relief_columns, 2));
 }
@@ -231,7 +228,7 @@ void run(const DemoOptions& options) {
   folder.prepare(replace);
   const auto [low, high] = std::minmax_element(raster.heights.begin(), raster.heights.end());
   say(fmt::format("{}: {}[{}], {}, values {} to {}\n", printable(source), name_of(data.header.type),
-                    join_text(data.header.extents, ","), human_bytes(data.header.data_bytes()), *low, *high));
+                  join_text(data.header.extents, ","), human_bytes(data.header.data_bytes()), *low, *high));
   if (!title.empty()) say(fmt::format("{}\n", printable(title)));
 
   const ArraySpec tiles = move_files(data, source, folder);
