@@ -7,8 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 build_packages=(g++ ccache cmake ninja-build libfmt-dev libhwloc-dev libboost-context-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev
   libfftw3-dev)
 demo_packages=(unzip python-matplotlib-data)
-# Tests are compiled with clang, which takes half of g++'s time for it.
-test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv clang)
+test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 # In a virtual environment of the tree, which the tests of the Python package run in.
 python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
 # What the package works with, for its tests: small ones. What is missing is skipped.
@@ -90,8 +89,6 @@ configure() { # PRESET [option...]
   local log=build/configure-$1.log
   mkdir -p build
   cmake --preset "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
-  # CMake begins anew for another compiler, and then forgets the preset's options.
-  if grep -q 'require your cache to be deleted' "$log"; then cmake --preset "$@" >"$log" 2>&1; fi
 }
 
 do_setup() {
@@ -110,10 +107,7 @@ do_build() { # [PRESET [option...]]
   esac
   if [[ $preset == dev ]]; then
     choose_python
-    # Any compiler will do where there is no clang.
-    local compiler=()
-    command -v clang++ >/dev/null || compiler=(-DCMAKE_C_COMPILER=cc -DCMAKE_CXX_COMPILER=c++)
-    configure dev "${python_options[@]}" "${compiler[@]}" "$@"
+    configure dev "${python_options[@]}" "$@"
   else
     configure "$preset" "$@"
   fi
