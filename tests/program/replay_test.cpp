@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <tranship/program/plan_file.hpp>
