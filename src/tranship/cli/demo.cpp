@@ -72,7 +72,11 @@ class DemoFolder {
 };
 
 /// A reader that goes away does not end the demo: files are made between what it says.
-void say(std::string_view text) try { print(text); } catch (const OutputClosed&) {
+void say(std::string_view text) {
+  try {
+    print(text);
+  } catch (const OutputClosed&) {
+  }
 }
 
 void print_heading(std::string_view heading) {
