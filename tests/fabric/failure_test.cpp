@@ -419,11 +419,11 @@ const PollKind poll_kinds[] = {
     {"kernel_get_nbi_of_many",
      [](World& world, Symmetric<std::uint64_t> flags) {
        const HeapView heap = heap_view(world);
-       std::vector<std::uint64_t> seen(many_flags);
+       std::vector<std::uint64_t> seen(64);
        run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
          while (seen[0] == 0) {
-           heap.get_nbi(lane.block(), Span(seen.data(), many_flags),
-                        Span<const std::uint64_t>(flags.local(), many_flags), 1);
+           heap.get_nbi(lane.block(), Span(seen.data(), Index(64)), Span<const std::uint64_t>(flags.local(), Index(64)),
+                        1);
            heap.quiet(lane.block());
          }
        });
