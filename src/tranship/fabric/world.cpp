@@ -17,6 +17,18 @@
 namespace tranship {
 namespace {
 
+std::uint64_t hash_of(std::span<const std::byte> bytes) {
+  constexpr std::uint64_t prime = 0x100000001b3;
+  std::uint64_t hash = 0;
+  for (; bytes.size() >= sizeof hash; bytes = bytes.subspan(sizeof hash)) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes.data(), sizeof word);
+    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
+  }
+  for (const std::byte byte : bytes) hash = hash * prime ^ std::uint64_t(byte);
+  return hash;
+}
+
 /// Posts a wait for as long as it lasts, also when the predicate throws.
 class Posted {
  public:
@@ -178,20 +190,6 @@ void World::check_interrupt() {
   interrupt_checked_ns_ = now;
   interrupt_check_();
 }
-
-namespace {
-std::uint64_t hash_of(std::span<const std::byte> bytes) {
-  constexpr std::uint64_t prime = 0x100000001b3;
-  std::uint64_t hash = 0;
-  for (; bytes.size() >= sizeof hash; bytes = bytes.subspan(sizeof hash)) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes.data(), sizeof word);
-    hash = std::rotl(hash * prime, 29) ^ word;  // so that high bits reach the low ones
-  }
-  for (const std::byte byte : bytes) hash = hash * prime ^ std::uint64_t(byte);
-  return hash;
-}
-}  // namespace
 
 int World::look(const WaitNote& note) {
   check_interrupt();

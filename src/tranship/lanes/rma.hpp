@@ -93,6 +93,13 @@ TRANSHIP_SHARED inline bool is_in_place(const void* at) {
   return reinterpret_cast<unsigned long long>(at) % sizeof(T) == 0;
 }
 
+/// Elements that lanes have written, as the target strides of the block say.
+struct LaneTarget {
+  CopyBlock block;
+  int width = 1;
+  const void* data = nullptr;
+};
+
 }  // namespace detail
 
 /// Where the symmetric heaps of all ranks lie, as one rank sees them. A value, to be passed to kernels.
@@ -606,27 +613,21 @@ struct HeapView {
     if constexpr (requires { group.carried(); }) {
       if (group.lane() != 0) return;
       if (is_direct(peer))
-        group.got(call, source.data, peer, [&] { return moved_block(target, source); });
+        group.got(call, source.data, peer, [&] { return target_of(target, source); });
       else
         group.carried();
     }
   }
-  /// What goes where when `target` gets `source`.
-  struct Moved {
-    CopyBlock block;
-    int width = 1;
-    void* target = nullptr;
-  };
   template <class T>
-  static Moved moved_block(const Span<T>& target, const Span<const T>& source) {
-    Moved out{.target = target.data};
+  static detail::LaneTarget target_of(const Span<T>& target, const Span<const T>& source) {
+    detail::LaneTarget out{.data = target.data};
     out.block.dims = 1;
     out.block.extents[0] = static_cast<long long>(bytes_of(smaller(target, source), sizeof(T)));
     out.block.source_strides[0] = out.block.target_strides[0] = 1;
     return out;
   }
   template <class T>
-  static Moved moved_block(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
+  static detail::LaneTarget target_of(const StridedSpan<T>& target, const StridedSpan<const T>& source) {
     return {detail::block_of(target, source), detail::strided_width<T>, target.data};
   }
   /// A count of elements; more than there are for a count that cannot be.

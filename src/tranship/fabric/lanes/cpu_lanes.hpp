@@ -50,13 +50,6 @@ Span<T> span_of(Symmetric<T> array) noexcept {
 
 namespace detail {
 
-/// Elements that lanes have written, as the target strides of the block say.
-struct LaneTarget {
-  CopyBlock block;
-  int width = 1;
-  const void* data = nullptr;
-};
-
 /// What a lane asks of those who run it.
 class LaneExecutor {
  public:
@@ -309,26 +302,16 @@ class CpuGroup {
   template <class Call>
   void polled(const Call& call, const void* local, Rank peer, std::uint64_t seen) const {
     executor_->polled(lanes_, [&] {
-      WaitNote note = executor_->note(call(), local);
-      note.flag_rank = peer;
+      WaitNote note = note_at(call, local, peer);
       note.shows = WaitNote::Shows::value;
       note.seen = seen;
       return note;
     });
   }
-  template <class Call, class TargetOf>
-  void got(const Call& call, const void* local, Rank peer, const TargetOf& target_of) const {
+  template <class Call>
+  void got(const Call& call, const void* local, Rank peer, FunctionRef<detail::LaneTarget()> target) const {
     executor_->got(
-        lanes_,
-        [&] {
-          WaitNote note = executor_->note(call(), local);
-          note.flag_rank = peer;
-          return note;
-        },
-        [&] {
-          const auto [block, width, data] = target_of();
-          return detail::LaneTarget{block, width, data};
-        });
+        lanes_, [&] { return note_at(call, local, peer); }, target);
   }
   void carried() const { executor_->carried(lanes_); }
   template <class Call, class T>
@@ -347,6 +330,14 @@ class CpuGroup {
   detail::LaneMessenger messenger() const noexcept { return detail::LaneMessenger(*executor_); }
 
  private:
+  /// Of a look at what lies at `local` in the heap of `peer`.
+  template <class Call>
+  WaitNote note_at(const Call& call, const void* local, Rank peer) const {
+    WaitNote note = executor_->note(call(), local);
+    note.flag_rank = peer;
+    return note;
+  }
+
   detail::LaneExecutor* executor_;
   int lane_;
   int lanes_;
