@@ -102,9 +102,10 @@ TEST(ExchangeLog, ALogMayBeginAndEndWhileExchangesAreInFlight) {
 TEST(ExchangeLog, ARunThatFailsNamesWhatWasMissing) {
   const ExchangeLog log;
   const std::string error = error_of([] {
-    launch({.ranks = 2, .timeout_ns = 50'000'000}, [](World& world) {
+    launch(2, [](World& world) {
       Array<double> a(world, rows(2)), b(world, columns(2));
       Redistribution turn(a, b);
+      world.set_timeout_ns(50'000'000);
       if (world.rank() == 0) turn();
       if (world.rank() == 1)
         world.wait_until([&] { return world.has_ended(0); }, WaitNote("test", 0, CallSite::here()));

@@ -697,11 +697,10 @@ TEST(Exchange, TheFirstFailureIsTheOneThatIsReported) {
 }
 
 TEST(Exchange, ADeadlineNamesWhoIsMissing) {
-  launch({.ranks = 2, .timeout_ns = 50'000'000}, [&](World& world) {
+  launch(2, [&](World& world) {
     const ArraySpec spec = ring(8, 2);
     const std::vector<ArraySpec> fields = {spec};
     const ArrayRef array = allocate_array(world, spec);
-    world.set_timeout_ns(20'000'000'000);
     Exchange halo(world, plan_halo(fields, world.rank()), {array.view});
     if (world.rank() == 0) {
       world.set_timeout_ns(50'000'000);
@@ -709,7 +708,7 @@ TEST(Exchange, ADeadlineNamesWhoIsMissing) {
       EXPECT_NE(message.find("timeout"), std::string::npos) << message;
       EXPECT_NE(message.find("exchange"), std::string::npos) << message;
       EXPECT_NE(message.find("rank 1"), std::string::npos) << message;
-      world.set_timeout_ns(20'000'000'000);
+      world.set_timeout_ns(default_timeout_ns());
     }
     world.barrier();
   });

@@ -352,7 +352,7 @@ TEST_P(KernelBlocks, blocks_poll_for_what_those_behind_them_store) {
 }
 
 TEST(KernelGets, let_others_put_what_they_wait_for) {
-  launch({.ranks = 1, .timeout_ns = 500'000'000}, [](World& world) {
+  launch(1, [](World& world) {
     const HeapView heap = heap_view(world);
     const auto data = world.allocate<int>(2);
     run_block(world, {.lanes = 3}, [&](const CpuLane& lane) {
