@@ -11,7 +11,7 @@ inline constexpr PlanKind plan_kinds[] = {PlanKind::redistribution, PlanKind::ha
 inline constexpr ElementMap element_maps[] = {
     ElementMap::copy,     ElementMap::negate,  ElementMap::accumulate, ElementMap::accumulate_negated,
     ElementMap::multiply, ElementMap::minimum, ElementMap::maximum};
-inline constexpr Combine combines[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
+inline constexpr Combine combine_kinds[] = {Combine::sum, Combine::product, Combine::minimum, Combine::maximum};
 inline constexpr LocalFillKind local_fill_kinds[] = {LocalFillKind::zero, LocalFillKind::replicate,
                                                      LocalFillKind::accumulate};
 

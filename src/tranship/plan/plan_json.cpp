@@ -328,7 +328,8 @@ LocalFill fill_of(const Json& value, const std::string& where) {
   JsonObject object(value, where);
   LocalFill out;
   out.kind = enum_of(local_fill_kinds, object.at("kind"), object.path("kind"));
-  if (const Json* combine = object.find("combine")) out.combine = enum_of(combines, *combine, object.path("combine"));
+  if (const Json* combine = object.find("combine"))
+    out.combine = enum_of(combine_kinds, *combine, object.path("combine"));
   out.slot = int_of(object.at("slot"), object.path("slot"));
   const std::string path = object.path("axes");
   const Json& axes = array_of(object.at("axes"), path);

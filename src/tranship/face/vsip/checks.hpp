@@ -90,6 +90,11 @@ inline bool usable_object(const char* call, const char* what, const void* object
   return true;
 }
 
+/// The object lives, and the caller gives a place for its attributes, or new ones.
+inline bool has_attributes(const char* call, const char* what, const void* object, const void* attributes) {
+  return usable_object(call, what, object) && given(call, "structure of attributes", attributes);
+}
+
 /// Whether elements from `offset` on with these dimensions lie inside of `length` elements. Sets the first and the last
 /// element (exact unless they do not fit in 64 bits).
 bool lies_inside(vsip_offset offset, const Dimension* dimensions, int dims, vsip_length length, long long* first,

@@ -264,12 +264,6 @@ void execute(const char* call, Kind kind, vsip_fft_place place, const F* fft, co
   if (fft->scale != 1) each([s = fft->scale](auto r) { r.store(s * r.load()); }, *out);
 }
 
-/// The FFT object lives, and the caller gives a place for its attributes.
-template <class F, class A>
-bool has_attributes(const char* call, const F* fft, const A* attributes) {
-  return usable_object(call, "FFT object", fft) && given(call, "structure of attributes", attributes);
-}
-
 template <class F>
 vsip_length input_length(const F& fft) {
   return fft.kind == Kind::cr ? fft.half() : fft.length;
@@ -323,7 +317,7 @@ bool tranship::vsip::real_signal(vsip_length n, double* spectrum, double* signal
     execute("vsip_crfftop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                     \
   }                                                                                                                    \
   void vsip_fft_getattr_##T(const vsip_fft_##T* fft, vsip_fft_attr_##T* attributes) {                                  \
-    if (!has_attributes("vsip_fft_getattr_" #T, fft, attributes)) return;                                              \
+    if (!has_attributes("vsip_fft_getattr_" #T, "FFT object", fft, attributes)) return;                                \
     *attributes = {input_length(*fft), output_length(*fft), fft->place, fft->scale, fft->dir};                         \
   }                                                                                                                    \
   int vsip_fft_destroy_##T(vsip_fft_##T* fft) {                                                                        \
@@ -366,7 +360,7 @@ bool tranship::vsip::real_signal(vsip_length n, double* spectrum, double* signal
     execute("vsip_crfftmop_" #T, Kind::cr, VSIP_FFT_OP, fft, a, r);                                                    \
   }                                                                                                                    \
   void vsip_fftm_getattr_##T(const vsip_fftm_##T* fft, vsip_fftm_attr_##T* attributes) {                               \
-    if (!has_attributes("vsip_fftm_getattr_" #T, fft, attributes)) return;                                             \
+    if (!has_attributes("vsip_fftm_getattr_" #T, "FFT object", fft, attributes)) return;                               \
     const auto lengths = [&](vsip_length along) {                                                                      \
       return fft->major == VSIP_ROW ? vsip_scalar_mi{fft->count, along} : vsip_scalar_mi{along, fft->count};           \
     };                                                                                                                 \

@@ -158,12 +158,6 @@ void put(const char* call, const V* view, const std::array<vsip_index, V::dims>&
   }
 }
 
-/// The view lives, and the caller gives a place for its attributes, or new ones.
-template <class V, class A>
-bool has_attributes(const char* call, const V* view, const A* attributes) {
-  return usable_object(call, "view", view) && given(call, "structure of attributes", attributes);
-}
-
 template <class V>
 typename V::Block* block_of(const char* call, const V* view) {
   return usable_object(call, "view", view) ? view->block : nullptr;
@@ -322,12 +316,12 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
     put("vsip_" #C "vput_" #T, view, {i}, value);                                                                      \
   }                                                                                                                    \
   void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes) {                    \
-    if (!has_attributes("vsip_" #C "vgetattrib_" #T, view, attributes)) return;                                        \
+    if (!has_attributes("vsip_" #C "vgetattrib_" #T, "view", view, attributes)) return;                                \
     const auto& [along] = view->dimensions;                                                                            \
     *attributes = {view->offset, along.stride, along.length, view->block};                                             \
   }                                                                                                                    \
   vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes) {    \
-    if (!has_attributes("vsip_" #C "vputattrib_" #T, view, attributes)) return nullptr;                                \
+    if (!has_attributes("vsip_" #C "vputattrib_" #T, "view", view, attributes)) return nullptr;                        \
     return put_all(view, attributes->offset, {{{attributes->stride, attributes->length}}});                            \
   }                                                                                                                    \
   tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view) {                                 \
@@ -376,12 +370,12 @@ TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
     put("vsip_" #C "mput_" #T, view, {row, column}, value);                                                           \
   }                                                                                                                   \
   void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes) {                   \
-    if (!has_attributes("vsip_" #C "mgetattrib_" #T, view, attributes)) return;                                       \
+    if (!has_attributes("vsip_" #C "mgetattrib_" #T, "view", view, attributes)) return;                               \
     const auto& [down, right] = view->dimensions;                                                                     \
     *attributes = {view->offset, right.stride, right.length, down.stride, down.length, view->block};                  \
   }                                                                                                                   \
   vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view, const vsip_##C##mattr_##T* attributes) {   \
-    if (!has_attributes("vsip_" #C "mputattrib_" #T, view, attributes)) return nullptr;                               \
+    if (!has_attributes("vsip_" #C "mputattrib_" #T, "view", view, attributes)) return nullptr;                       \
     return put_all(                                                                                                   \
         view, attributes->offset,                                                                                     \
         {{{attributes->col_stride, attributes->col_length}, {attributes->row_stride, attributes->row_length}}});      \
@@ -435,12 +429,12 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
     put("vsip_" #C "tput_" #T, view, {z, y, x}, value);                                                                \
   }                                                                                                                    \
   void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes) {                    \
-    if (!has_attributes("vsip_" #C "tgetattrib_" #T, view, attributes)) return;                                        \
+    if (!has_attributes("vsip_" #C "tgetattrib_" #T, "view", view, attributes)) return;                                \
     const auto& [z, y, x] = view->dimensions;                                                                          \
     *attributes = {view->offset, z.length, z.stride, y.length, y.stride, x.length, x.stride, view->block};             \
   }                                                                                                                    \
   vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes) {    \
-    if (!has_attributes("vsip_" #C "tputattrib_" #T, view, attributes)) return nullptr;                                \
+    if (!has_attributes("vsip_" #C "tputattrib_" #T, "view", view, attributes)) return nullptr;                        \
     return put_all(view, attributes->offset,                                                                           \
                    {{{attributes->z_stride, attributes->z_length},                                                     \
                      {attributes->y_stride, attributes->y_length},                                                     \

@@ -1,7 +1,6 @@
 #include "tranship/file/format/byte_order.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include <tranship/base/fail.hpp>
@@ -10,8 +9,6 @@
 
 namespace tranship {
 namespace {
-
-constexpr char native_order = std::endian::native == std::endian::little ? '<' : '>';
 
 bool is_ordered(char byte_order) {
   return byte_order == '<' || byte_order == '>';

@@ -1,6 +1,7 @@
 // Private: The byte order of elements on their way from one spelling of an array to another.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -8,6 +9,9 @@
 #include <tranship/base/index.hpp>
 
 namespace tranship {
+
+/// This machine's, as descrs spell it.
+inline constexpr char native_order = std::endian::native == std::endian::little ? '<' : '>';
 
 /// The width of the numbers whose bytes are reversed when elements that the one descr spells become what the other
 /// spells; 0 where bytes are kept. Both spell the same elements, of .npy files or (always without a byte order) of

@@ -1,7 +1,6 @@
 #include "tranship/file/format/npy.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -11,13 +10,13 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/file/format/byte_order.hpp>
 #include <tranship/file/format/utf8.hpp>
 
 namespace tranship {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr char native_order = std::endian::native == std::endian::little ? '<' : '>';
 
 [[noreturn]] void refuse_element(std::string_view descr, std::string_view reason) {
   throw_error(ErrorCode::unsupported,

@@ -8,6 +8,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
+#include <tranship/file/format/zip_numbers.hpp>
 
 namespace tranship {
 namespace {
@@ -23,11 +24,6 @@ constexpr std::uint32_t entry_signature = 0x02014b50;
 constexpr Index entry_bytes = 46;
 constexpr std::uint32_t local_signature = 0x04034b50;
 constexpr Index local_bytes = 30;
-constexpr std::uint16_t extra64_id = 1;
-
-constexpr std::uint32_t max16 = 0xffff;
-constexpr std::uint32_t max32 = 0xffffffff;
-
 // Bit 0 says encrypted, bit 6 strongly so, bit 13 that the directory hides values.
 constexpr unsigned encrypted_flags = 1u << 0 | 1u << 6 | 1u << 13;
 
@@ -83,7 +79,7 @@ struct Directory {
 
 Index find_end(const Bytes& archive) {
   // A comment of up to 65535 bytes may follow, and may look like anything; its length must reach the end of the file.
-  const Index first = std::max<Index>(0, archive.size() - end_bytes - max16);
+  const Index first = std::max<Index>(0, archive.size() - end_bytes - zip_max16);
   for (Index at = archive.size() - end_bytes; at >= first; --at)
     if (archive.u32(at) == end_signature && at + end_bytes + archive.u16(at + 20) == archive.size()) return at;
   throw_error(ErrorCode::bad_file, "not a zip archive, or cut: {} bytes without the record that ends one",
@@ -139,9 +135,9 @@ Directory find_directory(const Bytes& archive) {
   const Bytes end = archive.part(at, end_bytes, "the end record");
   if (at >= locator64_bytes && archive.u32(at - locator64_bytes) == locator64_signature) {
     const Directory wide = read_end64(archive, at - locator64_bytes);
-    check_narrow(end.u16(10), max16, wide.members);
-    check_narrow(end.u32(12), max32, wide.bytes);
-    check_narrow(end.u32(16), max32, wide.offset);
+    check_narrow(end.u16(10), zip_max16, wide.members);
+    check_narrow(end.u32(12), zip_max32, wide.bytes);
+    check_narrow(end.u32(16), zip_max32, wide.offset);
     return wide;
   }
   refuse_disks(end.u16(4), end.u16(6));
@@ -162,7 +158,7 @@ void widen(const Bytes& extra, std::string_view name, std::span<std::uint64_t* c
   if (values.empty()) return;
   for (Index at = 0; at + 4 <= extra.size();) {
     const Bytes field = extra.part(at + 4, extra.u16(at + 2), "an extra field");
-    if (extra.u16(at) == extra64_id) {
+    if (extra.u16(at) == zip_extra64_id) {
       if (field.size() < static_cast<Index>(values.size()) * 8)
         throw_error(ErrorCode::bad_file, "member '{}': its zip64 field has {} bytes, {} are needed",
                     printable(name, name_chars_max), field.size(), values.size() * 8);
@@ -200,9 +196,9 @@ Entry read_entry(const Bytes& directory, Index& at) {
   std::array<std::uint64_t*, 3> narrow{};
   std::size_t narrow_count = 0;
   for (std::uint64_t* value : {&size, &packed, &header_offset})
-    if (*value == max32) narrow[narrow_count++] = value;
+    if (*value == zip_max32) narrow[narrow_count++] = value;
   widen(extra, name, std::span(narrow).first(narrow_count));
-  if (const unsigned disk = fixed.u16(34); disk != 0 && disk != max16)
+  if (const unsigned disk = fixed.u16(34); disk != 0 && disk != zip_max16)
     throw_error(ErrorCode::unsupported, "an archive of several disks: member '{}' is on disk {}",
                 printable(name, name_chars_max), disk);
   Entry out{.member = {.name = std::string(name),

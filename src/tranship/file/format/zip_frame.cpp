@@ -4,15 +4,14 @@
 #include <cstdint>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/file/format/zip_numbers.hpp>
 
 namespace tranship {
 namespace {
 
-constexpr Index max16 = 0xffff, max32 = 0xffffffff;
 constexpr std::uint16_t version_plain = 20, version_zip64 = 45;
 constexpr std::uint16_t made_on_unix = 3 << 8;
 constexpr std::uint16_t name_is_utf8 = 1 << 11;
-constexpr std::uint16_t extra64_id = 1;
 // The extra field that zipalign of Android uses: the alignment, then zeros.
 constexpr std::uint16_t alignment_id = 0xd935;
 constexpr Index alignment_bytes_min = 6;
@@ -42,7 +41,7 @@ class Record {
 };
 
 std::uint64_t narrow(Index value) {
-  return static_cast<std::uint64_t>(std::min(value, max32));
+  return static_cast<std::uint64_t>(std::min<Index>(value, zip_max32));
 }
 
 std::string alignment_field(Index field_bytes, Index alignment) {
@@ -54,16 +53,16 @@ std::string alignment_field(Index field_bytes, Index alignment) {
 }  // namespace
 
 ZipFrame zip_frame(std::string_view name, Index member_bytes, Index alignment) {
-  TRANSHIP_ASSERT(alignment > 0 && alignment <= max16 / 2 && member_bytes >= 0);
+  TRANSHIP_ASSERT(alignment > 0 && alignment <= zip_max16 / 2 && member_bytes >= 0);
   const auto name_bytes = static_cast<Index>(name.size());
-  if (name_bytes < 1 || name_bytes > max16)
-    throw_error(ErrorCode::invalid_use, "a member's name of {} bytes: 1 to {} are possible", name_bytes, max16);
-  const bool is_wide = member_bytes >= max32;
+  if (name_bytes < 1 || name_bytes > zip_max16)
+    throw_error(ErrorCode::invalid_use, "a member's name of {} bytes: 1 to {} are possible", name_bytes, zip_max16);
+  const bool is_wide = member_bytes >= zip_max32;
   const std::uint16_t version = is_wide ? version_zip64 : version_plain;
   ZipFrame out;
 
   Record wide;
-  if (is_wide) wide.u16(extra64_id).u16(16).u64(member_bytes).u64(member_bytes);
+  if (is_wide) wide.u16(zip_extra64_id).u16(16).u64(member_bytes).u64(member_bytes);
   constexpr Index local_bytes = 30, local_crc = 14, entry_crc = 16;
   const Index in_front = local_bytes + name_bytes + wide.size() + alignment_bytes_min;
   const Index padding = alignment_bytes_min + (alignment - in_front % alignment) % alignment;
@@ -80,11 +79,11 @@ ZipFrame zip_frame(std::string_view name, Index member_bytes, Index alignment) {
   entry.u32(0x02014b50).u16(made_on_unix | version).u16(version).u16(name_is_utf8).u16(0).u16(0).u16(date).u32(0);
   entry.u32(narrow(member_bytes)).u32(narrow(member_bytes)).u16(name_bytes).u16(is_wide ? 20 : 0);
   entry.u16(0).u16(0).u16(0).u32(regular_file_0644).u32(0).text(name);
-  if (is_wide) entry.u16(extra64_id).u16(16).u64(member_bytes).u64(member_bytes);
+  if (is_wide) entry.u16(zip_extra64_id).u16(16).u64(member_bytes).u64(member_bytes);
   out.crc_places.push_back(checked_add(directory, entry_crc));
 
   const Index entry_bytes = entry.size();
-  if (directory >= max32) {
+  if (directory >= zip_max32) {
     entry.u32(0x06064b50).u64(44).u16(made_on_unix | version_zip64).u16(version_zip64).u32(0).u32(0).u64(1).u64(1);
     entry.u64(entry_bytes).u64(directory);
     entry.u32(0x07064b50).u32(0).u64(checked_add(directory, entry_bytes)).u32(1);

@@ -25,7 +25,7 @@ class SpinLock {
  private:
   std::atomic<bool> is_locked_ = false;
 };
-using Lock = std::unique_lock<SpinLock>;
+using PoolLock = std::unique_lock<SpinLock>;
 
 constexpr int smallest_bits = 8;  // blocks of 256 bytes
 constexpr int largest_bits = 62;
@@ -114,11 +114,11 @@ struct Pool::State {
 
   Block& get(int size_class, std::size_t size_bytes, Stream* stream);
   Block* take_ready(int size_class, const Stream* in_order);
-  Block* make(int size_class, Lock& lock);
-  bool give_back(std::int64_t keep_bytes, Lock& lock);
-  void wait_on(Stream& stream, Block& block, Lock& lock);
+  Block* make(int size_class, PoolLock& lock);
+  bool give_back(std::int64_t keep_bytes, PoolLock& lock);
+  void wait_on(Stream& stream, Block& block, PoolLock& lock);
   Block* first_kept() const;
-  void wait_here(const Block& block, Deadline deadline, Lock& lock);
+  void wait_here(const Block& block, Deadline deadline, PoolLock& lock);
   Block& hand_out(Block& block);
   void take(Block& block);
   void keep(Block& block);
@@ -136,7 +136,7 @@ Block& Pool::State::get(int size_class, std::size_t size_bytes, Stream* stream) 
   // What the events of a stream name need not be the object that the caller has. None: its waits block the caller.
   const Stream* const in_order = stream ? stream->event().stream : nullptr;
   std::optional<Deadline> deadline;
-  Lock lock(mutex);
+  PoolLock lock(mutex);
   for (;;) {
     if (Block* block = take_ready(size_class, in_order)) {
       ++counts.reuses;
@@ -173,7 +173,7 @@ Block* Pool::State::take_ready(int size_class, const Stream* in_order) {
 }
 
 /// A new block; null when the driver has no room.
-Block* Pool::State::make(int size_class, Lock& lock) {
+Block* Pool::State::make(int size_class, PoolLock& lock) {
   const std::size_t bytes = bytes_of_class(size_class);
   // Counted before, so that no other thread takes the room meanwhile.
   counts.in_use_bytes += std::int64_t(bytes);
@@ -192,7 +192,7 @@ Block* Pool::State::make(int size_class, Lock& lock) {
 }
 
 /// Gives idle blocks back, the largest first, until no more than `keep_bytes` are kept. Whether there were any.
-bool Pool::State::give_back(std::int64_t keep_bytes, Lock& lock) {
+bool Pool::State::give_back(std::int64_t keep_bytes, PoolLock& lock) {
   Block* unlinked = nullptr;
   for (int size_class = class_count - 1; size_class >= 0; --size_class) {
     Chain& chain = kept[std::size_t(size_class)];
@@ -221,7 +221,7 @@ bool Pool::State::give_back(std::int64_t keep_bytes, Lock& lock) {
 
 /// Takes out a block for `stream`, which will use it when the last users are done. That the stream has come so far is
 /// then all that matters, even if the new owner frees the block unused.
-void Pool::State::wait_on(Stream& stream, Block& block, Lock& lock) {
+void Pool::State::wait_on(Stream& stream, Block& block, PoolLock& lock) {
   take(block);
   lock.unlock();
   try {
@@ -243,7 +243,7 @@ Block* Pool::State::first_kept() const {
 }
 
 /// Until the block is not used. It stays where it is: others may wait for it too, and the first that comes has it.
-void Pool::State::wait_here(const Block& block, Deadline deadline, Lock& lock) {
+void Pool::State::wait_here(const Block& block, Deadline deadline, PoolLock& lock) {
   std::array<Event, last_uses_max> uses;
   std::copy(std::begin(block.uses), std::end(block.uses), uses.begin());
   const int use_count = block.use_count;
@@ -323,26 +323,26 @@ void Pool::free(PoolBlock block, std::span<const Event> last_uses) noexcept {
       return;  // It stays in use for good, for it may be.
     }
   }
-  Lock lock(state_->mutex);
+  PoolLock lock(state_->mutex);
   state_->keep(record);
   if (state_->counts.kept_bytes > state_->options.kept_bytes_max)
     state_->give_back(std::max<std::int64_t>(state_->options.kept_bytes_max, 0), lock);
 }
 
 void Pool::trim(std::int64_t keep_bytes) noexcept {
-  Lock lock(state_->mutex);
+  PoolLock lock(state_->mutex);
   state_->give_back(std::max<std::int64_t>(keep_bytes, 0), lock);
 }
 
 void Pool::limit(std::int64_t limit_bytes) noexcept {
-  Lock lock(state_->mutex);
+  PoolLock lock(state_->mutex);
   state_->options.limit_bytes = std::max<std::int64_t>(limit_bytes, 0);
   const std::int64_t room = state_->options.limit_bytes - state_->counts.in_use_bytes;
   state_->give_back(std::max<std::int64_t>(room, 0), lock);
 }
 
 PoolCounts Pool::counts() const noexcept {
-  const Lock lock(state_->mutex);
+  const PoolLock lock(state_->mutex);
   return state_->counts;
 }
 
