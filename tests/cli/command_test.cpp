@@ -415,6 +415,25 @@ TEST(Launch, RunsAProgramAsRanks) {
   EXPECT_EQ(Workplace().run({"launch", "-n", "2", "--heap", "64M", "sh", "-c", "test $TRANSHIP_HEAP = 64M"}).code, 0);
 }
 
+TEST(Launch, PassesSignalsOnAndKillsAtTheSecond) {
+  // Each rank says that it will be told; one of them then signals the launcher.
+  const std::string told = "trap 'echo $$ saved; exit 0' TERM; touch ready.$$; ";
+  const std::string wait = "while :; do sleep 0.01; done";
+  const std::string asks = "until [ $(ls | grep -c ready) -eq 3 ]; do sleep 0.01; done; kill -TERM $PPID; ";
+  const Outcome saved =
+      Workplace().run({"launch", "-n", "1", "sh", "-c", told + asks + wait, ":", "-n", "2", "sh", "-c", told + wait});
+  EXPECT_EQ(saved.code, 0) << saved.errors;
+  EXPECT_EQ(std::count(saved.output.begin(), saved.output.end(), 's'), 3) << saved.output;
+  EXPECT_EQ(saved.errors, "");
+
+  const Outcome unprepared = Workplace().run({"launch", "-n", "1", "sh", "-c", "kill -INT $PPID; exec sleep 60"});
+  EXPECT_EQ(unprepared.code, 128 + 2) << unprepared.errors;
+
+  const Outcome stubborn =
+      Workplace().run({"launch", "-n", "1", "sh", "-c", "trap '' TERM; while :; do kill -TERM $PPID; done"});
+  EXPECT_EQ(stubborn.code, 128 + 9) << stubborn.errors;
+}
+
 TEST(Launch, EndsWithTheCodeOfTheRankThatFailed) {
   const Outcome failed = Workplace().run({"launch", "-n", "2", "sh", "-c", "exit 5"});
   EXPECT_EQ(failed.code, 5);

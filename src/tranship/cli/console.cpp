@@ -67,6 +67,12 @@ std::string printable(std::string_view text) {
   return one_line(text);
 }
 
+void handle_interrupts(const struct sigaction& action) noexcept {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+    if (struct sigaction before = {}; ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);
+}
+
 bool is_terminal(Stream stream) noexcept {
   return ::isatty(static_cast<int>(stream)) == 1;
 }

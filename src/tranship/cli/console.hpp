@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include <signal.h>
+
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/layout/json_value.hpp>
@@ -32,6 +34,9 @@ void print_error(std::string_view message);
 void print_note(std::string_view text);
 /// What is not seen (base/printable.hpp), as '?', so that a file name cannot write to the terminal.
 std::string printable(std::string_view text);
+
+/// For what asks a program to end: SIGINT, SIGTERM and SIGHUP. What is ignored, as nohup has it, stays so.
+void handle_interrupts(const struct sigaction& action) noexcept;
 
 enum class Stream : int { output = 1, errors = 2 };
 bool is_terminal(Stream stream) noexcept;

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <charconv>
+#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <memory>
@@ -31,7 +32,9 @@ Programs that a colon separates, each with its number of ranks, run as one world
 
 The ranks are processes of this machine; each becomes one when it calls tranship::launch(f). They share memory that has
 no name, and die with this command. When one dies, the others fail with its name within a second; those that have not
-ended after another second are named, and killed after 10 s. Exit code: 0 when all ended with 0, else that of the first rank that failed (128 and the signal when it was killed).)";
+ended after another second are named, and killed after 10 s. SIGINT, SIGTERM and SIGHUP are passed on to the ranks,
+which have as long to end; a second one kills them. Exit code: 0 when all ended with 0, else that of the first rank that
+failed (128 and the signal when it was killed).)";
 
 constexpr int ranks_max = 4096;
 
@@ -86,12 +89,33 @@ void pass_on(const char* variable, const char* option, const std::optional<std::
   setenv(variable, text->c_str(), 1);
 }
 
+volatile std::sig_atomic_t signal_number = 0, signal_came_to_all = 0;
+
+/// What has come since the last call. The system itself sends only what it sends to all of a terminal's group.
+PassedSignal take_signal() {
+  const PassedSignal taken{.number = signal_number, .has_been_sent = signal_came_to_all != 0};
+  if (taken.number != 0) signal_number = 0;
+  return taken;
+}
+
+void note_signals() {
+  struct sigaction action = {};
+  action.sa_flags = SA_SIGINFO;
+  action.sa_sigaction = [](int signal, siginfo_t* from, void*) {
+    signal_came_to_all = from->si_code == SI_KERNEL;
+    signal_number = signal;
+  };
+  handle_interrupts(action);
+}
+
 int run(const Options& options, const std::vector<std::string>& words) {
   const std::vector<ProgramPart> programs = parts_of(options.ranks, words);
   pass_on("TRANSHIP_HEAP", "--heap", options.heap, heap_bytes_of);
   pass_on("TRANSHIP_TIMEOUT", "--timeout", options.timeout, timeout_ns_of);
   const auto notice = [](const std::string& text) { print_error(text); };
-  const ProgramResult result = launch_program({.notice = notice}, programs);
+  const auto signals = [] { return take_signal(); };
+  note_signals();
+  const ProgramResult result = launch_program({.notice = notice, .signal_check = signals}, programs);
   if (result.failed >= 0) {
     print_error(fmt::format("rank {} failed: {}", result.failed, result.reason));
     if (!result.late.empty()) print_error(result.late);

@@ -48,14 +48,12 @@ void print_beside(const Arguments& arguments, const std::string& text) {
 volatile std::sig_atomic_t interrupted = 0;
 
 // The first interrupt ends the work at the next report of progress, and what is written so far is kept for another run;
-// a second one ends it at once. What is ignored, as nohup has it, stays so.
+// a second one ends it at once.
 void stop_on_interrupt() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (struct sigaction before = {}; ::sigaction(signal, nullptr, &before) == 0 && before.sa_handler != SIG_IGN)
-      ::sigaction(signal, &action, nullptr);
+  handle_interrupts(action);
 }
 
 void check_interrupted() {

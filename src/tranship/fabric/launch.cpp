@@ -1,7 +1,9 @@
 #include "tranship/fabric/launch.hpp"
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -71,6 +73,7 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
   const Pinning pinning = resolved(options.pinning);
   const auto shared = SharedWorld::make(options.ranks, options.heap_bytes, SharedWorld::Kind::processes);
   std::string late;
+  std::exception_ptr interrupt;
   {
     ProcessGroup group(shared);
     for (Rank r = 0; r < options.ranks; ++r)
@@ -79,8 +82,20 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
         const auto make = [&] { return std::make_unique<ProcessesFabric>(shared, rank); };
         return run_rank(shared->board(), rank, timeout_ns, make, body) ? 1 : 0;
       });
-    late = group.wait(options.grace_ns, std::nullopt, options.interrupt_check).late;
+    const auto interrupted = [&] {
+      try {
+        options.interrupt_check();
+      } catch (...) {
+        if (!interrupt) interrupt = std::current_exception();
+        return PassedSignal{SIGINT};
+      }
+      return PassedSignal();
+    };
+    std::optional<FunctionRef<PassedSignal()>> check;
+    if (options.interrupt_check != nullptr) check = interrupted;
+    late = group.wait(options.grace_ns, std::nullopt, check).late;
   }
+  if (interrupt) std::rethrow_exception(interrupt);
   const Rank first = shared->board().first_failed();
   if (first < 0) return;
   Error error(shared->board().failure_code_of(first),

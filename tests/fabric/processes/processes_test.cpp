@@ -687,6 +687,16 @@ TEST(Program, that_stays_is_named_before_it_is_killed) {
   EXPECT_NE(notices[0].find(" failed; to be killed in 0."), std::string::npos) << notices[0];
   EXPECT_TRUE(result.late.ends_with("not ended within 0.3 s of that, and killed")) << result.late;
 }
+TEST(Program, is_not_told_of_a_signal_twice) {
+  bool has_been_sent = false, came = false;
+  const auto once = [&] { return std::exchange(came, true) ? PassedSignal() : PassedSignal{SIGTERM, has_been_sent}; };
+  const std::vector<ProgramPart> sleeps = {{2, {"sleep", "60"}}};
+  const auto launched = [&] { return launch_program({.grace_ns = 200'000'000, .signal_check = once}, sleeps); };
+  EXPECT_EQ(launched().exit_codes, std::vector<int>(2, 128 + SIGTERM));
+  has_been_sent = true;
+  came = false;
+  EXPECT_EQ(launched().exit_codes, std::vector<int>(2, 128 + SIGKILL));
+}
 TEST(Program, that_is_not_there_is_named) {
   const ProgramResult result = launch_program({}, {{2, {"/no/such/program"}}});
   EXPECT_EQ(result.exit_codes, std::vector<int>(2, 127));

@@ -54,7 +54,7 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<Pr
       });
     first += program.ranks;
   }
-  ProcessGroup::End end = group.wait(options.grace_ns, options.notice);
+  ProcessGroup::End end = group.wait(options.grace_ns, options.notice, options.signal_check);
   ProgramResult result{.exit_codes = std::move(end.exit_codes), .late = std::move(end.late)};
   // A rank that failed may still have ended well in the eyes of the system, and one that never was a rank may not.
   result.failed = shared->board().first_failed();

@@ -9,6 +9,7 @@
 
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/fabric/processes/passed_signal.hpp>
 
 namespace tranship {
 
@@ -23,10 +24,13 @@ struct ProgramPart {
 struct ProgramOptions {
   /// What each rank's symmetric heap may grow to; as LaunchOptions say.
   std::optional<std::size_t> heap_bytes = std::nullopt;
-  /// How long the others have to end when one has failed; then they are killed.
+  /// How long the others have to end when one has failed, or all when they are interrupted; then they are killed.
   std::int64_t grace_ns = 10'000'000'000;
   /// Told once, when a tenth of that has passed, which ranks have not ended; on the calling thread.
   std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt;
+  /// Called some 50 times a second: a signal that the caller has got since. The first one is passed on to the ranks,
+  /// which have `grace_ns` to end; at the second one they are killed.
+  std::optional<FunctionRef<PassedSignal()>> signal_check = std::nullopt;
 };
 
 struct ProgramResult {

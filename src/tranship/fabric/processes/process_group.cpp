@@ -5,7 +5,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <fstream>
 
 #include <poll.h>
@@ -79,12 +78,11 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
 }
 
 ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<FunctionRef<void(const std::string&)>> notice,
-                                     void (*interrupt_check)()) {
+                                     std::optional<FunctionRef<PassedSignal()>> signal_check) {
   constexpr std::int64_t check_every_ns = 20'000'000;
   End out;
   Deadline deadline = Deadline::never(), notice_due = Deadline::never();
-  bool is_ending = false;
-  std::exception_ptr interrupt;
+  bool is_ending = false, is_interrupted = false;
   for (;;) {
     std::vector<pollfd> polled;
     std::vector<Rank> ranks;
@@ -94,22 +92,20 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<Functi
         ranks.push_back(static_cast<Rank>(i));
       }
     if (polled.empty()) break;
-    if (interrupt_check != nullptr) try {
-        interrupt_check();
-      } catch (...) {
-        interrupt ? kill_all() : interrupt_all();
-        if (!interrupt) interrupt = std::current_exception();
-      }
-    if (!is_ending && (interrupt || shared_->board().first_failed() >= 0)) {
+    if (const PassedSignal signal = signal_check ? (*signal_check)() : PassedSignal(); signal.number != 0) {
+      is_interrupted ? kill_all() : pass_on(signal);
+      is_interrupted = true;
+    }
+    if (!is_ending && (is_interrupted || shared_->board().first_failed() >= 0)) {
       is_ending = true;
       deadline = Deadline::after_ns(grace_ns);
       notice_due = Deadline::after_ns(grace_ns / 10);
     }
-    const std::int64_t left_ns = std::min(
-        {deadline.remaining_ns(), notice_due.remaining_ns(), interrupt_check != nullptr ? check_every_ns : INT64_MAX});
+    const std::int64_t left_ns =
+        std::min({deadline.remaining_ns(), notice_due.remaining_ns(), signal_check ? check_every_ns : INT64_MAX});
     const std::int64_t left_ms = left_ns / 1'000'000 + 1;
     const int timeout_ms =
-        is_ending || interrupt_check != nullptr ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
+        is_ending || signal_check ? static_cast<int>(std::min<std::int64_t>(left_ms, 1'000'000)) : -1;
     if (poll(polled.data(), polled.size(), timeout_ms) < 0 && errno != EINTR)
       throw_error(ErrorCode::io, "cannot wait for {} processes: {}", polled.size(), std::strerror(errno));
     for (std::size_t i = 0; i < polled.size(); ++i)
@@ -131,7 +127,6 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<Functi
       deadline = Deadline::never();
     }
   }
-  if (interrupt) std::rethrow_exception(interrupt);
   for (const Process& process : processes_) out.exit_codes.push_back(process.exit_code);
   return out;
 }
@@ -173,9 +168,9 @@ void ProcessGroup::kill_all() noexcept {
       kill(process.pid, SIGKILL);  // it has not been waited for, so the number is still its own
 }
 
-void ProcessGroup::interrupt_all() noexcept {
+void ProcessGroup::pass_on(PassedSignal signal) noexcept {
   for (const Process& process : processes_)
-    if (process.descriptor >= 0) sigqueue(process.pid, SIGINT, {});
+    if (process.descriptor >= 0 && !signal.has_been_sent) sigqueue(process.pid, signal.number, {});
 }
 
 }  // namespace tranship

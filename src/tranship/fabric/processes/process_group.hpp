@@ -12,6 +12,7 @@
 
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/processes/file_limit.hpp>
+#include <tranship/fabric/processes/passed_signal.hpp>
 #include <tranship/fabric/shared/shared_world.hpp>
 
 namespace tranship {
@@ -41,12 +42,12 @@ class ProcessGroup {
   /// Waits until all have ended; once one has failed, for `grace_ns`. When a tenth of that has passed and some have not
   /// ended, `notice` is told which, what they are doing, and when they are killed.
   ///
-  /// `interrupt_check` is called some 50 times a second. When it throws, all that still run are sent a SIGINT by
-  /// sigqueue(), which tells them from those that a terminal sends to all of a group, and have `grace_ns` to end. When
-  /// it throws again they are killed. What it threw first is thrown when all have ended.
+  /// `signal_check` is called some 50 times a second. The first signal that it returns is sent to all that still run
+  /// (by sigqueue(), which tells it from those that a terminal sends to all of a group), and they have `grace_ns` to
+  /// end; at the second one they are killed.
   End wait(std::int64_t grace_ns = default_grace_ns,
            std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt,
-           void (*interrupt_check)() = nullptr);
+           std::optional<FunctionRef<PassedSignal()>> signal_check = std::nullopt);
 
  private:
   struct Process {
@@ -59,7 +60,7 @@ class ProcessGroup {
   /// "rank 1 (process 77, stopped by a signal), rank 2 (...)": those that have not ended.
   std::string late_ranks() const;
   void kill_all() noexcept;
-  void interrupt_all() noexcept;
+  void pass_on(PassedSignal signal) noexcept;
 
   std::shared_ptr<SharedWorld> shared_;
   std::vector<Process> processes_;
