@@ -70,14 +70,6 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
   if (is_alone_) find_units();
 }
 
-void ProgramMachine::begin_blocks() {
-  running_.clear();
-  for (Block& block : blocks_) {
-    block.at = block.first;
-    if (!advance(block)) running_.push_back(&block);
-  }
-}
-
 /// What each launch does where the block moves single units of packets and nothing else, as programs on a few elements
 /// do.
 void ProgramMachine::find_units() {
@@ -119,19 +111,22 @@ void ProgramMachine::place_units() {
                    .packets = place(packets_come_first ? unit.from : second),
                    .target = place(unit.to),
                    .bytes = detail::packet_unit_bytes,
-                   .packets_come_first = packets_come_first};
+                   .packets_come_first = packets_come_first,
+                   .looks = spins_ + 1};
     }
   }
 }
 
-/// To the end of the block, or to a step whose packets have not come soon.
-inline bool ProgramMachine::move_units(Block& block) {
+/// To the end of the block, or to a step whose packets have not come soon. Nothing comes before the first store that
+/// could come after it.
+inline bool ProgramMachine::move_units() {
+  const std::uint32_t flag = this->flag();
   // The order of packets in memory is the processor's; this tells the compiler.
   std::atomic_signal_fence(std::memory_order_acq_rel);
   for (UnitMove& unit : units_[launch_ % 2]) {
     detail::CombinedPackets& pair = unit.pair;
     if (unit.how == UnitMove::pack) {
-      detail::pack_unit(pair.target, pair.plain, flag());
+      detail::pack_unit(pair.target, pair.plain, flag);
       std::atomic_signal_fence(std::memory_order_acq_rel);
       continue;
     }
@@ -139,13 +134,11 @@ inline bool ProgramMachine::move_units(Block& block) {
       std::memmove(pair.target, pair.plain, detail::packet_unit_bytes);
       continue;
     }
-    const std::uint64_t* const last = last_packet(pair.packets);
-    int spins = spins_;
-    while (detail::load_word(last) >> 32 != flag() && spins > 0) --spins;
-    pair.flag = flag();
-    const bool has_come = unit.how == UnitMove::combine ? unit.step->combine.with_packets(pair) > 0
-                                                        : detail::take_packet_unit(pair.packets, pair.target, flag());
-    if (has_come) continue;
+    pair.flag = flag;
+    if (unit.how == UnitMove::combine ? unit.step->combine.with_packets(pair) > 0
+                                      : detail::await_packet_unit(pair.packets, pair.target, flag, pair.looks))
+      continue;
+    Block& block = blocks_.front();
     steps_ += unit.step - block.first;
     block.at = unit.step;
     return false;
@@ -156,16 +149,15 @@ inline bool ProgramMachine::move_units(Block& block) {
 }
 
 void ProgramMachine::launch(CallSite where) {
-  where_ = where;
   ++launch_;
+  const bool moves_units = !units_[0].empty();
+  if (moves_units && move_units()) return;
+  where_ = where;
   base_ = bases_[launch_ % 2].data();
-  if (is_alone_) {  // the shortest way to the first store
-    Block& block = blocks_.front();
-    block.at = block.first;
-    if (units_[0].empty() ? advance(block) : move_units(block)) return;
-    running_.assign(1, &block);
-  } else {
-    begin_blocks();
+  running_.clear();
+  for (Block& block : blocks_) {
+    if (!moves_units) block.at = block.first;
+    if (!advance(block)) running_.push_back(&block);
   }
   bool may_move = blocks_.size() > 1;  // a block that is alone has just been tried
   while (!running_.empty()) {

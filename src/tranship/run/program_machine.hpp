@@ -85,10 +85,9 @@ class ProgramMachine {
   };
 
   std::size_t own_base(int memory) const { return std::size_t(world_.rank()) * memory_count + std::size_t(memory); }
-  void begin_blocks();
   void find_units();
   void place_units();
-  bool move_units(Block& block);
+  bool move_units();
 
   /// Goes as far as any block can. Whether one could.
   bool pass();

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -130,6 +131,38 @@ TEST(Combiner, TakesPacketsAsItTakesWhatIsInThem) {
       }
     }
   EXPECT_GT(cases, 150);
+}
+
+TEST(Combiner, WaitsForPacketsAsLongAsItIsTold) {
+  constexpr std::size_t bytes = 200 * packet_unit_bytes;
+  SplitMix64 random{3};
+  const Bytes plain = random_elements(random, ElementType::u64, bytes),
+              sent = random_elements(random, ElementType::u64, bytes);
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> memory(2 * bytes / sizeof(Line));
+  auto* const packets = reinterpret_cast<std::byte*>(memory.data());
+  const Combiner combine(Reduction::sum, ElementType::u64);
+  Bytes out(bytes);
+  const auto combine_from = [&](std::size_t done, int looks) {
+    return combine.with_packets({.plain = plain.data() + done,
+                                 .packets = packets + 2 * done,
+                                 .target = out.data() + done,
+                                 .bytes = bytes - done,
+                                 .flag = 7,
+                                 .looks = looks});
+  };
+  EXPECT_EQ(combine_from(0, 1000), 0u);
+  std::thread sender([&] {
+    for (std::size_t at = 0; at < bytes; at += packet_unit_bytes)
+      pack(packets + 2 * at, sent.data() + at, packet_unit_bytes, 7);
+  });
+  for (std::size_t done = 0; done < bytes;) done += combine_from(done, 1'000'000);
+  sender.join();
+  Bytes expected = plain;
+  reduce_into(expected.data(), sent.data(), bytes, Reduction::sum, ElementType::u64);
+  EXPECT_EQ(out, expected);
 }
 
 TEST(Packets, AreTakenUpToTheFirstOfAnotherFlag) {

@@ -72,4 +72,15 @@ struct PacketUnit {
   return true;
 }
 
+/// The same, looking so often before it gives up. Fenced as a whole.
+[[gnu::always_inline]] inline bool await_packet_unit(const std::byte* packets, std::byte* data, std::uint32_t flag,
+                                                     int looks) noexcept {
+  bool has_come = take_packet_unit(packets, data, flag);
+  while (!has_come && --looks > 0) {
+    __atomic_signal_fence(__ATOMIC_ACQ_REL);
+    has_come = take_packet_unit(packets, data, flag);
+  }
+  return has_come;
+}
+
 }  // namespace tranship::detail

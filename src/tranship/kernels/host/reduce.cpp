@@ -136,13 +136,14 @@ TRANSHIP_INLINE void combine_arrays(const CombinedArrays& arrays) {
 }
 
 template <class T, class Op>
-std::size_t combine_packets(const CombinedPackets& pair) {
+std::size_t combine_packets(const CombinedPackets& packets) {
   using V = typename Lanes<T, packet_unit_bytes>::Type;
+  const CombinedPackets pair = packets;  // in registers before the first unit has come
   std::size_t at = 0;
   __atomic_signal_fence(__ATOMIC_ACQ_REL);
   for (; at < pair.bytes; at += packet_unit_bytes) {
     V first, second;
-    if (!take_packet_unit(pair.packets + 2 * at, reinterpret_cast<std::byte*>(&second), pair.flag)) break;
+    if (!await_packet_unit(pair.packets + 2 * at, reinterpret_cast<std::byte*>(&second), pair.flag, pair.looks)) break;
     __builtin_memcpy(&first, pair.plain + at, sizeof first);
     if (pair.packets_come_first) std::swap(first, second);
     Op::apply(first, second);

@@ -33,6 +33,7 @@ struct CombinedPackets {
   std::size_t bytes = 0;
   std::uint32_t flag = 0;
   bool packets_come_first = false;  ///< in the order in which is combined
+  int looks = 1;                    ///< at a unit that has not come, before it is left for later
 };
 
 /// Combines any number of arrays, in their order, to the bit as reduce_into does one after the other, and stores the
@@ -52,8 +53,8 @@ class Combiner {
 
   /// Whether the next function may be called.
   bool takes_packets() const noexcept { return packets_ != nullptr; }
-  /// Combines units until one has another flag, to the bit as the operator does, and returns the bytes of data that it
-  /// has combined. Acquire.
+  /// Combines units until one keeps another flag, to the bit as the operator does, and returns the bytes of data that
+  /// it has combined. Acquire.
   std::size_t with_packets(const CombinedPackets& pair) const { return packets_(pair); }
 
  private:
