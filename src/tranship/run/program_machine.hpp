@@ -88,6 +88,7 @@ class ProgramMachine {
   void find_units();
   void place_units();
   bool move_units();
+  void go_on(CallSite where);
 
   /// Goes as far as any block can. Whether one could.
   bool pass();
