@@ -574,10 +574,11 @@ TEST(Timeout, is_not_of_lanes_that_compute_between_their_polls) {
   EXPECT_NO_THROW(launch({.ranks = 1, .timeout_ns = 1'000'000}, [](World& world) {
     const auto flags = world.allocate<std::uint64_t>(1);
     const HeapView heap = heap_view(world);
+    const int steps = is_sanitized ? 50 : 500, additions = is_sanitized ? 200'000 : 20'000;
     run_block(world, {.lanes = 4}, [&](const CpuLane& lane) {
       volatile double sum = 0;
-      for (int step = 0; step < 500; ++step) {
-        for (int i = 0; i < 20'000; ++i) sum = sum + i;
+      for (int step = 0; step < steps; ++step) {
+        for (int i = 0; i < additions; ++i) sum = sum + i;
         (void)heap.test(lane.block(), flags.local(), Comparison::greater, 2);
       }
     });
