@@ -42,9 +42,9 @@ class ProcessGroup {
   /// Waits until all have ended; once one has failed, for `grace_ns`. When a tenth of that has passed and some have not
   /// ended, `notice` is told which, what they are doing, and when they are killed.
   ///
-  /// `signal_check` is called some 50 times a second. The first signal that it returns is sent to all that still run
-  /// (by sigqueue(), which tells it from those that a terminal sends to all of a group), and they have `grace_ns` to
-  /// end; at the second one they are killed.
+  /// `signal_check` is called some 50 times a second. The first signal that it returns is sent to all that still run,
+  /// unless it has been (by sigqueue(), which tells it from those that a terminal sends to all of a group), and they
+  /// have `grace_ns` to end; at the second one they are killed.
   End wait(std::int64_t grace_ns = default_grace_ns,
            std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt,
            std::optional<FunctionRef<PassedSignal()>> signal_check = std::nullopt);
