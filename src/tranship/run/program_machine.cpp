@@ -183,18 +183,23 @@ bool ProgramMachine::pass() {
   return kept == 0 || steps_ + progress_ != before;
 }
 
+/// False where one block is left, and the word that must change before it can go on has not.
+bool ProgramMachine::may_go_on() const {
+  const Block& only = *running_.front();
+  return is_watched_ || running_.size() > 1 || !only.word || detail::load_word(only.word) != only.word_seen;
+}
+
 void ProgramMachine::wait(CallSite where) {
-  // While nothing else can go on, one word is looked at in a loop of its own.
-  if (const Block& only = *running_.front(); running_.size() == 1 && only.word)
-    for (int spin = 0; spin < spins_ && detail::load_word(only.word) == only.word_seen;) ++spin;
+  for (int spin = 0; spin < spins_ && !may_go_on();) ++spin;
+  const auto goes_on = [&] { return may_go_on() && (pass() || completing_ > 0); };
   for (int i = 0; i < passes_; ++i)
-    if (pass() || completing_ > 0) return;
+    if (goes_on()) return;
   WaitNote note("a step of a program", WaitNote::anyone, where);
   // What it waits for is written down only when it takes long: shortly before other ranks may see it.
   int vain = is_watched_ ? 15 : 0;
   world_.wait_until(
       [&] {
-        if (pass() || completing_ > 0) return true;
+        if (goes_on()) return true;
         if (++vain == 16) {
           describe(*running_.front());
           note.label = label_.c_str();

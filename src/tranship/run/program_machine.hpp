@@ -93,6 +93,7 @@ class ProgramMachine {
   /// Goes as far as any block can. Whether one could.
   bool pass();
   bool advance(Block& block);
+  bool may_go_on() const;
   void wait(CallSite where);
   void describe(const Block& block);
   Rank maker_of_missing(const Block& block, const PlacedStep& step) const;
