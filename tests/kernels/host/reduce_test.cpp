@@ -17,6 +17,10 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
+struct alignas(64) Line {
+  std::byte bytes[64];
+};
+
 constexpr ElementType types[] = {
 #define TRANSHIP_ELEMENT(name, size, numpy, part) ElementType::name,
 #include <tranship/base/elements.def>
@@ -89,9 +93,6 @@ TEST(Combiner, GivesWhatOneAfterTheOtherGives) {
 
 TEST(Combiner, TakesPacketsAsItTakesWhatIsInThem) {
   SplitMix64 random{3};
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
   int cases = 0;
   for (const ElementType type : types)
     for (const Reduction reduction : reductions) {
@@ -138,9 +139,6 @@ TEST(Combiner, WaitsForPacketsAsLongAsItIsTold) {
   SplitMix64 random{3};
   const Bytes plain = random_elements(random, ElementType::u64, bytes),
               sent = random_elements(random, ElementType::u64, bytes);
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
   std::vector<Line> memory(2 * bytes / sizeof(Line));
   auto* const packets = reinterpret_cast<std::byte*>(memory.data());
   const Combiner combine(Reduction::sum, ElementType::u64);
@@ -167,9 +165,6 @@ TEST(Combiner, WaitsForPacketsAsLongAsItIsTold) {
 
 TEST(Packets, AreTakenUpToTheFirstOfAnotherFlag) {
   SplitMix64 random{2};
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
   for (const std::size_t units : {1, 2, 5, 64}) {
     const std::size_t bytes = units * packet_unit_bytes;
     const Bytes data = random_bytes(random, bytes);

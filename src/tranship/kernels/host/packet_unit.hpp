@@ -72,7 +72,7 @@ struct PacketUnit {
   return true;
 }
 
-/// The same, looking so often before it gives up. Fenced as a whole.
+/// The same, looking `looks` times before it gives up. The caller fences around it as around the one above.
 [[gnu::always_inline]] inline bool await_packet_unit(const std::byte* packets, std::byte* data, std::uint32_t flag,
                                                      int looks) noexcept {
   bool has_come = take_packet_unit(packets, data, flag);
