@@ -1,9 +1,12 @@
 // `tranship measure`: what this machine takes for the steps of programs, as the file that `predict` reads.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <tranship/base/amounts.hpp>
 #include <tranship/base/fail.hpp>
@@ -31,7 +34,7 @@ struct MeasureOptions {
   std::string ranks_as = "threads";
   std::optional<int> ranks;
   std::int64_t bytes_max = 16 << 20;
-  bool force = false;
+  bool force = false, check = false;
 };
 
 void check_replaceable(const MeasureOptions& options) {
@@ -64,6 +67,28 @@ void report(const MeasureOptions& options, const MachineModel& machine, int rank
       largest(machine.copy), largest(machine.memory.put), largest(machine.memory.get)));
 }
 
+/// One row for each algorithm, one column for each size.
+std::string checks_text(const std::vector<PredictionCheck>& checks) {
+  constexpr double close = 0.3;
+  std::vector<TextTable::Column> columns{{"predicted / measured"}};
+  for (const PredictionCheck& one : checks) {
+    if (one.algorithm != checks.front().algorithm) break;
+    columns.push_back({human_bytes(one.input_bytes), Align::right});
+  }
+  TextTable table(columns);
+  std::vector<std::string> row;
+  Index compared = 0, right = 0;
+  for (const PredictionCheck& one : checks) {
+    if (row.empty()) row.emplace_back(one.algorithm);
+    row.push_back(one.is_comparable ? fmt::format("{:.2f}", one.ratio()) : "far");
+    if (row.size() == columns.size()) table.add(std::exchange(row, {}));
+    if (!one.is_comparable) continue;
+    ++compared;
+    if (std::abs(one.ratio() - 1) <= close) ++right;
+  }
+  return fmt::format("{}{} of {} within {:.0f} %\n", table.text(), right, compared, 100 * close);
+}
+
 void measure(const MeasureOptions& options) {
   check_replaceable(options);
   const int cores = this_machine().cores, ranks = options.ranks.value_or(std::clamp(cores, 2, 8));
@@ -81,7 +106,8 @@ void measure(const MeasureOptions& options) {
   // here.
   double core_switch_ns = 0;
   start(ranks, [&](World& world) {
-    MachineModel machine = measure_machine(world, trial);
+    std::vector<PredictionCheck> checks;
+    MachineModel machine = measure_machine(world, trial, options.check ? &checks : nullptr);
     if (world.rank() == 0) {
       launch(2 * cores, [&](World& crowd) {
         const double switch_ns = measure_core_switch_ns(crowd, machine);
@@ -89,6 +115,7 @@ void measure(const MeasureOptions& options) {
       });
       machine.core_switch_ns = core_switch_ns;
       report(options, machine, ranks);
+      if (options.check) print_report(checks_text(checks));
     }
     world.barrier();
   });
@@ -102,6 +129,7 @@ void add_measure(CommandLine& line) {
   command.option("-o,--output", options->file, "Write the machine there instead of printing it")
       .value_name("FILE.json");
   command.flag("--force", options->force, "Let it replace any file, not only one that describes a machine");
+  command.flag("--check", options->check, "Then compare predictions of all algorithms with what they take");
   command.option("--ranks", options->ranks, "How many ranks; without it, one for each core, 2 to 8")
       .value_name("N")
       .in_range(2, 1024);

@@ -12,9 +12,10 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/program/algorithms.hpp>
+#include <tranship/program/predict.hpp>
 #include <tranship/program/replay.hpp>
-#include <tranship/run/launch_timer.hpp>
-#include <tranship/run/program_executor.hpp>
+#include <tranship/run/program_stopwatch.hpp>
 #include <tranship/run/shared_program.hpp>
 
 namespace tranship {
@@ -164,92 +165,10 @@ class Ring {
   Rank size_;
 };
 
-/// Times of programs on the ranks of a world: medians of launches, since that is what programs usually take. All is
-/// measured in several passes of which the fastest counts: what is busy at one time does not spoil all launches of one
-/// program. Where a virtual machine moves its cores, signals between them become several times as slow or as fast: only
-/// passes of the fastest kind count, so that all times are those of one machine.
-class Stopwatch {
- public:
-  /// Signals are timed by `signals`.
-  Stopwatch(World& world, const MachineTrial& trial, std::shared_ptr<const Program> signals)
-      : world_(world), trial_(trial), signals_(std::move(signals)) {}
-
-  /// Calls measure() in each pass: as many as are wanted of one kind, or three times as many of any.
-  template <class F>
-  void take_passes(F&& measure) {
-    std::vector<Pass> passes;
-    const auto least_ns = [&] {
-      return std::min_element(passes.begin(), passes.end(),
-                              [](const Pass& a, const Pass& b) { return a.signals_ns < b.signals_ns; })
-          ->signals_ns;
-    };
-    const auto counts = [&](const Pass& pass) { return pass.signals_ns <= 1.5 * least_ns(); };
-    const std::ptrdiff_t passes_max = 3 * std::ptrdiff_t(trial_.passes);
-    while (std::ssize(passes) < passes_max && std::count_if(passes.begin(), passes.end(), counts) < trial_.passes) {
-      times_.clear();
-      const double before_ns = signals_ns();
-      measure();
-      passes.push_back({.signals_ns = std::max(before_ns, signals_ns()), .times = times_});
-    }
-    times_.clear();
-    for (const Pass& pass : passes) {
-      if (!counts(pass)) continue;
-      for (const auto& [what, ns] : pass.times) {
-        const auto [best, is_first] = times_.try_emplace(what, ns);
-        best->second = std::min(best->second, ns);
-      }
-    }
-  }
-
-  /// Programs are told apart by their names, and each is measured once in a pass. After all passes this is the best.
-  double launch_ns(const Program& program, Index input_bytes) {
-    const auto [time, is_first] = times_.try_emplace({program.name, input_bytes}, 0);
-    if (is_first) time->second = measured_ns(program, input_bytes);
-    return time->second;
-  }
-
- private:
-  using Times = std::map<std::pair<std::string, Index>, double>;
-  struct Pass {
-    double signals_ns = 0;  ///< the slower ones of those before and after it
-    Times times;
-  };
-
-  double signals_ns() { return measured_ns(*signals_, 64); }
-
-  double measured_ns(const Program& program, Index input_bytes) {
-    const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
-    const int launches = trial_.launches * static_cast<int>(std::clamp<Index>(more, 1, 32));
-    return static_cast<double>(median_ns(program, input_bytes / 4, launches));
-  }
-
-  /// Of launches on inputs that each rank has just written.
-  std::int64_t median_ns(const Program& program, Index elements, int launches) {
-    ProgramExecutor executor(world_, program, elements, {.type = ElementType::f32});
-    const std::span<std::byte> input = executor.input(), output = executor.output();
-    LaunchTimer timer(world_);
-    std::vector<std::int64_t> times;
-    for (int launch = 0; launch < launches; ++launch) {
-      std::fill(input.begin(), input.end(), static_cast<std::byte>(launch % 64));  // makes small numbers
-      times.push_back(timer.time_ns([&] { executor.run(); }));
-      // As users do: what a rank has read lies in its caches when a peer writes there again.
-      for (std::size_t i = 0; i < output.size(); i += 64) seen_ = static_cast<unsigned char>(output[i]);
-    }
-    std::nth_element(times.begin(), times.begin() + launches / 2, times.end());
-    return times[static_cast<std::size_t>(launches / 2)];
-  }
-
-  World& world_;
-  const MachineTrial& trial_;
-  std::shared_ptr<const Program> signals_;
-  Times times_;
-  volatile unsigned char seen_ = 0;
-};
-
 /// Rates at each size, from what programs take beyond others.
 class Rates {
  public:
-  Rates(Stopwatch& watch, const MachineModel& machine, Index input_bytes_max) : watch_(watch), machine_(machine) {
+  Rates(ProgramStopwatch& watch, const MachineModel& machine, Index input_bytes_max) : watch_(watch), machine_(machine) {
     constexpr Index least_bytes = 4096, dense_from_bytes = 1 << 20;
     sizes_.push_back(least_bytes);
     // Where the last cache ends, rates fall by a factor from one size to the next.
@@ -327,7 +246,7 @@ class Rates {
     return out;
   }
 
-  Stopwatch& watch_;
+  ProgramStopwatch& watch_;
   const MachineModel& machine_;
   std::vector<Index> sizes_;
 };
@@ -336,7 +255,7 @@ class Rates {
 
 namespace {
 
-MachineModel measured(const Ring& ring, Rank size, Stopwatch& watch, const MachineTrial& trial) {
+MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, const MachineTrial& trial) {
   MachineModel out{.name = "this machine", .blocks = MachineModel::Blocks::in_turn};
   out.ranks_per_host = 1 << 20;
   out.cores_per_host = this_machine().cores;
@@ -400,18 +319,40 @@ Index measured_bytes(Rank ranks, const MachineTrial& trial) {
       ranks, checked_add(checked_multiply(buffers, trial.input_bytes_max), checked_multiply(ranks, bytes_of_programs)));
 }
 
-MachineModel measure_machine(World& world, const MachineTrial& trial) {
+MachineModel measure_machine(World& world, const MachineTrial& trial, std::vector<PredictionCheck>* checks) {
   if (world.size() < 2)
     throw_error(ErrorCode::invalid_use, "what ranks do together is measured with at least 2, not {}", world.size());
   const Ring ring(world.size());
-  Stopwatch watch(world, trial, ring.one_signal_around());
-  watch.take_passes([&] { measured(ring, world.size(), watch, trial); });
-  return measured(ring, world.size(), watch, trial);
+  ProgramStopwatch watch(world, trial.launches, trial.passes, ring.one_signal_around());
+  std::vector<std::shared_ptr<const Program>> programs;
+  if (checks)
+    for (const Algorithm& one : algorithms())
+      programs.push_back(shared_program(fmt::format("{} of {}", one.name, world.size()),
+                                        [&] { return make_program(one.name, {.ranks = world.size()}); }));
+  constexpr Index checked_bytes_min = 64 << 10;
+  const auto for_each_check = [&](auto&& f) {
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      for (Index bytes = checked_bytes_min; bytes <= trial.input_bytes_max; bytes *= 4)
+        f(algorithms()[i], *programs[i], bytes);
+  };
+  watch.take_passes([&] {
+    measured(ring, world.size(), watch, trial);
+    for_each_check([&](const Algorithm&, const Program& program, Index bytes) { watch.launch_ns(program, bytes); });
+  });
+  const MachineModel machine = measured(ring, world.size(), watch, trial);
+  for_each_check([&](const Algorithm& algorithm, const Program& program, Index bytes) {
+    checks->push_back({.algorithm = algorithm.name,
+                       .input_bytes = bytes,
+                       .predicted_ns = predict(program, machine, bytes).duration_ns,
+                       .measured_ns = watch.launch_ns(program, bytes),
+                       .is_comparable = watch.is_usual(program, bytes)});
+  });
+  return machine;
 }
 
 double measure_core_switch_ns(World& world, const MachineModel& machine, const MachineTrial& trial) {
   const auto program = Ring(world.size()).signals_around();
-  Stopwatch watch(world, trial, program);
+  ProgramStopwatch watch(world, trial.launches, trial.passes, program);
   watch.take_passes([&] { watch.launch_ns(*program, Rates::tiny_bytes); });
   const double wanted_ns = watch.launch_ns(*program, Rates::tiny_bytes);
   MachineModel model = machine;

@@ -2,6 +2,9 @@
 // constants are those of the executor as it is, on inputs that each rank has just written.
 #pragma once
 
+#include <string_view>
+#include <vector>
+
 #include <tranship/fabric/world.hpp>
 #include <tranship/program/machine_model.hpp>
 
@@ -16,8 +19,21 @@ struct MachineTrial {
 /// About so much memory measure_machine() takes, of all ranks together.
 Index measured_bytes(Rank ranks, const MachineTrial& trial = {});
 
-/// Collective over at least 2 ranks, no more than there are cores. All ranks return the same.
-MachineModel measure_machine(World& world, const MachineTrial& trial = {});
+/// A ready algorithm, as it is predicted and as it was.
+struct PredictionCheck {
+  std::string_view algorithm;
+  Index input_bytes = 0;
+  double predicted_ns = 0, measured_ns = 0;
+  /// Whether signals were as fast while it was measured as they usually were.
+  bool is_comparable = false;
+
+  double ratio() const noexcept { return predicted_ns / measured_ns; }
+};
+
+/// Collective over at least 2 ranks, no more than there are cores. All ranks return the same. With `checks`, all ready
+/// algorithms are measured, too, with 64 KiB to `input_bytes_max`, and compared with their predictions.
+MachineModel measure_machine(World& world, const MachineTrial& trial = {},
+                             std::vector<PredictionCheck>* checks = nullptr);
 
 /// Collective over more ranks than there are cores: how long a core needs until it goes on with another rank, where the
 /// rest of the model is known.
