@@ -225,6 +225,9 @@ TEST(Command, MeasuresTheMachine) {
     const std::string plan = test::test_path("fixtures/mscclpp/plans/sn_alltoall_2r.json");
     EXPECT_EQ(place.run({"predict", plan, "--machine", "here.json"}).code, 0);
   }
+  // Checks are printed, so the machine goes elsewhere; they begin with 64 KiB.
+  expect_error(place.run({"measure", "--check"}), 2);
+  expect_error(place.run({"measure", "-o", "here.json", "--check", "--bytes-max", "65535"}), 2);
   place.write("mine.json", "{}");
   expect_error(place.run({"measure", "-o", "mine.json", "--bytes-max", "4096"}), 1);
   EXPECT_EQ(place.read("mine.json"), "{}");

@@ -53,7 +53,7 @@ Program put_and_signal(int blocks, ChannelKind kind = ChannelKind::memory) {
 MachineModel simple_machine() {
   MachineModel machine{.name = "simple", .ranks_per_host = 8, .launch_ns = 1000, .step_ns = 10};
   machine.copy = Rate(10);
-  machine.memory = {.latency_ns = 500, .message_ns = 20, .put = Rate(4)};
+  machine.memory = {.latency_ns = 500, .message_ns = 20, .put = Rate(4), .reduce_put = Rate(4), .take_back = Rate(4)};
   machine.port = machine.far_port = machine.memory;
   return machine;
 }
@@ -70,6 +70,32 @@ TEST(Predict, a_put_and_a_signal_take_what_the_formula_says) {
   EXPECT_EQ(said.path[1].words, "put signal");
   EXPECT_EQ(said.path[2].words, "wait");
   EXPECT_EQ(said.path[2].rank, 1);
+}
+
+TEST(Predict, short_puts_have_a_rate_of_their_own) {
+  MachineModel machine = simple_machine();
+  machine.memory.short_put = Rate(2);
+  machine.memory.long_put_bytes = 4096;
+  EXPECT_DOUBLE_EQ(predict(put_and_signal(1), machine, 4096).bandwidth_ns, 4096 / 4.0);
+  EXPECT_DOUBLE_EQ(predict(put_and_signal(1), machine, 4080).bandwidth_ns, 4080 / 2.0);
+  // Of each block's part, not of all.
+  EXPECT_DOUBLE_EQ(predict(put_and_signal(2), machine, 4096).bandwidth_ns, 2048 / 2.0);
+}
+
+TEST(Predict, rates_that_a_machine_file_leaves_out_follow_from_others) {
+  const MachineModel machine = read_machine(R"({"format": "tranship machine 1", "name": "m", "thread_blocks": "in turn",
+    "step_ns": 1, "copy_gb_per_s": 10, "links": {"memory": {"latency_ns": 1, "put_gb_per_s": 4, "get_gb_per_s": 5}}})");
+  const LinkModel& link = machine.memory;
+  EXPECT_EQ(link.short_put, link.put);
+  EXPECT_EQ(link.long_put_bytes, 0);
+  EXPECT_EQ(link.reduce_put, link.put);
+  EXPECT_EQ(link.take_back, link.put);
+  EXPECT_EQ(link.read_reduce, link.get);
+  EXPECT_NE(error_of([] {
+              read_machine(R"({"format": "tranship machine 1", "name": "m", "thread_blocks": "in turn", "step_ns": 1,
+                "copy_gb_per_s": 10, "links": {"memory": {"latency_ns": 1, "put_gb_per_s": 4, "long_put_bytes": -1}}})");
+            }).find("links.memory.long_put_bytes: "),
+            std::string::npos);
 }
 
 TEST(Predict, blocks_of_a_rank_share_its_link) {
@@ -168,7 +194,8 @@ TEST(Predict, a_cpu_writes_fast_where_it_has_just_read) {
   program.ranks[0].blocks[0].steps[0] = reduce;
   MachineModel machine = simple_machine();
   machine.memory.read_reduce = Rate(5);
-  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, put_ns = bytes / 4;
+  machine.memory.reduce_put = Rate(2);
+  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, put_ns = bytes / 2;
   EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + put_ns);
   machine.blocks = MachineModel::Blocks::in_turn;
   EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, read_ns + copy_ns + copy_ns);
@@ -185,14 +212,15 @@ TEST(Predict, a_cpu_takes_back_what_a_peer_has_read) {
   MachineModel machine = simple_machine();
   machine.blocks = MachineModel::Blocks::in_turn;
   machine.memory.get = Rate(5);
-  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, put_ns = bytes / 4;
+  machine.memory.take_back = Rate(2);
+  const double bytes = 40'000, read_ns = bytes / 5, copy_ns = bytes / 10, back_ns = bytes / 2;
   EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, copy_ns);
   program.ranks[1].blocks[0].steps.push_back(get);
-  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, put_ns + read_ns);
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, back_ns + read_ns);
   // What was taken back stays here.
   auto& steps = program.ranks[0].blocks[0].steps;
   steps.insert(steps.begin(), copy);
-  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, put_ns + copy_ns + read_ns);
+  EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, back_ns + copy_ns + read_ns);
   // Where blocks run together, memories are not caches of each other.
   machine.blocks = MachineModel::Blocks::together;
   EXPECT_DOUBLE_EQ(predict(program, machine, 40'000).bandwidth_ns, 2 * copy_ns + read_ns);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/fabric/launch.hpp>
+#include <tranship/program/algorithms.hpp>
 #include <tranship/run/machine_trial.hpp>
 
 namespace tranship {
@@ -20,8 +21,9 @@ TEST(MachineTrial, all_ranks_measure_one_machine) {
     const MachineModel& machine = machines[0];
     EXPECT_EQ(machine.blocks, MachineModel::Blocks::in_turn);
     const LinkModel& link = machine.memory;
-    for (const Rate* rate : {&machine.copy, &machine.reduce, &machine.pack, &machine.unpack, &machine.reduce_packets,
-                             &link.put, &link.get, &link.packets, &link.read_reduce}) {
+    for (const Rate* rate :
+         {&machine.copy, &machine.reduce, &machine.pack, &machine.unpack, &machine.reduce_packets, &link.put, &link.get,
+          &link.packets, &link.read_reduce, &link.short_put, &link.reduce_put, &link.take_back}) {
       ASSERT_EQ(rate->points().size(), 2u);
       EXPECT_GT(rate->points()[0].gb_per_s, 0);
       EXPECT_GT(rate->points()[1].gb_per_s, 0);
@@ -30,6 +32,25 @@ TEST(MachineTrial, all_ranks_measure_one_machine) {
       EXPECT_GE(rate->points()[0].gb_per_s, rate->points()[1].gb_per_s) << "more of its own memory is never faster";
     EXPECT_TRUE(read_machine(write_machine(machine)) == machine);
     for (const MachineModel& other : machines) EXPECT_TRUE(other == machine);
+  }
+}
+
+TEST(MachineTrial, compares_its_predictions_with_all_algorithms) {
+  constexpr Index bytes = 64 << 10;
+  std::vector<PredictionCheck> checks[2];
+  launch(2, [&](World& world) {
+    measure_machine(world, {.input_bytes_max = bytes, .launches = 1, .passes = 1}, &checks[world.rank()]);
+  });
+  ASSERT_EQ(checks[0].size(), algorithms().size()) << "one size each";
+  for (std::size_t i = 0; i < checks[0].size(); ++i) {
+    const PredictionCheck &one = checks[0][i], &other = checks[1][i];
+    EXPECT_EQ(one.algorithm, algorithms()[i].name);
+    EXPECT_EQ(one.input_bytes, bytes);
+    EXPECT_GT(one.predicted_ns, 0) << one.algorithm;
+    EXPECT_GT(one.measured_ns, 0) << one.algorithm;
+    EXPECT_EQ(one.predicted_ns, other.predicted_ns) << one.algorithm;
+    EXPECT_EQ(one.measured_ns, other.measured_ns) << one.algorithm;
+    EXPECT_EQ(one.is_comparable, other.is_comparable) << one.algorithm;
   }
 }
 

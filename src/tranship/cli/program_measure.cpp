@@ -27,7 +27,8 @@ constexpr const char* measure_footer = R"(Examples:
   tranship run allreduce.json --bytes 1048576
 
 Small programs run on all ranks at once, as 'tranship run' runs plans: signals, copies, puts, reads, reductions and
-packets, from 4 KiB to 16 MiB. That takes less than a minute. Do it while the machine does nothing else.)";
+packets, from 4 KiB to 16 MiB. With --check, all ready algorithms are run, too, from 64 KiB on, and their predictions
+compared with that. Either takes less than a minute. Do it while the machine does nothing else.)";
 
 struct MeasureOptions {
   std::string file;
@@ -80,20 +81,29 @@ std::string checks_text(const std::vector<PredictionCheck>& checks) {
   Index compared = 0, right = 0;
   for (const PredictionCheck& one : checks) {
     if (row.empty()) row.emplace_back(one.algorithm);
-    row.push_back(one.is_comparable ? fmt::format("{:.2f}", one.ratio()) : "far");
+    row.push_back(one.is_comparable ? fmt::format("{:.2f}", one.ratio()) : "-");
     if (row.size() == columns.size()) table.add(std::exchange(row, {}));
     if (!one.is_comparable) continue;
     ++compared;
     if (std::abs(one.ratio() - 1) <= close) ++right;
   }
-  return fmt::format("{}{} of {} within {:.0f} %\n", table.text(), right, compared, 100 * close);
+  const std::string left_out =
+      compared < std::ssize(checks) ? "; -: cores were not as far apart as usual while it was measured" : "";
+  return fmt::format("{}{} of {} within {:.0f} %{}\n", table.text(), right, compared, 100 * close, left_out);
 }
 
 void measure(const MeasureOptions& options) {
+  if (options.check && options.file.empty())
+    throw UsageError{"--check: -o says where the machine goes, since the comparison is printed"};
+  if (options.check && options.bytes_max < checked_bytes_min)
+    throw UsageError{fmt::format("--check: predictions are compared from {} bytes on, and --bytes-max is {}",
+                                 checked_bytes_min, options.bytes_max)};
   check_replaceable(options);
   const int cores = this_machine().cores, ranks = options.ranks.value_or(std::clamp(cores, 2, 8));
   const MachineTrial trial{.input_bytes_max = options.bytes_max};
-  if (const Index needed = measured_bytes(ranks, trial), available = available_memory_bytes(); needed > available)
+  const MachineChecks checked = options.check ? MachineChecks::make : MachineChecks::leave_out;
+  if (const Index needed = measured_bytes(ranks, trial, checked), available = available_memory_bytes();
+      needed > available)
     throw_error(
         ErrorCode::no_memory,
         "{} ranks with inputs of up to {} take about {} of memory, {} are available: --ranks and --bytes-max make "

@@ -85,8 +85,16 @@ LinkModel link_of(const Json& value, const std::string& where) {
   out.message_ns = optional_number(from, "message_ns");
   out.put = rate_of(from.at("put_gb_per_s"), from.path("put_gb_per_s"));
   out.get = optional_rate(from, "get_gb_per_s", out.put);
+  out.short_put = optional_rate(from, "short_put_gb_per_s", out.put);
+  if (const Json* const bytes = from.find("long_put_bytes")) {
+    out.long_put_bytes = index_of(*bytes, from.path("long_put_bytes"));
+    if (out.long_put_bytes < 0)
+      throw_error(ErrorCode::bad_text, "{}: 0 or more, not {}", from.path("long_put_bytes"), out.long_put_bytes);
+  }
   out.packets = optional_rate(from, "packets_gb_per_s", out.put.times(0.5));
   out.read_reduce = optional_rate(from, "read_reduce_gb_per_s", out.get);
+  out.reduce_put = optional_rate(from, "reduce_put_gb_per_s", out.put);
+  out.take_back = optional_rate(from, "take_back_gb_per_s", out.put);
   if (const Json* const proxy = from.find("proxy")) out.has_proxy = flag_of(*proxy, from.path("proxy"));
   from.finish();
   return out;
@@ -97,8 +105,12 @@ Json json_of(const LinkModel& link) {
               {"message_ns", link.message_ns},
               {"put_gb_per_s", json_of(link.put)},
               {"get_gb_per_s", json_of(link.get)},
+              {"short_put_gb_per_s", json_of(link.short_put)},
+              {"long_put_bytes", link.long_put_bytes},
               {"packets_gb_per_s", json_of(link.packets)},
-              {"read_reduce_gb_per_s", json_of(link.read_reduce)}};
+              {"read_reduce_gb_per_s", json_of(link.read_reduce)},
+              {"reduce_put_gb_per_s", json_of(link.reduce_put)},
+              {"take_back_gb_per_s", json_of(link.take_back)}};
   if (link.has_proxy) out["proxy"] = true;
   return out;
 }

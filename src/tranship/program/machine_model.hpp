@@ -43,8 +43,12 @@ struct LinkModel {
   double latency_ns = 0;  ///< from the end of a signal, or of a request to read, until it is there
   double message_ns = 0;  ///< of the block, for each transfer or signal that it begins
   Rate put, get;
+  Index long_put_bytes = 0;  ///< puts of fewer bytes are as fast as `short_put` says
+  Rate short_put;
   Rate packets;      ///< bytes of data, written as packets
   Rate read_reduce;  ///< bytes that are read at the peer and combined with what is here
+  Rate reduce_put;   ///< bytes that a step which combines writes to the peer
+  Rate take_back;    ///< bytes written here that the peer has read since they were written before
   /// A proxy carries out what blocks ask for, in order; without it the block itself moves the bytes.
   bool has_proxy = false;
 

@@ -755,7 +755,7 @@ class Replayer {
                                                         : machine_.copy;
         cost.bandwidth_ns += bytes * rate.ns_per_byte(memory);
         if (what.format != Format::plain || what.where != Where::here) return;
-        const double more_ns = machine_.memory.put.ns_per_byte(memory) - machine_.copy.ns_per_byte(memory);
+        const double more_ns = machine_.memory.take_back.ns_per_byte(memory) - machine_.copy.ns_per_byte(memory);
         cost.bandwidth_ns += bytes_to_take_back(own, operand, part) * std::max(0.0, more_ns);
         return;
       }
@@ -763,7 +763,11 @@ class Replayer {
       const LinkModel& to = link(kind, own, peer);
       cost.latency_ns += to.message_ns;
       const double sent = what.format == Format::plain ? bytes : 2 * bytes;
-      const double bandwidth_ns = bytes * (what.format == Format::plain ? to.put : to.packets).ns_per_byte(memory);
+      const Rate& rate = what.format != Format::plain                ? to.packets
+                         : step.sources > 1                          ? to.reduce_put
+                         : part.end - part.begin < to.long_put_bytes ? to.short_put
+                                                                     : to.put;
+      const double bandwidth_ns = bytes * rate.ns_per_byte(memory);
       if (!to.has_proxy) {
         cost.bandwidth_ns += bandwidth_ns;
         cost.done_ns = std::max(cost.done_ns, carry(own, peer, sent, begin_ns));

@@ -12,9 +12,11 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/predict.hpp>
 #include <tranship/program/replay.hpp>
+#include <tranship/program/step_shape.hpp>
 #include <tranship/run/program_stopwatch.hpp>
 #include <tranship/run/shared_program.hpp>
 
@@ -84,6 +86,12 @@ class Ring {
     const Step ready[] = {step(StepKind::signal, {previous()}), step(StepKind::wait, {next()})};
     const Step done[] = {step(StepKind::relaxed_signal, {next()}), step(StepKind::relaxed_wait, {previous()})};
     return surrounded(std::move(program), ready, moves, done);
+  }
+  /// The first move, and the second one once the next rank has made its first.
+  Program sharing(Program program, const Step& first, const Step& second) const {
+    const Step nop = step(StepKind::nop);
+    return with(std::move(program),
+                {first, nop, step(StepKind::signal, {previous()}), step(StepKind::wait, {next()}), nop, second, nop});
   }
   static Program with(Program program, const std::vector<Step>& steps) {
     program.name = words_of(steps);
@@ -168,7 +176,8 @@ class Ring {
 /// Rates at each size, from what programs take beyond others.
 class Rates {
  public:
-  Rates(ProgramStopwatch& watch, const MachineModel& machine, Index input_bytes_max) : watch_(watch), machine_(machine) {
+  Rates(ProgramStopwatch& watch, const MachineModel& machine, Index input_bytes_max)
+      : watch_(watch), machine_(machine) {
     constexpr Index least_bytes = 4096, dense_from_bytes = 1 << 20;
     sizes_.push_back(least_bytes);
     // Where the last cache ends, rates fall by a factor from one size to the next.
@@ -181,12 +190,18 @@ class Rates {
     std::vector<double> ns_per_byte;  ///< of one chunk
   };
   /// What the moves of a program take for each byte of a chunk, without its launch and its signals.
-  Measured moves(const Program& program) const {
+  Measured moves(const Program& program) const { return moves(program, 1, INT64_MAX); }
+  /// The same of equal moves of chunks of fewer than `chunk_bytes_end`.
+  Measured moves(const Program& program, Index moves, Index chunk_bytes_end) const {
     Measured out;
-    const double tiny_ns = watch_.launch_ns(program, tiny_bytes);
+    const Index least_bytes = std::max(tiny_bytes, cut_unit_bytes * program.ranks[0].chunks[0]);
+    const Index least_chunk_bytes = bytes_of_chunks(program, least_bytes);
+    const double least_ns = watch_.launch_ns(program, least_bytes);
     for (const Index bytes : sizes_) {
-      const double each_ns =
-          (watch_.launch_ns(program, bytes) - tiny_ns) / static_cast<double>(bytes_of_chunks(program, bytes));
+      const Index chunk_bytes = bytes_of_chunks(program, bytes);
+      if (chunk_bytes >= chunk_bytes_end) break;
+      const double each_ns = (watch_.launch_ns(program, bytes) - least_ns) /
+                             static_cast<double>(moves * (chunk_bytes - least_chunk_bytes));
       out.touched_bytes.push_back(bytes_touched_by_hosts(program, machine_, bytes)[0]);
       out.ns_per_byte.push_back(std::max(least_ns_per_byte, each_ns));
     }
@@ -286,6 +301,25 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
       rates.moves(ring.writing(plain, {move(StepKind::put, {here(input)}, Ring::there(output))})));
   out.memory.get = Rates::rate_of_shared(
       rates.moves(ring.reading(plain, {move(StepKind::get, {Ring::there(input)}, here(output))})));
+  out.memory.short_put = out.memory.put;
+  if (const Index end = long_put_bytes_min(); end > 0) {
+    constexpr Index puts = 64;
+    std::vector<Step> all;
+    for (Index chunk = 0; chunk < puts; ++chunk)
+      all.push_back(move(StepKind::put, {here(input, chunk)}, Ring::there(output, chunk)));
+    out.memory.short_put = Rates::rate_of_shared(rates.moves(ring.writing(ring.empty(puts, puts, 0), all), puts, end));
+    out.memory.long_put_bytes = end;
+  }
+  // A copy into what the next rank has read, which it reads again.
+  const Program shared = ring.empty(1, 1, 1);
+  out.memory.take_back = Rates::rate_of_shared(
+      Rates::without(rates.moves(ring.sharing(shared, move(StepKind::copy, {here(input)}, here(scratch)),
+                                              move(StepKind::get, {Ring::there(scratch)}, here(output)))),
+                     out.memory.get));
+  Step combine = move(StepKind::reduce_put, {here(input, 0), here(input, 1)}, here(output, 0));
+  combine.operands.push_back(Ring::there(output, 1));
+  out.memory.reduce_put = Rates::rate_of_shared(
+      Rates::without(Rates::without(rates.moves(ring.writing(ring.empty(2, 2, 0), {combine})), out.copy), out.reduce));
   // Each line is read by one rank only, as most programs do: two that want it at once slow each other down.
   out.memory.read_reduce = Rates::rate_of_shared(
       Rates::without(rates.moves(ring.reading(
@@ -312,9 +346,11 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
 
 }  // namespace
 
-Index measured_bytes(Rank ranks, const MachineTrial& trial) {
-  // Input, output and scratch, in which packets have twice the bytes; and programs with a few steps for each rank.
-  constexpr Index buffers = 4, bytes_of_programs = 16384;
+Index measured_bytes(Rank ranks, const MachineTrial& trial, MachineChecks checks) {
+  // Input, output and scratch, in which packets have twice the bytes; and programs with a few steps for each rank. What
+  // is checked has the outputs of all ranks, too, and packets of them in both halves of its scratch.
+  const Index buffers = checks == MachineChecks::make ? 1 + 5 * Index(ranks) : 4;
+  constexpr Index bytes_of_programs = 16384;
   return checked_multiply(
       ranks, checked_add(checked_multiply(buffers, trial.input_bytes_max), checked_multiply(ranks, bytes_of_programs)));
 }
@@ -329,7 +365,6 @@ MachineModel measure_machine(World& world, const MachineTrial& trial, std::vecto
     for (const Algorithm& one : algorithms())
       programs.push_back(shared_program(fmt::format("{} of {}", one.name, world.size()),
                                         [&] { return make_program(one.name, {.ranks = world.size()}); }));
-  constexpr Index checked_bytes_min = 64 << 10;
   const auto for_each_check = [&](auto&& f) {
     for (std::size_t i = 0; i < programs.size(); ++i)
       for (Index bytes = checked_bytes_min; bytes <= trial.input_bytes_max; bytes *= 4)

@@ -2,6 +2,7 @@
 // constants are those of the executor as it is, on inputs that each rank has just written.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -13,11 +14,8 @@ namespace tranship {
 struct MachineTrial {
   Index input_bytes_max = 16 << 20;  ///< of each rank; larger messages are as fast as these
   int launches = 4;                  ///< of each program with the largest input; more of smaller ones
-  int passes = 3;                    ///< over all of them, while cores are as near to each other as they ever are
+  int passes = 4;                    ///< over all of them, while cores are as near to each other as they ever are
 };
-
-/// About so much memory measure_machine() takes, of all ranks together.
-Index measured_bytes(Rank ranks, const MachineTrial& trial = {});
 
 /// A ready algorithm, as it is predicted and as it was.
 struct PredictionCheck {
@@ -29,9 +27,15 @@ struct PredictionCheck {
 
   double ratio() const noexcept { return predicted_ns / measured_ns; }
 };
+constexpr Index checked_bytes_min = 64 << 10;
+
+enum class MachineChecks : std::uint8_t { leave_out, make };
+
+/// About so much memory measure_machine() takes, of all ranks together.
+Index measured_bytes(Rank ranks, const MachineTrial& trial = {}, MachineChecks checks = MachineChecks::leave_out);
 
 /// Collective over at least 2 ranks, no more than there are cores. All ranks return the same. With `checks`, all ready
-/// algorithms are measured, too, with 64 KiB to `input_bytes_max`, and compared with their predictions.
+/// algorithms are measured, too, with `checked_bytes_min` to `input_bytes_max`, and compared with their predictions.
 MachineModel measure_machine(World& world, const MachineTrial& trial = {},
                              std::vector<PredictionCheck>* checks = nullptr);
 

@@ -23,15 +23,16 @@ ProgramStopwatch::ProgramStopwatch(World& world, int launches, int passes, std::
 
 bool ProgramStopwatch::is_usual(const Sample& sample) const noexcept {
   constexpr double factor = 1.3;
-  const auto is_like_usual = [&](double ns) { return ns <= factor * usual_signals_ns_ && usual_signals_ns_ <= factor * ns; };
+  const auto is_like_usual = [&](double ns) {
+    return ns <= factor * usual_signals_ns_ && usual_signals_ns_ <= factor * ns;
+  };
   return is_like_usual(sample.before_ns) && is_like_usual(sample.after_ns);
 }
 
 bool ProgramStopwatch::has_enough(const Samples& samples) const {
   const std::size_t passes_max = 4 * std::size_t(passes_);
-  return samples.all.size() >= passes_max ||
-         std::count_if(samples.all.begin(), samples.all.end(), [&](const Sample& one) { return is_usual(one); }) >=
-             passes_;
+  return samples.all.size() >= passes_max || std::count_if(samples.all.begin(), samples.all.end(),
+                                                           [&](const Sample& one) { return is_usual(one); }) >= passes_;
 }
 
 void ProgramStopwatch::take_passes(FunctionRef<void()> measure) {

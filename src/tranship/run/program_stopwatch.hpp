@@ -21,8 +21,8 @@ namespace tranship {
 /// beside usual ones count: all are those of one machine, as it is most of the time. All ranks return the same.
 class ProgramStopwatch {
  public:
-  /// Collective. `signals` is the program that times signals. Of each program `launches` of the largest input are timed,
-  /// more of smaller ones, until it has `passes` times that count or four times as many of any.
+  /// Collective. `signals` is the program that times signals. Of each program `launches` of the largest input are
+  /// timed, more of smaller ones, until it has `passes` times that count or four times as many of any.
   ProgramStopwatch(World& world, int launches, int passes, std::shared_ptr<const Program> signals);
 
   /// Collective: calls measure() until all that it times has enough.

@@ -941,6 +941,14 @@ void copy_row(void* target, const void* source, long long bytes, CopyMethod way)
   order_stores(way);
 }
 
+long long long_put_bytes_min() {
+#if defined(__x86_64__)
+  return sampled_row_bytes_min;
+#else
+  return 0;
+#endif
+}
+
 void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of, long long traffic_bytes) {
   const auto* const from = static_cast<const Byte*>(source);
   auto* const to = static_cast<Byte*>(target);

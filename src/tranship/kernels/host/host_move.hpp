@@ -40,6 +40,9 @@ struct CopyMethod {
 CopyMethod copy_method(long long traffic_bytes);
 /// From so many bytes of traffic on, the caches are too small for copy_method(): half of the last one.
 long long large_traffic_min();
+/// From so many bytes in a row on, what goes to a peer is stored in the way that is fastest where the peer has read what
+/// was there; 0 on CPUs with one way.
+long long long_put_bytes_min();
 /// The size of the largest cache that a core has to itself.
 long long private_cache_bytes();
 
