@@ -505,6 +505,18 @@ TEST_P(Plans, of_ranks_that_must_meet_between_launches) {
   }
 }
 
+/// What is combined or copied for peers is written in one of two ways, which samples choose between.
+TEST(ProgramExecutor, WritesLongPartsToPeersThatReadThem) {
+  constexpr Index least = (64 << 10) / Index(sizeof(Element));
+  for (const On on : {On::threads, On::processes})
+    for (const Rank ranks : {2, 3})
+      for (const char* name : {"allreduce/all_pairs", "allreduce/copies", "allreduce/halving_doubling"}) {
+        const Program program = make_program(name, {.ranks = ranks});
+        for (const Index each : {least, least + 1, 3 * least - 2, 20 * least + 3})
+          run_on(on, ranks, [&](World& world) { launch_and_compare(world, program, each * ranks, Reduction::sum); });
+      }
+}
+
 // --- Programs that promise nothing, whose callers know where chunks begin
 // ----------------------------------------------
 

@@ -8,7 +8,6 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/kernels/host/packet_unit.hpp>
 
 namespace tranship {
@@ -34,8 +33,9 @@ const std::uint64_t* last_packet(const std::byte* unit) {
   return reinterpret_cast<const std::uint64_t*>(unit) + detail::packet_unit_bytes / 4 - 1;
 }
 
-PieceOf piece_of(bool from_own, bool to_own) {
-  return !to_own ? PieceOf::target_of_peer : from_own ? PieceOf::own_memory : PieceOf::source_of_peer;
+PieceOf piece_of(bool from_own, const PlacedOperand& to) {
+  if (!to.is_own || (from_own && to.is_read_by_peers)) return PieceOf::target_of_peer;
+  return from_own ? PieceOf::own_memory : PieceOf::source_of_peer;
 }
 
 }  // namespace
@@ -52,6 +52,7 @@ ProgramMachine::ProgramMachine(World& world, Setup setup, CallSite where)
       barriers_(setup_.program.barriers),
       sources_(setup_.program.operands_max + 1),
       targets_(setup_.program.operands_max + 1),
+      choices_(setup_.program.steps.size()),
       output_traffic_bytes_(Index(setup_.memories[output_memory].size()) * world_.size()),
       where_(where) {
   for (Rank rank = 0; rank < world_.size(); ++rank)
@@ -419,7 +420,7 @@ void ProgramMachine::copy(const PlacedStep& step, Part part) {
     note_reads(operand[0], part);
     note_writes(operand[1], part);
     move_bytes(address(operand[1], part.begin), address(operand[0], part.begin), part.bytes,
-               piece_of(operand[0].is_own, operand[1].is_own),
+               piece_of(operand[0].is_own, operand[1]),
                operand[1].base % memory_count == output_memory ? output_traffic_bytes_ : 0);
   }
 }
@@ -435,11 +436,49 @@ void ProgramMachine::combine(const PlacedStep& step, Part part) {
     note_writes(to[i], part);
     targets_[i] = address(to[i], part.begin);
   }
+  const bool writes_to_peers = std::any_of(to, to + step.targets, [](const PlacedOperand& one) { return !one.is_own; });
+  if (writes_to_peers && tries_writes(part.bytes, part.bytes)) return combine_into_peers(step, part.bytes);
   step.combine({.sources = sources_.data(),
                 .source_count = step.sources,
                 .targets = targets_.data(),
                 .target_count = step.targets,
                 .bytes = static_cast<std::size_t>(part.bytes)});
+}
+
+/// Combines `sources_` into `targets_`, of which peers have some.
+void ProgramMachine::combine_into_peers(const PlacedStep& step, Index bytes) {
+  const PlacedOperand* const to = &setup_.program.operands[step.first + step.sources];
+  const auto combine_into = [&](std::byte* const* targets, std::size_t count, Index size) {
+    step.combine({.sources = sources_.data(),
+                  .source_count = step.sources,
+                  .targets = targets,
+                  .target_count = count,
+                  .bytes = static_cast<std::size_t>(size)});
+  };
+  const auto advance = [&](Index size) {
+    for (std::uint32_t i = 0; i < step.sources; ++i) sources_[i] += size;
+    for (std::uint32_t i = 0; i < step.targets; ++i) targets_[i] += size;
+  };
+  // Into the nearest cache, and from there to the peers.
+  const auto combine_strip = [&](const WrittenPart& part, Index size) {
+    std::byte* const result = strip(step.sources);
+    combine_into(&result, 1, size);
+    for (std::uint32_t i = 0; i < step.targets; ++i)
+      if (to[i].is_own) std::memcpy(targets_[i], result, static_cast<std::size_t>(size));
+    if (part.clock) part.clock->restart();
+    for (std::uint32_t i = 0; i < step.targets; ++i)
+      if (!to[i].is_own) write_row(targets_[i], result, size, part.stores);
+    advance(size);
+  };
+  WriteChoice& choice = choices_[std::size_t(&step - setup_.program.steps.data())];
+  write_to_peer(bytes, choice, [&](const WrittenPart& part) {
+    if (!part.clock && part.stores == Stores::plain) {
+      combine_into(targets_.data(), step.targets, part.bytes);
+      return advance(part.bytes);
+    }
+    for (Index done = 0; done < part.bytes; done += strip_bytes)
+      combine_strip(part, std::min<Index>(strip_bytes, part.bytes - done));
+  });
 }
 
 void ProgramMachine::pack(const PlacedStep& step, Part part) {
@@ -479,7 +518,7 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
       for (std::uint32_t i = 0; i < step.targets; ++i) targets_[i] = address(to[i], begin);
       if (bytes > 0 && step.sources == 1)
         for (std::uint32_t i = 0; i < step.targets; ++i)
-          move_bytes(targets_[i], sources_[0], bytes, piece_of(from[0].is_own, to[i].is_own));
+          move_bytes(targets_[i], sources_[0], bytes, piece_of(from[0].is_own, to[i]));
       else if (bytes > 0)
         step.combine({.sources = sources_.data(),
                       .source_count = step.sources,
@@ -656,7 +695,7 @@ void ProgramMachine::store(const PlacedStep& step, const PlacedOperand& target, 
   if (target.format != Format::plain) return store_packets(target, part, data);
   if (target.is_reached) {
     note_writes(target, part);
-    return move_bytes(address(target, part.begin), data, part.bytes, piece_of(true, target.is_own));
+    return move_bytes(address(target, part.begin), data, part.bytes, piece_of(true, target));
   }
   context_.put<std::byte>(at_peer(target, part.begin, part.bytes), std::span(data, std::size_t(part.bytes)),
                           target.rank, where_);

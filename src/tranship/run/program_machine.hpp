@@ -11,6 +11,7 @@
 
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/world.hpp>
+#include <tranship/kernels/host/host_move.hpp>
 #include <tranship/run/program_steps.hpp>
 
 namespace tranship {
@@ -117,6 +118,7 @@ class ProgramMachine {
   }
   void copy(const PlacedStep& step, Part part);
   void combine(const PlacedStep& step, Part part);
+  void combine_into_peers(const PlacedStep& step, Index bytes);
   void pack(const PlacedStep& step, Part part);
   bool unpack(Block& block, const PlacedStep& step, Part part);
   void watch_missing(Block& block, const PlacedStep& step, Index begin);
@@ -156,7 +158,8 @@ class ProgramMachine {
   std::vector<Barrier> barriers_;
   std::vector<const std::byte*> sources_;
   std::vector<std::byte*> targets_;
-  Index output_traffic_bytes_;  ///< of all ranks: what is copied there is not for this launch to read
+  std::vector<WriteChoice> choices_;  ///< of each step, what is written to peers
+  Index output_traffic_bytes_;        ///< of all ranks: what is copied there is not for this launch to read
   std::vector<std::byte> strips_;
   std::vector<Rank> stored_to_;  ///< by transfers that a signal to another rank would overtake
   bool has_transfers_ = false;   ///< that no quiet has completed

@@ -24,6 +24,8 @@ class Placing {
 
   PlacedProgram run() {
     find_makers();
+    for (int memory = 0; memory < memory_count; ++memory)
+      peers_read_[memory] = touched(program_, options_.rank, memory).is_read_by_peers;
     for (const ThreadBlock& block : own_.blocks) {
       out_.blocks.push_back(out_.steps.size());
       for (std::size_t i = 0; i < block.steps.size(); ++i) {
@@ -233,6 +235,7 @@ class Placing {
                      .offset = shape.format == Format::plain ? first : 2 * first,
                      .format = shape.format,
                      .is_own = is_own,
+                     .is_read_by_peers = is_own && peers_read_[at.memory],
                      .is_reached = is_own || options_.reaches(rank),
                      .made_by = is_own && shape.format == Format::packets ? maker_of(operand) : -1});
     };
@@ -257,6 +260,7 @@ class Placing {
   const Chunking& chunking_;
   const PlacingOptions& options_;
   std::vector<Maker> makers_;
+  bool peers_read_[memory_count] = {};
   PlacedProgram out_;
   std::map<std::int32_t, std::int32_t> barriers_;
   std::int32_t position_ = 0;
@@ -315,6 +319,7 @@ Touched touched(const Program& program, Rank rank, int memory) {
   const auto touch = [&](Rank by, Rank at, BufferKind buffer, bool writes) {
     if (at != rank || place_of(program, at, buffer).memory != memory) return;
     if (by != rank) out.by_peers = true;
+    if (by != rank && !writes) out.is_read_by_peers = true;
     if (by == rank && writes) out.is_written = true;
   };
   for (Rank by = 0; by < static_cast<Rank>(program.ranks.size()); ++by) {

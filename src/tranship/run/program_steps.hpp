@@ -39,8 +39,9 @@ struct PlacedOperand {
   Index offset = 0;
   Format format = Format::plain;
   bool is_own = false;
-  bool is_reached = false;  ///< loads and stores get there
-  Rank made_by = -1;        ///< of packets that are waited for: the other rank that stores them, if it is one
+  bool is_read_by_peers = false;  ///< own memory that peers read from
+  bool is_reached = false;        ///< loads and stores get there
+  Rank made_by = -1;              ///< of packets that are waited for: the other rank that stores them, if it is one
 };
 
 struct PlacedStep {
@@ -105,6 +106,7 @@ PlacedProgram placed(const Program& program, const Chunking& chunking, const Pla
 /// Whether only this rank touches the memory; its own steps then may do so where the caller has the data.
 struct Touched {
   bool by_peers = false;
+  bool is_read_by_peers = false;
   bool is_written = false;  ///< by this rank
 };
 Touched touched(const Program& program, Rank rank, int memory);
