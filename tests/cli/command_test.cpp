@@ -206,6 +206,7 @@ TEST(Command, PredictsPrograms) {
   EXPECT_EQ(many.code, 0) << many.errors;
   EXPECT_EQ(many.json().at("ranks").as_integer(), 64);
   expect_error(place.run({"predict", "allreduce/hierarchical", "--machine", machine}), 2);
+  expect_error(place.run({"predict", plan, "--machine", machine, "--bytes", "9223372036854775807"}), 2);
   const Outcome far = place.run({"predict", "allreduce/ring", "--ranks", "64", "--machine", machine});
   expect_error(far, 1);
   EXPECT_NE(far.errors.find("has no memory channels between hosts"), std::string::npos) << far.errors;

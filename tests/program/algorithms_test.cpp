@@ -18,8 +18,10 @@ TEST(Algorithms, are_right_for_any_number_of_ranks) {
           const bool is_rooted = algorithm.collective == "broadcast" || algorithm.collective == "reduce";
           for (const Rank root : {0, ranks - 1}) {
             if (root != 0 && !is_rooted) continue;
-            const Program program = make_program(
-                algorithm.name, {.ranks = ranks, .ranks_per_node = width, .root = root, .in_place = in_place});
+            const Program program = make_program(algorithm.name, {.ranks = ranks,
+                                                                  .ranks_per_node = algorithm.has_nodes ? width : 0,
+                                                                  .root = root,
+                                                                  .in_place = in_place});
             const Verification found = verify(program);
             EXPECT_TRUE(found.is_right() && found.knows_result && !found.needs_meeting)
                 << algorithm.name << " of " << ranks << " ranks, " << width << " a node, root " << root
@@ -32,8 +34,8 @@ TEST(Algorithms, are_right_for_any_number_of_ranks) {
 
 TEST(Algorithms, are_right_when_replicated) {
   for (const Algorithm& algorithm : algorithms()) {
-    const Verification found =
-        verify(make_program(algorithm.name, {.ranks = 4, .ranks_per_node = 2, .root = 1, .instances = 3}));
+    const Verification found = verify(make_program(
+        algorithm.name, {.ranks = 4, .ranks_per_node = algorithm.has_nodes ? 2 : 0, .root = 1, .instances = 3}));
     EXPECT_TRUE(found.is_right()) << algorithm.name << ": " << found.text();
   }
 }
@@ -53,6 +55,7 @@ TEST(Algorithms, refuse_what_they_cannot_do) {
   EXPECT_NE(refusal("gossip", {.ranks = 2}).find("reduce/tree"), std::string::npos);
   EXPECT_NE(refusal("allreduce/ring", {.ranks = 0}).find("0 ranks"), std::string::npos);
   EXPECT_NE(refusal("allreduce/hierarchical", {.ranks = 6, .ranks_per_node = 4}).find("nodes of 4"), std::string::npos);
+  EXPECT_NE(refusal("allreduce/ring", {.ranks = 4, .ranks_per_node = 2}).find("nodes of 2 ranks"), std::string::npos);
   EXPECT_NE(refusal("broadcast/tree", {.ranks = 3, .root = 3}).find("root 3"), std::string::npos);
   EXPECT_NE(refusal("alltoall/all_pairs", {.ranks = 3, .in_place = true}).find("in place"), std::string::npos);
 }

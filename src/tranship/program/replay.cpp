@@ -155,10 +155,9 @@ class Replayer {
   Replayer(const Program& program, const MachineModel& machine, const ReplayOptions& options)
       : program_(program), machine_(machine), options_(options) {
     check_structure(program);
-    constexpr Index input_bytes_max = Index(1) << 38;  // as a chunk, of which a buffer may have millions
-    if (options.input_bytes < 0 || options.input_bytes > input_bytes_max)
+    if (options.input_bytes < 0 || options.input_bytes > replayed_bytes_max)
       throw_error(ErrorCode::invalid_use, "inputs of {} bytes; at most {} are replayed", options.input_bytes,
-                  input_bytes_max);
+                  replayed_bytes_max);
     out_.steps = places_of_steps(program);
     chunk_bytes_ = bytes_of_chunks(program, options.input_bytes);
     set_up();

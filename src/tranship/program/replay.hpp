@@ -75,6 +75,9 @@ struct Replay {
   std::vector<std::int32_t> stuck;  ///< steps at which blocks stand that never end, in order
 };
 
+/// The largest input of a rank that can be replayed.
+inline constexpr Index replayed_bytes_max = Index(1) << 38;  // as a chunk, of which a buffer may have millions
+
 /// A machine on which every step takes a unit of time, and nothing else any.
 MachineModel step_by_step();
 

@@ -108,6 +108,9 @@ Program make_program(std::string_view name, const AlgorithmOptions& options) {
     throw_error(ErrorCode::invalid_use, "the root {} of {} ranks", options.root, options.ranks);
   if (options.in_place && !entry->what.can_be_in_place)
     throw_error(ErrorCode::invalid_use, "{} cannot be done in place", name);
+  if (options.ranks_per_node != 0 && !entry->what.has_nodes)
+    throw_error(ErrorCode::invalid_use, "{} in nodes of {} ranks: it has no nodes; allreduce/hierarchical has", name,
+                options.ranks_per_node);
   AlgorithmOptions all = options;
   if (entry->what.has_nodes) {
     if (all.ranks_per_node == 0) all.ranks_per_node = all.ranks;
