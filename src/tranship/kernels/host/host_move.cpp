@@ -948,8 +948,7 @@ bool tries_writes(long long bytes, long long traffic_bytes) {
   return least > 0 && bytes >= least && copy_method(std::max(bytes, traffic_bytes)).stores == Stores::plain;
 }
 
-void write_to_peer(long long bytes, [[maybe_unused]] WriteChoice& choice,
-                   FunctionRef<void(const WrittenPart&)> write) {
+void write_to_peer(long long bytes, [[maybe_unused]] WriteChoice& choice, FunctionRef<void(const WrittenPart&)> write) {
 #if defined(__x86_64__)
   static const unsigned long long near_ticks = ticks_of_near_sample();
   long long at = 0;
