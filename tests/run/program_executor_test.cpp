@@ -513,7 +513,8 @@ TEST(ProgramExecutor, WritesLongPartsToPeersThatReadThem) {
       for (const char* name : {"allreduce/all_pairs", "allreduce/copies", "allreduce/halving_doubling"}) {
         const Program program = make_program(name, {.ranks = ranks});
         for (const Index each : {least, least + 1, 3 * least - 2, 20 * least + 3})
-          run_on(on, ranks, [&](World& world) { launch_and_compare(world, program, each * ranks, Reduction::sum); });
+          if (!is_sanitized || (each < 2 * least && on == On::threads))
+            run_on(on, ranks, [&](World& world) { launch_and_compare(world, program, each * ranks, Reduction::sum); });
       }
 }
 
