@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <tranship/base/sanitizers.hpp>
 #include <tranship/fabric/launch.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/run/machine_trial.hpp>

@@ -374,7 +374,7 @@ MachineModel measure_machine(World& world, const MachineTrial& trial, std::vecto
     measured(ring, world.size(), watch, trial);
     for_each_check([&](const Algorithm&, const Program& program, Index bytes) { watch.launch_ns(program, bytes); });
   });
-  const MachineModel machine = measured(ring, world.size(), watch, trial);
+  MachineModel machine = measured(ring, world.size(), watch, trial);
   for_each_check([&](const Algorithm& algorithm, const Program& program, Index bytes) {
     checks->push_back({.algorithm = algorithm.name,
                        .input_bytes = bytes,
