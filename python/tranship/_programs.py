@@ -70,7 +70,7 @@ def make_program(
         Of one of :func:`algorithms`.
     ranks : int
     ranks_per_node : int
-        Of a node, where the algorithm asks for it.
+        Of a node, of an algorithm that has nodes; 0 means all, and others refuse any other value.
     root : int
         Of a broadcast or a reduce.
     in_place : bool

@@ -96,6 +96,12 @@ TEST(Predict, rates_that_a_machine_file_leaves_out_follow_from_others) {
                 "copy_gb_per_s": 10, "links": {"memory": {"latency_ns": 1, "put_gb_per_s": 4, "long_put_bytes": -1}}})");
             }).find("links.memory.long_put_bytes: "),
             std::string::npos);
+  EXPECT_NE(error_of([] {
+              read_machine(R"({"format": "tranship machine 1", "name": "m", "thread_blocks": "in turn", "step_ns": 1,
+                "copy_gb_per_s": 10, "links": {"memory": {"latency_ns": 1, "put_gb_per_s": 4,
+                "short_put_gb_per_s": 2}}})");
+            }).find("links.memory.short_put_gb_per_s: no put is short without long_put_bytes"),
+            std::string::npos);
 }
 
 TEST(Predict, blocks_of_a_rank_share_its_link) {

@@ -24,7 +24,7 @@ TEST(MachineTrial, all_ranks_measure_one_machine) {
     std::vector<MachineModel> machines(static_cast<std::size_t>(ranks));
     launch(ranks, [&](World& world) {
       machines[static_cast<std::size_t>(world.rank())] =
-          measure_machine(world, {.input_bytes_max = 16384, .launches = 1, .passes = 1});
+          measure_machine(world, {.input_bytes_max = 16384, .launches = 1, .passes = 1}).model;
     });
     const MachineModel& machine = machines[0];
     EXPECT_EQ(machine.blocks, MachineModel::Blocks::in_turn);
@@ -46,20 +46,27 @@ TEST(MachineTrial, all_ranks_measure_one_machine) {
 TEST(MachineTrial, compares_its_predictions_with_all_algorithms) {
   if (is_slow) GTEST_SKIP() << "thousands of launches";
   constexpr Index bytes = 64 << 10;
-  std::vector<PredictionCheck> checks[2];
-  launch(2, [&](World& world) {
-    measure_machine(world, {.input_bytes_max = bytes, .launches = 1, .passes = 1}, &checks[world.rank()]);
-  });
-  ASSERT_EQ(checks[0].size(), algorithms().size()) << "one size each";
-  for (std::size_t i = 0; i < checks[0].size(); ++i) {
-    const PredictionCheck &one = checks[0][i], &other = checks[1][i];
-    EXPECT_EQ(one.algorithm, algorithms()[i].name);
-    EXPECT_EQ(one.input_bytes, bytes);
-    EXPECT_GT(one.predicted_ns, 0) << one.algorithm;
-    EXPECT_GT(one.measured_ns, 0) << one.algorithm;
-    EXPECT_EQ(one.predicted_ns, other.predicted_ns) << one.algorithm;
-    EXPECT_EQ(one.measured_ns, other.measured_ns) << one.algorithm;
-    EXPECT_EQ(one.is_comparable, other.is_comparable) << one.algorithm;
+  // Three ranks divide no such input.
+  for (const int ranks : {2, 3}) {
+    std::vector<std::vector<PredictionCheck>> checks(static_cast<std::size_t>(ranks));
+    launch(ranks, [&](World& world) {
+      const MeasuredMachine measured =
+          measure_machine(world, {.input_bytes_max = bytes, .launches = 1, .passes = 1}, MachineChecks::make);
+      EXPECT_GT(measured.timed, std::ssize(measured.checks));
+      EXPECT_LE(measured.unusual, measured.timed);
+      checks[static_cast<std::size_t>(world.rank())] = measured.checks;
+    });
+    ASSERT_EQ(checks[0].size(), algorithms().size()) << "one size each";
+    for (std::size_t i = 0; i < checks[0].size(); ++i) {
+      const PredictionCheck &one = checks[0][i], &other = checks[1][i];
+      EXPECT_EQ(one.algorithm, algorithms()[i].name);
+      EXPECT_EQ(one.input_bytes, bytes);
+      EXPECT_GT(one.predicted_ns, 0) << one.algorithm;
+      EXPECT_GT(one.measured_ns, 0) << one.algorithm;
+      EXPECT_EQ(one.predicted_ns, other.predicted_ns) << one.algorithm;
+      EXPECT_EQ(one.measured_ns, other.measured_ns) << one.algorithm;
+      EXPECT_EQ(one.is_comparable, other.is_comparable) << one.algorithm;
+    }
   }
 }
 

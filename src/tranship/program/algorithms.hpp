@@ -13,8 +13,8 @@ namespace tranship {
 
 struct AlgorithmOptions {
   Rank ranks = 0;
-  /// Ranks of one node reach each other's memory; "hierarchical" programs need it, and it divides `ranks`. 0: all;
-  /// others have no nodes.
+  /// Ranks of one node reach each other's memory; "hierarchical" programs need it, and it divides `ranks`. 0
+  /// means all ranks; programs that have no nodes refuse any other value.
   Rank ranks_per_node = 0;
   Rank root = 0;  ///< of broadcast and reduce
   bool in_place = false;

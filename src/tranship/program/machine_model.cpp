@@ -91,6 +91,8 @@ LinkModel link_of(const Json& value, const std::string& where) {
     if (out.long_put_bytes < 0)
       throw_error(ErrorCode::bad_text, "{}: 0 or more, not {}", from.path("long_put_bytes"), out.long_put_bytes);
   }
+  if (out.long_put_bytes == 0 && from.find("short_put_gb_per_s") && !(out.short_put == out.put))
+    throw_error(ErrorCode::bad_text, "{}: no put is short without long_put_bytes", from.path("short_put_gb_per_s"));
   out.packets = optional_rate(from, "packets_gb_per_s", out.put.times(0.5));
   out.read_reduce = optional_rate(from, "read_reduce_gb_per_s", out.get);
   out.reduce_put = optional_rate(from, "reduce_put_gb_per_s", out.put);

@@ -12,7 +12,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/host/peer_writes.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/predict.hpp>
 #include <tranship/program/replay.hpp>
@@ -191,8 +191,8 @@ class Rates {
   };
   /// What the moves of a program take for each byte of a chunk, without its launch and its signals.
   Measured moves(const Program& program) const { return moves(program, 1, INT64_MAX); }
-  /// The same of equal moves of chunks of fewer than `chunk_bytes_end`.
-  Measured moves(const Program& program, Index moves, Index chunk_bytes_end) const {
+  /// The same of `count` equal moves of chunks of fewer than `chunk_bytes_end`.
+  Measured moves(const Program& program, Index count, Index chunk_bytes_end) const {
     Measured out;
     const Index least_bytes = std::max(tiny_bytes, cut_unit_bytes * program.ranks[0].chunks[0]);
     const Index least_chunk_bytes = bytes_of_chunks(program, least_bytes);
@@ -201,7 +201,7 @@ class Rates {
       const Index chunk_bytes = bytes_of_chunks(program, bytes);
       if (chunk_bytes >= chunk_bytes_end) break;
       const double each_ns = (watch_.launch_ns(program, bytes) - least_ns) /
-                             static_cast<double>(moves * (chunk_bytes - least_chunk_bytes));
+                             static_cast<double>(count * (chunk_bytes - least_chunk_bytes));
       out.touched_bytes.push_back(bytes_touched_by_hosts(program, machine_, bytes)[0]);
       out.ns_per_byte.push_back(std::max(least_ns_per_byte, each_ns));
     }
@@ -348,20 +348,21 @@ MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, cons
 
 Index measured_bytes(Rank ranks, const MachineTrial& trial, MachineChecks checks) {
   // Input, output and scratch, in which packets have twice the bytes; and programs with a few steps for each rank. What
-  // is checked has the outputs of all ranks, too, and packets of them in both halves of its scratch.
-  const Index buffers = checks == MachineChecks::make ? 1 + 5 * Index(ranks) : 4;
+  // is checked has the outputs of all ranks, too, packets of them in both halves of its scratch, and copies of input
+  // and output where parts are no multiples of 16 bytes.
+  const Index buffers = checks == MachineChecks::make ? 2 + 6 * Index(ranks) : 4;
   constexpr Index bytes_of_programs = 16384;
   return checked_multiply(
       ranks, checked_add(checked_multiply(buffers, trial.input_bytes_max), checked_multiply(ranks, bytes_of_programs)));
 }
 
-MachineModel measure_machine(World& world, const MachineTrial& trial, std::vector<PredictionCheck>* checks) {
+MeasuredMachine measure_machine(World& world, const MachineTrial& trial, MachineChecks checks) {
   if (world.size() < 2)
     throw_error(ErrorCode::invalid_use, "what ranks do together is measured with at least 2, not {}", world.size());
   const Ring ring(world.size());
   ProgramStopwatch watch(world, trial.launches, trial.passes, ring.one_signal_around());
   std::vector<std::shared_ptr<const Program>> programs;
-  if (checks)
+  if (checks == MachineChecks::make)
     for (const Algorithm& one : algorithms())
       programs.push_back(shared_program(fmt::format("{} of {}", one.name, world.size()),
                                         [&] { return make_program(one.name, {.ranks = world.size()}); }));
@@ -374,15 +375,16 @@ MachineModel measure_machine(World& world, const MachineTrial& trial, std::vecto
     measured(ring, world.size(), watch, trial);
     for_each_check([&](const Algorithm&, const Program& program, Index bytes) { watch.launch_ns(program, bytes); });
   });
-  MachineModel machine = measured(ring, world.size(), watch, trial);
+  MeasuredMachine out{
+      .model = measured(ring, world.size(), watch, trial), .timed = watch.timed(), .unusual = watch.unusual()};
   for_each_check([&](const Algorithm& algorithm, const Program& program, Index bytes) {
-    checks->push_back({.algorithm = algorithm.name,
-                       .input_bytes = bytes,
-                       .predicted_ns = predict(program, machine, bytes).duration_ns,
-                       .measured_ns = watch.launch_ns(program, bytes),
-                       .is_comparable = watch.is_usual(program, bytes)});
+    out.checks.push_back({.algorithm = algorithm.name,
+                          .input_bytes = bytes,
+                          .predicted_ns = predict(program, out.model, bytes).duration_ns,
+                          .measured_ns = watch.launch_ns(program, bytes),
+                          .is_comparable = watch.is_usual(program, bytes)});
   });
-  return machine;
+  return out;
 }
 
 double measure_core_switch_ns(World& world, const MachineModel& machine, const MachineTrial& trial) {

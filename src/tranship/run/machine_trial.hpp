@@ -31,13 +31,21 @@ constexpr Index checked_bytes_min = 64 << 10;
 
 enum class MachineChecks : std::uint8_t { leave_out, make };
 
+struct MeasuredMachine {
+  MachineModel model;
+  std::vector<PredictionCheck> checks;
+  Index timed = 0;    ///< programs, each size of them counted
+  Index unusual = 0;  ///< of these, timed only while cores were nearer or farther than usual
+};
+
 /// About so much memory measure_machine() takes, of all ranks together.
 Index measured_bytes(Rank ranks, const MachineTrial& trial = {}, MachineChecks checks = MachineChecks::leave_out);
 
-/// Collective over at least 2 ranks, no more than there are cores. All ranks return the same. With `checks`, all ready
-/// algorithms are measured, too, with `checked_bytes_min` to `input_bytes_max`, and compared with their predictions.
-MachineModel measure_machine(World& world, const MachineTrial& trial = {},
-                             std::vector<PredictionCheck>* checks = nullptr);
+/// Collective over at least 2 ranks, no more than there are cores. All ranks pass and return the same. With checks, all
+/// ready algorithms are measured, too, with `checked_bytes_min` to `input_bytes_max`, and compared with their
+/// predictions.
+MeasuredMachine measure_machine(World& world, const MachineTrial& trial = {},
+                                MachineChecks checks = MachineChecks::leave_out);
 
 /// Collective over more ranks than there are cores: how long a core needs until it goes on with another rank, where the
 /// rest of the model is known.

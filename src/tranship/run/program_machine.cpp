@@ -436,49 +436,19 @@ void ProgramMachine::combine(const PlacedStep& step, Part part) {
     note_writes(to[i], part);
     targets_[i] = address(to[i], part.begin);
   }
-  const bool writes_to_peers = std::any_of(to, to + step.targets, [](const PlacedOperand& one) { return !one.is_own; });
-  if (writes_to_peers && tries_writes(part.bytes, part.bytes)) return combine_into_peers(step, part.bytes);
+  const bool has_peers = std::any_of(to, to + step.targets, [](const PlacedOperand& one) { return !one.is_own; });
+  if (has_peers && long_put_bytes_min() > 0 && part.bytes >= long_put_bytes_min())
+    return detail::combine_for_peers(step.combine,
+                                     {.sources = std::span(sources_).first(step.sources),
+                                      .targets = std::span(targets_).first(step.targets),
+                                      .is_of_peer = [&](std::size_t i) { return !to[i].is_own; },
+                                      .bytes = static_cast<std::size_t>(part.bytes)},
+                                     choices_[std::size_t(&step - setup_.program.steps.data())]);
   step.combine({.sources = sources_.data(),
                 .source_count = step.sources,
                 .targets = targets_.data(),
                 .target_count = step.targets,
                 .bytes = static_cast<std::size_t>(part.bytes)});
-}
-
-/// Combines `sources_` into `targets_`, of which peers have some.
-void ProgramMachine::combine_into_peers(const PlacedStep& step, Index bytes) {
-  const PlacedOperand* const to = &setup_.program.operands[step.first + step.sources];
-  const auto combine_into = [&](std::byte* const* targets, std::size_t count, Index size) {
-    step.combine({.sources = sources_.data(),
-                  .source_count = step.sources,
-                  .targets = targets,
-                  .target_count = count,
-                  .bytes = static_cast<std::size_t>(size)});
-  };
-  const auto advance = [&](Index size) {
-    for (std::uint32_t i = 0; i < step.sources; ++i) sources_[i] += size;
-    for (std::uint32_t i = 0; i < step.targets; ++i) targets_[i] += size;
-  };
-  // Into the nearest cache, and from there to the peers.
-  const auto combine_strip = [&](const WrittenPart& part, Index size) {
-    std::byte* const result = strip(step.sources);
-    combine_into(&result, 1, size);
-    for (std::uint32_t i = 0; i < step.targets; ++i)
-      if (to[i].is_own) std::memcpy(targets_[i], result, static_cast<std::size_t>(size));
-    if (part.clock) part.clock->restart();
-    for (std::uint32_t i = 0; i < step.targets; ++i)
-      if (!to[i].is_own) write_row(targets_[i], result, size, part.stores);
-    advance(size);
-  };
-  WriteChoice& choice = choices_[std::size_t(&step - setup_.program.steps.data())];
-  write_to_peer(bytes, choice, [&](const WrittenPart& part) {
-    if (!part.clock && part.stores == Stores::plain) {
-      combine_into(targets_.data(), step.targets, part.bytes);
-      return advance(part.bytes);
-    }
-    for (Index done = 0; done < part.bytes; done += strip_bytes)
-      combine_strip(part, std::min<Index>(strip_bytes, part.bytes - done));
-  });
 }
 
 void ProgramMachine::pack(const PlacedStep& step, Part part) {

@@ -11,7 +11,7 @@
 
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/world.hpp>
-#include <tranship/kernels/host/host_move.hpp>
+#include <tranship/kernels/host/peer_writes.hpp>
 #include <tranship/run/program_steps.hpp>
 
 namespace tranship {
@@ -118,7 +118,6 @@ class ProgramMachine {
   }
   void copy(const PlacedStep& step, Part part);
   void combine(const PlacedStep& step, Part part);
-  void combine_into_peers(const PlacedStep& step, Index bytes);
   void pack(const PlacedStep& step, Part part);
   bool unpack(Block& block, const PlacedStep& step, Part part);
   void watch_missing(Block& block, const PlacedStep& step, Index begin);

@@ -103,9 +103,9 @@ struct PlacingOptions {
 /// `program` has been verified.
 PlacedProgram placed(const Program& program, const Chunking& chunking, const PlacingOptions& options);
 
-/// Whether only this rank touches the memory; its own steps then may do so where the caller has the data.
+/// Who touches a memory. Where no peer does, this rank's own steps may work where the caller has the data.
 struct Touched {
-  bool by_peers = false;
+  bool by_peers = false;  ///< be it to read or to write
   bool is_read_by_peers = false;
   bool is_written = false;  ///< by this rank
 };

@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include <tranship/program/collective.hpp>
 #include <tranship/run/launch_timer.hpp>
 
 namespace tranship {
@@ -52,17 +53,24 @@ double ProgramStopwatch::launch_ns(const Program& program, Index input_bytes) {
     sample.after_ns = time_signals_ns();
   }
   // Others count only where there is no usual one.
-  const bool any_usual = is_usual(program, input_bytes);
+  const bool any_usual = has_usual(samples);
   double best_ns = std::numeric_limits<double>::infinity();
   for (const Sample& one : samples.all)
     if (!any_usual || is_usual(one)) best_ns = std::min(best_ns, one.ns);
   return best_ns;
 }
 
+bool ProgramStopwatch::has_usual(const Samples& samples) const {
+  return std::any_of(samples.all.begin(), samples.all.end(), [&](const Sample& one) { return is_usual(one); });
+}
+
 bool ProgramStopwatch::is_usual(const Program& program, Index input_bytes) const {
   const auto found = samples_.find({program.name, input_bytes});
-  return found != samples_.end() && std::any_of(found->second.all.begin(), found->second.all.end(),
-                                                [&](const Sample& one) { return is_usual(one); });
+  return found != samples_.end() && has_usual(found->second);
+}
+
+Index ProgramStopwatch::unusual() const {
+  return std::count_if(samples_.begin(), samples_.end(), [&](const auto& one) { return !has_usual(one.second); });
 }
 
 double ProgramStopwatch::time_signals_ns() {
@@ -81,7 +89,8 @@ double ProgramStopwatch::time_signals_ns() {
 double ProgramStopwatch::measured_ns(const Program& program, Index input_bytes) {
   const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
   const int launches = launches_ * static_cast<int>(std::clamp<Index>(more, 1, 32));
-  ProgramExecutor executor(world_, program, input_bytes / 4, measured_type);
+  const Index parts = input_parts(program);
+  ProgramExecutor executor(world_, program, std::max<Index>(1, input_bytes / 4 / parts) * parts, measured_type);
   const std::span<std::byte> input = executor.input(), output = executor.output();
   LaunchTimer timer(world_);
   std::vector<std::int64_t> times;

@@ -18,7 +18,8 @@ namespace tranship {
 /// measured in several passes of which the least counts: what is busy at one time does not spoil all launches of one
 /// program. Where a virtual machine moves its cores, signals between them become several times as slow or as fast, from
 /// one second to the next, and bytes with them. So signals are timed before and after each program, and only times
-/// beside usual ones count: all are those of one machine, as it is most of the time. All ranks return the same.
+/// beside usual ones count: those of one machine, as it is most of the time. Others count only for a program that has
+/// no usual one. All ranks return the same.
 class ProgramStopwatch {
  public:
   /// Collective. `signals` is the program that times signals. Of each program `launches` of the largest input are
@@ -34,6 +35,9 @@ class ProgramStopwatch {
 
   /// Whether signals were as usual when that was timed.
   bool is_usual(const Program& program, Index input_bytes) const;
+  /// Programs that were timed, each size counted, and those of them that have no usual time.
+  Index timed() const noexcept { return static_cast<Index>(samples_.size()); }
+  Index unusual() const;
 
  private:
   struct Sample {
@@ -46,6 +50,7 @@ class ProgramStopwatch {
   };
 
   bool is_usual(const Sample& sample) const noexcept;
+  bool has_usual(const Samples& samples) const;
   bool has_enough(const Samples& samples) const;
   double time_signals_ns();
   double measured_ns(const Program& program, Index input_bytes);

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <thread>
@@ -309,53 +308,6 @@ TEST(HostMove, long_pieces_to_a_peer_that_reads_them_arrive_whole) {
   }
   reader.join();
   EXPECT_EQ(wrong.load(), 0);
-}
-
-/// Every byte once, in order, whatever is believed at the beginning; nothing is sampled before that is used up.
-TEST(HostMove, what_is_written_to_a_peer_is_cut_into_parts_without_holes) {
-  if (long_put_bytes_min() == 0) GTEST_SKIP() << "one kind of stores";
-  for (const Stores believed : {Stores::plain, Stores::streaming})
-    for (const long long believed_bytes : {0LL, 1LL, 50'000LL, 1LL << 30})
-      for (const long long bytes : {1LL, 16'384LL, 16'385LL, 65'536LL, 300'001LL, 5'000'000LL}) {
-        WriteChoice choice{.stores = believed, .believed_bytes = believed_bytes};
-        long long end = 0;
-        bool has_sampled = false, ends_in_lines = true;
-        write_to_peer(bytes, choice, [&](const WrittenPart& part) {
-          EXPECT_EQ(part.begin, end);
-          EXPECT_GT(part.bytes, 0);
-          end += part.bytes;
-          if (end % 64 != 0) ends_in_lines = false;
-          if (!part.clock) return;
-          has_sampled = true;
-          EXPECT_GT(end, believed_bytes - 64) << "sampled before so many were written";
-          part.clock->restart();
-        });
-        EXPECT_EQ(end, bytes);
-        EXPECT_EQ(has_sampled, bytes > 16'384 && bytes >= 2 * believed_bytes) << bytes << " of " << believed_bytes;
-        if (bytes % 64 == 0) EXPECT_EQ(ends_in_lines, true);
-        if (!has_sampled) EXPECT_EQ(choice.stores, believed);
-      }
-}
-
-/// Samples say what is slower: a callback that takes its time over plain stores is answered by streaming, and back.
-TEST(HostMove, what_is_written_to_a_peer_follows_its_samples) {
-  if (long_put_bytes_min() == 0) GTEST_SKIP() << "one kind of stores";
-  WriteChoice choice;
-  const auto stores_of_most = [&](Stores slow) {
-    long long streamed = 0;
-    constexpr long long bytes = 4 << 20;
-    write_to_peer(bytes, choice, [&](const WrittenPart& part) {
-      if (part.stores == Stores::streaming) streamed += part.bytes;
-      if (!part.clock) return;
-      const auto begin = std::chrono::steady_clock::now();
-      const auto slowness = std::chrono::microseconds(part.stores == slow ? 2000 : 50);
-      while (std::chrono::steady_clock::now() - begin < slowness) {
-      }
-    });
-    return 2 * streamed > bytes ? Stores::streaming : Stores::plain;
-  };
-  EXPECT_EQ(stores_of_most(Stores::plain), Stores::streaming);
-  EXPECT_EQ(stores_of_most(Stores::streaming), Stores::plain);
 }
 
 TEST(HostMove, pieces_as_large_as_the_caches_are_copied_whole_and_nothing_else) {

@@ -13,6 +13,7 @@
 #endif
 
 #include <tranship/base/sanitizers.hpp>
+#include <tranship/kernels/host/peer_writes.hpp>
 #include <tranship/kernels/strided_copy.hpp>
 
 // GCC notes that vectors wider than the baseline's are passed in another way; nothing here is passed, all is inlined.
@@ -855,32 +856,6 @@ RowCopy long_row_copy([[maybe_unused]] Simd simd) {
 }
 
 #if defined(__x86_64__)
-// Writes whose lines another core may hold.
-//
-// A plain store takes its line from all caches that have it. Where another core has read the line, some CPUs do that
-// for one line at a time, at a fraction of the speed of streaming stores, which take none; where this core's own cache
-// has it, or another core wrote it, plain stores are the faster ones. Only trying tells: of each stretch, a first
-// sample is stored plainly and, if that was slow, a second one streamed, and the better of the two writes the rest.
-
-/// Less would show how long a store takes to arrive, and not how many arrive together.
-constexpr long long sample_bytes = 8192;
-/// Below, what the reader loses by finding the data in memory is more than what the writer gains.
-constexpr long long sampled_row_bytes_min = 64 << 10;
-/// How far samples are believed: first so far, and twice as far each time that they have not changed.
-constexpr long long first_stretch_bytes = 128 << 10, stretch_bytes_max = 1 << 20;
-
-/// The ticks of a plain sample whose lines this core's own cache has.
-unsigned long long ticks_of_near_sample() {
-  alignas(line_bytes) Byte source[sample_bytes] = {}, target[sample_bytes];
-  unsigned long long least = ~0ULL;
-  for (int i = 0; i < 16; ++i) {
-    StoreClock clock;
-    clock.restart();
-    write_row(target, source, sample_bytes, Stores::plain);
-    least = std::min(least, clock.ticks());
-  }
-  return least;
-}
 // Pieces about as large as the last cache. Whether what a string writes is still there for the next string depends on
 // what else uses the cache, which other programs and machines share: a piece tries both ways.
 
@@ -888,8 +863,7 @@ constexpr long long tried_bytes = 1 << 20;
 
 void copy_tried_row(long long bytes, const Byte* source, Byte* target, RowCopy string) {
   const auto ticks_of = [&](RowCopy way, long long at) {
-    StoreClock clock;
-    clock.restart();
+    const StoreClock clock;
     way(Rows{.row_bytes = tried_bytes}, source + at, target + at);
     return clock.ticks();
   };
@@ -899,6 +873,7 @@ void copy_tried_row(long long bytes, const Byte* source, Byte* target, RowCopy s
   (streams ? copy_rows_streamed : string)(Rows{.row_bytes = bytes - at}, source + at, target + at);
   _mm_sfence();
 }
+
 #endif
 
 }  // namespace
@@ -920,77 +895,6 @@ void copy_row(void* target, const void* source, long long bytes, CopyMethod way)
   order_stores(way);
 }
 
-void StoreClock::restart() noexcept {
-#if defined(__x86_64__)
-  begin_ = __rdtsc();
-#endif
-}
-
-unsigned long long StoreClock::ticks() const noexcept {
-#if defined(__x86_64__)
-  _mm_mfence();
-  return __rdtsc() - begin_;
-#else
-  return 0;
-#endif
-}
-
-long long long_put_bytes_min() {
-#if defined(__x86_64__)
-  return sampled_row_bytes_min;
-#else
-  return 0;
-#endif
-}
-
-bool tries_writes(long long bytes, long long traffic_bytes) {
-  const long long least = long_put_bytes_min();
-  return least > 0 && bytes >= least && copy_method(std::max(bytes, traffic_bytes)).stores == Stores::plain;
-}
-
-void write_to_peer(long long bytes, [[maybe_unused]] WriteChoice& choice, FunctionRef<void(const WrittenPart&)> write) {
-#if defined(__x86_64__)
-  static const unsigned long long near_ticks = ticks_of_near_sample();
-  long long at = 0;
-  const auto sample = [&](Stores stores) {
-    StoreClock clock;
-    clock.restart();
-    write({.begin = at, .bytes = sample_bytes, .stores = stores, .clock = &clock});
-    at += sample_bytes;
-    return clock.ticks();
-  };
-  bool has_streamed = false;
-  while (at < bytes) {
-    if (choice.believed_bytes < sample_bytes && bytes - at > 2 * sample_bytes) {
-      const Stores before = std::exchange(choice.stores, Stores::plain);
-      const unsigned long long ticks = sample(Stores::plain);
-      // Lines that no cache has must not count: where plain stores bring them, the next copy finds them.
-      if (ticks > 4 * near_ticks && 3 * sample(Stores::streaming) < 2 * ticks) choice.stores = Stores::streaming;
-      const bool is_as_before = choice.stores == before && choice.stretch_bytes > 0;
-      choice.stretch_bytes = is_as_before ? std::min(2 * choice.stretch_bytes, stretch_bytes_max) : first_stretch_bytes;
-      choice.believed_bytes = choice.stretch_bytes;
-    }
-    // What is left is not worth another sample, or goes on where lines begin.
-    const long long left = bytes - at;
-    const bool is_last = left < 2 * choice.believed_bytes || left <= 2 * sample_bytes;
-    const long long part = is_last ? left : choice.believed_bytes / line_bytes * line_bytes;
-    write({.begin = at, .bytes = part, .stores = choice.stores});
-    has_streamed |= choice.stores == Stores::streaming;
-    choice.believed_bytes -= part;
-    at += part;
-  }
-  if (has_streamed) _mm_sfence();
-#else
-  write({.bytes = bytes});
-#endif
-}
-
-void write_row(void* target, const void* source, long long bytes, Stores stores) {
-  const bool streams = stores == Stores::streaming && bytes >= streamed_row_bytes_min;
-  const RowCopy copy = streams ? copy_rows_streamed : row_copy(bytes, copy_method(bytes));
-  copy(Rows{.row_bytes = bytes}, source, target);
-}
-
 void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of, long long traffic_bytes) {
   const auto* const from = static_cast<const Byte*>(source);
   auto* const to = static_cast<Byte*>(target);
@@ -1002,9 +906,9 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   // Strings read past the caches, and what a peer wrote is in its cache, if that can hold it.
   if (piece_of == PieceOf::source_of_peer && 2 * bytes <= large_traffic_min()) way.long_rows = LongRows::vectors;
 #if defined(__x86_64__)
-  if (piece_of == PieceOf::target_of_peer && tries_writes(bytes, traffic_bytes)) {
+  if (piece_of == PieceOf::target_of_peer && way.stores == Stores::plain && bytes >= long_put_bytes_min()) {
     WriteChoice choice;
-    return write_to_peer(bytes, choice, [&](const WrittenPart& part) {
+    return write_to_peer({.bytes = bytes}, choice, [&](const WrittenPart& part) {
       write_row(to + part.begin, from + part.begin, part.bytes, part.stores);
     });
   }

@@ -2,7 +2,6 @@
 // the way that was measured to be fastest for the block's shape. Measurements are in docs/copying.md.
 #pragma once
 
-#include <tranship/base/function_ref.hpp>
 #include <tranship/kernels/arithmetic.hpp>
 #include <tranship/kernels/copy_block.hpp>
 
@@ -41,9 +40,6 @@ struct CopyMethod {
 CopyMethod copy_method(long long traffic_bytes);
 /// From so many bytes of traffic on, the caches are too small for copy_method(): half of the last one.
 long long large_traffic_min();
-/// From so many bytes in a row on, what goes to a peer is stored in the way that is fastest where the peer has read
-/// what was there; 0 on CPUs with one way.
-long long long_put_bytes_min();
 /// The size of the largest cache that a core has to itself.
 long long private_cache_bytes();
 
@@ -101,35 +97,6 @@ enum class PieceOf : unsigned char {
 /// together, if that is more.
 void copy_piece(void* target, const void* source, long long bytes, PieceOf piece_of = PieceOf::own_memory,
                 long long traffic_bytes = 0);
-/// Whether write_to_peer() is for a contiguous piece that a peer may have read, among others of so much traffic.
-bool tries_writes(long long bytes, long long traffic_bytes);
-/// What the last samples have said of pieces that one caller writes, and how far that is believed.
-struct WriteChoice {
-  Stores stores = Stores::plain;
-  long long believed_bytes = 0;  ///< that may be written before the next samples
-  long long stretch_bytes = 0;   ///< between the last two
-};
-/// The time that stores take until all can see them.
-class StoreClock {
- public:
-  void restart() noexcept;
-  /// Of the CPU's own clock.
-  unsigned long long ticks() const noexcept;
-
- private:
-  unsigned long long begin_ = 0;
-};
-struct WrittenPart {
-  long long begin = 0, bytes = 0;
-  Stores stores = Stores::plain;  ///< or streaming
-  /// Of a sample: what must be computed first restarts it before it is stored.
-  StoreClock* clock = nullptr;
-};
-/// Writes such a piece by whichever kind of stores samples of it take less time with. `write` writes a part of it, and
-/// is called for parts one after the other. What it has stored is ordered before what the caller stores afterwards.
-void write_to_peer(long long bytes, WriteChoice& choice, FunctionRef<void(const WrittenPart&)> write);
-/// One row, by the kind of stores that a part says; write_to_peer() orders them.
-void write_row(void* target, const void* source, long long bytes, Stores stores);
 /// Orders the stores of `way` before what the caller stores afterwards.
 void order_stores(CopyMethod way);
 

@@ -285,4 +285,40 @@ void Combiner::one_by_one(const CombinedArrays& arrays) const {
   }
 }
 
+void combine_for_peers(const Combiner& combine, const CombinedForPeers& arrays, WriteChoice& choice) {
+  const auto combine_into = [&](std::span<std::byte* const> targets, std::size_t bytes) {
+    combine({.sources = arrays.sources.data(),
+             .source_count = arrays.sources.size(),
+             .targets = targets.data(),
+             .target_count = targets.size(),
+             .bytes = bytes});
+  };
+  const auto move_on = [&](std::size_t bytes) {
+    for (const std::byte*& source : arrays.sources) source += bytes;
+    for (std::byte*& target : arrays.targets) target += bytes;
+  };
+  constexpr auto strip_bytes = std::size_t(write_sample_bytes);
+  alignas(64) std::byte strip[strip_bytes];
+  std::byte* const result = strip;
+  // Into the nearest cache, and from there to all targets. Samples are one strip.
+  const auto combine_strip = [&](const WrittenPart& part, std::size_t bytes) {
+    combine_into({&result, 1}, bytes);
+    if (part.clock) part.clock->restart();
+    for (std::size_t i = 0; i < arrays.targets.size(); ++i)
+      write_row(arrays.targets[i], strip, static_cast<long long>(bytes),
+                arrays.is_of_peer(i) ? part.stores : Stores::plain);
+    move_on(bytes);
+  };
+  const PeerWrite what{.bytes = static_cast<long long>(arrays.bytes), .rows = static_cast<int>(arrays.targets.size())};
+  write_to_peer(what, choice, [&](const WrittenPart& part) {
+    const auto bytes = static_cast<std::size_t>(part.bytes);
+    if (!part.clock && part.stores == Stores::plain) {
+      combine_into(arrays.targets, bytes);
+      return move_on(bytes);
+    }
+    for (std::size_t done = 0; done < bytes; done += strip_bytes)
+      combine_strip(part, std::min(strip_bytes, bytes - done));
+  });
+}
+
 }  // namespace tranship::detail

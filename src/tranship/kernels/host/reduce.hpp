@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include <tranship/base/element_type.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/base/reduction.hpp>
+#include <tranship/kernels/host/peer_writes.hpp>
 
 namespace tranship::detail {
 
@@ -65,5 +68,14 @@ class Combiner {
   Reduction reduction_ = Reduction::sum;
   ElementType type_{};
 };
+
+/// The same where peers have some of the targets and may have read them: written there as write_to_peer() does.
+struct CombinedForPeers {
+  std::span<const std::byte*> sources;  ///< moved on as they are read
+  std::span<std::byte*> targets;        ///< moved on as they are written
+  FunctionRef<bool(std::size_t)> is_of_peer;
+  std::size_t bytes = 0;
+};
+void combine_for_peers(const Combiner& combine, const CombinedForPeers& arrays, WriteChoice& choice);
 
 }  // namespace tranship::detail
