@@ -143,9 +143,7 @@ void run(const RunOptions& options) {
   const Program program = program_of(options.program);
   const ElementType type = type_argument(options.type);
   const Index width = size_bytes(type), ranks = static_cast<Index>(program.ranks.size());
-  // Whole elements, as many in each part of the input.
-  const Index parts = input_parts(program);
-  const Index elements = std::max<Index>(1, options.bytes / width / parts) * parts;
+  const Index elements = input_elements(program, options.bytes, width);
   if (const Result<void> fits = attempt([&] { require_message(program, elements * width); }); !fits)
     throw UsageError{fmt::format("--bytes: {}", fits.error().message())};
   const ProgramTrial trial{.program = {.type = type, .reduction = reduction_argument(options.reduction)},

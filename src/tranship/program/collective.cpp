@@ -114,6 +114,11 @@ Index input_parts(const Program& program) {
   return cuts_input ? static_cast<Index>(program.ranks.size()) : 1;
 }
 
+Index input_elements(const Program& program, Index bytes, Index element_bytes) {
+  const Index parts = input_parts(program);
+  return std::max<Index>(1, bytes / element_bytes / parts) * parts;
+}
+
 void require_message(const Program& program, Index input_bytes) {
   const auto ranks = static_cast<Index>(program.ranks.size());
   const auto bytes = static_cast<std::uint64_t>(program.collective == "allgather" ? checked_multiply(input_bytes, ranks)

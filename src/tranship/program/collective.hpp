@@ -73,6 +73,9 @@ class CollectiveMeaning {
 /// different ranks; of programs that promise nothing, its chunks.
 Index input_parts(const Program& program);
 
+/// Elements of an input of up to so many bytes, as many in each of these parts, but at least one in each.
+Index input_elements(const Program& program, Index bytes, Index element_bytes);
+
 /// Throws `invalid_use` for a message that is shorter or longer than those of the plan, whose bytes are those of the
 /// input, and of an allgather those of the output.
 void require_message(const Program& program, Index input_bytes);

@@ -1,11 +1,13 @@
 #include "tranship/run/exchange_schedule.hpp"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/kernels/host/host_move.hpp>
+#include <tranship/run/launch_timer.hpp>
 
 namespace tranship {
 namespace {
@@ -70,8 +72,7 @@ std::int64_t time_ns(World& world, CallSite where, FunctionRef<void()> exchange)
     for (const std::int64_t ns : world.all_gather(now_ns() - begin, where)) slowest = std::max(slowest, ns);
     if (round > 0) times.push_back(slowest);  // the first one finds its pages
   }
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  return times[rounds / 2];
+  return median_of(std::move(times));
 }
 
 }  // namespace tranship

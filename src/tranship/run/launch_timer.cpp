@@ -1,6 +1,7 @@
 #include "tranship/run/launch_timer.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include <tranship/base/deadline.hpp>
 #include <tranship/fabric/context.hpp>
@@ -21,6 +22,12 @@ std::int64_t LaunchTimer::time_ns(FunctionRef<void()> launch) {
   const std::int64_t longest_ns = *std::max_element(times_.local(), times_.local() + world_.size());
   world_.barrier();
   return longest_ns;
+}
+
+std::int64_t median_of(std::vector<std::int64_t> times) {
+  const auto middle = times.begin() + std::ssize(times) / 2;
+  std::nth_element(times.begin(), middle, times.end());
+  return *middle;
 }
 
 }  // namespace tranship

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/world.hpp>
@@ -21,5 +22,8 @@ class LaunchTimer {
   World& world_;
   SymmetricArray<std::int64_t> times_;  ///< of each rank
 };
+
+/// Of at least one time; of an even number the later one of the two in the middle.
+std::int64_t median_of(std::vector<std::int64_t> times);
 
 }  // namespace tranship

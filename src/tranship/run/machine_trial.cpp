@@ -4,9 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -265,10 +263,6 @@ class Rates {
   const MachineModel& machine_;
   std::vector<Index> sizes_;
 };
-
-}  // namespace
-
-namespace {
 
 MachineModel measured(const Ring& ring, Rank size, ProgramStopwatch& watch, const MachineTrial& trial) {
   MachineModel out{.name = "this machine", .blocks = MachineModel::Blocks::in_turn};

@@ -14,7 +14,7 @@ namespace tranship {
 struct MachineTrial {
   Index input_bytes_max = 16 << 20;  ///< of each rank; larger messages are as fast as these
   int launches = 4;                  ///< of each program with the largest input; more of smaller ones
-  int passes = 4;                    ///< over all of them, while cores are as near to each other as they ever are
+  int passes = 4;                    ///< of each, while cores are as far from each other as they usually are
 };
 
 /// A ready algorithm, as it is predicted and as it was.

@@ -1,6 +1,7 @@
 #include "tranship/run/program_executor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <span>
@@ -220,8 +221,8 @@ class ProgramExecutor::State {
              segments.total_bytes() == own(program).chunks[static_cast<int>(buffer)] * chunking_.chunk_bytes;
     };
     if (program.in_place) return;
-    const Touched input = touched(program, world_.rank(), input_memory);
-    const Touched output = touched(program, world_.rank(), output_memory);
+    const std::array<Touched, memory_count> all = touched(program, world_.rank());
+    const Touched &input = all[input_memory], &output = all[output_memory];
     input_is_private_ = is_whole(input_, BufferKind::input) && !input.by_peers && !input.is_written;
     output_is_private_ = is_whole(output_, BufferKind::output) && !output.by_peers;
   }

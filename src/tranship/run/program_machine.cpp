@@ -436,8 +436,8 @@ void ProgramMachine::combine(const PlacedStep& step, Part part) {
     note_writes(to[i], part);
     targets_[i] = address(to[i], part.begin);
   }
-  const bool has_peers = std::any_of(to, to + step.targets, [](const PlacedOperand& one) { return !one.is_own; });
-  if (has_peers && long_put_bytes_min() > 0 && part.bytes >= long_put_bytes_min())
+  if (is_long_put(part.bytes) &&
+      std::any_of(to, to + step.targets, [](const PlacedOperand& one) { return !one.is_own; }))
     return detail::combine_for_peers(step.combine,
                                      {.sources = std::span(sources_).first(step.sources),
                                       .targets = std::span(targets_).first(step.targets),

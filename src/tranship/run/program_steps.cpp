@@ -20,12 +20,11 @@ class Placing {
       : program_(program),
         own_(program.ranks[static_cast<std::size_t>(options.rank)]),
         chunking_(chunking),
-        options_(options) {}
+        options_(options),
+        touched_(touched(program, options.rank)) {}
 
   PlacedProgram run() {
     find_makers();
-    for (int memory = 0; memory < memory_count; ++memory)
-      peers_read_[memory] = touched(program_, options_.rank, memory).is_read_by_peers;
     for (const ThreadBlock& block : own_.blocks) {
       out_.blocks.push_back(out_.steps.size());
       for (std::size_t i = 0; i < block.steps.size(); ++i) {
@@ -235,7 +234,7 @@ class Placing {
                      .offset = shape.format == Format::plain ? first : 2 * first,
                      .format = shape.format,
                      .is_own = is_own,
-                     .is_read_by_peers = is_own && peers_read_[at.memory],
+                     .is_read_by_peers = is_own && touched_[static_cast<std::size_t>(at.memory)].is_read_by_peers,
                      .is_reached = is_own || options_.reaches(rank),
                      .made_by = is_own && shape.format == Format::packets ? maker_of(operand) : -1});
     };
@@ -259,8 +258,8 @@ class Placing {
   const RankProgram& own_;
   const Chunking& chunking_;
   const PlacingOptions& options_;
+  const std::array<Touched, memory_count> touched_;
   std::vector<Maker> makers_;
-  bool peers_read_[memory_count] = {};
   PlacedProgram out_;
   std::map<std::int32_t, std::int32_t> barriers_;
   std::int32_t position_ = 0;
@@ -314,13 +313,14 @@ PlacedProgram placed(const Program& program, const Chunking& chunking, const Pla
   return Placing(program, chunking, options).run();
 }
 
-Touched touched(const Program& program, Rank rank, int memory) {
-  Touched out;
+std::array<Touched, memory_count> touched(const Program& program, Rank rank) {
+  std::array<Touched, memory_count> out;
   const auto touch = [&](Rank by, Rank at, BufferKind buffer, bool writes) {
-    if (at != rank || place_of(program, at, buffer).memory != memory) return;
-    if (by != rank) out.by_peers = true;
-    if (by != rank && !writes) out.is_read_by_peers = true;
-    if (by == rank && writes) out.is_written = true;
+    if (at != rank) return;
+    Touched& memory = out[static_cast<std::size_t>(place_of(program, at, buffer).memory)];
+    if (by != rank) memory.by_peers = true;
+    if (by != rank && !writes) memory.is_read_by_peers = true;
+    if (by == rank && writes) memory.is_written = true;
   };
   for (Rank by = 0; by < static_cast<Rank>(program.ranks.size()); ++by) {
     const RankProgram& own = program.ranks[static_cast<std::size_t>(by)];

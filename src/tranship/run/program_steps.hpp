@@ -3,6 +3,7 @@
 // (program_machine.hpp) walks the list at each launch and looks nothing up.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -109,6 +110,7 @@ struct Touched {
   bool is_read_by_peers = false;
   bool is_written = false;  ///< by this rank
 };
-Touched touched(const Program& program, Rank rank, int memory);
+/// By memory of the rank.
+std::array<Touched, memory_count> touched(const Program& program, Rank rank);
 
 }  // namespace tranship

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include <tranship/program/collective.hpp>
 #include <tranship/run/launch_timer.hpp>
@@ -11,7 +12,8 @@ namespace tranship {
 namespace {
 
 constexpr Index signals_bytes = 64;
-constexpr ProgramOptions measured_type{.type = ElementType::f32};
+constexpr ProgramOptions measured_options{.type = ElementType::f32};
+constexpr Index element_bytes = 4;
 
 }  // namespace
 
@@ -20,7 +22,7 @@ ProgramStopwatch::ProgramStopwatch(World& world, int launches, int passes, std::
       launches_(launches),
       passes_(passes),
       signals_(std::move(signals)),
-      signals_executor_(world, *signals_, signals_bytes / 4, measured_type) {}
+      signals_executor_(world, *signals_, signals_bytes / element_bytes, measured_options) {}
 
 bool ProgramStopwatch::is_usual(const Sample& sample) const noexcept {
   constexpr double factor = 1.3;
@@ -30,10 +32,12 @@ bool ProgramStopwatch::is_usual(const Sample& sample) const noexcept {
   return is_like_usual(sample.before_ns) && is_like_usual(sample.after_ns);
 }
 
+std::ptrdiff_t ProgramStopwatch::usual(const Samples& samples) const {
+  return std::count_if(samples.all.begin(), samples.all.end(), [&](const Sample& one) { return is_usual(one); });
+}
+
 bool ProgramStopwatch::has_enough(const Samples& samples) const {
-  const std::size_t passes_max = 4 * std::size_t(passes_);
-  return samples.all.size() >= passes_max || std::count_if(samples.all.begin(), samples.all.end(),
-                                                           [&](const Sample& one) { return is_usual(one); }) >= passes_;
+  return std::ssize(samples.all) >= 4 * std::ptrdiff_t(passes_) || usual(samples) >= passes_;
 }
 
 void ProgramStopwatch::take_passes(FunctionRef<void()> measure) {
@@ -53,24 +57,20 @@ double ProgramStopwatch::launch_ns(const Program& program, Index input_bytes) {
     sample.after_ns = time_signals_ns();
   }
   // Others count only where there is no usual one.
-  const bool any_usual = has_usual(samples);
+  const bool any_usual = usual(samples) > 0;
   double best_ns = std::numeric_limits<double>::infinity();
   for (const Sample& one : samples.all)
     if (!any_usual || is_usual(one)) best_ns = std::min(best_ns, one.ns);
   return best_ns;
 }
 
-bool ProgramStopwatch::has_usual(const Samples& samples) const {
-  return std::any_of(samples.all.begin(), samples.all.end(), [&](const Sample& one) { return is_usual(one); });
-}
-
 bool ProgramStopwatch::is_usual(const Program& program, Index input_bytes) const {
   const auto found = samples_.find({program.name, input_bytes});
-  return found != samples_.end() && has_usual(found->second);
+  return found != samples_.end() && usual(found->second) > 0;
 }
 
 Index ProgramStopwatch::unusual() const {
-  return std::count_if(samples_.begin(), samples_.end(), [&](const auto& one) { return !has_usual(one.second); });
+  return std::count_if(samples_.begin(), samples_.end(), [&](const auto& one) { return usual(one.second) == 0; });
 }
 
 double ProgramStopwatch::time_signals_ns() {
@@ -78,8 +78,7 @@ double ProgramStopwatch::time_signals_ns() {
   LaunchTimer timer(world_);
   std::vector<std::int64_t> times;
   for (int i = 0; i < rounds; ++i) times.push_back(timer.time_ns([&] { signals_executor_.run(); }));
-  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
-  const auto ns = static_cast<double>(times[rounds / 2]);
+  const auto ns = static_cast<double>(median_of(std::move(times)));
   signals_ns_.insert(std::upper_bound(signals_ns_.begin(), signals_ns_.end(), ns), ns);
   usual_signals_ns_ = signals_ns_[signals_ns_.size() / 2];
   return ns;
@@ -89,8 +88,7 @@ double ProgramStopwatch::time_signals_ns() {
 double ProgramStopwatch::measured_ns(const Program& program, Index input_bytes) {
   const Index more = (16 << 20) / std::max<Index>(input_bytes, 1);
   const int launches = launches_ * static_cast<int>(std::clamp<Index>(more, 1, 32));
-  const Index parts = input_parts(program);
-  ProgramExecutor executor(world_, program, std::max<Index>(1, input_bytes / 4 / parts) * parts, measured_type);
+  ProgramExecutor executor(world_, program, input_elements(program, input_bytes, element_bytes), measured_options);
   const std::span<std::byte> input = executor.input(), output = executor.output();
   LaunchTimer timer(world_);
   std::vector<std::int64_t> times;
@@ -100,8 +98,7 @@ double ProgramStopwatch::measured_ns(const Program& program, Index input_bytes) 
     // As users do: what a rank has read lies in its caches when a peer writes there again.
     for (std::size_t i = 0; i < output.size(); i += 64) seen_ = static_cast<unsigned char>(output[i]);
   }
-  std::nth_element(times.begin(), times.begin() + launches / 2, times.end());
-  return static_cast<double>(times[static_cast<std::size_t>(launches / 2)]);
+  return static_cast<double>(median_of(std::move(times)));
 }
 
 }  // namespace tranship

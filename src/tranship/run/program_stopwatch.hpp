@@ -1,6 +1,7 @@
 // Private: what launches of programs take while the cores of a machine are as far from each other as they usually are.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -50,7 +51,7 @@ class ProgramStopwatch {
   };
 
   bool is_usual(const Sample& sample) const noexcept;
-  bool has_usual(const Samples& samples) const;
+  std::ptrdiff_t usual(const Samples& samples) const;  ///< how many are
   bool has_enough(const Samples& samples) const;
   double time_signals_ns();
   double measured_ns(const Program& program, Index input_bytes);

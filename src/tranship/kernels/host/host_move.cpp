@@ -873,7 +873,6 @@ void copy_tried_row(long long bytes, const Byte* source, Byte* target, RowCopy s
   (streams ? copy_rows_streamed : string)(Rows{.row_bytes = bytes - at}, source + at, target + at);
   _mm_sfence();
 }
-
 #endif
 
 }  // namespace
@@ -905,13 +904,13 @@ void copy_piece(void* target, const void* source, long long bytes, PieceOf piece
   CopyMethod way = copy_method(std::max(bytes, traffic_bytes));
   // Strings read past the caches, and what a peer wrote is in its cache, if that can hold it.
   if (piece_of == PieceOf::source_of_peer && 2 * bytes <= large_traffic_min()) way.long_rows = LongRows::vectors;
-#if defined(__x86_64__)
-  if (piece_of == PieceOf::target_of_peer && way.stores == Stores::plain && bytes >= long_put_bytes_min()) {
+  if (piece_of == PieceOf::target_of_peer && way.stores == Stores::plain && is_long_put(bytes)) {
     WriteChoice choice;
     return write_to_peer({.bytes = bytes}, choice, [&](const WrittenPart& part) {
       write_row(to + part.begin, from + part.begin, part.bytes, part.stores);
     });
   }
+#if defined(__x86_64__)
   if (way.stores == Stores::streaming && way.long_rows == LongRows::string && bytes >= 16 * tried_bytes)
     return copy_tried_row(bytes, from, to, string_row_copy(way.simd));
 #endif

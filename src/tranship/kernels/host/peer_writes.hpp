@@ -9,6 +9,10 @@ namespace tranship {
 
 /// From so many bytes in a row on, a write to a peer is worth samples; 0 on CPUs with one kind of stores.
 long long long_put_bytes_min();
+inline bool is_long_put(long long bytes) {
+  const long long least = long_put_bytes_min();
+  return least > 0 && bytes >= least;
+}
 
 /// The time that stores take until all can see them.
 class StoreClock {
