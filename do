@@ -34,11 +34,15 @@ export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-1
 # Sums stand for precompiled headers (cmake/checked_builds.cmake).
 export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 CCACHE_PCH_EXTSUM=1
 
+# Where package registries cannot be reached, builds take what `./do bundle` has gathered there, and nothing is installed.
+bundle=${TRANSHIP_BUNDLE:-}
+
 say() { printf './do: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
 # need PACKAGE...: installs what is missing; says nothing and is quick when nothing is.
 need() {
+  [[ -z $bundle ]] || return 0
   if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
     say "not a Debian or Ubuntu system, so nothing is installed here; needed: $*"
     return
@@ -74,6 +78,7 @@ need() {
 
 # The virtual environment, with what is missing in it; nothing is asked of the network when nothing is.
 need_venv() { # PACKAGE...
+  [[ -z $bundle ]] || { say "with TRANSHIP_BUNDLE nothing is installed, so these are missing: $*"; return 1; }
   local venv=build/venv wanted
   wanted=$(printf '%s\n' "$@" | sort)
   [[ -x $venv/bin/python ]] || { mkdir -p build && /usr/bin/python3 -m venv $venv; }
@@ -88,7 +93,7 @@ need_venv() { # PACKAGE...
 configure() { # PRESET [option...]
   local log=build/configure-$1.log
   mkdir -p build
-  cmake --preset "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
+  cmake --preset "$@" ${bundle:+-C "$bundle/bundle.cmake"} >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
 }
 
 do_setup() {
@@ -120,6 +125,24 @@ choose_python() {
   need_venv "${python_packages[@]}" || { say "== the Python package is neither built nor tested"; return 0; }
   python_options=(-DTRANSHIP_PYTHON=ON "-DPython_EXECUTABLE=$PWD/build/venv/bin/python")
   python_targets=(tranship_python tranship_python_stub)
+}
+
+# What a machine with compilers, but without packages, lacks: for `TRANSHIP_BUNDLE=.bundle ./do ...` and `./do device`.
+do_bundle() {
+  need "${build_packages[@]}" "${test_packages[@]}"
+  python3 -B tests/device/bundle.py --into .bundle "$@"
+}
+
+# On a machine with a card; nothing is installed there.
+do_device() {
+  exec python3 -B tests/device/device.py "$@"
+}
+
+# Sets device_options and device_targets: what runs on a card is compiled where nvcc is.
+choose_device() {
+  device_options=(-DTRANSHIP_DEVICE=OFF) device_targets=()
+  command -v nvcc >/dev/null || { say "== no nvcc on PATH: what runs on a card is not compiled"; return 0; }
+  device_options=(-DTRANSHIP_DEVICE=ON) device_targets=(device_programs device_library_programs)
 }
 
 # A wheel with the libraries in it, for machines without them.
@@ -320,7 +343,7 @@ tidy_one() { # FILE
 
 check_format() {
   need "${ci_packages[@]}"
-  git ls-files '*.hpp' '*.cpp' | xargs clang-format-14 --dry-run -Werror
+  git ls-files '*.hpp' '*.cpp' '*.cu' | xargs clang-format-14 --dry-run -Werror
 }
 
 # The thread sanitizer of older compilers does not know address layouts as random as newer kernels make them.
@@ -372,11 +395,12 @@ do_ci() {
   # An optimizer that assumes what it may, on the tests as well, takes twice as long to compile them: before a release.
   local test_options="-O1;-fstrict-aliasing"
   [[ $long ]] && test_options=
-  configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "-DTRANSHIP_TEST_OPTIONS=$test_options" "${python_options[@]}"
-  cmake --build --preset release --target house_headers house_kernels tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
+  choose_device
+  configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=4 "-DTRANSHIP_TEST_OPTIONS=$test_options" "${python_options[@]}" "${device_options[@]}"
+  cmake --build --preset release --target house_headers "${device_targets[@]}" tranship_cli tranship_vsip tranship_vsip_checked "${python_targets[@]}" $(printf 'test_%s ' "${optimized[@]}") $(example_targets)
   stage "release: rules of the house, install, examples, tests"
   TRANSHIP_TEST_CASES=${TRANSHIP_TEST_CASES:-2000} ctest --preset release --parallel "$(nproc)" \
-    --label-regex "^($(IFS='|'; echo "house|example|python|${optimized[*]}"))\$"
+    --label-regex "^($(IFS='|'; echo "house|example|python|device|${optimized[*]}"))\$"
   stage "random programs in the simulator: $programs"
   do_explore "$programs"
   stage "demo"
@@ -434,6 +458,10 @@ usage: ./do COMMAND [argument...]
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
                       bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI
+  bundle              gather what tranship is built with into .bundle, for machines without packages
+                      (TRANSHIP_BUNDLE=.bundle ./do test builds and tests from it)
+  device [--minutes N] [--dry] [--only REGEX] [--out DIR]
+                      what a machine with a card can tell in a few minutes; installs nothing; 9 minutes by default
   wheel               build a Python wheel with all libraries in it, in build/wheel
   fuzz [SECONDS]      fuzz each parser, 60 s by default
   explore [PROGRAMS]  random programs of one-sided transfers in the simulator, 1000000 by default
@@ -447,7 +475,7 @@ HELP
 
 command=${1:-help}
 case $command in
-  setup | build | demo | test | bench | wheel | fuzz | explore | tidy | ci | help)
+  setup | build | demo | test | bench | bundle | device | wheel | fuzz | explore | tidy | ci | help)
     shift || true
     "do_$command" "$@"
     ;;

@@ -35,7 +35,7 @@ enum class Arithmetic : unsigned char {
   bf16,
   f32,
   f64,
-  f128,  ///< long double of the host; a device copies and negates it, and cannot compute with it
+  f128,  ///< long double of the host; a device only copies and negates it, and under NVRTC only copies it
 };
 
 /// Size in bytes of the numbers of an arithmetic; 0 for none.
@@ -122,6 +122,9 @@ TRANSHIP_SHARED inline void flip_sign(const unsigned char* source, unsigned char
   store(static_cast<Unsigned>(load<Unsigned>(source) ^ sign), target);
 }
 
+inline constexpr float infinity = __builtin_bit_cast(float, 0x7f800000u);
+inline constexpr float quiet_nan = __builtin_bit_cast(float, 0x7fc00000u);
+
 /// What all floats have in common. For a minimum, a NaN on either side is the result.
 template <class Float>
 struct FloatValues {
@@ -133,7 +136,7 @@ struct FloatValues {
   TRANSHIP_SHARED static Value minimum(Value a, Value b) { return ((b < a) | (b != b)) ? b : a; }
   TRANSHIP_SHARED static Value maximum(Value a, Value b) { return ((a < b) | (b != b)) ? b : a; }
   TRANSHIP_SHARED static Value lowest() { return -highest(); }
-  TRANSHIP_SHARED static Value highest() { return static_cast<Value>(__builtin_inff()); }
+  TRANSHIP_SHARED static Value highest() { return static_cast<Value>(infinity); }
 };
 
 template <class Float, class Unsigned>
@@ -145,7 +148,7 @@ struct Real : FloatValues<Float> {
 
   TRANSHIP_SHARED static Value read(const unsigned char* from) { return load<Value>(from); }
   TRANSHIP_SHARED static void write(Value value, unsigned char* to) {
-    store(value == value ? value : static_cast<Value>(__builtin_nanf("")), to);
+    store(value == value ? value : static_cast<Value>(quiet_nan), to);
   }
   TRANSHIP_SHARED static void negate(const unsigned char* source, unsigned char* target) {
     flip_sign<Unsigned>(source, target);
@@ -164,6 +167,7 @@ struct Half : FloatValues<float> {
   }
 };
 
+#if !defined(TRANSHIP_DEVICE_ONLY)
 /// long double. The x87 format has 10 bytes of value and 6 of padding: a combination leaves the padding of the target
 /// as it is, a negation copies that of the source, so that no byte depends on what a register held.
 struct Extended : FloatValues<long double> {
@@ -172,7 +176,7 @@ struct Extended : FloatValues<long double> {
   static constexpr int value_bytes = __LDBL_MANT_DIG__ == 64 ? 10 : 16;
 
   TRANSHIP_SHARED static void negate(const unsigned char* source, unsigned char* target) {
-    __builtin_memcpy(target, source, width);
+    copy_bytes(target, source, width);
     target[value_bytes - 1] ^= 0x80;
   }
 #if !defined(__CUDA_ARCH__)
@@ -182,10 +186,11 @@ struct Extended : FloatValues<long double> {
   }
   static void write(Value value, unsigned char* to) {
     if (value != value) value = __builtin_nanl("");
-    __builtin_memcpy(to, &value, value_bytes);
+    copy_bytes(to, &value, value_bytes);
   }
 #endif
 };
+#endif
 
 // An element type is what the loops are instantiated by: how many bytes, and how one of them moves.
 
@@ -194,7 +199,7 @@ struct CopyElement {
   static constexpr int width = Width;
   static constexpr bool is_copy = true;
   TRANSHIP_SHARED static void apply(const unsigned char* source, unsigned char* target) {
-    __builtin_memcpy(target, source, Width);
+    copy_element<Width>(target, source);
   }
 };
 
@@ -272,7 +277,11 @@ TRANSHIP_SHARED inline void with_number(Arithmetic arithmetic, const F& f) {
     case Arithmetic::f64:
       return f(Real<double, unsigned long long>{});
     case Arithmetic::f128:
+#if !defined(TRANSHIP_DEVICE_ONLY)
       return f(Extended{});
+#else
+      break;
+#endif
   }
   trap();
 }
@@ -335,7 +344,8 @@ TRANSHIP_SHARED inline typename Number::Value identity(Move move) {
 TRANSHIP_SHARED inline void write_identity(Move move, Arithmetic arithmetic, void* target) {
   detail::with_number(arithmetic, [&](auto number) {
     using Number = decltype(number);
-    __builtin_memset(target, 0, Number::width);
+    const unsigned char zeros[Number::width] = {};
+    detail::copy_bytes(target, zeros, Number::width);
     if constexpr (requires { &Number::read; })
       Number::write(detail::identity<Number>(move), static_cast<unsigned char*>(target));
     else

@@ -1,5 +1,6 @@
 // Detail: What kernel headers share: the mark of a function that runs on host and device, and unaligned access. No
-// kernel header includes the standard library or another layer: the same text compiles with g++ and with nvcc.
+// kernel header includes the standard library or another layer: the same text compiles with g++, with nvcc, and with
+// NVRTC, which has neither a host nor its builtins.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -8,19 +9,88 @@
 #define TRANSHIP_SHARED
 #endif
 
+/// What is compiled while a program runs knows no host: neither its long double nor functions without a mark.
+#if defined(__CUDACC_RTC__)
+#define TRANSHIP_DEVICE_ONLY
+#endif
+
+/// Before a loop whose loads are to be on their way together.
+#if defined(__CUDA_ARCH__)
+#define TRANSHIP_UNROLL _Pragma("unroll")
+#else
+#define TRANSHIP_UNROLL
+#endif
+
 namespace tranship::detail {
+
+template <class A, class B>
+inline constexpr bool is_same = false;
+template <class A>
+inline constexpr bool is_same<A, A> = true;
+
+TRANSHIP_SHARED inline void copy_bytes(void* to, const void* from, unsigned long bytes) {
+#if defined(TRANSHIP_DEVICE_ONLY)
+  memcpy(to, from, bytes);
+#else
+  __builtin_memcpy(to, from, bytes);
+#endif
+}
+
+// A device moves words that lie in their natural place, and otherwise single bytes: where the compiler does not know
+// which of both an address is, these look.
+
+#if defined(__CUDA_ARCH__)
+template <int width>
+__device__ inline bool is_placed(const void* at) {
+  return reinterpret_cast<unsigned long long>(at) % width == 0;
+}
+/// An address that is new to the compiler, which would otherwise make one copy, of bytes, of one of words and one of
+/// bytes.
+template <class Address>
+__device__ inline Address other(Address at) {
+  asm("" : "+l"(at));
+  return at;
+}
+#endif
+
+/// Copies `width` bytes, a power of two, from any address to any other.
+template <int width>
+TRANSHIP_SHARED inline void copy_element(void* to, const void* from) {
+#if defined(__CUDA_ARCH__)
+  if (is_placed<width>(to) && is_placed<width>(from))
+    copy_bytes(__builtin_assume_aligned(to, width), __builtin_assume_aligned(from, width), width);
+  else
+    copy_bytes(other(to), other(from), width);
+#else
+  copy_bytes(to, from, width);
+#endif
+}
 
 /// Reads a T from any address; elements need not be aligned.
 template <class T>
 TRANSHIP_SHARED inline T load(const void* from) {
   T value;
-  __builtin_memcpy(&value, from, sizeof(T));
+#if defined(__CUDA_ARCH__)
+  if (is_placed<sizeof(T)>(from))
+    copy_bytes(&value, __builtin_assume_aligned(from, sizeof(T)), sizeof(T));
+  else
+    copy_bytes(&value, other(from), sizeof(T));
+#else
+  copy_bytes(&value, from, sizeof(T));
+#endif
   return value;
 }
 
 template <class T>
 TRANSHIP_SHARED inline void store(const T& value, void* to) {
-  __builtin_memcpy(to, &value, sizeof(T));
+#if defined(__CUDA_ARCH__)
+  if (is_placed<sizeof(T)>(to))
+    copy_bytes(__builtin_assume_aligned(to, sizeof(T)), &value, sizeof(T));
+  else
+    copy_bytes(other(to), &value, sizeof(T));
+#else
+  copy_bytes(to, &value, sizeof(T));
+#endif
 }
 
 /// A broken precondition. Kernels cannot throw, and going on would leave the target wrong without a word.

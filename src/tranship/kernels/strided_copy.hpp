@@ -14,7 +14,7 @@ template <class Element>
 TRANSHIP_SHARED inline void move_contiguous_row(long long count, const unsigned char* __restrict__ source,
                                                 unsigned char* __restrict__ target) {
   if constexpr (Element::is_copy) {
-    __builtin_memcpy(target, source, static_cast<unsigned long>(count) * Element::width);
+    copy_bytes(target, source, static_cast<unsigned long>(count) * Element::width);
   } else {
     for (long long i = 0; i < count; ++i) Element::apply(source + i * Element::width, target + i * Element::width);
   }

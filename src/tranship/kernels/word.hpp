@@ -1,6 +1,7 @@
 // Detail: Words that ranks raise, update and wait for: 1, 2, 4 or 8 bytes in their natural place, one value to every
-// thread of every device of the machine. On the host loads acquire and stores release, which costs nothing on x86; on a
-// device they order nothing, and system_fence() orders them.
+// thread of every device of the machine. Loads acquire: what the word says has happened is seen after it. On the host
+// stores release as well, which costs nothing on x86; on a device they order nothing, and a system_fence() before them
+// does.
 #pragma once
 
 #include <tranship/base/sanitizers.hpp>
@@ -66,10 +67,35 @@ TRANSHIP_SHARED inline void system_fence() {
 #endif
 }
 
+#if defined(__CUDA_ARCH__)
+// A wait that spins on these sees its signal as soon as one that spins on volatile loads, and needs no fence
+// afterwards; on an H200 that fence takes longer than the signal (docs/gpu-results.md).
+__device__ inline unsigned char load_acquire(const unsigned char* at) {
+  unsigned value;
+  asm volatile("ld.acquire.sys.u8 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+  return static_cast<unsigned char>(value);
+}
+__device__ inline unsigned short load_acquire(const unsigned short* at) {
+  unsigned short value;
+  asm volatile("ld.acquire.sys.u16 %0, [%1];" : "=h"(value) : "l"(at) : "memory");
+  return value;
+}
+__device__ inline unsigned load_acquire(const unsigned* at) {
+  unsigned value;
+  asm volatile("ld.acquire.sys.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+  return value;
+}
+__device__ inline unsigned long long load_acquire(const unsigned long long* at) {
+  unsigned long long value;
+  asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+  return value;
+}
+#endif
+
 template <class W>
 TRANSHIP_SHARED inline W load_word(const W* at) {
 #if defined(__CUDA_ARCH__)
-  return *static_cast<const volatile W*>(at);
+  return __builtin_bit_cast(W, load_acquire(reinterpret_cast<const Word<W>*>(at)));
 #else
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 #endif

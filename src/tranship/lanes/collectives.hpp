@@ -36,7 +36,7 @@ namespace detail {
 template <class T>
 struct NumberOf {};
 template <class T>
-requires(!__is_same(T, bool) && sizeof(T) <= 8 && requires(T a) { a& a; }) struct NumberOf<T> {
+requires(!is_same<T, bool> && sizeof(T) <= 8 && requires(T a) { a& a; }) struct NumberOf<T> {
   using Type = Integer<T, Word<T>>;
   static constexpr bool has_bits = true;
 };
@@ -113,7 +113,9 @@ TRANSHIP_SHARED constexpr bool can_reduce(Reduction op) {
 }
 template <class T>
 TRANSHIP_SHARED inline void copy_elements(long long count, const unsigned char* from, unsigned char* into) {
-  combine_elements<T, CopyElement<sizeof(T)>>(count, from, into);
+  for (long long i = 0; i < count; ++i)
+    copy_bytes(__builtin_assume_aligned(into + i * sizeof(T), sizeof(T)),
+               __builtin_assume_aligned(from + i * sizeof(T), sizeof(T)), sizeof(T));
 }
 
 /// One call of a group of lanes to a team.
@@ -173,14 +175,13 @@ class TeamCall {
   /// wait for less. To a reachable member the count itself is stored: one member writes each word, and its stores come
   /// in order. What is carried may come in any order, so there each meeting adds 1.
   ///
-  /// Order: lane 0 stores after all lanes have entered, and stores release on the host and come after a fence on a
-  /// device; a wait acquires, or ends with a fence, which also stands before the store of the next round. So what a
-  /// member did before reaches the others along the chain of rounds, and the last sync of the group tells all lanes.
+  /// Order: lane 0 stores after all lanes have entered; stores release on the host, and come after a fence on a device;
+  /// waits acquire. So what a member did before reaches the others along the chain of rounds, and the last sync of the
+  /// group tells all lanes.
   TRANSHIP_SHARED void meet() const {
     group_.enter(call_);
     if (lane() == 0) {
       const unsigned long long meeting = ++team_.words[0];
-      if constexpr (Group::runs_side_by_side) system_fence();
       for (int round = 0; (1ll << round) < team_.count; ++round) {
         unsigned long long* word = team_.words + (1ll + round) * TeamView::words_per_line;
         raise(word, meeting, member_at(1ll << round));
@@ -190,41 +191,41 @@ class TeamCall {
     group_.leave(call_);
   }
 
-  /// All lanes copy this rank's part of what a member has.
+  /// The lanes copy this rank's part of what a member has.
   template <class T>
   TRANSHIP_SHARED void fetch(Span<T> target, Span<const T> source, int member) const {
-    const int peer = team_.translate(member);
-    if (target.size == 0 || (peer == heap_.rank && target.data == source.data)) return;
-    if (heap_.is_direct(peer))
-      heap_.copy_together(group_, target.data, at(source.data, peer),
-                          static_cast<unsigned long long>(target.size) * sizeof(T));
-    else if (lane() == 0)
-      heap_.by_message(group_, [&](const auto& m) { m.get(target, source, peer, where_); });
+    fetch_by(group_.lane(), group_.lanes(), target, source, member);
   }
-  /// `f(member)` for all of them, from the right neighbour on, so that not all read from one at a time.
-  template <class F>
-  TRANSHIP_SHARED void for_each_member(const F& f) const {
-    for (int i = 1; i <= team_.count; ++i) {
-      const long long member = (static_cast<long long>(team_.member) + i) % team_.count;
-      f(static_cast<int>(member));
+  /// All lanes copy a part of what each member has: into target_of(m) from source_of(m). Lanes that run side by side
+  /// read from all members at a time, since each alone would cost the latency of memory; others from one after the
+  /// other, from the right neighbour on, so that not all read from one at a time.
+  template <class Target, class Source>
+  TRANSHIP_SHARED void fetch_all(const Target& target_of, const Source& source_of) const {
+    int parts = 1;
+    if constexpr (Group::runs_side_by_side) parts = team_.count < group_.lanes() ? team_.count : group_.lanes();
+    const int each = group_.lanes() / parts, part = lane() / each;
+    if (part >= parts) return;
+    for (int i = 1 + part; i <= team_.count; i += parts) {
+      const int member = static_cast<int>((static_cast<long long>(team_.member) + i) % team_.count);
+      fetch_by(lane() - part * each, each, target_of(member), source_of(member), member);
     }
   }
 
   /// All lanes combine elements [lower, lower + target.size), each its parts.
   template <class T>
   TRANSHIP_SHARED void combine_together(Reduction op, Span<T> target, Span<const T> source, long long lower) const {
-    Room<T> combined, room;
+    Room<T> combined;
     for (long long first = lane() * Room<T>::count; first < target.size; first += group_.lanes() * Room<T>::count) {
       const long long left = target.size - first, count = left < Room<T>::count ? left : Room<T>::count;
-      combine<T>(op, source.data + lower + first, count, combined, room);
+      combine<T>(op, source.data + lower + first, count, combined);
       write<T>(target.data + first, combined, count);
     }
   }
   /// Each member combines one element for itself, and writes it when all have read theirs.
   template <class T>
   TRANSHIP_SHARED void reduce_one(Reduction op, T* target, const T* source) const {
-    Room<T> combined, room;
-    if (lane() == 0) combine<T>(op, source, 1, combined, room);
+    Room<T> combined;
+    if (lane() == 0) combine<T>(op, source, 1, combined);
     meet();
     if (lane() == 0) write<T>(target, combined, 1);
     group_.leave(call_);
@@ -245,24 +246,46 @@ class TeamCall {
     static constexpr long long count = Group::runs_side_by_side ? 1 : 1024 / sizeof(T);
     alignas(16) unsigned char bytes[count * sizeof(T)];
   };
+
   /// `combined` becomes these elements of all members, in their order.
   template <class T>
-  TRANSHIP_SHARED void combine(Reduction op, const T* elements, long long count, Room<T>& combined,
-                               Room<T>& room) const {
-    for (int member = 0; member < team_.count; ++member) {
-      const int peer = team_.translate(member);
-      const unsigned char* from = room.bytes;
-      if (heap_.is_direct(peer))
-        from = at(elements, peer);
-      else
-        heap_.by_message(group_, [&](const auto& m) {
-          m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
-        });
-      if (member == 0)
-        copy_elements<T>(count, from, combined.bytes);
-      else
-        combine_all<T>(op, count, from, combined.bytes);
+  TRANSHIP_SHARED void combine(Reduction op, const T* elements, long long count, Room<T>& combined) const {
+    if constexpr (Group::runs_side_by_side) {
+      // One element of several members is read before the first is combined: one after the other, each would cost the
+      // latency of memory.
+      constexpr int ahead = 8;
+      for (int first = 0; first < team_.count; first += ahead) {
+        Room<T> read[ahead];
+        TRANSHIP_UNROLL
+        for (int k = 0; k < ahead; ++k)
+          if (first + k < team_.count) copy_elements<T>(1, elements_of(first + k, elements, 1, read[k]), read[k].bytes);
+        for (int k = 0; k < ahead; ++k)
+          if (first + k < team_.count) combine_member<T>(op, first + k, 1, read[k].bytes, combined);
+      }
+    } else {
+      Room<T> room;
+      for (int member = 0; member < team_.count; ++member)
+        combine_member<T>(op, member, count, elements_of(member, elements, count, room), combined);
     }
+  }
+  template <class T>
+  TRANSHIP_SHARED static void combine_member(Reduction op, int member, long long count, const unsigned char* from,
+                                             Room<T>& combined) {
+    if (member == 0)
+      copy_elements<T>(count, from, combined.bytes);
+    else
+      combine_all<T>(op, count, from, combined.bytes);
+  }
+  /// Where these elements of a member can be read: in its heap, or in `room`.
+  template <class T>
+  TRANSHIP_SHARED const unsigned char* elements_of(int member, const T* elements, long long count,
+                                                   Room<T>& room) const {
+    const int peer = team_.translate(member);
+    if (heap_.is_direct(peer)) return at(elements, peer);
+    heap_.by_message(group_, [&](const auto& m) {
+      m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
+    });
+    return room.bytes;
   }
   template <class T>
   TRANSHIP_SHARED void write(T* target, const Room<T>& from, long long count) const {
@@ -272,6 +295,18 @@ class TeamCall {
   }
 
   static constexpr int busy = 1;
+
+  /// What lane `lane` of `lanes` copies of this rank's part.
+  template <class T>
+  TRANSHIP_SHARED void fetch_by(int lane, int lanes, Span<T> target, Span<const T> source, int member) const {
+    const int peer = team_.translate(member);
+    if (target.size == 0 || (peer == heap_.rank && target.data == source.data)) return;
+    if (heap_.is_direct(peer))
+      HeapView::copy_by<Group>(lane, lanes, target.data, at(source.data, peer),
+                               static_cast<unsigned long long>(target.size) * sizeof(T));
+    else if (lane == 0)
+      heap_.by_message(group_, [&](const auto& m) { m.get(target, source, peer, where_); });
+  }
 
   /// The rank of the member that is so many behind this one, around the team.
   TRANSHIP_SHARED int member_at(long long distance) const {
@@ -283,6 +318,7 @@ class TeamCall {
     return heap_.heap_of(peer) + (reinterpret_cast<unsigned long long>(local) - heap_.own());
   }
   TRANSHIP_SHARED void raise(unsigned long long* word, unsigned long long meeting, int peer) const {
+    if constexpr (Group::runs_side_by_side) system_fence();
     if (heap_.is_direct(peer))
       store_word(reinterpret_cast<unsigned long long*>(at(word, peer)), meeting);
     else
@@ -368,7 +404,7 @@ TRANSHIP_SHARED void fcollect(const Group& group, const HeapView& heap, const Te
   all.check_apart(target, source);
   all.begin();
   all.meet();
-  all.for_each_member([&](int m) { all.fetch(Span<T>(target.data + m * count, count), source, m); });
+  all.fetch_all([&](int m) { return Span<T>(target.data + m * count, count); }, [&](int) { return source; });
   all.meet();
   all.end();
 }
@@ -388,7 +424,7 @@ TRANSHIP_SHARED void alltoall(const Group& group, const HeapView& heap, const Te
   all.begin();
   all.meet();
   const Span<const T> mine(source.data + team.member * count, count);
-  all.for_each_member([&](int m) { all.fetch(Span<T>(target.data + m * count, count), mine, m); });
+  all.fetch_all([&](int m) { return Span<T>(target.data + m * count, count); }, [&](int) { return mine; });
   all.meet();
   all.end();
 }
@@ -421,7 +457,7 @@ requires detail::Reducible<T> TRANSHIP_SHARED void reduce(const Group& group, co
     const Span<T> mine = slice(team.member);
     all.combine_together(op, mine, source, mine.data - target.data);
     all.meet();
-    all.for_each_member([&](int m) { all.fetch(slice(m), Span<const T>(slice(m)), m); });
+    all.fetch_all(slice, [&](int m) { return Span<const T>(slice(m)); });
     all.meet();
   }
   all.end();

@@ -37,8 +37,11 @@ class CudaGroup {
     static_assert(sizeof(T) <= 8);
     if constexpr (scope == Scope::thread) return value;
     unsigned long long bits = 0;
-    __builtin_memcpy(&bits, &value, sizeof value);
-    if constexpr (scope == Scope::warp) bits = __shfl_sync(mask(), bits, 0);
+    detail::copy_bytes(&bits, &value, sizeof value);
+    if constexpr (scope == Scope::warp) {
+      bits = __shfl_sync(mask(), bits, 0);
+      __syncwarp(mask());  // A shuffle orders no memory.
+    }
     if constexpr (scope == Scope::block) {
       // It is not written again before the next enter().
       __shared__ unsigned long long slot;
@@ -46,14 +49,13 @@ class CudaGroup {
       __syncthreads();
       bits = slot;
     }
-    __builtin_memcpy(&value, &bits, sizeof value);
+    detail::copy_bytes(&value, &bits, sizeof value);
     return value;
   }
   template <class Call, class T, class Ready>
   __device__ void wait(const Call&, const T*, Comparison, T, int, const Ready& ready) const {
     while (!ready()) {
     }
-    detail::system_fence();
   }
   template <class Call>
   [[noreturn]] __device__ void refuse(const Call&, const char*) const {

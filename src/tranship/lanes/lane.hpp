@@ -83,7 +83,7 @@ struct Span {
   TRANSHIP_SHARED constexpr Span(T* first, long long count) : data(first), size(count) {}
   /// To what may only be read.
   template <class U>
-  requires(__is_same(const U, T) && !__is_same(U, T)) TRANSHIP_SHARED constexpr Span(const Span<U>& other)
+  requires(detail::is_same<const U, T> && !detail::is_same<U, T>) TRANSHIP_SHARED constexpr Span(const Span<U>& other)
       : data(other.data), size(other.size) {}
   TRANSHIP_SHARED constexpr T& operator[](long long i) const { return data[i]; }
 };

@@ -22,7 +22,8 @@ struct StridedSpan {
 
   /// To what may only be read.
   template <class U>
-  requires(__is_same(const T, U) && !__is_same(T, U)) TRANSHIP_SHARED constexpr operator StridedSpan<U>() const {
+  requires(detail::is_same<const T, U> && !detail::is_same<T, U>) TRANSHIP_SHARED constexpr operator StridedSpan<U>()
+      const {
     StridedSpan<U> out;
     out.data = data;
     out.dims = dims;
@@ -102,7 +103,7 @@ inline constexpr int strided_width = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(
                                          : 1;
 
 /// In a function of its own, of which a kernel with many transfers has one copy.
-[[gnu::noinline]] TRANSHIP_SHARED inline void canonicalise_once(CopyBlock& block, int width) {
+__attribute__((noinline)) TRANSHIP_SHARED inline void canonicalise_once(CopyBlock& block, int width) {
   canonicalise(block, width);
 }
 
@@ -147,7 +148,7 @@ TRANSHIP_SHARED inline void copy_strided_interleaved(int lane, int lanes, const 
       to += at * block.target_strides[d];
       from += at * block.source_strides[d];
     }
-    __builtin_memcpy(__builtin_assume_aligned(to, aligned), __builtin_assume_aligned(from, aligned), width);
+    copy_bytes(__builtin_assume_aligned(to, aligned), __builtin_assume_aligned(from, aligned), width);
   }
 }
 

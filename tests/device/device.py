@@ -1,0 +1,226 @@
+#!/usr/bin/env python3
+"""What a machine with a card can tell in a few minutes: `./do device`.
+
+Builds the programs of this folder, runs the steps of stages.py one after the other, each under a time limit, and writes what
+they find as it comes: gpu-results.md for people, results.json for programs, log for whoever mends a step. Installs nothing. A
+step is `run`, `skipped` (and why), `failed` or `timed out`; one that fails keeps none of the others from running.
+"""
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import builds
+import report
+import stages
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A step is not begun when less than this is left.
+USEFUL_S = 3
+# So long a killed program may take to end; one that hangs in the driver is left behind.
+DEATH_S = 10
+
+
+class Machine:
+    """What is at hand here, looked up once."""
+
+    def __init__(self, dry):
+        self.is_dry = dry
+        self.cards, self.no_card = ([], "a dry run: no card was looked for") if dry else stages.find_cards()
+        self.architecture = self.cards[0]["architecture"] if self.cards else None
+
+
+def end(process):
+    """Kills all that a step has started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    try:
+        process.wait(DEATH_S)
+    except subprocess.TimeoutExpired:
+        return ", and it does not end when it is killed"
+    return ""
+
+
+class Reader(threading.Thread):
+    """Takes the lines of one pipe of a step as they come."""
+
+    def __init__(self, pipe, take):
+        super().__init__(daemon=True)
+        self.pipe, self.take = pipe, take
+        self.start()
+
+    def run(self):
+        with self.pipe:
+            for line in self.pipe:
+                self.take(line.decode(errors="replace").rstrip("\n"))
+
+
+class StepRun:
+    """One step while it runs."""
+
+    def __init__(self, step, results, log):
+        self.step, self.results, self.log = step, results, log
+        self.last_words = []
+
+    def take(self, line):
+        finding = stages.finding_of(line)
+        if finding:
+            self.results.add(finding)
+        else:
+            self.take_words(line)
+
+    def take_words(self, line):
+        self.last_words = (self.last_words + [line])[-20:]
+        self.log(f"    {line}")
+
+    def go(self, command, limit_s):
+        environment = dict(os.environ, **self.step.environment)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+                                   cwd=ROOT, env=environment, start_new_session=True)
+        readers = [Reader(process.stdout, self.take), Reader(process.stderr, self.take_words)]
+        try:
+            code = process.wait(limit_s)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            trouble = end(process)  # and what it has left running
+        for reader in readers:
+            reader.join(DEATH_S)
+        if code is None:
+            return "timed out", f"after {limit_s:.0f} s{trouble}"
+        return self.verdict(code)
+
+    def verdict(self, code):
+        findings = list(self.results.findings)
+        wrong = [f for f in findings if f.get("wrong")]
+        faults = [f["fault"] for f in findings if "fault" in f]
+        if faults:
+            return "failed", faults[0]
+        if wrong:
+            return "failed", f"{len(wrong)} of {sum('check' in f for f in findings)} checks found something wrong"
+        if code != 0:
+            words = next((line for line in reversed(self.last_words) if line.strip()), "")
+            return "failed", f"exit status {code}" + (f": {words[:200]}" if words else "")
+        if not findings:
+            return "failed", "it ended without a finding"
+        return "run", ""
+
+
+class Device:
+    def __init__(self, options, out, machine=None):
+        self.options = options
+        self.machine = machine or Machine(options.dry)
+        self.deadline = time.monotonic() + options.minutes * 60
+        self.report = report.Report(out, self.facts())
+        self.builds = builds.start(ROOT, self.machine, self.report.log) if self.machine.cards else {}
+
+    def facts(self):
+        commit = self.options.commit
+        if not commit and shutil.which("git"):
+            said = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=10"], capture_output=True, text=True)
+            commit = said.stdout.strip()
+        cards = self.machine.cards
+        return {
+            "card": ", ".join(card["name"] for card in cards) or f"none ({self.machine.no_card})",
+            "driver": cards[0]["driver"] if cards else "",
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+            "commit": commit or "not known",
+            "cores": os.cpu_count(),
+        }
+
+    def left_s(self):
+        return self.deadline - time.monotonic()
+
+    def why_not(self, step):
+        """Why a step is skipped or has failed before it began: (status, reason), or None."""
+        if self.machine.no_card:
+            return "skipped", self.machine.no_card
+        for need in step.needs:
+            trouble = need(self)
+            if trouble:
+                return trouble
+        if self.left_s() < USEFUL_S:
+            return "skipped", "no time was left"
+        return None
+
+    def do(self, step, results):
+        trouble = self.why_not(step)
+        if trouble:
+            return trouble
+        command = [str(word) for word in step.command(self)]
+        self.report.log(f"{step.name}: {' '.join(command)}")
+        return StepRun(step, results, self.report.log).go(command, min(step.limit_s, self.left_s()))
+
+    def go(self):
+        wanted = re.compile(self.options.only)
+        for stage in stages.STAGES:
+            for step in stage.steps:
+                if not wanted.search(step.name):
+                    continue
+                if stage.number > 1:  # Times are taken when no compiler runs.
+                    for build in self.builds.values():
+                        build.thread.join(self.left_s())
+                results = self.report.begin(stage, step)
+                began = time.monotonic()
+                try:
+                    status, why = self.do(step, results)
+                except OSError as error:
+                    status, why = "failed", str(error)
+                self.report.end(results, status, why, time.monotonic() - began)
+                print(f"{stage.number}. {step.name}: {status}" + (f" ({why})" if why else "")
+                      + (f", {time.monotonic() - began:.1f} s" if status != "skipped" else ""), flush=True)
+
+    def close(self):
+        for build in self.builds.values():
+            build.stop()
+        self.report.close()
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="./do device", description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=float, default=9, help="all of it ends by then (default: 9)")
+    parser.add_argument("--dry", action="store_true", help="show the steps, all of them skipped")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only the steps whose names it is found in")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(os.environ.get("OUT") or ROOT / "build/device"),
+                        help="where the results go (default: $OUT, or build/device)")
+    parser.add_argument("--commit", default="", help="what is said to have run, where there is no git")
+    options = parser.parse_args(arguments)
+    if not 0 < options.minutes <= 24 * 60:
+        parser.error(f"--minutes is between 0 and 1440, not {options.minutes:g}")
+    try:
+        re.compile(options.only)
+    except re.error as error:
+        parser.error(f"--only: {error}")
+    return options
+
+
+def stopped(*_):
+    raise SystemExit(143)
+
+
+def main(arguments=None):
+    options = parse(arguments)
+    signal.signal(signal.SIGTERM, stopped)
+    device = Device(options, options.out)
+    try:
+        device.go()
+    finally:
+        device.close()
+    counts = device.report.counts()
+    print(", ".join(f"{count} {status}" for status, count in counts.items()) + f"; {options.out / 'gpu-results.md'}")
+    is_good = not counts.get("failed") and not counts.get("timed out") and (options.dry or counts.get("run"))
+    return 0 if is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,62 @@
+// What the CPU side of device_lanes asks of the card. No header of CUDA is needed here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lanes/arena.hpp"
+
+namespace tranship::device {
+
+/// In the order of facts_of_cases() (host_cases.hpp).
+using Kernels = std::vector<const void*>;
+void add_transfer_kernels(Kernels& to);
+void add_signal_kernels(Kernels& to);
+void add_wait_kernels(Kernels& to);
+void add_atomic_kernels(Kernels& to);
+void add_array_kernels(Kernels& to);
+void add_memory_kernels(Kernels& to);
+void add_move_kernels(Kernels& to);
+void add_reduction_kernels(Kernels& to);
+void add_wide_reduction_kernels(Kernels& to);
+
+/// How the ranks of a run are there at the same time.
+enum class As { blocks, streams };
+inline const char* name_of(As as) {
+  return as == As::blocks ? "blocks" : "streams";
+}
+
+/// Ends the program, with a fault that names what runs, when that takes longer than it may: waits of kernels have no
+/// end of their own.
+class Watchdog {
+ public:
+  explicit Watchdog(double limit_s);
+  void begin(const std::string& what);
+  void end();
+
+ private:
+  double limit_s_;
+};
+
+/// One card with the heaps of a run.
+class Card {
+ public:
+  explicit Card(double limit_s);
+  ~Card();
+
+  /// Loads all kernels: a kernel that is loaded at its first launch would wait for those that spin.
+  void load(const Kernels& kernels);
+  /// Runs a kernel on heaps that hold `bytes` of all ranks, one after the other by place, and brings them back. Blocks
+  /// and lanes are numbered over several dimensions where they can be so divided.
+  void run(const void* kernel, As as, RunArgs run, int lanes, std::vector<unsigned char>& bytes,
+           const std::string& what);
+  /// What the header's own operations cost.
+  void measure();
+
+ private:
+  Watchdog watchdog_;
+  struct Parts;
+  Parts* parts_;
+};
+
+}  // namespace tranship::device

@@ -1,0 +1,41 @@
+// The kernels of lists of cases. Private to the .cu files, each of which has one list: kernels are compiled file by
+// file, and few at a time.
+#pragma once
+
+#include <vector>
+
+#include <tranship/lanes/cuda_lane.hpp>
+
+#include "lanes/arena.hpp"
+#include "lanes/card.hpp"
+
+namespace tranship::device {
+
+template <class Case, Scope scope>
+__global__ void case_kernel(RunArgs run) {
+  const CudaLane lane;
+  const int rank = run.first_rank + lane.block_index() / run.blocks;
+  if (rank >= run.ranks || lane.blocks() % run.blocks != 0) return;
+  HeapView heap;
+  heap.first = run.heaps;
+  heap.stride_bytes = heap.size_bytes = heap_bytes;
+  heap.rank = rank;
+  heap.size = heap.direct_count = run.ranks;
+  // All arenas have the same lists.
+  if (run.has_places) heap.places = reinterpret_cast<const Lists*>(run.heaps + guard_bytes + lists_at)->places;
+  run_case<Case, scope>(RankLane<CudaLane>(lane, lane.block_index() % run.blocks, run.blocks),
+                        case_args(heap, heap.heap_of(rank) + guard_bytes, run));
+}
+
+template <class List>
+struct KernelsOf;
+template <class Case, Scope... scopes>
+struct KernelsOf<Of<Case, scopes...>> {
+  static void add(Kernels& to) { (to.push_back(reinterpret_cast<const void*>(&case_kernel<Case, scopes>)), ...); }
+};
+template <class... Ofs>
+struct KernelsOf<CaseList<Ofs...>> {
+  static void add(Kernels& to) { (KernelsOf<Ofs>::add(to), ...); }
+};
+
+}  // namespace tranship::device

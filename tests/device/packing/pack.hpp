@@ -1,0 +1,62 @@
+// The packing kernel on a card: a list that is uploaded once, and its launch with the bases of the moment.
+// The kernel is pack_body.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "packing/pieces.hpp"
+#include "support/card.hpp"
+
+namespace tranship::device {
+
+/// The groups that give work to each multiprocessor, for PieceList::lay_out.
+unsigned pack_groups_min();
+
+/// How a list is spread over blocks. Unless measured otherwise, each group has a block: the card hands out blocks in
+/// order and as they end, so that those which run touch memory side by side, and none waits for a slow one.
+struct PackGrid {
+  enum class Hints { plain, streaming };
+
+  Order order = Order::strided;
+  unsigned blocks_max = ~0u;
+  Hints hints = Hints::plain;  ///< of 16-byte vectors in lean lists
+};
+
+/// A laid out list in the card's memory. Uploading another one into the same object reuses its memory.
+class UploadedList {
+ public:
+  UploadedList() = default;
+  UploadedList(const UploadedList&) = delete;
+  UploadedList& operator=(const UploadedList&) = delete;
+  ~UploadedList() { cudaFree(memory_); }
+
+  /// Blocks the host until the list is there.
+  void upload(const PieceList& list);
+  const PieceListView& view() const { return view_; }
+  bool has_transposed() const { return has_transposed_; }
+  /// Throws unless these bases have the alignments that the list was made for; those in the card's memory are not seen.
+  void require(const Bases& bases) const;
+  /// From now on warps search for their pieces.
+  void forget_starts() { view_.starts = nullptr; }
+
+ private:
+  unsigned char* memory_ = nullptr;
+  std::size_t capacity_bytes_ = 0;
+  std::vector<unsigned char> staging_;
+  PieceListView view_;
+  bool has_transposed_ = false;
+  std::vector<int> alignments_;
+};
+
+/// The blocks of this list that run on this card at the same time.
+unsigned pack_blocks(const UploadedList& list);
+
+/// Enqueues the launch. Source and target bytes are disjoint.
+void pack(const UploadedList& list, const Bases& bases, cudaStream_t stream, const PackGrid& grid = {});
+
+/// "lean: registers 47, local memory 0 bytes, ..., blocks an SM 5; ...", as the driver has loaded the kernels.
+std::string pack_resources();
+
+}  // namespace tranship::device

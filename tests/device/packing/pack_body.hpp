@@ -1,0 +1,242 @@
+// The packing kernel as a template on its lane (tranship/lanes/lane.hpp), on how memory is accessed, and with a room
+// for shared memory from its caller: pack.cu runs it on a card, host.cpp on CPU lanes. Blocks take groups of units in
+// either order (piece.hpp); a warp finds the piece of its unit by one load. Nothing is atomic. Within a unit or a tile
+// all loads come before all stores. Needs blocks of pack_lanes lanes, and where pieces are transposed a room of
+// room_bytes for each block.
+#pragma once
+
+#include "packing/piece.hpp"
+
+namespace tranship::device {
+
+struct alignas(16) Vector16 {
+  unsigned long long low, high;
+};
+
+/// Bytes from the first element of a piece; the arithmetic wraps, and what it ends with fits in 31 bits and a sign.
+TRANSHIP_SHARED inline int source_at(const Piece& piece, unsigned outer, unsigned row, unsigned column) {
+  return int(outer * unsigned(piece.source_outer) + row * unsigned(piece.source_row) +
+             column * unsigned(piece.source_column));
+}
+TRANSHIP_SHARED inline int target_at(const Piece& piece, unsigned outer, unsigned row, unsigned column) {
+  return int(outer * unsigned(piece.target_outer) + row * unsigned(piece.target_row) +
+             column * unsigned(piece.target_column));
+}
+
+/// One unit, by the lanes of a warp, each of which has at most `vectors_max` vectors of it. `memory` has
+/// load<V>(address) and store(address, value); addresses are aligned to V.
+template <class V, unsigned vectors_max, class Memory>
+TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, const Piece& piece,
+                                          const unsigned char* source, unsigned char* target, unsigned unit,
+                                          unsigned lane_vectors) {
+  constexpr unsigned depth = lane_vectors_of(sizeof(V), vectors_max);
+  const unsigned total = piece.columns * piece.rows * piece.outers;
+  // Steps from the end of a row to the next row, and from the end of all rows to the next outer: so neither the column
+  // nor the row of a vector need be known.
+  const unsigned source_line = unsigned(piece.source_row) - piece.columns * unsigned(piece.source_column);
+  const unsigned target_line = unsigned(piece.target_row) - piece.columns * unsigned(piece.target_column);
+  const unsigned source_plane = unsigned(piece.source_outer) - piece.rows * unsigned(piece.source_row);
+  const unsigned target_plane = unsigned(piece.target_outer) - piece.rows * unsigned(piece.target_row);
+  const unsigned unit_vectors = lane_vectors_of(sizeof(V), lane_vectors) * warp_lanes, first = unit * unit_vectors;
+  if (first >= total) return;
+  const unsigned end = total - first < unit_vectors ? total : first + unit_vectors;
+  V values[depth] = {};
+  int to[depth] = {};
+  for (unsigned k = 0; k < depth; ++k) {
+    if (k == lean_vectors && first + k * warp_lanes >= end) break;  // short units spare half of the indexing
+    // Indexing is not in the branch, which leaves a single predicated load of it; past the end it may wrap.
+    const unsigned i = first + k * warp_lanes + lane;
+    const unsigned line = divide(i, piece.column_multiplier, piece.column_shift);
+    const unsigned outer = divide(line, piece.row_multiplier, piece.row_shift);
+    to[k] = int(i * unsigned(piece.target_column) + line * target_line + outer * target_plane);
+    const int from = int(i * unsigned(piece.source_column) + line * source_line + outer * source_plane);
+    if (i < end) values[k] = memory.template load<V>(source + from);
+  }
+  for (unsigned k = 0; k < depth; ++k)
+    if (first + k * warp_lanes + lane < end) memory.store(target + to[k], values[k]);
+}
+
+/// Where a tile of a transposed piece begins.
+struct TileCorner {
+  unsigned outer, row, column;
+};
+TRANSHIP_SHARED inline TileCorner corner_of(const Piece& piece, unsigned tile, unsigned side) {
+  const unsigned tiles_across = (piece.columns + side - 1) / side, tiles_down = (piece.rows + side - 1) / side;
+  const unsigned line = divide(tile, piece.column_multiplier, piece.column_shift);
+  const unsigned outer = divide(line, piece.row_multiplier, piece.row_shift);
+  return {outer, (line - outer * tiles_down) * side, (tile - line * tiles_across) * side};
+}
+
+template <class V, class Lane, class Memory>
+TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memory, const Piece& piece,
+                                            const unsigned char* source, unsigned char* target, unsigned tile,
+                                            unsigned char* room) {
+  constexpr unsigned side = tile_side(PieceKind::transposed, sizeof(V));
+  constexpr unsigned lines = pack_lanes / side;  // that all lanes load at once
+  constexpr unsigned pitch = side + 1;
+  static_assert(side * pitch * sizeof(V) <= room_bytes && side % lines == 0);
+  V* const elements = reinterpret_cast<V*>(room);
+  const unsigned x = unsigned(lane.index()) % side, y = unsigned(lane.index()) / side;
+  const TileCorner at = corner_of(piece, tile, side);
+  V values[side / lines] = {};
+  for (unsigned k = 0; k < side / lines; ++k) {
+    const unsigned r = at.row + y + k * lines, c = at.column + x;
+    if (r < piece.rows && c < piece.columns)
+      values[k] = memory.template load<V>(source + source_at(piece, at.outer, r, c));
+  }
+  lane.block().sync();  // the tile before this one has been read
+  for (unsigned k = 0; k < side / lines; ++k) elements[(y + k * lines) * pitch + x] = values[k];
+  lane.block().sync();
+  for (unsigned k = 0; k < side / lines; ++k) {
+    const unsigned c = at.column + y + k * lines, r = at.row + x;
+    const V value = elements[x * pitch + y + k * lines];
+    if (r < piece.rows && c < piece.columns) memory.store(target + target_at(piece, at.outer, r, c), value);
+  }
+}
+
+/// The bytes of two words that the digits of `selector` choose, the lowest first: 0 to 3 are of `a`, 4 to 7 of `b`.
+TRANSHIP_SHARED inline unsigned chosen_bytes(unsigned a, unsigned b, unsigned selector) {
+#if defined(__CUDA_ARCH__)
+  return __byte_perm(a, b, selector);
+#else
+  const unsigned long long both = (static_cast<unsigned long long>(b) << 32) | a;
+  unsigned out = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    out |= static_cast<unsigned>(both >> (8 * ((selector >> (4 * i)) & 7)) & 0xff) << (8 * i);
+  return out;
+#endif
+}
+
+/// Transposes 2 x 2 elements of 2 bytes, or 4 x 4 of 1 byte.
+TRANSHIP_SHARED inline void transpose_words(unsigned (&words)[2]) {
+  const unsigned low = chosen_bytes(words[0], words[1], 0x5410);
+  words[1] = chosen_bytes(words[0], words[1], 0x7632);
+  words[0] = low;
+}
+TRANSHIP_SHARED inline void transpose_words(unsigned (&words)[4]) {
+  const unsigned low01 = chosen_bytes(words[0], words[1], 0x5140), high01 = chosen_bytes(words[0], words[1], 0x7362);
+  const unsigned low23 = chosen_bytes(words[2], words[3], 0x5140), high23 = chosen_bytes(words[2], words[3], 0x7362);
+  words[0] = chosen_bytes(low01, low23, 0x5410);
+  words[1] = chosen_bytes(low01, low23, 0x7632);
+  words[2] = chosen_bytes(high01, high23, 0x5410);
+  words[3] = chosen_bytes(high01, high23, 0x7632);
+}
+
+/// A word has `each` elements, which lie along a row in the source and along a column in the target.
+template <unsigned each, class Lane, class Memory>
+TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory& memory, const Piece& piece,
+                                                  const unsigned char* source, unsigned char* target, unsigned tile,
+                                                  unsigned char* room) {
+  constexpr unsigned side = tile_side(PieceKind::transposed_words, 4 / each);
+  constexpr unsigned lines = pack_lanes / warp_lanes;  // that all lanes load at once
+  static_assert(side == warp_lanes * each && side * warp_lanes * 4 <= room_bytes);
+  unsigned* const words = reinterpret_cast<unsigned*>(room);
+  const unsigned x = unsigned(lane.index()) % warp_lanes, y = unsigned(lane.index()) / warp_lanes;
+  const TileCorner at = corner_of(piece, tile, side);
+  unsigned values[side / lines] = {};
+  for (unsigned k = 0; k < side / lines; ++k) {
+    const unsigned r = at.row + y + k * lines, c = at.column + each * x;
+    if (r < piece.rows && c < piece.columns)
+      values[k] = memory.template load<unsigned>(source + source_at(piece, at.outer, r, c));
+  }
+  lane.block().sync();  // the tile before this one has been read
+  // Rows are rotated by an exclusive or, so that neither rows nor columns of words have bank conflicts.
+  for (unsigned k = 0; k < side / lines; ++k)
+    words[(y + k * lines) * warp_lanes + (x ^ ((y + k * lines) / each))] = values[k];
+  lane.block().sync();
+  for (unsigned k = 0; k < warp_lanes / lines; ++k) {
+    const unsigned column = y + k * lines;  // of words
+    const unsigned c = at.column + each * column, r = at.row + each * x;
+    unsigned square[each];
+    for (unsigned p = 0; p < each; ++p) square[p] = words[(each * x + p) * warp_lanes + (column ^ x)];
+    transpose_words(square);
+    if (r < piece.rows && c < piece.columns)
+      for (unsigned q = 0; q < each; ++q) memory.store(target + target_at(piece, at.outer, r, c + q), square[q]);
+  }
+}
+
+/// The piece that has this unit.
+TRANSHIP_SHARED inline unsigned piece_of(const PieceListView& list, unsigned unit) {
+  unsigned low = 0, high = list.count;
+  while (high - low > 1) {
+    const unsigned middle = low + (high - low) / 2;
+    if (list.first_units[middle] <= unit)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+struct UnitPlace {
+  unsigned piece;
+  unsigned begin;  ///< the first unit of that piece
+};
+TRANSHIP_SHARED inline UnitPlace place_of(const PieceListView& list, unsigned group, unsigned unit_of_group) {
+  if (!list.starts) {
+    const unsigned piece = piece_of(list, group * group_units + unit_of_group);
+    return {piece, piece == 0 ? 0 : list.first_units[piece]};
+  }
+  const GroupStart start = list.starts[group];
+  const unsigned before = start.firsts & ((2u << unit_of_group) - 1);
+  if (before == 0) return {start.piece, start.begin};
+#if defined(__CUDA_ARCH__)
+  return {start.piece + __popc(before), group * group_units + 31 - __clz(before)};
+#else
+  return {start.piece + static_cast<unsigned>(__builtin_popcount(before)),
+          group * group_units + 31 - static_cast<unsigned>(__builtin_clz(before))};
+#endif
+}
+
+/// Needs has_tiles where a piece of the list is transposed, else there is no room; the list has at most `vectors_max`
+/// lane_vectors.
+template <bool has_tiles, unsigned vectors_max, class Lane, class Memory>
+TRANSHIP_SHARED inline void pack_body(const Lane& lane, const Memory& memory, const PieceListView& list,
+                                      const Bases& bases, Order order, unsigned char* room) {
+  const auto block = unsigned(lane.block_index()), blocks = unsigned(lane.blocks());
+  const bool is_strided = order == Order::strided;
+  const unsigned step = is_strided ? blocks : 1;
+  const unsigned end = is_strided ? list.groups : share_begin(list.groups, block + 1, blocks);
+  const unsigned warp = unsigned(lane.index()) / warp_lanes;
+  for (unsigned group = is_strided ? block : share_begin(list.groups, block, blocks); group < end; group += step) {
+    const UnitPlace place = place_of(list, group, warp);
+    const Piece piece = list.pieces[place.piece];
+    const unsigned unit = group * group_units + warp - place.begin;
+    const unsigned char* const source = bases[piece.source_base] + piece.source_offset;
+    unsigned char* const target = bases[piece.target_base] + piece.target_offset;
+    const auto elements = [&]<class V>(V) {
+      move_elements<V, vectors_max>(unsigned(lane.index()) % warp_lanes, memory, piece, source, target, unit,
+                                    list.lane_vectors);
+    };
+    const auto transposed = [&]<class V>(V) {
+      move_transposed<V>(lane, memory, piece, source, target, unit / group_units, room);
+    };
+    const auto with_vector = [&](const auto& move) {
+      switch (piece.width_log2) {
+        case 4:
+          return move(Vector16());
+        case 3:
+          return move(0ull);
+        case 2:
+          return move(0u);
+        case 1:
+          return move(static_cast<unsigned short>(0));
+        default:
+          return move(static_cast<unsigned char>(0));
+      }
+    };
+    // Units of a transposed piece begin with a group: all warps of the block take the same way.
+    if (!has_tiles || piece.kind == PieceKind::elements)
+      with_vector(elements);
+    else if constexpr (has_tiles) {
+      if (piece.kind == PieceKind::transposed)
+        with_vector(transposed);
+      else if (piece.width_log2 == 1)
+        move_transposed_words<2>(lane, memory, piece, source, target, unit / group_units, room);
+      else
+        move_transposed_words<4>(lane, memory, piece, source, target, unit / group_units, room);
+    }
+  }
+}
+
+}  // namespace tranship::device

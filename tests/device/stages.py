@@ -1,0 +1,183 @@
+"""The stages and steps of `./do device`, what each needs, and how its output is read."""
+import dataclasses
+import importlib.util
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+FOLDER = pathlib.Path(__file__).resolve().parent
+SOURCES = FOLDER.parents[1] / "src"
+
+
+def find_cards():
+    """The cards of this machine and "", or [] and why there is none."""
+    if not shutil.which("nvidia-smi"):
+        return [], "no card: there is no nvidia-smi"
+    fields = "name,driver_version,compute_cap,memory.total"
+    try:
+        said = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [], f"no card: nvidia-smi: {error}"
+    rows = [[part.strip() for part in line.split(",")] for line in said.stdout.splitlines()]
+    if said.returncode or not rows or any(len(row) != 4 for row in rows):
+        return [], f"no card: nvidia-smi says: {(said.stdout + said.stderr).strip()[:200]}"
+    return [{"name": f"{name} ({memory})", "driver": driver, "architecture": capability.replace(".", "")}
+            for name, driver, capability, memory in rows], ""
+
+
+# What a step needs: called with the Device, returns None or (status, reason).
+
+def module(name):
+    def need(_):
+        try:
+            found = importlib.util.find_spec(name)
+        except ModuleNotFoundError:  # of the package that it would be in
+            found = None
+        return None if found else ("skipped", f"this Python has no module {name}")
+    return need
+
+
+def tool(name):
+    return lambda device: None if path_of(name) else ("skipped", f"there is no {name} here")
+
+
+def built(device, name, build):
+    """A program of a build, waited for, or None. Names may have the card's architecture in them."""
+    return device.builds[build].program(name.format(architecture=device.machine.architecture))
+
+
+def program(name, build):
+    def need(device):
+        if built(device, name, build):
+            return None
+        return "failed", f"{name} was not built: {device.builds[build].trouble or 'the log says why'}"
+    return need
+
+
+def path_of(tool):
+    return shutil.which(tool) or next((str(path) for path in pathlib.Path("/usr/local").glob(f"cuda*/bin/{tool}")), None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    about: str
+    limit_s: float
+    command: object  # of the Device: a list of words
+    needs: tuple = ()
+    environment: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    number: int
+    name: str
+    about: str
+    steps: tuple
+
+
+def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), environment=None):
+    """A program of this folder. `under` is what it runs under."""
+    file = f"device_{name}"
+    tools = tuple(tool(under[0]) for _ in under[:1])
+
+    def command(device):
+        prefix = [path_of(under[0]), *under[1:]] if under else []
+        return [*prefix, built(device, file, of), *arguments]
+    return Step(called or name.replace("_", " "), about, limit_s, command, (*tools, program(file, of)), environment or {})
+
+
+def script(path, about, limit_s, *arguments, called, modules=(), programs=()):
+    """A script of this folder, by the Python that runs this. `programs`: (name, build), whose paths come last."""
+    def command(device):
+        return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build) for name, build in programs)]
+    needs = (*map(module, modules), *(program(name, build) for name, build in programs))
+    return Step(called, about, limit_s, command, needs)
+
+
+def finding_of(line):
+    """The finding that a line of output is, or None."""
+    if line.startswith("{"):
+        try:
+            finding = json.loads(line)
+        except json.JSONDecodeError:
+            return None
+        keys = {"figure": {"value", "unit", "low", "high", "samples"}, "answer": {"value"}, "check": {"cases", "wrong"}, "fault": set()}
+        is_one = isinstance(finding, dict) and any(key in finding and rest <= finding.keys() for key, rest in keys.items())
+        return finding if is_one else None
+    # compute-sanitizer, which knows of no findings.
+    counted = re.match(r"=+ ERROR SUMMARY: (\d+) error", line) or re.match(r"=+ RACECHECK SUMMARY: (\d+) hazard", line)
+    if counted:
+        return {"check": line.strip("= "), "cases": 1, "wrong": int(counted[1]), "note": ""}
+    return None
+
+
+def goal_of(step, figure):
+    """(">=" or "<=", number) that a figure is to reach, or None."""
+    for of, pattern, sign, value in GOALS:
+        if of == step and re.search(pattern, figure):
+            return sign, value
+    return None
+
+
+
+def probe(what, about, limit_s, programs=()):
+    return script("probes/probes.py", about, limit_s, what, called=what, programs=programs)
+
+
+def fact(name, about, limit_s):
+    return runs(f"facts_{name}", about, limit_s, called=name)
+
+
+def packing(part, about, limit_s):
+    return runs("packing", about, limit_s, "--part", part, called=f"packing {part}")
+
+
+def checked(name, checker, limit_s, *arguments, of="alone"):
+    return runs(name, f"Small cases under {checker}.", limit_s, *arguments, of=of, called=f"{name} under {checker}",
+                under=("compute-sanitizer", "--tool", checker))
+
+
+STAGES = (
+    Stage(1, "Probes", "What card, driver and tools are here.", (
+        probe("attributes", "What the driver says of the card.", 60),
+        probe("versions", "What there is to build and to compare with.", 60),
+        probe("tools", "Whether the checker and the profiler find what was planted for them.", 60, (("device_planted", "alone"),)),
+        probe("mps", "Whether ranks that are processes could run on the card at the same time.", 45),
+    )),
+    Stage(2, "Facts", "What the design of the CUDA back-end rests on.", (
+        fact("launches", "What a launch and a node of a graph cost.", 30),
+        fact("signals", "What a signal between two blocks costs, and what the memory model lets pass.", 45),
+        fact("copies", "What device memory gives to ordinary loads, bulk copies, transposes and short rows.", 60),
+        fact("spinning", "What goes on while kernels spin: hardware queues, first launches, allocations.", 60),
+        fact("waits", "A wait that gives up, and the record that it leaves.", 30),
+        fact("vmm", "Memory that is reserved, created, mapped and exported piece by piece.", 30),
+        fact("processes", "Ranks that are processes on one card.", 45),
+        fact("halves", "Sums of all pairs of 16-bit floats, against the CPU.", 60),
+    )),
+    Stage(3, "The device code that stands", "Kernels of `src/tranship/lanes` and `src/tranship/kernels`, compared with the CPU to the bit.", (
+        runs("lanes", "Every operation of kernels, by 1 to 8 ranks on one card.", 90, of="library"),
+        runs("kernels", "Moves and arithmetic of every type.", 60, of="library"),
+    )),
+    Stage(4, "Packing", "One launch for all pieces of a plan.", (
+        packing("checks", "Random lists of moves, against a loop over cells.", 60),
+        packing("ndsl", "The halos of NDSL's case, beside copies of CUDA.", 30),
+        script("packing/cupy_slices.py", "The same case by slices of CuPy.", 45, called="CuPy", modules=("cupy",)),
+        packing("figures", "Shares of what a device copy reaches.", 60),
+    )),
+    Stage(5, "Checkers and Numba", "Small cases under compute-sanitizer, and kernels of Numba that call a library of our headers.", (
+        script("python/numba_seed.py", "Two ranks of one process on one card.", 60, "--sources", SOURCES, called="Numba", modules=("numba", "cuda.core"),
+               programs=(("device_library_sm{architecture}.ltoir", "alone"),)),
+        runs("nvrtc_headers", "Each header of kernels under NVRTC.", 60, SOURCES, FOLDER / "python/library.cu", FOLDER / "python/uses.cu"),
+        *(checked(name, checker, 45, *arguments, of=of)
+          for name, arguments, of in (("lanes", ("--small",), "library"), ("packing", ("--part", "checks", "--small"), "alone"),
+                                      ("kernels", ("--small",), "library"))
+          for checker in ("memcheck", "racecheck", "synccheck")),
+    )),
+)
+
+# What figures are to reach: (step, pattern of the figure's name, sign, value).
+GOALS = ()

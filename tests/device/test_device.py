@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""The runner of `./do device` with steps that go wrong in every way that a step on a card can. Needs no card."""
+import contextlib
+import io
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+
+import device
+import report
+import stages
+
+CHECK = '{"check": "sums", "cases": 5, "wrong": %d, "note": "first at 3"}'
+FIGURE = '{"figure": "rate", "value": 2.5, "unit": "GB/s", "low": 2, "high": 3, "samples": 9, "note": ""}'
+
+
+class AMachine:
+    no_card, cards, is_dry, architecture = "", [], False, "90"
+
+
+def step(name, code, limit_s=20, needs=()):
+    return stages.Step(name, f"About {name}.", limit_s, lambda _: [sys.executable, "-c", code], needs)
+
+
+class Runs(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.out = pathlib.Path(self.folder.name, "out")
+        self.kept = stages.STAGES, stages.GOALS
+
+    def tearDown(self):
+        stages.STAGES, stages.GOALS = self.kept
+        self.folder.cleanup()
+
+    def go(self, *steps, minutes=1, machine=AMachine, only=""):
+        stages.STAGES = (stages.Stage(1, "Trials", "About all.", steps),)
+        options = device.parse(["--minutes", str(minutes), "--only", only, "--commit", "0123456789"])
+        runner = device.Device(options, self.out, machine)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.closing(runner):
+            runner.go()
+        self.results = {s["step"]: s for s in json.loads((self.out / "results.json").read_text())["steps"]}
+        self.page = (self.out / "gpu-results.md").read_text()
+        return [self.results[s.name]["status"] for s in steps if s.name in self.results]
+
+    def test_findings_are_kept_and_shown(self):
+        stages.GOALS = (("good", "rate", ">=", 3), ("good", "^none$", "<=", 1))
+        self.assertEqual(self.go(step("good", f"print('{FIGURE}'); print('{CHECK % 0}'); print('some words')")), ["run"])
+        self.assertEqual(len(self.results["good"]["findings"]), 2)
+        self.assertIn("| rate | 2.5 | 2 to 3 (9) | GB/s | >= 3: missed |", self.page)
+        self.assertIn("| sums | 5 | 0 | first at 3 |", self.page)
+        self.assertIn("some words", (self.out / "log").read_text())
+
+    def test_a_step_that_hangs_loses_neither_its_findings_nor_the_others(self):
+        hangs = f"import time; print('{FIGURE}', flush=True); time.sleep(600)"
+        began = time.monotonic()
+        self.assertEqual(self.go(step("hangs", hangs, 1.5), step("next", f"print('{FIGURE}')")), ["timed out", "run"])
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(len(self.results["hangs"]["findings"]), 1)
+
+    def test_what_a_step_has_started_ends_with_it(self):
+        starts = ("import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
+                  f"print('{FIGURE}'); open(r'{self.folder.name}/pid', 'w').write(str(p.pid))")
+        self.assertEqual(self.go(step("starts", starts)), ["run"])
+        pid = int(pathlib.Path(self.folder.name, "pid").read_text())
+        for _ in range(1000):
+            status = pathlib.Path(f"/proc/{pid}/stat")
+            if not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z":
+                break
+            time.sleep(0.01)
+        else:
+            self.fail("it goes on")
+
+    def test_failures_say_why(self):
+        statuses = self.go(step("exit", "import sys; print('{\"answer\": \"a\", \"value\": \"b\"}'); sys.exit('no memory')"),
+                           step("wrong", f"print('{CHECK % 2}')"), step("silent", "pass"),
+                           step("fault", "print('{\"fault\": \"cudaMalloc: out of memory\"}'); raise SystemExit(3)"))
+        self.assertEqual(statuses, ["failed"] * 4)
+        self.assertEqual(self.results["exit"]["why"], "exit status 1: no memory")
+        self.assertEqual(self.results["wrong"]["why"], "1 of 1 checks found something wrong")
+        self.assertEqual(self.results["silent"]["why"], "it ended without a finding")
+        self.assertEqual(self.results["fault"]["why"], "cudaMalloc: out of memory")
+
+    def test_a_program_that_cannot_be_started_fails(self):
+        missing = stages.Step("missing", "", 5, lambda _: [f"{self.folder.name}/none"])
+        self.assertEqual(self.go(missing, step("next", f"print('{FIGURE}')")), ["failed", "run"])
+
+    def test_what_a_step_lacks_is_said(self):
+        class Built:
+            trouble = "the compiler stumbled"
+
+            def program(self, _):
+                return None
+
+        lacks = step("lacks", "", needs=(stages.module("no_such_module_at_all"),))
+        within = stages.module("no_such_package.part")(None)
+        self.assertEqual(within, ("skipped", "this Python has no module no_such_package.part"))
+        self.assertEqual(self.go(lacks, step("no tool", "", needs=(stages.tool("no-such-tool"),))), ["skipped", "skipped"])
+        self.assertIn("no_such_module_at_all", self.results["lacks"]["why"])
+        one = stages.program("device_x", "alone")
+
+        class WithBuild:
+            builds, machine = {"alone": Built()}, AMachine
+        self.assertEqual(one(WithBuild()), ("failed", "device_x was not built: the compiler stumbled"))
+
+    def test_time_ends_for_all(self):
+        began = time.monotonic()
+        slow = f"import time; print('{FIGURE}', flush=True); time.sleep(600)"
+        self.assertEqual(self.go(step("slow", slow), step("late", "print()"), minutes=5 / 60), ["timed out", "skipped"])
+        self.assertLess(time.monotonic() - began, 30)
+        self.assertEqual(self.results["late"]["why"], "no time was left")
+
+    def test_without_a_card_all_is_skipped(self):
+        class NoCard(AMachine):
+            no_card = "no card: there is no nvidia-smi"
+        self.assertEqual(self.go(step("a", "print()"), step("b", "print()"), machine=NoCard), ["skipped", "skipped"])
+        self.assertIn("there is no nvidia-smi", self.page)
+
+    def test_only_some(self):
+        self.assertEqual(self.go(step("some", f"print('{FIGURE}')"), step("other", "print()"), only="^some$"), ["run"])
+
+    def test_hostile_lines_are_words(self):
+        lines = ['{"figure": "x"}', "{", '{"check": "a"}', "[]", '{"answer": 1}', '{"figure": []', "\\xff"]
+        self.assertEqual(self.go(step("words", f"print({lines!r}[0]); [print(l) for l in {lines!r}]; print('{FIGURE}')")), ["run"])
+        self.assertEqual(len(self.results["words"]["findings"]), 1)
+
+    def test_a_sanitizer_is_understood(self):
+        self.assertEqual(stages.finding_of("========= ERROR SUMMARY: 3 errors")["wrong"], 3)
+        self.assertEqual(stages.finding_of("========= ERROR SUMMARY: 0 errors")["wrong"], 0)
+        self.assertEqual(stages.finding_of("========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)")["wrong"], 1)
+
+    def test_a_run_that_is_ended_has_reported(self):
+        long = """import time; print('{"answer": "a", "value": "b"}', flush=True); time.sleep(600)"""
+        code = f"""if 1:
+            import sys
+            sys.dont_write_bytecode = True
+            sys.path.insert(0, {str(pathlib.Path(device.__file__).parent)!r})
+            import device, stages
+            step = stages.Step("long", "", 600, lambda _: [sys.executable, "-c", {long!r}])
+            stages.STAGES = (stages.Stage(1, "Trials", "", (step,)),)
+            class Machine: no_card, cards, architecture = "", [], "90"
+            device.Machine = lambda dry: Machine
+            sys.exit(device.main(["--out", {str(self.out)!r}, "--commit", "x"]))"""
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.DEVNULL)
+        results = self.out / "results.json"
+        deadline = time.monotonic() + 60
+        while not (results.exists() and json.loads(results.read_text())["steps"][0]["findings"]):
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(60), 143)
+        self.assertEqual(json.loads(results.read_text())["steps"][0]["findings"][0]["answer"], "a")
+
+    def test_bad_options_are_refused(self):
+        for words in (["--minutes", "0"], ["--minutes", "x"], ["--minutes", "-3"], ["--only", "("], ["--what"]):
+            with contextlib.redirect_stderr(io.StringIO()), self.assertRaises(SystemExit) as ended:
+                device.parse(words)
+            self.assertEqual(ended.exception.code, 2, words)
+
+    def test_the_stages_show_themselves(self):
+        options = device.parse(["--dry"])
+        runner = device.Device(options, self.out)
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.closing(runner):
+            runner.go()
+        self.assertEqual([s.number for s in stages.STAGES], list(range(1, len(stages.STAGES) + 1)))
+        names = [s.name for stage in stages.STAGES for s in stage.steps]
+        self.assertEqual(len(names), len(set(names)))
+        self.assertEqual(said.getvalue().count("skipped"), len(names))
+        for of, *_ in stages.GOALS:
+            self.assertIn(of, names)
+
+
+if __name__ == "__main__":
+    unittest.main()
