@@ -180,4 +180,11 @@ STAGES = (
 )
 
 # What figures are to reach: (step, pattern of the figure's name, sign, value).
-GOALS = ()
+GOALS = (
+    ("lanes", r"^put by a block", ">=", 40),
+    ("lanes", r"^signal there and back", "<=", 3),
+    ("lanes", r"^reduce of 1024 bytes, 8 ranks", "<=", 15),
+    ("packing ndsl", r"1 quantity: one launch, graph, queued$", "<=", 6),
+    ("packing figures", r"packing: (contiguous, \d+ MiB|(pack|unpack) rows of \d+ bytes at pitch \d+), of the device copy", ">=", 0.85),
+    ("packing figures", r"packing: transpose of \d+ x \d+ elements of 8 bytes, of the device copy", ">=", 0.75),
+)

@@ -59,6 +59,13 @@ class Runs(unittest.TestCase):
         self.assertIn("| sums | 5 | 0 | first at 3 |", self.page)
         self.assertIn("some words", (self.out / "log").read_text())
 
+    def test_of_many_checks_the_wrong_ones_are_shown(self):
+        checks = "".join(f"print('{CHECK % (i == 30)}'.replace('sums', 'sums {i}'));" for i in range(50))
+        self.assertEqual(self.go(step("many", checks)), ["failed"])
+        self.assertIn("| sums 30 | 5 | 1 | first at 3 |", self.page)
+        self.assertIn("| 49 checks: sums 0, ..., sums 49 | 245 | 0 |  |", self.page)
+        self.assertEqual(self.page.count("sums"), 3)
+
     def test_a_step_that_hangs_loses_neither_its_findings_nor_the_others(self):
         hangs = f"import time; print('{FIGURE}', flush=True); time.sleep(600)"
         began = time.monotonic()

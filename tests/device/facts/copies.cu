@@ -398,8 +398,7 @@ void alone(Bench& bench, std::size_t bytes, int repeats) {
     };
     const std::string name = "1 MiB put by one block of " + std::to_string(lanes) + ", " + std::to_string(depth) +
                              " vectors in flight a lane";
-    figure(name, bench.rate(bytes, double(bytes), enqueue, repeats), "GB/s",
-           "payload, launch included; goal of put_block: 40 GB/s");
+    figure(name, bench.rate(bytes, double(bytes), enqueue, repeats), "GB/s", "payload, launch included");
     figure(name + ", in the L2", bench.resident_rate(double(bytes), enqueue, repeats), "GB/s",
            "payload, launch included");
   }
@@ -476,7 +475,7 @@ void transposes(Bench& bench, double best) {
   const Samples samples = bench.rate(used, 2.0 * double(used), enqueue);
   const std::string name = "transpose of " + std::to_string(rows) + " x " + std::to_string(columns) + " elements of " +
                            std::to_string(sizeof(V)) + " bytes through 32x33 tiles";
-  figure(name, samples, "GB/s", share(samples, best) + (sizeof(V) == 8 ? "goal: 0.75" : ""));
+  figure(name, samples, "GB/s", share(samples, best));
   bench.verify("right: " + name, (long long)(used / 4), used, enqueue,
                [&](const unsigned char* source, const unsigned char* target, Word* wrong) {
                  count_wrong_transposed<V><<<multiprocessors() * 8, threads, 0, bench.stream()>>>(
@@ -508,7 +507,7 @@ void short_rows(Bench& bench, double best, unsigned row_bytes, unsigned source_p
                            " to " + std::to_string(target_pitch) + ", by " + std::to_string(sizeof(V)) +
                            "-byte vectors (sectors read + written)";
   char payload[96];
-  std::snprintf(payload, sizeof payload, "goal: 0.85; payload read + written is %.3f of the sectors",
+  std::snprintf(payload, sizeof payload, "payload read + written is %.3f of the sectors",
                 2.0 * row_bytes * double(shape.rows) / sector_bytes);
   figure(name, samples, "GB/s", share(samples, best) + payload);
   bench.verify_rows("right: " + name, shape, enqueue);

@@ -191,7 +191,7 @@ void hops(CardArray<Game>& games, const Options& options) {
   }
   figure(name, samples, "ns",
          "multiprocessors " + std::to_string(played.multiprocessors[0]) + " and " +
-             std::to_string(played.multiprocessors[1]) + (way == Way::design_gpu ? "; goal: 1500 ns or less" : ""));
+             std::to_string(played.multiprocessors[1]));
   if (with_data)
     check("no stale data behind the signal: " + std::string(words_of(way)),
           (long long)(samples.values.size() + 1) * rounds * 2 * data_threads, (long long)stale);

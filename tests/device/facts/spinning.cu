@@ -92,6 +92,8 @@ __global__ void meet(Meeting* meeting, Word wanted, Word limit_ns) {
   atomicAdd(&meeting->gave_up, 1ull);
 }
 
+__global__ void behind() {}
+
 void queues(const Options& options) {
   const char* const setting = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const std::string with = setting == nullptr ? "not set" : setting;
@@ -102,26 +104,37 @@ void queues(const Options& options) {
     TRANSHIP_CUDA(cudaDeviceSynchronize());
   };
   clear();
-  meet<<<1, 1>>>(meeting.data(), 1, 1'000'000);  // loads the kernel
+  meet<<<1, 1>>>(meeting.data(), 1, 1'000'000);  // loads the kernels
+  behind<<<1, 1>>>();
   TRANSHIP_CUDA(cudaGetLastError());
   TRANSHIP_CUDA(cudaDeviceSynchronize());
   std::vector<cudaStream_t> streams;
   for (int i = 0; i < 128; ++i) streams.push_back(new_stream());
-  for (const int count : {1, 8, 9, 16, 17, 32, 33, 64, 128}) {
-    if (options.quick() && count > 9) break;
-    clear();
-    const double begin = now_us();
-    for (int i = 0; i < count; ++i)
-      meet<<<1, 1, 0, streams[std::size_t(i)]>>>(meeting.data(), Word(count), 300'000'000);
-    TRANSHIP_CUDA(cudaGetLastError());
-    TRANSHIP_CUDA(cudaDeviceSynchronize());
-    const double us = now_us() - begin;
-    const Meeting seen = meeting.read()[0];
-    answer(std::to_string(count) + " kernels on " + std::to_string(count) +
-               " streams that wait for one another, CUDA_DEVICE_MAX_CONNECTIONS " + with,
-           seen.gave_up == 0 ? "all meet" : "only " + std::to_string(seen.fewest_at_give_up) + " run at once",
-           std::to_string(us) +
-               " us by the host's clock; expected: with 8 queues the ninth is kept out, with 32 the 33rd");
+  // A kernel behind each one makes its queue wait for it, and with it all streams that share the queue.
+  for (const int followers : {0, 1}) {
+    std::string met = "none";
+    for (const int count : {1, 8, 9, 16, 17, 32, 33, 64, 128}) {
+      if (options.quick() && count > 9) break;
+      clear();
+      for (int i = 0; i < count; ++i) {
+        const cudaStream_t stream = streams[std::size_t(i)];
+        meet<<<1, 1, 0, stream>>>(meeting.data(), Word(count), 300'000'000);
+        if (followers) behind<<<1, 1, 0, stream>>>();
+      }
+      TRANSHIP_CUDA(cudaGetLastError());
+      TRANSHIP_CUDA(cudaDeviceSynchronize());
+      const Meeting seen = meeting.read()[0];
+      if (seen.gave_up != 0) {
+        met = "all of fewer than " + std::to_string(count) + "; of " + std::to_string(count) + " only " +
+              std::to_string(seen.fewest_at_give_up) + " run at once";
+        break;
+      }
+      met = "all, up to " + std::to_string(count);
+    }
+    answer("kernels on as many streams that spin for one another, " +
+               std::string(followers ? "a second kernel behind each" : "nothing behind them") +
+               ", CUDA_DEVICE_MAX_CONNECTIONS " + with,
+           met, "expected: with 8 queues the ninth is kept out, with 32 the 33rd");
   }
   for (const cudaStream_t stream : streams) TRANSHIP_CUDA(cudaStreamDestroy(stream));
 }

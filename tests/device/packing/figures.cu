@@ -14,7 +14,6 @@ namespace {
 
 constexpr int rounds = 11;
 constexpr long long sector_bytes = 32, granule_bytes = 64;
-constexpr const char* copy_goal = ">= 0.85";
 
 /// Bytes of the aligned units that rows touch, each unit counted once: rows do not come back.
 long long touched_bytes(long long rows, long long pitch_bytes, long long row_bytes, long long unit_bytes) {
@@ -54,7 +53,6 @@ struct Shape {
   long long payload_bytes = 0;
   long long sectors_bytes = 0;  ///< of both sides
   long long moved_bytes = 0;    ///< by memory, as the model has it
-  std::string goal = {};
 
   /// All bytes of both sides are payload.
   void set_payload(long long bytes) {
@@ -80,9 +78,7 @@ Shape dense(const std::string& name, const CopyBlock& block, int width) {
 }
 
 Shape contiguous(long long bytes) {
-  Shape shape = dense("contiguous, " + std::to_string(bytes >> 20) + " MiB", block_of({{bytes / 8, 8, 8}}), 8);
-  shape.goal = copy_goal;
-  return shape;
+  return dense("contiguous, " + std::to_string(bytes >> 20) + " MiB", block_of({{bytes / 8, 8, 8}}), 8);
 }
 
 enum class Direction { pack, unpack };
@@ -101,7 +97,6 @@ Shape rows_of(long long count, long long row_bytes, long long pitch_bytes, Direc
   shape.sectors_bytes = shape.payload_bytes + touched_bytes(count, pitch_bytes, row_bytes, sector_bytes);
   shape.moved_bytes = shape.payload_bytes + touched_bytes(count, pitch_bytes, row_bytes, granule_bytes);
   if (!is_pack) shape.moved_bytes += partly_written_bytes(count, pitch_bytes, row_bytes);
-  shape.goal = copy_goal;
   return shape;
 }
 
@@ -114,17 +109,14 @@ Shape pieces_of(long long count, long long piece_bytes) {
                            .block = block_of({{piece_bytes / 8, 8, 8}}),
                            .width = 8});
   shape.set_payload(count * piece_bytes);
-  shape.goal = copy_goal;
   return shape;
 }
 
 /// Columns lie side by side in the source, rows in the target.
 Shape transpose_of(long long rows, long long columns, int width) {
-  Shape shape = dense("transpose of " + std::to_string(rows) + " x " + std::to_string(columns) + " elements of " +
-                          std::to_string(width) + " bytes",
-                      block_of({{rows, columns * width, width}, {columns, width, rows * width}}), width);
-  if (width == 8) shape.goal = ">= 0.75";
-  return shape;
+  return dense("transpose of " + std::to_string(rows) + " x " + std::to_string(columns) + " elements of " +
+                   std::to_string(width) + " bytes",
+               block_of({{rows, columns * width, width}, {columns, width, rows * width}}), width);
 }
 
 /// What of the list's layout and of its launch is not as usual.
@@ -190,8 +182,7 @@ class Bench {
                   std::min(grid.blocks_max, made.groups()), 2 * payload / microseconds.median() / 1e3,
                   moved / microseconds.median() / copied);
     figure(name + ", of the device copy by sectors",
-           microseconds.mapped([&](double us) { return sectors / us / copied; }), "ratio",
-           note + (shape.goal.empty() ? "" : "; goal: " + shape.goal));
+           microseconds.mapped([&](double us) { return sectors / us / copied; }), "ratio", note);
 
     // Of very many moves, some are looked at.
     const std::size_t step = shape.moves.size() / 16 + 1;

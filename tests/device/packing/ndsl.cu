@@ -294,12 +294,11 @@ class NdslBench {
     if (!graph.capture(stream_, 1, enqueue, why_not) || !many.capture(stream_, in_a_row, enqueue, why_not))
       return fault(name + " is not captured: " + why_not);
     const auto replay = [&] { TRANSHIP_CUDA(graph.launch(stream_)); };
-    const std::string goal = one.quantities == 1 ? "; goal: <= 6 us" : "";
-    figure(name + ", graph, queued", watch_.queued(replay), "us", note_of(made) + goal);
+    figure(name + ", graph, queued", watch_.queued(replay), "us", note_of(made));
     if (unpacks) return;
     figure(name + ", graph, queued, cold", watch_.cold(replay), "us");
     figure(name + ", stream, alone", watch_.single(launch), "us");
-    figure(name + ", graph, alone", watch_.single(replay), "us", "goal: at most a fifth of CuPy by slices");
+    figure(name + ", graph, alone", watch_.single(replay), "us");
     figure(name + ", a node of 20 in one graph", watch_.nodes([&] { TRANSHIP_CUDA(many.launch(stream_)); }, in_a_row),
            "us");
     for (const Order order : {Order::shares, Order::strided}) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -54,8 +55,16 @@ inline std::string quoted(const std::string& text) {
   return out + '"';
 }
 
+/// What kept the program from finding out.
+inline void fault(const std::string& text) {
+  std::printf("{\"fault\": %s}\n", quoted(text).c_str());
+  std::fflush(stdout);
+}
+
 /// A measured quantity: the median of the samples and their range.
 inline void figure(const std::string& name, const Samples& samples, const char* unit, const std::string& note = {}) {
+  if (samples.values.empty() || !std::isfinite(samples.low()) || !std::isfinite(samples.high()))
+    return fault(name + ": no samples, or samples that are no numbers");
   std::printf(
       "{\"figure\": %s, \"value\": %.6g, \"unit\": \"%s\", \"low\": %.6g, \"high\": %.6g, \"samples\": %zu, "
       "\"note\": %s}\n",
@@ -75,10 +84,4 @@ inline void check(const std::string& name, long long cases, long long wrong, con
               quoted(note).c_str());
   std::fflush(stdout);
 }
-/// What kept the program from finding out.
-inline void fault(const std::string& text) {
-  std::printf("{\"fault\": %s}\n", quoted(text).c_str());
-  std::fflush(stdout);
-}
-
 }  // namespace tranship::device
