@@ -2,6 +2,7 @@
 # The one script of the house: people and CI run the same commands. `./do help` lists them.
 # Everything it makes lies in build/; the command is build/release/bin/tranship.
 set -euo pipefail
+started_in=$PWD
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 build_packages=(g++ ccache cmake ninja-build libfmt-dev libhwloc-dev libboost-context-dev nlohmann-json3-dev libcli11-dev zlib1g-dev libdeflate-dev
@@ -39,6 +40,11 @@ bundle=${TRANSHIP_BUNDLE:-}
 
 say() { printf './do: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
+
+if [[ -n $bundle ]]; then
+  variables=$(python3 -B tests/device/bundle.py --environment "$bundle") || fail "TRANSHIP_BUNDLE cannot be used"
+  eval "$variables"
+fi
 
 # need PACKAGE...: installs what is missing; says nothing and is quick when nothing is.
 need() {
@@ -93,7 +99,7 @@ need_venv() { # PACKAGE...
 configure() { # PRESET [option...]
   local log=build/configure-$1.log
   mkdir -p build
-  cmake --preset "$@" ${bundle:+-C "$bundle/bundle.cmake"} >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
+  cmake --preset "$@" >"$log" 2>&1 || { cat "$log" >&2; fail "configuring $1 failed"; }
 }
 
 do_setup() {
@@ -135,7 +141,9 @@ do_bundle() {
 
 # On a machine with a card; nothing is installed there.
 do_device() {
-  exec python3 -B tests/device/device.py "$@"
+  local tree=$PWD
+  cd "$started_in"  # folders that are named to it are named from there
+  exec python3 -B "$tree/tests/device/device.py" "$@"
 }
 
 # Sets device_options and device_targets: what runs on a card is compiled where nvcc is.

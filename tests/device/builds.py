@@ -1,5 +1,4 @@
 """The two builds of `./do device`, in the background: programs that need CUDA alone, and those that need the library too.
-
 What the first stage does meanwhile takes no times.
 """
 import os
@@ -11,77 +10,125 @@ import subprocess
 import threading
 import time
 
-LIMIT_S = 240
+import bundle
+
+TOOLS = ("cmake", "ninja", "g++", "nvcc")
+
+
+def path_of(tool):
+    """Where a tool is: on PATH, or where CUDA is installed."""
+    return shutil.which(tool) or next((str(path) for path in pathlib.Path("/usr/local").glob(f"cuda*/bin/{tool}")), None)
 
 
 class Build:
-    def __init__(self, name, folder, commands, log):
-        self.name, self.folder, self.log = name, folder, log
-        self.commands = commands
+    """`commands` one after the other, the last of which makes programs in `folder`/bin. `key` is all that they depend on but
+    for the sources: with another one the folder is made anew."""
+
+    def __init__(self, name, folder, key, commands, log, environment=None):
+        self.name, self.folder, self.key, self.log = name, folder, key, log
+        self.environment = environment
+        self.commands = [[str(word) for word in command] for command in commands]
         self.trouble = ""
         self.process = None
-        self.seconds = None
+        self.is_stopped = False
         self.thread = threading.Thread(target=self.go, daemon=True)
+        self.thread.start()
+
+    def prepare(self):
+        said = self.folder / "key"
+        if not said.exists() or said.read_text() != self.key:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        # A program that cannot be built again must not run as if it had been.
+        shutil.rmtree(self.folder / "bin", ignore_errors=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        said.write_text(self.key)
 
     def go(self):
         began = time.monotonic()
-        self.folder.mkdir(parents=True, exist_ok=True)
         said = self.folder / "build.log"
-        with said.open("w") as out:
-            for command in self.commands:
-                try:
-                    self.process = subprocess.Popen([str(word) for word in command], stdout=out, stderr=subprocess.STDOUT,
-                                                    stdin=subprocess.DEVNULL, start_new_session=True)
-                    code = self.process.wait(LIMIT_S)
-                except (OSError, subprocess.TimeoutExpired) as error:
-                    self.trouble = str(error)
-                    self.stop()
-                    break
-                if code:
-                    self.trouble = f"{command[0]} {command[1]} ended with status {code}"
-                    break
-        self.seconds = time.monotonic() - began
-        self.log(f"build {self.name}: {self.seconds:.0f} s{', ' + self.trouble if self.trouble else ''}")
-        if self.trouble:
+        try:
+            self.prepare()
+            with said.open("w") as out:
+                for command in self.commands:
+                    if self.is_stopped:
+                        return
+                    self.process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                                                    env=self.environment, start_new_session=True)
+                    code = self.process.wait()
+                    if code:
+                        self.trouble = f"{pathlib.Path(command[0]).name} ended with status {code}"
+                        break
             lines = said.read_text(errors="replace").splitlines()
-            errors = [line for line in lines if re.search(r"\berror\b.*:|^FAILED|undefined reference", line)]
+        except OSError as error:
+            self.trouble, lines = str(error), []
+        self.log(f"build {self.name}: {time.monotonic() - began:.0f} s{', ' + self.trouble if self.trouble else ''}")
+        if self.trouble:
+            errors = [line for line in lines if re.search(r"\berror\b.*:|^CMake Error|^FAILED|undefined reference", line)]
+            if errors:
+                self.trouble += f"; first: {errors[0][:160]}"
             for line in errors[:60] + ["..."] + lines[-40:]:
                 self.log(f"    {line}")
 
     def stop(self):
+        self.is_stopped = True
         if self.process and self.process.poll() is None:
             try:
                 os.killpg(self.process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
 
-    def program(self, name):
-        """The program, waited for; None where it was not built."""
-        self.thread.join(LIMIT_S)
+    def program(self, name, wait_s):
+        """(status, reason) where the program is not there after so long, or its path and None."""
+        self.thread.join(max(0, wait_s))
+        if self.thread.is_alive():
+            return None, ("skipped", "the build took all the time")
         path = self.folder / "bin" / name
-        return path if path.exists() else None
+        if path.exists():
+            return path, None
+        return None, ("failed", f"{name} was not built: {self.trouble or 'the log says why'}")
 
 
-def start(root, machine, log):
+class NoBuild:
+    """Stands for a build that cannot be begun."""
+
+    def __init__(self, why):
+        self.why = why
+
+    def program(self, name, wait_s):
+        return None, ("skipped", self.why)
+
+    def stop(self):
+        pass
+
+
+def environment(root):
+    """Of builds and of what they build: with the bundle that lies in the tree, or the one that is named."""
+    folder = root / os.environ.get("TRANSHIP_BUNDLE", ".bundle")
+    return dict(os.environ, **(bundle.environment(folder) if folder.exists() else {}))
+
+
+def start(root, architecture, log):
     """Both builds, begun: {"alone": Build, "library": Build}."""
+    missing = [tool for tool in TOOLS if not path_of(tool)]
+    if missing:
+        none = NoBuild(f"nothing can be built: there is no {', no '.join(missing)} here")
+        return {"alone": none, "library": none}
     cores = os.cpu_count() or 1
     folder = root / "build/device"
-    cmake = ["cmake", "-G", "Ninja", f"-DTRANSHIP_DEVICE_ARCHITECTURES={machine.architecture}-real", "-DCMAKE_BUILD_TYPE=Release"]
-    if not shutil.which("nvcc") and pathlib.Path("/usr/local/cuda/bin/nvcc").exists():
-        cmake += ["-DCMAKE_CUDA_COMPILER=/usr/local/cuda/bin/nvcc"]
-    bundle = root / ".bundle/bundle.cmake"
-    library = cmake + (["-C", bundle] if bundle.exists() else [])
-    made = {
-        "alone": Build("alone", folder / "alone", [
-            cmake + ["-S", root / "tests/device", "-B", folder / "alone"],
-            ["ninja", "-C", folder / "alone", "-k", "0", "-j", str(cores), "device_programs"],
-        ], log),
-        "library": Build("library", folder / "library", [
-            library + ["-S", root, "-B", folder / "library", "-DTRANSHIP_DEVICE=ON", "-DTRANSHIP_TESTS=OFF",
-                       "-DTRANSHIP_BENCHMARKS=OFF", "-DTRANSHIP_VSIP=OFF", "-DTRANSHIP_PYTHON=OFF"],
-            ["ninja", "-C", folder / "library", "-k", "0", "-j", str(cores), "device_library_programs"],
-        ], log),
+    nvcc = path_of("nvcc")
+    variables = environment(root)
+    cmake = ["cmake", "-G", "Ninja", f"-DTRANSHIP_DEVICE_ARCHITECTURES={architecture}-real", "-DCMAKE_BUILD_TYPE=Release",
+             f"-DCMAKE_CUDA_COMPILER={nvcc}"]
+    key = f"{root} {nvcc} {path_of('g++')} {architecture} {variables.get('CMAKE_PREFIX_PATH')}"
+
+    def ninja(name, target):
+        return ["ninja", "-C", folder / name, "-k", "0", "-j", cores, target]
+
+    return {
+        "alone": Build("alone", folder / "alone", key,
+                       [[*cmake, "-S", root / "tests/device", "-B", folder / "alone"], ninja("alone", "device_programs")], log, variables),
+        "library": Build("library", folder / "library", key,
+                         [[*cmake, "-S", root, "-B", folder / "library", "-DTRANSHIP_DEVICE=ON", "-DTRANSHIP_TESTS=OFF",
+                           "-DTRANSHIP_BENCHMARKS=OFF", "-DTRANSHIP_VSIP=OFF", "-DTRANSHIP_PYTHON=OFF"],
+                          ninja("library", "device_library_programs")], log, variables),
     }
-    for build in made.values():
-        build.thread.start()
-    return made

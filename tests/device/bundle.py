@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Gathers what tranship is built with into one folder, for a machine that has compilers but no packages.
 
-    bundle.py [--into .bundle]
+    bundle.py [--into .bundle]          gathers
+    bundle.py --environment .bundle     prints what a shell is to set for builds and programs that use it
 
-The folder has the layout of /usr, so that the packages' own CMake files work in it, and `bundle.cmake` at its top, which
-is given to CMake with -C. Headers and static libraries, but for libraries whose package has a shared one in its CMake
-files or needs others; those are found again at run time where they lie.
+The folder has the layout of /usr, so that the packages' own CMake files work in it. It has headers and static libraries, but
+for libraries whose package has a shared one in its CMake files or needs others.
 """
 import argparse
+import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -25,28 +27,15 @@ OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthr
 # Of Boost, only what these headers include: all of it would be ten times as large as the rest.
 BOOST = ["boost/context/fiber.hpp", "boost/context/protected_fixedsize_stack.hpp"]
 
-BUNDLE_CMAKE = """\
-# Given to CMake with -C: where the bundle's packages lie.
-set(bundle ${{CMAKE_CURRENT_LIST_DIR}})
-set(bundle_libraries ${{bundle}}/{libraries})
-set(CMAKE_PREFIX_PATH ${{bundle}} CACHE STRING "")
-set(CMAKE_C_FLAGS_INIT "-isystem ${{bundle}}/include")
-set(CMAKE_C_FLAGS "-isystem ${{bundle}}/include" CACHE STRING "")
-set(CMAKE_CXX_FLAGS "-isystem ${{bundle}}/include" CACHE STRING "")
-# The older kind of run path, which counts for what libraries need as well.
-set(CMAKE_EXE_LINKER_FLAGS "-L${{bundle_libraries}} -Wl,--disable-new-dtags,-rpath,${{bundle_libraries}}" CACHE STRING "")
-set(CMAKE_SHARED_LINKER_FLAGS ${{CMAKE_EXE_LINKER_FLAGS}} CACHE STRING "")
-set(CMAKE_MODULE_LINKER_FLAGS ${{CMAKE_EXE_LINKER_FLAGS}} CACHE STRING "")
-set(fmt_DIR ${{bundle_libraries}}/cmake/fmt CACHE PATH "")
-set(GTest_DIR ${{bundle_libraries}}/cmake/GTest CACHE PATH "")
-set(nlohmann_json_DIR ${{bundle}}/share/cmake/nlohmann_json CACHE PATH "")
-set(CLI11_DIR ${{bundle}}/share/cmake/CLI11 CACHE PATH "")
-set(HWLOC_LIBRARY ${{bundle_libraries}}/libhwloc.so CACHE FILEPATH "")
-set(BOOST_CONTEXT_LIBRARY ${{bundle_libraries}}/libboost_context.a CACHE FILEPATH "")
-set(DEFLATE_LIBRARY ${{bundle_libraries}}/libdeflate.a CACHE FILEPATH "")
-set(ZLIB_LIBRARY ${{bundle_libraries}}/libz.a CACHE FILEPATH "")
-set(ZLIB_INCLUDE_DIR ${{bundle}}/include CACHE PATH "")
-"""
+def environment(bundle):
+    """The variables by which CMake, compilers, linkers and programs find what is in the bundle, before what lies elsewhere."""
+    bundle = bundle.resolve()
+    if not (bundle / "include").is_dir():
+        raise FileNotFoundError(f"'{bundle}' is no bundle: ./do bundle makes one")
+    libraries = os.pathsep.join(str(folder) for folder in sorted(bundle.glob("lib/*-linux-gnu")))
+    found = {"CMAKE_PREFIX_PATH": str(bundle), "C_INCLUDE_PATH": f"{bundle}/include", "CPLUS_INCLUDE_PATH": f"{bundle}/include",
+             "LIBRARY_PATH": libraries, "LD_LIBRARY_PATH": libraries}
+    return {name: os.pathsep.join(filter(None, [value, os.environ.get(name)])) for name, value in found.items()}
 
 
 def output_of(*command):
@@ -112,13 +101,21 @@ def gather(bundle):
         copy(header, place_in(bundle, header))
     for name, library in shared_libraries(libraries, SHARED).items():
         copy(library, bundle / "lib" / architecture / name)
-    (bundle / "bundle.cmake").write_text(BUNDLE_CMAKE.format(libraries=f"lib/{architecture}"))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--into", type=pathlib.Path, default=pathlib.Path(".bundle"))
-    bundle = parser.parse_args().into
+    parser.add_argument("--environment", type=pathlib.Path, metavar="FOLDER")
+    chosen = parser.parse_args()
+    if chosen.environment:
+        try:
+            for name, value in environment(chosen.environment).items():
+                print(f"export {name}={shlex.quote(value)}")
+        except OSError as error:
+            sys.exit(str(error))
+        return
+    bundle = chosen.into
     new = bundle.with_name(bundle.name + ".new")
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)

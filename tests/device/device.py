@@ -25,30 +25,38 @@ import stages
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A step is not begun when less than this is left.
 USEFUL_S = 3
-# So long a killed program may take to end; one that hangs in the driver is left behind.
+# So long a program may take to end when it is told to, and when it is killed; one that hangs in the driver is left behind.
+LEAVE_S = 3
 DEATH_S = 10
+# What a step finds is on disk after so long.
+SAVED_EVERY_S = 0.5
+# Of what a step says beside its findings.
+LOG_LINES_MAX = 4000
+LINE_BYTES_MAX = 1 << 16
 
 
 class Machine:
     """What is at hand here, looked up once."""
 
     def __init__(self, dry):
-        self.is_dry = dry
         self.cards, self.no_card = ([], "a dry run: no card was looked for") if dry else stages.find_cards()
         self.architecture = self.cards[0]["architecture"] if self.cards else None
 
 
 def end(process):
-    """Kills all that a step has started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    try:
-        process.wait(DEATH_S)
-    except subprocess.TimeoutExpired:
-        return ", and it does not end when it is killed"
-    return ""
+    """Ends all that a step has started: it may leave by itself first."""
+    for number, patience_s in ((signal.SIGTERM, LEAVE_S), (signal.SIGKILL, DEATH_S)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            process.wait(patience_s)
+        except subprocess.TimeoutExpired:
+            continue
+        if number == signal.SIGKILL:
+            return ""
+    return ", and it does not end when it is killed"
 
 
 class Reader(threading.Thread):
@@ -61,7 +69,7 @@ class Reader(threading.Thread):
 
     def run(self):
         with self.pipe:
-            for line in self.pipe:
+            while line := self.pipe.readline(LINE_BYTES_MAX):
                 self.take(line.decode(errors="replace").rstrip("\n"))
 
 
@@ -71,6 +79,7 @@ class StepRun:
     def __init__(self, step, results, log):
         self.step, self.results, self.log = step, results, log
         self.last_words = []
+        self.words = 0
 
     def take(self, line):
         finding = stages.finding_of(line)
@@ -81,17 +90,17 @@ class StepRun:
 
     def take_words(self, line):
         self.last_words = (self.last_words + [line])[-20:]
-        self.log(f"    {line}")
+        self.words += 1
+        if self.words <= LOG_LINES_MAX:
+            self.log(f"    {line}" if self.words < LOG_LINES_MAX else "    ... and more, which is not kept")
 
     def go(self, command, limit_s):
-        environment = dict(os.environ, **self.step.environment)
+        environment = dict(builds.environment(ROOT), CUDA_DEVICE_ORDER="PCI_BUS_ID")
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                                    cwd=ROOT, env=environment, start_new_session=True)
         readers = [Reader(process.stdout, self.take), Reader(process.stderr, self.take_words)]
         try:
-            code = process.wait(limit_s)
-        except subprocess.TimeoutExpired:
-            code = None
+            code = self.wait(process, limit_s)
         finally:
             trouble = end(process)  # and what it has left running
         for reader in readers:
@@ -99,6 +108,16 @@ class StepRun:
         if code is None:
             return "timed out", f"after {limit_s:.0f} s{trouble}"
         return self.verdict(code)
+
+    def wait(self, process, limit_s):
+        """The exit status; None where there is none by then. What is found meanwhile is soon on disk."""
+        deadline = time.monotonic() + limit_s
+        while (left_s := deadline - time.monotonic()) > 0:
+            try:
+                return process.wait(min(left_s, SAVED_EVERY_S))
+            except subprocess.TimeoutExpired:
+                self.results.save_new()
+        return None
 
     def verdict(self, code):
         findings = list(self.results.findings)
@@ -113,6 +132,8 @@ class StepRun:
             return "failed", f"exit status {code}" + (f": {words[:200]}" if words else "")
         if not findings:
             return "failed", "it ended without a finding"
+        if not any(self.step.wanted in f.get("check", "") for f in findings):
+            return "failed", f"none of its checks says {self.step.wanted}"
         return "run", ""
 
 
@@ -122,7 +143,7 @@ class Device:
         self.machine = machine or Machine(options.dry)
         self.deadline = time.monotonic() + options.minutes * 60
         self.report = report.Report(out, self.facts())
-        self.builds = builds.start(ROOT, self.machine, self.report.log) if self.machine.cards else {}
+        self.builds = builds.start(ROOT, self.machine.architecture, self.report.log) if self.machine.cards else {}
 
     def facts(self):
         commit = self.options.commit
@@ -145,13 +166,14 @@ class Device:
         """Why a step is skipped or has failed before it began: (status, reason), or None."""
         if self.machine.no_card:
             return "skipped", self.machine.no_card
-        for need in step.needs:
+        for need in (Device.has_time, *step.needs, Device.has_time):
             trouble = need(self)
             if trouble:
                 return trouble
-        if self.left_s() < USEFUL_S:
-            return "skipped", "no time was left"
         return None
+
+    def has_time(self):
+        return ("skipped", "no time was left") if self.left_s() < USEFUL_S else None
 
     def do(self, step, results):
         trouble = self.why_not(step)
@@ -169,14 +191,16 @@ class Device:
                     continue
                 if stage.number > 1:  # Times are taken when no compiler runs.
                     for build in self.builds.values():
-                        build.thread.join(self.left_s())
+                        build.program("", self.left_s())
                 results = self.report.begin(stage, step)
                 began = time.monotonic()
+                status, why = "failed", "it was ended from outside"
                 try:
                     status, why = self.do(step, results)
                 except OSError as error:
                     status, why = "failed", str(error)
-                self.report.end(results, status, why, time.monotonic() - began)
+                finally:
+                    self.report.end(results, status, why, time.monotonic() - began)
                 print(f"{stage.number}. {step.name}: {status}" + (f" ({why})" if why else "")
                       + (f", {time.monotonic() - began:.1f} s" if status != "skipped" else ""), flush=True)
 
@@ -210,7 +234,8 @@ def stopped(*_):
 
 def main(arguments=None):
     options = parse(arguments)
-    signal.signal(signal.SIGTERM, stopped)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stopped)
     device = Device(options, options.out)
     try:
         device.go()

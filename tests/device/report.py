@@ -1,16 +1,23 @@
-"""What a run on a card has found, written anew with each finding: results.json, gpu-results.md, and the log."""
+"""What a run on a card has found, in files that are whole at any time: results.json, gpu-results.md, and the log."""
 import json
+import pathlib
+import sys
 import threading
 import time
 
 import stages
 
 
+# Of many checks, those that are right are one row.
 CHECKS_SHOWN = 16
 
 
+ROOT = str(pathlib.Path(__file__).resolve().parents[2])
+
+
 def cell(text):
-    return str(text).replace("|", "\\|").replace("\n", " ").strip()
+    """For a table. Where the tree lies says nothing."""
+    return str(text).replace(ROOT, ".").replace("|", "\\|").replace("\n", " ").strip()
 
 
 def table(head, rows):
@@ -23,7 +30,7 @@ def number(value):
 
 
 def shown(checks):
-    """The checks as a reader wants them: of many, those that are right as one."""
+    """The checks in the rows of their table."""
     if len(checks) <= CHECKS_SHOWN:
         return checks
     wrong = [f for f in checks if f["wrong"]]
@@ -37,12 +44,18 @@ class StepResults:
 
     def __init__(self, stage, step, save):
         self.stage, self.step, self.save = stage, step, save
-        self.findings = []
+        self.findings, self.is_saved = [], True
         self.status, self.why, self.seconds = "running", "", 0
 
     def add(self, finding):
         self.findings.append(finding)
-        self.save()
+        self.is_saved = False
+
+    def save_new(self):
+        """Writes what has been found since it was last called."""
+        if not self.is_saved:
+            self.is_saved = True
+            self.save()
 
     def value(self):
         return {"stage": self.stage.number, "step": self.step.name, "status": self.status, "why": self.why,
@@ -82,16 +95,27 @@ class Report:
         self.steps = []
         self.lock = threading.RLock()
         self.began = time.monotonic()
+        self.trouble = None
         self.log_file = (folder / "log").open("w", buffering=1)
 
     def log(self, line):
         with self.lock:
             if not self.log_file.closed:  # by then nothing is left but a build that was stopped
-                self.log_file.write(f"{time.monotonic() - self.began:7.1f} {line}\n")
+                self.try_to(self.log_file.write, f"{time.monotonic() - self.began:7.1f} {line}\n")
+
+    def try_to(self, write, *arguments):
+        """A disk that is full keeps no step from running. It is said once."""
+        try:
+            write(*arguments)
+        except OSError as error:
+            if not self.trouble:
+                self.trouble = error
+                print(f"results cannot be written: {error}", file=sys.stderr)
 
     def close(self):
         self.save()
-        self.log_file.close()
+        with self.lock:
+            self.try_to(self.log_file.close)
 
     def begin(self, stage, step):
         results = StepResults(stage, step, self.save)
@@ -112,8 +136,11 @@ class Report:
 
     def save(self):
         with self.lock:
-            self.replace("results.json", json.dumps({**self.facts, "steps": [step.value() for step in self.steps]}, indent=1))
-            self.replace("gpu-results.md", "\n".join(self.lines()) + "\n")
+            self.try_to(self.write)
+
+    def write(self):
+        self.replace("results.json", json.dumps({**self.facts, "steps": [step.value() for step in self.steps]}, indent=1))
+        self.replace("gpu-results.md", "\n".join(self.lines()) + "\n")
 
     def replace(self, name, text):
         part = self.folder / (name + ".part")

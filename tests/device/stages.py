@@ -2,11 +2,15 @@
 import dataclasses
 import importlib.util
 import json
+import math
+import os
 import pathlib
 import re
 import shutil
 import subprocess
 import sys
+
+import builds
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 SOURCES = FOLDER.parents[1] / "src"
@@ -17,8 +21,11 @@ def find_cards():
     if not shutil.which("nvidia-smi"):
         return [], "no card: there is no nvidia-smi"
     fields = "name,driver_version,compute_cap,memory.total"
+    # Programs use the first card that they see.
+    seen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    chosen = ["-i", seen] if seen else []
     try:
-        said = subprocess.run(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
+        said = subprocess.run(["nvidia-smi", *chosen, f"--query-gpu={fields}", "--format=csv,noheader"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         return [], f"no card: nvidia-smi: {error}"
     rows = [[part.strip() for part in line.split(",")] for line in said.stdout.splitlines()]
@@ -41,24 +48,16 @@ def module(name):
 
 
 def tool(name):
-    return lambda device: None if path_of(name) else ("skipped", f"there is no {name} here")
+    return lambda _: None if builds.path_of(name) else ("skipped", f"there is no {name} here")
 
 
 def built(device, name, build):
-    """A program of a build, waited for, or None. Names may have the card's architecture in them."""
-    return device.builds[build].program(name.format(architecture=device.machine.architecture))
+    """A program of a build, waited for, and why there is none. Names may have the card's architecture in them."""
+    return device.builds[build].program(name.format(architecture=device.machine.architecture), device.left_s())
 
 
 def program(name, build):
-    def need(device):
-        if built(device, name, build):
-            return None
-        return "failed", f"{name} was not built: {device.builds[build].trouble or 'the log says why'}"
-    return need
-
-
-def path_of(tool):
-    return shutil.which(tool) or next((str(path) for path in pathlib.Path("/usr/local").glob(f"cuda*/bin/{tool}")), None)
+    return lambda device: built(device, name, build)[1]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,7 +67,7 @@ class Step:
     limit_s: float
     command: object  # of the Device: a list of words
     needs: tuple = ()
-    environment: dict = dataclasses.field(default_factory=dict)
+    wanted: str = ""  # found in one of its checks, or else it has checked nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,23 +78,43 @@ class Stage:
     steps: tuple
 
 
-def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), environment=None):
+def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), wanted=""):
     """A program of this folder. `under` is what it runs under."""
     file = f"device_{name}"
     tools = tuple(tool(under[0]) for _ in under[:1])
 
     def command(device):
-        prefix = [path_of(under[0]), *under[1:]] if under else []
-        return [*prefix, built(device, file, of), *arguments]
-    return Step(called or name.replace("_", " "), about, limit_s, command, (*tools, program(file, of)), environment or {})
+        prefix = [builds.path_of(under[0]), *under[1:]] if under else []
+        return [*prefix, built(device, file, of)[0], *arguments]
+    return Step(called or name.replace("_", " "), about, limit_s, command, (*tools, program(file, of)), wanted=wanted)
 
 
 def script(path, about, limit_s, *arguments, called, modules=(), programs=()):
     """A script of this folder, by the Python that runs this. `programs`: (name, build), whose paths come last."""
     def command(device):
-        return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build) for name, build in programs)]
+        return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build)[0] for name, build in programs)]
     needs = (*map(module, modules), *(program(name, build) for name, build in programs))
     return Step(called, about, limit_s, command, needs)
+
+
+def is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def is_count(value):
+    return is_number(value) and value >= 0 and value == int(value)
+
+
+def is_text(value):
+    return isinstance(value, str)
+
+
+FINDINGS = {
+    "figure": {"value": is_number, "low": is_number, "high": is_number, "samples": is_count, "unit": is_text},
+    "answer": {"value": is_text},
+    "check": {"cases": is_count, "wrong": is_count},
+    "fault": {},
+}
 
 
 def finding_of(line):
@@ -105,8 +124,9 @@ def finding_of(line):
             finding = json.loads(line)
         except json.JSONDecodeError:
             return None
-        keys = {"figure": {"value", "unit", "low", "high", "samples"}, "answer": {"value"}, "check": {"cases", "wrong"}, "fault": set()}
-        is_one = isinstance(finding, dict) and any(key in finding and rest <= finding.keys() for key, rest in keys.items())
+        is_one = isinstance(finding, dict) and any(
+            isinstance(finding.get(kind), str) and all(is_right(finding.get(key)) for key, is_right in members.items())
+            for kind, members in FINDINGS.items())
         return finding if is_one else None
     # compute-sanitizer, which knows of no findings.
     counted = re.match(r"=+ ERROR SUMMARY: (\d+) error", line) or re.match(r"=+ RACECHECK SUMMARY: (\d+) hazard", line)
@@ -123,9 +143,19 @@ def goal_of(step, figure):
     return None
 
 
+# What figures are to reach: (step, pattern of the figure's name, sign, value).
+GOALS = (
+    ("lanes", r"^put by a block", ">=", 40),
+    ("lanes", r"^signal there and back", "<=", 3),
+    ("lanes", r"^reduce of 1024 bytes, 8 ranks", "<=", 15),
+    ("packing ndsl", r"1 quantity: one launch, graph, queued$", "<=", 6),
+    ("packing figures", r"packing: (contiguous, \d+ MiB|(pack|unpack) rows of \d+ bytes at pitch \d+), of the device copy", ">=", 0.85),
+    ("packing figures", r"packing: transpose of \d+ x \d+ elements of 8 bytes, of the device copy", ">=", 0.75),
+)
 
-def probe(what, about, limit_s, programs=()):
-    return script("probes/probes.py", about, limit_s, what, called=what, programs=programs)
+
+def probe(what, about, limit_s, programs=(), called=None):
+    return script("probes/probes.py", about, limit_s, what, called=called or what, programs=programs)
 
 
 def fact(name, about, limit_s):
@@ -138,7 +168,7 @@ def packing(part, about, limit_s):
 
 def checked(name, checker, limit_s, *arguments, of="alone"):
     return runs(name, f"Small cases under {checker}.", limit_s, *arguments, of=of, called=f"{name} under {checker}",
-                under=("compute-sanitizer", "--tool", checker))
+                under=("compute-sanitizer", "--error-exitcode", "9", "--tool", checker), wanted="SUMMARY")
 
 
 STAGES = (
@@ -151,11 +181,14 @@ STAGES = (
     Stage(2, "Facts", "What the design of the CUDA back-end rests on.", (
         fact("launches", "What a launch and a node of a graph cost.", 30),
         fact("signals", "What a signal between two blocks costs, and what the memory model lets pass.", 45),
+        fact("packets", "What packets, reductions and port channels cost, and whether units are seen torn.", 60),
+        fact("semantics", "What streams, events, copies, host functions, graphs, errors and mappings do.", 75),
         fact("copies", "What device memory gives to ordinary loads, bulk copies, transposes and short rows.", 60),
         fact("spinning", "What goes on while kernels spin: hardware queues, first launches, allocations.", 60),
         fact("waits", "A wait that gives up, and the record that it leaves.", 30),
         fact("vmm", "Memory that is reserved, created, mapped and exported piece by piece.", 30),
         fact("processes", "Ranks that are processes on one card.", 45),
+        probe("under_mps", "The same, sharing the card by MPS.", 45, (("device_facts_processes", "alone"),), "processes under MPS"),
         fact("halves", "Sums of all pairs of 16-bit floats, against the CPU.", 60),
     )),
     Stage(3, "The device code that stands", "Kernels of `src/tranship/lanes` and `src/tranship/kernels`, compared with the CPU to the bit.", (
@@ -177,14 +210,4 @@ STAGES = (
                                       ("kernels", ("--small",), "library"))
           for checker in ("memcheck", "racecheck", "synccheck")),
     )),
-)
-
-# What figures are to reach: (step, pattern of the figure's name, sign, value).
-GOALS = (
-    ("lanes", r"^put by a block", ">=", 40),
-    ("lanes", r"^signal there and back", "<=", 3),
-    ("lanes", r"^reduce of 1024 bytes, 8 ranks", "<=", 15),
-    ("packing ndsl", r"1 quantity: one launch, graph, queued$", "<=", 6),
-    ("packing figures", r"packing: (contiguous, \d+ MiB|(pack|unpack) rows of \d+ bytes at pitch \d+), of the device copy", ">=", 0.85),
-    ("packing figures", r"packing: transpose of \d+ x \d+ elements of 8 bytes, of the device copy", ">=", 0.75),
 )

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The runner of `./do device` with steps that go wrong in every way that a step on a card can. Needs no card."""
 import contextlib
+import dataclasses
 import io
 import json
 import os
@@ -15,8 +16,8 @@ import unittest
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
+import builds
 import device
-import report
 import stages
 
 CHECK = '{"check": "sums", "cases": 5, "wrong": %d, "note": "first at 3"}'
@@ -101,22 +102,45 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.go(missing, step("next", f"print('{FIGURE}')")), ["failed", "run"])
 
     def test_what_a_step_lacks_is_said(self):
-        class Built:
-            trouble = "the compiler stumbled"
-
-            def program(self, _):
-                return None
-
         lacks = step("lacks", "", needs=(stages.module("no_such_module_at_all"),))
         within = stages.module("no_such_package.part")(None)
         self.assertEqual(within, ("skipped", "this Python has no module no_such_package.part"))
         self.assertEqual(self.go(lacks, step("no tool", "", needs=(stages.tool("no-such-tool"),))), ["skipped", "skipped"])
         self.assertIn("no_such_module_at_all", self.results["lacks"]["why"])
-        one = stages.program("device_x", "alone")
 
-        class WithBuild:
-            builds, machine = {"alone": Built()}, AMachine
-        self.assertEqual(one(WithBuild()), ("failed", "device_x was not built: the compiler stumbled"))
+    def build(self, *commands, key="1"):
+        made = builds.Build("trial", pathlib.Path(self.folder.name, "build"), key, commands, lambda _: None)
+        self.addCleanup(made.stop)
+        return made
+
+    def test_a_program_is_there_or_why_not(self):
+        good = self.build(["sh", "-c", f"mkdir -p {self.folder.name}/build/bin; touch {self.folder.name}/build/bin/device_x"])
+        path, trouble = good.program("device_x", 60)
+        self.assertEqual((path.name, trouble), ("device_x", None))
+        # Another build, which fails, does not leave the program of this one to be run.
+        bad = self.build(["sh", "-c", "echo 'x.cu(3): error: stumbled'; exit 7"])
+        self.assertEqual(bad.program("device_x", 60), (None, (
+            "failed", "device_x was not built: sh ended with status 7; first: x.cu(3): error: stumbled")))
+        self.assertEqual(self.build([f"{self.folder.name}/none"]).program("device_x", 60)[1][0], "failed")
+        self.assertEqual(builds.NoBuild("no ninja").program("device_x", 60), (None, ("skipped", "no ninja")))
+
+    def test_a_build_ends_with_the_time(self):
+        began = time.monotonic()
+        self.assertEqual(self.build(["sleep", "600"]).program("device_x", 0.2)[1], ("skipped", "the build took all the time"))
+        self.assertLess(time.monotonic() - began, 30)
+
+    def test_a_build_of_something_else_begins_anew(self):
+        kept = pathlib.Path(self.folder.name, "build/kept")
+        self.build(["touch", str(kept)]).thread.join()
+        self.build(["true"]).thread.join()
+        self.assertTrue(kept.exists())
+        self.build(["true"], key="2").thread.join()
+        self.assertFalse(kept.exists())
+
+    def test_a_checker_that_checks_nothing_has_failed(self):
+        nothing = dataclasses.replace(step("checked", f"print('not supported'); print('{CHECK % 0}')"), wanted="SUMMARY")
+        self.assertEqual(self.go(nothing), ["failed"])
+        self.assertEqual(self.results["checked"]["why"], "none of its checks says SUMMARY")
 
     def test_time_ends_for_all(self):
         began = time.monotonic()
@@ -135,9 +159,28 @@ class Runs(unittest.TestCase):
         self.assertEqual(self.go(step("some", f"print('{FIGURE}')"), step("other", "print()"), only="^some$"), ["run"])
 
     def test_hostile_lines_are_words(self):
-        lines = ['{"figure": "x"}', "{", '{"check": "a"}', "[]", '{"answer": 1}', '{"figure": []', "\\xff"]
+        lines = ['{"figure": "x"}', "{", '{"check": "a"}', "[]", '{"answer": 1}', '{"figure": []', "\\xff", '{"fault": 3}',
+                 FIGURE.replace("2.5", '"fast"'), FIGURE.replace("2.5", "NaN"), FIGURE.replace("2.5", "null"),
+                 (CHECK % 0).replace("5", "-5"), (CHECK % 0).replace("5", "true")]
         self.assertEqual(self.go(step("words", f"print({lines!r}[0]); [print(l) for l in {lines!r}]; print('{FIGURE}')")), ["run"])
         self.assertEqual(len(self.results["words"]["findings"]), 1)
+
+    def test_floods_are_cut(self):
+        floods = f"print('{FIGURE}'); [print('y' * 100) for _ in range(20000)]; print('z' * 10_000_000, end='')"
+        self.assertEqual(self.go(step("floods", floods)), ["run"])
+        self.assertLess((self.out / "log").stat().st_size, 2_000_000)
+
+    def test_a_full_disk_keeps_no_step_from_running(self):
+        self.out.mkdir()
+        (self.out / "log").symlink_to("/dev/full")
+        (self.out / "results.json.part").mkdir()  # and none of the results can be written
+        stages.STAGES = (stages.Stage(1, "Trials", "", (step("a", f"print('{FIGURE}')"), step("b", f"print('{FIGURE}')"))),)
+        runner = device.Device(device.parse([]), self.out, AMachine)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+            runner.go()
+            runner.close()
+        self.assertEqual(runner.report.counts(), {"run": 2})
+        self.assertEqual(said.getvalue().count("cannot be written"), 1)
 
     def test_a_sanitizer_is_understood(self):
         self.assertEqual(stages.finding_of("========= ERROR SUMMARY: 3 errors")["wrong"], 3)
@@ -165,7 +208,8 @@ class Runs(unittest.TestCase):
             time.sleep(0.01)
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(60), 143)
-        self.assertEqual(json.loads(results.read_text())["steps"][0]["findings"][0]["answer"], "a")
+        ended = json.loads(results.read_text())["steps"][0]
+        self.assertEqual((ended["findings"][0]["answer"], ended["status"], ended["why"]), ("a", "failed", "it was ended from outside"))
 
     def test_bad_options_are_refused(self):
         for words in (["--minutes", "0"], ["--minutes", "x"], ["--minutes", "-3"], ["--only", "("], ["--what"]):

@@ -1,7 +1,7 @@
 // Detail: Words that ranks raise, update and wait for: 1, 2, 4 or 8 bytes in their natural place, one value to every
-// thread of every device of the machine. Loads acquire: what the word says has happened is seen after it. On the host
-// stores release as well, which costs nothing on x86; on a device they order nothing, and a system_fence() before them
-// does.
+// thread of every device of the machine. On the host loads acquire, stores release and updates do both, which costs
+// nothing on x86. On a device they order nothing: a system_fence() before a store or an update releases, and
+// acquire_word() after a load acquires.
 #pragma once
 
 #include <tranship/base/sanitizers.hpp>
@@ -68,8 +68,6 @@ TRANSHIP_SHARED inline void system_fence() {
 }
 
 #if defined(__CUDA_ARCH__)
-// A wait that spins on these sees its signal as soon as one that spins on volatile loads, and needs no fence
-// afterwards; on an H200 that fence takes longer than the signal (docs/gpu-results.md).
 __device__ inline unsigned char load_acquire(const unsigned char* at) {
   unsigned value;
   asm volatile("ld.acquire.sys.u8 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
@@ -95,9 +93,20 @@ __device__ inline unsigned long long load_acquire(const unsigned long long* at) 
 template <class W>
 TRANSHIP_SHARED inline W load_word(const W* at) {
 #if defined(__CUDA_ARCH__)
-  return __builtin_bit_cast(W, load_acquire(reinterpret_cast<const Word<W>*>(at)));
+  return *static_cast<const volatile W*>(at);
 #else
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
+#endif
+}
+/// After load_word() has returned `seen`: all that was released with that value is seen from here on. A loop that spins
+/// on load_word() and acquires once leaves the nearest cache of its multiprocessor to the lanes that compute there.
+template <class W>
+TRANSHIP_SHARED inline void acquire_word([[maybe_unused]] const W* at, [[maybe_unused]] W seen) {
+#if defined(__CUDA_ARCH__)
+  // A load acquires from the store that it reads. It costs little; a fence, which takes half a microsecond
+  // (docs/gpu-facts.md), is needed only where another store has come since.
+  const Word<W> now = load_acquire(reinterpret_cast<const Word<W>*>(at));
+  if (now != __builtin_bit_cast(Word<W>, seen)) system_fence();
 #endif
 }
 template <class W>

@@ -202,7 +202,8 @@ class TeamCall {
   template <class Target, class Source>
   TRANSHIP_SHARED void fetch_all(const Target& target_of, const Source& source_of) const {
     int parts = 1;
-    if constexpr (Group::runs_side_by_side) parts = team_.count < group_.lanes() ? team_.count : group_.lanes();
+    if (Group::runs_side_by_side && heap_.direct_count == heap_.size)
+      parts = team_.count < group_.lanes() ? team_.count : group_.lanes();
     const int each = group_.lanes() / parts, part = lane() / each;
     if (part >= parts) return;
     for (int i = 1 + part; i <= team_.count; i += parts) {
@@ -258,7 +259,10 @@ class TeamCall {
         Room<T> read[ahead];
         TRANSHIP_UNROLL
         for (int k = 0; k < ahead; ++k)
-          if (first + k < team_.count) copy_elements<T>(1, elements_of(first + k, elements, 1, read[k]), read[k].bytes);
+          if (first + k < team_.count) {
+            const unsigned char* const from = elements_of(first + k, elements, 1, read[k]);
+            if (from != read[k].bytes) copy_elements<T>(1, from, read[k].bytes);
+          }
         for (int k = 0; k < ahead; ++k)
           if (first + k < team_.count) combine_member<T>(op, first + k, 1, read[k].bytes, combined);
       }

@@ -47,26 +47,41 @@ concept Integer32Or64 = (sizeof(T) == 4 || sizeof(T) == 8) && requires(T a) {
   a& a;
 };
 
-/// Copies what lane `lane` of `lanes` has of `count` words: every lanes-th of them. A lane reads several words before
-/// it writes the first, because each read by itself costs the latency of memory: a block of 256 lanes copies 9 GB/s
-/// within an H200 with one word a time and 38 GB/s with eight (docs/gpu-results.md).
+/// A value that holds a word of a copy in registers.
+struct CopiedPair {
+  unsigned long long low, high;
+};
+template <int width>
+struct CopiedWordOf : WordOf<width> {};
+template <>
+struct CopiedWordOf<16> {
+  using Type = CopiedPair;
+};
+template <int width>
+using CopiedWord = typename CopiedWordOf<width>::Type;
+
+/// Copies every lanes-th of `count` words, from number `lane` on. A lane reads several words before it writes the
+/// first, because each read by itself costs the latency of memory: with eight, a block of 256 lanes puts 1 MiB within
+/// an H200 at 47 GB/s, and with one at 21 (docs/gpu-facts.md).
 template <int width>
 TRANSHIP_SHARED inline void copy_words(int lane, int lanes, unsigned char* to, const unsigned char* from,
                                        unsigned long long count) {
-  struct alignas(width) Piece {
-    unsigned char bytes[width];
-  };
   constexpr int ahead = 8;
   const auto step = static_cast<unsigned long long>(lanes);
   unsigned long long i = lane;
   for (; i + (ahead - 1) * step < count; i += ahead * step) {
-    Piece pieces[ahead];
+    CopiedWord<width> words[ahead];
     TRANSHIP_UNROLL
-    for (int k = 0; k < ahead; ++k)
-      copy_bytes(pieces[k].bytes, __builtin_assume_aligned(from + (i + k * step) * width, width), width);
+    for (int k = 0; k < ahead; ++k) {
+      CopiedWord<width> word;
+      copy_bytes(&word, __builtin_assume_aligned(from + (i + k * step) * width, width), width);
+      words[k] = word;
+    }
     TRANSHIP_UNROLL
-    for (int k = 0; k < ahead; ++k)
-      copy_bytes(__builtin_assume_aligned(to + (i + k * step) * width, width), pieces[k].bytes, width);
+    for (int k = 0; k < ahead; ++k) {
+      const CopiedWord<width> word = words[k];
+      copy_bytes(__builtin_assume_aligned(to + (i + k * step) * width, width), &word, width);
+    }
   }
   for (; i < count; i += step)
     copy_bytes(__builtin_assume_aligned(to + i * width, width), __builtin_assume_aligned(from + i * width, width),
@@ -306,6 +321,7 @@ struct HeapView {
     if (group.lane() == 0) {
       poll(group);
       seen = detail::load_word(signal);
+      detail::acquire_word(signal, seen);
       acquire(group, signal);
       if constexpr (requires { group.polled(call, signal, rank, bits(seen)); })
         group.polled(call, signal, rank, bits(seen));
@@ -313,7 +329,7 @@ struct HeapView {
     return group.share(call, seen);
   }
   /// Waits until this rank's signal compares so with `value`; returns what it was then. What was put with what is seen
-  /// is there, for all lanes of the group.
+  /// is there, for all lanes of the group. A signal or a p() that tells another rank of it comes after a fence().
   template <class Group, class S>
   TRANSHIP_SHARED S signal_wait(const Group& group, S* signal, Comparison comparison, detail::Same<S> value,
                                 KernelSite where = KernelSite::here()) const {
@@ -848,6 +864,7 @@ struct HeapView {
       seen = detail::load_word(variable);
       return holds(seen, comparison, value);
     });
+    detail::acquire_word(variable, seen);
     acquire(group, variable);
     return seen;
   }
@@ -935,6 +952,7 @@ struct HeapView {
     // The first one stands for all of them where a failure shows one.
     group.wait(call, all.at.data + first, all.comparison, all.value, -1,
                [&] { return (place = find_any(group, all)) >= 0; });
+    if constexpr (Group::runs_side_by_side) detail::system_fence();
     return place;
   }
   /// Looks once, by one lane: find() is 0 or false where it has not found what it looks for.
@@ -946,8 +964,12 @@ struct HeapView {
     if (group.lane() == 0) {
       poll(group);
       result = find();
-      if constexpr (requires { group.missed(call, all.at.data, all.comparison, all.value); })
-        if (!result && all.at.size > 0) group.missed(call, all.at.data, all.comparison, all.value);
+      if (result) {
+        if constexpr (Group::runs_side_by_side) detail::system_fence();
+      } else if (all.at.size > 0) {
+        if constexpr (requires { group.missed(call, all.at.data, all.comparison, all.value); })
+          group.missed(call, all.at.data, all.comparison, all.value);
+      }
     }
     return group.share(call, result);
   }

@@ -420,7 +420,8 @@ Samples bulk_rate(Bench& bench, const Bulk& bulk, unsigned blocks, CardArray<Wor
 
 void bulk_copies(Bench& bench, double best) {
   if (!is_hopper_or_later()) return answer("bulk copies", "no", "needs compute capability 9.0");
-  TRANSHIP_CUDA(cudaFuncSetAttribute(copy_bulk, cudaFuncAttributeMaxDynamicSharedMemorySize, 128 << 10));
+  const int room_bytes = std::min(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), 128 << 10);
+  TRANSHIP_CUDA(cudaFuncSetAttribute(copy_bulk, cudaFuncAttributeMaxDynamicSharedMemorySize, room_bytes));
   CardArray<Word> gave_up(1);
   gave_up.fill(0);
   TRANSHIP_CUDA(cudaDeviceSynchronize());
@@ -440,7 +441,7 @@ void bulk_copies(Bench& bench, double best) {
     figure("ordinary loads, " + rows, plain, "GB/s", share(plain, best) + "4 vectors in flight, 8 blocks of 256");
     bench.verify_rows("right: ordinary loads, " + rows, shape, ordinary);
     for (const Setting& setting : settings) {
-      if (setting.chunk_bytes > row_bytes) continue;
+      if (setting.chunk_bytes > row_bytes || int(setting.stages * setting.chunk_bytes) > room_bytes) continue;
       const Bulk bulk{shape, setting.chunk_bytes, setting.stages};
       const std::string name = "bulk copies, " + rows + ", " + std::to_string(setting.stages) + " stages of " +
                                size_text(setting.chunk_bytes) + ", " + std::to_string(setting.blocks) +
@@ -450,6 +451,7 @@ void bulk_copies(Bench& bench, double best) {
     }
   }
   for (const auto& [chunk_bytes, stages] : {std::pair{4096u, 4u}, {16384u, 4u}, {16384u, 8u}}) {
+    if (int(stages * chunk_bytes) > room_bytes) continue;
     const Bulk bulk{{1u << 20, 1u << 20, 1u << 20, 1}, chunk_bytes, stages};
     const std::string name =
         "1 MiB put by bulk copies of one lane, " + std::to_string(stages) + " stages of " + size_text(chunk_bytes);

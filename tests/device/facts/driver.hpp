@@ -21,6 +21,10 @@ namespace tranship::device {
   X(cuMemGetAllocationGranularity, 12000)  \
   X(cuMemExportToShareableHandle, 12000)   \
   X(cuMemImportFromShareableHandle, 12000) \
+  X(cuMemGetAccess, 12000)                 \
+  X(cuMemGetAddressRange, 12000)           \
+  X(cuMemsetD8, 12000)                     \
+  X(cuPointerGetAttribute, 12000)          \
   X(cuDeviceGetAttribute, 12000)           \
   X(cuStreamWriteValue64, 12000)           \
   X(cuStreamWaitValue64, 12000)            \

@@ -25,7 +25,7 @@ enum class Way {
 const char* words_of(Way way) {
   switch (way) {
     case Way::tree:
-      return "__threadfence_system and volatile, as in the headers today";
+      return "__threadfence_system and volatile on both sides";
     case Way::fences_gpu:
       return "fence.acq_rel.gpu and relaxed.gpu on both sides";
     case Way::fences_sys:

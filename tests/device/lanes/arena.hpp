@@ -11,7 +11,7 @@ namespace tranship::device {
 // Sections of an arena, by their first byte. Words, signals and counters are zero before a run, lists and shapes are
 // what runs.cpp writes, and the rest is random.
 
-inline constexpr int ranks_max = 16;
+inline constexpr int ranks_max = 13;
 inline constexpr int team_kinds = 5;
 /// Groups that have a part of their own in signals and regions; more of them do nothing.
 inline constexpr int parts_max = 64;

@@ -52,8 +52,8 @@ Card::Card(double limit_s) : watchdog_(limit_s), parts_(new Parts) {
   watchdog_.begin("the set-up of the card");
   TRANSHIP_CUDA(cudaSetDevice(0));
   for (cudaStream_t& stream : parts_->streams) TRANSHIP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  TRANSHIP_CUDA(cudaMalloc(&parts_->heaps, card_ranks_max * heap_bytes));
-  TRANSHIP_CUDA(cudaMallocHost(&parts_->staging, card_ranks_max * heap_bytes));
+  TRANSHIP_CUDA(cudaMalloc(&parts_->heaps, ranks_max * heap_bytes));
+  TRANSHIP_CUDA(cudaMallocHost(&parts_->staging, ranks_max * heap_bytes));
   watchdog_.end();
 }
 Card::~Card() {
@@ -87,7 +87,7 @@ void Card::load(const Kernels& kernels) {
 void Card::run(const void* kernel, As as, RunArgs run, int lanes, std::vector<unsigned char>& bytes,
                const std::string& what) {
   const auto ranks = static_cast<unsigned>(run.ranks), blocks = static_cast<unsigned>(run.blocks);
-  if (run.ranks > card_ranks_max || bytes.size() != ranks * static_cast<std::size_t>(heap_bytes)) {
+  if (run.ranks > ranks_max || bytes.size() != ranks * static_cast<std::size_t>(heap_bytes)) {
     fault("more ranks than there is room for: " + what);
     std::_Exit(3);
   }

@@ -214,10 +214,10 @@ Options options_of(int count, char** arguments) {
   }
   if (options.extent == Extent::small && options.as.size() > 1) options.as = {As::blocks};
   if (options.ranks.empty())
-    options.ranks = options.extent == Extent::small ? std::vector<int>{2} : std::vector<int>{1, 2, 3, 8};
+    options.ranks = options.extent == Extent::small ? std::vector<int>{2} : std::vector<int>{1, 2, 3, 8, ranks_max};
   for (const int ranks : options.ranks)
-    if (ranks < 1 || ranks > 8) {
-      fault("there can be 1 to 8 ranks");
+    if (ranks < 1 || ranks > ranks_max) {
+      fault("there can be 1 to " + std::to_string(ranks_max) + " ranks, not " + std::to_string(ranks));
       std::exit(2);
     }
   return options;

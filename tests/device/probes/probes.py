@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What card, driver and tools are here: `probes.py attributes`, `versions`, `mps`, `tools PLANTED`.
+"""What card, driver and tools are here: `probes.py attributes`, `versions`, `mps`, `tools PLANTED`,
+`under_mps PROGRAM [argument...]`.
 
 Asks the driver itself through ctypes, so that it needs nothing but Python. Answers as lines of JSON (support/findings.hpp).
 """
+import contextlib
 import ctypes
 import importlib.metadata
 import json
@@ -11,6 +13,7 @@ import pathlib
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -29,6 +32,9 @@ ATTRIBUTES = {
     "GPUDirect RDMA": 116, "GPUDirect RDMA with virtual memory": 110, "IPC events": 125, "memory pools": 115,
     "stream priorities": 78, "error correction": 32, "time limit of kernels": 17, "compute mode": 20, "MPS in use": 133,
 }
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from builds import path_of  # noqa: E402
+
 MODULES = ["numpy", "torch", "cupy-cuda13x", "numba", "numba-cuda", "cuda-core", "cuda-bindings", "nvshmem4py-cu13",
            "nvidia-nvshmem-cu13", "nvidia-nccl-cu13", "mpi4py", "nanobind", "pytest"]
 
@@ -104,8 +110,8 @@ def versions():
         lines = [line for line in said.splitlines() if re.search(r"\d+\.\d+", line)]
         answer(command[0], lines[0] if code == 0 and lines else "none")
     include = pathlib.Path(sysconfig.get_path("include"), "Python.h")
-    answer("Python", platform.python_version(), sys.executable)
-    answer("Python.h", "yes" if include.exists() else "no", str(include))
+    answer("Python", platform.python_version())
+    answer("Python.h", "yes" if include.exists() else "no")
     for name in MODULES:
         try:
             answer(name, importlib.metadata.version(name))
@@ -113,24 +119,52 @@ def versions():
             answer(name, "none")
 
 
-def mps():
-    """Whether ranks that are processes could share the card at the same time. The daemon has a folder of its own, so that
-    no other program meets it, and is told to quit."""
+@contextlib.contextmanager
+def mps_daemon():
+    """The environment of programs that share the card by MPS, or None and why there is none. The daemon has a folder of its
+    own, so that no other program meets it, and is told to quit."""
     if not shutil.which("nvidia-cuda-mps-control"):
-        return answer("MPS", "no", "there is no nvidia-cuda-mps-control")
+        yield None, "there is no nvidia-cuda-mps-control"
+        return
     with tempfile.TemporaryDirectory() as folder:
         environment = dict(os.environ, CUDA_MPS_PIPE_DIRECTORY=f"{folder}/pipe", CUDA_MPS_LOG_DIRECTORY=f"{folder}/log")
         for name in ("pipe", "log"):
             os.mkdir(f"{folder}/{name}")
         code, said = output_of(["nvidia-cuda-mps-control", "-d"], 15, environment)
         if code != 0:
-            return answer("MPS", "no", said.strip()[:300])
+            yield None, said.strip()[:300]
+            return
         try:
-            code, said = output_of([sys.executable, __file__, "context"], 30, environment)
-            log = "".join(path.read_text(errors="replace")[-300:] for path in sorted(pathlib.Path(folder, "log").glob("*.log")))
-            answer("MPS", "yes" if code == 0 else "no", (said.strip() + " " + log.strip().replace("\n", "; "))[:500])
+            yield environment, folder
         finally:
-            subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 5\n", text=True, env=environment, timeout=30, capture_output=True)
+            try:
+                subprocess.run(["nvidia-cuda-mps-control"], input="quit -t 5\n", text=True, env=environment, timeout=30,
+                               capture_output=True)
+            except subprocess.TimeoutExpired:
+                answer("MPS ends when it is told to", "no", "not over after 30 s")
+
+
+def mps():
+    """Whether ranks that are processes could share the card at the same time."""
+    with mps_daemon() as (environment, folder):
+        if not environment:
+            return answer("MPS", "no", folder)
+        code, said = output_of([sys.executable, __file__, "context"], 30, environment)
+        log = "".join(path.read_text(errors="replace")[-300:] for path in sorted(pathlib.Path(folder, "log").glob("*.log")))
+        answer("MPS", "yes" if code == 0 else "no", said.strip() if code == 0 else (said + log).strip().replace("\n", "; ")[:500])
+
+
+def under_mps(*command):
+    with mps_daemon() as (environment, why):
+        if not environment:
+            return answer("MPS", "no", why)
+        sys.stdout.flush()
+        try:
+            code = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, timeout=30).returncode
+        except subprocess.TimeoutExpired:
+            code = "none after 30 s"
+        if code:
+            say(fault=f"exit status {code}")
 
 
 def context():
@@ -146,11 +180,7 @@ def context():
 
 
 def tools(planted):
-    def tool(name):
-        found = [shutil.which(name), *map(str, pathlib.Path("/usr/local").glob(f"cuda*/bin/{name}"))]
-        return next((path for path in found if path), None)
-
-    sanitizer = tool("compute-sanitizer")
+    sanitizer = path_of("compute-sanitizer")
     for kind, checker in (("out_of_bounds", "memcheck"), ("race", "racecheck")):
         if not sanitizer:
             answer(f"compute-sanitizer {checker}", "no", "there is none here")
@@ -159,7 +189,7 @@ def tools(planted):
         summary = [line.strip("= ") for line in said.splitlines() if "SUMMARY" in line]
         found = any(re.search(r"[1-9]\d* (error|hazard)", line) for line in summary)
         answer(f"compute-sanitizer {checker}", "yes" if found else "no", "; ".join(summary) or said.strip()[-300:])
-    ncu = tool("ncu")
+    ncu = path_of("ncu")
     if not ncu:
         return answer("ncu", "no", "there is none here")
     code, said = output_of([ncu, "--clock-control", "none", "--metrics", "dram__bytes_read.sum,sm__cycles_elapsed.max", planted, "clean"], 90)
@@ -167,9 +197,15 @@ def tools(planted):
     answer("ncu reads counters", "yes" if counted else "no", "; ".join(counted[:2]) or said.strip()[-300:])
 
 
+def ended(*_):
+    raise SystemExit(143)  # through the ends of what is under way
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, ended)
     try:
-        {"attributes": attributes, "versions": versions, "mps": mps, "context": context, "tools": tools}[sys.argv[1]](*sys.argv[2:])
+        {"attributes": attributes, "versions": versions, "mps": mps, "context": context, "tools": tools,
+         "under_mps": under_mps}[sys.argv[1]](*sys.argv[2:])
     except OSError as error:
         if sys.argv[1] == "context":
             sys.exit(str(error))

@@ -33,7 +33,6 @@ class PatientGroup : public CudaGroup<scope> {
     const unsigned long long begin = now_ns();
     while (!ready() && now_ns() - begin < limit_ns) {
     }
-    detail::system_fence();
   }
 };
 
