@@ -342,7 +342,7 @@ void refused() {
   tried("cuMemUnmap of them for the second time", invalid, driver.cuMemUnmap(at, 2 * chunk));
   tried("cuMemRelease", "success", driver.cuMemRelease(low.handle));
   tried("cuMemRelease for the second time", invalid, driver.cuMemRelease(low.handle));
-  tried("cuMemMap of an allocation that was released", invalid, driver.cuMemMap(at, chunk, 0, low.handle, 0));
+  // cuMemMap of a handle that was released is not asked: it ended the process with signal 11.
   tried("cuMemAddressFree of half of a reservation", invalid, driver.cuMemAddressFree(at, 2 * chunk));
   tried("cuMemMap, to ask the next", "success", driver.cuMemMap(at, chunk, 0, high.handle, 0));
   tried("cuMemAddressFree while memory is mapped", invalid, driver.cuMemAddressFree(at, 4 * chunk));

@@ -86,6 +86,11 @@ void ask_order(const Options& options) {
       *static_cast<volatile Word*>(flag) = 0;
       const unsigned flags = barrier ? CU_STREAM_WRITE_VALUE_DEFAULT : CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER;
       const std::string with = barrier ? "" : " without memory barrier";
+      const CUresult taken = driver.cuStreamWriteValue64(s, reinterpret_cast<CUdeviceptr>(flag), 0, flags);
+      if (taken != CUDA_SUCCESS) {
+        answer("cuStreamWriteValue64" + with, "refused", driver.error(taken) + "; expected: taken");
+        continue;
+      }
       host_sees(
           "kernel stores to pinned memory, cuStreamWriteValue64" + with +
               ", the host that sees the value sees old words",
