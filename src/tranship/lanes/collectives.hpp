@@ -259,10 +259,7 @@ class TeamCall {
         Room<T> read[ahead];
         TRANSHIP_UNROLL
         for (int k = 0; k < ahead; ++k)
-          if (first + k < team_.count) {
-            const unsigned char* const from = elements_of(first + k, elements, 1, read[k]);
-            if (from != read[k].bytes) copy_elements<T>(1, from, read[k].bytes);
-          }
+          if (first + k < team_.count) read_member(first + k, elements, 1, read[k]);
         for (int k = 0; k < ahead; ++k)
           if (first + k < team_.count) combine_member<T>(op, first + k, 1, read[k].bytes, combined);
       }
@@ -280,15 +277,23 @@ class TeamCall {
     else
       combine_all<T>(op, count, from, combined.bytes);
   }
+  template <class T>
+  TRANSHIP_SHARED void read_member(int member, const T* elements, long long count, Room<T>& room) const {
+    const int peer = team_.translate(member);
+    if (heap_.is_direct(peer))
+      copy_elements<T>(count, at(elements, peer), room.bytes);
+    else
+      heap_.by_message(group_, [&](const auto& m) {
+        m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
+      });
+  }
   /// Where these elements of a member can be read: in its heap, or in `room`.
   template <class T>
   TRANSHIP_SHARED const unsigned char* elements_of(int member, const T* elements, long long count,
                                                    Room<T>& room) const {
     const int peer = team_.translate(member);
     if (heap_.is_direct(peer)) return at(elements, peer);
-    heap_.by_message(group_, [&](const auto& m) {
-      m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
-    });
+    read_member(member, elements, count, room);
     return room.bytes;
   }
   template <class T>
