@@ -1,5 +1,7 @@
-"""The two builds of `./do device`, in the background: programs that need CUDA alone, and those that need the library too.
-What the first stage does meanwhile takes no times.
+"""Runs the two builds of `./do device` in the background: programs that need only CUDA, and programs that also need the
+library.
+
+The steps of the first stage run during the builds, so they measure no times.
 """
 import os
 import pathlib
@@ -16,13 +18,14 @@ TOOLS = ("cmake", "ninja", "g++", "nvcc")
 
 
 def path_of(tool):
-    """Where a tool is: on PATH, or where CUDA is installed."""
+    """Finds a tool on PATH, or where CUDA is installed."""
     return shutil.which(tool) or next((str(path) for path in pathlib.Path("/usr/local").glob(f"cuda*/bin/{tool}")), None)
 
 
 class Build:
-    """`commands` one after the other, the last of which makes programs in `folder`/bin. `key` is all that they depend on but
-    for the sources: with another one the folder is made anew."""
+    """Runs `commands` one after the other; the last one makes programs in `folder`/bin.
+
+    `key` names everything that they depend on except the sources. A different key makes the folder anew."""
 
     def __init__(self, name, folder, key, commands, log, environment=None):
         self.name, self.folder, self.key, self.log = name, folder, key, log
@@ -78,7 +81,7 @@ class Build:
                 pass
 
     def program(self, name, wait_s):
-        """(status, reason) where the program is not there after so long, or its path and None."""
+        """Waits up to `wait_s` for the build; returns the program's path and None, or None and (status, reason)."""
         self.thread.join(max(0, wait_s))
         if self.thread.is_alive():
             return None, ("skipped", "the build took all the time")
@@ -89,7 +92,7 @@ class Build:
 
 
 class NoBuild:
-    """Stands for a build that cannot be begun."""
+    """Stands for a build that cannot start."""
 
     def __init__(self, why):
         self.why = why
@@ -102,13 +105,13 @@ class NoBuild:
 
 
 def environment(root):
-    """Of builds and of what they build: with the bundle that lies in the tree, or the one that is named."""
+    """Returns the environment of builds and of their programs, with the bundle in the tree or the one that is named."""
     folder = root / os.environ.get("TRANSHIP_BUNDLE", ".bundle")
     return dict(os.environ, **(bundle.environment(folder) if folder.exists() else {}))
 
 
 def start(root, architecture, log):
-    """Both builds, begun: {"alone": Build, "library": Build}."""
+    """Starts both builds and returns {"alone": Build, "library": Build}."""
     missing = [tool for tool in TOOLS if not path_of(tool)]
     if missing:
         none = NoBuild(f"nothing can be built: there is no {', no '.join(missing)} here")

@@ -4,8 +4,8 @@
     bundle.py [--into .bundle]          gathers
     bundle.py --environment .bundle     prints what a shell is to set for builds and programs that use it
 
-The folder has the layout of /usr, so that the packages' own CMake files work in it. It has headers and static libraries, but
-for libraries whose package has a shared one in its CMake files or needs others.
+The folder has the layout of /usr, so that the packages' own CMake files work in it. It holds headers and static
+libraries. A library is shared if its package's CMake files name a shared one, or if it needs other libraries.
 """
 import argparse
 import os
@@ -17,18 +17,18 @@ import subprocess
 import sys
 import tempfile
 
-# Whose headers and CMake files are taken.
+# The bundle takes the headers and CMake files of these packages.
 PACKAGES = ["libfmt-dev", "libhwloc-dev", "nlohmann-json3-dev", "libcli11-dev", "libdeflate-dev", "zlib1g-dev", "libgtest-dev",
             "libgmock-dev"]
 STATIC = ["libboost_context.a", "libdeflate.a", "libz.a", "libgtest.a", "libgtest_main.a", "libgmock.a", "libgmock_main.a"]
-# Shared libraries that programs find at run time, with all that they need beyond the C and C++ libraries.
+# Programs find these shared libraries at run time. The bundle adds all that they need beyond the C and C++ libraries.
 SHARED = ["libfmt.so", "libhwloc.so"]
 OF_THE_SYSTEM = re.compile(r"^(linux-vdso|ld-linux|libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s)[-.]")
-# Of Boost, only what these headers include: all of it would be ten times as large as the rest.
+# The bundle takes only what these headers of Boost include: all of Boost would be ten times as large as the rest.
 BOOST = ["boost/context/fiber.hpp", "boost/context/protected_fixedsize_stack.hpp"]
 
 def environment(bundle):
-    """The variables by which CMake, compilers, linkers and programs find what is in the bundle, before what lies elsewhere."""
+    """Returns the variables that make CMake, compilers, linkers and programs search the bundle before other folders."""
     bundle = bundle.resolve()
     if not (bundle / "include").is_dir():
         raise FileNotFoundError(f"'{bundle}' is no bundle: ./do bundle makes one")
@@ -47,7 +47,7 @@ def files_of(package):
 
 
 def place_in(bundle, file):
-    """Where a file of the system goes: at its place below /usr, without the folder of an architecture for headers."""
+    """Maps a file of the system to the same place below /usr; headers lose the folder of their architecture."""
     relative = file.relative_to("/usr") if file.is_relative_to("/usr") else file.relative_to("/")
     parts = relative.parts
     if parts[0] == "include" and len(parts) > 2 and parts[1].endswith("-linux-gnu"):
@@ -70,7 +70,7 @@ def boost_headers():
 
 
 def shared_libraries(folder, names):
-    """The libraries, with the names that programs and the linker ask for, and what they need."""
+    """Returns the libraries and what they need, by the names that programs and the linker ask for."""
     found = {}
     wanted = [folder / name for name in names]
     while wanted:

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What a machine with a card can tell in a few minutes: `./do device`.
+"""Learns from the card of this machine in a few minutes: `./do device`.
 
-Builds the programs of this folder, runs the steps of stages.py one after the other, each under a time limit, and writes what
-they find as it comes: gpu-results.md for people, results.json for programs, log for whoever mends a step. Installs nothing. A
-step is `run`, `skipped` (and why), `failed` or `timed out`; one that fails keeps none of the others from running.
+Builds the programs of this folder, runs the steps of stages.py one after the other, each under a time limit, and writes
+their findings as they come: gpu-results.md for people, results.json for programs, log for debugging a step. It installs
+nothing. A step is `run`, `skipped` (with a reason), `failed` or `timed out`; a step that fails does not keep the others
+from running.
 """
 import argparse
 import datetime
-import json
 import os
 import pathlib
 import re
@@ -23,20 +23,20 @@ import report
 import stages
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# A step is not begun when less than this is left.
+# A step does not start when less time than this is left.
 USEFUL_S = 3
-# So long a program may take to end when it is told to, and when it is killed; one that hangs in the driver is left behind.
+# A program may take this long to end after SIGTERM, and after SIGKILL. One that hangs in the driver is left behind.
 LEAVE_S = 3
 DEATH_S = 10
-# What a step finds is on disk after so long.
+# The findings of a step reach the disk within this time.
 SAVED_EVERY_S = 0.5
-# Of what a step says beside its findings.
+# These limits bound the output of a step beside its findings.
 LOG_LINES_MAX = 4000
 LINE_BYTES_MAX = 1 << 16
 
 
 class Machine:
-    """What is at hand here, looked up once."""
+    """Holds what this machine has, looked up once."""
 
     def __init__(self, dry):
         self.cards, self.no_card = ([], "a dry run: no card was looked for") if dry else stages.find_cards()
@@ -44,7 +44,7 @@ class Machine:
 
 
 def end(process):
-    """Ends all that a step has started: it may leave by itself first."""
+    """Ends all processes that a step has started: SIGTERM comes first, then SIGKILL."""
     for number, patience_s in ((signal.SIGTERM, LEAVE_S), (signal.SIGKILL, DEATH_S)):
         try:
             os.killpg(process.pid, number)
@@ -74,7 +74,7 @@ class Reader(threading.Thread):
 
 
 class StepRun:
-    """One step while it runs."""
+    """Runs one step."""
 
     def __init__(self, step, results, log):
         self.step, self.results, self.log = step, results, log
@@ -102,7 +102,7 @@ class StepRun:
         try:
             code = self.wait(process, limit_s)
         finally:
-            trouble = end(process)  # and what it has left running
+            trouble = end(process)  # also ends what the step has left running
         for reader in readers:
             reader.join(DEATH_S)
         if code is None:
@@ -110,7 +110,7 @@ class StepRun:
         return self.verdict(code)
 
     def wait(self, process, limit_s):
-        """The exit status; None where there is none by then. What is found meanwhile is soon on disk."""
+        """Returns the exit status, or None if the step has not ended by the limit. Saves findings while it waits."""
         deadline = time.monotonic() + limit_s
         while (left_s := deadline - time.monotonic()) > 0:
             try:
@@ -163,7 +163,7 @@ class Device:
         return self.deadline - time.monotonic()
 
     def why_not(self, step):
-        """Why a step is skipped or has failed before it began: (status, reason), or None."""
+        """Returns (status, reason) if the step is skipped or fails before it starts, or else None."""
         if self.machine.no_card:
             return "skipped", self.machine.no_card
         for need in (Device.has_time, *step.needs, Device.has_time):
@@ -189,7 +189,7 @@ class Device:
             for step in stage.steps:
                 if not wanted.search(step.name):
                     continue
-                if stage.number > 1:  # Times are taken when no compiler runs.
+                if stage.number > 1:  # Times are measured only while no compiler runs.
                     for build in self.builds.values():
                         build.program("", self.left_s())
                 results = self.report.begin(stage, step)

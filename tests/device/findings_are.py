@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """usage: findings_are.py right|wrong PROGRAM [argument...]
 
-Runs a program that prints findings (support/findings.hpp), as a test: `right` where it checks something, ends well and all
-checks are right; `wrong` where a check is wrong, as it must be after something was broken on purpose.
+Runs a program that prints findings (support/findings.hpp), as a test. `right` passes if the program checks something,
+ends well and all checks are right; `wrong` passes if a check is wrong, as it must be after something was broken on
+purpose.
 """
 import subprocess
 import sys

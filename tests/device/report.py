@@ -1,4 +1,5 @@
-"""What a run on a card has found, in files that are whole at any time: results.json, gpu-results.md, and the log."""
+"""Writes what a run on a card has found, to files that are whole at any time: results.json, gpu-results.md, and the
+log."""
 import json
 import pathlib
 import sys
@@ -8,7 +9,7 @@ import time
 import stages
 
 
-# Of many checks, those that are right are one row.
+# If there are more checks than this, those that are right share one row.
 CHECKS_SHOWN = 16
 
 
@@ -16,7 +17,7 @@ ROOT = str(pathlib.Path(__file__).resolve().parents[2])
 
 
 def cell(text):
-    """For a table. Where the tree lies says nothing."""
+    """Formats text for a table; the path of the tree is shortened because it carries no information."""
     return str(text).replace(ROOT, ".").replace("|", "\\|").replace("\n", " ").strip()
 
 
@@ -30,7 +31,7 @@ def number(value):
 
 
 def shown(checks):
-    """The checks in the rows of their table."""
+    """Groups the checks into the rows of their table."""
     if len(checks) <= CHECKS_SHOWN:
         return checks
     wrong = [f for f in checks if f["wrong"]]
@@ -40,7 +41,7 @@ def shown(checks):
 
 
 class StepResults:
-    """The findings of one step."""
+    """Holds the findings of one step."""
 
     def __init__(self, stage, step, save):
         self.stage, self.step, self.save = stage, step, save
@@ -52,7 +53,7 @@ class StepResults:
         self.is_saved = False
 
     def save_new(self):
-        """Writes what has been found since it was last called."""
+        """Writes the findings since the last call."""
         if not self.is_saved:
             self.is_saved = True
             self.save()
@@ -100,11 +101,11 @@ class Report:
 
     def log(self, line):
         with self.lock:
-            if not self.log_file.closed:  # by then nothing is left but a build that was stopped
+            if not self.log_file.closed:  # once it is closed, only a build that was stopped still logs
                 self.try_to(self.log_file.write, f"{time.monotonic() - self.began:7.1f} {line}\n")
 
     def try_to(self, write, *arguments):
-        """A disk that is full keeps no step from running. It is said once."""
+        """Reports an error of the disk once; a full disk keeps no step from running."""
         try:
             write(*arguments)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The stages and steps of `./do device`, what each needs, and how its output is read."""
+"""Lists the stages and steps of `./do device`, what each needs, and how its output is read."""
 import dataclasses
 import importlib.util
 import json
@@ -17,7 +17,7 @@ SOURCES = FOLDER.parents[1] / "src"
 
 
 def find_cards():
-    """The cards of this machine and "", or [] and why there is none."""
+    """Returns the cards of this machine and "", or [] and the reason."""
     if not shutil.which("nvidia-smi"):
         return [], "no card: there is no nvidia-smi"
     fields = "name,driver_version,compute_cap,memory.total"
@@ -35,13 +35,13 @@ def find_cards():
             for name, driver, capability, memory in rows], ""
 
 
-# What a step needs: called with the Device, returns None or (status, reason).
+# A need is called with the Device, and returns None or (status, reason).
 
 def module(name):
     def need(_):
         try:
             found = importlib.util.find_spec(name)
-        except ModuleNotFoundError:  # of the package that it would be in
+        except ModuleNotFoundError:  # the package around the module is missing
             found = None
         return None if found else ("skipped", f"this Python has no module {name}")
     return need
@@ -52,7 +52,8 @@ def tool(name):
 
 
 def built(device, name, build):
-    """A program of a build, waited for, and why there is none. Names may have the card's architecture in them."""
+    """Waits for a program of a build; returns its path and None, or None and (status, reason). `{architecture}` in
+    `name` stands for the card's."""
     return device.builds[build].program(name.format(architecture=device.machine.architecture), device.left_s())
 
 
@@ -65,9 +66,9 @@ class Step:
     name: str
     about: str
     limit_s: float
-    command: object  # of the Device: a list of words
+    command: object  # a function of the Device that returns a list of words
     needs: tuple = ()
-    wanted: str = ""  # found in one of its checks, or else it has checked nothing
+    wanted: str = ""  # text that one of its checks must have; without it the step has checked nothing
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Stage:
 
 
 def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), wanted=""):
-    """A program of this folder. `under` is what it runs under."""
+    """Makes a step from a program of this folder. `under` is the command that it runs under."""
     file = f"device_{name}"
     tools = tuple(tool(under[0]) for _ in under[:1])
 
@@ -90,7 +91,8 @@ def runs(name, about, limit_s, *arguments, of="alone", called=None, under=(), wa
 
 
 def script(path, about, limit_s, *arguments, called, modules=(), programs=()):
-    """A script of this folder, by the Python that runs this. `programs`: (name, build), whose paths come last."""
+    """Makes a step from a script of this folder, which this Python runs. The paths of `programs`, (name, build), come
+    last."""
     def command(device):
         return [sys.executable, FOLDER / path, *arguments, *(built(device, name, build)[0] for name, build in programs)]
     needs = (*map(module, modules), *(program(name, build) for name, build in programs))
@@ -118,7 +120,7 @@ FINDINGS = {
 
 
 def finding_of(line):
-    """The finding that a line of output is, or None."""
+    """Returns the finding in a line of output, or None."""
     if line.startswith("{"):
         try:
             finding = json.loads(line)
@@ -128,7 +130,7 @@ def finding_of(line):
             isinstance(finding.get(kind), str) and all(is_right(finding.get(key)) for key, is_right in members.items())
             for kind, members in FINDINGS.items())
         return finding if is_one else None
-    # compute-sanitizer, which knows of no findings.
+    # compute-sanitizer prints summaries instead of findings.
     counted = re.match(r"=+ ERROR SUMMARY: (\d+) error", line) or re.match(r"=+ RACECHECK SUMMARY: (\d+) hazard", line)
     if counted:
         return {"check": line.strip("= "), "cases": 1, "wrong": int(counted[1]), "note": ""}
@@ -136,14 +138,14 @@ def finding_of(line):
 
 
 def goal_of(step, figure):
-    """(">=" or "<=", number) that a figure is to reach, or None."""
+    """Returns (">=" or "<=", number) if a figure has a goal, or else None."""
     for of, pattern, sign, value in GOALS:
         if of == step and re.search(pattern, figure):
             return sign, value
     return None
 
 
-# What figures are to reach: (step, pattern of the figure's name, sign, value).
+# Each goal has a step, a pattern of the figure's name, a sign and a value.
 GOALS = (
     ("lanes", r"^put by a block", ">=", 40),
     ("lanes", r"^signal there and back", "<=", 3),

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""The runner of `./do device` with steps that go wrong in every way that a step on a card can. Needs no card."""
+"""Tests the runner of `./do device` with steps that go wrong in every way that a step on a card can. Needs no card."""
 import contextlib
 import dataclasses
 import io
 import json
-import os
 import pathlib
 import signal
 import subprocess
@@ -117,7 +116,7 @@ class Runs(unittest.TestCase):
         good = self.build(["sh", "-c", f"mkdir -p {self.folder.name}/build/bin; touch {self.folder.name}/build/bin/device_x"])
         path, trouble = good.program("device_x", 60)
         self.assertEqual((path.name, trouble), ("device_x", None))
-        # Another build, which fails, does not leave the program of this one to be run.
+        # Another build, which fails, does not leave this build's program to be run.
         bad = self.build(["sh", "-c", "echo 'x.cu(3): error: stumbled'; exit 7"])
         self.assertEqual(bad.program("device_x", 60), (None, (
             "failed", "device_x was not built: sh ended with status 7; first: x.cu(3): error: stumbled")))
@@ -173,7 +172,7 @@ class Runs(unittest.TestCase):
     def test_a_full_disk_keeps_no_step_from_running(self):
         self.out.mkdir()
         (self.out / "log").symlink_to("/dev/full")
-        (self.out / "results.json.part").mkdir()  # and none of the results can be written
+        (self.out / "results.json.part").mkdir()  # none of the results can be written either
         stages.STAGES = (stages.Stage(1, "Trials", "", (step("a", f"print('{FIGURE}')"), step("b", f"print('{FIGURE}')"))),)
         runner = device.Device(device.parse([]), self.out, AMachine)
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:

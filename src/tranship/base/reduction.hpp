@@ -7,7 +7,7 @@ namespace tranship {
 /// "and", and NaNs stay. The last three take integers and bools.
 enum class Reduction : unsigned char { sum, product, minimum, maximum, bit_and, bit_or, bit_xor };
 
-#if !defined(__CUDACC_RTC__)  // for messages of the host
+#if !defined(__CUDACC_RTC__)  // only messages of the host use it
 constexpr const char* name_of(Reduction reduction) noexcept {
   switch (reduction) {
     case Reduction::sum:

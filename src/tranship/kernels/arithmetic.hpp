@@ -35,7 +35,7 @@ enum class Arithmetic : unsigned char {
   bf16,
   f32,
   f64,
-  f128,  ///< long double of the host; a device only copies and negates it, and under NVRTC only copies it
+  f128,  ///< long double of the host; a device only copies and negates it, and code of NVRTC only copies it
 };
 
 /// Size in bytes of the numbers of an arithmetic; 0 for none.

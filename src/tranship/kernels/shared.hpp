@@ -1,6 +1,6 @@
-// Detail: What kernel headers share: the mark of a function that runs on host and device, and unaligned access. No
-// kernel header includes the standard library or another layer: the same text compiles with g++, with nvcc, and with
-// NVRTC, which has neither a host nor its builtins.
+// Detail: Kernel headers share the mark of a function that runs on host and device, and unaligned access. No kernel
+// header includes the standard library or another layer: one text compiles with g++, with nvcc, and with NVRTC, which
+// has neither a host nor its builtins.
 #pragma once
 
 #if defined(__CUDACC__)
@@ -9,12 +9,12 @@
 #define TRANSHIP_SHARED
 #endif
 
-/// What is compiled while a program runs knows no host: neither its long double nor functions without a mark.
+/// Code that is compiled while a program runs has no host: neither its long double nor functions without a mark.
 #if defined(__CUDACC_RTC__)
 #define TRANSHIP_DEVICE_ONLY
 #endif
 
-/// Before a loop whose loads are to be on their way together.
+/// Unrolls the next loop on a device, so that its loads are in flight together.
 #if defined(__CUDA_ARCH__)
 #define TRANSHIP_UNROLL _Pragma("unroll")
 #else
@@ -36,16 +36,16 @@ TRANSHIP_SHARED inline void copy_bytes(void* to, const void* from, unsigned long
 #endif
 }
 
-// A device moves words that lie in their natural place, and otherwise single bytes: where the compiler does not know
-// which of both an address is, these look.
+// A device moves an aligned word as a whole, and any other word byte by byte. Where the compiler does not know whether
+// an address is aligned, these functions test it.
 
 #if defined(__CUDA_ARCH__)
 template <int width>
 __device__ inline bool is_placed(const void* at) {
   return reinterpret_cast<unsigned long long>(at) % width == 0;
 }
-/// An address that is new to the compiler, which would otherwise make one copy, of bytes, of one of words and one of
-/// bytes.
+/// Hides where an address comes from. Otherwise the compiler would merge a copy of words and a copy of bytes into one
+/// copy of bytes.
 template <class Address>
 __device__ inline Address other(Address at) {
   asm("" : "+l"(at));

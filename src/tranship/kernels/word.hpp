@@ -1,6 +1,6 @@
-// Detail: Words that ranks raise, update and wait for: 1, 2, 4 or 8 bytes in their natural place, one value to every
-// thread of every device of the machine. On the host loads acquire, stores release and updates do both, which costs
-// nothing on x86. On a device they order nothing: a system_fence() before a store or an update releases, and
+// Detail: Ranks raise, update and wait for words: 1, 2, 4 or 8 bytes in their natural place, which have one value to
+// every thread of every device of the machine. On the host loads acquire, stores release and updates do both, which
+// costs nothing on x86. On a device they order nothing: a system_fence() before a store or an update releases, and
 // acquire_word() after a load acquires.
 #pragma once
 
@@ -98,13 +98,13 @@ TRANSHIP_SHARED inline W load_word(const W* at) {
   return __atomic_load_n(at, __ATOMIC_ACQUIRE);
 #endif
 }
-/// After load_word() has returned `seen`: all that was released with that value is seen from here on. A loop that spins
-/// on load_word() and acquires once leaves the nearest cache of its multiprocessor to the lanes that compute there.
+/// Acquires what was released with the value `seen` that load_word() has returned. A loop that spins on load_word() and
+/// acquires once leaves the nearest cache of its multiprocessor to the lanes that compute there.
 template <class W>
 TRANSHIP_SHARED inline void acquire_word([[maybe_unused]] const W* at, [[maybe_unused]] W seen) {
 #if defined(__CUDA_ARCH__)
-  // A load acquires from the store that it reads. It costs little; a fence, which takes half a microsecond
-  // (docs/gpu-facts.md), is needed only where another store has come since.
+  // A load acquires from the store that it reads, at little cost. A fence, which takes half a microsecond
+  // (docs/gpu-facts.md), is needed only when another store has changed the word since.
   const Word<W> now = load_acquire(reinterpret_cast<const Word<W>*>(at));
   if (now != __builtin_bit_cast(Word<W>, seen)) system_fence();
 #endif

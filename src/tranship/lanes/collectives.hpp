@@ -175,9 +175,9 @@ class TeamCall {
   /// wait for less. To a reachable member the count itself is stored: one member writes each word, and its stores come
   /// in order. What is carried may come in any order, so there each meeting adds 1.
   ///
-  /// Order: lane 0 stores after all lanes have entered; stores release on the host, and come after a fence on a device;
-  /// waits acquire. So what a member did before reaches the others along the chain of rounds, and the last sync of the
-  /// group tells all lanes.
+  /// Order: lane 0 stores after all lanes have entered. Its stores release on the host and follow a fence on a device;
+  /// its waits acquire. So the chain of rounds makes a member's earlier stores visible to the other members, and the
+  /// last sync of the group makes them visible to all lanes.
   TRANSHIP_SHARED void meet() const {
     group_.enter(call_);
     if (lane() == 0) {
@@ -191,14 +191,14 @@ class TeamCall {
     group_.leave(call_);
   }
 
-  /// The lanes copy this rank's part of what a member has.
+  /// Copies `source` of a member into `target`, by all lanes.
   template <class T>
   TRANSHIP_SHARED void fetch(Span<T> target, Span<const T> source, int member) const {
     fetch_by(group_.lane(), group_.lanes(), target, source, member);
   }
-  /// All lanes copy a part of what each member has: into target_of(m) from source_of(m). Lanes that run side by side
-  /// read from all members at a time, since each alone would cost the latency of memory; others from one after the
-  /// other, from the right neighbour on, so that not all read from one at a time.
+  /// Copies source_of(m) of each member m into target_of(m). Lanes that run side by side read from all members at once,
+  /// because one member after the other would each cost the latency of memory. Other lanes read from one member after
+  /// the other, from the right neighbour on, so that the members do not all read from one member at a time.
   template <class Target, class Source>
   TRANSHIP_SHARED void fetch_all(const Target& target_of, const Source& source_of) const {
     int parts = 1;
@@ -252,8 +252,8 @@ class TeamCall {
   template <class T>
   TRANSHIP_SHARED void combine(Reduction op, const T* elements, long long count, Room<T>& combined) const {
     if constexpr (Group::runs_side_by_side) {
-      // One element of several members is read before the first is combined: one after the other, each would cost the
-      // latency of memory.
+      // The lane reads one element of several members before it combines the first, because one read after the other
+      // would each cost the latency of memory.
       constexpr int ahead = 8;
       for (int first = 0; first < team_.count; first += ahead) {
         Room<T> read[ahead];
@@ -287,7 +287,7 @@ class TeamCall {
         m.get(Span<T>(reinterpret_cast<T*>(room.bytes), count), Span<const T>(elements, count), peer, where_);
       });
   }
-  /// Where these elements of a member can be read: in its heap, or in `room`.
+  /// Returns where the lane can read these elements of a member: in its heap, or in `room`, into which it gets them.
   template <class T>
   TRANSHIP_SHARED const unsigned char* elements_of(int member, const T* elements, long long count,
                                                    Room<T>& room) const {
@@ -305,7 +305,7 @@ class TeamCall {
 
   static constexpr int busy = 1;
 
-  /// What lane `lane` of `lanes` copies of this rank's part.
+  /// Copies lane `lane`'s share, out of `lanes`, of `source` of a member into `target`.
   template <class T>
   TRANSHIP_SHARED void fetch_by(int lane, int lanes, Span<T> target, Span<const T> source, int member) const {
     const int peer = team_.translate(member);

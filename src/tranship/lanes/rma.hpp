@@ -47,7 +47,7 @@ concept Integer32Or64 = (sizeof(T) == 4 || sizeof(T) == 8) && requires(T a) {
   a& a;
 };
 
-/// A value that holds a word of a copy in registers.
+/// Holds a 16-byte word of a copy in registers.
 struct CopiedPair {
   unsigned long long low, high;
 };
@@ -61,8 +61,8 @@ template <int width>
 using CopiedWord = typename CopiedWordOf<width>::Type;
 
 /// Copies every lanes-th of `count` words, from number `lane` on. A lane reads several words before it writes the
-/// first, because each read by itself costs the latency of memory: with eight, a block of 256 lanes puts 1 MiB within
-/// an H200 at 47 GB/s, and with one at 21 (docs/gpu-facts.md).
+/// first, because each read by itself costs the latency of memory: with eight words, a block of 256 lanes puts 1 MiB
+/// within an H200 at 47 GB/s, and with one word at 21 GB/s (docs/gpu-facts.md).
 template <int width>
 TRANSHIP_SHARED inline void copy_words(int lane, int lanes, unsigned char* to, const unsigned char* from,
                                        unsigned long long count) {
@@ -328,8 +328,8 @@ struct HeapView {
     }
     return group.share(call, seen);
   }
-  /// Waits until this rank's signal compares so with `value`; returns what it was then. What was put with what is seen
-  /// is there, for all lanes of the group. A signal or a p() that tells another rank of it comes after a fence().
+  /// Waits until this rank's signal compares so with `value`, and returns the signal. All lanes of the group then see
+  /// what was put with it. A group that tells another rank of that by a signal or a p() calls fence() first.
   template <class Group, class S>
   TRANSHIP_SHARED S signal_wait(const Group& group, S* signal, Comparison comparison, detail::Same<S> value,
                                 KernelSite where = KernelSite::here()) const {
@@ -678,7 +678,7 @@ struct HeapView {
       detail::trap();
   }
 
-  /// What lane `lane` of `lanes` copies.
+  /// Copies lane `lane`'s share, out of `lanes`, of `bytes` bytes.
   template <class Group>
   TRANSHIP_SHARED static void copy_by(int lane, int lanes, void* to, const void* from, unsigned long long bytes) {
     if constexpr (Group::runs_side_by_side)

@@ -1,6 +1,6 @@
-// How fast memory is copied on the card, and what that takes: bytes in flight, width of elements, bulk copies,
-// transposes, short rows, one block alone. All rates are compared with the card's own copy of the same run. Regions
-// rotate through more memory than the L2 holds unless the name says otherwise; each kernel's result is checked.
+// Measures how fast the card copies memory, and what that takes: bytes in flight, width of elements, bulk copies,
+// transposes, short rows, one block alone. All rates are compared with the card's own copy in the same run. Regions
+// rotate through more memory than the L2 holds unless the name says otherwise. Each kernel's result is checked.
 #include "facts/options.hpp"
 #include "facts/words.hpp"
 
@@ -15,7 +15,8 @@ __global__ void fill_random(Word* to, std::size_t words, Word seed) {
     to[i] = scrambled(seed + i);
 }
 
-/// What a kernel copied: bytes `row_bytes` long at both pitches. `width` is that of the elements where it transposes.
+/// Describes a copy of rows of `row_bytes` bytes, with a pitch on each side. For a transpose, `width` is that of the
+/// elements.
 struct Shape {
   std::size_t source_pitch, target_pitch;
   unsigned row_bytes, rows;
@@ -30,7 +31,7 @@ __global__ void count_wrong_rows(const unsigned char* source, const unsigned cha
   }
   if (mine != 0) atomicAdd(wrong, mine);
 }
-/// The same for long runs of whole words.
+/// Counts wrong words after a copy of long runs of whole words.
 __global__ void count_wrong_words(const Word* source, const Word* target, std::size_t words, Word* wrong) {
   Word mine = 0;
   for (std::size_t i = blockIdx.x * std::size_t(blockDim.x) + threadIdx.x; i < words;
@@ -47,7 +48,7 @@ template <Hint hint>
 __device__ uint4 load_hinted(const uint4* from) {
   if constexpr (hint == Hint::none) return *from;
   uint4 v;
-  // Not .nc: of such loads the assembler knows that stores do not touch them, and lets only two be in flight.
+  // The load is not .nc: the assembler knows that stores do not touch such loads, and lets only two be in flight.
   asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                : "l"(from)
@@ -85,7 +86,7 @@ __global__ void copy(const V* source, V* target, std::size_t count) {
   }
 }
 
-/// Rows of `row_vectors` vectors at two pitches in vectors.
+/// Copies rows of `row_vectors` vectors; both pitches count vectors.
 template <class V>
 __global__ void copy_rows(const unsigned char* source, unsigned char* target, Shape shape) {
   constexpr unsigned depth = 4;
@@ -109,7 +110,7 @@ __global__ void copy_rows(const unsigned char* source, unsigned char* target, Sh
   }
 }
 
-/// target[c][r] = source[r][c]; 32 x 8 lanes, both dimensions multiples of 32.
+/// Stores target[c][r] = source[r][c] with 32 x 8 lanes; both dimensions are multiples of 32.
 template <class V>
 __global__ void transpose(const V* source, V* target, unsigned rows, unsigned columns) {
   __shared__ V tile[32][33];
@@ -153,8 +154,8 @@ __device__ bool arrived(unsigned barrier, unsigned parity) {
 }
 #endif
 
-/// Rows by bulk copies through shared memory, one lane a block: `stages` chunks go round, of which one less are on
-/// their way in. A wait that takes about a second is given up and counted.
+/// Copies rows by bulk copies through shared memory, with one lane a block. `stages` chunks rotate, of which all but
+/// one are on their way in. A wait that takes about a second gives up and is counted.
 __global__ void copy_bulk(const unsigned char* source, unsigned char* target, Bulk bulk, Word* gave_up) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   extern __shared__ __align__(128) unsigned char room[];
@@ -195,7 +196,7 @@ __global__ void copy_bulk(const unsigned char* source, unsigned char* target, Bu
         "r"(room_at + stage * bulk.chunk_bytes), "r"(bulk.chunk_bytes)
         : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-    // The stage that is loaded next is the one of the store before this one, which must have been read.
+    // The next load goes to the stage of the previous store, which must have been read.
     asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");
     if (n + bulk.stages - 1 < mine) load(n + bulk.stages - 1);
   }
@@ -236,7 +237,7 @@ class Bench {
   std::size_t bytes() const { return bytes_; }
   cudaStream_t stream() const { return stream_; }
 
-  /// GB/s, where `moved` bytes are read or written by one call of `enqueue(source, target)`. Regions of `span` bytes
+  /// Returns GB/s, where one call of `enqueue(source, target)` reads or writes `moved` bytes. Regions of `span` bytes
   /// rotate; with `repeats` > 1 a sample has several calls.
   template <class Enqueue>
   Samples rate(std::size_t span, double moved, const Enqueue& enqueue, int repeats = 1) {
@@ -250,7 +251,7 @@ class Bench {
                    })
         .mapped([&](double us) { return moved * repeats / us * 1e-3; });
   }
-  /// The same where one region is used again and again, and stays in the L2.
+  /// Returns GB/s where every call uses one region, which stays in the L2.
   template <class Enqueue>
   Samples resident_rate(double moved, const Enqueue& enqueue, int repeats) {
     return card_us(stream_, rounds_,
@@ -339,7 +340,7 @@ double own_copy(Bench& bench) {
   return best;
 }
 
-/// `blocks` of 0 stands for a tile a block.
+/// `blocks` of 0 means a block for each tile.
 template <class V, int depth, Hint hint = Hint::none>
 void own_kernel(Bench& bench, std::size_t span, int blocks_a_multiprocessor, double best) {
   const std::size_t count = span / sizeof(V), tile = std::size_t(threads) * depth;
@@ -404,7 +405,7 @@ void alone(Bench& bench, std::size_t bytes, int repeats) {
   }
 }
 
-/// GB/s of read + written bytes.
+/// Returns GB/s of bytes read plus bytes written.
 Samples bulk_rate(Bench& bench, const Bulk& bulk, unsigned blocks, CardArray<Word>& gave_up, const std::string& name,
                   int repeats = 1) {
   const Shape& shape = bulk.shape;
@@ -485,7 +486,7 @@ void transposes(Bench& bench, double best) {
                });
 }
 
-/// 32-byte sectors that rows at a pitch touch.
+/// Counts the 32-byte sectors that rows touch at a pitch.
 Word sectors(const Shape& shape, std::size_t pitch) {
   Word count = 0, next_free = 0;
   for (Word row = 0; row < shape.rows; ++row) {
@@ -516,7 +517,7 @@ void short_rows(Bench& bench, double best, unsigned row_bytes, unsigned source_p
 }
 
 void run(const Options& options) {
-  multiprocessors();  // says so where there is no card
+  multiprocessors();  // reports it when there is no card
   Bench bench(options);
   const double best = own_copy(bench);
   kernels(bench, best);

@@ -1,5 +1,5 @@
-// Calls of the CUDA driver, found at run time through the runtime, so that no program links to libcuda: it starts, and
-// says what is missing, on a machine without a driver.
+// Finds calls of the CUDA driver at run time through the runtime, so that no program links to libcuda: on a machine
+// without a driver a program starts and reports what is missing.
 #pragma once
 
 #include <cuda.h>
@@ -34,10 +34,10 @@ namespace tranship::device {
   X(cuMulticastUnbind, 12010)              \
   X(cuMulticastGetGranularity, 12010)
 
-/// Null where the driver does not have the call.
+/// A member is null where the driver does not have the call.
 struct Driver {
 #define TRANSHIP_MEMBER(name, version) decltype(&::name) name = nullptr;
-  // The headers name some calls by macros with a suffix, so members have such names too; both uses agree.
+  // The headers define some calls as macros with a suffix, so members have such names too; declaration and use agree.
   TRANSHIP_DRIVER_CALLS(TRANSHIP_MEMBER)
 #undef TRANSHIP_MEMBER
 
@@ -65,7 +65,7 @@ struct Driver {
 #undef TRANSHIP_LOAD
   }
   static void find(const std::string& name, unsigned version, void** to) {
-    // A macro's suffix is part of what was written down; the runtime wants the name without it.
+    // The macro expands to a name with a suffix; the runtime wants the name without it.
     const std::string plain = name.substr(0, name.rfind("_v"));
     cudaDriverEntryPointQueryResult found;
     if (cudaGetDriverEntryPointByVersion(plain.c_str(), to, version, cudaEnableDefault, &found) != cudaSuccess ||
@@ -84,7 +84,7 @@ inline void must_drive(CUresult status, const char* call, const char* file, int 
 #define TRANSHIP_DRIVER(call) \
   ::tranship::device::must_drive((::tranship::device::Driver::get().call), #call, __FILE__, __LINE__)
 
-/// Physical memory of the card; exported to other processes as a file descriptor where `exported` says so.
+/// Owns physical memory of the card; with `exported`, other processes can import it by a file descriptor.
 struct Physical {
   enum class Sharing { none, file_descriptor };
 

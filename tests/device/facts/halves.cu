@@ -1,6 +1,6 @@
-// Sums and products of all pairs of 16-bit floats, 2^32 for each type, by the tree's own arithmetic on the card,
-// against the card's correctly rounded instructions; and the sums against the tree's arithmetic on the CPU, by a
-// weighted sum of the results of each first operand, which any single wrong result changes.
+// Checks the sums and products of all pairs of 16-bit floats, 2^32 for each type. The tree's own arithmetic on the card
+// is compared with the card's correctly rounded instructions. The sums are also compared with the tree's arithmetic on
+// the CPU: the results of each first operand give a weighted sum, which any single wrong result changes.
 #include <atomic>
 #include <thread>
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned values = 1 << 16;
 
-/// The two types: the tree's number, and the card's own sum and product.
+/// Each of the two types has the tree's number, and the card's own sum and product.
 struct F16 {
   using Number = detail::Half<float_of_f16, f16_of_float>;
   static constexpr const char* name = "f16";
@@ -44,16 +44,16 @@ struct Bf16 {
   __device__ static bool is_nan(unsigned short a) { return (a & 0x7fffu) > 0x7f80u; }
 };
 
-/// An odd weight for each second operand: a wrong result moves the weighted sum by less than 2^48 and not by 0.
+/// Gives each second operand an odd weight: a wrong result moves the weighted sum by less than 2^48 and not by 0.
 __host__ __device__ inline unsigned weight(unsigned b) {
   return unsigned(scrambled(b + 0x1234567ull)) | 1u;
 }
-/// The order of the first operands mixes all kinds of numbers, so that a part of them is a fair choice.
+/// The order of the first operands mixes all kinds of numbers, so that any part of them is a fair sample.
 __host__ __device__ inline unsigned short operand(unsigned i) {
   return static_cast<unsigned short>(i * 40503u);
 }
 
-/// What the tree's kernels do to an element when they accumulate or multiply.
+/// Combines two elements as the tree's kernels do when they accumulate or multiply.
 template <class Number, Move move>
 __host__ __device__ inline unsigned short combined(unsigned short target, unsigned short source) {
   unsigned char to[2], from[2];
@@ -65,10 +65,10 @@ __host__ __device__ inline unsigned short combined(unsigned short target, unsign
 
 struct Found {
   Word wrong_sums, wrong_products;
-  unsigned first_sum, first_product;  ///< of the wrong pairs, the least as a << 16 | b
+  unsigned first_sum, first_product;  ///< the least wrong pair, as a << 16 | b
 };
 
-/// A block for each first operand.
+/// Each block takes one first operand.
 template <class Type>
 __global__ void all_pairs(Word* weighted, Found* found) {
   const unsigned short a = operand(blockIdx.x);

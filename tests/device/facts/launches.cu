@@ -1,5 +1,5 @@
-// What a launch costs: plain, cooperative, with long arguments, from a graph, and of a host function; by the host's
-// clock and by the card's events. The goals of the small exchanges rest on these numbers.
+// Measures what a launch costs: plain, cooperative, with long arguments, from a graph, and of a host function; by the
+// host's clock and by the card's events. The goals of the small exchanges rest on these numbers.
 #include <cooperative_groups.h>
 
 #include "facts/options.hpp"
@@ -15,7 +15,7 @@ struct Arguments {
 __global__ void empty() {}
 template <int bytes>
 __global__ void reads_arguments(const __grid_constant__ Arguments<bytes> arguments, unsigned char* out) {
-  // The condition never holds, but the compiler cannot know and keeps the argument.
+  // The condition never holds, but the compiler cannot know that and keeps the argument.
   if (out != nullptr) out[threadIdx.x] = arguments.value[(threadIdx.x * 61u) % bytes];
 }
 __global__ void grid_syncs(int count) {
@@ -24,7 +24,7 @@ __global__ void grid_syncs(int count) {
 }
 
 constexpr int batch =
-    200;  // launches in a row: fewer than the queue holds, so that the host does not wait for the card
+    200;  // launches in a row: the queue holds more than that, so that the host does not wait for the card
 
 template <class Launch>
 void measure(const std::string& what, cudaStream_t stream, int rounds, const Launch& launch,
@@ -170,7 +170,7 @@ void run(const Options& options) {
   measure("empty kernel, 4 blocks of 256 a multiprocessor", stream, rounds,
           [&] { empty<<<blocks, 256, 0, stream>>>(); });
   Arguments<64> little;
-  Arguments<4088> much;  // with the pointer, 4 KiB
+  Arguments<4088> much;  // 4 KiB together with the pointer
   for (unsigned char& byte : little.value) byte = 7;
   for (unsigned char& byte : much.value) byte = 7;
   measure("kernel with 64 bytes of arguments", stream, rounds,

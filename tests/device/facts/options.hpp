@@ -1,10 +1,15 @@
-// What the programs of this room share on the host: options of the command line, a clock, and questions to the card.
+// Gives the programs of this folder what they share on the host: options of the command line, a clock, and questions to
+// the card.
 #pragma once
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/card.hpp"
 
@@ -24,7 +29,7 @@ class Options {
     const std::string word = text(option, "");
     return word.empty() ? otherwise : std::strtoll(word.c_str(), nullptr, 10);
   }
-  /// Few rounds and small arrays, for a run under compute-sanitizer.
+  /// Asks for few rounds and small arrays, for a run under compute-sanitizer.
   bool quick() const { return has("--quick"); }
 
  private:
@@ -43,7 +48,26 @@ inline double now_us() {
   return std::chrono::duration<double, std::micro>(Clock::now().time_since_epoch()).count();
 }
 
-/// Microseconds of the host that `work` takes, after two times that do not count; `settle` follows each, untimed.
+/// Returns the exit status of a child, 128 plus the number of the signal that ended it, or -1 when it had to be killed
+/// after `limit_s`. The status of a child that could not be started (-1) is 3.
+inline int status_of(pid_t child, double limit_s) {
+  if (child < 0) return 3;
+  const double limit = now_us() + limit_s * 1e6;
+  bool is_late = false;
+  while (now_us() < limit + 3e6) {
+    int status = 0;
+    if (waitpid(child, &status, WNOHANG) == child)
+      return is_late ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (!is_late && now_us() > limit) {
+      kill(child, SIGKILL);
+      is_late = true;
+    }
+    usleep(1000);
+  }
+  return -1;
+}
+
+/// Measures `work` in microseconds of the host, after two runs that do not count; `settle` follows each run, untimed.
 template <class Work, class Settle>
 Samples host_us(int rounds, const Work& work, const Settle& settle) {
   Samples out;
@@ -69,14 +93,14 @@ inline bool is_hopper_or_later() {
   return attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
 }
 
-/// A stream that the default stream does not wait for.
+/// Makes a stream that the default stream does not wait for.
 inline cudaStream_t new_stream() {
   cudaStream_t stream;
   TRANSHIP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
   return stream;
 }
 
-/// Words that host and card both see, at one address.
+/// Holds words that host and card both see, at one address.
 template <class T>
 class PinnedArray {
  public:

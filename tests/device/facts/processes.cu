@@ -1,7 +1,7 @@
-// Several processes on one card without MPS: whether memory can be shared by file descriptors (VMM) and by legacy IPC
-// handles, and how fast kernels of different processes signal one another when the card gives each its time in turn.
-// The parent forks before any CUDA call and makes none; children meet through a page of shared host memory, and all
-// waits are bounded.
+// Runs several processes on one card without MPS. The program finds out whether memory can be shared by file
+// descriptors (VMM) and by legacy IPC handles, and how fast kernels of different processes signal one another when the
+// card gives each its time slice in turn. The parent forks before any CUDA call and makes none. The children meet
+// through a page of shared host memory, and all waits are bounded.
 #include <atomic>
 #include <csignal>
 #include <new>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr int processes_max = 4;
 
-/// What the processes of one team share on the host.
+/// The processes of one team share this page on the host.
 struct Board {
   std::atomic<int> arrived[16];
   std::atomic<int> hops_seen[processes_max];
@@ -56,7 +56,8 @@ class Member {
   }
 
  private:
-  /// All wait for all; a process that is alone for 6 s ends. The first meeting lasts longer: contexts are being made.
+  /// Each process waits for all; a process that is alone for 6 s ends. The first meeting may last longer, because
+  /// contexts are being made.
   void meet(int place) {
     board_.arrived[place].fetch_add(1);
     for (const double limit = now_us() + (place == 0 ? 15e6 : 6e6); board_.arrived[place].load() < size_;) {
@@ -86,7 +87,7 @@ class Member {
     std::memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
     return sendmsg(socket, &message, 0) == 1;
   }
-  /// Returns -1 where none comes within 5 s.
+  /// Returns -1 where no descriptor comes within 5 s.
   static int receive_descriptor(int socket) {
     const timeval limit{5, 0};
     setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
@@ -127,8 +128,8 @@ __global__ void set_word(Word* word, Word value) {
   *word = value;
 }
 
-/// The token is a count: process `rank` moves it on when it is its turn. `hops` turns of all, or until the time is
-/// over.
+/// The token is a count: process `rank` increments it when it is its turn. The kernel takes `hops` turns of all
+/// processes, or ends when the time is over.
 __global__ void pass_token(Word* token, int rank, int size, int hops, Word limit_ns, Word* out) {
   const Word begin = global_ns();
   Word mine = 0, first = 0, last = 0;
@@ -221,7 +222,7 @@ void Member::hops_by_kernels() {
   out.fill(0);
   const int hops = quick_ ? 8 : 400;
   if (rank_ == 0) TRANSHIP_CUDA(cudaMemset(words_, 0, 128));
-  pass_token<<<1, 1>>>(words_ + 48, rank_, size_, 0, 1, out.data());  // loads it
+  pass_token<<<1, 1>>>(words_ + 48, rank_, size_, 0, 1, out.data());  // loads the kernel
   TRANSHIP_CUDA(cudaGetLastError());
   TRANSHIP_CUDA(cudaDeviceSynchronize());
   meet(8);
@@ -356,7 +357,7 @@ int run_team(int size, bool quick) {
     }
     usleep(2000);
   }
-  if (left > 0) return well;  // one is stuck in the driver and still holds the page
+  if (left > 0) return well;  // a process is stuck in the driver and still holds the page
   for (int i = 0; i < size; ++i) {
     close(sockets[i][0]);
     close(sockets[i][1]);

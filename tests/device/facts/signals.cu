@@ -1,6 +1,6 @@
-// What a signal between two blocks costs by each way to order it, what a fence costs, what the weak memory model does
-// to code that leaves a fence out, and a signal to the host and back. Two blocks play ping-pong over two words in lines
-// of their own; every wait gives up after some two seconds (looks_max).
+// Measures the cost of a signal between two blocks for each way to order it, the cost of a fence, and a signal to the
+// host and back. Also shows what the weak memory model does to code that leaves a fence out. Two blocks play ping-pong
+// over two words in lines of their own; every wait gives up after some two seconds (looks_max).
 #include <atomic>
 
 #include "facts/options.hpp"
@@ -48,7 +48,7 @@ const char* words_of(Way way) {
   return "";
 }
 
-/// Makes `at` be `value`, which is one more than it was.
+/// Raises `at` to `value`, which is one more than it was.
 template <Way way>
 __device__ void raise(Word* at, Word value) {
   if constexpr (way == Way::tree) {
@@ -97,7 +97,7 @@ __device__ bool await(const Word* at, Word value) {
   return true;
 }
 
-constexpr int data_threads = 256;  // of 16 bytes each: 4 KiB
+constexpr int data_threads = 256;  // 16 bytes each: 4 KiB
 
 struct Game {
   Word words[2][16];  ///< a line each
@@ -116,7 +116,7 @@ __device__ bool same(const uint4& a, const uint4& b) {
   return ((a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w)) == 0;
 }
 
-/// Block 0 plays with block `partner`; other blocks only keep the places between.
+/// Block 0 plays with block `partner`; the other blocks only fill the places between.
 template <Way way, bool with_data>
 __global__ void ping_pong(Game* game, int partner, int warm_rounds, int rounds) {
   const int me = blockIdx.x == 0 ? 0 : 1;
@@ -241,7 +241,7 @@ struct FenceTimes {
   Word ns;
 };
 
-/// The stores go to lines that change from time to time, so that each of them is on its way when the fence comes.
+/// The stores go to lines that change from time to time, so that each store is on its way when the fence comes.
 template <Fence fence, Before before>
 __global__ void fences(uint4* sink, Word* host_sink, int times, FenceTimes* out) {
   long long fence_cycles = 0;
@@ -302,9 +302,9 @@ __device__ void order_now() {
   if constexpr (order == Order::tree) __threadfence_system();
 }
 
-constexpr int litmus_looks_max = looks_max / 4;  // the noise makes a look dearer
-constexpr int litmus_lines = 256;                // of payload, for each pair of blocks
-constexpr int litmus_noise = 1 << 16;            // words for each block, written by its other warps meanwhile
+constexpr int litmus_looks_max = looks_max / 4;  // the noise makes a look cost more
+constexpr int litmus_lines = 256;                // lines of payload, for each pair of blocks
+constexpr int litmus_noise = 1 << 16;            // words for each block, which its other warps write meanwhile
 
 struct LitmusPair {
   Word flag[16];
@@ -315,7 +315,7 @@ struct LitmusPair {
 };
 
 /// Blocks 2p and 2p + 1 are the writer and the reader of pair p. In each round the reader first reads the payload,
-/// which leaves it in its L1, and lets the writer go on; that passes over no fence, which would empty the L1.
+/// which leaves it in its L1, and lets the writer go on without a fence, which would empty the L1.
 template <Order writer_order, Order reader_order, Reading reading>
 __global__ void message_passing(LitmusPair* pairs, Word* noise, int rounds) {
   LitmusPair& pair = pairs[blockIdx.x / 2];
@@ -422,7 +422,7 @@ __device__ Word look_by(const Word* at) {
   return load_relaxed_sys(at);
 }
 
-/// The C++ compiler may take a plain load out of the loop: the clock is one it need not order with memory.
+/// The C++ compiler may take a plain load out of the loop, because it need not order this clock with memory.
 __device__ Word unordered_ns() {
   Word ns;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));

@@ -1,7 +1,7 @@
-// What goes on while a kernel spins: hops with __nanosleep, how many spinning kernels the queues let in, the first
-// launch of a kernel that is not loaded, which calls of the host wait for the spinning kernel, and stream memory
-// operations. The settings are read before the first CUDA call, so the program runs itself again for each, with --case
-// and a changed environment; every kernel ends by itself.
+// Measures what goes on while a kernel spins: hops with __nanosleep, how many spinning kernels the queues let in, the
+// first launch of a kernel that is not loaded, which calls of the host wait for the spinning kernel, and stream memory
+// operations. CUDA reads the settings at its first call, so the program runs itself again for each, with --case and a
+// changed environment. Every kernel ends by itself.
 #include <csignal>
 #include <functional>
 
@@ -18,7 +18,7 @@ namespace {
 
 // ---- hops with sleep ----
 
-/// Block 0 and block 1 raise each other's word; `sleep_ns` after each look that has seen nothing.
+/// Block 0 and block 1 raise each other's word, and sleep for `sleep_ns` after each look that has seen nothing.
 __global__ void sleepy_hops(Word* words, int rounds, unsigned sleep_ns, Word* elapsed_ns) {
   const int me = int(blockIdx.x);
   Word* const mine = words + 16 * me;
@@ -110,7 +110,7 @@ void queues(const Options& options) {
   TRANSHIP_CUDA(cudaDeviceSynchronize());
   std::vector<cudaStream_t> streams;
   for (int i = 0; i < 128; ++i) streams.push_back(new_stream());
-  // A kernel behind each one makes its queue wait for it, and with it all streams that share the queue.
+  // A kernel behind each spinning one makes its queue wait, and with it all streams that share the queue.
   for (const int followers : {0, 1}) {
     std::string met = "none";
     for (const int count : {1, 8, 9, 16, 17, 32, 33, 64, 128}) {
@@ -156,7 +156,7 @@ template <int number>
 __global__ void fresh(unsigned* out) {
   if (out != nullptr) out[threadIdx.x] = number + threadIdx.x;
 }
-/// Needs `number` words of local memory a lane.
+/// This kernel needs `number` words of local memory a lane.
 template <unsigned number>
 __global__ void deep(unsigned* out, unsigned seed) {
   volatile unsigned room[number];
@@ -186,7 +186,7 @@ class Experiment {
 
   cudaStream_t other() const { return other_; }
 
-  /// Says whether `call` returns, and whether what it put into `stream` finishes, while a kernel spins.
+  /// Reports whether `call` returns, and whether what it put into `stream` finishes, while a kernel spins.
   void run(const std::string& name, const std::string& expectation, cudaStream_t stream,
            const std::function<cudaError_t()>& call) {
     levers_[0] = {};
@@ -436,7 +436,7 @@ void stream_values(const Options& options) {
     failed = false;
     error = "not in the driver";
     CardArray<Word> times(2);
-    note_time<<<1, 1, 0, other>>>(times.data() + 1);  // loads it, which may not be possible later
+    note_time<<<1, 1, 0, other>>>(times.data() + 1);  // loads the kernel, which may not be possible later
     TRANSHIP_CUDA(cudaGetLastError());
     long long after_the_kernel = 0;
     for (int round = -1; round < (options.quick() ? 1 : 9) && !failed; ++round) {
@@ -448,7 +448,7 @@ void stream_values(const Options& options) {
         failed = true;
         break;
       }
-      // The kernel comes first, so that a wait which keeps others out cannot hang the card.
+      // The kernel comes first, so that a wait that keeps others out cannot hang the card.
       raise_and_stay<<<1, 1, 0, spinner>>>(words, times.data(), 20'000'000);
       const CUresult status = driver.cuStreamWaitValue64(other, CUdeviceptr(words), 1, CU_STREAM_WAIT_VALUE_GEQ);
       failed = status != CUDA_SUCCESS;
@@ -503,20 +503,7 @@ int run_again(const Case& one, bool quick) {
     execl("/proc/self/exe", "device_facts_spinning", "--case", one.name, quick ? "--quick" : nullptr, nullptr);
     _exit(3);
   }
-  if (child < 0) return 3;
-  const double limit = now_us() + 25e6;
-  bool is_late = false;
-  while (now_us() < limit + 3e6) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child)
-      return is_late ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (!is_late && now_us() > limit) {
-      kill(child, SIGKILL);
-      is_late = true;
-    }
-    usleep(5000);
-  }
-  return -1;
+  return status_of(child, 25);
 }
 
 int run(const Options& options) {

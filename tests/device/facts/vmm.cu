@@ -1,5 +1,6 @@
-// Virtual memory of the card by the driver's calls: granularity, reserving room for all ranks, the time of mapping,
-// one memory at two addresses, export and import by a file descriptor in one process, and multicast on a single card.
+// Measures virtual memory of the card by the driver's calls: granularity, reserving room for all ranks, the time of
+// mapping, one memory at two addresses, export and import by a file descriptor in one process, and multicast on a
+// single card.
 #include "facts/driver.hpp"
 #include "facts/options.hpp"
 #include "facts/words.hpp"
@@ -104,7 +105,7 @@ __global__ void write_and_read(Word* one, Word* other, int rounds, Word* stale) 
   for (int round = 1; round <= rounds; ++round) {
     const unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) % alias_words;
     const Word old = load_weak(other + i);
-    // The condition never holds: it keeps the load, which the assembler drops when nothing depends on it.
+    // The condition never holds; it keeps the load, which the assembler drops when nothing depends on it.
     store_weak(one + i, Word(round) + (old == ~0ull ? 1 : 0));
     order_aliases<between>();
     mine += load_weak(other + i) != Word(round);

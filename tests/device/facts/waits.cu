@@ -1,14 +1,14 @@
-// Waits that give up: every 64 looks they read the card's clock and an abort word and sleep for a moment; the first
-// lane whose time is over claims a record of 64 bytes in pinned host memory, fills it in, and sets the abort word, upon
-// which all blocks leave. What that costs beside a bare spin, whether exactly one record comes, and what is left of the
-// process after a kernel that traps instead.
+// Measures waits that give up. Every 64 looks they read the card's clock and an abort word and sleep for a moment. The
+// first lane whose time is over claims a record of 64 bytes in pinned host memory, fills it in, and sets the abort
+// word, upon which all blocks leave. The program measures what that costs beside a bare spin, whether exactly one
+// record comes, and what is left of the process after a kernel that traps instead.
 #include "facts/options.hpp"
 #include "facts/words.hpp"
 
 namespace tranship::device {
 namespace {
 
-/// A wait that has given up, as the host reads it.
+/// Describes a wait that has given up, as the host reads it.
 struct alignas(64) Record {
   Word state;  ///< 0 free, 1 claimed, 2 complete
   int rank, block, step, kind;
@@ -37,7 +37,7 @@ __device__ void report(const Guard& guard, int step, const Word* at, const Word*
     record.waited_ns = waited_ns;
     fence_sys();
     store_relaxed_sys(&guard.record->state, 2);
-    // Whoever sees the abort word may end the kernel, so the record comes first.
+    // A lane that sees the abort word may end the kernel, so the record comes first.
     fence_sys();
     store_relaxed_gpu(guard.abort, 1);
   }
@@ -90,7 +90,7 @@ __global__ void ping_pong(Word* words, int rounds, Guard guard, Word* elapsed_ns
   if (me == 0) *elapsed_ns = global_ns() - begin;
 }
 
-/// A word that is raised after a while: how many looks that was.
+/// Counts the looks at a word that is raised after a while.
 template <Spin spin>
 __global__ void looks_in_vain(const Word* word, int looks, Guard guard, Word* ns) {
   const Word begin = global_ns();
@@ -198,7 +198,7 @@ void give_up(Bench& bench, Bench::Claim where, const std::string& name) {
               std::to_string(left.gave_up) + " of " + std::to_string(blocks) + " blocks gave up";
     leave_us.values.push_back(us);
     late_us.values.push_back(double(record.waited_ns) * 1e-3);
-    // The process goes on.
+    // The process goes on after the kernel has given up.
     fill_words<<<1, 256>>>(bench.words.data(), Word(trial));
     TRANSHIP_CUDA(cudaGetLastError());
     const std::vector<Word> filled = bench.words.read();
@@ -286,9 +286,9 @@ __global__ void gives_up_and_traps(Word* words, Guard guard) {
   if (!await<Spin::bounded_and_sleeping>(words, words, 1, 9, guard)) __trap();
 }
 
-/// Last of all, for the context is lost by it.
+/// This comes last, because it loses the context.
 void trap_after_record() {
-  // Left to the end of the process: the context that owns them is lost.
+  // The bench lives until the process ends, because the context that owns its memory is lost.
   Bench& bench = *new Bench(true);
   const Guard guard = bench.guard(Bench::Claim::on_the_card, 2'000'000);
   gives_up_and_traps<<<1, 1>>>(bench.words.data(), guard);

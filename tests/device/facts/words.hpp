@@ -1,5 +1,5 @@
-// Loads, stores and fences of 8-byte words of each order and scope that PTX has, one instruction each, so that an
-// experiment runs the very instruction that its name says. Read next: signals.cu.
+// Loads, stores and fences 8-byte words, in each order and scope that PTX has. Each function is one instruction, so
+// that an experiment runs exactly the instruction that its name says. Read next: signals.cu.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -59,17 +59,17 @@ __device__ inline unsigned multiprocessor() {
   return id;
 }
 
-/// Scrambles a number: the random data of the experiments.
+/// Scrambles a number; the experiments take their random data from it.
 __host__ __device__ inline Word scrambled(Word x) {
   x = (x ^ (x >> 31)) * 0x9fb21c651e98df25ull;
   x = (x ^ (x >> 29)) * 0xd6e8feb86659fd93ull;
   return x ^ (x >> 32);
 }
 
-/// Looks at a word of the card before a wait gives up: a look takes 0.3 to 1 us, so this is about two seconds. Counting
-/// costs nothing beside a look; a clock would change the time that is measured.
+/// A wait gives up after this many looks at a word of the card. A look takes 0.3 to 1 us, so this is about two seconds.
+/// Counting costs nothing beside a look; a clock would change the time that is measured.
 constexpr int looks_max = 1 << 22;
-/// The same for a word in host memory, whose look takes 1 to 2 us.
+/// A wait gives up after this many looks at a word in host memory, each of which takes 1 to 2 us.
 constexpr int host_looks_max = 1 << 20;
 
 }  // namespace tranship::device

@@ -1,4 +1,5 @@
-// What device_kernels asks of the card, in terms of the CPU. No header of CUDA is needed here.
+// Declares the functions by which device_kernels runs jobs on the card, in terms of the CPU. No header of CUDA is
+// needed here.
 #pragma once
 
 #include <vector>
@@ -8,7 +9,7 @@
 
 namespace tranship::device {
 
-/// One block that one thread moves, between places of two buffers.
+/// Describes a block that one thread moves between places of two buffers.
 struct MoveJob {
   CopyBlock block;
   Move move = Move::copy;
@@ -17,7 +18,7 @@ struct MoveJob {
   long long source_at = 0;
   long long target_at = 0;
 };
-/// Rows that one thread moves. Lists are places in an array of rows, -1 for none.
+/// Describes rows that one thread moves. Lists are places in an array of rows, or -1 if absent.
 struct IndexedJob {
   IndexedBlock block;
   long long source_rows_at = -1;
@@ -29,23 +30,23 @@ struct IndexedJob {
   long long target_at = 0;
 };
 
-/// Makes the jobs, all at once or one after the other by a single thread, and returns the target buffer.
+/// Runs the jobs, all at once or one after the other by a single thread, and returns the target buffer.
 enum class Threads { many, one };
 std::vector<unsigned char> moved_on_card(const std::vector<MoveJob>& jobs, const std::vector<unsigned char>& source,
                                          const std::vector<unsigned char>& target, Threads threads);
 std::vector<unsigned char> moved_on_card(const std::vector<IndexedJob>& jobs, const std::vector<long long>& rows,
                                          const std::vector<unsigned char>& source,
                                          const std::vector<unsigned char>& target);
-/// fill() of each job's target with an element of the source, or with zeros where `source_at` is negative.
+/// Fills each job's target with an element of the source, or with zeros where `source_at` is negative.
 std::vector<unsigned char> filled_on_card(const std::vector<MoveJob>& jobs, const std::vector<unsigned char>& source,
                                           const std::vector<unsigned char>& target);
-/// The jobs with canonical blocks.
+/// Returns the jobs with canonical blocks.
 std::vector<MoveJob> canonical_on_card(const std::vector<MoveJob>& jobs);
-/// write_identity() of each job at its target.
+/// Runs write_identity() for each job at its target.
 std::vector<unsigned char> identities_on_card(const std::vector<MoveJob>& jobs,
                                               const std::vector<unsigned char>& target);
 
-/// What is made of all 2^16 numbers of a kind, or of the 2^16 with the upper bits `chunk`.
+/// Each kind computes a result from each of 2^16 numbers: all that there are, or those with the upper bits `chunk`.
 enum class Halves { f16_to_float, bf16_to_float, float_to_f16, float_to_bf16, f16_sum, f16_product };
 inline constexpr const char* names_of_halves[] = {"f16 to f32",  "bf16 to f32", "f32 to f16",
                                                   "f32 to bf16", "f16 + f16",   "f16 * f16"};
@@ -59,12 +60,12 @@ TRANSHIP_SHARED inline unsigned half_result(Halves kind, unsigned chunk, unsigne
   const float a = float_of_f16(static_cast<unsigned short>(chunk)), b = float_of_f16(number);
   return f16_of_float(kind == Halves::f16_sum ? a + b : a * b);
 }
-/// What a result adds to the sum of its chunk. One wrong result always changes the sum: a difference times an odd
-/// number is not zero in 32 bits.
+/// Returns what a result adds to the sum of its chunk. One wrong result always changes the sum: a difference times an
+/// odd number is not zero in 32 bits.
 TRANSHIP_SHARED inline unsigned long long term_of(unsigned result, unsigned low) {
   return static_cast<unsigned long long>(result * (2 * low + 1));
 }
-/// The sums of terms of chunks first, first + step, ...
+/// Returns the sums of terms of chunks first, first + step, ...
 std::vector<unsigned long long> half_sums_on_card(Halves kind, unsigned first, unsigned step, unsigned count);
 std::vector<unsigned> half_results_on_card(Halves kind, unsigned chunk);
 

@@ -1,4 +1,4 @@
-// Kernels of what goes with moves: fill, canonicalise and write_identity, a thread for each job.
+// Runs the operations beside moves: fill, canonicalise and write_identity. Each job has a thread.
 #include "kernels/card.hpp"
 #include "support/card.hpp"
 

@@ -1,4 +1,4 @@
-// Kernels of 16-bit floats: a block for each chunk of 2^16 results, which it sums.
+// Runs the kernels of 16-bit floats. Each chunk of 2^16 results has a block, which sums it.
 #include "kernels/card.hpp"
 #include "support/card.hpp"
 

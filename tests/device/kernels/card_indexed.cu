@@ -1,4 +1,4 @@
-// The kernel of rows: move_indexed, a thread for each job.
+// The kernel of rows runs move_indexed, with a thread for each job.
 #include "kernels/card.hpp"
 #include "support/card.hpp"
 

@@ -1,4 +1,4 @@
-// The kernel of blocks: move, a thread for each job.
+// The kernel of blocks runs move, with a thread for each job.
 #include "kernels/card.hpp"
 #include "support/card.hpp"
 

@@ -21,7 +21,7 @@ using reference::below;
 using reference::Random;
 using reference::Targets;
 
-/// Appends a buffer, each at a place of the same distance from 16, and returns where its base lies.
+/// Appends a buffer at a multiple of 16, and returns where its base lies.
 long long append(Bytes& to, const Arena& arena) {
   to.resize((to.size() + 15) / 16 * 16);
   const auto at = static_cast<long long>(to.size() + arena.base);
@@ -34,7 +34,7 @@ bool can_compute(Move move, Arithmetic arithmetic, For whom) {
   return can_move(move, arithmetic, width_of(arithmetic)) &&
          !(whom == For::card && combines && arithmetic == Arithmetic::f128);
 }
-/// All pairs that can be.
+/// Returns all valid pairs.
 std::vector<std::pair<Move, Arithmetic>> all_moves(For whom) {
   std::vector<std::pair<Move, Arithmetic>> out;
   for (const Arithmetic arithmetic : reference::numbers)
@@ -43,7 +43,7 @@ std::vector<std::pair<Move, Arithmetic>> all_moves(For whom) {
   return out;
 }
 
-/// Up to two more dimensions around the block: of targets that lie apart or are one, and of any sources.
+/// Adds up to two more dimensions around the block: targets lie apart or coincide, and sources are arbitrary.
 void add_dimensions(Random& random, CopyBlock& block, int width, bool adds_targets) {
   for (int more = below(random, 3); more > 0 && block.dims < 8; --more) {
     const reference::Reach reach = reference::reach_of(block, block.target_strides, width);
@@ -109,7 +109,8 @@ std::string difference_in(const std::vector<Job>& jobs, const Bytes& wanted, con
   const auto [a, b] = std::mismatch(wanted.begin(), wanted.end(), found.begin());
   if (a == wanted.end()) return {};
   const auto at = static_cast<long long>(a - wanted.begin());
-  // Targets lie one behind the other, and their bases in the middle of what they reach: the nearest one is meant.
+  // Targets lie one behind the other, with bases in the middle of what they reach, so the nearest base is the right
+  // one.
   std::size_t job = 0;
   for (std::size_t i = 0; i < jobs.size(); ++i)
     if (std::abs(jobs[i].target_at - at) < std::abs(jobs[job].target_at - at)) job = i;
@@ -158,7 +159,7 @@ IndexedJobs random_rows(std::uint64_t seed, int count, For whom) {
     block.row_length = below(random, 5);
     block.source_row_stride = block.row_length * job.width + (below(random, 2) ? 0 : below(random, 20));
     block.target_row_stride = block.row_length * job.width + (below(random, 2) ? 0 : below(random, 20));
-    // Few rows, so that lists name one often.
+    // There are few rows, so that lists often name a row again.
     const int rows = static_cast<int>(block.count) + 1 + below(random, 3);
     const auto list = [&](long long& at) {
       if (below(random, 3) == 0) return;
@@ -210,7 +211,7 @@ MoveJobs rows_of_all(std::uint64_t seed, int count, For whom) {
 
 MoveJobs all_identities(std::uint64_t seed, For whom) {
   MoveJobs all = rows_of_all(seed, 1, whom);
-  // Where there is a difference, there is an identity for it, too.
+  // An arithmetic that has a difference also has an identity for it.
   for (MoveJob& job : all.jobs)
     if (job.move == Move::accumulate && can_move(Move::accumulate_negated, job.arithmetic, job.width))
       job.move = Move::accumulate_negated;

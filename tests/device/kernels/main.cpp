@@ -1,5 +1,5 @@
-// device_kernels: the moves and the arithmetic of kernels/ in real kernels, bit for bit against the CPU, on random jobs
-// (jobs.hpp), and conversions and sums of 16-bit floats for all numbers that there are.
+// device_kernels runs the moves and the arithmetic of kernels/ in real kernels and compares them bit for bit with the
+// CPU, on random jobs (jobs.hpp). It also compares conversions and sums of 16-bit floats for all numbers.
 //
 //   device_kernels [--small] [--seed N]
 //   device_kernels --host [--small] [--seed N]     without a card: plain loops, fast loops and brute force agree
@@ -49,7 +49,7 @@ void run_on_host(const Options& options) {
   check_one("reduce_into", all.jobs.size(), difference(all.jobs, combined, reduced(all)));
   check_one("contiguous rows by plain loops", all.jobs.size(),
             difference(all.jobs, combined, moved(all, Loops::plain)));
-  // What changes nothing, moved into all numbers of a row: only NaNs may change, which become one.
+  // Each identity is moved into all numbers of a row. Only NaNs may change, which become the quiet NaN.
   MoveJobs twice = all;
   twice.target = combined;
   for (const MoveJob& job : twice.jobs) {
@@ -58,12 +58,12 @@ void run_on_host(const Options& options) {
     for (long long i = 0; i < job.block.extents[0]; ++i)
       std::copy(identity, identity + job.width, twice.source.begin() + job.source_at + i * job.width);
   }
-  // Zeros keep no sign in a sum: -0 + 0 is 0. So sums are left out.
+  // Sums are left out, because zeros keep no sign in a sum: -0 + 0 is 0.
   std::erase_if(twice.jobs, [](const MoveJob& job) { return job.move == Move::accumulate; });
   check_one("identities", twice.jobs.size(), difference(twice.jobs, combined, moved(twice, Loops::plain)));
 }
 
-/// The CPU's part of a comparison of sums, on all its cores.
+/// Computes the CPU's part of a comparison of sums, on all its cores.
 std::vector<unsigned long long> half_sums_on_host(Halves kind, unsigned first, unsigned step, unsigned count) {
   std::vector<unsigned long long> sums(count);
   std::atomic<unsigned> next{0};
@@ -154,7 +154,7 @@ void run_on_card(const Options& options) {
 
   compare_halves(Halves::f16_to_float, 0, 1, 1);
   compare_halves(Halves::bf16_to_float, 0, 1, 1);
-  // All 2^32, or every so-manieth chunk and so each exponent.
+  // The comparison covers all 2^32, or every 1021st chunk, which still reaches each exponent.
   const unsigned step = options.small ? 1021 : 1, chunks = (65535 + step) / step;
   for (const Halves kind : {Halves::float_to_f16, Halves::float_to_bf16, Halves::f16_sum, Halves::f16_product})
     compare_halves(kind, 0, step, chunks);

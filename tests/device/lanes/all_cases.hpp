@@ -1,4 +1,4 @@
-// All lists of cases, and what is made of each case in their order.
+// Lists all cases, and builds one entry for each case in their order.
 #pragma once
 
 #include "lanes/array_cases.hpp"

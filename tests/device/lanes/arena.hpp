@@ -1,6 +1,6 @@
-// The memory that a case of device_lanes works in, the same on the card and on the CPU: each rank has an arena of
-// sections at fixed places, and all that a case needs is found from the address of the arena. So the bytes of all
-// arenas before a run decide those after it. Next: the cases, from transfer_cases.hpp on.
+// Each case of device_lanes works in this memory, which is the same on the card and on the CPU. Each rank has an arena
+// of sections at fixed places, and a case finds all that it needs from the address of the arena. So the bytes of all
+// arenas before a run determine those after it. Next: the cases, from transfer_cases.hpp on.
 #pragma once
 
 #include <tranship/lanes/collectives.hpp>
@@ -8,19 +8,19 @@
 
 namespace tranship::device {
 
-// Sections of an arena, by their first byte. Words, signals and counters are zero before a run, lists and shapes are
-// what runs.cpp writes, and the rest is random.
+// These are the sections of an arena, by their first byte. Words, signals and counters are zero before a run; runs.cpp
+// writes lists and shapes; the rest is random.
 
 inline constexpr int ranks_max = 13;
 inline constexpr int team_kinds = 5;
-/// Groups that have a part of their own in signals and regions; more of them do nothing.
+/// This many groups have their own part of signals and regions; further groups do nothing.
 inline constexpr int parts_max = 64;
-/// Lanes of all blocks of a rank.
+/// A rank has at most this many lanes in all its blocks.
 inline constexpr int lanes_max = 512;
 inline constexpr int row_words = 8;
 inline constexpr int shapes_count = 6;
 
-/// An array of a strided case: strides and places count elements.
+/// Describes an array of a strided case: strides and places count elements.
 struct Shape {
   long long dims;
   long long extents[7];
@@ -30,12 +30,12 @@ struct Shape {
   long long source_at;
 };
 
-/// What the ranks of a run have in common; written into each arena.
+/// Holds what the ranks of a run have in common; each arena has a copy.
 struct Lists {
-  int places[ranks_max];   ///< of the heaps, a permutation
-  int members[ranks_max];  ///< of the listed team
+  int places[ranks_max];   ///< places of the heaps, a permutation
+  int members[ranks_max];  ///< members of the listed team
   int members_count;
-  int skips[3][8];  ///< only variable 4 is left; 1, 3 and 4; 0 to 5
+  int skips[3][8];  ///< the masks leave only variable 4; 1, 3 and 4; 0 to 5
 };
 
 inline constexpr long long words_at = 0;
@@ -49,7 +49,7 @@ inline constexpr long long source_at = results_at + lanes_max * row_words * 8;
 inline constexpr long long region_bytes = 72 << 10;
 inline constexpr long long target_at = source_at + region_bytes;
 inline constexpr long long arena_bytes = target_at + region_bytes;
-/// Random bytes of a heap on both sides of its arena, which nobody may touch.
+/// A heap has random bytes on both sides of its arena, which no rank may touch.
 inline constexpr long long guard_bytes = 256;
 inline constexpr long long heap_bytes = arena_bytes + 2 * guard_bytes;
 static_assert(sizeof(Lists) <= 512 && sizeof(Shape) * shapes_count <= 2048);
@@ -57,24 +57,24 @@ static_assert(arena_bytes % 256 == 0 && source_at % 256 == 0 && target_at % 256 
 
 enum class TeamKind : int { world, every_other, reversed, listed, single };
 
-/// What a kernel is told of a run.
+/// Describes a run to a kernel.
 struct RunArgs {
-  unsigned char* heaps = nullptr;  ///< place 0
+  unsigned char* heaps = nullptr;  ///< the heap at place 0
   int ranks = 0;
-  int first_rank = 0;  ///< of this launch
-  int blocks = 1;      ///< of each rank
+  int first_rank = 0;  ///< first rank of this launch
+  int blocks = 1;      ///< blocks of each rank
   int has_places = 0;
   TeamKind team = TeamKind::world;
   int variant = 0;
-  int rounds = 100;  ///< of what goes around
+  int rounds = 100;  ///< rounds of a ring
 };
 
-/// What a case is told.
+/// Describes a run to a case.
 struct CaseArgs {
   HeapView heap;
   TeamView team;
   bool is_member = true;
-  unsigned char* base = nullptr;  ///< of this rank's arena
+  unsigned char* base = nullptr;  ///< this rank's arena
   int variant = 0;
   int rounds = 0;
 
@@ -87,15 +87,15 @@ struct CaseArgs {
   TRANSHIP_SHARED int previous() const { return (heap.rank + heap.size - 1) % heap.size; }
 };
 
-/// A group among those of its scope, in all blocks of the rank.
+/// Numbers a group among those of its scope, in all blocks of the rank.
 struct Part {
   int number = 0;
   int count = 1;
-  int lane = 0;            ///< of the rank
-  bool is_chosen = false;  ///< for what one group of a rank does
+  int lane = 0;            ///< lane of the rank
+  bool is_chosen = false;  ///< true in the one group of a rank that runs a single-group case
 
   TRANSHIP_SHARED int count_at_most(int most) const { return count < most ? count : most; }
-  /// Each lane has words for what it has found.
+  /// Returns this lane's words for what it has found.
   TRANSHIP_SHARED unsigned long long* row(const CaseArgs& a) const {
     return a.at<unsigned long long>(results_at) + static_cast<long long>(lane) * row_words;
   }
@@ -129,7 +129,7 @@ TRANSHIP_SHARED inline CaseArgs case_args(const HeapView& heap, unsigned char* b
   return a;
 }
 
-/// A lane of one rank, of which a grid may have several.
+/// Is a lane of one rank, where a grid may have several ranks.
 template <class Lane>
 class RankLane : public Lane {
  public:
@@ -156,7 +156,7 @@ TRANSHIP_SHARED void run_case(const Lane& lane, const CaseArgs& args) {
     set(lane.index(), lane.lanes(), lane.index() == 0);
     Case::run(lane.thread(), part, args);
   } else if constexpr (scope == Scope::warp) {
-    // The last one, which may have fewer lanes.
+    // The last warp, which may have fewer lanes, is the chosen one.
     const int warps = (lane.lanes() + 31) / 32;
     set(lane.index() / 32, warps, lane.index() / 32 == warps - 1);
     Case::run(lane.warp(), part, args);
@@ -166,22 +166,22 @@ TRANSHIP_SHARED void run_case(const Lane& lane, const CaseArgs& args) {
   }
 }
 
-// Lists of cases. One is an Of<a case, its scopes...>; kernels and their CPU twins are made of the same list.
+// A list of cases has an Of<a case, its scopes...> for each; kernels and their CPU twins come from the same list.
 
 template <class Case, Scope... scopes>
 struct Of {};
 template <class... Ofs>
 struct CaseList {};
 
-/// What the runs of a case need to know.
+/// Holds what the runs of a case need to know.
 struct CaseFacts {
   const char* name;
   const char* type;
   Scope scope;
   int variants;
-  bool uses_team;       ///< one group of each member does it, in teams of all kinds
-  bool needs_memory;    ///< of peers: no message can do it
-  int shape_width = 0;  ///< of the elements of strided arrays, which have shapes
+  bool uses_team;       ///< one group of each member runs it, in teams of all kinds
+  bool needs_memory;    ///< the case loads and stores memory of peers, which no message can do
+  int shape_width = 0;  ///< width of the elements of strided arrays, which have shapes
 };
 struct CaseTraits {
   static constexpr bool uses_team = false;
@@ -189,7 +189,7 @@ struct CaseTraits {
   static constexpr int shape_width = 0;
 };
 
-// Elements of each width.
+// These are the element types, one for each width.
 
 using Byte = unsigned char;
 struct alignas(16) Wide {

@@ -1,5 +1,5 @@
-// Cases of device_lanes: arrays of up to seven dimensions, and memory of peers that lanes load and store by themselves.
-// Shapes are random (runs.cpp) and are read from the arena. Next: collective_cases.hpp.
+// These cases of device_lanes cover arrays of up to seven dimensions, and memory of peers that lanes load and store by
+// themselves. Shapes are random (runs.cpp) and are read from the arena. Next: collective_cases.hpp.
 #pragma once
 
 #include "lanes/arena.hpp"
@@ -7,15 +7,15 @@
 namespace tranship::device {
 
 inline constexpr int strided_parts_max = 8;
-/// Elements that one shape may reach over, on either side.
+/// Returns the number of elements that one shape may reach over, on either side.
 inline long long shape_room(int parts, int width) {
   return region_bytes / (parts < strided_parts_max ? parts : strided_parts_max) / shapes_count / width;
 }
 
 enum class StridedKind { blocking, others };
 
-/// put and get of arrays; of the other kind put_nbi, get_nbi, put_signal and put_signal_nbi, for fewer types, because
-/// each call is a lot of code.
+/// Covers put and get of arrays. The other kind covers put_nbi, get_nbi, put_signal and put_signal_nbi for fewer types,
+/// because each call is a lot of code.
 template <class T, StridedKind kind = StridedKind::blocking>
 struct Strided : CaseTraits {
   static constexpr const char* name = kind == StridedKind::blocking ? "arrays" : "arrays, nbi and signals";
@@ -50,7 +50,7 @@ struct Strided : CaseTraits {
         if (a.variant == 1) a.heap.get_nbi(group, to, from, a.previous());
         if (a.variant == 2) a.heap.put_signal(group, to, from, signal, 1, SignalOp::add, a.next());
         if (a.variant == 3) a.heap.put_signal_nbi(group, to, from, signal, i + 1, SignalOp::set, a.next());
-        // Else a later signal may come first.
+        // Without the fence a later signal may come first.
         if (a.variant == 3) a.heap.fence(group);
       }
     }
@@ -60,13 +60,13 @@ struct Strided : CaseTraits {
   }
 };
 
-/// An order of the members can be told by what they become.
+/// Combines members so that their order shows in the result.
 template <class T>
 struct Mixed {
   TRANSHIP_SHARED T operator()(T a, T b) const { return static_cast<T>(a * 31u + b); }
 };
 
-/// peer_array and multicast_array. Each element has one writer.
+/// Covers peer_array and multicast_array. Each element has one writer.
 template <class T>
 struct Memories : CaseTraits {
   static constexpr const char* name = "memory of peers";
@@ -99,7 +99,7 @@ struct Memories : CaseTraits {
       copies.load_reduce(Span<T>(all.data + mine, each - 1), mine, Mixed<T>(), group.lane(), group.lanes());
       part.row(a)[0] = copies.load_reduce(mine + each - 1, Mixed<T>());
     } else {
-      // From the last one back; every other one.
+      // One array goes from the last member back; the other takes every other member.
       const auto back = heap.multicast_array(group, source, heap.size - 1, -1, heap.size);
       back.load_reduce(Span<T>(all.data + mine, each - 1), mine, Mixed<T>(), group.lane(), group.lanes());
       const auto other = heap.multicast_array(group, source, 0, 2, (heap.size + 1) / 2);

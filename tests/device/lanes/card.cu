@@ -1,4 +1,4 @@
-// Launches cases on the card: as blocks of one cooperative grid, or a stream and a launch for each rank.
+// Launches cases on the card: as blocks of one cooperative grid, or with a stream and a launch for each rank.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -19,7 +19,7 @@ struct Watched {
   std::string what;
   Clock::time_point until = Clock::time_point::max();
 };
-/// Never freed: the thread that looks at it ends with the program.
+/// The object is never freed, because the thread that looks at it ends with the program.
 Watched& watched() {
   static auto* const one = new Watched;
   return *one;
@@ -72,7 +72,7 @@ void Card::load(const Kernels& kernels) {
     TRANSHIP_CUDA(cudaFuncGetAttributes(&attributes, kernel));
     registers_max = std::max(registers_max, attributes.numRegs);
     local_bytes_max = std::max(local_bytes_max, attributes.localSizeBytes);
-    // No rank is less than 0 ranks: it returns at once, but room for its stack is made.
+    // With 0 ranks the block returns at once, but the launch allocates room for its stack.
     RunArgs nothing;
     void* arguments[] = {&nothing};
     TRANSHIP_CUDA(cudaLaunchKernel(kernel, dim3(1), dim3(256), arguments, 0, parts_->streams[0]));
@@ -112,7 +112,7 @@ void Card::run(const void* kernel, As as, RunArgs run, int lanes, std::vector<un
   for (unsigned rank = 0; rank < (as == As::blocks ? 1 : ranks); ++rank) {
     const cudaError_t status = cudaStreamSynchronize(parts_->streams[rank]);
     if (status == cudaSuccess) continue;
-    // The context is lost with it.
+    // The context is lost, so the program ends.
     fault(std::string(cudaGetErrorString(status)) + ": " + what);
     std::_Exit(3);
   }

@@ -1,4 +1,4 @@
-// What the CPU side of device_lanes asks of the card. No header of CUDA is needed here.
+// Declares the functions by which the CPU side of device_lanes uses the card. No header of CUDA is needed here.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tranship::device {
 
-/// In the order of facts_of_cases() (host_cases.hpp).
+/// Kernels are in the order of facts_of_cases() (host_cases.hpp).
 using Kernels = std::vector<const void*>;
 void add_transfer_kernels(Kernels& to);
 void add_signal_kernels(Kernels& to);
@@ -20,14 +20,14 @@ void add_move_kernels(Kernels& to);
 void add_reduction_kernels(Kernels& to);
 void add_wide_reduction_kernels(Kernels& to);
 
-/// How the ranks of a run are there at the same time.
+/// Selects how the ranks of a run are present at the same time.
 enum class As { blocks, streams };
 inline const char* name_of(As as) {
   return as == As::blocks ? "blocks" : "streams";
 }
 
-/// Ends the program, with a fault that names what runs, when that takes longer than it may: waits of kernels have no
-/// end of their own.
+/// Ends the program, with a fault that names what runs, when that exceeds its time limit: waits of kernels have no
+/// limit of their own.
 class Watchdog {
  public:
   explicit Watchdog(double limit_s);
@@ -38,7 +38,7 @@ class Watchdog {
   double limit_s_;
 };
 
-/// One card with the heaps of a run.
+/// Holds the heaps of a run on one card.
 class Card {
  public:
   explicit Card(double limit_s);
@@ -46,11 +46,11 @@ class Card {
 
   /// Loads all kernels: a kernel that is loaded at its first launch would wait for those that spin.
   void load(const Kernels& kernels);
-  /// Runs a kernel on heaps that hold `bytes` of all ranks, one after the other by place, and brings them back. Blocks
-  /// and lanes are numbered over several dimensions where they can be so divided.
+  /// Runs a kernel on heaps that hold `bytes` of all ranks, one after the other by place, and copies them back. Blocks
+  /// and lanes are numbered over several dimensions where their counts can be divided that way.
   void run(const void* kernel, As as, RunArgs run, int lanes, std::vector<unsigned char>& bytes,
            const std::string& what);
-  /// What the header's own operations cost.
+  /// Measures what the header's own operations cost.
   void measure();
 
  private:

@@ -1,4 +1,4 @@
-// Kernels of array_cases.hpp.
+// Instantiates the kernels of array_cases.hpp.
 #include "lanes/array_cases.hpp"
 #include "lanes/card_cases.hpp"
 

@@ -1,4 +1,4 @@
-// Kernels of wait_cases.hpp: atomics.
+// Instantiates the kernels of wait_cases.hpp for atomics.
 #include "lanes/card_cases.hpp"
 #include "lanes/wait_cases.hpp"
 

@@ -1,5 +1,5 @@
-// The kernels of lists of cases. Private to the .cu files, each of which has one list: kernels are compiled file by
-// file, and few at a time.
+// Defines the kernels of lists of cases. The header is private to the .cu files, each of which has one list: kernels
+// are compiled file by file, and few at a time.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ __global__ void case_kernel(RunArgs run) {
   heap.stride_bytes = heap.size_bytes = heap_bytes;
   heap.rank = rank;
   heap.size = heap.direct_count = run.ranks;
-  // All arenas have the same lists.
+  // All arenas have the same lists, so the kernel reads those of the first.
   if (run.has_places) heap.places = reinterpret_cast<const Lists*>(run.heaps + guard_bytes + lists_at)->places;
   run_case<Case, scope>(RankLane<CudaLane>(lane, lane.block_index() % run.blocks, run.blocks),
                         case_args(heap, heap.heap_of(rank) + guard_bytes, run));

@@ -1,4 +1,4 @@
-// Kernels of collective_cases.hpp: what only moves.
+// Instantiates the kernels of collective_cases.hpp that only move data.
 #include "lanes/card_cases.hpp"
 #include "lanes/collective_cases.hpp"
 

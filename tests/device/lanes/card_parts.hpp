@@ -1,4 +1,4 @@
-// What a Card holds. Private to the .cu files.
+// Defines the parts of a Card. The header is private to the .cu files.
 #pragma once
 
 #include <cuda_runtime.h>

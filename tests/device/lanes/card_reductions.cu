@@ -1,4 +1,4 @@
-// Kernels of collective_cases.hpp: reductions of integers of up to 32 bits.
+// Instantiates the kernels of collective_cases.hpp for reductions of integers of up to 32 bits.
 #include "lanes/card_cases.hpp"
 #include "lanes/collective_cases.hpp"
 

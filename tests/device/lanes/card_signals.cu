@@ -1,4 +1,4 @@
-// Kernels of transfer_cases.hpp: elements, signals and rings.
+// Instantiates the kernels of transfer_cases.hpp for elements, signals and rings.
 #include "lanes/card_cases.hpp"
 #include "lanes/transfer_cases.hpp"
 

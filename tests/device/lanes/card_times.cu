@@ -1,5 +1,5 @@
-// What the operations of the headers cost on a card whose ranks are blocks of one cooperative grid: copies by a block,
-// a warp and a thread, a signal there and back, barriers and reductions.
+// Measures what the operations of the headers cost on a card whose ranks are blocks of one cooperative grid: copies by
+// a block, a warp and a thread, a signal there and back, barriers and reductions.
 #include <tranship/lanes/cuda_lane.hpp>
 
 #include "lanes/arena.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 inline constexpr long long timed_heap_bytes = 5 << 20;
 inline constexpr long long timed_words = 4096;
-/// The first words are the team's.
+/// The first words of a heap belong to the team.
 inline constexpr long long timed_source_at = 64 << 10;
 inline constexpr long long timed_target_at = timed_source_at + (2 << 20);
 
@@ -21,14 +21,14 @@ struct TimedArgs {
   unsigned char* heaps;
   int ranks;
   int rounds;
-  long long count;  ///< of elements
+  long long count;  ///< in elements
 };
 
 constexpr int lanes_of(Timed timed) {
   return timed == Timed::put_block ? 1024 : timed == Timed::reduce ? 512 : 256;
 }
 
-/// Rank r is block r.
+/// Block r is rank r.
 template <Timed timed>
 __global__ void __launch_bounds__(lanes_of(timed)) timed_kernel(TimedArgs args) {
   HeapView heap;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(lanes_of(timed)) timed_kernel(TimedArgs args) 
 class Timer {
  public:
   Timer(cudaStream_t stream, Watchdog& watchdog) : stream_(stream), watchdog_(watchdog), heaps_(8 * timed_heap_bytes) {
-    // Numbers near one: sums of them stay numbers. The words of teams and signals are zero.
+    // Numbers are near one, so that sums of them stay finite. The words of teams and signals are zero.
     std::vector<float> numbers(8 * timed_heap_bytes / 4);
     unsigned some = 12345;
     for (float& number : numbers)
@@ -79,7 +79,7 @@ class Timer {
     random_ = std::move(numbers);
   }
 
-  /// Microseconds of a round.
+  /// Returns microseconds of a round.
   template <Timed timed>
   Samples us(int ranks, int lanes, long long count, int rounds, const std::string& what) {
     watchdog_.begin(what);
@@ -88,7 +88,7 @@ class Timer {
     void* arguments[] = {&args};
     const auto* const kernel = reinterpret_cast<const void*>(&timed_kernel<timed>);
     const Samples samples = card_us(stream_, 11, [&] {
-      // Signals count from zero in each launch; the words of a team go on.
+      // Signals count from zero in each launch; the words of a team keep their counts.
       for (int rank = 0; timed == Timed::round_trip && rank < ranks; ++rank)
         TRANSHIP_CUDA(cudaMemsetAsync(heaps_.data() + rank * timed_heap_bytes + timed_words, 0, 64, stream_));
       TRANSHIP_CUDA(cudaLaunchCooperativeKernel(kernel, dim3(static_cast<unsigned>(ranks)),
@@ -97,7 +97,7 @@ class Timer {
     watchdog_.end();
     return samples.mapped([&](double us) { return us / rounds; });
   }
-  /// Element `i` of the target of a rank.
+  /// Returns element `i` of the target of a rank.
   float target(int rank, long long i) const {
     float value = 0;
     TRANSHIP_CUDA(cudaMemcpy(&value, heaps_.data() + rank * timed_heap_bytes + timed_target_at + i * 4, 4,

@@ -1,4 +1,4 @@
-// Kernels of transfer_cases.hpp: contiguous transfers.
+// Instantiates the kernels of transfer_cases.hpp for contiguous transfers.
 #include "lanes/card_cases.hpp"
 #include "lanes/transfer_cases.hpp"
 

@@ -1,4 +1,4 @@
-// Kernels of wait_cases.hpp: waits and tests.
+// Instantiates the kernels of wait_cases.hpp for waits and tests.
 #include "lanes/card_cases.hpp"
 #include "lanes/wait_cases.hpp"
 

@@ -1,4 +1,4 @@
-// Kernels of collective_cases.hpp: reductions of all others.
+// Instantiates the kernels of collective_cases.hpp for reductions of all other types.
 #include "lanes/card_cases.hpp"
 #include "lanes/collective_cases.hpp"
 

@@ -1,5 +1,5 @@
-// Cases of device_lanes: what all members of a team do together, by one group of each, in teams of all kinds. Calls
-// follow each other without a pause, each in memory of its own, except where old values are to show. Next: runs.hpp.
+// These cases of device_lanes cover collectives: one group of each member calls them, in teams of all kinds. Calls
+// follow each other without a pause, each in its own memory, except where old values are to show. Next: runs.hpp.
 #pragma once
 
 #include <tranship/base/element_type.hpp>
@@ -8,7 +8,7 @@
 
 namespace tranship::device {
 
-/// The counts of elements of one call after the other.
+/// Lists the counts of elements of consecutive calls.
 struct Counts {
   static constexpr int number = 4;
   TRANSHIP_SHARED static int of(int i) {
@@ -43,7 +43,8 @@ struct Moves : CaseTraits {
   }
 };
 
-/// What lanes store before a sync, and put before a barrier, is seen after it; in the same place each time.
+/// Tests that what lanes store before a sync, or put before a barrier, is seen after it; every round uses the same
+/// place.
 struct Meetings : CaseTraits {
   static constexpr const char* name = "sync and barrier";
   static constexpr const char* type = "u32";
@@ -69,7 +70,7 @@ struct Meetings : CaseTraits {
         a.heap.put_nbi(group, target, Span<const unsigned>(source), right);
         barrier(group, a.heap, a.team);
       }
-      // Not the elements that this lane has copied.
+      // Each lane reads elements that another lane has copied.
       for (long long i = lane; i < count; i += lanes) sum = sum * 31 + target[count - 1 - i];
       sync(group, a.heap, a.team);
     }
@@ -77,7 +78,7 @@ struct Meetings : CaseTraits {
   }
 };
 
-/// All operations of a type, one a variant: reduce, reduce in place, reducescatter.
+/// Covers all operations of a type, one a variant: reduce, reduce in place, reducescatter.
 template <class T>
 struct Reductions : CaseTraits {
   static constexpr const char* name = "reductions";

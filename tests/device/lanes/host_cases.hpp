@@ -1,4 +1,4 @@
-// The cases of device_lanes on lanes of the CPU.
+// Declares the cases of device_lanes on lanes of the CPU.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace tranship::device {
 
-/// A group of lanes on the CPU that does what a group on a card does where the two differ: it goes through memory side
-/// by side.
+/// Is a group of lanes on the CPU that acts as a group on a card where the two differ: it goes through memory side by
+/// side.
 template <Scope scope>
 class SideBySideGroup : public CpuGroup<scope> {
  public:
@@ -32,9 +32,9 @@ struct HostCase {
   CpuRun run_side_by_side;
 };
 
-/// In the order of the kernels of card.hpp.
+/// Returns the cases in the order of the kernels of card.hpp.
 std::vector<HostCase> host_cases();
-/// Those of each HostCase, compiled by themselves.
+/// Returns run_side_by_side of each HostCase; these are compiled separately.
 std::vector<CpuRun> side_by_side_cases();
 
 }  // namespace tranship::device

@@ -1,6 +1,6 @@
-// device_lanes: the operations of lanes/ in real kernels, bit for bit against lanes of the CPU. Ranks share one card,
-// as blocks of one cooperative launch or as streams of one process. Each case (arena.hpp) runs on the same random bytes
-// on both sides, and the whole heaps are compared.
+// device_lanes runs the operations of lanes/ in real kernels and compares them bit for bit with lanes of the CPU. Ranks
+// share one card, as blocks of one cooperative launch or as streams of one process. Each case (arena.hpp) runs on the
+// same random bytes on both sides, and the whole heaps are compared.
 //
 //   device_lanes [--small] [--ranks N] [--as blocks|streams] [--only TEXT] [--no-times]
 //   device_lanes --host [--small] [--ranks N] [--only TEXT]     without a card: all routes of the CPU agree
@@ -33,7 +33,7 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// The runs of one case with so many ranks.
+/// Holds the runs of one case with `ranks` ranks.
 struct Batch {
   Batch(const HostCase& of, int ranks, Extent extent) : runs(runs_of(of.facts, ranks, extent)) {
     for (const Run& run : runs) before.push_back(arenas_before(of.facts, run));
@@ -42,7 +42,7 @@ struct Batch {
   std::vector<std::vector<Bytes>> before;
 };
 
-/// Compares run by run, as `found(i)` makes the results, and reports one check.
+/// Compares run by run, by `difference_of(i)`, and reports one check.
 void compare(const std::string& name, const Batch& batch, const std::vector<std::vector<Bytes>>& wanted,
              const std::function<std::string(std::size_t)>& difference_of) {
   long long wrong = 0;
@@ -56,7 +56,7 @@ void compare(const std::string& name, const Batch& batch, const std::vector<std:
   check(name, static_cast<long long>(batch.runs.size()), wrong, note);
 }
 
-/// The heaps by place, with guards around the arenas.
+/// Holds the heaps by place, with guards around the arenas.
 struct Heaps {
   Heaps(const Run& run, const std::vector<Bytes>& arenas) : places_(arenas.size()) {
     const auto* const lists = reinterpret_cast<const Lists*>(arenas.front().data() + lists_at);
@@ -99,7 +99,7 @@ struct Heaps {
   std::vector<std::size_t> places_;
 };
 
-/// A difference of one byte in what has been compared must be seen.
+/// Checks that a comparison finds a difference of one byte.
 void check_comparison(const HostCase& of) {
   const Run run = runs_of(of.facts, 2, Extent::small).front();
   const std::vector<Bytes> arenas = arenas_before(of.facts, run);
@@ -130,7 +130,7 @@ void run_on_host(const Options& options, const std::vector<HostCase>& cases) {
               [&](std::size_t i) { return ring_difference(one.facts, batch.runs[i], batch.before[i], wanted[i]); });
       std::vector<Route> others = {Route::memory, Route::side_by_side};
       if (!one.facts.needs_memory) others.push_back(Route::context);
-      // Lanes are fibers of fibers there, and each look at a word is a step.
+      // The simulation runs only small extents: its lanes are fibers of fibers, and each look at a word is a step.
       if (!one.facts.needs_memory && options.extent == Extent::small) others.push_back(Route::simulated);
       for (const Route route : others) {
         const auto found = arenas_after(one, batch.runs, batch.before, route);
@@ -225,7 +225,8 @@ Options options_of(int count, char** arguments) {
 
 int run(int count, char** arguments) {
   const Options options = options_of(count, arguments);
-  // Before the first call of CUDA: a launch must not wait for one that spins, be it for its code or for a queue.
+  // The settings come before the first call of CUDA: a launch must not wait for a kernel that spins, neither to load
+  // code nor for a queue.
   setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
   try {

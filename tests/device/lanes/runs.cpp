@@ -43,8 +43,8 @@ int below(SplitMix64& random, int count) {
   return int(random.below(std::uint64_t(count)));
 }
 
-/// Dense strides of dimensions in a random order, with gaps and signs, and where the first element lies in the elements
-/// that it reaches over. Returns how many those are.
+/// Chooses dense strides of dimensions in a random order, with gaps and signs, and the first element's place in the
+/// range that the strides span. Returns the number of elements in that range.
 long long lay_out(SplitMix64& random, const Shape& shape, long long* strides, long long& first) {
   const int dims = int(shape.dims);
   std::vector<int> order(static_cast<std::size_t>(dims));
@@ -66,7 +66,7 @@ long long lay_out(SplitMix64& random, const Shape& shape, long long* strides, lo
   return reach;
 }
 
-/// Shapes that lie one behind the other, in as many elements as each has.
+/// Writes shapes that lie one behind the other, each in the same number of elements.
 void write_shapes(SplitMix64& random, Shape* shapes, long long room) {
   for (int i = 0; i < shapes_count; ++i) {
     Shape shape;
@@ -123,7 +123,7 @@ std::vector<Run> runs_of(const CaseFacts& facts, int ranks, Extent extent) {
       run.args.blocks = below(random, 4) == 0 ? 2 : 1;
       run.args.has_places = below(random, 3) == 0;
       run.args.team = facts.uses_team ? TeamKind((i + below(random, team_kinds)) % team_kinds) : TeamKind::world;
-      // Teams of one are for the one rank; others are more often of all.
+      // Runs of more than 2 ranks replace a team of one by the world.
       if (run.args.team == TeamKind::single && ranks > 2) run.args.team = TeamKind::world;
       if (extent == Extent::small) run.args.rounds = 12;
       runs.push_back(run);

@@ -1,5 +1,5 @@
-// The runs of a case: which variants, blocks, teams and places, the bytes before each, what the CPU makes of them, and
-// how two results are compared. Knows nothing of CUDA.
+// Makes the runs of a case: its variants, blocks, teams and places, the bytes before each run, the CPU's result, and
+// the comparison of two results. This part knows nothing of CUDA.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace tranship::device {
 
 using Bytes = std::vector<unsigned char>;
 
-/// One launch of a case.
+/// Describes one launch of a case.
 struct Run {
   RunArgs args;
   int lanes = 1;
@@ -22,27 +22,27 @@ std::string name_of(const CaseFacts& facts);
 std::string name_of(const Run& run);
 
 enum class Extent { small, full };
-/// All variants; with 2 ranks by blocks of all sizes, else by some of them.
+/// Returns all variants; 2 ranks have blocks of all sizes, and other counts have some of them.
 std::vector<Run> runs_of(const CaseFacts& facts, int ranks, Extent extent);
 
-/// The arenas of all ranks before a run.
+/// Returns the arenas of all ranks before a run.
 std::vector<Bytes> arenas_before(const CaseFacts& facts, const Run& run);
 
-/// How ranks on the CPU reach each other: by loads and stores, in the order of lanes that take turns or of those of a
-/// card; by a context; or by simulated messages that are late.
+/// Selects how ranks on the CPU reach each other: by loads and stores, in the order of lanes that take turns or of
+/// those of a card; by a context; or by simulated messages that are late.
 enum class Route { memory, side_by_side, context, simulated };
 inline const char* name_of(Route route) {
   constexpr const char* names[] = {"memory", "side by side", "context", "simulated"};
   return names[int(route)];
 }
-/// The arenas of all ranks after each run. Throws what a rank has thrown.
+/// Returns the arenas of all ranks after each run. Throws what a rank has thrown.
 std::vector<std::vector<Bytes>> arenas_after(const HostCase& of, const std::vector<Run>& runs,
                                              const std::vector<std::vector<Bytes>>& before, Route route);
 
-/// The first difference in words; empty where there is none.
+/// Describes the first difference; empty if there is none.
 std::string difference(const std::vector<Bytes>& wanted, const std::vector<Bytes>& found);
 
-/// What goes around in a ring, computed without lanes or ranks; empty where it agrees with `after`, or the case is
+/// Computes a ring's result without lanes or ranks and compares it with `after`; empty if they agree, or if the case is
 /// another one.
 std::string ring_difference(const CaseFacts& facts, const Run& run, const std::vector<Bytes>& before,
                             const std::vector<Bytes>& after);

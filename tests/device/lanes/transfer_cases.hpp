@@ -1,4 +1,4 @@
-// Cases of device_lanes: contiguous transfers, single elements, signals, and what goes around. Each target element has
+// These cases of device_lanes cover contiguous transfers, single elements, signals and rings. Each target element has
 // one writer, and what is read after a signal is written before it, so the bytes after a run do not depend on time.
 // Next: wait_cases.hpp.
 #pragma once
@@ -7,7 +7,7 @@
 
 namespace tranship::device {
 
-/// put, put_nbi, get, get_nbi of many lengths, from and to places that lie differently.
+/// Covers put, put_nbi, get and get_nbi of many lengths, between places of different alignment.
 template <class T>
 struct Transfers : CaseTraits {
   static constexpr const char* name = "put and get";
@@ -29,7 +29,7 @@ struct Transfers : CaseTraits {
       if (left <= 0) break;
       const long long length = lengths[i] < left ? lengths[i] : left / 2;
       const Span<T> to(target + at + i * 3 % skew_max, length);
-      // The smaller size counts.
+      // The sizes differ, and the smaller one counts.
       const Span<const T> from(source + at + i % 5, length + i % 2);
       if (a.variant == 0) a.heap.put(group, to, from, a.next());
       if (a.variant == 1) a.heap.put_nbi(group, to, from, a.next());
@@ -41,7 +41,7 @@ struct Transfers : CaseTraits {
   }
 };
 
-/// p and g, in their natural places and not.
+/// Covers p and g, in their natural places and in others.
 template <class T>
 struct Elements : CaseTraits {
   static constexpr const char* name = "p and g";
@@ -56,14 +56,14 @@ struct Elements : CaseTraits {
       if (a.variant == 0)
         a.heap.p(group, a.at<T>(target_at + slot), detail::load<T>(a.base + source_at + slot), a.next());
       else
-        // All lanes have it.
+        // All lanes have the value.
         detail::store(a.heap.g(group, a.at<const T>(source_at + slot), a.previous()), part.row(a) + i);
     }
     a.heap.quiet(group);
   }
 };
 
-/// Data and a signal after it, in one call or in several; those who wait read the data.
+/// Sends data and a signal after it, in one call or in several; a group that waits for the signal reads the data.
 struct Signals : CaseTraits {
   static constexpr const char* name = "signals";
   static constexpr const char* type = "i32";
@@ -95,7 +95,7 @@ struct Signals : CaseTraits {
       unsigned sum = 0;
       for (long long i = group.lane(); i < to.size; i += group.lanes()) sum = sum * 31 + static_cast<unsigned>(to[i]);
       part.row(a)[round] = sum;
-      // Else the signal of the next round may come first.
+      // Without the fence the signal of the next round may come first.
       a.heap.fence(group);
     }
     part.row(a)[rounds] = a.heap.signal_fetch(group, signal);
@@ -103,8 +103,8 @@ struct Signals : CaseTraits {
   }
 };
 
-/// A token that one group of each rank passes on, bare or with 4 KiB that each changes. What comes lies where it lay
-/// before, so that a reader who has something old of it is found.
+/// One group of each rank passes a token on, bare or with 4 KiB that each rank changes. Data arrives in the same place
+/// in every round, which exposes a reader that still sees old data.
 struct Ring : CaseTraits {
   static constexpr const char* name = "ring";
   static constexpr const char* type = "u32";

@@ -1,13 +1,13 @@
-// Cases of device_lanes: waits for and tests of one variable and several, and atomics, on words that one group has to
-// itself and on words that all groups of all ranks share. What a shared word returns depends on time, and only its sum
-// is kept. Next: array_cases.hpp.
+// These cases of device_lanes cover waits and tests of one variable and of several, and atomics, on words of one group
+// and on words that all groups of all ranks share. The values that a shared word returns depend on time, so only its
+// sum is kept. Next: array_cases.hpp.
 #pragma once
 
 #include "lanes/arena.hpp"
 
 namespace tranship::device {
 
-/// The previous rank sets some of eight variables; masks leave what is the same at any time.
+/// The previous rank sets some of eight variables; masks leave only variables whose result does not depend on time.
 template <class T>
 struct Waits : CaseTraits {
   static constexpr const char* name = "waits and tests";
@@ -60,7 +60,7 @@ struct Waits : CaseTraits {
   }
 };
 
-/// Words of the next rank that only this group updates.
+/// Covers words of the next rank that only this group updates.
 template <class T>
 struct Atomics : CaseTraits {
   static constexpr const char* name = "atomics";
@@ -72,7 +72,7 @@ struct Atomics : CaseTraits {
     if (part.number >= parts_max) return;
     T* const word = a.at<T>(target_at + part.number * 64);
     T* const out = a.at<T>(target_at + parts_max * 64 + part.number * 512);
-    // So that one group goes on with what another has not touched.
+    // Each group starts from a value of its own, which no other group has touched.
     T value = detail::load<T>(a.base + source_at + part.number * 8);
     if (a.variant == 0)
       returning(group, part, a, word, out, value);
@@ -94,7 +94,7 @@ struct Atomics : CaseTraits {
       if (group.lane() == 0) out[count] = seen;
       ++count;
     };
-    // What returns nothing may be overtaken by what comes after it.
+    // An operation that returns nothing may be overtaken by a later one, so quiet() comes first.
     const auto keep_after_all = [&] {
       heap.quiet(group);
       keep(heap.fetch(group, word, peer));
@@ -168,7 +168,7 @@ struct RealAtomics : CaseTraits {
   }
 };
 
-/// Words of rank 0 that all groups of all ranks update.
+/// Covers words of rank 0 that all groups of all ranks update.
 template <class T>
 struct SharedAtomics : CaseTraits {
   static constexpr const char* name = "shared atomics";

@@ -1,10 +1,10 @@
-// Kernels of the checks and of the stopwatch; none of them is the packing kernel.
+// Holds the kernels of the checks and of the time measurement; none of them is the packing kernel.
 #include "packing/card_pattern.hpp"
 
 namespace tranship::device {
 namespace {
 
-/// The mixing step of SplitMix64 (base/random.hpp), as device code.
+/// This is the mixing step of SplitMix64 (base/random.hpp), as device code.
 __device__ unsigned long long pattern_word(unsigned long long position) {
   unsigned long long x = (position / 8 + 1) * 0x9e3779b97f4a7c15ull;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -64,7 +64,7 @@ __global__ void read_kernel(const uint4* data, long long count, unsigned* never)
     const uint4 value = data[i];
     sum += value.x ^ value.y ^ value.z ^ value.w;
   }
-  // Nothing is stored, and the compiler does not know.
+  // The store never happens, but the compiler does not know that.
   if (sum == 1 && never) *never = sum;
 }
 

@@ -1,4 +1,5 @@
-// Random lists on a card against the plain loop on the host, very many small pieces, and moves of more than 2^31 bytes.
+// Compares random lists on a card with the plain loop on the host, and checks very many small pieces and moves of more
+// than 2^31 bytes.
 #include <chrono>
 #include <cstring>
 #include <memory>
@@ -11,7 +12,7 @@
 namespace tranship::device {
 namespace {
 
-/// Memory of the card that grows, as large as the largest list needs.
+/// Owns memory of the card that grows to the size of the largest list.
 class GrowingArray {
  public:
   unsigned char* at_least(std::size_t bytes) {
@@ -29,7 +30,7 @@ class GrowingArray {
 struct Addresses {
   GrowingArray memory;
 
-  /// The addresses in the card's memory, for lists with more bases than travel as arguments.
+  /// Uploads the addresses, for lists with more bases than fit in the arguments.
   unsigned char* const* upload(const std::vector<unsigned char*>& many) {
     const std::size_t bytes = many.size() * sizeof(unsigned char*);
     unsigned char* const at = memory.at_least(std::max<std::size_t>(bytes, 8));
@@ -39,12 +40,12 @@ struct Addresses {
   }
 };
 
-/// Runs a list on the card, as often as there are pairs of arenas, and compares all bytes of the targets.
+/// Runs a list on the card for each pair of arenas, and compares all bytes of the targets.
 class ListRunner {
  public:
   explicit ListRunner(cudaStream_t stream) : stream_(stream), groups_min_(pack_groups_min()) {}
 
-  /// Returns whether all bytes are right. The list is uploaded once and serves `rounds` pairs of arenas.
+  /// Returns true when all bytes are right. The list is uploaded once and serves `rounds` pairs of arenas.
   bool run(const RandomList& list, RandomMoves& moves, int rounds, bool is_broken) {
     const auto bytes = static_cast<std::size_t>(list.arena_bytes);
     std::vector<unsigned char> sources(bytes), targets(bytes), got(bytes);
@@ -55,7 +56,7 @@ class ListRunner {
 
     PieceList made(list.alignments());
     for (const BlockMove& move : list.moves) made.add(move);
-    // A block a group, few blocks with many groups each, and as many as the card has.
+    // The grid has a block a group, few blocks with many groups each, or as many blocks as the card holds.
     SplitMix64& random = moves.random();
     made.lay_out(groups_min_, static_cast<unsigned>(random.below(lane_vectors_max + 1)));
     PackGrid grid;
@@ -114,7 +115,7 @@ void check_random_lists(const PackingOptions& options, cudaStream_t stream) {
   check("packing: random lists against the plain loop", cases, wrong,
         first.empty() ? std::to_string(runner.pieces) + " pieces" : first);
 
-  // Pieces of a few elements, so many that each block has some; the last of these lists is empty.
+  // The pieces have a few elements each, and are so many that each block has some; the last of these lists is empty.
   runner.pieces = 0;
   cases = wrong = 0;
   for (const int count : {10000, 3000, 100, 1, 0}) {

@@ -1,7 +1,7 @@
-"""NDSL's halo regions packed by slices of CuPy arrays, as NDSL does without its kernel: the peer of ndsl.cu.
+"""Packs NDSL's halo regions by slices of CuPy arrays, as NDSL does without its kernel. This is the peer of ndsl.cu.
 
-Quantities of 192 x 192 x 79 doubles with a halo of 3; each of the four edges and four corners goes to the buffer of its
-neighbour in C order of (i, j, k). Prints the lines of support/findings.hpp.
+Quantities have 192 x 192 x 79 doubles with a halo of 3; each of the four edges and four corners goes to the buffer of
+its neighbour in C order of (i, j, k). Prints the lines of support/findings.hpp.
 """
 
 import json
@@ -13,7 +13,7 @@ SIZE = ALONG + 2 * HALO
 ROUNDS = 21
 
 LOW, HIGH, ALL = slice(HALO, 2 * HALO), slice(ALONG, ALONG + HALO), slice(HALO, HALO + ALONG)
-# N, S, W, E, NW, NE, SW, SE: the (i, j) of what is sent there. North has the highest j.
+# For N, S, W, E, NW, NE, SW, SE: the (i, j) of the region that is sent there. North has the highest j.
 REGIONS = [(ALL, HIGH), (ALL, LOW), (LOW, ALL), (HIGH, ALL), (LOW, HIGH), (HIGH, HIGH), (LOW, LOW), (HIGH, LOW)]
 
 
@@ -39,7 +39,7 @@ def points(region):
 
 
 class Case:
-    """Quantities in one memory layout, and for each neighbour a buffer with the regions of all quantities."""
+    """Holds quantities in one memory layout, and for each neighbour a buffer with the regions of all quantities."""
 
     def __init__(self, layout, count):
         self.name = f"ndsl pack, {layout}, {count} " + ("quantity" if count == 1 else "quantities")
@@ -58,7 +58,7 @@ class Case:
                 buffer[q * size:(q + 1) * size] = quantity[region].ravel()
 
     def assigned(self):
-        """The same by one copy: a view of the buffer in the region's shape is assigned."""
+        """Packs by one copy: it assigns to a view of the buffer in the region's shape."""
         for q, quantity in enumerate(self.quantities):
             for buffer, region in zip(self.buffers, REGIONS):
                 size = points(region)

@@ -1,7 +1,8 @@
-// Rates of the packing kernel by shape, as fractions of what a device copy of the same run moves. The bound of a shape
-// is the 32-byte sectors that it touches on both sides, not its payload: rows of 24 bytes read 32 or 64 for 24. Memory
-// itself moves granules of 64 bytes, and reads those first that are written in part; a note has the fraction of that,
-// which on an H200 explains most of what rows shorter than a granule take. Each result is checked after its times.
+// Measures rates of the packing kernel by shape, as fractions of what a device copy of the same run moves. The bound of
+// a shape is the 32-byte sectors that it touches on both sides, not its payload: rows of 24 bytes read 32 or 64 for 24.
+// Memory itself moves granules of 64 bytes, and first reads those that are written in part. A note has the fraction of
+// that, which on an H200 explains most of the time of rows shorter than a granule. Each result is checked after its
+// times.
 #include <array>
 #include <map>
 
@@ -15,7 +16,7 @@ namespace {
 constexpr int rounds = 11;
 constexpr long long sector_bytes = 32, granule_bytes = 64;
 
-/// Bytes of the aligned units that rows touch, each unit counted once: rows do not come back.
+/// Returns the bytes of the aligned units that rows touch. Each unit counts once, because rows do not come back.
 long long touched_bytes(long long rows, long long pitch_bytes, long long row_bytes, long long unit_bytes) {
   if (pitch_bytes % unit_bytes == 0) return rows * ((row_bytes + unit_bytes - 1) / unit_bytes) * unit_bytes;
   long long units = 0, last = -1;
@@ -28,7 +29,8 @@ long long touched_bytes(long long rows, long long pitch_bytes, long long row_byt
   return units * unit_bytes;
 }
 
-/// Bytes of the granules that rows write in part only, and which memory with error correction therefore reads first.
+/// Returns the bytes of the granules that rows write only in part, and which memory with error correction therefore
+/// reads first.
 long long partly_written_bytes(long long rows, long long pitch_bytes, long long row_bytes) {
   long long partly = 0, granule = -1, covered = 0;
   const auto close = [&] { partly += granule >= 0 && covered < granule_bytes; };
@@ -49,12 +51,12 @@ long long partly_written_bytes(long long rows, long long pitch_bytes, long long 
 
 struct Shape {
   std::string name;
-  std::vector<BlockMove> moves;  ///< base 0 to base 1
+  std::vector<BlockMove> moves;  ///< from base 0 to base 1
   long long payload_bytes = 0;
-  long long sectors_bytes = 0;  ///< of both sides
-  long long moved_bytes = 0;    ///< by memory, as the model has it
+  long long sectors_bytes = 0;  ///< on both sides
+  long long moved_bytes = 0;    ///< by memory, according to the model
 
-  /// All bytes of both sides are payload.
+  /// Takes all bytes of both sides as payload.
   void set_payload(long long bytes) {
     payload_bytes = bytes;
     sectors_bytes = moved_bytes = 2 * bytes;
@@ -112,14 +114,14 @@ Shape pieces_of(long long count, long long piece_bytes) {
   return shape;
 }
 
-/// Columns lie side by side in the source, rows in the target.
+/// Transposes: columns lie side by side in the source, and rows in the target.
 Shape transpose_of(long long rows, long long columns, int width) {
   return dense("transpose of " + std::to_string(rows) + " x " + std::to_string(columns) + " elements of " +
                    std::to_string(width) + " bytes",
                block_of({{rows, columns * width, width}, {columns, width, rows * width}}), width);
 }
 
-/// What of the list's layout and of its launch is not as usual.
+/// Holds what differs from the defaults in the list's layout and in its launch.
 struct Variant {
   std::string name = {};
   Order order = Order::strided;
@@ -136,7 +138,7 @@ class Bench {
     bases_.few[1] = arenas.targets;
   }
 
-  /// With a block a group, and with grids that fill the card once in both orders.
+  /// Measures with a block a group, and with grids that fill the card once in both orders.
   void measure_orders(const Shape& shape) {
     measure(shape);
     measure(shape, {.name = ", full grid, shares", .order = Order::shares, .groups_a_block = 0});
@@ -157,7 +159,7 @@ class Bench {
     const std::string name = "packing: " + shape.name + variant.name;
     if (std::max(source_end, target_end) > arenas_.bytes) return answer(name, "no memory");
 
-    const double copied = copy_bytes_a_us(shape.payload_bytes);  // first: it writes to the targets
+    const double copied = copy_bytes_a_us(shape.payload_bytes);  // first, because it writes to the targets
     PieceList made({16, 16});
     for (const BlockMove& move : shape.moves) made.add(move);
     made.lay_out(pack_groups_min(), variant.lane_vectors);
@@ -184,7 +186,7 @@ class Bench {
     figure(name + ", of the device copy by sectors",
            microseconds.mapped([&](double us) { return sectors / us / copied; }), "ratio", note);
 
-    // Of very many moves, some are looked at.
+    // The check looks at some of very many moves.
     const std::size_t step = shape.moves.size() / 16 + 1;
     for (std::size_t i = 0; i < shape.moves.size(); i += step) {
       const BlockMove& move = shape.moves[i];
@@ -196,7 +198,7 @@ class Bench {
   }
   void report_checks() { check("packing: results of the measured shapes", checked_, wrong_, first_wrong_); }
 
-  /// What a device copy reads and writes in a microsecond, measured once a size.
+  /// Returns the bytes that a device copy reads and writes in a microsecond; each size is measured once.
   double copy_bytes_a_us(long long payload_bytes) {
     const long long bytes = payload_bytes <= 100'000'000 ? 64ll << 20 : 512ll << 20;
     if (const auto known = copies_.find(bytes); known != copies_.end()) return known->second;
@@ -212,7 +214,7 @@ class Bench {
   }
 
  private:
-  /// So that a sample lasts much longer than a launch takes.
+  /// Repeats make a sample last much longer than a launch takes.
   static int repeats_for(long long payload_bytes) { return payload_bytes < 200'000'000 ? 5 : 1; }
 
   CardArenas arenas_;
@@ -263,7 +265,7 @@ void measure_shapes(const CardArenas& arenas, cudaStream_t stream) {
   bench.measure(transpose_of(8192, 4096, 16));
   for (const int width : {2, 1}) {
     bench.measure(transpose_of(16384, 16384, width));
-    bench.measure(transpose_of(16383, 16385, width));  // not by words
+    bench.measure(transpose_of(16383, 16385, width));  // these strides do not fit words
   }
   bench.measure(dense("512 transposes of 128 x 1024 elements of 8 bytes",
                       block_of({{512, 1 << 20, 1 << 20}, {128, 8192, 8}, {1024, 8, 1024}}), 8));

@@ -1,5 +1,6 @@
-// The packing kernel on CPU lanes: random lists against the plain loop, the division by multiplication, pieces larger
-// than any memory here, and how many sectors the lanes of a warp touch together, which is what coalescing means.
+// Checks the packing kernel on CPU lanes: random lists against the plain loop, the division by multiplication, and
+// pieces larger than any memory here. Also counts how many sectors the lanes of a warp touch together, which is what
+// coalescing means.
 //
 //   device_packing_host [--lists N] [--seed N] [--break]
 //
@@ -36,8 +37,8 @@ void report(const std::string& name, long long cases, long long wrong, const std
   wrong_total += wrong;
 }
 
-/// Counts what a card does not forgive, accesses that are not aligned to their vectors, and what results do not show,
-/// bytes that are stored again.
+/// Counts accesses that are not aligned to their vectors, which fail on a card, and bytes that are stored again, which
+/// results do not show.
 struct HostMemory {
   mutable long long misaligned = 0, stored_bytes = 0;
 
@@ -56,7 +57,7 @@ struct HostMemory {
   }
 };
 
-/// Zeroed memory from an address that is a multiple of 256.
+/// Owns zeroed memory from an address that is a multiple of 256.
 class Arena {
  public:
   explicit Arena(std::size_t bytes) : room_(bytes + 256) {}
@@ -66,7 +67,7 @@ class Arena {
   std::vector<unsigned char> room_;
 };
 
-/// What a launch chooses. The kernel is that of pack.cu.
+/// Holds the choices of a launch. The kernel is that of pack.cu.
 struct HostGrid {
   Order order = Order::strided;
   unsigned blocks = 1;
@@ -99,7 +100,7 @@ void divisions() {
   constexpr unsigned top = (1u << 31) - 1;
   const auto edges = [&](unsigned d) {
     const Divisor by = divisor_of(d);
-    // The error of the product grows with x, most in the last element before a multiple.
+    // The error of the product grows with x, and is largest in the last element before a multiple.
     const auto excess = static_cast<__int128>(by.multiplier) * d - (static_cast<__int128>(1) << (31 + by.shift));
     ++cases;
     if (excess < 0 || excess >= static_cast<__int128>(1) << by.shift) ++wrong;
@@ -162,7 +163,7 @@ void random_lists(World& world, const Options& options) {
     }
     if (options.is_broken && !made.pieces().empty()) made.pieces()[0].source_offset += 1 << made.pieces()[0].width_log2;
 
-    // The list serves any buffers: once more with others of the same alignment, and with blocks that search.
+    // The list serves any buffers: a second round uses others of the same alignment, and blocks that search.
     bool is_wrong = false;
     for (int round = 0; round < (number % 8 == 0 ? 2 : 1); ++round) {
       Arena from(sources.size()), to(sources.size());
@@ -176,7 +177,7 @@ void random_lists(World& world, const Options& options) {
         view.starts = nullptr;
         bases.many = many.data();
       }
-      // Few blocks or a block a group, in both orders; sometimes more blocks than groups.
+      // The grid has few blocks or a block a group, in both orders, and sometimes more blocks than groups.
       HostGrid grid{.has_tiles = made.has_transposed() || moves.random().below(4) == 0};
       if (moves.random().below(2)) grid.order = Order::shares;
       grid.blocks = 1 + static_cast<unsigned>(moves.random().below(5));
@@ -218,7 +219,8 @@ void random_lists(World& world, const Options& options) {
   report("packing host: overlapping targets refused", 2, 2 - refused);
 }
 
-/// Nothing is moved: the pieces of moves beyond 31 bits cover them, and each keeps within 31 bits.
+/// Nothing is moved. The test checks that the pieces of moves beyond 31 bits cover them, and that each piece keeps
+/// within 31 bits.
 void large_moves() {
   struct Case {
     long long extents[3], source_strides[3], target_strides[3];
@@ -264,7 +266,7 @@ void large_moves() {
   report("packing host: pieces of large moves keep within 31 bits", std::size(all), wrong);
 }
 
-/// The addresses that each lane accesses, in its order.
+/// Records the addresses that each lane accesses, in its order.
 struct Accesses {
   std::vector<std::vector<std::uintptr_t>> loads, stores;
   unsigned width_bytes = 0;
@@ -288,7 +290,8 @@ struct RecordingMemory {
   }
 };
 
-/// 32-byte sectors that the warps touch with all accesses of one kind, as a multiple of the fewest possible.
+/// Returns the 32-byte sectors that the warps touch with all accesses of one kind, as a multiple of the fewest
+/// possible.
 double sectors(const std::vector<std::vector<std::uintptr_t>>& of_lanes, unsigned width_bytes) {
   long long touched = 0, accesses = 0;
   for (std::size_t warp = 0; warp < of_lanes.size(); warp += 32)

@@ -1,10 +1,11 @@
-// The halo regions of NDSL: quantities of 192 x 192 x 79 doubles with a halo of 3, for the four edges and the four
-// corners, each to the buffer of its neighbour in C order of (i, j, k). One launch for all, beside a cudaMemcpy3DAsync
-// for each region and cudaMemcpy3DBatchAsync. cupy_slices.py measures the same by array slices.
+// Measures the halo regions of NDSL: quantities of 192 x 192 x 79 doubles with a halo of 3, for the four edges and the
+// four corners, each to the buffer of its neighbour in C order of (i, j, k). One launch moves all, beside a
+// cudaMemcpy3DAsync for each region and cudaMemcpy3DBatchAsync. cupy_slices.py measures array slices for the same
+// regions.
 //
-// Times are of the card between two events. "queued" has both events and the work in the stream before the first of
-// them is reached, which leaves out what the host takes; "alone" has not; "cold" is queued behind a read of more than
-// the second-level cache holds. "stream" enqueues each time what "graph" has captured once.
+// The card takes times between two events. "queued" has both events and the work in the stream before the first of them
+// is reached, which leaves out the host's time; "alone" includes it; "cold" is queued behind a read of more than the
+// second-level cache holds. "stream" enqueues each time what "graph" has captured once.
 #include <array>
 #include <functional>
 
@@ -21,10 +22,10 @@ constexpr long long halo = 3, along = 192, levels = 79;
 constexpr int width = 8;
 
 struct Region {
-  long long i, j;  ///< of the first point, counted in the array with its halo
+  long long i, j;  ///< the first point, counted in the array with its halo
   long long i_count, j_count;
 };
-/// What is sent to N, S, W, E, NW, NE, SW, SE: the compute points next to that side. North has the highest j.
+/// The regions sent to N, S, W, E, NW, NE, SW, SE are the compute points next to that side. North has the highest j.
 constexpr std::array<Region, 8> sent = {{
     {halo, along, along, halo},
     {halo, halo, along, halo},
@@ -35,7 +36,7 @@ constexpr std::array<Region, 8> sent = {{
     {halo, halo, halo, halo},
     {along, halo, halo, halo},
 }};
-/// Where what comes from there is put: the halo points beyond that side.
+/// The regions received are the halo points beyond that side.
 constexpr std::array<Region, 8> received = {{
     {halo, along + halo, along, halo},
     {halo, 0, along, halo},
@@ -49,8 +50,8 @@ constexpr std::array<Region, 8> received = {{
 
 struct Memory {
   const char* name;
-  long long strides[3];  ///< bytes a step of i, j, k
-  long long bytes;       ///< of a quantity
+  long long strides[3];  ///< in bytes, for a step of i, j, k
+  long long bytes;       ///< size of a quantity
 };
 constexpr Memory memories[] = {
     {"k fastest", {198 * 79 * 8, 79 * 8, 8}, 198ll * 198 * 79 * 8},
@@ -61,7 +62,7 @@ long long rounded(long long bytes) {
   return (bytes + 511) / 512 * 512;
 }
 
-/// Quantities as bases 0 to n - 1 in one arena, and the buffers of the neighbours as the 8 bases behind them.
+/// Holds quantities as bases 0 to n - 1 in one arena, and the buffers of the neighbours as the 8 bases behind them.
 struct Case {
   const Memory& memory;
   int quantities;
@@ -83,7 +84,7 @@ struct Case {
            (quantities == 1 ? " quantity" : " quantities");
   }
 
-  /// From the quantity to the buffer; the other way round it unpacks.
+  /// Returns the move from the quantity to the buffer, or with `unpacks` the reverse.
   BlockMove move(int q, std::size_t r, const Region& region, bool unpacks) const {
     BlockMove out{.source_base = static_cast<unsigned>(q),
                   .source_offset = region.i * memory.strides[0] + region.j * memory.strides[1],
@@ -109,7 +110,8 @@ struct Case {
 
 class Graph {
  public:
-  /// Captures `times` of what `enqueue` puts into the stream; false with the error's name if it cannot be captured.
+  /// Captures `times` repetitions of what `enqueue` puts into the stream. Returns false, with the error's name, if it
+  /// cannot be captured.
   bool capture(cudaStream_t stream, int times, const std::function<cudaError_t()>& enqueue, std::string& why_not) {
     cudaGraph_t graph = nullptr;
     TRANSHIP_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -142,7 +144,7 @@ class Stopwatch {
     int device = 0, cache = 0;
     TRANSHIP_CUDA(cudaGetDevice(&device));
     TRANSHIP_CUDA(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, device));
-    // The end of the sources, which no quantity reaches.
+    // The flush reads the end of the sources, which no quantity reaches.
     flush_bytes_ = 4ll * std::max(cache, 32 << 20);
     flush_bytes_ = std::min(flush_bytes_, arenas.bytes - 28 * rounded(memories[0].bytes)) / 256 * 256;
   }
@@ -163,13 +165,13 @@ class Stopwatch {
     return sampled(
         enqueue, [&] { read_all(arenas_.sources + arenas_.bytes - flush_bytes_, flush_bytes_, stream_); }, 1);
   }
-  /// One launch between the events, of which the host enqueues each as it comes.
+  /// Times one launch between the events; the host enqueues each as it comes.
   template <class F>
   Samples single(const F& enqueue) {
     return sampled(
         enqueue, [] {}, 1);
   }
-  /// A launch that stands for `count` of them.
+  /// Times a launch that stands for `count` launches.
   template <class F>
   Samples nodes(const F& enqueue, int count) {
     return sampled(
@@ -234,7 +236,7 @@ class NdslBench {
 
  private:
   unsigned char* base(const Case& one, unsigned number, bool unpacks) const {
-    // What is read lies in the sources, whose pattern is known.
+    // The input lies in the sources, whose pattern is known.
     unsigned char* const quantities = unpacks ? arenas_.targets : arenas_.sources;
     unsigned char* const buffers = unpacks ? arenas_.sources : arenas_.targets;
     return number < static_cast<unsigned>(one.quantities)
@@ -321,7 +323,7 @@ class NdslBench {
       for (std::size_t r = 0; r < sent.size(); ++r) {
         const BlockMove move = one.move(q, r, sent[r], false);
         cudaMemcpy3DParms copy = {};
-        // Rows of k, which follow each other along j; a slice for each i.
+        // A row runs along k, rows follow each other along j, and each i has a slice.
         copy.srcPtr = make_cudaPitchedPtr(base(one, move.source_base, false) + move.source_offset,
                                           static_cast<std::size_t>(one.memory.strides[1]), levels * width,
                                           static_cast<std::size_t>(one.memory.strides[0] / one.memory.strides[1]));

@@ -1,6 +1,5 @@
-// The packing kernel for cards: a thin launch of pack_body.hpp, with loads and stores in the instructions of global
-// memory. For sm_90 ptxas of CUDA 13.0 reports no spills, and registers for 5 blocks on a multiprocessor if the list is
-// lean, else for 4.
+// Launches pack_body.hpp on a card, with loads and stores that are instructions of global memory. For sm_90, ptxas of
+// CUDA 13.0 reports no spills, and registers for 5 blocks on a multiprocessor if the list is lean, or else for 4.
 #include <tranship/lanes/cuda_lane.hpp>
 
 #include "packing/pack.hpp"
@@ -9,13 +8,13 @@
 namespace tranship::device {
 namespace {
 
-/// Addresses come from a table, so that the compiler cannot know that they are global: the instructions say so.
+/// Addresses come from a table, so the compiler cannot know that they are global; the instructions say so.
 template <PackGrid::Hints hints>
 struct CardMemory {
   static constexpr bool is_streaming = hints == PackGrid::Hints::streaming;
 
-  /// Wide vectors are read once and leave the first-level cache to narrow ones, which come back to their sectors.
-  /// They are not of the kind .nc, which the assembler lets follow stores: the stores would wait for their values
+  /// Wide vectors are read once and leave the first-level cache to narrow ones, which come back to their sectors. The
+  /// loads are not .nc, because the assembler lets such loads follow stores, and the stores would wait for their values
   /// first.
   template <class V>
   __device__ V load(const unsigned char* from) const {
@@ -108,7 +107,7 @@ unsigned pack_blocks(const UploadedList& list) {
 }
 
 void UploadedList::upload(const PieceList& list) {
-  // In the order of their alignments.
+  // The arrays are in the order of their alignments.
   const std::size_t pieces = list.pieces().size() * sizeof(Piece);
   const std::size_t starts = list.starts().size() * sizeof(GroupStart);
   const std::size_t units = list.first_units().size() * sizeof(unsigned);

@@ -1,8 +1,8 @@
-// The packing kernel as a template on its lane (tranship/lanes/lane.hpp), on how memory is accessed, and with a room
-// for shared memory from its caller: pack.cu runs it on a card, host.cpp on CPU lanes. Blocks take groups of units in
+// The packing kernel is a template on its lane (tranship/lanes/lane.hpp) and on how memory is accessed; the caller
+// provides shared memory as a room. pack.cu runs it on a card, host.cpp on CPU lanes. Blocks take groups of units in
 // either order (piece.hpp); a warp finds the piece of its unit by one load. Nothing is atomic. Within a unit or a tile
-// all loads come before all stores. Needs blocks of pack_lanes lanes, and where pieces are transposed a room of
-// room_bytes for each block.
+// all loads come before all stores. The kernel needs blocks of pack_lanes lanes, and where pieces are transposed a room
+// of room_bytes for each block.
 #pragma once
 
 #include "packing/piece.hpp"
@@ -13,7 +13,7 @@ struct alignas(16) Vector16 {
   unsigned long long low, high;
 };
 
-/// Bytes from the first element of a piece; the arithmetic wraps, and what it ends with fits in 31 bits and a sign.
+/// Returns bytes from the first element of a piece. The arithmetic wraps, and the result fits in 31 bits and a sign.
 TRANSHIP_SHARED inline int source_at(const Piece& piece, unsigned outer, unsigned row, unsigned column) {
   return int(outer * unsigned(piece.source_outer) + row * unsigned(piece.source_row) +
              column * unsigned(piece.source_column));
@@ -23,7 +23,7 @@ TRANSHIP_SHARED inline int target_at(const Piece& piece, unsigned outer, unsigne
              column * unsigned(piece.target_column));
 }
 
-/// One unit, by the lanes of a warp, each of which has at most `vectors_max` vectors of it. `memory` has
+/// Moves one unit by the lanes of a warp, each of which has at most `vectors_max` vectors of it. `memory` has
 /// load<V>(address) and store(address, value); addresses are aligned to V.
 template <class V, unsigned vectors_max, class Memory>
 TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, const Piece& piece,
@@ -31,8 +31,8 @@ TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, c
                                           unsigned lane_vectors) {
   constexpr unsigned depth = lane_vectors_of(sizeof(V), vectors_max);
   const unsigned total = piece.columns * piece.rows * piece.outers;
-  // Steps from the end of a row to the next row, and from the end of all rows to the next outer: so neither the column
-  // nor the row of a vector need be known.
+  // These steps lead from the end of a row to the next row, and from the end of all rows to the next outer, so that
+  // neither the column nor the row of a vector is needed.
   const unsigned source_line = unsigned(piece.source_row) - piece.columns * unsigned(piece.source_column);
   const unsigned target_line = unsigned(piece.target_row) - piece.columns * unsigned(piece.target_column);
   const unsigned source_plane = unsigned(piece.source_outer) - piece.rows * unsigned(piece.source_row);
@@ -43,8 +43,8 @@ TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, c
   V values[depth] = {};
   int to[depth] = {};
   for (unsigned k = 0; k < depth; ++k) {
-    if (k == lean_vectors && first + k * warp_lanes >= end) break;  // short units spare half of the indexing
-    // Indexing is not in the branch, which leaves a single predicated load of it; past the end it may wrap.
+    if (k == lean_vectors && first + k * warp_lanes >= end) break;  // a short unit skips half of the indexing
+    // Indexing stays outside the branch, which leaves a single predicated load in it; past the end it may wrap.
     const unsigned i = first + k * warp_lanes + lane;
     const unsigned line = divide(i, piece.column_multiplier, piece.column_shift);
     const unsigned outer = divide(line, piece.row_multiplier, piece.row_shift);
@@ -56,7 +56,7 @@ TRANSHIP_SHARED inline void move_elements(unsigned lane, const Memory& memory, c
     if (first + k * warp_lanes + lane < end) memory.store(target + to[k], values[k]);
 }
 
-/// Where a tile of a transposed piece begins.
+/// Tells where a tile of a transposed piece begins.
 struct TileCorner {
   unsigned outer, row, column;
 };
@@ -72,7 +72,7 @@ TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memo
                                             const unsigned char* source, unsigned char* target, unsigned tile,
                                             unsigned char* room) {
   constexpr unsigned side = tile_side(PieceKind::transposed, sizeof(V));
-  constexpr unsigned lines = pack_lanes / side;  // that all lanes load at once
+  constexpr unsigned lines = pack_lanes / side;  // which all lanes load at once
   constexpr unsigned pitch = side + 1;
   static_assert(side * pitch * sizeof(V) <= room_bytes && side % lines == 0);
   V* const elements = reinterpret_cast<V*>(room);
@@ -94,7 +94,8 @@ TRANSHIP_SHARED inline void move_transposed(const Lane& lane, const Memory& memo
   }
 }
 
-/// The bytes of two words that the digits of `selector` choose, the lowest first: 0 to 3 are of `a`, 4 to 7 of `b`.
+/// Returns the bytes of two words that the digits of `selector` choose, the lowest first: 0 to 3 select from `a`, 4 to
+/// 7 from `b`.
 TRANSHIP_SHARED inline unsigned chosen_bytes(unsigned a, unsigned b, unsigned selector) {
 #if defined(__CUDA_ARCH__)
   return __byte_perm(a, b, selector);
@@ -128,7 +129,7 @@ TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory
                                                   const unsigned char* source, unsigned char* target, unsigned tile,
                                                   unsigned char* room) {
   constexpr unsigned side = tile_side(PieceKind::transposed_words, 4 / each);
-  constexpr unsigned lines = pack_lanes / warp_lanes;  // that all lanes load at once
+  constexpr unsigned lines = pack_lanes / warp_lanes;  // which all lanes load at once
   static_assert(side == warp_lanes * each && side * warp_lanes * 4 <= room_bytes);
   unsigned* const words = reinterpret_cast<unsigned*>(room);
   const unsigned x = unsigned(lane.index()) % warp_lanes, y = unsigned(lane.index()) / warp_lanes;
@@ -145,7 +146,7 @@ TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory
     words[(y + k * lines) * warp_lanes + (x ^ ((y + k * lines) / each))] = values[k];
   lane.block().sync();
   for (unsigned k = 0; k < warp_lanes / lines; ++k) {
-    const unsigned column = y + k * lines;  // of words
+    const unsigned column = y + k * lines;  // a column of words
     const unsigned c = at.column + each * column, r = at.row + each * x;
     unsigned square[each];
     for (unsigned p = 0; p < each; ++p) square[p] = words[(each * x + p) * warp_lanes + (column ^ x)];
@@ -155,7 +156,7 @@ TRANSHIP_SHARED inline void move_transposed_words(const Lane& lane, const Memory
   }
 }
 
-/// The piece that has this unit.
+/// Returns the piece that has this unit.
 TRANSHIP_SHARED inline unsigned piece_of(const PieceListView& list, unsigned unit) {
   unsigned low = 0, high = list.count;
   while (high - low > 1) {
@@ -188,8 +189,8 @@ TRANSHIP_SHARED inline UnitPlace place_of(const PieceListView& list, unsigned gr
 #endif
 }
 
-/// Needs has_tiles where a piece of the list is transposed, else there is no room; the list has at most `vectors_max`
-/// lane_vectors.
+/// Moves a list. It needs has_tiles where a piece of the list is transposed, because without it there is no room; the
+/// list has at most `vectors_max` lane_vectors.
 template <bool has_tiles, unsigned vectors_max, class Lane, class Memory>
 TRANSHIP_SHARED inline void pack_body(const Lane& lane, const Memory& memory, const PieceListView& list,
                                       const Bases& bases, Order order, unsigned char* room) {
@@ -225,7 +226,7 @@ TRANSHIP_SHARED inline void pack_body(const Lane& lane, const Memory& memory, co
           return move(static_cast<unsigned char>(0));
       }
     };
-    // Units of a transposed piece begin with a group: all warps of the block take the same way.
+    // Units of a transposed piece begin with a group, so all warps of the block take the same branch.
     if (!has_tiles || piece.kind == PieceKind::elements)
       with_vector(elements);
     else if constexpr (has_tiles) {

@@ -1,10 +1,10 @@
-// The packing kernel on a card: checks against the plain loop, rates as fractions of a device copy, and the halo
+// Runs the packing kernel on a card: checks against the plain loop, rates as fractions of a device copy, and the halo
 // regions of NDSL beside CUDA's own copies. pieces.hpp makes lists of moves into what the kernel (pack_body.hpp) moves.
 //
 //   device_packing [--part checks|figures|ndsl] [--lists N] [--seed N] [--small] [--break]
 //
-// --small leaves out what needs gigabytes, for runs under a checker; --break moves one piece of each random list by one
-// vector, so that the check of the lists must report lists that are wrong.
+// --small leaves out what needs gigabytes, for runs under a checker. --break moves one piece of each random list by one
+// vector; the check of the lists must then report lists that are wrong.
 #include <cstring>
 
 #include "packing/card_pattern.hpp"

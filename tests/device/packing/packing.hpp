@@ -1,4 +1,4 @@
-// The parts of device_packing; packing.cu lists its options.
+// Declares the parts of device_packing; packing.cu lists its options.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ struct PackingOptions {
   bool has_large = true;  ///< moves of more than 2^31 bytes, and figures
 };
 
-/// Two arenas of the card: the sources hold the pattern (card_pattern.hpp) in all their bytes.
+/// Owns two arenas of the card; all bytes of the sources hold the pattern (card_pattern.hpp).
 struct CardArenas {
   unsigned char* sources = nullptr;
   unsigned char* targets = nullptr;
-  long long bytes = 0;  ///< of each
+  long long bytes = 0;  ///< size of each
 };
 
 void check_random_lists(const PackingOptions& options, cudaStream_t stream);

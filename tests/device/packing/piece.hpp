@@ -1,6 +1,6 @@
-// Piece: what the packing kernel moves by three nested loops, and the list of pieces that one launch walks. A piece has
-// no address, only the numbers of two bases and offsets from them, so that a list which is on the card once serves any
-// buffers. All offsets within a piece fit in 31 bits on either side: indexing needs no 64-bit multiplication.
+// A Piece is three nested loops that the packing kernel moves; one launch walks a list of pieces. A piece has no
+// address, only the numbers of two bases and offsets from them, so that a list that is uploaded once serves any
+// buffers. All offsets within a piece fit in 31 bits on either side, so indexing needs no 64-bit multiplication.
 // pieces.hpp makes pieces from moves, pack_body.hpp moves them.
 #pragma once
 
@@ -10,11 +10,12 @@ namespace tranship::device {
 
 inline constexpr unsigned pack_lanes = 256;
 inline constexpr unsigned warp_lanes = 32;
-/// A block moves a group of so many units at a time: its warps take one each, or all of them move one transposed tile.
+/// A block moves a group of this many units at a time: its warps take one each, or all of them move one transposed
+/// tile.
 inline constexpr unsigned group_units = pack_lanes / warp_lanes;
 
-/// Vectors that a lane loads before it stores the first of them. More of them are in flight if they are narrow, which
-/// takes registers; lists that do with lean_vectors run with more blocks on a multiprocessor.
+/// A lane loads this many vectors before it stores the first of them. More are in flight if they are narrow, which
+/// takes registers; a list that needs only lean_vectors runs with more blocks on a multiprocessor.
 inline constexpr unsigned lane_vectors_max = 8, lean_vectors = 4;
 TRANSHIP_SHARED constexpr unsigned lane_vectors_of(unsigned width_bytes, unsigned most) {
   const unsigned depth = width_bytes == 16 ? lean_vectors : lane_vectors_max;
@@ -24,22 +25,21 @@ TRANSHIP_SHARED constexpr unsigned lane_vectors_of(unsigned width_bytes, unsigne
 enum class PieceKind : unsigned char {
   elements,          ///< lanes take consecutive columns, then rows, then outers
   transposed,        ///< columns lie side by side in the source and rows in the target: tiles through shared memory
-  transposed_words,  ///< the same for elements of 1 or 2 bytes that are accessed by words of 4 bytes on both sides
+  transposed_words,  ///< transposed elements of 1 or 2 bytes that are accessed by words of 4 bytes on both sides
 };
 
-/// Elements on a side of a transposed tile. Narrow elements take larger tiles, so that enough bytes are in flight and
-/// each warp still reads and writes whole sectors.
+/// Returns the elements on a side of a transposed tile. Narrow elements take larger tiles, so that enough bytes are in
+/// flight and each warp still reads and writes whole sectors.
 TRANSHIP_SHARED constexpr unsigned tile_side(PieceKind kind, unsigned width_bytes) {
   if (kind == PieceKind::transposed_words) return warp_lanes * 4 / width_bytes;
   return width_bytes >= 8 ? 32 : 64;
 }
-/// Shared memory of a transposed tile, one element wider than the tile against bank conflicts: at most 32*33*16 bytes,
-/// which is more than 64*65*4, and than 128*128 of words.
+/// A transposed tile takes this much shared memory: it is one element wider than the tile against bank conflicts, at
+/// most 32*33*16 bytes, which is more than 64*65*4, and than 128*128 of words.
 inline constexpr unsigned room_bytes = 32 * 33 * 16;
 
-/// Element (outer, row, column), of 1 << width_log2 bytes, is read at
-/// source base + source_offset + outer * source_outer + row * source_row + column * source_column, and written
-/// likewise.
+/// Element (outer, row, column), of 1 << width_log2 bytes, is read at source base + source_offset + outer *
+/// source_outer + row * source_row + column * source_column. The target address has the same form.
 struct alignas(16) Piece {
   long long source_offset;
   long long target_offset;
@@ -49,7 +49,7 @@ struct alignas(16) Piece {
   int source_row, target_row;
   int source_outer, target_outer;
   unsigned columns, rows, outers;
-  /// Divide by columns and by rows; in a transposed piece by the number of tiles along each of them.
+  /// These divide by columns and by rows; in a transposed piece by the number of tiles along each of them.
   unsigned column_multiplier, row_multiplier;
   unsigned char column_shift, row_shift;
   unsigned char width_log2;
@@ -57,36 +57,36 @@ struct alignas(16) Piece {
 };
 static_assert(sizeof(Piece) == 80);
 
-/// Where a group begins, so that each of its warps finds its piece with one load. Pieces follow each other in a group,
-/// and each has a unit at least.
+/// Tells where a group begins, so that each of its warps finds its piece with one load. Pieces follow each other in a
+/// group, and each has at least one unit.
 struct alignas(16) GroupStart {
-  unsigned piece;   ///< of the group's first unit
+  unsigned piece;   ///< piece of the group's first unit
   unsigned begin;   ///< the first unit of that piece
   unsigned firsts;  ///< bit u: another piece begins with unit u of the group
 };
 
-/// Piece i has the units first_units[i] to first_units[i + 1] - 1. Those of a transposed piece fill whole groups, a
-/// tile each; the last units of another may be empty.
+/// Piece i has the units first_units[i] to first_units[i + 1] - 1. The units of a transposed piece fill whole groups, a
+/// tile each; the last units of another piece may be empty.
 struct PieceListView {
   const Piece* pieces = nullptr;
-  const unsigned* first_units = nullptr;  ///< count + 1
-  const GroupStart* starts = nullptr;     ///< of each group; null: warps search, for which one piece needs no load
+  const unsigned* first_units = nullptr;  ///< count + 1 numbers
+  const GroupStart* starts = nullptr;     ///< one a group; if null, warps search, and a list of one piece needs no load
   unsigned count = 0;
   unsigned groups = 0;
-  unsigned lane_vectors = lean_vectors;  ///< that a lane moves of a unit, if the width allows as many
+  unsigned lane_vectors = lean_vectors;  ///< vectors of a unit that a lane moves, if the width allows as many
 };
 
-/// Which groups a block takes.
+/// Selects which groups a block takes.
 enum class Order : unsigned char {
-  shares,   ///< consecutive ones
-  strided,  ///< number b of n blocks takes the groups b, b + n, ...; blocks that run together work side by side
+  shares,   ///< consecutive groups
+  strided,  ///< block b of n takes the groups b, b + n, ...; blocks that run together work side by side
 };
 
-/// The addresses of a launch. Few of them travel as arguments of the kernel, which costs no access to memory.
+/// Holds the addresses of a launch. A few travel as arguments of the kernel, which costs no access to memory.
 struct Bases {
   static constexpr unsigned few_max = 40;
 
-  unsigned char* const* many = nullptr;  ///< if not null, all of them
+  unsigned char* const* many = nullptr;  ///< if not null, all addresses
   unsigned char* few[few_max] = {};
 
   TRANSHIP_SHARED unsigned char* operator[](unsigned i) const { return many ? many[i] : few[i]; }
@@ -112,7 +112,7 @@ TRANSHIP_SHARED inline unsigned divide(unsigned x, unsigned multiplier, unsigned
 #endif
 }
 
-/// The first group of a block's share; that of the block after the last one is the number of groups.
+/// Returns the first group of a block's share; for the block after the last one, returns the number of groups.
 TRANSHIP_SHARED inline unsigned share_begin(unsigned groups, unsigned block, unsigned blocks) {
   const unsigned each = groups / blocks, more = groups % blocks;
   return block * each + (block < more ? block : more);

@@ -1,7 +1,7 @@
-// PieceList: makes the pieces of a list of moves, on the host. Each move is canonicalised, gets the widest vectors that
+// PieceList makes the pieces of a list of moves, on the host. Each move is canonicalised, gets the widest vectors that
 // bases, offsets, strides and row lengths allow, and is cut until three loops and 31 bits are enough for each piece.
-// What moves may not do: write a byte twice, within a move (refused, but for target strides of zero, where the last
-// element stays) or among moves (not checked), or read what the list writes.
+// Moves must not read what the list writes, and must not write a byte twice. A second write within a move is refused,
+// except for target strides of zero, where the last element stays; among moves it is not checked.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct BlockMove {
   int width = 1;
 };
 
-/// What a piece may be at most; tests make it small.
+/// Bounds a piece; tests make the limits small.
 struct PieceLimits {
   long long span_bytes = (1ll << 31) - 1;
   long long vectors = (1ll << 31) - 1;
@@ -41,8 +41,8 @@ class PieceList {
 
   void add(const BlockMove& move);
 
-  /// Lays out the units and their groups. A lane takes `lane_vectors` vectors of a unit; 0 chooses the most that the
-  /// widths have use for and with which there are `groups_min` groups, so that each multiprocessor has one.
+  /// Lays out the units and their groups. A lane takes `lane_vectors` vectors of a unit. 0 chooses the most that the
+  /// widths can use and that leave `groups_min` groups, so that each multiprocessor has one.
   void lay_out(unsigned groups_min, unsigned lane_vectors = 0);
 
   const std::vector<int>& alignments() const { return alignments_; }
@@ -102,7 +102,7 @@ inline void PieceList::add(const BlockMove& given) {
     long long source = move.block.source_strides[d], target = move.block.target_strides[d];
     if (extent <= 0) return;
     if (extent == 1) continue;
-    if (target <= 0) {  // backwards; of those that reach one element, the last one stays
+    if (target <= 0) {  // reverses the loop; of the elements with one target, the last one stays
       move.source_offset += (extent - 1) * source;
       move.target_offset += (extent - 1) * target;
       source = -source;
@@ -113,7 +113,7 @@ inline void PieceList::add(const BlockMove& given) {
   if (!tranship::detail::target_is_nested(tranship::detail::sorted_by_target(block), move.width))
     throw std::invalid_argument("a move may write an element twice");
 
-  // The widest element that lies at multiples of its width everywhere.
+  // The loop finds the widest element that lies at multiples of its width everywhere.
   int width = move.width;
   if (width != 1 && width != 2 && width != 4 && width != 8 && width != 16) {
     append(width, 1, 1);
@@ -151,7 +151,7 @@ inline void PieceList::add(const BlockMove& given) {
     if (loops[row].extent == 1) loops.erase(loops.begin() + static_cast<std::ptrdiff_t>(row));
   }
 
-  // Which loops are columns and rows: neighbouring lanes shall touch neighbouring bytes, on both sides if they can.
+  // This chooses columns and rows so that neighbouring lanes touch neighbouring bytes, on both sides if possible.
   PieceKind kind = PieceKind::elements;
   std::size_t columns = find(is_contiguous), rows = none;
   const std::size_t in_source = find([&](const Loop& loop) { return std::abs(loop.source) == width; });
@@ -166,7 +166,7 @@ inline void PieceList::add(const BlockMove& given) {
   const auto source_stride = [](const Loop& loop) { return std::abs(loop.source); };
   const auto target_stride = [](const Loop& loop) { return loop.target; };
   if (columns != none || in_source == in_target) {
-    if (columns == none) columns = in_source;  // backwards in the source, or no run at all
+    if (columns == none) columns = in_source;  // the source runs backwards, or has no run
     if (columns == none && !loops.empty()) columns = loops.size() - 1;
     rows = smallest(target_stride);
   } else if (in_source == none) {
@@ -253,7 +253,7 @@ inline void PieceList::emit(const BlockMove& move, int width, PieceKind kind, co
   piece.target_offset = cut.target_offset;
   piece.source_base = move.source_base;
   piece.target_base = move.target_base;
-  // A loop of one element has no step: a stride that was cut away need not fit.
+  // A loop of one element gets no step, because a stride that was cut away need not fit.
   const auto step = [](const Loop& loop, long long stride) { return loop.extent > 1 ? static_cast<int>(stride) : 0; };
   piece.source_column = step(cut.columns, cut.columns.source);
   piece.target_column = step(cut.columns, cut.columns.target);
@@ -278,7 +278,7 @@ inline void PieceList::emit(const BlockMove& move, int width, PieceKind kind, co
   pieces_.push_back(piece);
 }
 
-/// Whether narrow elements can be loaded and stored by whole words of 4 bytes.
+/// Returns true when narrow elements can be loaded and stored by whole words of 4 bytes.
 inline bool PieceList::fits_words(const Piece& piece) const {
   const long long width = 1 << piece.width_log2, each = 4 / width;
   if (each < 2 || piece.source_column != width || piece.target_row != width) return false;
@@ -308,7 +308,7 @@ inline void PieceList::count_units() {
   unsigned long long units = 0;
   for (std::size_t i = 0; i < pieces_.size(); ++i) {
     units += units_of(pieces_[i]);
-    // Tiles begin with a group, and the last group is whole: the piece before has empty units.
+    // Tiles begin with a group, and the last group is whole, so the piece before has empty units.
     if (i + 1 == pieces_.size() || pieces_[i + 1].kind != PieceKind::elements)
       units = (units + group_units - 1) / group_units * group_units;
     if (units >> 32) throw std::invalid_argument("a list has too many units");
@@ -328,7 +328,7 @@ inline void PieceList::lay_out(unsigned groups_min, unsigned lane_vectors) {
     count_units();
   }
   starts_.clear();
-  if (pieces_.size() < 2) return;  // nothing to find
+  if (pieces_.size() < 2) return;  // no search is needed
   unsigned at = 0;
   for (unsigned first = 0; first < first_units_.back(); first += group_units) {
     while (first_units_[at + 1] <= first) ++at;

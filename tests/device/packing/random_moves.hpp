@@ -1,5 +1,5 @@
-// Random lists of moves in two arenas, and the plain loop that says what they give: cell by cell, from the definition
-// of a CopyBlock, with nothing in common with pieces.hpp. Between and around what a list writes lie bytes that must
+// Makes random lists of moves in two arenas, and computes their result by a plain loop: cell by cell, from the
+// definition of a CopyBlock, with nothing in common with pieces.hpp. Bytes between and around what a list writes must
 // stay. host.cpp runs such lists on CPU lanes, checks.cu on a card.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace tranship::device {
 
-/// A range of the arena of sources, or of the arena of targets. Base i of a list is buffer i.
+/// Describes a range of the arena of sources, or of the arena of targets. Base i of a list is buffer i.
 struct Buffer {
   bool is_target = false;
   long long start = 0;
@@ -23,10 +23,10 @@ struct Buffer {
 struct RandomList {
   std::vector<BlockMove> moves;
   std::vector<Buffer> buffers;
-  long long arena_bytes = 0;  ///< of either arena
+  long long arena_bytes = 0;  ///< size of either arena
   const char* name = "";
 
-  /// The alignments of the bases where both arenas lie at multiples of 16.
+  /// Returns the alignments of the bases where both arenas lie at multiples of 16.
   std::vector<int> alignments() const {
     std::vector<int> out;
     for (const Buffer& buffer : buffers)
@@ -85,7 +85,7 @@ class RandomMoves {
     for (unsigned i = 0; i < targets; ++i) list.buffers[sources + i].is_target = true;
     const auto count = one_in(40) ? 0 : 1 + random_.below(static_cast<std::uint64_t>(options_.moves_max));
     const bool is_tight = one_in(2);
-    const bool is_narrow = one_in(8);  // transposes that can be moved by words
+    const bool is_narrow = one_in(8);  // words can move these transposes
     if (is_narrow) list.name = "narrow transposes";
     for (std::uint64_t i = 0; i < count; ++i) {
       BlockMove move = is_narrow ? narrow_transpose() : random_block();
@@ -156,7 +156,7 @@ class RandomMoves {
     return move;
   }
 
-  /// Elements of 1 or 2 bytes, whose extents and strides are multiples of 4 bytes.
+  /// Makes a transpose of elements of 1 or 2 bytes, whose extents and strides are multiples of 4 bytes.
   BlockMove narrow_transpose() {
     BlockMove move;
     move.width = 1 << random_.below(2);
@@ -177,7 +177,8 @@ class RandomMoves {
     return move;
   }
 
-  /// Dimensions in a random order, with random gaps and signs, so that elements do not overlap; some of stride zero.
+  /// Orders the dimensions randomly, with random gaps and signs, so that elements do not overlap; some strides are
+  /// zero.
   void stride(const CopyBlock& block, long long* strides, int width, bool is_source) {
     int order[block_dims_max];
     for (int d = 0; d < block.dims; ++d) order[d] = block.dims - 1 - d;
@@ -201,7 +202,7 @@ class RandomMoves {
     }
   }
 
-  /// The offset at which these elements begin behind all that the buffer has had so far.
+  /// Returns the offset at which these elements begin, behind all earlier ones of the buffer.
   long long place(Buffer& buffer, const CopyBlock& block, const long long* strides, int width, bool is_tight) {
     long long before = 0, after = width;
     for (int d = 0; d < block.dims; ++d) {

@@ -1,4 +1,4 @@
-// A program with a fault in it, so that tools are tried on something that they must find: `clean`, `out_of_bounds`, or
+// This program has a planted fault, which shows whether tools find what they must find: `clean`, `out_of_bounds`, or
 // `race`.
 #include <cstring>
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What card, driver and tools are here: `probes.py attributes`, `versions`, `mps`, `tools PLANTED`,
-`under_mps PROGRAM [argument...]`.
+"""Reports the card, driver and tools of this machine.
 
-Asks the driver itself through ctypes, so that it needs nothing but Python. Answers as lines of JSON (support/findings.hpp).
+    probes.py attributes | versions | mps | tools PLANTED | under_mps PROGRAM [argument...]
+
+Asks the driver itself through ctypes, so that it needs nothing but Python. Answers are lines of JSON
+(support/findings.hpp).
 """
 import contextlib
 import ctypes
@@ -19,7 +21,7 @@ import sys
 import sysconfig
 import tempfile
 
-# Numbers of CUdevice_attribute (cuda.h).
+# These are numbers of CUdevice_attribute (cuda.h).
 ATTRIBUTES = {
     "multiprocessors": 16, "threads of a multiprocessor": 39, "blocks of a multiprocessor": 106,
     "registers of a multiprocessor": 82, "shared memory of a multiprocessor, bytes": 81,
@@ -121,8 +123,11 @@ def versions():
 
 @contextlib.contextmanager
 def mps_daemon():
-    """The environment of programs that share the card by MPS, or None and why there is none. The daemon has a folder of its
-    own, so that no other program meets it, and is told to quit."""
+    """Yields the environment of programs that share the card by MPS, and the daemon's folder; or None and the reason
+    why not.
+
+    The daemon has a folder of its own, so that no other program meets it, and is told to quit at the end.
+    """
     if not shutil.which("nvidia-cuda-mps-control"):
         yield None, "there is no nvidia-cuda-mps-control"
         return
@@ -145,7 +150,7 @@ def mps_daemon():
 
 
 def mps():
-    """Whether ranks that are processes could share the card at the same time."""
+    """Reports whether ranks that are processes could share the card at the same time."""
     with mps_daemon() as (environment, folder):
         if not environment:
             return answer("MPS", "no", folder)
@@ -168,7 +173,7 @@ def under_mps(*command):
 
 
 def context():
-    """A context and an allocation, as a client of MPS has them."""
+    """Makes a context and an allocation, as a client of MPS does."""
     driver = Driver()
     made = ctypes.c_void_p()
     device = driver.number("cuDeviceGet", 0)
@@ -198,7 +203,7 @@ def tools(planted):
 
 
 def ended(*_):
-    raise SystemExit(143)  # through the ends of what is under way
+    raise SystemExit(143)  # runs the cleanup of what is under way
 
 
 if __name__ == "__main__":

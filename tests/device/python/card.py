@@ -1,4 +1,4 @@
-"""One card for two ranks: calls of the driver, arrays, and the ranks' heaps beside what NumPy says of them."""
+"""Lets two ranks share one card: calls of the driver, arrays, and the ranks' heaps beside NumPy's copy of them."""
 import ctypes
 import struct
 
@@ -9,7 +9,7 @@ HEAP_BYTES = 1 << 18
 
 
 class Driver:
-    """The calls that Numba does not offer, or not in all versions, in the context that Numba uses too."""
+    """Makes the calls that Numba lacks in some or all versions, in the context that Numba uses too."""
 
     LOST = {214, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719}
 
@@ -23,7 +23,7 @@ class Driver:
         self.capability = (self.attribute(75, device), self.attribute(76, device))
 
     def call(self, name, *arguments):
-        # Names without a version are those of the first CUDA.
+        # A name without a version suffix means the first version of the call.
         call = getattr(self.library, name + "_v2", None) if name in {
             "cuMemAlloc", "cuMemcpyHtoD", "cuMemcpyDtoH", "cuModuleGetGlobal", "cuStreamDestroy"} else None
         status = (call or getattr(self.library, name))(*arguments)
@@ -44,7 +44,8 @@ class Driver:
         return address.value
 
     def write(self, address, data):
-        """Returns when the data is there: streams that do not wait for the default stream do not wait for its copies."""
+        """Returns when the data has arrived: a stream that does not wait for the default stream does not wait for its
+        copies."""
         self.call("cuMemcpyHtoD", ctypes.c_uint64(address), data.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(data.nbytes))
         self.call("cuStreamSynchronize", None)
 
@@ -53,7 +54,7 @@ class Driver:
 
     def stream(self):
         handle = ctypes.c_void_p()
-        self.call("cuStreamCreate", ctypes.byref(handle), 1)  # does not wait for the default stream
+        self.call("cuStreamCreate", ctypes.byref(handle), 1)  # this stream does not wait for the default stream
         return handle.value
 
     def wait(self, *streams):
@@ -61,10 +62,11 @@ class Driver:
             self.call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     def write_global(self, module, data):
-        """Copies `data` to ts_heap of what a setup callback is given, which depends on the version of numba-cuda."""
+        """Copies `data` to ts_heap of the module that a setup callback gets; its type depends on the version of numba-
+        cuda."""
         address, size = ctypes.c_uint64(), ctypes.c_size_t()
         handle = ctypes.c_void_p(int(getattr(module, "handle", module)))
-        is_library = type(module).__name__ in ("ObjectCode", "Library")  # else a CUmodule, or what holds one
+        is_library = type(module).__name__ in ("ObjectCode", "Library")  # otherwise a CUmodule or its holder
         self.call("cuLibraryGetGlobal" if is_library else "cuModuleGetGlobal", ctypes.byref(address), ctypes.byref(size), handle,
                   b"ts_heap")
         if size.value != data.nbytes:
@@ -73,7 +75,7 @@ class Driver:
 
 
 class Library:
-    """A cubin loaded by the driver."""
+    """Holds a cubin loaded by the driver."""
 
     def __init__(self, driver, cubin):
         self.driver, self.code = driver, cubin
@@ -89,7 +91,7 @@ class Library:
 
 
 class CardArray:
-    """An array in memory of the card, as others than Numba would show it."""
+    """Presents memory of the card as an array, as libraries other than Numba do."""
 
     def __init__(self, address, shape, dtype):
         self.address, self.shape, self.dtype = address, tuple(shape), dtype
@@ -114,7 +116,7 @@ class CardArray:
 
 
 class World:
-    """The two ranks' heaps, what NumPy says is in them, and memory that is not symmetric."""
+    """Holds the two ranks' heaps, NumPy's copy of their bytes, and memory that is not symmetric."""
 
     def __init__(self, np, driver, cuda):
         self.np, self.driver, self.cuda = np, driver, cuda
@@ -125,7 +127,7 @@ class World:
         self.used = 0
 
     def view(self, rank):
-        """A HeapView (lanes/rma.hpp): first, stride, size, rank, ranks, the first and the count of those in reach, places."""
+        """Packs a HeapView (lanes/rma.hpp): first, stride, size, rank, ranks, direct first and count, places."""
         view = struct.pack("<QQQiiiiQ", self.base, HEAP_BYTES, HEAP_BYTES, rank, RANKS, 0, RANKS, 0)
         return self.np.frombuffer(view, self.np.uint8)
 
@@ -133,13 +135,13 @@ class World:
         return self.cuda.external_stream(self.streams[rank])
 
     def begin(self):
-        """New random bytes in both heaps, and all of them free."""
+        """Fills both heaps with new random bytes, and frees all arrays."""
         self.heaps[:] = self.random.integers(0, 256, self.heaps.shape, self.np.uint8)
         self.driver.write(self.base, self.heaps)
         self.used = 0
 
     def symmetric(self, shape, dtype, shift=0):
-        """The offset of a new array, and the array on each rank."""
+        """Returns the offset of a new array, and the array on each rank."""
         dtype = self.np.dtype(dtype)
         offset = -(-self.used // 256) * 256 + shift
         arrays = [CardArray(self.base + rank * HEAP_BYTES + offset, shape, dtype) for rank in range(RANKS)]
@@ -154,13 +156,13 @@ class World:
         return array
 
     def expected(self, array):
-        """What NumPy says of a symmetric array; to be written to."""
+        """Returns NumPy's copy of a symmetric array, which the caller may write."""
         rank, offset = divmod(array.address - self.base, HEAP_BYTES)
         part = self.heaps[rank, offset:offset + array.size * array.dtype.itemsize]
         return part.view(array.dtype).reshape(array.shape)
 
     def wrong_bytes(self):
-        """How many bytes of the heaps are not as NumPy says, and the first one."""
+        """Returns how many bytes of the heaps differ from NumPy's copy, and the first one."""
         seen = self.np.empty_like(self.heaps)
         self.driver.read(self.base, seen)
         places = self.np.argwhere(seen != self.heaps)

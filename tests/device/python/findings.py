@@ -1,4 +1,4 @@
-"""What a Python program finds out on a card: lines of JSON, as support/findings.hpp says."""
+"""Reports what a Python program finds on a card, as lines of JSON in the format of support/findings.hpp."""
 import json
 import time
 
@@ -11,7 +11,7 @@ def answer(name, value, note=""):
     say(answer=name, value=str(value), note=note)
 
 
-checks = 0  # how many have been said
+checks = 0  # number of checks reported
 
 
 def check(name, cases, wrong, note=""):
@@ -26,17 +26,17 @@ def shortened(error):
 
 
 class CardLost(Exception):
-    """An error after which a process gets nothing more from its card."""
+    """Is raised for an error after which the card serves this process no more."""
 
 
 def attempt(name, work, *arguments):
-    """Reports whether `work(*arguments)` can be done; returns what it returns, or None."""
+    """Reports whether `work(*arguments)` succeeds; returns its result, or None."""
     begin = time.perf_counter()
     try:
         result = work(*arguments)
     except CardLost:
         raise
-    except Exception as error:  # Whatever a version of a package throws is the answer.
+    except Exception as error:  # The answer is any error that a version of a package raises.
         answer(name, "no", shortened(error))
         return None
     answer(name, "yes", f"{time.perf_counter() - begin:.2f} s")

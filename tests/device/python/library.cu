@@ -1,7 +1,7 @@
-// One-sided operations for kernels that are not C++: plain functions over one HeapView, which numba_seed.py links into
-// the kernels that Numba compiles. Addresses are numbers, so that a caller needs no pointer types; all lanes of the
-// scope in a function's name call it together. Before a kernel runs the host copies the HeapView of its rank to
-// `ts_heap`.
+// Offers one-sided operations to kernels that are not C++: plain functions over one HeapView, which numba_seed.py links
+// into the kernels that Numba compiles. Addresses are numbers, so that a caller needs no pointer types; all lanes of
+// the scope in a function's name call it together. The host copies the HeapView of its rank to `ts_heap` before a
+// kernel runs.
 #include <tranship/lanes/cuda_lane.hpp>
 #include <tranship/lanes/rma.hpp>
 
@@ -20,7 +20,7 @@ __device__ inline unsigned long long now_ns() {
   return now;
 }
 
-/// Gives up a wait after a while, with the value that it has seen last: the caller compares.
+/// Gives up a wait after a while, and returns the value that it has seen last, which the caller compares.
 template <Scope scope>
 class PatientGroup : public CudaGroup<scope> {
  public:

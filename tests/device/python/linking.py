@@ -1,4 +1,5 @@
-"""How a kernel that Numba compiles is joined with library.cu, without a card: the library by NVRTC, and a cubin of both."""
+"""Joins a kernel that Numba compiles with library.cu, without a card: NVRTC compiles the library, and both become a
+cubin."""
 import ctypes
 import pathlib
 import re
@@ -13,7 +14,7 @@ def library_by_nvrtc(sources, architecture):
     text = LIBRARY.read_text()
     try:
         return bytes(Program(text, "c++", options=ProgramOptions(**options)).compile("ltoir").code)
-    except Exception:  # NVRTC 13.0 takes generic lambdas for functions of the host.
+    except Exception:  # NVRTC 13.0 takes generic lambdas for host functions.
         options["device_as_default_execution_space"] = True
         return bytes(Program(text, "c++", options=ProgramOptions(**options)).compile("ltoir").code)
 

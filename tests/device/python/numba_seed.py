@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Kernels that Numba compiles use tranship's one-sided operations: `numba_seed.py LIBRARY.ltoir --sources SRC [--compile]`.
 
-Two ranks share one card and one process: each has a half of one allocation as its heap, a stream, and its own copy of every
-kernel, because the HeapView that library.cu looks at belongs to a module. The kernel `rma_kernel` is one of NVSHMEM's
-documentation; only its launch differs. What is in memory afterwards, all of it, is compared with what NumPy says.
+Two ranks share one card and one process: each has a half of one allocation as its heap, a stream, and its own copy of
+every kernel, because the HeapView that library.cu looks at belongs to a module. The kernel `rma_kernel` comes from
+NVSHMEM's documentation; only its launch differs. All memory is compared afterwards with what NumPy computes.
 
-SRC is the folder that has tranship/, for a library made while the program runs. --compile needs no card: it compiles and links
-for sm_90. Findings are lines of JSON (support/findings.hpp).
+SRC is the folder that has tranship/, for a library made while the program runs. --compile needs no card: it compiles
+and links for sm_90. Findings are lines of JSON (support/findings.hpp).
 """
 import argparse
 import gc
@@ -43,7 +43,7 @@ def compile_without_card(libraries, numba_cuda, kernels):
 
 
 class Ranks:
-    """One function compiled by Numba for each rank, with the library linked in."""
+    """Holds one function compiled by Numba for each rank, with the library linked in."""
 
     def __init__(self, world, function, library):
         from numba.cuda.cudadrv.linkable_code import LTOIR
@@ -63,7 +63,7 @@ class Ranks:
 
 
 def run_seed(world, name, launch):
-    """launch(rank, src, dst, remote_buf, pe), on both ranks at once."""
+    """Calls launch(rank, src, dst, remote_buf, pe) on both ranks at once."""
     np = world.np
     wrong, cases, notes = 0, 0, []
     for count in (1, 1, 7, 1000):
@@ -136,14 +136,14 @@ def run_scalars(world, library, functions, name):
 
 
 def run_declared(world, library):
-    """The same functions, declared by their signatures and the ABI of C."""
+    """Declares the functions of the library by their signatures and the ABI of C."""
     declare = world.cuda.declare_device
     functions = {name: declare("ts_" + name, f"{kinds[0]}({', '.join(kinds[1:])})", abi="c") for name, kinds in SCALARS.items()}
     run_scalars(world, library, functions, "declare_device(abi='c')")
 
 
 def run_exchange(world, kernels, library, scope):
-    """Rows go to and fro between the ranks, both at once; each row that comes is kept and compared."""
+    """Sends rows both ways between the ranks at once; each row that arrives is kept and compared."""
     np, driver = world.np, world.driver
     ranks = Ranks(world, kernels[f"exchange_{scope}"], library)
     groups = {"thread": 8, "warp": 2, "block": 1}[scope]
@@ -163,7 +163,7 @@ def run_exchange(world, kernels, library, scope):
             driver.write(rows[rank].address, sent[rank])
             driver.write(arrived[rank].address, ~sent[1 - rank])
             driver.write(seen[rank].address, np.zeros(seen[rank].shape, np.uint64))
-        if sample == -2:  # Both are compiled and loaded before one waits for the other.
+        if sample == -2:  # Both are compiled and loaded before either waits for the other.
             for rank in range(RANKS):
                 ranks.launch(rank, lanes, rows[rank], inbox[rank], arrived[rank], signals[rank], seen[rank], 1 - rank, 0)
             driver.wait(*world.streams)
@@ -190,7 +190,7 @@ def run_exchange(world, kernels, library, scope):
         wrong += bad > 0
         first = first or (where and f"heaps: {bad} bytes, {where}")
         if lost:
-            break  # Every further wait would take its whole time, too.
+            break  # Every further wait would take its whole time limit, too.
     name = f"Numba: put_signal and signal_wait both ways, {groups} groups of {SCOPES[scope]} lanes"
     check(name, 13 * (RANKS + 1), wrong, first)
     if lost:
@@ -202,8 +202,10 @@ def run_exchange(world, kernels, library, scope):
 
 
 def parameters(np, arrays, scalars):
-    """The parameters of a kernel as Numba lays them out: an array is two null pointers, its elements, their size, its
-    address, its extents, its strides."""
+    """Returns the parameters of a kernel as Numba lays them out.
+
+    An array is two null pointers, its element count, their size, its address, its extents, its strides.
+    """
     out = []
     for array in arrays:
         out += [0, 0, array.size, array.dtype.itemsize, array.address, *array.shape, *array.strides()]
@@ -211,7 +213,7 @@ def parameters(np, arrays, scalars):
 
 
 def run_linked(world, numba_cuda, kernels, library):
-    """The seed without Numba's launcher: compiled by Numba, linked and launched by others."""
+    """Runs the seed without Numba's launcher: Numba compiles it, and other tools link and launch it."""
     types = of_numba("types", "Array")
     np, driver = world.np, world.driver
     architecture = "sm_%d%d" % driver.capability
@@ -262,7 +264,7 @@ def run_jit(world, kernels, library, name):
 
 
 def run_source(world, kernels):
-    """The library as source that Numba itself gives to NVRTC, in the C++ that it chooses."""
+    """Tests the library as source that Numba itself gives to NVRTC, in the version of C++ that Numba chooses."""
     from numba.cuda.cudadrv.linkable_code import CUSource
     source = CUSource(LIBRARY.read_text(), name="library.cu")
     kernel = world.cuda.jit(link=[source], lto=True)(kernels["rma_kernel"])
@@ -298,12 +300,12 @@ def main():
     chosen = parser.parse_args()
     if chosen.sources:
         os.environ.setdefault("NUMBA_CUDA_NVRTC_EXTRA_SEARCH_PATHS", str(chosen.sources))
-    gc.disable()  # Where a module is unloaded the driver may wait for kernels, which may wait for each other.
-    warnings.filterwarnings("ignore")  # that a grid of one block is small
+    gc.disable()  # The driver may wait for kernels when a module is unloaded, and these may wait for each other.
+    warnings.filterwarnings("ignore")  # hides the warning that a grid of one block is small
     try:
         import numba
         import numpy
-        if not hasattr(numpy, "row_stack"):  # NumPy 2.5 has dropped this name, which numba-cuda up to 0.30 looks for
+        if not hasattr(numpy, "row_stack"):  # NumPy 2.5 dropped this name, which numba-cuda up to 0.30 needs
             numpy.row_stack = numpy.vstack
             answer("numpy.row_stack", "put back", f"NumPy {numpy.__version__} has none")
         from numba import cuda
@@ -343,6 +345,6 @@ def main():
 if __name__ == "__main__":
     sys.stdout.flush()
     code = main()
-    # Modules of a lost card would complain while Python ends.
+    # While Python ends, modules of a lost card would report errors.
     sys.stdout.flush()
     os._exit(code)

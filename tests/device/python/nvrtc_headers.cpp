@@ -1,7 +1,7 @@
 // device_nvrtc_headers SOURCES [FILE.cu ...] [--nvrtc LIBRARY] [--broken]: compiles all headers for kernels, and the
-// files named, as a running program would compile them, with NVRTC, for the architectures that tranship is for. SOURCES
-// is the folder that has tranship/. It needs no card, and where there is no NVRTC it says so. --broken compiles a
-// header that has an error as well, which must be found.
+// files named, with NVRTC as a running program would, for the architectures that tranship supports. SOURCES is the
+// folder that has tranship/. The program needs no card, and reports where there is no NVRTC. --broken also compiles a
+// header that has an error, which must be found.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -19,12 +19,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The calls of NVRTC that are made here, whose header may not be installed.
+/// Declares the calls of NVRTC that this program makes, because its header may not be installed.
 class Nvrtc {
  public:
   using Program = struct Unknown*;
 
-  /// Looks for `library`, or for those of CUDA 13 and 12 where that is empty.
+  /// Looks for `library`, or for those of CUDA 13 and 12 where it is empty.
   explicit Nvrtc(const std::string& library) {
     std::vector<std::string> names{library};
     if (library.empty()) {
@@ -77,7 +77,7 @@ struct Source {
   std::string text;
 };
 
-/// What NVRTC says to a source; empty where it compiles without a word.
+/// Returns the log of NVRTC for a source; empty where it compiles without a message.
 std::string said(const Nvrtc& nvrtc, const Source& source, const std::string& architecture,
                  const std::vector<std::string>& more) {
   std::vector<std::string> options{"-std=c++20", "--gpu-architecture=" + architecture, "-rdc=true"};
@@ -101,7 +101,7 @@ std::string said(const Nvrtc& nvrtc, const Source& source, const std::string& ar
   return log;
 }
 
-/// The first lines of a log.
+/// Returns the first lines of a log.
 std::string head_of(const std::string& log) {
   constexpr std::size_t bytes_max = 600;
   return log.size() <= bytes_max ? log : log.substr(0, bytes_max) + "...";
@@ -117,7 +117,7 @@ std::vector<Source> sources_of(const fs::path& folder, const std::vector<std::st
       }
   std::sort(out.begin(), out.end(), [](const Source& a, const Source& b) { return a.name < b.name; });
 
-  // Where an operation is called must be the caller's line, here the second one.
+  // The call site of an operation must be the caller's line, here the second one.
   out.push_back({"call site",
                  "#include <tranship/lanes/lane.hpp>\n"
                  "static_assert(tranship::KernelSite::here().line == 2);\n"});
@@ -166,7 +166,7 @@ int run(int argc, char** argv) {
   std::vector<int> known(static_cast<std::size_t>(count));
   nvrtc.get_architectures(known.data());
 
-  // Generic lambdas count as functions of the host in NVRTC 13.0, and no longer in 13.5.
+  // NVRTC 13.0 takes generic lambdas for host functions; 13.5 does not.
   const std::vector<std::string> options{"-default-device", "-I" + folder};
   const std::vector<Source> sources = sources_of(folder, files, has_broken);
   for (const int architecture : {80, 90, 100}) {

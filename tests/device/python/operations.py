@@ -1,18 +1,18 @@
-"""tranship's one-sided operations as Numba knows them, and the kernels that use them: calls of the functions of library.cu."""
+"""Declares tranship's one-sided operations to Numba as calls of library.cu, and the kernels that use them."""
 import importlib
 import types as python_types
 
 SIGNAL_SET, SIGNAL_ADD = 0, 1
 GREATER_EQUAL = 5
 SCOPES = {"thread": 1, "warp": 32, "block": 128}  # lanes of a group
-# Functions of numbers: what they return, and what they take.
+# These functions take numbers; each list has the result and then the parameters.
 SCALARS = {"my_pe": ["int32"], "n_pes": ["int32"], "p_4": ["void", "uint64", "uint32", "int32"],
            "p_8": ["void", "uint64", "uint64", "int32"], "g_4": ["uint32", "uint64", "int32"],
            "g_8": ["uint64", "uint64", "int32"], "fetch_add_8": ["uint64", "uint64", "uint64", "int32"]}
 
 
 def of_numba(name, wanted):
-    """A module that numba-cuda has had of its own since some version."""
+    """Imports a module that newer versions of numba-cuda have of their own."""
     try:
         module = importlib.import_module("numba.cuda." + name)
     except ImportError:
@@ -21,7 +21,8 @@ def of_numba(name, wanted):
 
 
 def make_operations(scopes):
-    """A module like nvshmem.core.device.numba: put, get, ... by one thread, put_warp, put_block, ... by groups."""
+    """Makes a module like nvshmem.core.device.numba: one thread calls put, get, ..., and groups call put_warp,
+    put_block, ..."""
     from llvmlite import ir
     types = of_numba("types", "Array")
     cgutils = of_numba("cgutils", "get_or_insert_function")
@@ -33,7 +34,7 @@ def make_operations(scopes):
     def of_cuda(function):
         try:
             return intrinsic(target="cuda")(function)
-        except TypeError:  # numba-cuda's own knows no other target
+        except TypeError:  # numba-cuda's own intrinsic takes no target
             return intrinsic(function)
 
     word, number, nothing = ir.IntType(64), ir.IntType(32), ir.VoidType()
@@ -49,7 +50,7 @@ def make_operations(scopes):
         return builder.ptrtoint(context.make_array(kind)(context, builder, value).data, word)
 
     def span(context, builder, signature, values):
-        """Addresses of target and source, and the bytes of the smaller one."""
+        """Returns the addresses of target and source, and the bytes of the smaller one."""
         counts = [context.make_array(signature.args[i])(context, builder, values[i]).nitems for i in (0, 1)]
         count = builder.select(builder.icmp_signed("<", *counts), *counts)
         width = context.get_abi_sizeof(context.get_data_type(signature.args[0].dtype))
@@ -102,7 +103,7 @@ def make_operations(scopes):
         return operation
 
     def plain(symbol, result, *kinds):
-        """A function that takes numbers."""
+        """Declares a function that takes numbers."""
         def emit(context, builder, signature, values):
             kind = {types.int32: number, types.uint32: number, types.uint64: word, types.void: nothing}[result]
             out = call(builder, symbol, kind, list(values))
@@ -130,7 +131,7 @@ def make_operations(scopes):
 
 
 def make_kernels(cuda, nvshmem_numba):
-    """Functions to compile; by their names."""
+    """Returns the functions to compile, by their names."""
 
     def rma_kernel(src, dst, remote_buf, pe):
         tid = cuda.threadIdx.x + cuda.blockIdx.x * cuda.blockDim.x
@@ -173,7 +174,8 @@ def make_kernels(cuda, nvshmem_numba):
                 nvshmem_numba.get_block(back, target, pe)
 
     def exchange_of(scope):
-        """Groups of lanes, each with a line to the same group of the peer: in every round a row goes each way."""
+        """Exchanges rows between groups of lanes; each group has a line to the same group of the peer, and sends a row
+        each way in every round."""
         suffix = "" if scope == "thread" else f"_{scope}"
         put_signal = getattr(nvshmem_numba, "put_signal" + suffix)
         signal_wait = getattr(nvshmem_numba, "signal_wait" + suffix)
@@ -191,7 +193,7 @@ def make_kernels(cuda, nvshmem_numba):
                 if lane == 0:
                     seen[group, r] = value
                 if value < r + 1:
-                    break  # It does not come.
+                    break  # the signal does not come
                 for i in range(lane, arrived.shape[2], width):
                     arrived[group, r, i] = inbox[group, r % 2, i]
         return exchange

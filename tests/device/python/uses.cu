@@ -1,4 +1,5 @@
-// Templates of the headers for kernels, of which NVRTC sees nothing before something uses them (nvrtc_headers.cpp).
+// Instantiates templates of the headers for kernels: NVRTC does not check a template before something uses it
+// (nvrtc_headers.cpp).
 #include <tranship/lanes/collectives.hpp>
 #include <tranship/lanes/cuda_lane.hpp>
 

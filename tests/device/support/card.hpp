@@ -1,4 +1,5 @@
-// Calls of the CUDA runtime whose failure ends the program with a line that says where, and times of work on a stream.
+// Wraps calls of the CUDA runtime so that a failure ends the program with a line that tells where; also times work on a
+// stream.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +18,7 @@ inline void must(cudaError_t status, const char* call, const char* file, int lin
 }
 #define TRANSHIP_CUDA(call) ::tranship::device::must((call), #call, __FILE__, __LINE__)
 
-/// Memory of the card, freed with the object.
+/// Owns memory of the card, which is freed with the object.
 template <class T>
 class CardArray {
  public:
@@ -31,7 +32,7 @@ class CardArray {
 
   T* data() const { return data_; }
   std::size_t size() const { return count_; }
-  // Both are over when they return: a stream that does not wait for the default stream may be used next.
+  // Both copies have completed when they return: a stream that does not wait for the default stream may be used next.
   void write(const std::vector<T>& from) {
     TRANSHIP_CUDA(cudaMemcpy(data_, from.data(), from.size() * sizeof(T), cudaMemcpyHostToDevice));
     TRANSHIP_CUDA(cudaStreamSynchronize(cudaStreamLegacy));
@@ -51,7 +52,8 @@ class CardArray {
   std::size_t count_ = 0;
 };
 
-/// Microseconds of the card for what `enqueue` puts into the stream, `rounds` times, after two that do not count.
+/// Measures what `enqueue` puts into the stream, in microseconds of the card, `rounds` times after two that do not
+/// count.
 template <class F>
 Samples card_us(cudaStream_t stream, int rounds, const F& enqueue) {
   cudaEvent_t begin, end;

@@ -1,11 +1,12 @@
-// What a program has found on a card: one JSON object a line on standard output, which device.py reads as it comes.
+// Programs report what they find on a card as one JSON object a line on standard output, which device.py reads as it
+// comes.
 //
 //   {"figure": "launch", "value": 2.4, "unit": "us", "low": 2.3, "high": 2.9, "samples": 21, "note": "..."}
 //   {"answer": "multicast", "value": "no", "note": "error 801"}
 //   {"check": "put, 4 ranks as blocks", "cases": 96, "wrong": 0, "note": "..."}
 //   {"fault": "cudaMalloc: out of memory (facts/copies.cu:31)"}
 //
-// A line is written at once, so that a program which is killed later has reported what came before.
+// A line is written at once, so that a program that is killed later has reported what came before.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace tranship::device {
 
-/// Times or rates of one thing. The median is what is reported; at least 9 of them are wanted.
+/// Holds times or rates of one thing. The median is reported; at least 9 samples are wanted.
 struct Samples {
   std::vector<double> values;
 
@@ -29,7 +30,7 @@ struct Samples {
   }
   double low() const { return values.empty() ? 0 : *std::min_element(values.begin(), values.end()); }
   double high() const { return values.empty() ? 0 : *std::max_element(values.begin(), values.end()); }
-  /// The same samples, each as `f` of it: a rate of a time.
+  /// Returns `f` of each sample, for instance rates of times.
   template <class F>
   Samples mapped(const F& f) const {
     Samples out;
@@ -55,13 +56,13 @@ inline std::string quoted(const std::string& text) {
   return out + '"';
 }
 
-/// What kept the program from finding out.
+/// Reports what kept the program from finding out.
 inline void fault(const std::string& text) {
   std::printf("{\"fault\": %s}\n", quoted(text).c_str());
   std::fflush(stdout);
 }
 
-/// A measured quantity: the median of the samples and their range.
+/// Reports a measured quantity: the median of the samples and their range.
 inline void figure(const std::string& name, const Samples& samples, const char* unit, const std::string& note = {}) {
   if (samples.values.empty() || !std::isfinite(samples.low()) || !std::isfinite(samples.high()))
     return fault(name + ": no samples, or samples that are no numbers");
@@ -72,13 +73,13 @@ inline void figure(const std::string& name, const Samples& samples, const char* 
       quoted(note).c_str());
   std::fflush(stdout);
 }
-/// A fact that is a word or a count: "yes", "no", a version, an attribute.
+/// Reports a fact that is a word or a count: "yes", "no", a version, an attribute.
 inline void answer(const std::string& name, const std::string& value, const std::string& note = {}) {
   std::printf("{\"answer\": %s, \"value\": %s, \"note\": %s}\n", quoted(name).c_str(), quoted(value).c_str(),
               quoted(note).c_str());
   std::fflush(stdout);
 }
-/// A comparison with what is known to be right. The note names the first case that is wrong.
+/// Reports a comparison with what is known to be right. The note names the first case that is wrong.
 inline void check(const std::string& name, long long cases, long long wrong, const std::string& note = {}) {
   std::printf("{\"check\": %s, \"cases\": %lld, \"wrong\": %lld, \"note\": %s}\n", quoted(name).c_str(), cases, wrong,
               quoted(note).c_str());

@@ -1,6 +1,6 @@
-// What it costs that the lanes of a block wait for one another: __syncthreads, its kin, shuffles and mbarriers; on
-// Hopper also the barrier of a cluster, and a message between two blocks of a cluster through each other's shared
-// memory beside the same through global memory. Read next: step_lists.cu.
+// Measures what it costs when the lanes of a block wait for one another: __syncthreads and its variants, shuffles and
+// mbarriers. On Hopper it also measures the barrier of a cluster, and a message between two blocks of a cluster through
+// each other's shared memory, beside one through global memory. Read next: step_lists.cu.
 #include "facts/packets/packets.hpp"
 
 namespace tranship::device {
@@ -16,7 +16,7 @@ struct Times {
 __device__ unsigned shared_address(const void* at) {
   return unsigned(__cvta_generic_to_shared(at));
 }
-/// The address in the shared memory of block `block` of the cluster.
+/// Returns the address of `at` in the shared memory of block `block` of the cluster.
 __device__ unsigned mapped_address(unsigned at, unsigned block) {
   unsigned out;
   asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(out) : "r"(at), "r"(block));
@@ -50,10 +50,10 @@ __device__ void meet_cluster() {
 }
 #endif
 
-/// Looks at shared memory before a wait gives up: a quarter of a second, for a look takes some 15 ns or more.
+/// A wait gives up after this many looks at shared memory: a quarter of a second or more, for a look takes some 15 ns.
 [[maybe_unused]] constexpr int shared_looks_max = 1 << 24;
 
-/// For looks that suspend the lane, so that their number says little of the time.
+/// Waits by looks that suspend the lane, so that their number says little about the time.
 template <class Ready>
 [[maybe_unused]] __device__ void await_half_a_second(bool& lost, const Ready& ready) {
   if (lost || ready()) return;
@@ -69,7 +69,7 @@ template <class Ready>
 
 enum class Meeting { threads, threads_or, part, warp, shuffle, vote, barrier };
 
-/// `out->ns` is the time of `times` meetings.
+/// Stores the time of `times` meetings in `out->ns`.
 template <Meeting meeting>
 __global__ void __launch_bounds__(1024) meetings(int times, Times* out) {
   __shared__ alignas(8) Word room[1];
@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(1024) meetings(int times, Times* out) {
   for (int i = 0; i < times; ++i) {
     if constexpr (meeting == Meeting::threads) __syncthreads();
     if constexpr (meeting == Meeting::threads_or) sum += unsigned(__syncthreads_or(int(sum == 0xffffffffu)));
-    // Half of the block, by a barrier of its own.
+    // Half of the block meets at a barrier of its own.
     if constexpr (meeting == Meeting::part)
       if (threadIdx.x < blockDim.x / 2) asm volatile("bar.sync 1, %0;" ::"r"(blockDim.x / 2) : "memory");
     if constexpr (meeting == Meeting::warp) {
@@ -119,7 +119,7 @@ class Bench {
  public:
   explicit Bench(const Options& options) : quick(options.quick()), times_(1) {}
 
-  /// Nanoseconds of one of `count`, where `launch(Times*)` does them all.
+  /// Returns nanoseconds of one out of `count`, where `launch(Times*)` runs them all.
   template <class Launch>
   Samples per_one(int count, const Launch& launch) {
     Samples out;
@@ -153,7 +153,7 @@ void meeting_costs(Bench& bench, const std::string& name, std::initializer_list<
 
 // ---- clusters ----
 
-/// Launches blocks that are one cluster; false, with an answer, where the card refuses.
+/// Launches blocks as one cluster; where the card refuses, reports an answer and returns false.
 template <class... Arguments>
 bool launch_cluster(void (*kernel)(Arguments...), unsigned blocks, unsigned lanes,
                     std::type_identity_t<Arguments>... arguments) {
@@ -213,11 +213,11 @@ __device__ bool same(const uint4& a, const uint4& b) {
   return ((a.x ^ b.x) | (a.y ^ b.y) | (a.z ^ b.z) | (a.w ^ b.w)) == 0;
 }
 
-/// What a block of the cluster has for the game; all addresses are of the window of shared memory.
+/// Describes what a block of the cluster plays with; all addresses are in the window of shared memory.
 struct Seat {
   unsigned me;
-  unsigned room, barrier, flag;              ///< its own
-  unsigned far_room, far_barrier, far_flag;  ///< the other's
+  unsigned room, barrier, flag;              ///< those of this block
+  unsigned far_room, far_barrier, far_flag;  ///< those of the other block
 };
 
 template <Through through>
@@ -234,7 +234,7 @@ __device__ void post(const Seat& seat, Mail* mail, int round) {
     __syncthreads();
     if (threadIdx.x != 0) return;
     if constexpr (through == Through::remote_arrival) {
-      // The lanes' stores come before the arrival of lane 0 only with a fence that reaches the cluster.
+      // A fence that reaches the cluster is needed to order the lanes' stores before the arrival of lane 0.
       asm volatile("fence.acq_rel.cluster;\n mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(
                        seat.far_barrier)
                    : "memory");
@@ -264,7 +264,8 @@ __device__ void fetch(const Seat& seat, const Mail* mail, int round, bool& lost,
   if constexpr (through == Through::async_store || through == Through::remote_arrival) {
     await_half_a_second(lost, [&] { return has_passed_cluster(seat.barrier, parity); });
     if constexpr (through == Through::async_store)
-      // The next phase waits for as many bytes again; the other sends them only after an answer to this message.
+      // The next phase expects the same number of bytes; the other block sends them only after an answer to this
+      // message.
       if (threadIdx.x == 0)
         asm volatile("mbarrier.arrive.expect_tx.relaxed.cta.shared::cta.b64 _, [%0], %1;" ::"r"(seat.barrier),
                      "r"(blockDim.x * 16)
@@ -304,7 +305,7 @@ __device__ void fetch(const Seat& seat, const Mail* mail, int round, bool& lost,
                  : "r"(seat.room + threadIdx.x * 16)
                  : "memory");
   wrong += !same(v, letter(round, 1 - seat.me));
-  // All have read before one of them answers.
+  // All lanes have read before one of them answers.
   __syncthreads();
 }
 #endif
@@ -352,7 +353,7 @@ __global__ void __launch_bounds__(256) cluster_ping_pong(Mail* mail, int warm_ro
   if (wrong != 0) atomicAdd(&out->sum, Word(wrong));
   if (lost) atomicAdd(&out->lost, 1ull);
   if (seat.me == 0 && threadIdx.x == 0) out->ns = ns;
-  // The other may still write to this block's shared memory.
+  // The other block may still write to this block's shared memory.
   meet_cluster();
 #endif
 }

@@ -1,6 +1,6 @@
-// What a message from one block to another costs as packets, beside plain data with a signal behind it: the time of a
-// hop for small messages, and the rate of one block that streams a MiB to another, which unpacks it. A hop ends when
-// all lanes of the receiving block know that the message is there. Read next: reductions.cu.
+// Measures what a message from one block to another costs as packets, beside plain data with a signal behind it: the
+// time of a hop for small messages, and the rate of one block that streams a MiB to another, which unpacks it. A hop
+// ends when all lanes of the receiving block know that the message is there. Read next: reductions.cu.
 #include "facts/packets/packets.hpp"
 
 namespace tranship::device {
@@ -61,12 +61,12 @@ __device__ void await_signal(const Word* at, Word value, bool& lost) {
 constexpr unsigned message_bytes_max = 4096;
 
 struct Table {
-  Vector room[2][2 * message_bytes_max / 16];  ///< for each player; packets take twice the room
+  Vector room[2][2 * message_bytes_max / 16];  ///< one for each player; packets take twice the room
   Word signals[2][16];
   Word elapsed_ns, wrong, lost;
 };
 
-/// The message's word `w` of 4 bytes.
+/// Returns word `w`, of 4 bytes, of the message.
 __device__ unsigned word_of(unsigned round, int player, unsigned w) {
   return (round * 0x9e3779b1u ^ w * 0x85ebca6bu) + unsigned(player);
 }
@@ -125,7 +125,7 @@ __device__ void receive(const Vector* room, const Word* signal, unsigned bytes, 
       }
     }
   } else if constexpr (format == Format::ll128) {
-    // The lanes of a warp look together at four lines and go on when all flags are there.
+    // The lanes of a warp look at four lines together and go on when all flags are there.
     const unsigned lines = (bytes / 8 + line_words - 1) / line_words, lane = threadIdx.x % 8;
     for (unsigned base = threadIdx.x / 32 * 4; base < lines; base += blockDim.x / 8) {
       const unsigned line = base + threadIdx.x / 8 % 4;
@@ -252,7 +252,7 @@ struct Stream {
   Word* lost;
 };
 
-/// Four vectors in flight a lane.
+/// Each lane keeps four vectors in flight.
 __device__ void copy_block(const Vector* source, Vector* target, unsigned count) {
   constexpr unsigned depth = 4;
   for (unsigned base = threadIdx.x; base < count; base += depth * blockDim.x) {
@@ -266,7 +266,7 @@ __device__ void copy_block(const Vector* source, Vector* target, unsigned count)
   }
 }
 
-/// The unit i of 16 or 8 bytes of packets, and what it holds: a word of 8 or 4 bytes.
+/// Unit i is a packet of 16 or 8 bytes, which holds a word of 8 or 4 bytes.
 template <bool wide>
 struct Packing {
   using Packet = std::conditional_t<wide, Vector, Word>;
@@ -360,7 +360,7 @@ __device__ void take_lines(const Stream& s, unsigned flag, bool& lost) {
   Word* const target = reinterpret_cast<Word*>(s.target);
   const unsigned words = s.bytes / 8, lines = (words + line_words - 1) / line_words, lane = threadIdx.x % 8;
   const unsigned step = blockDim.x / 8;
-  // Lanes of a warp go through the loop together.
+  // The lanes of a warp go through the loop together.
   for (unsigned base = threadIdx.x / 32 * 4; base < lines; base += depth * step) {
     const unsigned mine = base + threadIdx.x / 8 % 4;
     Vector held[depth];
@@ -382,7 +382,7 @@ __device__ void take_lines(const Stream& s, unsigned flag, bool& lost) {
   }
 }
 
-/// Block 0 sends the source `rounds` times, block 1 takes it; a round begins when the one before has been taken.
+/// Block 0 sends the source `rounds` times and block 1 takes it; a round begins when the previous one has been taken.
 template <Streaming streaming>
 __global__ void __launch_bounds__(1024) stream_rounds(Stream s, unsigned rounds) {
   bool lost = false;

@@ -1,5 +1,6 @@
-// How the card reaches pinned memory of the host: the latency of a load, the rate of many loads and stores by lanes and
-// of copies by the driver, and atomic additions, alone and against those of the host. Read next: port_channels.cu.
+// Measures how the card reaches pinned memory of the host: the latency of a load, the rate of many loads and stores by
+// lanes and of copies by the driver, and atomic additions, alone and while the host adds too. Read next:
+// port_channels.cu.
 #include <atomic>
 
 #include "facts/packets/packets.hpp"
@@ -9,7 +10,7 @@ namespace {
 
 enum class Chase { relaxed_sys, weak };
 
-/// Each load waits for the one before: a word holds the index of the next.
+/// Each load waits for the one before: a word holds the index of the next word.
 template <Chase kind>
 __global__ void chase(const Word* words, int loads, Word* out) {
   Word at = 0;
@@ -19,7 +20,7 @@ __global__ void chase(const Word* words, int loads, Word* out) {
   out[1] = at;
 }
 
-/// Four vectors in flight a lane; folds what it reads into `fold`.
+/// Each lane keeps four vectors in flight, and folds what it reads into `fold`.
 __global__ void __launch_bounds__(512) read_all(const Vector* from, std::size_t count, Word* fold) {
   constexpr int depth = 4;
   Word folded = 0;
@@ -60,7 +61,7 @@ __global__ void add_and_forget(Word* counter, int times, Word* out) {
 __global__ void add_together(Word* counter, int times) {
   for (int i = 0; i < times; ++i) atomicAdd_system(counter, 1ull);
 }
-/// The host adds meanwhile until it sees `over`.
+/// The host adds at the same time until it sees `over`.
 __global__ void add_against(Word* counter, int times, Word* over) {
   for (int i = 0; i < times; ++i) atomicAdd_system(counter, 1ull);
   fence_sys();
@@ -84,7 +85,7 @@ class HostMemory {
   void latencies() {
     const int loads = quick_ ? 50 : 1000;
     PinnedArray<Word> words(std::size_t(1024) * 16);
-    // A cycle through all 1024 lines in a far order, and another through the first 8.
+    // One cycle visits all 1024 lines in a far order, and another the first 8.
     const auto cycle = [&](unsigned lines, unsigned stride) {
       for (unsigned i = 0; i < lines; ++i) words[std::size_t(i) * 16] = Word((i + stride) % lines) * 16;
     };

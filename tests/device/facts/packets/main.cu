@@ -1,15 +1,15 @@
-// What programs as one kernel rest on. This source: the options, and whether packets are ever seen torn. One block of a
-// pair stores packets with growing flags as fast as it can, the other looks at them all the while and checks that data
-// and flag belong together. Read next: hops.cu, reductions.cu.
+// device_facts_packets measures what running a program as one kernel relies on. This source has the options, and tests
+// whether packets are ever seen torn: one block of a pair stores packets with growing flags as fast as it can, and the
+// other keeps looking at them and checks that data and flag belong together. Read next: hops.cu, reductions.cu.
 #include "facts/packets/packets.hpp"
 
 namespace tranship::device {
 namespace {
 
 constexpr int writer_lanes = 256;
-constexpr unsigned flags_max = 1 << 21;  // after so many stores a writer ends though its reader has not
+constexpr unsigned flags_max = 1 << 21;  // a writer ends after this many stores even if its reader has not
 
-/// Four bytes of data that only this flag, place and half have.
+/// Returns four bytes of data that are unique to this flag, place and half.
 __device__ unsigned data_for(unsigned flag, unsigned place, unsigned half) {
   unsigned x = flag * 0x9e3779b1u ^ (place * 2 + half) * 0x85ebca6bu;
   x ^= x >> 15;
@@ -46,7 +46,7 @@ __device__ void write_on(const Word* done, const Write& write) {
     if (flag % 64 == 0 && load_relaxed_gpu(done) != 0) return;
   }
 }
-/// The reader's end, by all its lanes.
+/// Tells the writer that the reader is done; all its lanes call this.
 __device__ void stop_writer(Word* done) {
   __syncthreads();
   if (threadIdx.x == 0) store_relaxed_gpu(done, 1);
@@ -82,7 +82,7 @@ __global__ void watch_vectors(Vector* units, Word* done, int looks, unsigned spr
   stop_writer(done + pair * 16);
 }
 
-/// The same for packets of 8 bytes, stored as two words of 4.
+/// Watches packets of 8 bytes, stored as two words of 4, as watch_vectors does.
 __global__ void watch_words(Word* units, Word* done, int looks, unsigned spread, Seen* out) {
   const unsigned pair = blockIdx.x / 2;
   Word* const mine = units + pair * writer_lanes;
@@ -110,8 +110,8 @@ __global__ void watch_words(Word* units, Word* done, int looks, unsigned spread,
   stop_writer(done + pair * 16);
 }
 
-/// The same for lines. All 16 words of a line carry the flag in their upper half, so that a torn line can be told apart
-/// from one whose flag came first.
+/// Watches lines as watch_vectors does. All 16 words of a line carry the flag in their upper half, which tells a torn
+/// line from a line whose flag came first.
 template <Access writing, Access reading>
 __global__ void watch_lines(Vector* units, Word* done, int looks, Seen* out) {
   const unsigned pair = blockIdx.x / 2, place = threadIdx.x, lane = threadIdx.x % 32;
@@ -158,7 +158,7 @@ class Watch {
         done_(std::size_t(pairs_) * 16),
         seen_(1) {}
 
-  /// `launch(blocks, looks)` runs one of the kernels.
+  /// Launches one of the kernels by `launch(blocks, looks)`.
   template <class Launch>
   Seen see(const Launch& launch) {
     units_.fill(0);
@@ -233,7 +233,7 @@ void torn(const Options& options) {
 }
 
 void run(const Options& options) {
-  multiprocessors();  // says so where there is no card
+  multiprocessors();  // reports it when there is no card
   struct Part {
     const char* name;
     void (*run)(const Options&);

@@ -1,7 +1,8 @@
-// Packets: small pieces of data that carry a flag beside them, so that a reader that finds the flag has the data and
+// Packets are small pieces of data that carry a flag beside them, so that a reader that finds the flag has the data and
 // needs no fence. LL8 is {data 4, flag 4}; LL16 is two of those, moved by one instruction; LL128 is a line of 128 bytes
-// that eight lanes move together, with the flag in its last 8. Also what the sources of this program share: 16-byte
-// loads and stores of each kind, waits that give up, and launches whose blocks all run at once. Read next: main.cu.
+// that eight lanes move together, with the flag in its last 8. This header also has what the sources of this program
+// share: 16-byte loads and stores of each kind, waits that give up, and launches whose blocks all run at once. Read
+// next: main.cu.
 #pragma once
 
 #include <type_traits>
@@ -11,7 +12,7 @@
 
 namespace tranship::device {
 
-/// The parts of the program, a source each.
+/// Each part of the program has its own source.
 void packet_hops(const Options& options);
 void packet_streams(const Options& options);
 void packet_reductions(const Options& options);
@@ -95,7 +96,7 @@ __device__ inline Vector load16(const Vector* at) {
   return v;
 }
 
-/// A packet of 8 bytes.
+/// Makes a packet of 8 bytes.
 __device__ inline Word packet(unsigned data, unsigned flag) {
   return Word(flag) << 32 | data;
 }
@@ -103,10 +104,10 @@ __device__ inline unsigned flag_of(Word packet) {
   return unsigned(packet >> 32);
 }
 
-/// Looks at memory of the card before a wait for packets gives up: a third of a second or more.
+/// A wait for packets gives up after this many looks at memory of the card: a third of a second or more.
 constexpr int packet_looks_max = 1 << 19;
 
-/// Looks until `ready()`. A lane that has waited in vain once looks only once from then on, so that a kernel of many
+/// Looks until `ready()`. A lane that has once waited in vain looks only once from then on, so that a kernel of many
 /// rounds ends soon after the first packet is lost.
 template <class Ready>
 __device__ inline void await_ready(bool& lost, const Ready& ready) {
@@ -117,7 +118,7 @@ __device__ inline void await_ready(bool& lost, const Ready& ready) {
     }
 }
 
-/// A launch that is refused unless all its blocks can run at once.
+/// Launches a kernel, and is refused unless all its blocks can run at once.
 template <class... Arguments>
 void launch_together(void (*kernel)(Arguments...), unsigned blocks, unsigned lanes, cudaStream_t stream,
                      std::type_identity_t<Arguments>... arguments) {

@@ -1,7 +1,7 @@
-// Port channels: the card puts triggers of 16 bytes into a ring in pinned memory, the host reads them and answers, by a
-// word in pinned memory or by a copy on a stream and a completion counter behind it. What a request takes, and how many
-// triggers a second pass. The first word of a trigger is its number, counted from one, which tells the host that it is
-// there; the host says how far it has read by a word that the card looks at when the ring may be full.
+// Measures port channels: the time of a request, and the triggers per second. The card puts triggers of 16 bytes into a
+// ring in pinned memory. The host reads them and answers, by a word in pinned memory or by a copy on a stream with a
+// completion counter behind it. The first word of a trigger is its number, counted from one, which tells the host that
+// it is there. The host reports how far it has read by a word that the card looks at when the ring may be full.
 #include <atomic>
 
 #include "facts/driver.hpp"
@@ -22,7 +22,7 @@ struct Port {
   Trigger* ring;       ///< in pinned memory
   const Word* tail;    ///< in pinned memory: triggers that the host has read
   Word* head;          ///< on the card
-  const Word* answer;  ///< triggers that are done, in pinned memory or on the card
+  const Word* answer;  ///< triggers that are complete, in pinned memory or on the card
   Word* source;
   Word* target;
   Word* out;  ///< nanoseconds, wrong words, whether a wait gave up
@@ -99,8 +99,8 @@ __device__ Word mark(unsigned round, unsigned request, unsigned end) {
   return scrambled(Word(round) << 32 | request * 2 + end);
 }
 
-/// Lane k asks for request k of each round. It marks the first and the last word of what is copied, so that a copy that
-/// came too early or a completion that came before its copy is noticed. Times end when the completion is seen.
+/// Lane k issues request k of each round. It marks the first and the last word of what is copied, which shows a copy
+/// that came too early, or a completion that came before its copy. Times end when the completion is seen.
 template <Posting posting>
 __global__ void __launch_bounds__(requests_max)
     request_rounds(Port port, unsigned rounds, unsigned requests, unsigned bytes) {
@@ -212,7 +212,7 @@ class Ports {
       Word seen = 0, told = 0;
       for (unsigned misses = 0; seen < count;) {
         if (!is_there(seen)) {
-          // A full ring must not wait for a round number of triggers.
+          // A full ring must not wait until a round number of triggers has been read.
           if (told != seen) tell(told = seen);
           if (++misses % 1024 == 0 && now_us() > limit) break;
           continue;
@@ -251,7 +251,7 @@ class Ports {
     for (int sample = -1; sample < samples(); ++sample) {
       clear();
       target_.fill(0xa5);
-      // What the driver loads at the first use must not be loaded while the kernel waits.
+      // The driver must load what the first use needs before the kernel waits.
       for (unsigned k = 0; k < requests; ++k) ring_[k].what = k;
       if (!serve(how, 0, requests, bytes) || cudaStreamSynchronize(copies_) != cudaSuccess)
         return answer(name, cudaGetErrorName(cudaGetLastError()), "the driver refuses it");
@@ -315,7 +315,7 @@ class Ports {
   }
   void tell(Word seen) { std::atomic_ref<Word>(*tail_word()).store(seen, std::memory_order_release); }
 
-  /// Does what the triggers [first, end) ask for. False, with the error left in the runtime, when a copy is refused.
+  /// Serves the triggers [first, end). Returns false, and leaves the error in the runtime, when a copy is refused.
   bool serve(Answer how, Word first, Word end, unsigned bytes) {
     if (how == Answer::word) {
       std::atomic_ref<Word>(*answer_word()).store(end, std::memory_order_release);
@@ -327,7 +327,7 @@ class Ports {
       std::size_t sizes[requests_max];
       std::size_t count = 0;
       for (Word index = first; index < end; ++index, ++count) {
-        // Whatever a trigger says, the copy stays within the arrays.
+        // The copy stays within the arrays, whatever a trigger says.
         const std::size_t at = std::size_t(what(index) % (copied_bytes_max / bytes)) * (bytes / 8);
         targets[count] = target_.data() + at;
         sources[count] = source_.data() + at;

@@ -1,5 +1,6 @@
-// Sums over 2, 4 and 8 ranks that are blocks of one launch: the time of a call within a launch and of a call that is a
-// launch, for each way of reductions.hpp, and whether every rank has the sum in the order of ranks to the bit.
+// Measures sums over 2, 4 and 8 ranks that are blocks of one launch: the time of a call within a launch and of a call
+// that is a launch, for each way of reductions.hpp. Checks that every rank has the sum in the order of ranks, to the
+// bit.
 #include "facts/packets/reductions.hpp"
 
 namespace tranship::device {
@@ -9,7 +10,7 @@ class Reductions {
  public:
   explicit Reductions(const Options& options) : quick_(options.quick()), stream_(new_stream()) {
     numbers_.resize(sources_.size());
-    // Of both signs and several magnitudes, so that the order of summation shows.
+    // The numbers have both signs and several magnitudes, so that the order of summation shows.
     for (std::size_t i = 0; i < numbers_.size(); ++i) {
       const Word bits = scrambled(90210 + i);
       numbers_[i] = std::ldexp(float(int(bits & 0xffffff) - 0x800000), -23 + int(bits >> 40 & 7));
@@ -38,7 +39,7 @@ class Reductions {
     if (bytes == 1 << 20) return {4, 8, 16};
     return {1, 2, 4, 8};
   }
-  /// As many as have work in the first of the loops, in whole warps.
+  /// Returns the number of lanes that have work in the first loop, rounded to whole warps.
   template <Way way, unsigned ranks>
   static unsigned lanes_for(unsigned bytes, unsigned parts) {
     unsigned things = bytes / 8;
@@ -47,7 +48,7 @@ class Reductions {
     if (way == Way::two_pulling || way == Way::two_pushing) things /= 2 * ranks;
     return std::clamp((things / parts + 31) / 32 * 32, 32u, 512u);
   }
-  /// For both parities.
+  /// Returns the sums for both parities.
   std::vector<float> sums(unsigned ranks, unsigned count) const {
     std::vector<float> out(2 * count);
     for (unsigned parity = 0; parity < 2; ++parity)
@@ -140,7 +141,7 @@ class Reductions {
     check("to the bit on all ranks: " + name, cases, wrongs);
   }
 
-  /// No samples where a cooperative launch cannot be a node of a graph.
+  /// Returns no samples where a cooperative launch cannot be a node of a graph.
   template <Way way, unsigned ranks>
   Samples graph(unsigned bytes, unsigned parts, unsigned lanes) {
     constexpr int many = 20;

@@ -1,6 +1,6 @@
-// Sums over ranks that are blocks of one launch, five ways, as device code. Every rank has two sources and two targets,
-// taken in turn by the parity of the call's number, and so have the packets: a rank that begins call n + 2 has heard in
-// call n + 1 from all others, which have then done with call n. Read next: reductions.cu.
+// This device code sums over ranks, which are blocks of one launch, in five ways. Every rank has two sources, two
+// targets and two sets of packets, which alternate by the parity of the call's number: a rank that begins call n + 2
+// has heard in call n + 1 from all others, which have then finished call n. Read next: reductions.cu.
 #pragma once
 
 #include "facts/packets/packets.hpp"
@@ -29,17 +29,17 @@ inline const char* words_of(Way way) {
   return "";
 }
 
-/// The memory of all ranks. Block `rank * parts + part` is part `part` of a rank.
+/// Holds the memory of all ranks. Block `rank * parts + part` is part `part` of a rank.
 struct Field {
   float* sources;   ///< [rank][parity]
   float* targets;   ///< [rank][parity]
   Vector* packets;  ///< [rank][parity][from]
   Vector* results;  ///< [rank][parity][from], a half as long each
   Word* signals;    ///< [rank][phase][part][from]; words of one part share a line
-  Word* calls;      ///< [block]: calls that have been
+  Word* calls;      ///< [block]: the number of calls so far
   Word* elapsed_ns;
   Word* lost;
-  unsigned count;  ///< of floats, even
+  unsigned count;  ///< number of floats, even
   unsigned parts;
   unsigned warm_rounds, rounds;
 
@@ -60,7 +60,7 @@ struct Field {
   }
 };
 
-/// What a block has to do.
+/// Describes the work of a block.
 struct Share {
   unsigned rank, part, parity, flag;
 };
@@ -81,12 +81,12 @@ __device__ inline bool has_flag(const Vector& v, unsigned flag) {
   return flag_of(v.x) == flag && flag_of(v.y) == flag;
 }
 
-/// Where a part of `count` things begins.
+/// Returns the first of `count` things that belongs to a part.
 __device__ inline unsigned begin_of(unsigned count, unsigned part, unsigned parts) {
   return unsigned(Word(count) * part / parts);
 }
 
-/// Waits for packet i of all other ranks: `place(q)` is where those of rank q are.
+/// Waits for packet i of all other ranks; `place(q)` points to the packets of rank q.
 template <unsigned ranks, class Place>
 __device__ inline void take_all(Vector (&held)[ranks], const Share& share, bool& lost, const Place& place) {
   await_ready(lost, [&] {
@@ -100,7 +100,7 @@ __device__ inline void take_all(Vector (&held)[ranks], const Share& share, bool&
     return ready;
   });
 }
-/// The sum in the order of ranks, of which `own` is this rank's.
+/// Sums in the order of ranks, where `own` is this rank's value.
 template <unsigned ranks>
 __device__ inline float2 sum_in_order(const Vector (&held)[ranks], float2 own, unsigned rank) {
   float2 sum = rank == 0 ? own : floats_of(held[0]);
@@ -128,8 +128,8 @@ __device__ inline void reduce_by_packets(const Field& f, const Share& s, bool& l
   }
 }
 
-/// Each rank sums its share of the elements and sends the sums to all. The lane that has to do with a unit is the same
-/// in all three loops, so packets of the call before last are never overwritten unread.
+/// Each rank sums its share of the elements and sends the sums to all. The same lane handles a unit in all three loops,
+/// so packets of the call before last are never overwritten unread.
 template <unsigned ranks>
 __device__ inline void reduce_by_packets_in_two(const Field& f, const Share& s, bool& lost) {
   const unsigned units = f.count / 2 / ranks;
@@ -164,7 +164,8 @@ __device__ inline void reduce_by_packets_in_two(const Field& f, const Share& s, 
   }
 }
 
-/// The same part of all ranks has come to this place, and what it wrote before can be read. All lanes call it.
+/// Waits until this part of all ranks has come to this place; what they wrote before can then be read. All lanes call
+/// it.
 template <unsigned ranks>
 __device__ inline void meet(const Field& f, const Share& s, unsigned phase, bool& lost) {
   __syncthreads();

@@ -1,6 +1,6 @@
-// What it costs a block to go through a list of steps of 64 bytes: read a step, branch on its kind, do next to nothing,
-// go on. The list lies in shared memory, in global memory, in constant memory or among the kernel's arguments. The
-// lanes' results are compared with those of the CPU.
+// Measures what it costs a block to go through a list of steps of 64 bytes: it reads a step, branches on its kind, does
+// next to nothing, and goes on. The list lies in shared memory, in global memory, in constant memory or among the
+// kernel's arguments. The lanes' results are compared with those of the CPU.
 #include "facts/packets/packets.hpp"
 
 namespace tranship::device {
@@ -21,7 +21,7 @@ struct List {
   Step step[steps];
 };
 
-/// Ten kinds that share nothing, so that the compiler branches and does not select.
+/// The ten kinds share nothing, so that the compiler branches and does not select.
 __host__ __device__ inline unsigned done(const Step& step, unsigned lane, unsigned x) {
   switch (step.kind) {
     case 0:
@@ -85,7 +85,7 @@ __device__ inline Vector load_level2_vector(const void* from) {
   asm volatile("ld.global.cg.v2.u64 {%0, %1}, [%2];" : "=l"(v.x), "=l"(v.y) : "l"(from) : "memory");
   return v;
 }
-/// All 64 bytes, in registers.
+/// Loads all 64 bytes into registers.
 __device__ inline Step load_step_level2(const Step* from) {
   const char* const at = reinterpret_cast<const char*>(from);
   const Vector a = load_level2_vector(at), b = load_level2_vector(at + 16), c = load_level2_vector(at + 32),
@@ -93,7 +93,7 @@ __device__ inline Step load_step_level2(const Step* from) {
   return {unsigned(a.x), unsigned(a.x >> 32), unsigned(a.y), unsigned(a.y >> 32), b.x, b.y, c.x, c.y, d.x, d.y};
 }
 
-/// A lap goes through the list once. The compiler may not keep what it has read from lap to lap.
+/// A lap goes through the list once. The compiler may not keep across laps what it has read.
 template <Place place, Between between>
 __global__ void __launch_bounds__(1024)
     go_through(const List* list, const __grid_constant__ List arguments, int laps, unsigned* out, Word* ns) {

@@ -1,5 +1,5 @@
-// Blocks and warps: how many are there at once, which launches run side by side, what a priority does, where blocks go,
-// and who gets on while others spin.
+// Asks about blocks and warps: how many are resident at once, which launches run side by side, what a priority does,
+// where blocks go, and which blocks make progress while others spin.
 #include <algorithm>
 #include <set>
 
@@ -53,7 +53,7 @@ void occupancy() {
 
 enum class Launch { plain, cooperative };
 
-/// Two launches whose blocks all wait for one another, each of `share` of what fits.
+/// Starts two launches whose blocks all wait for one another, each with a `share` of the blocks that fit.
 void side_by_side(Launch how, double share, const std::string& expectation) {
   const Stream one, two;
   CardArray<Gathering> gathering(1);

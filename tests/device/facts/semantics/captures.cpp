@@ -1,4 +1,4 @@
-// Calls during a capture: which of them a capture lets pass in each mode, and which end it.
+// Asks which calls a capture allows in each mode, and which calls end it.
 #include <array>
 #include <atomic>
 #include <thread>
@@ -37,7 +37,7 @@ const char* mode_name(cudaStreamCaptureMode mode) {
 
 enum class Caller { same_thread, another_thread };
 
-/// The answer has all three modes.
+/// The answer covers all three modes.
 void ask_call(Scene& scene, const Call& call, Caller caller, cudaStream_t captured) {
   std::string value;
   for (const cudaStreamCaptureMode mode :
@@ -196,7 +196,7 @@ void ask_captures(const Options&) {
          const Driver& driver = Driver::get();
          if (driver.cuStreamWriteValue64 == nullptr) return cudaErrorNotSupported;
          const CUresult status = driver.cuStreamWriteValue64(s.captured, reinterpret_cast<CUdeviceptr>(s.card), 1, 0);
-         // The numbers of the runtime's errors are those of the driver's.
+         // The runtime and the driver number these errors alike.
          return cudaError_t(int(status));
        },
        fine},

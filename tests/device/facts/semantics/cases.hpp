@@ -1,4 +1,4 @@
-// The questions, by what they are about. Each function runs in a process of its own. Read next: main.cpp.
+// Declares the questions, sorted by topic. Each function runs in a process of its own. Read next: main.cpp.
 #pragma once
 
 #include "facts/options.hpp"
@@ -10,7 +10,7 @@ void ask_order(const Options& options);           // order.cpp
 void ask_events(const Options& options);          // streams.cpp
 void ask_streams(const Options& options);         // streams.cpp
 void ask_host_functions(const Options& options);  // host_functions.cpp
-/// Goes on in a new process where a call hangs.
+/// Continues in a new process when a call hangs.
 void ask_calls_of_host_functions(const Options& options);  // host_functions.cpp
 void ask_graphs(const Options& options);                   // graphs.cpp
 void ask_captures(const Options& options);                 // captures.cpp
@@ -20,7 +20,7 @@ void ask_wrong_memory(const Options& options);             // errors.cpp
 void ask_mapping(const Options& options);                  // mapping.cpp
 void ask_blocks(const Options& options);                   // blocks.cpp
 
-// Each of these loses its context, or may.
+// Each of these loses its context, or may lose it.
 void fault_by_address(const Options& options);  // faults.cpp, and so are the next
 void fault_seen_first(const Options& options);
 void fault_beside_others(const Options& options);

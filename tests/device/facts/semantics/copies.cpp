@@ -1,5 +1,6 @@
-// Copies and memsets whose stream a kernel holds: does the call return, when is the source read, when is the target
-// there; copies that overlap; and what a kernel on another stream sees right after a call of the default stream.
+// Asks about copies and memsets whose stream a kernel holds: does the call return, when is the source read, and when is
+// the target there? Also asks about copies that overlap, and about what a kernel on another stream sees right after a
+// call of the default stream.
 #include "facts/semantics/cases.hpp"
 #include "facts/semantics/tools.hpp"
 
@@ -28,7 +29,7 @@ void read_back(std::vector<Word>& to, const Word* from, std::size_t bytes) {
   TRANSHIP_CUDA(cudaMemcpy(to.data(), from, bytes, cudaMemcpyDeviceToHost));
 }
 
-/// The source is host memory: it is overwritten as soon as the call has returned.
+/// The source is host memory, which the host overwrites as soon as the call has returned.
 void ask_source(const Question& q) {
   const std::size_t words = q.bytes / sizeof(Word);
   const Word before = random_word(q.bytes), after = random_word(q.bytes + 1);
@@ -62,7 +63,7 @@ void ask_source(const Question& q) {
   answer(q.name, at_return(held) + "; " + bytes, detail + "; expected: " + q.expectation);
 }
 
-/// The target is host memory: it is looked at as soon as the call has returned.
+/// The target is host memory, which the host looks at as soon as the call has returned.
 void ask_target(const Question& q) {
   const std::size_t words = q.bytes / sizeof(Word);
   const Word value = random_word(q.bytes + 2);
@@ -138,7 +139,7 @@ void held_copies(Memory& m) {
   TRANSHIP_CUDA(cudaHostUnregister(m.pageable.data()));
 }
 
-/// The default stream waits for a stream that is not made with cudaStreamNonBlocking, and a kernel holds such a one.
+/// The default stream waits for a stream that is made without cudaStreamNonBlocking, and a kernel holds such a stream.
 void held_default_stream(Memory& m) {
   cudaStream_t blocking;
   TRANSHIP_CUDA(cudaStreamCreate(&blocking));
@@ -198,7 +199,7 @@ void held_memsets(Memory& m) {
   one("of pageable memory", "cudaErrorInvalidValue", m.pageable.data(), true);
 }
 
-/// Work of the default stream, and at once a kernel on a stream that does not wait for it.
+/// Enqueues work on the default stream, and at once a kernel on a stream that does not wait for it.
 void seen_by_another_stream(Memory& m, bool quick) {
   const Stream stream;
   CardArray<Word> others(1);
@@ -275,7 +276,7 @@ void overlaps(Memory& m) {
 
 void ask_copies(const Options& options) {
   Memory memory;
-  // The first use of a path may set things up.
+  // The first use of each path may initialise the driver.
   TRANSHIP_CUDA(cudaMemcpy(memory.card.data(), memory.pageable.data(), bytes_max, cudaMemcpyHostToDevice));
   TRANSHIP_CUDA(cudaMemcpy(memory.pageable.data(), memory.card.data(), bytes_max, cudaMemcpyDeviceToHost));
   TRANSHIP_CUDA(cudaMemcpy(memory.card_too.data(), memory.card.data(), bytes_max, cudaMemcpyDeviceToDevice));

@@ -1,5 +1,6 @@
-// Errors that do not end a context: which call reports what, whether the error stays, what the last error is. And the
-// limits: a kernel of a second, division by zero, more printed than the buffer holds.
+// Asks about errors that do not end a context: which call reports what, whether the error stays, and what the last
+// error is. Also asks about limits: a kernel of a second, division by zero, and more output of printf than the buffer
+// holds.
 #include <thread>
 
 #include <sys/mman.h>
@@ -15,7 +16,7 @@ std::string plain_name(cudaError_t status) {
   return cudaGetErrorName(status);
 }
 
-/// The call, what is last then, what is last after that, and whether a kernel runs after it.
+/// Reports the status of the call, the last error then, the last error after that, and whether a kernel runs after it.
 void wrong_call(const std::string& what, const std::string& expectation, const std::function<cudaError_t()>& call) {
   const Stream stream;
   Word* const mark = Marks::next();
@@ -177,7 +178,7 @@ void division() {
        "no error; 7 / 0 is " + std::to_string(seen[0]) + ", 7 % 0 is " + std::to_string(seen[1]), "no error");
 }
 
-/// What kernels print goes to standard output, which is a file in memory meanwhile.
+/// Kernels print to standard output, which is a file in memory meanwhile.
 void printing() {
   std::size_t bytes = 0;
   TRANSHIP_CUDA(cudaDeviceGetLimit(&bytes, cudaLimitPrintfFifoSize));
@@ -187,7 +188,7 @@ void printing() {
   const int kept = dup(1);
   if (file < 0 || kept < 0) return fault("no file in memory for what kernels print");
   dup2(file, 1);
-  // Loaded first: what counts is the launch.
+  // The kernel is loaded first, so that only the launch counts.
   cudaError_t launched = launch(nullptr, {}, print_lines, 0u);
   cudaError_t status = cudaDeviceSynchronize();
   std::string early;

@@ -1,5 +1,6 @@
-// What is left after a kernel has failed: which call says so first, what the others say, whether cudaDeviceReset helps,
-// and what becomes of other streams, of host functions and of other processes. Each function loses its context.
+// Asks what is left after a kernel has failed: which call reports it first, what the others report, whether
+// cudaDeviceReset helps, and what becomes of other streams, of host functions and of other processes. Each function
+// loses its context.
 #include <atomic>
 
 #include "facts/semantics/cases.hpp"
@@ -8,7 +9,7 @@
 namespace tranship::device {
 namespace {
 
-/// An address that no allocation has.
+/// Returns an address that no allocation has.
 Word* nowhere() {
   return reinterpret_cast<Word*>(std::uintptr_t(0x100000));
 }
@@ -16,7 +17,7 @@ std::string plain_name(cudaError_t status) {
   return cudaGetErrorName(status);
 }
 
-/// Resets the card and tries to begin anew, once or for some time.
+/// Resets the card and tries to start again, once or for up to `limit_us`.
 std::string begun_anew(double limit_us = 0) {
   const cudaError_t reset = cudaDeviceReset();
   std::string out = "cudaDeviceReset: " + plain_name(reset);
@@ -42,7 +43,7 @@ std::string begun_anew(double limit_us = 0) {
   return out;
 }
 
-/// Launches into a stream, and says which error comes, whether it stays, and what a reset does.
+/// Launches into a stream, and reports which error comes, whether it stays, and what a reset does.
 void ask_fault(const std::string& name, const std::string& expectation,
                const std::function<cudaError_t(cudaStream_t)>& launch_it, const Word* also_set = nullptr) {
   const cudaStream_t stream = new_stream();
@@ -59,7 +60,7 @@ void ask_fault(const std::string& name, const std::string& expectation,
                      "; the next synchronization: " + plain_name(again) + "; cudaMalloc: " + plain_name(allocated);
   if (also_set != nullptr)
     note += now_in(also_set) == 1 ? "; the node behind it runs" : "; the node behind it does not run";
-  // The reset takes the pinned memory along.
+  // The reset also frees the pinned memory.
   if (first != cudaSuccess) note += "; " + begun_anew();
   answer(name, plain_name(first), note + "; expected: " + expectation);
 }

@@ -1,5 +1,5 @@
-// Kernels that lose their context, or nearly: apart from the others, because assertions and printf have the driver do
-// more at each synchronization. See kernels.hpp.
+// These kernels lose their context, or nearly do. They are apart from the others because assertions and printf have the
+// driver do more at each synchronization. See kernels.hpp.
 #undef NDEBUG
 #include <cassert>
 

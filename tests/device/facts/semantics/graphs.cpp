@@ -1,5 +1,5 @@
-// Graphs: when captured work runs, what a launch reads when, in what order launches of one graph run, what an update
-// changes. Read next: captures.cpp.
+// Asks about graphs: when captured work runs, when a launch reads its inputs, in what order launches of one graph run,
+// and what an update changes. Read next: captures.cpp.
 #include "facts/semantics/graphs.hpp"
 
 #include <array>
@@ -125,7 +125,7 @@ void updates() {
   for (Word*& mark : marks) mark = Marks::next();
   const Graph graph(stream, [&] { TRANSHIP_CUDA(put(stream, marks[0])); });
   const Executable executable(graph);
-  TRANSHIP_CUDA(cudaGraphLaunch(executable, stream));  // so that nothing is a first time
+  TRANSHIP_CUDA(cudaGraphLaunch(executable, stream));  // a first launch, which is not timed
   TRANSHIP_CUDA(cudaStreamSynchronize(stream));
   *static_cast<volatile Word*>(marks[0]) = 0;
 
@@ -196,7 +196,7 @@ void updated_copy() {
        "works");
 }
 
-/// Words 1 are those of the capture, 2 those of the launch, 3 those after it; 7 are those of the card.
+/// Words 1 are from the capture, 2 from the launch, 3 from after it; words 7 are from the card.
 class PageableCopy {
  public:
   enum class Way { to_card, from_card };

@@ -1,4 +1,4 @@
-// Graphs that are destroyed with their objects. Read next: graphs.cpp, captures.cpp.
+// These classes own graphs, which are destroyed with their objects. Read next: graphs.cpp, captures.cpp.
 #pragma once
 
 #include "facts/semantics/tools.hpp"
@@ -22,7 +22,7 @@ class Graph {
   ~Graph() {
     if (graph_ != nullptr) cudaGraphDestroy(graph_);
   }
-  operator cudaGraph_t() const { return graph_; }  // NOLINT: it is one
+  operator cudaGraph_t() const { return graph_; }  // NOLINT: the conversion is intended
   void destroy() {
     TRANSHIP_CUDA(cudaGraphDestroy(graph_));
     graph_ = nullptr;
@@ -51,7 +51,7 @@ class Executable {
   ~Executable() {
     if (executable_ != nullptr) cudaGraphExecDestroy(executable_);
   }
-  operator cudaGraphExec_t() const { return executable_; }  // NOLINT: it is one
+  operator cudaGraphExec_t() const { return executable_; }  // NOLINT: the conversion is intended
   cudaError_t destroy() {
     const cudaError_t status = cudaGraphExecDestroy(executable_);
     executable_ = nullptr;

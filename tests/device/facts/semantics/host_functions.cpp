@@ -1,5 +1,5 @@
-// Host functions of streams: which threads run them, what they hold up, and what the calls of CUDA say that they must
-// not make.
+// Asks about host functions of streams: which threads run them, what they hold up, and what the calls of CUDA return
+// that they must not make.
 #include <atomic>
 #include <thread>
 
@@ -11,7 +11,7 @@
 namespace tranship::device {
 namespace {
 
-/// A host function that stays until it is told to go, or for 0.2 s.
+/// This host function stays until it is told to go, or for 0.2 s.
 struct Stay {
   std::atomic<int> started{0}, stop{0}, ended{0};
   std::atomic<long> thread{0};
@@ -37,7 +37,7 @@ struct Meeting {
     Meeting& self = *static_cast<Meeting*>(at);
     self.present++;
     for (const double limit = now_us() + 0.1e6; self.present < 2 && now_us() < limit;) usleep(20);
-    // A function that came after the other had given up has not met it.
+    // A function that starts after the other has given up has not met it.
     if (self.present == 2 && self.over == 0) self.met++;
     self.over++;
   }
@@ -127,7 +127,7 @@ void callbacks() {
        !early && flag.done == 1 && flag.status == int(cudaSuccess), "yes");
 }
 
-/// The host's stores before a function and after it.
+/// Tests whether stores of the host are seen before a function and after it.
 void visibility(int rounds) {
   const Stream a;
   CardArray<Word> others(1);
@@ -221,7 +221,7 @@ void ask_host_functions(const Options& options) {
 }
 
 void ask_calls_of_host_functions(const Options& options) {
-  // Nothing of this is destroyed: a call that hangs may use it.
+  // These objects are never destroyed: a call that hangs may use them.
   Forbidden& with = *new Forbidden{new_stream(), new_stream(), nullptr, nullptr, Marks::next()};
   TRANSHIP_CUDA(cudaEventCreateWithFlags(&with.event, cudaEventDisableTiming));
   TRANSHIP_CUDA(cudaMalloc(&with.card, 1 << 20));
@@ -237,12 +237,12 @@ void ask_calls_of_host_functions(const Options& options) {
     if (status < 0) {
       told(name, trial.began ? "does not return" : "the host function does not begin",
            "cudaErrorNotPermitted or any other");
-      // Another process asks the rest; this one can no longer synchronize.
+      // Another process asks the rest, because this one can no longer synchronize.
       if (i + 1 < count) run_case("calls of host functions", options.quick(), 4, i + 1);
       std::_Exit(0);
     }
     told(name, cudaGetErrorName(cudaError_t(status)), "cudaErrorNotPermitted or any other");
-    // A wait in vain for the stream ends the case by the limit of the process.
+    // If this wait never ends, the limit of the process ends the case.
     TRANSHIP_CUDA(cudaStreamSynchronize(with.own));
   }
 }

@@ -35,7 +35,7 @@ __global__ void keep_reading(const Word* at, unsigned words, Word for_ns, Word* 
   const Word begin = global_ns();
   store_relaxed_sys(started, 1);
   Word mine = 0;
-  // Volatile loads pass the L1, so that an unmapped page is missed at once.
+  // Volatile loads bypass the L1, so that an unmapped page is missed at once.
   for (unsigned i = threadIdx.x; global_ns() - begin < for_ns; i = (i + blockDim.x) % words)
     mine += load_volatile(at + i);
   atomicAdd(sum, mine);
@@ -90,7 +90,7 @@ __global__ void count_resident(Word* present, Word* most, Word* present_of, Word
     atomicAdd(present_of + here, ~0ull);
     atomicAdd(present, ~0ull);
   }
-  // The block's other warps hold their places until the first has counted.
+  // The block's other warps stay resident until the first has counted.
   __syncthreads();
 }
 __global__ void gather(Gathering* gathering, Word wanted, Word limit_ns) {
@@ -165,7 +165,7 @@ __global__ void work_beside_spinners(Spinning how, Working what, int steps, cons
   if (threadIdx.x == 0) near = 0;
   __syncthreads();
   if (threadIdx.x < 32) {
-    // The spinners are under way by then.
+    // The spinners are running by then.
     stay_for(5000);
     const long long begin = clock64();
     if (what == Working::computing) {
@@ -176,7 +176,7 @@ __global__ void work_beside_spinners(Spinning how, Working what, int steps, cons
         c = fmaf(c, 1.0001f, 0.5f);
         d = fmaf(d, 1.0001f, 0.5f);
       }
-      // The condition hardly ever holds: it keeps the loop.
+      // The condition hardly ever holds; it keeps the compiler from dropping the loop.
       if (a + b + c + d == 0.125f) out[1] = 1;
     } else {
       Word at = threadIdx.x;

@@ -1,4 +1,4 @@
-// Kernels of the questions about CUDA's semantics, declared so that the questions themselves are plain C++, which
+// Declares the kernels of the questions about CUDA's semantics, so that the questions themselves are plain C++, which
 // compiles once and not for each architecture. Each kernel that waits gives up by itself. Read next: tools.hpp, for the
 // ways to launch them.
 #pragma once
@@ -17,7 +17,7 @@ using Word = unsigned long long;
 
 // ---- kernels.cu ----
 
-/// What host and card tell each other of a kernel that holds a stream. `ended` is 1 when it was told to stop, and 2
+/// Host and card share these words while a kernel holds a stream. `ended` is 1 when the kernel was told to stop, and 2
 /// when it gave up. Each word has a line of its own.
 struct Levers {
   Word started[16];
@@ -33,21 +33,21 @@ struct PutParameters {
   Word filler[6];
 };
 TRANSHIP_KERNEL void put_by_parameters(PutParameters parameters);
-/// Word i becomes value + i.
+/// Sets word i to value + i.
 TRANSHIP_KERNEL void put_words(Word* at, unsigned words, Word value);
 TRANSHIP_KERNEL void count_other_words(const Word* at, unsigned words, Word value, Word* others);
-/// Reads over and over for `for_ns`, and raises `started` first.
+/// Raises `started`, then reads over and over for `for_ns`.
 TRANSHIP_KERNEL void keep_reading(const Word* at, unsigned words, Word for_ns, Word* started, Word* sum);
 
-/// One block. For each round it waits for the flag to reach the round, and counts the words that are not of the round;
-/// then it acknowledges. `acquires` is 0 for a wait that only loads.
+/// Runs as one block. For each round it waits for the flag to reach the round, counts the words that do not belong to
+/// the round, and acknowledges. `acquires` is 0 for a wait that only loads.
 TRANSHIP_KERNEL void watch_rounds(const Word* flag, const Word* data, unsigned words, int rounds, int acquires,
                                   Word limit_ns, Word* acknowledged, Word* others);
-/// How many of such kernels or blocks are there at once. Each stays for `stay_ns`.
+/// Counts how many of these kernels or blocks are present at once. Each stays for `stay_ns`.
 TRANSHIP_KERNEL void count_present(Word* present, Word* most, Word stay_ns);
-/// The same for each multiprocessor too; `most_of` has 1024 words, and so has `present_of`.
+/// Counts for each multiprocessor too; `most_of` and `present_of` have 1024 words each.
 TRANSHIP_KERNEL void count_resident(Word* present, Word* most, Word* present_of, Word* most_of, Word stay_ns);
-/// Blocks that wait for one another: present, and the count of those that gave up, with the fewest that they saw.
+/// Blocks wait for one another: how many are present, how many gave up, and the fewest that one of these saw.
 struct Gathering {
   Word present[16];
   Word abort[16];
@@ -62,18 +62,18 @@ struct Span {
 TRANSHIP_KERNEL void stay(Span* span, Word stay_ns);
 TRANSHIP_KERNEL void note_multiprocessors(unsigned* of_block);
 
-/// Lane `setter` of the one warp sets what lane 1 - `setter` waits for; `in_shared` says which memory. Out: 1 where the
-/// wait ended well, 2 where it gave up.
+/// Lane `setter` of the only warp sets the word that lane 1 - `setter` waits for; `in_shared` selects the memory. `out`
+/// is 1 where the wait ended well, and 2 where it gave up.
 TRANSHIP_KERNEL void lane_waits_for_lane(int setter, int in_shared, Word* word, Word limit_ns, Word* out);
-/// All warps but one wait for that one.
+/// All warps except `setter` wait for that warp.
 TRANSHIP_KERNEL void warps_wait_for_warp(int setter, Word* word, Word limit_ns, Word* out);
 enum class Spinning : int { not_at_all, on_the_card, on_the_card_sleeping, in_shared, in_shared_sleeping };
 enum class Working : int { computing, loading };
-/// Warp 0 works for `steps`, the others of its block spin until it is done. Out: clocks of the work.
+/// Warp 0 works for `steps`, and the others of its block spin until it is done. `out` receives the clocks of the work.
 TRANSHIP_KERNEL void work_beside_spinners(Spinning how, Working what, int steps, const Word* chain, Word* stop,
                                           Word limit_ns, Word* out);
 
-/// Has the driver load all kernels of kernels.cu, so that no first launch waits for a kernel that runs.
+/// Makes the driver load all kernels of kernels.cu, so that no first launch waits for a kernel that runs.
 void load_kernels();
 
 // ---- faulty_kernels.cu ----

@@ -1,7 +1,7 @@
-// What CUDA's runtime and driver do in the corners that a back-end, and a double of CUDA on the CPU, must have right:
-// each question is an answer with what was expected. What may end a context comes last and has a process of its own, as
-// has each kind of question, so that a wrong guess loses nothing else. --case NAME asks one kind, in this process;
-// --seconds limits all of it. Read next: cases.hpp, tools.hpp.
+// Asks how CUDA's runtime and driver behave in the corners that a back-end, and a double of CUDA on the CPU, must get
+// right. Each question gives an answer beside what was expected. Each kind of question has its own process, and what
+// may end a context comes last in its own process too, so that a wrong guess loses nothing else. --case NAME asks one
+// kind, in this process; --seconds limits the whole run. Read next: cases.hpp, tools.hpp.
 #include <csignal>
 
 #include <sys/prctl.h>
@@ -20,7 +20,7 @@ struct Case {
   const char* name;
   void (*ask)(const Options&);
   Ending ending;
-  bool quick;  ///< asked with --quick too
+  bool quick;  ///< also asked with --quick
 };
 const Case cases[] = {
     {"copies", ask_copies, Ending::well, true},
@@ -57,7 +57,7 @@ const Case cases[] = {
 };
 const Case quiet = {"fault quietly", fault_quietly, Ending::any, false};
 
-/// After a process has lost its context the card may be unavailable for a moment, which is a fact of its own.
+/// After a process has lost its context the card may be unavailable for a moment, which is also a fact to report.
 bool has_card() {
   const double begin = now_us();
   cudaError_t status = cudaFree(nullptr);
@@ -100,7 +100,7 @@ Word* Marks::next() {
 }
 
 Gate::Gate(cudaStream_t stream, double limit_s, Start start) {
-  // Like the marks, levers are never freed: the kernel may read them for as long as it likes.
+  // Like the marks, levers are never freed: the kernel may read them at any later time.
   static Levers* levers = nullptr;
   static int used = 0;
   constexpr int count = 256;
@@ -126,27 +126,14 @@ int run_case(const char* name, bool quick, double limit_s, int first) {
   const pid_t child = fork();
   if (child == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Each stream has a queue of its own, so that none waits for another by chance.
+    // Each stream gets a queue of its own, so that none waits for another by chance.
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
     unsetenv("CUDA_LAUNCH_BLOCKING");
     execl("/proc/self/exe", "device_facts_semantics", "--case", name, "--first", begin_at.c_str(),
           quick ? "--quick" : nullptr, nullptr);
     _exit(3);
   }
-  if (child < 0) return 3;
-  const double limit = now_us() + limit_s * 1e6;
-  bool is_late = false;
-  while (now_us() < limit + 3e6) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child)
-      return is_late ? -1 : WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (!is_late && now_us() > limit) {
-      kill(child, SIGKILL);
-      is_late = true;
-    }
-    usleep(1000);
-  }
-  return -1;
+  return status_of(child, limit_s);
 }
 
 namespace {

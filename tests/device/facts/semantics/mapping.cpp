@@ -1,5 +1,5 @@
-// Memory that the driver's calls map: what outlives what, what a range over two mappings is to copies, memsets and
-// questions about pointers, and which wrong calls are refused. Read next: mapping_faults.cpp.
+// Asks about memory that the driver's calls map: which object outlives which, how copies, memsets and questions about
+// pointers treat a range over two mappings, and which wrong calls are refused. Read next: mapping_faults.cpp.
 #include "facts/semantics/mapping.hpp"
 
 #include "facts/semantics/cases.hpp"
@@ -7,7 +7,7 @@
 namespace tranship::device {
 namespace {
 
-/// Whether words of the card are value + i.
+/// Returns true when the words on the card are value + i.
 bool holds_words(CUdeviceptr at, std::size_t words, Word value) {
   std::vector<Word> seen(words);
   TRANSHIP_CUDA(cudaMemcpy(seen.data(), words_at(at), words * sizeof(Word), cudaMemcpyDeviceToHost));
@@ -70,7 +70,7 @@ void exported() {
   fill_words(at, words, 888);
   said("mapped memory can be used after its handle was released", holds_words(at, words, 888), "yes");
   unmap(at, one);
-  // Memory that comes back from the driver may hold what others wrote.
+  // Memory that the driver returns may hold what others wrote.
   Physical next = created(Physical::Sharing::none);
   at = mapped(next);
   std::vector<Word> seen(next.bytes / sizeof(Word));
@@ -83,7 +83,7 @@ void exported() {
   TRANSHIP_DRIVER(cuMemRelease(next.handle));
 }
 
-/// Two allocations one after the other in a reservation of four times as much.
+/// Maps two allocations side by side in a reservation of four times their size.
 void adjacent() {
   const Driver& driver = Driver::get();
   const Physical low = created(Physical::Sharing::none), high = created(Physical::Sharing::none);
@@ -100,7 +100,7 @@ void adjacent() {
     TRANSHIP_DRIVER(cuMemSetAccess(at + chunk, chunk, &access, 1));
   }
 
-  // 1 MiB around the border.
+  // The range covers 1 MiB around the border.
   const std::size_t bytes = 1 << 20, count = bytes / sizeof(Word);
   const CUdeviceptr across = at + chunk - bytes / 2;
   const Stream stream;
@@ -163,7 +163,7 @@ void adjacent() {
   const auto is_set = [&](unsigned char byte) {
     const std::vector<unsigned char> wanted(bytes, byte);
     std::vector<unsigned char> seen(bytes);
-    // One piece at a time: what is asked is not this copy.
+    // The copy runs one piece at a time, because it is not what the question is about.
     TRANSHIP_CUDA(cudaMemcpy(seen.data(), words_at(across), bytes / 2, cudaMemcpyDeviceToHost));
     TRANSHIP_CUDA(cudaMemcpy(seen.data() + bytes / 2, words_at(at + chunk), bytes / 2, cudaMemcpyDeviceToHost));
     return seen == wanted;
@@ -229,7 +229,7 @@ void adjacent() {
   }
   TRANSHIP_DRIVER(cuMemUnmap(at, chunk));
   TRANSHIP_DRIVER(cuMemUnmap(at + chunk, chunk));
-  // The same memory, mapped the other way round, keeps its bytes.
+  // The same memory keeps its bytes when it is mapped in the other order.
   TRANSHIP_DRIVER(cuMemMap(at, chunk, 0, high.handle, 0));
   TRANSHIP_DRIVER(cuMemSetAccess(at, chunk, &access, 1));
   std::vector<Word> seen(words);
@@ -291,7 +291,7 @@ void addresses() {
   TRANSHIP_DRIVER(cuMemRelease(secret.handle));
 }
 
-/// The driver's calls from a stream's point of view: memory is unmapped while a copy that uses it is pending.
+/// The driver unmaps memory while a copy that uses it is pending.
 void pending() {
   const Driver& driver = Driver::get();
   const Physical physical = created(Physical::Sharing::none);
@@ -309,8 +309,8 @@ void pending() {
   unmap(at, physical);
 }
 
-/// Calls that should be refused. They come last, and nothing after them must succeed: where one is let pass, the rest
-/// may be in disorder.
+/// Makes calls that should be refused. They come last, and nothing after them must succeed: after one that is not
+/// refused, the state may be inconsistent.
 void refused() {
   const Driver& driver = Driver::get();
   const Physical low = created(Physical::Sharing::none), high = created(Physical::Sharing::none);
@@ -342,7 +342,7 @@ void refused() {
   tried("cuMemUnmap of them for the second time", invalid, driver.cuMemUnmap(at, 2 * chunk));
   tried("cuMemRelease", "success", driver.cuMemRelease(low.handle));
   tried("cuMemRelease for the second time", invalid, driver.cuMemRelease(low.handle));
-  // cuMemMap of a handle that was released is not asked: it ended the process with signal 11.
+  // cuMemMap of a released handle is left out: it ended the process with signal 11.
   tried("cuMemAddressFree of half of a reservation", invalid, driver.cuMemAddressFree(at, 2 * chunk));
   tried("cuMemMap, to ask the next", "success", driver.cuMemMap(at, chunk, 0, high.handle, 0));
   tried("cuMemAddressFree while memory is mapped", invalid, driver.cuMemAddressFree(at, 4 * chunk));

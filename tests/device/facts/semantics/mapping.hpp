@@ -1,4 +1,4 @@
-// Pieces of memory for the questions about mapping. Read next: mapping.cpp, mapping_faults.cpp.
+// Makes pieces of memory for the questions about mapping. Read next: mapping.cpp, mapping_faults.cpp.
 #pragma once
 
 #include "facts/driver.hpp"

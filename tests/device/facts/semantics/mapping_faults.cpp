@@ -1,5 +1,5 @@
-// Memory that is reserved, mapped without access, mapped read-only, or unmapped while a kernel reads it. Each function
-// may lose its context.
+// Asks about memory that is reserved, mapped without access, mapped read-only, or unmapped while a kernel reads it.
+// Each function may lose its context.
 #include "facts/semantics/cases.hpp"
 #include "facts/semantics/mapping.hpp"
 
@@ -10,7 +10,7 @@ std::string plain_name(cudaError_t status) {
   return cudaGetErrorName(status);
 }
 
-/// Runs a store and says what comes of it.
+/// Runs a store and reports the result.
 void ask_store(const std::string& name, CUdeviceptr at, const std::string& expectation) {
   const cudaStream_t stream = new_stream();
   const cudaError_t launched = launch(stream, {}, store_at, words_at(at), Word(1));
@@ -59,7 +59,7 @@ void fault_read_only(const Options&) {
   told("a load from read-only memory",
        plain_name(loaded) + (now_in(seen) == value ? ", the right word" : ", a wrong word"),
        "cudaSuccess, the right word");
-  // The copy comes first: it may be refused without loss of the context.
+  // The copy comes first, because it may be refused without loss of the context.
   value = 7654321;
   const cudaError_t copied = cudaMemcpy(words_at(at), &value, sizeof value, cudaMemcpyHostToDevice);
   const cudaError_t end = cudaDeviceSynchronize();

@@ -1,4 +1,4 @@
-// What is seen when: stores of a kernel by a copy, a value, an event or the host after it. Each answer counts rounds in
+// Asks when a copy, a value, an event or the host after a kernel sees the kernel's stores. Each answer counts rounds in
 // which old words were seen.
 #include "facts/driver.hpp"
 #include "facts/semantics/cases.hpp"
@@ -13,7 +13,7 @@ void count_answer(const std::string& question, long long stale, int rounds, cons
   answer(question, std::to_string(stale), "of " + std::to_string(rounds) + " rounds; expected: " + expectation);
 }
 
-/// Rounds in which the host, once `settled` says so, sees other words than those of the round.
+/// Counts rounds in which the host, once `settled` returns true, sees words that do not belong to the round.
 template <class Enqueue, class Settled>
 void host_sees(const std::string& question, const std::string& expectation, int rounds, cudaStream_t stream,
                const Word* seen, const Enqueue& enqueue, const Settled& settled) {
@@ -24,7 +24,7 @@ void host_sees(const std::string& question, const std::string& expectation, int 
     const double limit = now_us() + 1e6;
     while (!settled(Word(round)))
       if (now_us() > limit) return fault(question + ": waits in vain in round " + std::to_string(round));
-    // The last words are those that come last.
+    // The loop starts at the end, because the last words arrive last.
     bool is_stale = false;
     for (unsigned i = words; i-- > 0 && !is_stale;) is_stale = now_in(seen + i) != value + i;
     stale += is_stale;

@@ -1,5 +1,5 @@
-// Events and streams: what a wait binds to, what is destroyed while work is pending, what cudaFree and the memory pool
-// wait for.
+// Asks about events and streams: which record a wait binds to, what is destroyed while work is pending, and what
+// cudaFree and the memory pool wait for.
 #include "facts/semantics/cases.hpp"
 #include "facts/semantics/tools.hpp"
 
@@ -73,7 +73,7 @@ void recorded_again() {
          "yes");
   }
   {
-    // The wait itself is still behind a gate when its event, which is complete, is recorded anew and pending.
+    // The wait is still behind a gate when its event, which is complete, is recorded again and pending.
     TRANSHIP_CUDA(cudaEventRecord(event, three));
     TRANSHIP_CUDA(cudaStreamSynchronize(three));
     const Gate before_wait(two), gate(one);
@@ -112,7 +112,7 @@ void recorded_again() {
     TRANSHIP_CUDA(cudaDeviceSynchronize());
   }
   {
-    // The same for a wait of the host.
+    // The host waits in the same situation.
     const Gate gate(one);
     TRANSHIP_CUDA(cudaEventRecord(event, one));
     TRANSHIP_CUDA(cudaStreamWaitEvent(one, event, 0));
@@ -264,7 +264,7 @@ void pooled() {
     if (freed != cudaSuccess) TRANSHIP_CUDA(cudaFree(plain));
   }
   {
-    // In practice memory is mapped by the call, whatever the stream waits for.
+    // In practice the call maps the memory, whatever the stream waits for.
     void* early = nullptr;
     const Gate gate(one);
     TRANSHIP_CUDA(cudaMallocAsync(&early, bytes, one));

@@ -1,4 +1,4 @@
-// What the questions about CUDA's semantics are asked with: a kernel that holds a stream until the host opens it, words
+// Gives the questions about CUDA's semantics their tools: a kernel that holds a stream until the host opens it, words
 // that show that something has run, and launches from plain C++. Every wait of the host is bounded. Read next:
 // cases.hpp.
 #pragma once
@@ -34,13 +34,13 @@ const void* symbol(void (*kernel)(P...)) {
   return reinterpret_cast<const void*>(kernel);
 }
 
-/// The name of a status; it is no longer the last error then.
+/// Returns the name of a status, and clears the last error.
 inline std::string name_of(cudaError_t status) {
   cudaGetLastError();
   return cudaGetErrorName(status);
 }
 
-/// An answer by yes or no, with what is expected.
+/// Reports an answer by yes or no, with what is expected.
 inline void said(const std::string& question, bool is_so, const std::string& expectation,
                  const std::string& detail = {}) {
   answer(question, is_so ? "yes" : "no", (detail.empty() ? "" : detail + "; ") + "expected: " + expectation);
@@ -63,20 +63,20 @@ inline bool comes(const Word* at, double limit_ms = 1000) {
     if (now_in(at) != 0) return true;
   return now_in(at) != 0;
 }
-/// 5 ms are a thousand times what the work takes that could set the word.
+/// The work that could set the word takes a thousandth of 5 ms.
 inline bool stays_away(const Word* at) {
   return !comes(at, 5);
 }
 
-/// Words in pinned memory, each for one kernel to set. They last as long as the process, because to free them waits for
-/// the card.
+/// Hands out words in pinned memory, each for one kernel to set. They last as long as the process, because freeing them
+/// waits for the card.
 class Marks {
  public:
-  /// A word that is 0 and that no other has.
+  /// Returns a word that is 0 and that no other caller has.
   static Word* next();
 };
 
-/// A kernel that holds up a stream until `open`, or until it gives up.
+/// Holds up a stream by a kernel until `open`, or until the kernel gives up.
 class Gate {
  public:
   enum class Start { awaited, not_awaited };
@@ -87,7 +87,7 @@ class Gate {
 
   bool has_started() const { return now_in(levers_->started) != 0; }
   bool holds() const { return now_in(levers_->ended) == 0; }
-  /// 0, 1 when it was opened, 2 when it gave up.
+  /// Returns 0 at first, 1 when it was opened, and 2 when it gave up.
   Word ended() const { return now_in(levers_->ended); }
   void open() const { *static_cast<volatile Word*>(levers_->stop) = 1; }
 
@@ -95,14 +95,14 @@ class Gate {
   Levers* levers_;
 };
 
-/// A stream that is destroyed with the object.
+/// Owns a stream, which is destroyed with the object.
 class Stream {
  public:
   Stream() : stream_(new_stream()) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
   ~Stream() { cudaStreamDestroy(stream_); }
-  operator cudaStream_t() const { return stream_; }  // NOLINT: it is one
+  operator cudaStream_t() const { return stream_; }  // NOLINT: the conversion is intended
 
  private:
   cudaStream_t stream_;
@@ -113,13 +113,13 @@ class Event {
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
   ~Event() { cudaEventDestroy(event_); }
-  operator cudaEvent_t() const { return event_; }  // NOLINT: it is one
+  operator cudaEvent_t() const { return event_; }  // NOLINT: the conversion is intended
 
  private:
   cudaEvent_t event_ = nullptr;
 };
 
-/// Random words: word i is value + i for a scrambled value.
+/// Returns random words: word i is value + i for a scrambled value.
 inline Word random_word(Word x) {
   x = (x + 1) * 0x9fb21c651e98df25ull;
   x = (x ^ (x >> 29)) * 0xd6e8feb86659fd93ull;
@@ -135,7 +135,7 @@ inline std::size_t count_words(const Word* at, std::size_t words, Word value) {
 }
 std::string size_name(std::size_t bytes);
 
-/// Runs this program again for one case; returns its exit status, 128 and more for a signal, -1 when it was killed.
+/// Runs this program again for one case. Returns its exit status, 128 or more for a signal, and -1 when it was killed.
 int run_case(const char* name, bool quick, double limit_s, int first = 0);
 
 }  // namespace tranship::device
