@@ -28,7 +28,7 @@ def reshard(
     *,
     to: Union[str, Distribution, ArraySpec],
     verify: bool = False,
-    memory_bytes: int = 256 << 20,
+    memory_bytes: int = 0,
     threads: int = 0,
     progress: Optional[Callable[[int, int], None]] = None,
 ) -> dict[str, Any]:
@@ -45,7 +45,8 @@ def reshard(
     verify
         Checks the checksums of the source, and compares the target with it before it is put in place.
     memory_bytes
-        For what is on its way, 4 MiB at least. What an array needs to give a slice is not counted.
+        For what is on its way, 4 MiB at least; 0: 256 MiB, halved until so much is available. What an array needs to
+        give a slice is not counted.
     threads
         0: as many as cores, 8 at most.
     progress

@@ -34,21 +34,75 @@ TEST(Machine, has_what_every_machine_has) {
   EXPECT_GE(this_machine().memory_nodes, 1);
 }
 
-TEST(Machine, what_is_kept_of_files_is_available_to_a_group) {
-  const std::filesystem::path folder = ::testing::TempDir() + "/group_" + std::to_string(getpid());
-  std::filesystem::create_directory(folder);
-  EXPECT_EQ(available_memory_bytes_of_group(folder), INT64_MAX);
-  std::ofstream(folder / "memory.current") << "900\n";
-  std::ofstream(folder / "memory.max") << "max\n";
-  EXPECT_EQ(available_memory_bytes_of_group(folder), INT64_MAX);
-  std::ofstream(folder / "memory.max") << "1000\n";
-  EXPECT_EQ(available_memory_bytes_of_group(folder), 100);
-  std::ofstream(folder / "memory.stat")
-      << "anon 200\nfile 650\nshmem 50\ninactive_file 400\nactive_file 200\nslab_reclaimable 30\nslab 40\n";
-  EXPECT_EQ(available_memory_bytes_of_group(folder), 730);
-  std::ofstream(folder / "memory.current") << "1900\n";
-  EXPECT_EQ(available_memory_bytes_of_group(folder), 0);
-  std::filesystem::remove_all(folder);
+/// A tree of control groups in files.
+class GroupTree : public ::testing::Test {
+ public:
+  GroupTree() : root_(::testing::TempDir() + "/groups_" + std::to_string(getpid())) {}
+  ~GroupTree() override { std::filesystem::remove_all(root_); }
+
+  void write(const std::string& path, const std::string& text) const {
+    const std::filesystem::path file = root_ + path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file) << text;
+  }
+  Index available(const std::string& membership) const { return available_memory_bytes_of_groups(membership, root_); }
+
+ private:
+  std::string root_;
+};
+
+TEST_F(GroupTree, what_is_kept_of_files_is_available) {
+  EXPECT_EQ(available("0::/\n"), INT64_MAX);
+  write("/memory.current", "900\n");
+  write("/memory.max", "max\n");
+  EXPECT_EQ(available("0::/\n"), INT64_MAX);
+  write("/memory.max", "1000\n");
+  EXPECT_EQ(available("0::/\n"), 100);
+  write("/memory.stat",
+        "anon 200\nfile 650\nshmem 50\ninactive_file 400\nactive_file 200\nslab_reclaimable 30\nslab 40\n");
+  EXPECT_EQ(available("0::/\n"), 730);
+  write("/memory.current", "1900\n");
+  EXPECT_EQ(available("0::/\n"), 0);
+}
+
+TEST_F(GroupTree, the_least_of_all_groups_around_counts) {
+  write("/user/job/task/memory.max", "5000\n");
+  write("/user/job/task/memory.current", "1000\n");
+  EXPECT_EQ(available("0::/user/job/task\n"), 4000);
+  write("/user/memory.max", "3000\n");
+  write("/user/memory.current", "1000\n");
+  EXPECT_EQ(available("0::/user/job/task\n"), 2000);
+  EXPECT_EQ(available("0::/user/job\n"), 2000);
+  EXPECT_EQ(available("0::/other\n"), INT64_MAX);
+  // In a container the path may be one of the host, of which only the root is seen.
+  write("/memory.max", "900\n");
+  write("/memory.current", "0\n");
+  EXPECT_EQ(available("0::/machine/of/the/host\n"), 900);
+  EXPECT_EQ(available("0::/../..\n"), 900);
+}
+
+TEST_F(GroupTree, version_1_counts_too) {
+  const std::string membership = "9:name=systemd:/a\n4:cpu,memory:/batch/job\n3:cpuset:/\n0::/\n";
+  write("/memory/memory.limit_in_bytes", "9223372036854771712\n");  // what version 1 writes for none
+  write("/memory/memory.usage_in_bytes", "100\n");
+  EXPECT_GT(available(membership), Index(1) << 60);
+  write("/memory/batch/job/memory.limit_in_bytes", "1000\n");
+  write("/memory/batch/job/memory.usage_in_bytes", "900\n");
+  EXPECT_EQ(available(membership), 100);
+  write("/memory/batch/job/memory.stat", "cache 5\nactive_file 1\ntotal_inactive_file 300\ntotal_active_file 200\n");
+  EXPECT_EQ(available(membership), 600);
+  EXPECT_GT(available("4:memory:/batch\n"), Index(1) << 60);
+  write("/unified/a/memory.max", "70\n");
+  write("/unified/a/memory.current", "0\n");
+  EXPECT_EQ(available("4:memory:/batch/job\n0::/a\n"), 70);
+}
+
+TEST_F(GroupTree, what_is_no_membership_has_no_limit) {
+  write("/memory.max", "1\n");
+  write("/memory.current", "0\n");
+  for (const char* text : {"", "\n", "0", "0:", ":::", "x:memoryless:/\n", "4:cpu\n"})
+    EXPECT_GE(available(text), 1) << text;
+  EXPECT_EQ(available("x:memoryless:/\n"), INT64_MAX);
 }
 
 TEST(Machine, ranks_pinned_to_cores_have_a_core_each) {

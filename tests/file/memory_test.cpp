@@ -10,12 +10,14 @@
 #include <unistd.h>
 
 #include <tranship/base/sanitizers.hpp>
+#include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
 #include <tranship/file/store/part_store.hpp>
 #include <tranship/layout/text.hpp>
 
 #include "file/temporary_folder.hpp"
+#include "support/control_group.hpp"
 
 namespace tranship {
 namespace {
@@ -70,6 +72,42 @@ void write_array(const std::string& path, Index rows, Index columns) {
     for (Index j = 0; j < columns; ++j) row[j] = static_cast<std::uint32_t>((i * columns + j) * 2654435761u);
     out.write(reinterpret_cast<const char*>(row.data()), static_cast<std::streamsize>(row.size() * sizeof row[0]));
   }
+}
+
+TEST(ReshardMemory, ADefaultIsHalvedUntilItIsAvailable) {
+  constexpr Index mib = Index(1) << 20;
+  EXPECT_EQ(default_memory_bytes(INT64_MAX), 256 * mib);
+  EXPECT_EQ(default_memory_bytes(256 * mib), 256 * mib);
+  EXPECT_EQ(default_memory_bytes(256 * mib - 1), 128 * mib);
+  EXPECT_EQ(default_memory_bytes(100 * mib), 64 * mib);
+  EXPECT_EQ(default_memory_bytes(5 * mib), 4 * mib);
+  EXPECT_EQ(default_memory_bytes(0), reshard_memory_min);
+}
+
+TEST(ReshardMemory, ADefaultIsNeverRefused) {
+#if defined(TRANSHIP_SANITIZED)
+  GTEST_SKIP() << "a sanitizer needs more memory than the group has";
+#endif
+  constexpr Index limit_bytes = Index(96) << 20;
+  const test::ControlGroup group(limit_bytes);
+  if (!group.is_there()) GTEST_SKIP() << "no control group can be made here";
+  const TemporaryFolder folder;
+  write_array(folder.path("a.npy"), 5, 4);
+  const ReshardOptions options{
+      .source = folder.path("a.npy"), .target = folder.path("b"), .to = parse_layout("u32[5,4] @ 2x1 : block, whole")};
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!group.enter()) ::_exit(2);
+    const Index forecast = forecast_reshard(options).work.memory_bytes, taken = reshard(options).memory_bytes;
+    ReshardOptions asked = options;
+    asked.memory_bytes = Index(256) << 20;
+    const bool is_refused = !attempt([&] { reshard(asked); }).ok();
+    ::_exit(forecast == taken && taken < limit_bytes && taken >= reshard_memory_min && is_refused ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "2: it could not enter the group";
 }
 
 TEST(ReshardMemory, StaysWithinWhatIsGiven) {

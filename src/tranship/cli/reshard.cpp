@@ -27,7 +27,7 @@ struct Arguments {
   std::optional<std::string> from;
   bool raw = false;
   std::optional<std::string> skip;
-  std::string memory = "256MiB";
+  std::optional<std::string> memory;
   std::optional<std::string> shard_size;
   int threads = 0;
   bool verify = false;
@@ -205,7 +205,7 @@ void run_and_report(const Arguments& arguments, Options options, Reshard&& resha
 
 void run_tensors(const Arguments& arguments) {
   if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
-  const Index memory_bytes = size_argument("--memory", arguments.memory);
+  const Index memory_bytes = arguments.memory ? size_argument("--memory", *arguments.memory) : 0;
   std::optional<Index> shard_bytes_max;
   if (arguments.shard_size) shard_bytes_max = size_argument("--max-shard-size", *arguments.shard_size);
   const TensorReshardOptions options{.source = arguments.source_file,
@@ -231,7 +231,7 @@ void run_here(const Arguments& arguments) {
   if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
   if (!arguments.raw && names_tensors(arguments.source_file)) return run_tensors(arguments);
   if (arguments.shard_size) throw UsageError{"--max-shard-size: shards are of tensors, and SOURCE holds one array"};
-  const Index memory_bytes = size_argument("--memory", arguments.memory);
+  const Index memory_bytes = arguments.memory ? size_argument("--memory", *arguments.memory) : 0;
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
   const Layouts layouts = layouts_of(arguments);
@@ -325,9 +325,11 @@ Examples:
   command.option("--skip", arguments->skip, "Bytes in front of bare elements").value_name("SIZE");
   command.flag("--dry-run", arguments->dry_run, "Check all, say what it would do and need, and write nothing");
   command.flag("--verify", arguments->verify, "Read the target back and compare it before it takes its place");
-  command.option("--memory", arguments->memory, "What is kept in memory at a time: 64MiB, 1GiB, bytes")
-      .value_name("SIZE")
-      .shows_default();
+  command
+      .option(
+          "--memory", arguments->memory,
+          "What is kept in memory at a time: 64MiB, 1GiB, bytes; by default 256MiB, or less where less is available")
+      .value_name("SIZE");
   command
       .option("--max-shard-size", arguments->shard_size,
               "Write whole tensors in shards of at most so many bytes, with model.safetensors.index.json")

@@ -1,8 +1,11 @@
 #include "tranship/fabric/machine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -46,6 +49,39 @@ HugePages huge_pages() {
   return HugePages::never;
 }
 
+/// The files in which a control group says what it has of memory.
+struct GroupFiles {
+  const char* limit;
+  const char* used;
+  /// Members of memory.stat: what the system keeps of files counts as used, and makes room when memory is asked for.
+  std::array<std::string_view, 3> reclaimable;
+};
+constexpr GroupFiles version_1{
+    "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_active_file", "total_inactive_file", ""}};
+constexpr GroupFiles version_2{"memory.max", "memory.current", {"active_file", "inactive_file", "slab_reclaimable"}};
+
+Index left_in_group(const std::string& folder, const GroupFiles& files) {
+  std::ifstream limit(folder + '/' + files.limit), used(folder + '/' + files.used), kinds(folder + "/memory.stat");
+  Index most = 0, now = 0;
+  if (!(limit >> most && used >> now)) return INT64_MAX;  // "max" is no number
+  std::string kind;
+  for (Index bytes = 0; kinds >> kind >> bytes;)
+    if (std::find(files.reclaimable.begin(), files.reclaimable.end(), kind) != files.reclaimable.end()) now -= bytes;
+  return std::clamp<Index>(most - now, 0, most);
+}
+
+/// Of a group and those around it. What a container does not see of the path is passed over.
+Index least_left(const std::string& hierarchy, std::string path, const GroupFiles& files) {
+  Index least = INT64_MAX;
+  for (;;) {
+    while (path.ends_with('/')) path.pop_back();
+    least = std::min(least, left_in_group(hierarchy + path, files));
+    const std::size_t parent = path.rfind('/');
+    if (parent == std::string::npos) return least;
+    path.resize(parent);
+  }
+}
+
 }  // namespace
 
 const Machine& this_machine() {
@@ -68,18 +104,26 @@ Index available_memory_bytes() {
       break;
     }
   // A group of processes may have less than the machine.
-  return std::min(available, available_memory_bytes_of_group("/sys/fs/cgroup"));
+  std::ifstream groups("/proc/self/cgroup");
+  const std::string membership{std::istreambuf_iterator<char>(groups), {}};
+  return std::min(available, available_memory_bytes_of_groups(membership, "/sys/fs/cgroup"));
 }
 
-Index available_memory_bytes_of_group(const std::string& folder) {
-  std::ifstream limit(folder + "/memory.max"), used(folder + "/memory.current"), kinds(folder + "/memory.stat");
-  Index most = 0, now = 0;
-  if (!(limit >> most && used >> now)) return INT64_MAX;
-  // What the system keeps of files counts as used, and makes room when memory is asked for.
-  std::string kind;
-  for (Index bytes = 0; kinds >> kind >> bytes;)
-    if (kind == "active_file" || kind == "inactive_file" || kind == "slab_reclaimable") now -= bytes;
-  return std::clamp<Index>(most - now, 0, most);
+Index available_memory_bytes_of_groups(const std::string& membership, const std::string& root) {
+  Index available = INT64_MAX;
+  std::istringstream lines(membership);
+  // "hierarchy:controllers:path"; the one without controllers is of version 2.
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
+    if (controllers.empty())
+      for (const char* const mounted : {"", "/unified"})
+        available = std::min(available, least_left(root + mounted, path, version_2));
+    else if (fmt::format(",{},", controllers).find(",memory,") != std::string::npos)
+      available = std::min(available, least_left(root + "/memory", path, version_1));
+  }
+  return available;
 }
 
 Index resident_memory_bytes() {

@@ -38,8 +38,9 @@ const Machine& this_machine();
 
 /// What the system can give now without taking from others, as far as it says; INT64_MAX where it does not.
 Index available_memory_bytes();
-/// The same of a group of processes, whose files (memory.max and so on) lie in `folder`.
-Index available_memory_bytes_of_group(const std::string& folder);
+/// The least that the control groups of a process, of version 1 or 2, and those around them have left; INT64_MAX where
+/// none has a limit. `membership` is the text of /proc/self/cgroup, and the hierarchies lie in the folder `root`.
+Index available_memory_bytes_of_groups(const std::string& membership, const std::string& root);
 
 /// What of this process's memory the system holds in the machine's now; 0 where it does not say.
 Index resident_memory_bytes();

@@ -53,10 +53,10 @@ struct ReshardOptions {
   /// Called on the calling thread: before the first byte, as bytes move or every now and then, and when all is written.
   /// An Error `io` that it throws ends the work so that a later call may go on with it; anything else leaves nothing.
   std::optional<FunctionRef<void(const ReshardProgress&)>> progress;
-  /// Memory for what is on its way, of all threads together: at least reshard_memory_min. Beside it there are the
-  /// layouts, the plans and the names of files, which grow with the number of parts, and with the ids of an indexed
-  /// one.
-  Index memory_bytes = Index(256) << 20;
+  /// Memory for what is on its way, of all threads together: at least reshard_memory_min, and no more than is
+  /// available. 0: 256 MiB, halved until it is available or the least. Beside it there are the layouts, the plans and
+  /// the names of files, which grow with the number of parts, and with the ids of an indexed one.
+  Index memory_bytes = 0;
   /// 0: as many as CPUs that this process may run on, at most 8. There are no more than the memory is enough for.
   int threads = 0;
   /// Bytes that are written between two entries in the journal: so much, and what is under way, a killed run loses at

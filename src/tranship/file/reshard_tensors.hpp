@@ -33,8 +33,8 @@ struct TensorReshardOptions {
   /// An Error `io` that it throws ends the work so that a later call may go on with it; anything else leaves nothing. A
   /// part is what one rank has of one tensor.
   std::optional<FunctionRef<void(const ReshardProgress&)>> progress = {};
-  /// Memory for what is on its way, of all threads together: at least reshard_memory_min.
-  Index memory_bytes = Index(256) << 20;
+  /// Memory for what is on its way, of all threads together, as ReshardOptions::memory_bytes.
+  Index memory_bytes = 0;
   /// 0: as many as CPUs that this process may run on, at most 8.
   int threads = 0;
   /// Bytes that are written between two entries in the journal. 0: the memory, or 256 MiB where that is more.

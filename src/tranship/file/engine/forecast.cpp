@@ -25,7 +25,8 @@ Index free_bytes(const std::string& folder) {
 ReshardForecast forecast_of(std::span<const StoredParts> sources, const NewArrays& made, const std::string& target,
                             Index inflated_bytes, Index memory_bytes, int threads) {
   const ReshardRunOptions settled_options = settled({.memory_bytes = memory_bytes, .threads = threads});
-  ReshardForecast out{.memory_bytes = memory_bytes, .threads = settled_options.threads, .disk_bytes = inflated_bytes};
+  ReshardForecast out{
+      .memory_bytes = settled_options.memory_bytes, .threads = settled_options.threads, .disk_bytes = inflated_bytes};
   for (const NewFile& file : made.files) out.disk_bytes = checked_add(out.disk_bytes, file.size_bytes);
   out.files = static_cast<Index>(made.files.size());
   // Between a file of the source and one of the target, all tensors go together.

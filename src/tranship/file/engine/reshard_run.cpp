@@ -220,12 +220,25 @@ class Work {
 
 }  // namespace
 
+Index default_memory_bytes(Index available_bytes) noexcept {
+  // Halves: a run that goes on with the work of another one must have the same memory, which a little more or less of
+  // it on the machine should not change.
+  Index out = Index(256) << 20;
+  while (out > reshard_memory_min && out > available_bytes) out /= 2;
+  return out;
+}
+
 ReshardRunOptions settled(ReshardRunOptions options) {
-  if (options.memory_bytes < reshard_memory_min)
-    throw_error(ErrorCode::invalid_use, "{} bytes of memory: at least {} are needed", options.memory_bytes,
-                reshard_memory_min);
-  if (const Index available = available_memory_bytes(); options.memory_bytes > available)
-    throw_error(ErrorCode::invalid_use, "{} bytes of memory: {} are available here", options.memory_bytes, available);
+  const Index available = available_memory_bytes();
+  if (options.memory_bytes == 0) {
+    options.memory_bytes = default_memory_bytes(available);
+  } else {
+    if (options.memory_bytes < reshard_memory_min)
+      throw_error(ErrorCode::invalid_use, "{} bytes of memory: at least {} are needed", options.memory_bytes,
+                  reshard_memory_min);
+    if (options.memory_bytes > available)
+      throw_error(ErrorCode::invalid_use, "{} bytes of memory: {} are available here", options.memory_bytes, available);
+  }
   options.threads = threads_within(options.memory_bytes, options.threads > 0 ? options.threads : default_threads());
   return options;
 }

@@ -46,7 +46,10 @@ struct ReshardOutcome {
   std::vector<std::uint32_t> checksums;  ///< of the target's files
 };
 
-/// Throws `invalid_use` where the memory is too little; fills in what 0 threads mean.
+/// The memory that a run takes where none is asked for and so much is available: it is never refused.
+Index default_memory_bytes(Index available_bytes) noexcept;
+/// Throws `invalid_use` where the memory is too little or more than is available; fills in what no memory and no
+/// threads mean.
 ReshardRunOptions settled(ReshardRunOptions options);
 
 /// Throws `invalid_use` where one of two paths lies in the other: replacing a directory removes all that is in it.
