@@ -11,10 +11,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <tranship/file/engine/reshard_run.hpp>
 #include <tranship/file/engine/verify.hpp>
 #include <tranship/file/format/manifest.hpp>
 #include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/store/new_parts.hpp>
 #include <tranship/file/store/part_store.hpp>
 #include <tranship/layout/text.hpp>
 
@@ -171,6 +173,21 @@ ElementType random_type(test::Random& random) {
   return static_cast<ElementType>(random.below(17));
 }
 
+/// A reshard of parts within any memory: many blocks and rounds of an array of a few cells.
+void reshard_within(Index memory_bytes, const std::string& from, const std::string& target, const ArraySpec& to) {
+  const StoredParts source = open_parts(from).value();
+  NewParts parts = NewParts::open(target, new_array(target, to, {source.descr, source.is_scalar}).value()).value();
+  const auto manifest = [&](std::span<const std::uint32_t> checksums) {
+    Manifest out = make_manifest(to, source.descr);
+    out.checksums.assign(checksums.begin(), checksums.end());
+    return std::vector{TextFile{manifest_name, format_manifest(out)}};
+  };
+  const auto reopen = [&](const std::string& path) { return std::vector{open_parts(path).value()}; };
+  run_reshard({{&source, 1}, *source.files, source.checksums}, parts,
+              {.verify = Verify::yes, .memory_bytes = memory_bytes, .threads = 3},
+              {.manifest = manifest, .reopen = reopen});
+}
+
 std::string reshard_fault(test::Random& random, const ArraySpec& from, const ArraySpec& to) {
   const auto named = [&](const std::string& fault) {
     return fmt::format("{}\n  from {}\n  to   {}", fault, to_text(from), to_text(to));
@@ -191,8 +208,16 @@ std::string reshard_fault(test::Random& random, const ArraySpec& from, const Arr
   } catch (const Error& error) {
     return named(fmt::format("{}: {}", name_of(error.code()), error.what()));
   }
-  const std::string fault = directory_fault(folder.path("b"), to, descr, values);
-  return fault.empty() ? "" : named(fault);
+  std::string fault = directory_fault(folder.path("b"), to, descr, values);
+  if (!fault.empty()) return named(fault);
+  const Index memory_bytes = Index(1) << random.between(5, 12);
+  try {
+    reshard_within(memory_bytes, folder.path("a"), folder.path("c"), to);
+    fault = directory_fault(folder.path("c"), to, descr, values);
+  } catch (const Error& error) {
+    fault = error.what();
+  }
+  return fault.empty() ? "" : named(fmt::format("within {} bytes: {}", memory_bytes, fault));
 }
 
 TEST(Reshard, AgreesWithTheOracle) {

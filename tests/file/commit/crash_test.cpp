@@ -71,6 +71,7 @@ struct CountedDisk {
         [](int f, int m, off_t o, off_t n) { return counted(real_disk.fallocate, f, m, o, n); },
         [](int f) { return counted(real_disk.fdatasync, f); },
         [](int f) { return counted(real_disk.fsync, f); },
+        [](int f) { return counted(real_disk.syncfs, f); },
         [](const char* p, mode_t m) { return counted(real_disk.mkdir, p, m); },
         [](const char* a, const char* b) { return counted(real_disk.rename, a, b); },
         [](int a, const char* p, int b, const char* q, unsigned f) {

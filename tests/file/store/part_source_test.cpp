@@ -143,7 +143,7 @@ std::string fault(test::Random& random, const ArraySpec& from, const ArraySpec& 
   for (std::size_t i = 0; i < wanted.parts.size(); ++i)
     found.emplace_back(static_cast<std::size_t>(wanted.part_bytes(static_cast<Index>(i))), std::byte{0xaa});
   std::mutex mutex;
-  const BlockJob job{&source, &wanted};
+  const BlockPlan plan({&source, &wanted}, memory_bytes);
   const auto none = [](const BlockAddress&) { return false; };
   const auto keep = [&](const FileBlock& block) {
     const std::lock_guard lock(mutex);
@@ -154,7 +154,7 @@ std::string fault(test::Random& random, const ArraySpec& from, const ArraySpec& 
                      });
   };
   const auto watch = [] {};
-  run_blocks({&job, 1}, {.memory_bytes = memory_bytes, .threads = 1, .skip = none, .sink = keep, .watch = watch});
+  run_blocks({&plan, 1}, {.memory_bytes = memory_bytes, .threads = 1, .skip = none, .sink = keep, .watch = watch});
   const std::string what = to_text(from) + "\n  " + to_text(to);
   for (std::size_t i = 0; i < found.size(); ++i)
     if (found[i] != expected_part(to, static_cast<Index>(i))) return fmt::format("part {} of\n  {}", i, what);
@@ -213,23 +213,23 @@ TEST(PartSource, ChunksOfIndexedLayoutsToo) {
             "");
 }
 
-TEST(PartSource, EachChunkIsReadOnceForABlock) {
+TEST(PartSource, EachChunkIsReadOnce) {
   const ArraySpec from{ElementType::f64, parse_layout("f64[60,60] @ 1x1 : whole, whole").distribution};
-  // Every other row and column of what one block takes: many stretches, 4 chunks.
+  // Every block takes every other row and column: many stretches of all 4 chunks.
   const ArraySpec to{ElementType::f64, parse_layout("f64[60,60] @ 2x2 : cyclic(1), cyclic(1)").distribution};
   StoredParts source = parts_of(from);
   const auto chunked =
       std::make_shared<const ChunkedSource>(from, test::Global(from.distribution), std::vector<Indices>{{30, 30}});
   source.source = chunked;
   const StoredParts wanted = parts_of(to);
-  const BlockJob job{&source, &wanted};
+  const BlockPlan plan({&source, &wanted}, 8 << 20);
   const auto none = [](const BlockAddress&) { return false; };
   Index blocks = 0;
   const auto count = [&](const FileBlock&) { ++blocks; };
   const auto watch = [] {};
-  run_blocks({&job, 1}, {.memory_bytes = 8 << 20, .threads = 1, .skip = none, .sink = count, .watch = watch});
+  run_blocks({&plan, 1}, {.memory_bytes = 8 << 20, .threads = 1, .skip = none, .sink = count, .watch = watch});
   EXPECT_EQ(blocks, 4);
-  EXPECT_EQ(chunked->reads(), 4 * 4);
+  EXPECT_EQ(chunked->reads(), 4);
 }
 
 TEST(PartSource, AChunkedArrayBecomesFilesThatAreVerified) {

@@ -1,6 +1,7 @@
 #include "tranship/file/commit/progress.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -11,7 +12,7 @@ namespace tranship {
 namespace {
 
 // So many small files are not left unsynced, whatever their bytes.
-constexpr std::size_t pending_max = 4096;
+constexpr std::size_t pending_max = std::size_t(1) << 16;
 
 /// Blocks that follow each other become one record.
 std::vector<FinishedBlocks> joined(std::vector<FinishedBlocks> blocks) {
@@ -33,18 +34,25 @@ std::vector<FinishedBlocks> joined(std::vector<FinishedBlocks> blocks) {
 
 using FileOf = std::pair<const FileSet*, Index>;
 
-FileOf file_of(const BlockJob& job, Index part) {
-  return {job.wanted->files.get(), job.wanted->parts[part].file};
+FileOf file_of(const BlockPlan& plan, Index part) {
+  const StoredParts& wanted = *plan.job().wanted;
+  return {wanted.files.get(), wanted.parts[part].file};
+}
+
+void sync_all(const std::set<FileOf>& files) {
+  std::map<const FileSet*, std::vector<Index>> by_set;
+  for (const auto& [set, file] : files) by_set[set].push_back(file);
+  for (const auto& [set, numbers] : by_set) set->sync(numbers);
 }
 
 }  // namespace
 
-Progress::Progress(std::span<const BlockJob> jobs, Index memory_bytes, Index sync_interval_bytes)
-    : jobs_(jobs), memory_bytes_(memory_bytes), sync_interval_bytes_(sync_interval_bytes) {
-  for (const BlockJob& job : jobs) {
+Progress::Progress(std::span<const BlockPlan> plans, Index sync_interval_bytes)
+    : plans_(plans), sync_interval_bytes_(sync_interval_bytes) {
+  for (const BlockPlan& plan : plans) {
     auto& parts = parts_.emplace_back();
-    for (Index i = 0; i < static_cast<Index>(job.wanted->parts.size()); ++i) {
-      const Index blocks = block_count(job, i, memory_bytes);
+    for (Index i = 0; i < static_cast<Index>(plan.job().wanted->parts.size()); ++i) {
+      const Index blocks = plan.block_count(i);
       parts.push_back({blocks, blocks, 0, false, {}});
       totals_.parts += blocks == 0;
     }
@@ -62,7 +70,7 @@ bool Progress::take_over(std::span<const FinishedBlocks> finished) {
     for (Index n = f.first; n < f.first + f.count; ++n) {
       if (part.finished_before[n]) return false;
       part.finished_before[n] = true;
-      totals.bytes += block_bytes(jobs_[f.job], {f.job, f.part, n}, memory_bytes_);
+      totals.bytes += plans_[f.job].block_bytes(f.part, n);
     }
     part.blocks_left -= f.count;
     part.contribution ^= f.contribution;
@@ -114,13 +122,15 @@ void Progress::finish() {
   std::set<FileOf> written;
   std::set<const FileSet*> sets;
   for (std::size_t job = 0; job < parts_.size(); ++job) {
-    sets.insert(jobs_[job].wanted->files.get());
+    sets.insert(plans_[job].job().wanted->files.get());
     for (std::size_t i = 0; i < parts_[job].size(); ++i)
-      if (parts_[job][i].written) written.insert(file_of(jobs_[job], static_cast<Index>(i)));
+      if (parts_[job][i].written) written.insert(file_of(plans_[job], static_cast<Index>(i)));
   }
+  std::set<FileOf> others;
   for (const FileSet* set : sets)
     for (Index file = 0; file < set->count(); ++file)
-      if (!written.contains({set, file})) set->sync(file);
+      if (!written.contains({set, file})) others.insert({set, file});
+  sync_all(others);
 }
 
 void Progress::sync_and_journal(const std::vector<Pending>& pending) {
@@ -129,11 +139,11 @@ void Progress::sync_and_journal(const std::vector<Pending>& pending) {
   std::vector<FinishedBlocks> blocks;
   Index bytes = 0;
   for (const Pending& p : pending) {
-    files.insert(file_of(jobs_[p.block.job], p.block.part));
+    files.insert(file_of(plans_[p.block.job], p.block.part));
     blocks.push_back(p.block);
     bytes += p.bytes;
   }
-  for (const auto& [set, file] : files) set->sync(file);
+  sync_all(files);
   if (!journal_) return;
   journal_->append(joined(std::move(blocks)));
   const std::lock_guard lock(mutex_);

@@ -16,9 +16,8 @@ namespace tranship {
 /// Threads may use it at once.
 class Progress {
  public:
-  /// Blocks are those of the parts of `jobs`, cut for so much memory. `sync_interval_bytes`: what is written between
-  /// two entries in the journal.
-  Progress(std::span<const BlockJob> jobs, Index memory_bytes, Index sync_interval_bytes);
+  /// `sync_interval_bytes`: what is written between two entries in the journal.
+  Progress(std::span<const BlockPlan> plans, Index sync_interval_bytes);
 
   /// Takes over what an earlier run has finished. False, and nothing is taken, where it does not fit the blocks.
   bool take_over(std::span<const FinishedBlocks> finished);
@@ -59,8 +58,7 @@ class Progress {
 
   void sync_and_journal(const std::vector<Pending>& pending);
 
-  std::span<const BlockJob> jobs_;
-  Index memory_bytes_;
+  std::span<const BlockPlan> plans_;
   Index sync_interval_bytes_;
   mutable std::mutex mutex_;  // guards what follows
   std::vector<std::vector<Part>> parts_;

@@ -3,40 +3,31 @@
 #include <algorithm>
 #include <cstring>
 
-#include <tranship/file/store/strided_source.hpp>
-#include <tranship/plan/clip.hpp>
-
 namespace tranship {
-namespace {
 
-/// The runs that may write to an interval.
-std::span<const Run> touching(const std::vector<Run>& runs, const EntryReach& reach, const Interval& within) {
-  if (!reach.ascending) return runs;
-  const auto first = std::partition_point(runs.begin(), runs.end(),
-                                          [&](const Run& r) { return target_hull(r).upper <= within.lower; });
-  const auto end =
-      std::partition_point(first, runs.end(), [&](const Run& r) { return target_hull(r).lower < within.upper; });
-  return {first, end};
+std::span<std::byte> BoxReader::block(Index size_bytes) {
+  if (size_bytes > block_bytes_) {
+    block_ = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(size_bytes));
+    block_bytes_ = size_bytes;
+  }
+  return {block_.get(), static_cast<std::size_t>(size_bytes)};
 }
 
-}  // namespace
-
-Index BoxReader::read(const StoredParts& array, const PartPlan& plan, const Box& box, const StridedView& target,
+Index BoxReader::read(const PartSource& source, const PartPlan& plan, const Box& box, const StridedView& target,
                       std::span<std::byte> bytes) {
-  const SourceOf source(array);
   scratch_.way = copy_method(static_cast<long long>(bytes.size()));
   // A part is given by one group, or by lists; what is not given is zero.
   if (plan.moves.receives.empty()) {
     std::memset(bytes.data(), 0, bytes.size());
     Index given_bytes = 0;
     for (const IndexedTransfer& list : plan.moves.indexed_receives)
-      given_bytes += read_listed(*source, plan, list, box, target);
+      given_bytes += read_listed(source, plan, list, box, target);
     return given_bytes;
   }
   const TransferGroup& group = plan.moves.receives.front();
   const Index given_cells = clip_group(group, plan.reaches, box);
   if (given_cells < box.count()) std::memset(bytes.data(), 0, bytes.size());
-  if (given_cells > 0) read_group(*source, plan.moves, group, target);
+  if (given_cells > 0) read_group(source, plan.moves, group, target);
   return given_cells * size_bytes(target.type);
 }
 
@@ -51,10 +42,8 @@ Index BoxReader::clip_group(const TransferGroup& group, const std::vector<std::v
     out.clear();
     Index cells_along = 0;
     for (std::size_t e = 0; e < group.axes[k].size(); ++e) {
-      if (intersect(reaches[k][e].hull, within).empty()) continue;
       AxisEntry entry{.peer = group.axes[k][e].peer};
-      for (const Run& run : touching(group.axes[k][e].runs, reaches[k][e], within)) clip(run, within, entry.runs);
-      for (const RunLattice& lattice : group.axes[k][e].lattices) clip(lattice, within, entry.runs);
+      clip(group.axes[k][e], reaches[k][e], within, entry.runs);
       if (entry.runs.empty()) continue;
       for (Run& run : entry.runs) run.target -= within.lower;
       cells_along += entry.cells();

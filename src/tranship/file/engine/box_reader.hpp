@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,10 +20,14 @@ class BoxReader {
  public:
   explicit BoxReader(Index window_bytes) : scratch_(window_bytes) {}
 
+  ReadScratch& scratch() noexcept { return scratch_; }
+  /// Memory for a block, until the next call.
+  std::span<std::byte> block(Index size_bytes);
+
   /// Fills `target`, whose extents are those of `box`, and whose bytes `bytes` are, with the box of the local array
   /// that `plan` is of; cells that nothing is received for become zero. Returns the bytes that came from the source.
   /// Throws as FileSet::read.
-  Index read(const StoredParts& array, const PartPlan& plan, const Box& box, const StridedView& target,
+  Index read(const PartSource& source, const PartPlan& plan, const Box& box, const StridedView& target,
              std::span<std::byte> bytes);
 
  private:
@@ -33,6 +38,8 @@ class BoxReader {
                     const StridedView& target);
 
   ReadScratch scratch_;
+  std::unique_ptr<std::byte[]> block_;
+  Index block_bytes_ = 0;
   // Kept between boxes, so that no memory is asked for: by dimension, the entries that touch the box, clipped to it;
   // one combination of them.
   std::vector<std::vector<AxisEntry>> clipped_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/plan/clip.hpp>
@@ -100,6 +101,16 @@ void receive_listed_copies(const Indices& extents, int leading_dims, TransferPla
   for (IndexedTransfer& list : plan.indexed_receives) sort_by_target(list);
 }
 
+/// The runs that may write to an interval.
+std::span<const Run> touching(const std::vector<Run>& runs, const EntryReach& reach, const Interval& within) {
+  if (!reach.ascending) return runs;
+  const auto first = std::partition_point(runs.begin(), runs.end(),
+                                          [&](const Run& r) { return target_hull(r).upper <= within.lower; });
+  const auto end =
+      std::partition_point(first, runs.end(), [&](const Run& r) { return target_hull(r).lower < within.upper; });
+  return {first, end};
+}
+
 EntryReach reach_of(const AxisEntry& entry) {
   EntryReach out;
   for (const Run& run : entry.runs) {
@@ -112,6 +123,12 @@ EntryReach reach_of(const AxisEntry& entry) {
 }
 
 }  // namespace
+
+void clip(const AxisEntry& entry, const EntryReach& reach, const Interval& within, std::vector<Run>& out) {
+  if (intersect(reach.hull, within).empty()) return;
+  for (const Run& run : touching(entry.runs, reach, within)) clip(run, within, out);
+  for (const RunLattice& lattice : entry.lattices) clip(lattice, within, out);
+}
 
 PartPlanner::PartPlanner(const ArraySpec& source, const ArraySpec& wanted)
     : from_{source.type, first_copy(source.distribution)},

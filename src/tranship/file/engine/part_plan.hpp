@@ -27,6 +27,9 @@ struct PartPlan {
   int trailing_dims = 0;
 };
 
+/// Appends the runs of an entry that write to an interval, clipped to it.
+void clip(const AxisEntry& entry, const EntryReach& reach, const Interval& within, std::vector<Run>& out);
+
 class PartPlanner {
  public:
   /// Throws `mismatch` as check_fits does.

@@ -71,10 +71,8 @@ class Work {
         sources_(sources),
         target_(target),
         format_(format),
-        jobs_(jobs_of(sources, target)),
-        progress_(jobs_, options.memory_bytes, sync_interval_bytes(options)) {
-    // A plan that is too large is refused before anything is written.
-    for (const BlockJob& job : jobs_) PartPlanner(job.source->spec, job.wanted->spec);
+        plans_(plans_of(sources, target, options.memory_bytes)),
+        progress_(plans_, sync_interval_bytes(options)) {
     for (const StoredParts& array : target.arrays()) {
       const auto parts = static_cast<Index>(array.parts.size());
       for (Index i = 0; i < parts; ++i) bytes_total_ = checked_add(bytes_total_, array.part_bytes(i));
@@ -117,15 +115,21 @@ class Work {
   /// What the elements contribute, by file.
   std::vector<std::uint32_t> contributions() const {
     std::vector<std::uint32_t> out(target_.files().size());
-    for (std::size_t job = 0; job < jobs_.size(); ++job)
-      for (std::size_t i = 0; i < jobs_[job].wanted->parts.size(); ++i)
-        out[jobs_[job].wanted->parts[i].file] ^= progress_.contribution(static_cast<Index>(job), static_cast<Index>(i));
+    for (std::size_t job = 0; job < plans_.size(); ++job)
+      for (std::size_t i = 0; i < target_.arrays()[job].parts.size(); ++i)
+        out[target_.arrays()[job].parts[i].file] ^=
+            progress_.contribution(static_cast<Index>(job), static_cast<Index>(i));
     return out;
   }
 
-  static std::vector<BlockJob> jobs_of(const ReshardSources& sources, const NewParts& target) {
-    std::vector<BlockJob> out;
-    for (std::size_t n = 0; n < sources.arrays.size(); ++n) out.push_back({&sources.arrays[n], &target.arrays()[n]});
+  /// A plan that is too large is refused here, before anything is written.
+  static std::vector<BlockPlan> plans_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
+    std::vector<BlockPlan> out;
+    for (std::size_t n = 0; n < sources.arrays.size(); ++n) {
+      const BlockJob job{&sources.arrays[n], &target.arrays()[n]};
+      PartPlanner(job.source->spec, job.wanted->spec);
+      out.emplace_back(job, memory_bytes);
+    }
     return out;
   }
 
@@ -151,7 +155,7 @@ class Work {
 
   void assemble() {
     const auto write = [&](const FileBlock& block) {
-      const StoredParts& target = *jobs_[block.at.job].wanted;
+      const StoredParts& target = target_.arrays()[block.at.job];
       const StoredPart& part = target.parts[block.at.part];
       PieceChecksum checksum;
       for_each_stretch(part, size_bytes(target.spec.type), block.box, [&](Index offset, Index in_block, Index bytes) {
@@ -165,11 +169,11 @@ class Work {
     };
     const auto skip = [&](const BlockAddress& at) { return progress_.finished_before(at); };
     const auto watch = [&] { report(); };
-    run_blocks(jobs_, {.memory_bytes = options_.memory_bytes,
-                       .threads = options_.threads,
-                       .skip = skip,
-                       .sink = write,
-                       .watch = watch});
+    run_blocks(plans_, {.memory_bytes = options_.memory_bytes,
+                        .threads = options_.threads,
+                        .skip = skip,
+                        .sink = write,
+                        .watch = watch});
   }
 
   void verify() {
@@ -212,7 +216,7 @@ class Work {
   const ReshardSources& sources_;
   NewParts& target_;
   const ReshardFormat& format_;
-  std::vector<BlockJob> jobs_;
+  std::vector<BlockPlan> plans_;
   Progress progress_;
   Index bytes_total_ = 0;
   Index parts_total_ = 0;

@@ -126,17 +126,17 @@ void check_all_owned(const Distribution& target) {
 }
 
 void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
-  const BlockJob job{.source = &target, .wanted = &source};
+  const BlockPlan plan({.source = &target, .wanted = &source}, options.memory_bytes);
   const auto none = [](const BlockAddress&) { return false; };
   const auto compare = [&](const FileBlock& block) { compare_block(source, block); };
   const auto watch = [&] {
     if (options.watch) (*options.watch)();
   };
-  run_blocks({&job, 1}, {.memory_bytes = options.memory_bytes,
-                         .threads = options.threads,
-                         .skip = none,
-                         .sink = compare,
-                         .watch = watch});
+  run_blocks({&plan, 1}, {.memory_bytes = options.memory_bytes,
+                          .threads = options.threads,
+                          .skip = none,
+                          .sink = compare,
+                          .watch = watch});
 }
 
 /// The ordinal of the first copy of a part.

@@ -1,11 +1,15 @@
 #include "tranship/file/io/file_set.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
@@ -16,6 +20,24 @@ using posix::FileDescriptor;
 using posix::io_error;
 
 namespace {
+
+// Of stretches that one call reads: a longer gap costs more than another call, and may cost pages of the disk.
+constexpr Index gap_bytes_max = 2048;
+constexpr std::size_t stretches_per_call = 512;
+
+// A call for each of many files waits for the disk that many times.
+constexpr std::size_t synced_one_by_one_max = 16;
+
+/// Whether syncfs fails where a page could not be written: since Linux 5.8.
+bool syncfs_tells_errors() {
+  static const bool tells = [] {
+    struct utsname system;
+    int major = 0, minor = 0;
+    return ::uname(&system) == 0 && std::sscanf(system.release, "%d.%d", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 8));
+  }();
+  return tells;
+}
 
 std::int64_t ns_of(const timespec& time) {
   return std::int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
@@ -91,6 +113,8 @@ std::shared_ptr<FileDescriptor> FileSet::descriptor(Index file) const {
     entries_[open_files_.front()].open.reset();  // a thread that uses it now closes it
     open_files_.pop_front();
   }
+  advise(*opened);
+  if (access_ == FileAccess::read_write && !file_system_) file_system_ = opened;
   entry.open = opened;
   open_files_.push_back(file);
   return opened;
@@ -100,6 +124,44 @@ void FileSet::read(Index file, Index offset_bytes, std::span<std::byte> bytes) c
   if (bytes.empty()) return;
   posix::read_at(descriptor(file)->number(), path(file), offset_bytes, bytes);
   if (entries_[file].check) entries_[file].check->add(offset_bytes, bytes);
+}
+
+void FileSet::read(Index file, std::span<const Stretch> stretches) const {
+  const auto open = descriptor(file);
+  std::array<iovec, stretches_per_call> parts;
+  for (std::size_t first = 0; first < stretches.size();) {
+    // What lies between two stretches is read as well, into memory that nobody looks at.
+    alignas(64) static thread_local std::array<std::byte, gap_bytes_max> gap;
+    const Index begin = stretches[first].offset_bytes;
+    Index end = begin;
+    std::size_t next = first, used = 0;
+    while (next < stretches.size() && used + 2 <= parts.size()) {
+      const Index distance = stretches[next].offset_bytes - end;
+      if (next > first && distance > gap_bytes_max) break;
+      if (distance > 0) parts[used++] = {gap.data(), static_cast<std::size_t>(distance)};
+      parts[used++] = {stretches[next].bytes.data(), stretches[next].bytes.size()};
+      end = stretches[next].offset_bytes + static_cast<Index>(stretches[next].bytes.size());
+      ++next;
+    }
+    const ssize_t got = next - first == 1 ? -1 : ::preadv(open->number(), parts.data(), static_cast<int>(used), begin);
+    for (; first < next; ++first) {
+      const Stretch& one = stretches[first];
+      const auto end_of_one = one.offset_bytes + static_cast<Index>(one.bytes.size());
+      if (got < end_of_one - begin) posix::read_at(open->number(), path(file), one.offset_bytes, one.bytes);
+      if (entries_[file].check) entries_[file].check->add(one.offset_bytes, one.bytes);
+    }
+  }
+}
+
+void FileSet::expect_scattered_reads() {
+  const std::lock_guard lock(mutex_);
+  scattered_ = true;
+  for (const Entry& entry : entries_)
+    if (entry.open) advise(*entry.open);
+}
+
+void FileSet::advise(const FileDescriptor& file) const noexcept {
+  if (scattered_) ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);
 }
 
 void FileSet::check_reads(std::span<const std::optional<RecordedChecksum>> checksums) {
@@ -170,7 +232,27 @@ void FileSet::start_syncing(Index file, Index offset_bytes, Index size_bytes) co
   if (open) ::sync_file_range(open->number(), offset_bytes, size_bytes, SYNC_FILE_RANGE_WRITE);
 }
 
-void FileSet::sync(Index file) const {
+void FileSet::sync(std::span<const Index> files) const {
+  if (files.size() > synced_one_by_one_max && sync_file_system()) return;
+  for (const Index file : files) sync_one(file);
+}
+
+/// False where the system would not tell of errors.
+bool FileSet::sync_file_system() const {
+  std::shared_ptr<FileDescriptor> open;
+  {
+    const std::lock_guard lock(mutex_);
+    open = file_system_;
+  }
+  if (!open || !syncfs_tells_errors()) return false;
+  int status;
+  do status = posix::disk.syncfs(open->number());
+  while (status != 0 && errno == EINTR);
+  if (status != 0) throw io_error("sync the file system of", path(0), errno);
+  return true;
+}
+
+void FileSet::sync_one(Index file) const {
   const auto open = descriptor(file);
   int status;
   do status = posix::disk.fdatasync(open->number());

@@ -85,6 +85,16 @@ class FileSet {
 
   /// All of `bytes`, from an offset on. Throws `io`, and `bad_file` where the file is not as it was.
   void read(Index file, Index offset_bytes, std::span<std::byte> bytes) const;
+  /// The same of several stretches, increasing and apart from each other. Those with short gaps between them are read
+  /// by one call.
+  struct Stretch {
+    Index offset_bytes = 0;
+    std::span<std::byte> bytes;
+  };
+  void read(Index file, std::span<const Stretch> stretches) const;
+  /// Says that reads will be short and far apart from each other, so that the system reads nothing but what is asked
+  /// for.
+  void expect_scattered_reads();
   /// A stretch of a file as memory that holds at least `window_bytes` from the offset on, or what there is of them. The
   /// last ones stay mapped, so that threads share them and come back to them cheaply. Throws as `read` does.
   std::shared_ptr<const MappedWindow> map(Index file, Index offset_bytes) const;
@@ -96,8 +106,9 @@ class FileSet {
   void write(Index file, Index offset_bytes, std::span<const std::byte> bytes) const;
   /// Lets the system begin to write to the disk what was written there.
   void start_syncing(Index file, Index offset_bytes, Index size_bytes) const noexcept;
-  /// Waits until what was written is on the disk. Throws `io`.
-  void sync(Index file) const;
+  /// Waits until what was written to these files, which lie on one file system, is on the disk. Many of them are synced
+  /// by one call for the whole file system, which writes what other programs have written there as well. Throws `io`.
+  void sync(std::span<const Index> files) const;
 
  private:
   struct Entry {
@@ -110,11 +121,17 @@ class FileSet {
   };
 
   std::shared_ptr<posix::FileDescriptor> descriptor(Index file) const;
+  void sync_one(Index file) const;
+  bool sync_file_system() const;
+  void advise(const posix::FileDescriptor& file) const noexcept;
   std::shared_ptr<const MappedWindow> map_in_place_of_others(Index file, Index offset_bytes, Index size_bytes) const;
 
   FileAccess access_;
   Index open_max_;
+  bool scattered_ = false;
   mutable std::mutex mutex_;  // guards what follows but for paths and states
+  // Opened before anything is written: it is told of errors from then on.
+  mutable std::shared_ptr<posix::FileDescriptor> file_system_;
   mutable std::vector<Entry> entries_;
   mutable std::deque<Index> open_files_;  // oldest first
   struct Window {

@@ -16,7 +16,7 @@
 
 namespace tranship::posix {
 
-DiskCalls disk = {::pwrite, ::fallocate, ::fdatasync, ::fsync, ::mkdir, std::rename, ::renameat2, ::unlink};
+DiskCalls disk = {::pwrite, ::fallocate, ::fdatasync, ::fsync, ::syncfs, ::mkdir, std::rename, ::renameat2, ::unlink};
 
 FileDescriptor::~FileDescriptor() {
   if (number_ >= 0) ::close(number_);

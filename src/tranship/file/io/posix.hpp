@@ -21,6 +21,7 @@ struct DiskCalls {
   int (*fallocate)(int, int, off_t, off_t);
   int (*fdatasync)(int);
   int (*fsync)(int);
+  int (*syncfs)(int);
   int (*mkdir)(const char*, mode_t);
   int (*rename)(const char*, const char*);
   int (*renameat2)(int, const char*, int, const char*, unsigned);

@@ -9,9 +9,9 @@ namespace tranship {
 namespace {
 
 // Moving a checksum on costs as much as computing that of some KiB.
-constexpr std::size_t piece_bytes_min = std::size_t(16) << 10;
+constexpr std::size_t piece_bytes_min = std::size_t(4) << 10;
 // Beyond so many stretches it is cheaper to read the file again.
-constexpr std::size_t stretches_max = 1024;
+constexpr std::size_t stretches_max = std::size_t(1) << 16;
 constexpr Index buffer_bytes = Index(1) << 18;
 
 }  // namespace

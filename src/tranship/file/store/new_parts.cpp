@@ -74,7 +74,7 @@ void NewParts::fill_in(std::span<const std::uint32_t> elements) {
     if (!what_.files[i].inner) continue;
     what_.files[i].fill_in(elements[i]);
     write_around(files, i);
-    files.sync(i);
+    files.sync({&i, 1});
   }
 }
 

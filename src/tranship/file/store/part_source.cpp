@@ -94,6 +94,16 @@ void move_from_window(ReadScratch& scratch, const StridedView& target) {
 
 }  // namespace
 
+TransferGroup cells_of(const Box& box) {
+  TransferGroup out;
+  for (int d = 0; d < box.dims(); ++d) {
+    out.source_dims.push_back(d);
+    out.target_dims.push_back(d);
+    out.axes.push_back({{0, {{.source = box.lower[d], .target = 0, .length = box[d].length()}}}});
+  }
+  return out;
+}
+
 void PartSource::read_runs(Index part, const TransferGroup& cells, const StridedView& target,
                            ReadScratch& scratch) const {
   const Index width = size_bytes(target.type);

@@ -38,4 +38,7 @@ class PartSource {
                            ReadScratch& scratch) const;
 };
 
+/// The cells of a box, to be written from cell 0 on.
+TransferGroup cells_of(const Box& box);
+
 }  // namespace tranship

@@ -141,6 +141,53 @@ StridedView view_of(const StoredPart& part, ElementType type, std::byte* element
           .strides = dense_strides(part.extents, dimension_order(part.order, part.extents.size()))};
 }
 
+void for_each_stretch(const StoredPart& part, Index width, const Box& box, FunctionRef<void(Index, Index, Index)> f) {
+  const int dims = box.dims();
+  const Indices order = dimension_order(part.order, dims);
+  const Indices strides = view_of(part, ElementType::u8, nullptr).strides;
+  // Dimensions that the box has whole join the one before them.
+  int first = dims - 1;
+  Index stretch = box[order[first]].length();
+  for (; first > 0 && box[order[first]].length() == part.extents[order[first]]; --first)
+    stretch *= box[order[first - 1]].length();
+  Indices counts;
+  Index corner = 0;
+  for (int k = 0; k < dims; ++k) {
+    if (k < first) counts.push_back(box[order[k]].length());
+    corner += box.lower[order[k]] * strides[order[k]];
+  }
+  Index in_box = 0;
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Index offset = corner;
+    for (int k = 0; k < first; ++k) offset += at[k] * strides[order[k]];
+    f(part.offset_bytes + offset * width, in_box, stretch * width);
+    in_box += stretch * width;
+  });
+}
+
+void for_each_piece(const Box& box, const Indices& order, Index cells_max, FunctionRef<void(const Box&, Index)> f) {
+  Indices steps = Indices::filled(box.dims(), 1), counts = steps;  // the latter in the order
+  for (int k = box.dims() - 1; k >= 0; --k) {
+    const Index length = box[order[k]].length();
+    if (length == 0) return;
+    steps[order[k]] = std::clamp<Index>(cells_max, 1, length);
+    counts[k] = ceil_divide(length, steps[order[k]]);
+    // A dimension that is cut is the last one of which a piece has more than one cell.
+    cells_max = steps[order[k]] == length ? cells_max / length : 1;
+  }
+  Index first = 0;
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Box piece = box;
+    for (int k = 0; k < box.dims(); ++k) {
+      const int d = static_cast<int>(order[k]);
+      piece.lower[d] = box.lower[d] + at[k] * steps[d];
+      piece.upper[d] = std::min(box.upper[d], piece.lower[d] + steps[d]);
+    }
+    f(piece, first);
+    first += piece.count();
+  });
+}
+
 Index StoredParts::part_bytes(Index part) const {
   return checked_multiply(checked_product(parts[part].extents), size_bytes(spec.type));
 }

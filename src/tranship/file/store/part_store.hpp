@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include <tranship/base/box.hpp>
+#include <tranship/base/function_ref.hpp>
 #include <tranship/file/format/manifest.hpp>
 #include <tranship/file/format/npy.hpp>
 #include <tranship/file/io/file_set.hpp>
@@ -28,6 +30,14 @@ struct StoredPart {
 Indices dimension_order(NpyOrder order, int dims);
 /// The elements of a part that lie from `elements` on.
 StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements);
+
+/// The stretches of a box in the file of its part, in the order of the file: `f(offset in the file, offset in the box,
+/// size)`, in bytes.
+void for_each_stretch(const StoredPart& part, Index width, const Box& box, FunctionRef<void(Index, Index, Index)> f);
+
+/// Cuts a box into boxes of no more cells than that (at least one) that follow each other in the elements of the box,
+/// dense in an order of dimensions: `f(box, number of its first cell)`.
+void for_each_piece(const Box& box, const Indices& order, Index cells_max, FunctionRef<void(const Box&, Index)> f);
 
 /// An array in files: its layout, and where each part of it lies. Several may share one set of files.
 struct StoredParts {

@@ -94,6 +94,17 @@ Index cells_of(const std::vector<Run>& runs) {
   return out;
 }
 
+/// Whether elements follow each other without a gap, the last dimension of the order fastest.
+bool is_dense(const StridedView& view, const Indices& order) {
+  Index next = 1;
+  for (int k = order.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(order[k]);
+    if (view.extents[d] > 1 && view.strides[d] != next) return false;
+    next *= view.extents[d];
+  }
+  return true;
+}
+
 /// One read of one part into memory.
 class PartRead {
  public:
@@ -294,31 +305,15 @@ void PartRead::read_listed(const IndexedTransfer& cells, const Box& trailing) {
 void StridedSource::read(Index part, const Box& box, const StridedView& target, ReadScratch& scratch) const {
   if (box.empty()) return;
   const StoredPart& from = array_.parts[part];
-  const StridedView in_file = view_of(from, target.type, nullptr);
-  // One stretch on both sides needs no moves.
-  Index cells_together = 1, first = 0;
-  bool is_stretch = true;
-  const Indices order = dimension_order(from.order, box.dims());
-  for (int k = box.dims() - 1; k >= 0; --k) {
-    const int d = static_cast<int>(order[k]);
-    const Index length = box[d].length();
-    first += box.lower[d] * in_file.strides[d];
-    if (length == 1) continue;
-    is_stretch = is_stretch && in_file.strides[d] == cells_together && target.strides[d] == cells_together;
-    cells_together *= length;
-  }
-  if (is_stretch) {
-    const Index width = size_bytes(target.type);
-    return array_.files->read(from.file, from.offset_bytes + first * width,
-                              {static_cast<std::byte*>(target.data), static_cast<std::size_t>(cells_together * width)});
-  }
-  TransferGroup cells;
-  for (int d = 0; d < box.dims(); ++d) {
-    cells.source_dims.push_back(d);
-    cells.target_dims.push_back(d);
-    cells.axes.push_back({{0, {{.source = box.lower[d], .target = 0, .length = box[d].length()}}}});
-  }
-  read_runs(part, cells, target, scratch);
+  if (!is_dense(target, dimension_order(from.order, box.dims())))
+    return read_runs(part, cells_of(box), target, scratch);
+  std::vector<FileSet::Stretch> stretches;
+  const std::span<std::byte> bytes(static_cast<std::byte*>(target.data),
+                                   static_cast<std::size_t>(box.count() * size_bytes(target.type)));
+  for_each_stretch(from, size_bytes(target.type), box, [&](Index offset, Index in_box, Index size) {
+    stretches.push_back({offset, bytes.subspan(static_cast<std::size_t>(in_box), static_cast<std::size_t>(size))});
+  });
+  array_.files->read(from.file, stretches);
 }
 
 void StridedSource::read_runs(Index part, const TransferGroup& cells, const StridedView& target,

@@ -1,0 +1,390 @@
+#include "tranship/file/engine/block_plan.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/file/engine/round_shape.hpp>
+#include <tranship/file/store/part_source.hpp>
+#include <tranship/plan/clip.hpp>
+
+namespace tranship {
+namespace {
+
+constexpr Index blocks_in_memory = 32;
+// A block that is larger than the caches gains nothing.
+constexpr Index block_bytes_max_ever = Index(1) << 20;
+// Shorter rows are read as a slab: a row costs a call and a page that is needed in part.
+constexpr Index direct_row_bytes = Index(16) << 10;
+// A listed cell costs its two indices and its two offsets, twice while they are made.
+constexpr Index listed_cell_bytes = 64;
+// Parts given by lists that are assembled in turn, and the cells of their lists.
+constexpr Index listed_parts_max = 256;
+constexpr Index listed_cells_max = Index(1) << 16;
+constexpr Index page_bytes = 4096;
+
+Index open_files_max() {
+  return FileSet::default_open_max();
+}
+
+bool is_dealt(const AxisParts& axis) {
+  return axis.partition().kind == PartitionKind::cyclic && axis.parts() > 1;
+}
+
+StoredSide side_of(const StoredParts& array) {
+  const Distribution& d = array.spec.distribution;
+  StoredSide out{.order = dimension_order(array.parts.front().order, d.dims()),
+                 .part_extents = Indices::filled(d.dims(), 1),
+                 .parts = d.grid().extents(),
+                 .dealt = Indices::filled(d.dims(), 0)};
+  for (int axis = 0; axis < d.dims(); ++axis) {
+    for (Index c = 0; c < d.axis(axis).parts(); ++c)
+      out.part_extents[axis] = std::max(out.part_extents[axis], d.axis(axis).local_extent(c));
+    out.dealt[axis] = is_dealt(d.axis(axis));
+  }
+  return out;
+}
+
+/// Bytes of the rows that parts of both sides have in common.
+Index common_row_bytes(const StoredParts& a, const StoredParts& b) {
+  const StoredSide side_a = side_of(a), side_b = side_of(b);
+  const auto run = [](const AxisParts& axis, Index extent) {
+    return is_dealt(axis) ? std::min(axis.partition().block_size, extent) : extent;
+  };
+  Index out = size_bytes(a.spec.type);
+  for (int k = side_a.order.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(side_a.order[k]);
+    if (d != static_cast<int>(side_b.order[k])) break;
+    const Index run_a = run(a.spec.distribution.axis(d), side_a.part_extents[d]);
+    const Index run_b = run(b.spec.distribution.axis(d), side_b.part_extents[d]);
+    out = checked_multiply(out, std::min(run_a, run_b));
+    if (run_a != side_a.part_extents[d] || run_b != side_b.part_extents[d] || run_a != run_b) break;
+  }
+  return out;
+}
+
+/// Extents of the largest boxes of a part that lie in it without a gap.
+Indices dense_box(const Indices& extents, const Indices& order, Index cells_max) {
+  Indices out = Indices::filled(extents.size(), 1);
+  for (int k = extents.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(order[k]);
+    out[d] = std::clamp<Index>(cells_max, 1, std::max<Index>(1, extents[d]));
+    if (out[d] < extents[d]) break;
+    cells_max /= out[d];
+  }
+  return out;
+}
+
+/// A bound of the bytes of the pages that a box of a part lies in.
+Index pages_read(const StoredPart& part, const Box& box, Index width) {
+  const Indices strides = view_of(part, ElementType::u8, nullptr).strides;
+  Index reach = 1;
+  for (int d = 0; d < box.dims(); ++d) reach += (box[d].length() - 1) * strides[d];
+  const Indices order = dimension_order(part.order, box.dims());
+  Index stretch = 1;
+  for (int k = box.dims() - 1; k >= 0; --k) {
+    const Index length = box[static_cast<int>(order[k])].length();
+    stretch *= length;
+    if (length != part.extents[static_cast<int>(order[k])]) break;
+  }
+  const Index stretches = box.count() / stretch;
+  return std::min(stretches * (stretch * width + 2 * (page_bytes - 1)), reach * width + 2 * (page_bytes - 1));
+}
+
+/// The place in the array where a cell that lies beyond its edge takes its value from.
+Index inside(const AxisParts& axis, Index cell) {
+  const Index extent = axis.extent();
+  if (cell >= 0 && cell < extent) return cell;
+  const Overlap& overlap = axis.partition().overlap;
+  const EdgePolicy edge = (cell < 0 ? overlap.left : overlap.right).edge;
+  if (edge == EdgePolicy::toroidal && axis.period() > 0) return floor_modulo(cell, axis.period());
+  return cell < 0 ? 0 : extent - 1;
+}
+
+}  // namespace
+
+BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width_(size_bytes(job.wanted->spec.type)) {
+  const Distribution &from = job.source->spec.distribution, &to = job.wanted->spec.distribution;
+  const Index block_bytes = std::min(memory_bytes / blocks_in_memory, block_bytes_max_ever);
+  listed_ = from.is_indexed() || to.is_indexed();
+  block_cells_max_ = std::max<Index>(1, block_bytes / (listed_ ? width_ + listed_cell_bytes : width_));
+  if (listed_) {
+    cut_listed();
+    return;
+  }
+
+  order_ = dimension_order(job.source->parts.front().order, to.dims());
+  RoundShapeOptions options{.extents = to.extents(),
+                            .source = side_of(*job.source),
+                            .target = side_of(*job.wanted),
+                            .width = width_,
+                            .open_max = open_files_max()};
+  if (const PartSource* own = job.source->source.get()) {
+    options.source.part_extents = options.extents_min = own->grain(0);
+    for (int d = 0; d < to.dims(); ++d)
+      options.source.parts[d] = ceil_divide(to.extents()[d], std::max<Index>(1, options.extents_min[d]));
+  }
+  const bool is_direct = !job.source->source && common_row_bytes(*job.source, *job.wanted) >= direct_row_bytes;
+  const Index slab_bytes = slabs_bytes_max(memory_bytes);
+  options.cells_max = std::max<Index>(1, slab_bytes / width_);
+  // What overlap adds to a slab is known once it is cut.
+  for (int tries = 0; tries < 8 && !is_direct && !gathers_; ++tries) {
+    cut_structured(round_shape(options));
+    find_needs();
+    gathers_ = slab_bytes_max_ <= slab_bytes;
+    options.cells_max = std::max<Index>(1, options.cells_max / 2);
+    options.extents_min = {};
+  }
+  if (gathers_) return;
+  options.cells_max = std::max<Index>(1, slab_bytes / width_);
+  cut_structured(round_shape(options));
+  slab_bytes_max_ = 0;
+}
+
+void BlockPlan::cut_listed() {
+  const StoredParts &source = *job_.source, &wanted = *job_.wanted;
+  Index parts = 0, cells = 0;
+  for (std::size_t i = 0; i < wanted.parts.size(); ++i) {
+    const Indices& extents = wanted.parts[i].extents;
+    const int dims = extents.size();
+    Indices box = extents;
+    if (checked_product(extents) > 0) {
+      const Indices target_order = dimension_order(wanted.parts[i].order, dims),
+                    source_order = dimension_order(source.parts.front().order, dims);
+      const StoredSide from{source_order, extents, Indices::filled(dims, 1), Indices::filled(dims, 0)},
+          to{target_order, extents, from.parts, from.dealt};
+      box =
+          source_order == target_order
+              ? dense_box(extents, target_order, block_cells_max_)
+              : round_shape(
+                    {.extents = extents, .source = from, .target = to, .width = width_, .cells_max = block_cells_max_});
+    }
+    listed_boxes_.push_back(box);
+    if (parts > 0 && (parts == listed_parts_max || cells > listed_cells_max)) {
+      listed_rounds_.push_back(static_cast<Index>(i));
+      parts = cells = 0;
+    }
+    ++parts;
+    cells += wanted.spec.distribution.is_indexed() ? extents[0] : checked_product(extents);
+  }
+  listed_rounds_.push_back(static_cast<Index>(wanted.parts.size()));
+  round_count_ = static_cast<Index>(listed_rounds_.size());
+}
+
+void BlockPlan::cut_structured(const Indices& shape) {
+  const Distribution& to = job_.wanted->spec.distribution;
+  axes_.assign(static_cast<std::size_t>(to.dims()), {});
+  round_count_ = checked_product(to.extents()) > 0 ? 1 : 0;
+  Indices longest = Indices::filled(to.dims(), 1);
+  for (int d = 0; d < to.dims() && round_count_ > 0; ++d) {
+    const AxisParts& axis = to.axis(d);
+    const Index slabs = ceil_divide(axis.extent(), shape[d]), each = ceil_divide(axis.extent(), slabs);
+    axes_[d].blocks.resize(static_cast<std::size_t>(ceil_divide(axis.extent(), each)));
+    round_count_ = checked_multiply(round_count_, axes_[d].slabs());
+    axes_[d].pieces.resize(static_cast<std::size_t>(axis.parts()));
+    for (Index c = 0; c < axis.parts(); ++c) {
+      auto& pieces = axes_[d].pieces[c];
+      const Index extent = axis.local_extent(c);
+      for (Index at = 0; at < extent;) {
+        // Cells follow each other but where slices and turns round the array meet, which moves an end by no more than
+        // their overlap.
+        const Index cell = axis.cell_of(c, at).cell, in_array = inside(axis, cell), slab = in_array / each;
+        const Index end_cell = cell - in_array + std::min(axis.extent(), (slab + 1) * each);
+        Index lower = at + 1, upper = extent;
+        while (lower < upper) {
+          const Index middle = lower + (upper - lower) / 2;
+          if (axis.cell_of(c, middle).cell < end_cell)
+            lower = middle + 1;
+          else
+            upper = middle;
+        }
+        longest[d] = std::max(longest[d], lower - at);
+        pieces.push_back({{at, lower}, slab});
+        at = lower;
+      }
+    }
+  }
+  if (round_count_ > 0) cut_pieces(longest);
+}
+
+/// Cuts pieces so that blocks are no larger than they may be, along the slowest dimensions of the target.
+void BlockPlan::cut_pieces(const Indices& longest) {
+  const Indices order = dimension_order(job_.wanted->parts.front().order, longest.size());
+  const Indices box = dense_box(longest, order, block_cells_max_);
+  for (int d = 0; d < longest.size(); ++d) {
+    Axis& axis = axes_[d];
+    for (std::size_t c = 0; c < axis.pieces.size(); ++c) {
+      std::vector<Piece> cut;
+      for (const Piece& piece : axis.pieces[c]) {
+        const Index count = ceil_divide(piece.local.length(), box[d]), each = ceil_divide(piece.local.length(), count);
+        for (Index lower = piece.local.lower; lower < piece.local.upper; lower += each)
+          cut.push_back({{lower, std::min(piece.local.upper, lower + each)}, piece.slab});
+      }
+      axis.pieces[c] = std::move(cut);
+      for (std::size_t i = 0; i < axis.pieces[c].size(); ++i)
+        axis.blocks[axis.pieces[c][i].slab].push_back({static_cast<Index>(c), static_cast<Index>(i)});
+    }
+  }
+}
+
+void BlockPlan::find_needs() {
+  slab_bytes_max_ = 0;
+  if (round_count_ == 0) return;
+  const Distribution& to = job_.wanted->spec.distribution;
+  const PartPlanner planner(job_.source->spec, job_.wanted->spec);
+  // A coordinate of each dimension whose part has cells: dimensions are planned apart from each other.
+  Place filled{.coordinates = Indices::filled(to.dims(), 0)};
+  for (int d = 0; d < to.dims(); ++d)
+    while (axes_[d].pieces[filled.coordinates[d]].empty()) ++filled.coordinates[d];
+  Index cells = 1;
+  std::vector<Run> clipped;
+  for (int d = 0; d < to.dims(); ++d) {
+    Axis& axis = axes_[d];
+    std::vector<std::map<Index, Interval>> needs(axis.blocks.size());
+    for (Index c = 0; c < static_cast<Index>(axis.pieces.size()); ++c) {
+      if (axis.pieces[c].empty()) continue;
+      Place place = filled;
+      place.coordinates[d] = c;
+      const PartPlan plan = planner.plan(to.grid().ordinal_of(place));
+      if (plan.moves.receives.empty()) continue;
+      const TransferGroup& group = plan.moves.receives.front();
+      peers_ = plan.moves.peer_grids[group.peer_grid];
+      peer_replica_ = group.peer_replica;
+      const auto k = static_cast<std::size_t>(std::find(group.target_dims.begin(), group.target_dims.end(), d) -
+                                              group.target_dims.begin());
+      for (const Piece& piece : axis.pieces[c])
+        for (std::size_t e = 0; e < group.axes[k].size(); ++e) {
+          clipped.clear();
+          clip(group.axes[k][e], plan.reaches[k][e], piece.local, clipped);
+          if (clipped.empty()) continue;
+          Interval& need = needs[piece.slab][group.axes[k][e].peer];
+          for (const Run& run : clipped) need = joined(need, source_hull(run));
+        }
+    }
+    Index longest = 0;
+    for (const auto& of_slab : needs) {
+      Index sum = 0;
+      auto& out = axis.needs.emplace_back();
+      for (const auto& [coordinate, local] : of_slab) {
+        out.push_back({coordinate, local});
+        sum += local.length();
+      }
+      longest = std::max(longest, sum);
+    }
+    cells = checked_multiply(cells, longest);
+  }
+  slab_bytes_max_ = checked_multiply(cells, width_);
+}
+
+Index BlockPlan::block_count(Index part) const {
+  const Indices& extents = job_.wanted->parts[part].extents;
+  Index out = 1;
+  if (listed_)
+    for (int d = 0; d < extents.size(); ++d)
+      out = extents[d] == 0 ? 0 : checked_multiply(out, ceil_divide(extents[d], listed_boxes_[part][d]));
+  if (listed_) return checked_product(extents) == 0 ? 0 : out;
+  if (round_count_ == 0) return 0;
+  const Indices at = coordinates_of(part);
+  for (int d = 0; d < at.size(); ++d) out = checked_multiply(out, static_cast<Index>(axes_[d].pieces[at[d]].size()));
+  return out;
+}
+
+Box BlockPlan::box(Index part, Index number) const {
+  const Indices& extents = job_.wanted->parts[part].extents;
+  Box out{extents, extents};
+  const Indices at = listed_ ? extents : coordinates_of(part);
+  for (int d = extents.size() - 1; d >= 0; --d) {
+    if (listed_) {
+      const Index each = listed_boxes_[part][d], count = ceil_divide(extents[d], each);
+      out.lower[d] = number % count * each;
+      out.upper[d] = std::min(extents[d], out.lower[d] + each);
+      number /= count;
+      continue;
+    }
+    const std::vector<Piece>& pieces = axes_[d].pieces[at[d]];
+    const Interval local = pieces[static_cast<std::size_t>(number % static_cast<Index>(pieces.size()))].local;
+    out.lower[d] = local.lower;
+    out.upper[d] = local.upper;
+    number /= static_cast<Index>(pieces.size());
+  }
+  return out;
+}
+
+Index BlockPlan::block_bytes(Index part, Index number) const {
+  return box(part, number).count() * width_;
+}
+
+Indices BlockPlan::coordinates_of(Index part) const {
+  return job_.wanted->spec.distribution.grid().place_at(part).coordinates;
+}
+
+/// The slab of a round along each dimension.
+Indices BlockPlan::slabs_of(Index round) const {
+  Indices out = Indices::filled(order_.size(), 0);
+  for (int k = order_.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(order_[k]);
+    out[d] = round % axes_[d].slabs();
+    round /= axes_[d].slabs();
+  }
+  return out;
+}
+
+void BlockPlan::for_each_block(Index round, FunctionRef<void(Index, Index)> f) const {
+  if (listed_) {
+    const Index first = round == 0 ? 0 : listed_rounds_[round - 1], end = listed_rounds_[round];
+    Index most = 0;
+    for (Index part = first; part < end; ++part) most = std::max(most, block_count(part));
+    for (Index number = 0; number < most; ++number)
+      for (Index part = first; part < end; ++part)
+        if (number < block_count(part)) f(part, number);
+    return;
+  }
+  const Grid& grid = job_.wanted->spec.distribution.grid();
+  const Indices slabs = slabs_of(round);
+  Indices counts;
+  for (int d = 0; d < slabs.size(); ++d) counts.push_back(static_cast<Index>(axes_[d].blocks[slabs[d]].size()));
+  Place place{.coordinates = counts};
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Index number = 0;
+    for (int d = 0; d < at.size(); ++d) {
+      const PartPiece& piece = axes_[d].blocks[slabs[d]][at[d]];
+      place.coordinates[d] = piece.coordinate;
+      number = number * static_cast<Index>(axes_[d].pieces[piece.coordinate].size()) + piece.piece;
+    }
+    for (place.replica = 0; place.replica < grid.replicas(); ++place.replica) f(grid.ordinal_of(place), number);
+  });
+}
+
+std::vector<BlockPlan::SlabBox> BlockPlan::slab(Index round) const {
+  std::vector<SlabBox> out;
+  const Indices slabs = slabs_of(round);
+  Indices counts;
+  for (int d = 0; d < slabs.size(); ++d) counts.push_back(static_cast<Index>(axes_[d].needs[slabs[d]].size()));
+  Place place{.coordinates = counts, .replica = peer_replica_};
+  Index offset_bytes = 0;
+  for_each_coordinate(counts, [&](const Indices& at) {
+    Box box{counts, counts};
+    for (int d = 0; d < at.size(); ++d) {
+      const Need& need = axes_[d].needs[slabs[d]][at[d]];
+      place.coordinates[d] = need.coordinate;
+      box.lower[d] = need.local.lower;
+      box.upper[d] = need.local.upper;
+    }
+    out.push_back({peers_->rank_of(place), box, offset_bytes});
+    offset_bytes += box.count() * width_;
+  });
+  return out;
+}
+
+Index BlockPlan::bytes_read() const {
+  Index out = 0;
+  if (gathers_) {
+    for (Index round = 0; round < round_count_; ++round)
+      for (const SlabBox& piece : slab(round))
+        out = checked_add(out, pages_read(job_.source->parts[piece.part], piece.box, width_));
+    return out;
+  }
+  return out;
+}
+
+}  // namespace tranship

@@ -1,0 +1,111 @@
+#include "tranship/file/engine/round_shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tranship {
+namespace {
+
+// What costs as much as moving so many bytes. A stretch that is read fetches two pages in part, which is one page more
+// than its bytes; one that is written leaves two pages that are written, and perhaps read, again.
+constexpr double page_bytes = 4096;
+constexpr double call_bytes = 4096;
+constexpr double block_bytes = 8192;
+constexpr double open_bytes = 24'576;
+// Growth ends where it saves less than this for each doubling, but not before a round is worth its barriers.
+constexpr double gain_min = 0.004;
+constexpr Index round_bytes_wanted = Index(4) << 20;
+
+/// Cells of a part along one dimension that an interval of `extent` cells holds.
+Index share_of(const StoredSide& side, int d, Index extent, Index whole) {
+  const Index part = std::max<Index>(1, side.part_extents[d]);
+  if (!side.dealt[d]) return std::min(extent, part);
+  return std::clamp<Index>(static_cast<Index>(std::ceil(static_cast<double>(extent) * static_cast<double>(part) /
+                                                        static_cast<double>(whole))),
+                           1, part);
+}
+
+double side_overhead(const RoundShapeOptions& options, const StoredSide& side, const Indices& shape,
+                     double stretch_bytes) {
+  double stretch = 1, in_part = 1, parts = 1;
+  bool is_joined = true;
+  for (int k = shape.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(side.order[k]);
+    const Index share = share_of(side, d, shape[d], options.extents[d]);
+    in_part *= static_cast<double>(share);
+    if (is_joined) stretch *= static_cast<double>(share);
+    is_joined = is_joined && share == std::max<Index>(1, side.part_extents[d]);
+    const Index met = ceil_divide(shape[d], std::max<Index>(1, side.part_extents[d]));
+    parts *= static_cast<double>(side.dealt[d] ? std::min(side.parts[d], shape[d]) : std::min(side.parts[d], met));
+  }
+  const double part_bytes = block_bytes + (parts > static_cast<double>(options.open_max) ? open_bytes : 0);
+  const auto width = static_cast<double>(options.width);
+  return stretch_bytes / (stretch * width) + part_bytes / (in_part * width);
+}
+
+double cells_of(const Indices& shape) {
+  double out = 1;
+  for (const Index extent : shape) out *= static_cast<double>(extent);
+  return out;
+}
+
+/// The next extents along a dimension that may make stretches longer.
+std::vector<Index> next_extents(const RoundShapeOptions& options, int d, Index extent) {
+  const Index whole = options.extents[d];
+  std::vector<Index> out{std::min(whole, 2 * extent)};
+  for (const StoredSide* side : {&options.source, &options.target}) {
+    if (!side->dealt[d]) continue;
+    const double wanted = 2.0 * static_cast<double>(share_of(*side, d, extent, whole)) * static_cast<double>(whole) /
+                          static_cast<double>(std::max<Index>(1, side->part_extents[d]));
+    out.push_back(std::clamp<Index>(static_cast<Index>(std::min(wanted, static_cast<double>(whole))), extent, whole));
+  }
+  return out;
+}
+
+/// Grows one dimension by as much as fits, from the fastest of the source on.
+void fill_up(const RoundShapeOptions& options, Index cells_max, Indices& shape) {
+  for (int k = shape.size() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(options.source.order[k]);
+    const auto room =
+        static_cast<Index>(static_cast<double>(cells_max) * static_cast<double>(shape[d]) / cells_of(shape));
+    shape[d] = std::clamp<Index>(room, shape[d], options.extents[d]);
+  }
+}
+
+}  // namespace
+
+double round_overhead(const RoundShapeOptions& options, const Indices& shape) {
+  return side_overhead(options, options.source, shape, page_bytes + call_bytes) +
+         side_overhead(options, options.target, shape, 2 * page_bytes + call_bytes);
+}
+
+Indices round_shape(const RoundShapeOptions& options) {
+  Indices shape = Indices::filled(options.extents.size(), 1);
+  for (int d = 0; d < options.extents_min.size(); ++d)
+    shape[d] = std::clamp<Index>(options.extents_min[d], 1, std::max<Index>(1, options.extents[d]));
+  const auto cells_max = static_cast<double>(options.cells_max);
+  for (double overhead = round_overhead(options, shape);;) {
+    Indices best;
+    double best_gain = 0, best_overhead = 0;
+    for (int d = 0; d < shape.size(); ++d)
+      for (Index extent : next_extents(options, d, shape[d])) {
+        extent = std::min(extent, static_cast<Index>(cells_max * static_cast<double>(shape[d]) / cells_of(shape)));
+        if (extent <= shape[d]) continue;
+        Indices grown = shape;
+        grown[d] = extent;
+        const double grown_overhead = round_overhead(options, grown);
+        const double gain = (overhead - grown_overhead) / std::log2(cells_of(grown) / cells_of(shape));
+        if (gain <= best_gain) continue;
+        best = grown;
+        best_gain = gain;
+        best_overhead = grown_overhead;
+      }
+    if (best_gain < gain_min) break;
+    shape = best;
+    overhead = best_overhead;
+  }
+  fill_up(options, std::min(options.cells_max, round_bytes_wanted / options.width), shape);
+  return shape;
+}
+
+}  // namespace tranship

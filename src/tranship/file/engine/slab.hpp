@@ -1,0 +1,49 @@
+// Private: Slab, what one round needs of a stored array, in memory: boxes of its parts, each dense in the order of the
+// part. It is read once, by several threads, and the blocks of the round are assembled from it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include <tranship/file/engine/block_plan.hpp>
+#include <tranship/file/store/part_source.hpp>
+
+namespace tranship {
+
+/// Reads of parts find their cells here. Threads may read once all pieces have been loaded.
+class Slab final : public PartSource {
+ public:
+  /// Throws std::bad_alloc.
+  explicit Slab(Index capacity_bytes);
+
+  Index capacity_bytes() const noexcept { return capacity_bytes_; }
+
+  /// A piece of a box, to be loaded by one thread.
+  struct Piece {
+    Index part = 0;
+    Box box;
+    Index offset_bytes = 0;
+  };
+  /// Makes the slab that of a round, not loaded yet. Returns the pieces to load, in the order of the source.
+  std::vector<Piece> begin(const BlockPlan& plan, Index round);
+  /// Throws as PartSource::read of the array.
+  void load(const Piece& piece, ReadScratch& scratch);
+
+  Indices extents(Index part) const override { return array_->parts[part].extents; }
+  void read(Index part, const Box& box, const StridedView& target, ReadScratch& scratch) const override;
+  void read_runs(Index part, const TransferGroup& cells, const StridedView& target,
+                 ReadScratch& scratch) const override;
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const noexcept;
+  };
+
+  std::unique_ptr<std::byte[], Free> memory_;
+  Index capacity_bytes_ = 0;
+  const StoredParts* array_ = nullptr;
+  std::vector<BlockPlan::SlabBox> boxes_;  // increasing parts
+};
+
+}  // namespace tranship
