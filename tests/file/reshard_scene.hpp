@@ -30,12 +30,13 @@ inline Files files_below(const std::string& path) {
 
 /// A source, an old target, and what the new one shall be.
 struct Scene {
-  explicit Scene(const std::string& name, Index rows = 512, const std::string& file_order = "")
-      : folder(FolderPlace::memory),
+  explicit Scene(const std::string& name, Index rows = 512, const std::string& file_order = "", Index columns = 256)
+      : columns(columns),
+        folder(FolderPlace::memory),
         target(folder.path(name)),
         options{.source = folder.path("source.npy"),
                 .target = target,
-                .to = parse_layout("f64[" + std::to_string(rows) + ",256] @ " +
+                .to = parse_layout("f64[" + std::to_string(rows) + "," + std::to_string(columns) + "] @ " +
                                    (is_file(name) ? "1x1 : whole, whole" + file_order : "2x2 : cyclic(3), block")),
                 .memory_bytes = reshard_memory_min,
                 .threads = 2,
@@ -54,8 +55,8 @@ struct Scene {
 
   void write(const std::string& name, Index rows, std::uint64_t seed) const {
     test::Random random(seed);
-    std::string text = format_npy_header(make_npy_header(ElementType::f64, {rows, 256}));
-    for (Index i = 0; i < rows * 256; ++i) {
+    std::string text = format_npy_header(make_npy_header(ElementType::f64, {rows, columns}));
+    for (Index i = 0; i < rows * columns; ++i) {
       const std::uint64_t bits = random.bits();
       text.append(reinterpret_cast<const char*>(&bits), sizeof bits);
     }
@@ -81,6 +82,7 @@ struct Scene {
     return "";
   }
 
+  Index columns;
   TemporaryFolder folder;
   std::string target;
   ReshardOptions options;

@@ -395,7 +395,7 @@ TEST(Reshard, TellsProgress) {
   EXPECT_EQ(heard.back().bytes_done, 24 * 8 * 8);
   EXPECT_EQ(heard.back().parts_done, 4);
   EXPECT_EQ(heard.back().parts_total, 4);
-  EXPECT_EQ(report.bytes_read, 22 * 8 * 8);
+  EXPECT_EQ(report.bytes_read, 8 * 8 * 8) << "a row that several slices hold is read once";
   EXPECT_EQ(report.bytes_written, 24 * 8 * 8);
   EXPECT_EQ(report.parts_written, 4);
   EXPECT_EQ(report.verified, Verify::no);

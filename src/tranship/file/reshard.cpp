@@ -60,7 +60,7 @@ ReshardReport run(const StoredParts& source, const ReshardOptions& given, const 
 
   ReshardReport report{.from = source.spec,
                        .to = given.to,
-                       .bytes_read = outcome.totals.bytes_from_source,
+                       .bytes_read = outcome.bytes_read,
                        .bytes_written = outcome.totals.bytes,
                        .bytes_resumed = outcome.totals.bytes_resumed,
                        .parts_written = outcome.totals.parts,

@@ -17,7 +17,8 @@
 
 namespace tranship {
 
-/// Bytes of elements, of the target's parts, what an earlier run wrote included; verification is not counted.
+/// Bytes of elements that were written to the target's parts and to an intermediate, what an earlier run wrote
+/// included; verification is not counted.
 struct ReshardProgress {
   Index bytes_done = 0;
   Index bytes_total = 0;
@@ -71,7 +72,9 @@ inline constexpr Index reshard_memory_min = Index(4) << 20;
 struct ReshardReport {
   ArraySpec from;
   ArraySpec to;
-  Index bytes_read = 0;     ///< of elements, by this run, without verification
+  /// Of elements, by this run, from the source and from an intermediate, without verification. What two rounds need of
+  /// the source counts twice.
+  Index bytes_read = 0;
   Index bytes_written = 0;  ///< of elements of the target
   Index bytes_resumed = 0;  ///< those of them that an earlier run had written
   Index parts_written = 0;
@@ -88,8 +91,10 @@ struct ReshardReport {
 };
 
 /// Does the work and returns when the target is complete and on the disk. Costs at most `memory_bytes` beside the
-/// plans, and the disk space of the target beside an old one; reads no byte twice that is not needed twice
-/// (verification reads both again). Two runs for one target at a time: the second is refused.
+/// plans, and the disk space of the target beside an old one. The source is read once, round by round, as far as the
+/// memory allows; where rounds would read and write too little of each page, everything goes through an intermediate
+/// beside the target, which costs as much disk space again and is gone when this returns (verification reads source and
+/// target again). Two runs for one target at a time: the second is refused.
 ///
 /// Elements keep their bytes: also those of the other byte order. Cells beyond an open edge become zero. Throws
 /// `mismatch` (source, `from` and `to` do not agree), `bad_file`, `io`, `overflow`, `unsupported`, `invalid_use` (a
@@ -103,7 +108,7 @@ ReshardReport reshard(const ReshardOptions& options);
 struct ReadableArray {
   ArraySpec spec;  ///< of one part, in row-major order
   /// Extents of the boxes that are best read whole, the first at cell 0: those of chunks. No box that is read crosses
-  /// their borders, except for verification, and each is read once for every block of the target that needs it.
+  /// their borders, except for verification, and each is read once for every round that needs it.
   Indices chunk;
   /// Fills `target`, which has the extents of the box. Called by several threads at once; what it throws ends the work.
   FunctionRef<void(const Box& box, const StridedView& target)> read;
@@ -117,12 +122,15 @@ ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& o
 struct ReshardForecast {
   /// Pairs of a part of the source and one of the target between which elements go; of tensors, pairs of files.
   Index messages = 0;
-  Index bytes_read = 0;     ///< as of ReshardReport
+  /// A bound of what is read from disks, without verification: each stretch that is read with all of its first and last
+  /// page, and those of each stretch that is written, which may be read back before another stretch is written to them.
+  Index bytes_read = 0;
   Index bytes_written = 0;  ///< likewise
   Index parts = 0;          ///< of the target; of tensors, what each rank has of each
   Index files = 0;          ///< of the target, without its manifest
   Index memory_bytes = 0;
   int threads = 0;
+  Index intermediate_bytes = 0;  ///< of the file that everything goes through, 0 where none is needed
   /// What is taken from the disk that holds the target, beside an old target, which is there until the new one is
   /// complete. Without the manifest.
   Index disk_bytes = 0;

@@ -131,7 +131,7 @@ TensorReshardReport reshard_tensors(const TensorReshardOptions& given) {
                                              {.manifest = text_of, .reopen = reopen});
 
   TensorReshardReport report{.tensors = static_cast<Index>(source.shapes.size()),
-                             .bytes_read = outcome.totals.bytes_from_source,
+                             .bytes_read = outcome.bytes_read,
                              .bytes_written = outcome.totals.bytes,
                              .bytes_resumed = outcome.totals.bytes_resumed,
                              .checksums = {},

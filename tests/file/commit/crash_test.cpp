@@ -107,8 +107,7 @@ bool is_set_aside(const Scene& scene) {
 /// Under a sanitizer, a third of the calls is enough, and every day a thirteenth.
 const int calls_step = test::is_brief() ? 13 : test::is_sanitized ? 3 : 1;
 
-void crash_at_every_call(const std::string& target) {
-  Scene scene(target);
+void crash_at_every_call(Scene& scene, int step = calls_step) {
   Index resumed = 0;
   int set_aside = 0;
   // The two steps are among the last calls.
@@ -123,7 +122,7 @@ void crash_at_every_call(const std::string& target) {
   for (const Fate what : {Fate::exit_before, Fate::exit_after}) {
     if (is_half && what == Fate::exit_after) continue;
     int call = 1;
-    for (;; call += exchanges ? calls_step : call < dense_from ? 5 : 1) {
+    for (;; call += exchanges ? step : call < dense_from ? 5 : 1) {
       scene.put_old();
       const int status = in_child([&] {
         const CountedDisk disk(what, call, EIO);
@@ -152,12 +151,51 @@ void crash_at_every_call(const std::string& target) {
 }
 
 TEST_P(Crash, AtEveryCallThatChangesTheDisk) {
-  crash_at_every_call(GetParam());
+  Scene scene(GetParam());
+  crash_at_every_call(scene);
+}
+
+/// Where everything goes through an intermediate.
+Scene scene_with_intermediate() {
+  return Scene("new.npy", 1024, " | order(1,0)", 1024);
+}
+
+TEST(CrashIntermediate, AtEveryCallThatChangesTheDisk) {
+  Scene scene = scene_with_intermediate();
+  const ReshardForecast forecast = forecast_reshard(scene.options).work;
+  ASSERT_EQ(forecast.intermediate_bytes, Index(8) << 20);
+  EXPECT_GT(forecast.disk_bytes, Index(16) << 20);
+  crash_at_every_call(scene, 31 * calls_step);
+}
+
+TEST(CrashIntermediate, GoesOnWithWhatIsWritten) {
+  const Scene scene = scene_with_intermediate();
+  ReshardOptions interrupted = scene.options;
+  const auto stop = [](const ReshardProgress& progress) {
+    if (progress.bytes_done > progress.bytes_total / 4) throw Error(ErrorCode::io, "interrupted");
+  };
+  interrupted.progress = stop;
+  ASSERT_FALSE(attempt([&] { return reshard(interrupted); }).ok());
+  EXPECT_EQ(scene.fault_after_crash(), "");
+  const ReshardReport resumed = reshard(scene.options);
+  // Half of what moves is the intermediate, half of which was written.
+  EXPECT_LT(resumed.bytes_read, 2 * 8 << 20);
+  EXPECT_EQ(scene.fault_after_success(), "");
+
+  // Without it, what was written of the target is nothing to go on with.
+  ASSERT_FALSE(attempt([&] { return reshard(interrupted); }).ok());
+  int removed = 0;
+  for (const auto& entry : fs::directory_iterator(scene.folder.path(".new.npy.partial")))
+    if (entry.path().string().ends_with("-intermediate")) removed += fs::remove(entry.path());
+  EXPECT_EQ(removed, 1);
+  EXPECT_EQ(reshard(scene.options).bytes_resumed, 0);
+  EXPECT_EQ(scene.fault_after_success(), "");
 }
 
 TEST(CrashOfTwoSteps, AtEveryCallThatChangesTheDisk) {
   exchanges = false;
-  crash_at_every_call("new");
+  Scene scene("new");
+  crash_at_every_call(scene);
   exchanges = true;
 }
 
@@ -269,7 +307,7 @@ TEST_P(Crash, AnInterruptKeepsWhatIsDone) {
   const ReshardReport resumed = reshard(scene.options);
   EXPECT_GT(resumed.bytes_resumed, 0);
   EXPECT_EQ(resumed.bytes_written, 512 * 256 * 8);
-  EXPECT_EQ(resumed.bytes_read, resumed.bytes_written - resumed.bytes_resumed);
+  EXPECT_LE(resumed.bytes_read, resumed.bytes_written) << "no round is read that is finished";
   EXPECT_EQ(scene.fault_after_success(), "");
 }
 

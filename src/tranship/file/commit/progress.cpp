@@ -47,14 +47,14 @@ void sync_all(const std::set<FileOf>& files) {
 
 }  // namespace
 
-Progress::Progress(std::span<const BlockPlan> plans, Index sync_interval_bytes)
-    : plans_(plans), sync_interval_bytes_(sync_interval_bytes) {
+Progress::Progress(std::span<const BlockPlan> plans, std::size_t targets, Index sync_interval_bytes)
+    : plans_(plans), targets_(static_cast<Index>(targets)), sync_interval_bytes_(sync_interval_bytes) {
   for (const BlockPlan& plan : plans) {
     auto& parts = parts_.emplace_back();
     for (Index i = 0; i < static_cast<Index>(plan.job().wanted->parts.size()); ++i) {
       const Index blocks = plan.block_count(i);
       parts.push_back({blocks, blocks, 0, false, {}});
-      totals_.parts += blocks == 0;
+      totals_.parts += blocks == 0 && is_target(static_cast<Index>(parts_.size()) - 1);
     }
   }
 }
@@ -70,13 +70,16 @@ bool Progress::take_over(std::span<const FinishedBlocks> finished) {
     for (Index n = f.first; n < f.first + f.count; ++n) {
       if (part.finished_before[n]) return false;
       part.finished_before[n] = true;
-      totals.bytes += plans_[f.job].block_bytes(f.part, n);
+      const Index bytes = plans_[f.job].block_bytes(f.part, n);
+      totals.bytes_moved += bytes;
+      if (is_target(f.job)) totals.bytes += bytes;
     }
     part.blocks_left -= f.count;
     part.contribution ^= f.contribution;
-    totals.parts += part.blocks_left == 0;
+    totals.parts += part.blocks_left == 0 && is_target(f.job);
   }
-  totals.bytes_journaled = totals.bytes_resumed = totals.bytes;
+  totals.bytes_journaled = totals.bytes_moved;
+  totals.bytes_resumed = totals.bytes;
   parts_ = std::move(parts);
   totals_ = totals;
   return true;
@@ -87,16 +90,19 @@ bool Progress::finished_before(const BlockAddress& at) const {
   return !blocks.empty() && blocks[at.number];
 }
 
-void Progress::add(const BlockAddress& at, Index bytes, Index bytes_from_source, std::uint32_t contribution) {
+void Progress::add(const BlockAddress& at, Index bytes, std::uint32_t contribution) {
   std::vector<Pending> due;
   {
     const std::lock_guard lock(mutex_);
     Part& part = parts_[at.job][at.part];
     part.contribution ^= contribution;
     part.written = true;
-    totals_.parts += --part.blocks_left == 0;
-    totals_.bytes += bytes;
-    totals_.bytes_from_source += bytes_from_source;
+    --part.blocks_left;
+    totals_.bytes_moved += bytes;
+    if (is_target(at.job)) {
+      totals_.bytes += bytes;
+      totals_.parts += part.blocks_left == 0;
+    }
     pending_.push_back({{at.job, at.part, at.number, 1, contribution}, bytes});
     pending_bytes_ += bytes;
     if (pending_bytes_ < sync_interval_bytes_ && pending_.size() < pending_max) return;

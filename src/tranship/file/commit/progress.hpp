@@ -16,8 +16,9 @@ namespace tranship {
 /// Threads may use it at once.
 class Progress {
  public:
-  /// `sync_interval_bytes`: what is written between two entries in the journal.
-  Progress(std::span<const BlockPlan> plans, Index sync_interval_bytes);
+  /// The first of the plans make the target, the others intermediates. `sync_interval_bytes`: what is written between
+  /// two entries in the journal.
+  Progress(std::span<const BlockPlan> plans, std::size_t targets, Index sync_interval_bytes);
 
   /// Takes over what an earlier run has finished. False, and nothing is taken, where it does not fit the blocks.
   bool take_over(std::span<const FinishedBlocks> finished);
@@ -26,18 +27,18 @@ class Progress {
   bool finished_before(const BlockAddress& at) const;
   /// A block has been written; `contribution` is its share in the checksum of its file. Now and then this syncs files
   /// and writes the journal, on the thread that calls; throws `io` then.
-  void add(const BlockAddress& at, Index bytes, Index bytes_from_source, std::uint32_t contribution);
+  void add(const BlockAddress& at, Index bytes, std::uint32_t contribution);
   /// Syncs every file that was written to since the last time, and writes the journal. Throws `io`.
   void settle();
   /// The same when all is written, and also syncs the files that no block was written to.
   void finish();
 
   struct Totals {
-    Index bytes = 0;
-    Index bytes_from_source = 0;
-    Index parts = 0;            ///< all blocks of which are finished
-    Index bytes_journaled = 0;  ///< that a later run need not write
-    Index bytes_resumed = 0;    ///< that an earlier run wrote
+    Index bytes = 0;            ///< of the target
+    Index bytes_moved = 0;      ///< and of intermediates
+    Index parts = 0;            ///< of the target, all blocks of which are finished
+    Index bytes_journaled = 0;  ///< of those moved, that a later run need not write
+    Index bytes_resumed = 0;    ///< of the target, that an earlier run wrote
   };
   Totals totals() const;
   /// What the finished blocks of a part contribute.
@@ -56,9 +57,11 @@ class Progress {
     Index bytes = 0;
   };
 
+  bool is_target(Index job) const noexcept { return job < targets_; }
   void sync_and_journal(const std::vector<Pending>& pending);
 
   std::span<const BlockPlan> plans_;
+  Index targets_;
   Index sync_interval_bytes_;
   mutable std::mutex mutex_;  // guards what follows
   std::vector<std::vector<Part>> parts_;

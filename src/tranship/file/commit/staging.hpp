@@ -46,6 +46,8 @@ class Staging {
   bool resume(const std::string& name, std::uint64_t inode);
   /// After begin() or resume(): the new file or directory, its name in the folder, and its inode.
   std::string path() const { return folder_ + "/" + name_; }
+  /// A file that is needed until the target is complete, and gone when it is in its place.
+  std::string intermediate() const { return path() + "-intermediate"; }
   const std::string& name() const noexcept { return name_; }
   std::uint64_t inode() const;
 

@@ -7,6 +7,7 @@
 #include <tranship/file/engine/round_shape.hpp>
 #include <tranship/file/store/part_source.hpp>
 #include <tranship/plan/clip.hpp>
+#include <tranship/plan/explain.hpp>
 
 namespace tranship {
 namespace {
@@ -15,7 +16,7 @@ constexpr Index blocks_in_memory = 32;
 // A block that is larger than the caches gains nothing.
 constexpr Index block_bytes_max_ever = Index(1) << 20;
 // Shorter rows are read as a slab: a row costs a call and a page that is needed in part.
-constexpr Index direct_row_bytes = Index(16) << 10;
+constexpr Index direct_row_bytes = Index(256) << 10;
 // A listed cell costs its two indices and its two offsets, twice while they are made.
 constexpr Index listed_cell_bytes = 64;
 // Parts given by lists that are assembled in turn, and the cells of their lists.
@@ -75,20 +76,26 @@ Indices dense_box(const Indices& extents, const Indices& order, Index cells_max)
   return out;
 }
 
+/// The cells of a box that follow each other in the file of its part.
+Index stretch_cells(const StoredPart& part, const Box& box) {
+  const Indices order = dimension_order(part.order, box.dims());
+  Index out = 1;
+  for (int k = box.dims() - 1; k >= 0; --k) {
+    const int d = static_cast<int>(order[k]);
+    out *= box[d].length();
+    if (box[d].length() != part.extents[d]) break;
+  }
+  return out;
+}
+
 /// A bound of the bytes of the pages that a box of a part lies in.
 Index pages_read(const StoredPart& part, const Box& box, Index width) {
   const Indices strides = view_of(part, ElementType::u8, nullptr).strides;
   Index reach = 1;
   for (int d = 0; d < box.dims(); ++d) reach += (box[d].length() - 1) * strides[d];
-  const Indices order = dimension_order(part.order, box.dims());
-  Index stretch = 1;
-  for (int k = box.dims() - 1; k >= 0; --k) {
-    const Index length = box[static_cast<int>(order[k])].length();
-    stretch *= length;
-    if (length != part.extents[static_cast<int>(order[k])]) break;
-  }
-  const Index stretches = box.count() / stretch;
-  return std::min(stretches * (stretch * width + 2 * (page_bytes - 1)), reach * width + 2 * (page_bytes - 1));
+  const Index stretch = std::max<Index>(1, stretch_cells(part, box));
+  return std::min(box.count() / stretch * (stretch * width + 2 * (page_bytes - 1)),
+                  reach * width + 2 * (page_bytes - 1));
 }
 
 /// The place in the array where a cell that lies beyond its edge takes its value from.
@@ -99,6 +106,20 @@ Index inside(const AxisParts& axis, Index cell) {
   const EdgePolicy edge = (cell < 0 ? overlap.left : overlap.right).edge;
   if (edge == EdgePolicy::toroidal && axis.period() > 0) return floor_modulo(cell, axis.period());
   return cell < 0 ? 0 : extent - 1;
+}
+
+/// Where slabs of at most `extent_max` cells begin, and where the last one ends: at edges where some of those lie close
+/// enough, and evenly between two edges that are farther apart.
+std::vector<Index> slab_bounds(const std::vector<Index>& edges, Index extent_max) {
+  std::vector<Index> out{0};
+  for (std::size_t i = 1; i < edges.size(); ++i) {
+    if (edges[i] - out.back() <= extent_max) continue;
+    if (edges[i - 1] > out.back()) out.push_back(edges[i - 1]);
+    const Index begin = out.back(), length = edges[i] - begin, count = ceil_divide(length, extent_max);
+    for (Index n = 1; n < count; ++n) out.push_back(begin + length * n / count);
+  }
+  out.push_back(edges.back());
+  return out;
 }
 
 }  // namespace
@@ -129,8 +150,10 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
   options.cells_max = std::max<Index>(1, slab_bytes / width_);
   // What overlap adds to a slab is known once it is cut.
   for (int tries = 0; tries < 8 && !is_direct && !gathers_; ++tries) {
-    cut_structured(round_shape(options));
+    const Indices shape = round_shape(options);
+    cut_structured(shape);
     find_needs();
+    overhead_ = round_overhead(options, shape);
     gathers_ = slab_bytes_max_ <= slab_bytes;
     options.cells_max = std::max<Index>(1, options.cells_max / 2);
     options.extents_min = {};
@@ -171,6 +194,22 @@ void BlockPlan::cut_listed() {
   round_count_ = static_cast<Index>(listed_rounds_.size());
 }
 
+/// Where parts of the source begin along a dimension, or chunks of them; where it has one part, those of the target.
+std::vector<Index> BlockPlan::edges_along(int d) const {
+  const Distribution &from = job_.source->spec.distribution, &to = job_.wanted->spec.distribution;
+  std::vector<Index> out{0};
+  if (const PartSource* own = job_.source->source.get(); own && from.grid().size() == 1) {
+    for (Index at = own->grain(0)[d]; at < from.extents()[d]; at += own->grain(0)[d]) out.push_back(at);
+  } else {
+    const AxisParts& axis = from.axis(d).parts() > 1 ? from.axis(d) : to.axis(d);
+    for (Index c = 1; c < axis.parts() && !is_dealt(axis) && !axis.replicated(); ++c)
+      if (axis.owned_count(c) > 0 && axis.slices(c).front().start > out.back())
+        out.push_back(axis.slices(c).front().start);
+  }
+  out.push_back(to.extents()[d]);
+  return out;
+}
+
 void BlockPlan::cut_structured(const Indices& shape) {
   const Distribution& to = job_.wanted->spec.distribution;
   axes_.assign(static_cast<std::size_t>(to.dims()), {});
@@ -178,8 +217,8 @@ void BlockPlan::cut_structured(const Indices& shape) {
   Indices longest = Indices::filled(to.dims(), 1);
   for (int d = 0; d < to.dims() && round_count_ > 0; ++d) {
     const AxisParts& axis = to.axis(d);
-    const Index slabs = ceil_divide(axis.extent(), shape[d]), each = ceil_divide(axis.extent(), slabs);
-    axes_[d].blocks.resize(static_cast<std::size_t>(ceil_divide(axis.extent(), each)));
+    const std::vector<Index> bounds = slab_bounds(edges_along(d), shape[d]);
+    axes_[d].blocks.resize(bounds.size() - 1);
     round_count_ = checked_multiply(round_count_, axes_[d].slabs());
     axes_[d].pieces.resize(static_cast<std::size_t>(axis.parts()));
     for (Index c = 0; c < axis.parts(); ++c) {
@@ -188,8 +227,9 @@ void BlockPlan::cut_structured(const Indices& shape) {
       for (Index at = 0; at < extent;) {
         // Cells follow each other but where slices and turns round the array meet, which moves an end by no more than
         // their overlap.
-        const Index cell = axis.cell_of(c, at).cell, in_array = inside(axis, cell), slab = in_array / each;
-        const Index end_cell = cell - in_array + std::min(axis.extent(), (slab + 1) * each);
+        const Index cell = axis.cell_of(c, at).cell, in_array = inside(axis, cell);
+        const auto slab_end = std::upper_bound(bounds.begin(), bounds.end(), in_array);
+        const Index slab = slab_end - bounds.begin() - 1, end_cell = cell - in_array + *slab_end;
         Index lower = at + 1, upper = extent;
         while (lower < upper) {
           const Index middle = lower + (upper - lower) / 2;
@@ -376,6 +416,20 @@ std::vector<BlockPlan::SlabBox> BlockPlan::slab(Index round) const {
   return out;
 }
 
+Indices BlockPlan::box_between(Index memory_bytes) const {
+  // Chunks are read as a whole.
+  if (!gathers_ || round_count_ == 0 || job_.source->source) return {};
+  const StoredSide target = side_of(*job_.wanted);
+  // An eighth of a round is left for what overlap adds.
+  const Index cells_max = std::max<Index>(1, slabs_bytes_max(memory_bytes) / width_ / 8 * 7);
+  return round_shape({.extents = job_.wanted->spec.distribution.extents(),
+                      .source = target,
+                      .target = target,
+                      .width = width_,
+                      .cells_max = cells_max,
+                      .open_max = open_files_max()});
+}
+
 Index BlockPlan::bytes_read() const {
   Index out = 0;
   if (gathers_) {
@@ -383,6 +437,27 @@ Index BlockPlan::bytes_read() const {
       for (const SlabBox& piece : slab(round))
         out = checked_add(out, pages_read(job_.source->parts[piece.part], piece.box, width_));
     return out;
+  }
+  const PartPlanner planner(job_.source->spec, job_.wanted->spec);
+  for (Index part = 0; part < static_cast<Index>(job_.wanted->parts.size()); ++part) {
+    const PlanSummary plan = summarise(planner.plan(part).moves);
+    out = checked_add(out, plan.received.bytes);
+    // Each stretch of a block, which ends where a row or a part of the source ends, has two pages in part.
+    const Index stretches = plan.received.bytes / direct_row_bytes + block_count(part) * (plan.messages_received + 2);
+    out = checked_add(out, checked_multiply(stretches, 2 * page_bytes));
+  }
+  return out;
+}
+
+Index BlockPlan::bytes_read_back() const {
+  Index out = 0;
+  for (Index part = 0; part < static_cast<Index>(job_.wanted->parts.size()); ++part) {
+    const StoredPart& file = job_.wanted->parts[part];
+    for (Index number = 0; number < block_count(part); ++number) {
+      const Box block = box(part, number);
+      const Index stretches = block.count() / std::max<Index>(1, stretch_cells(file, block));
+      out = checked_add(out, std::min(checked_multiply(stretches, 2 * page_bytes), pages_read(file, block, width_)));
+    }
   }
   return out;
 }

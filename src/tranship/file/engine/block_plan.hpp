@@ -61,8 +61,14 @@ class BlockPlan {
   std::vector<SlabBox> slab(Index round) const;
   Index slab_bytes_max() const noexcept { return slab_bytes_max_; }
 
-  /// A bound of the bytes that reading takes from the disk, pages that are needed in part included.
+  /// What is moved beyond the elements, and what calls cost, as a fraction of the elements; 0 for lists.
+  double overhead() const noexcept { return overhead_; }
+  /// The extents of boxes for which an intermediate may be worth while; none where it cannot.
+  Indices box_between(Index memory_bytes) const;
+  /// A bound of the bytes that reading takes from the disk, with pages that are needed in part.
   Index bytes_read() const;
+  /// A bound of the bytes of pages that are read again before more is written to them.
+  Index bytes_read_back() const;
 
  private:
   /// A piece of a part along one dimension.
@@ -88,6 +94,7 @@ class BlockPlan {
   };
 
   void cut_listed();
+  std::vector<Index> edges_along(int d) const;
   void cut_structured(const Indices& shape);
   void cut_pieces(const Indices& longest);
   void find_needs();
@@ -99,6 +106,7 @@ class BlockPlan {
   Index block_cells_max_ = 1;
   bool gathers_ = false;
   bool listed_ = false;
+  double overhead_ = 0;
   Indices order_;  // of the source
   std::vector<Axis> axes_;
   Index round_count_ = 0;

@@ -1,6 +1,7 @@
 #include "tranship/file/engine/block_run.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -79,7 +80,8 @@ class Team {
   Team(std::span<const BlockPlan> plans, const BlockRunOptions& options)
       : plans_(plans), options_(options), slabs_room_bytes_(BlockPlan::slabs_bytes_max(options.memory_bytes)) {}
 
-  void run() {
+  /// Returns the bytes that were read.
+  Index run() {
     std::vector<std::thread> threads;
     try {
       start(threads, threads_within(options_.memory_bytes, options_.threads));
@@ -90,6 +92,7 @@ class Team {
     for (std::thread& thread : threads) thread.join();
     if (error_) std::rethrow_exception(error_);
     options_.watch();
+    return bytes_read_;
   }
 
  private:
@@ -170,7 +173,7 @@ class Team {
       for (; round_ < plan.round_count(); ++round_) {
         Round round{.plan = &plan};
         plan.for_each_block(round_, [&](Index part, Index number) {
-          const BlockAddress at{static_cast<Index>(job_), part, number};
+          const BlockAddress at{options_.first_job + static_cast<Index>(job_), part, number};
           if (!options_.skip(at)) round.blocks.push_back(at);
         });
         if (round.blocks.empty()) continue;
@@ -211,10 +214,9 @@ class Team {
     try {
       BoxReader reader(BlockPlan::window_bytes(options_.memory_bytes));
       for (Task task; next(task);) {
-        if (task.load)
-          task.round->slab->load(*task.load, reader.scratch());
-        else
-          assemble(*task.round, *task.block, reader);
+        const Index bytes = task.load ? task.round->slab->load(*task.load, reader.scratch())
+                                      : assemble(*task.round, *task.block, reader);
+        if (task.load || !task.round->slab) bytes_read_ += bytes;
         end(task);
         if (task.block) after_block();
       }
@@ -229,7 +231,8 @@ class Team {
     ended_.notify_one();
   }
 
-  void assemble(const Round& round, const BlockAddress& at, BoxReader& reader) const {
+  /// Returns the bytes that came from the source.
+  Index assemble(const Round& round, const BlockAddress& at, BoxReader& reader) const {
     const StoredParts &source = *round.plan->job().source, &wanted = *round.plan->job().wanted;
     const Box box = round.plan->box(at.part, at.number);
     const StoredPart in_memory{.order = wanted.parts[at.part].order, .extents = box.extents()};
@@ -239,11 +242,13 @@ class Team {
     const Index given = reader.read(from, *round.plans->of(at.part), box,
                                     view_of(in_memory, wanted.spec.type, elements.data()), elements);
     reverse_each(elements, swapped_bytes(source.descr, wanted.descr));
-    options_.sink({at, box, elements, given});
+    options_.sink({at, box, elements});
+    return given;
   }
 
   std::span<const BlockPlan> plans_;
   const BlockRunOptions& options_;
+  std::atomic<Index> bytes_read_ = 0;
   std::mutex mutex_;  // guards all below
   std::condition_variable changed_, ended_;
   int working_ = 0;
@@ -271,8 +276,8 @@ int default_threads() noexcept {
   return std::clamp(CPU_COUNT(&cpus), 1, 8);
 }
 
-void run_blocks(std::span<const BlockPlan> plans, const BlockRunOptions& options) {
-  Team(plans, options).run();
+Index run_blocks(std::span<const BlockPlan> plans, const BlockRunOptions& options) {
+  return Team(plans, options).run();
 }
 
 }  // namespace tranship

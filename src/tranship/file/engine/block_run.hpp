@@ -24,13 +24,13 @@ struct FileBlock {
   Box box;
   /// Its elements, dense in the order of its part.
   std::span<const std::byte> bytes;
-  Index bytes_from_source = 0;
 };
 
 struct BlockRunOptions {
   /// The memory that the plans were made for.
   Index memory_bytes = 0;
   int threads = 1;
+  Index first_job = 0;
   /// Blocks that need not be assembled.
   FunctionRef<bool(const BlockAddress&)> skip;
   /// Called by several threads at once.
@@ -44,8 +44,8 @@ int threads_within(Index memory_bytes, int wished) noexcept;
 /// CPUs that this process may run on, at most 8.
 int default_threads() noexcept;
 
-/// Assembles all blocks of all plans, whose numbers are those of the jobs. The first error of any thread ends the run
-/// and is thrown when all threads have ended.
-void run_blocks(std::span<const BlockPlan> plans, const BlockRunOptions& options);
+/// Assembles all blocks of all plans, whose jobs are numbered from `first_job` on. Returns the bytes that were read of
+/// the sources. The first error of any thread ends the run and is thrown when all threads have ended.
+Index run_blocks(std::span<const BlockPlan> plans, const BlockRunOptions& options);
 
 }  // namespace tranship

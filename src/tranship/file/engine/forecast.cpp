@@ -7,6 +7,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/file/engine/part_plan.hpp>
 #include <tranship/file/engine/reshard_run.hpp>
+#include <tranship/file/engine/run_plan.hpp>
 #include <tranship/file/io/posix.hpp>
 #include <tranship/file/io/target_path.hpp>
 #include <tranship/plan/explain.hpp>
@@ -27,6 +28,11 @@ ReshardForecast forecast_of(std::span<const StoredParts> sources, const NewArray
   const ReshardRunOptions settled_options = settled({.memory_bytes = memory_bytes, .threads = threads});
   ReshardForecast out{
       .memory_bytes = settled_options.memory_bytes, .threads = settled_options.threads, .disk_bytes = inflated_bytes};
+  const RunPlan run(sources, made.arrays, settled_options.memory_bytes);
+  out.intermediate_bytes = run.intermediate_bytes();
+  // What is unpacked first is read in its archive as well.
+  out.bytes_read = checked_add(run.bytes_read_max(), inflated_bytes);
+  out.disk_bytes = checked_add(out.disk_bytes, out.intermediate_bytes);
   for (const NewFile& file : made.files) out.disk_bytes = checked_add(out.disk_bytes, file.size_bytes);
   out.files = static_cast<Index>(made.files.size());
   // Between a file of the source and one of the target, all tensors go together.
@@ -36,7 +42,6 @@ ReshardForecast forecast_of(std::span<const StoredParts> sources, const NewArray
     const PartPlanner planner(source.spec, wanted.spec);
     for (Index part = 0; part < static_cast<Index>(wanted.parts.size()); ++part) {
       const PlanSummary plan = summarise(planner.plan(part).moves);
-      out.bytes_read = checked_add(out.bytes_read, plan.received.bytes);
       out.bytes_written = checked_add(out.bytes_written, wanted.part_bytes(part));
       ++out.parts;
       if (sources.size() == 1)

@@ -8,7 +8,8 @@
 #include <tranship/base/deadline.hpp>
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/machine.hpp>
-#include <tranship/file/engine/part_plan.hpp>
+#include <tranship/file/engine/block_run.hpp>
+#include <tranship/file/engine/run_plan.hpp>
 #include <tranship/file/engine/verify.hpp>
 #include <tranship/file/io/checksum.hpp>
 #include <tranship/plan/transfer_plan.hpp>
@@ -44,7 +45,7 @@ std::uint64_t hash_of(const std::string& text) {
 /// A number that two runs share when one may go on with the work of the other: the same sources in the same state, the
 /// same target, cut into the same blocks.
 std::uint64_t work_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
-  std::string text = fmt::format("3 {} {}\n", target.staging().target(), memory_bytes);
+  std::string text = fmt::format("4 {} {}\n", target.staging().target(), memory_bytes);
   for (std::size_t n = 0; n < sources.arrays.size(); ++n)
     text += fmt::format("{} {} {} {}\n", fingerprint_of(sources.arrays[n].spec), sources.arrays[n].descr,
                         sources.arrays[n].parts.front().offset_bytes, fingerprint_of(target.arrays()[n].spec));
@@ -71,8 +72,11 @@ class Work {
         sources_(sources),
         target_(target),
         format_(format),
-        plans_(plans_of(sources, target, options.memory_bytes)),
-        progress_(plans_, sync_interval_bytes(options)) {
+        plan_(sources.arrays, target.arrays(), options.memory_bytes),
+        progress_(plan_.plans(), plan_.targets().size(), sync_interval_bytes(options)) {
+    for (const BlockPlan& plan : plan_.intermediates())
+      for (Index i = 0; i < static_cast<Index>(plan.job().wanted->parts.size()); ++i)
+        bytes_total_ = checked_add(bytes_total_, plan.job().wanted->part_bytes(i));
     for (const StoredParts& array : target.arrays()) {
       const auto parts = static_cast<Index>(array.parts.size());
       for (Index i = 0; i < parts; ++i) bytes_total_ = checked_add(bytes_total_, array.part_bytes(i));
@@ -83,6 +87,7 @@ class Work {
   void run() {
     begin();
     report();
+    sources_.files.expect_scattered_reads();
     // Pages of the page cache, which the system takes back when it needs them; more help where the pieces lie far
     // apart.
     sources_.files.keep_mapped(std::max(options_.memory_bytes, Index(1) << 28));
@@ -104,6 +109,7 @@ class Work {
   }
 
   Progress::Totals totals() const { return progress_.totals(); }
+  Index bytes_read() const { return bytes_read_; }
 
   std::vector<std::uint32_t> checksums() const {
     std::vector<std::uint32_t> out = contributions();
@@ -115,21 +121,9 @@ class Work {
   /// What the elements contribute, by file.
   std::vector<std::uint32_t> contributions() const {
     std::vector<std::uint32_t> out(target_.files().size());
-    for (std::size_t job = 0; job < plans_.size(); ++job)
-      for (std::size_t i = 0; i < target_.arrays()[job].parts.size(); ++i)
-        out[target_.arrays()[job].parts[i].file] ^=
-            progress_.contribution(static_cast<Index>(job), static_cast<Index>(i));
-    return out;
-  }
-
-  /// A plan that is too large is refused here, before anything is written.
-  static std::vector<BlockPlan> plans_of(const ReshardSources& sources, const NewParts& target, Index memory_bytes) {
-    std::vector<BlockPlan> out;
-    for (std::size_t n = 0; n < sources.arrays.size(); ++n) {
-      const BlockJob job{&sources.arrays[n], &target.arrays()[n]};
-      PartPlanner(job.source->spec, job.wanted->spec);
-      out.emplace_back(job, memory_bytes);
-    }
+    for (std::size_t n = 0; n < target_.arrays().size(); ++n)
+      for (std::size_t i = 0; i < target_.arrays()[n].parts.size(); ++i)
+        out[target_.arrays()[n].parts[i].file] ^= progress_.contribution(static_cast<Index>(n), static_cast<Index>(i));
     return out;
   }
 
@@ -142,20 +136,39 @@ class Work {
   void begin() {
     const std::uint64_t work = work_of(sources_, target_, options_.memory_bytes);
     const JournalContents before = read_journal(target_.staging().journal());
-    if (before.subject.work == work && target_.resume(before.subject) && progress_.take_over(before.finished)) {
+    if (before.subject.work == work && target_.resume(before.subject) && resume_intermediate() &&
+        progress_.take_over(before.finished)) {
       progress_.keep_journal(Journal::resume(target_.staging().journal(), before));
       return;
     }
     target_.begin();
+    if (plan_.intermediate_bytes() > 0) use_intermediate(target_.begin_intermediate(plan_.intermediate_bytes()));
     target_.reserve_beside(format_.manifest(checksums()));  // of other checksums, which are as long
     progress_.keep_journal(
         Journal::begin(target_.staging().journal(),
                        {.work = work, .name = target_.staging().name(), .inode = target_.staging().inode()}));
   }
 
+  bool resume_intermediate() {
+    if (plan_.intermediate_bytes() == 0) return true;
+    const std::shared_ptr<FileSet> file = target_.resume_intermediate(plan_.intermediate_bytes());
+    if (file) use_intermediate(file);
+    return file != nullptr;
+  }
+
+  void use_intermediate(const std::shared_ptr<FileSet>& file) {
+    file->expect_scattered_reads();
+    plan_.use_intermediate(file);
+  }
+
   void assemble() {
+    assemble(plan_.intermediates(), static_cast<Index>(plan_.targets().size()));
+    assemble(plan_.targets(), 0);
+  }
+
+  void assemble(std::span<const BlockPlan> plans, Index first_job) {
     const auto write = [&](const FileBlock& block) {
-      const StoredParts& target = target_.arrays()[block.at.job];
+      const StoredParts& target = *plan_.plans()[block.at.job].job().wanted;
       const StoredPart& part = target.parts[block.at.part];
       PieceChecksum checksum;
       for_each_stretch(part, size_bytes(target.spec.type), block.box, [&](Index offset, Index in_block, Index bytes) {
@@ -164,16 +177,18 @@ class Work {
         target.files->write(part.file, offset, piece);
         if (bytes >= early_sync_bytes) target.files->start_syncing(part.file, offset, bytes);
       });
-      progress_.add(block.at, static_cast<Index>(block.bytes.size()), block.bytes_from_source,
-                    checksum.contribution(target_.files()[part.file].tail_offset_bytes()));
+      const bool is_target = block.at.job < static_cast<Index>(plan_.targets().size());
+      progress_.add(block.at, static_cast<Index>(block.bytes.size()),
+                    is_target ? checksum.contribution(target_.files()[part.file].tail_offset_bytes()) : 0);
     };
     const auto skip = [&](const BlockAddress& at) { return progress_.finished_before(at); };
     const auto watch = [&] { report(); };
-    run_blocks(plans_, {.memory_bytes = options_.memory_bytes,
-                        .threads = options_.threads,
-                        .skip = skip,
-                        .sink = write,
-                        .watch = watch});
+    bytes_read_ += run_blocks(plans, {.memory_bytes = options_.memory_bytes,
+                                      .threads = options_.threads,
+                                      .first_job = first_job,
+                                      .skip = skip,
+                                      .sink = write,
+                                      .watch = watch});
   }
 
   void verify() {
@@ -191,7 +206,7 @@ class Work {
   void report() const {
     if (!options_.progress) return;
     const Progress::Totals totals = progress_.totals();
-    (*options_.progress)({.bytes_done = totals.bytes,
+    (*options_.progress)({.bytes_done = totals.bytes_moved,
                           .bytes_total = bytes_total_,
                           .parts_done = totals.parts,
                           .parts_total = parts_total_});
@@ -216,9 +231,10 @@ class Work {
   const ReshardSources& sources_;
   NewParts& target_;
   const ReshardFormat& format_;
-  std::vector<BlockPlan> plans_;
+  RunPlan plan_;
   Progress progress_;
-  Index bytes_total_ = 0;
+  Index bytes_total_ = 0;  // with those of intermediates
+  Index bytes_read_ = 0;
   Index parts_total_ = 0;
 };
 
@@ -274,7 +290,7 @@ ReshardOutcome run_reshard(const ReshardSources& sources, NewParts& target, cons
                            const ReshardFormat& format) {
   Work work(sources, target, options, format);
   work.run();
-  return {work.totals(), work.checksums()};
+  return {work.totals(), work.bytes_read(), work.checksums()};
 }
 
 }  // namespace tranship

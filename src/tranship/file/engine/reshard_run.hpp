@@ -43,6 +43,7 @@ struct ReshardFormat {
 
 struct ReshardOutcome {
   Progress::Totals totals;
+  Index bytes_read = 0;                  ///< of the sources, and of an intermediate
   std::vector<std::uint32_t> checksums;  ///< of the target's files
 };
 

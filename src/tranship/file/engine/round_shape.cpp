@@ -72,17 +72,8 @@ void fill_up(const RoundShapeOptions& options, Index cells_max, Indices& shape) 
   }
 }
 
-}  // namespace
-
-double round_overhead(const RoundShapeOptions& options, const Indices& shape) {
-  return side_overhead(options, options.source, shape, page_bytes + call_bytes) +
-         side_overhead(options, options.target, shape, 2 * page_bytes + call_bytes);
-}
-
-Indices round_shape(const RoundShapeOptions& options) {
-  Indices shape = Indices::filled(options.extents.size(), 1);
-  for (int d = 0; d < options.extents_min.size(); ++d)
-    shape[d] = std::clamp<Index>(options.extents_min[d], 1, std::max<Index>(1, options.extents[d]));
+/// Lets a shape grow where that saves most, as long as it saves enough.
+Indices grown(const RoundShapeOptions& options, Indices shape) {
   const auto cells_max = static_cast<double>(options.cells_max);
   for (double overhead = round_overhead(options, shape);;) {
     Indices best;
@@ -91,21 +82,54 @@ Indices round_shape(const RoundShapeOptions& options) {
       for (Index extent : next_extents(options, d, shape[d])) {
         extent = std::min(extent, static_cast<Index>(cells_max * static_cast<double>(shape[d]) / cells_of(shape)));
         if (extent <= shape[d]) continue;
-        Indices grown = shape;
-        grown[d] = extent;
-        const double grown_overhead = round_overhead(options, grown);
-        const double gain = (overhead - grown_overhead) / std::log2(cells_of(grown) / cells_of(shape));
+        Indices larger = shape;
+        larger[d] = extent;
+        const double larger_overhead = round_overhead(options, larger);
+        const double gain = (overhead - larger_overhead) / std::log2(cells_of(larger) / cells_of(shape));
         if (gain <= best_gain) continue;
-        best = grown;
+        best = larger;
         best_gain = gain;
-        best_overhead = grown_overhead;
+        best_overhead = larger_overhead;
       }
-    if (best_gain < gain_min) break;
+    if (best_gain < gain_min) return shape;
     shape = best;
     overhead = best_overhead;
   }
-  fill_up(options, std::min(options.cells_max, round_bytes_wanted / options.width), shape);
-  return shape;
+}
+
+}  // namespace
+
+double round_overhead(const RoundShapeOptions& options, const Indices& shape) {
+  return side_overhead(options, options.source, shape, page_bytes + call_bytes) +
+         side_overhead(options, options.target, shape, 2 * page_bytes + call_bytes);
+}
+
+Indices round_shape(const RoundShapeOptions& options) {
+  Indices least = Indices::filled(options.extents.size(), 1);
+  for (int d = 0; d < options.extents_min.size(); ++d)
+    least[d] = std::clamp<Index>(options.extents_min[d], 1, std::max<Index>(1, options.extents[d]));
+  // Stretches become much longer at once where they join, so growth also begins from rows of either side that are
+  // whole.
+  Indices best = grown(options, least);
+  for (const StoredSide* side : {&options.source, &options.target}) {
+    Indices shape = least;
+    for (int k = shape.size() - 1; k >= 0; --k) {
+      const auto d = static_cast<int>(side->order[k]);
+      shape[d] = std::max<Index>(1, options.extents[d]);
+      if (cells_of(shape) > static_cast<double>(options.cells_max)) break;
+      const Indices candidate = grown(options, shape);
+      if (round_overhead(options, candidate) < round_overhead(options, best)) best = candidate;
+    }
+    // From whole parts, too.
+    for (int d = 0; d < shape.size(); ++d)
+      shape[d] = std::max(least[d], side->dealt[d] ? options.extents[d] : side->part_extents[d]);
+    for (Index& extent : shape) extent = std::max<Index>(1, extent);
+    if (cells_of(shape) > static_cast<double>(options.cells_max)) continue;
+    const Indices candidate = grown(options, shape);
+    if (round_overhead(options, candidate) < round_overhead(options, best)) best = candidate;
+  }
+  fill_up(options, std::min(options.cells_max, round_bytes_wanted / options.width), best);
+  return best;
 }
 
 }  // namespace tranship

@@ -1,13 +1,11 @@
 #include "tranship/file/engine/slab.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <new>
 
 #include <sys/mman.h>
 
 #include <tranship/base/fail.hpp>
-#include <tranship/base/pages.hpp>
 #include <tranship/file/store/strided_source.hpp>
 
 namespace tranship {
@@ -15,20 +13,20 @@ namespace {
 
 // Of a piece that one thread reads: long enough for a call, short enough that threads end together.
 constexpr Index load_bytes = Index(1) << 20;
-constexpr Index alignment_bytes = Index(2) << 20;  // of a large page
 
 }  // namespace
 
-void Slab::Free::operator()(std::byte* memory) const noexcept {
-  std::free(memory);
+// Not from the allocator, which would keep what it is given back.
+Slab::Slab(Index capacity_bytes) : capacity_bytes_(std::max<Index>(1, capacity_bytes)) {
+  const auto bytes = static_cast<std::size_t>(capacity_bytes_);
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  memory_ = static_cast<std::byte*>(memory);
+  ::madvise(memory_, bytes, MADV_HUGEPAGE);  // a hint
 }
 
-Slab::Slab(Index capacity_bytes) : capacity_bytes_(capacity_bytes) {
-  const auto bytes = round_up(static_cast<std::size_t>(std::max<Index>(1, capacity_bytes)), 4096);
-  const bool is_large = capacity_bytes >= 2 * alignment_bytes;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(is_large ? alignment_bytes : 4096, bytes)));
-  if (!memory_) throw std::bad_alloc();
-  if (is_large) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
+Slab::~Slab() {
+  ::munmap(memory_, static_cast<std::size_t>(capacity_bytes_));
 }
 
 std::vector<Slab::Piece> Slab::begin(const BlockPlan& plan, Index round) {
@@ -52,12 +50,16 @@ std::vector<Slab::Piece> Slab::begin(const BlockPlan& plan, Index round) {
   return out;
 }
 
-void Slab::load(const Piece& piece, ReadScratch& scratch) {
+Index Slab::load(const Piece& piece, ReadScratch& scratch) {
   const StoredPart dense{.order = array_->parts[piece.part].order, .extents = piece.box.extents()};
-  const StridedView target = view_of(dense, array_->spec.type, memory_.get() + piece.offset_bytes);
-  scratch.way = copy_method(static_cast<long long>(piece.box.count() * size_bytes(array_->spec.type)));
+  const StridedView target = view_of(dense, array_->spec.type, memory_ + piece.offset_bytes);
+  const Index bytes = piece.box.count() * size_bytes(array_->spec.type);
+  scratch.way = copy_method(static_cast<long long>(bytes));
   const PartSource* const own = array_->source.get();
-  if (!own) return StridedSource(*array_).read(piece.part, piece.box, target, scratch);
+  if (!own) {
+    StridedSource(*array_).read(piece.part, piece.box, target, scratch);
+    return bytes;
+  }
   // Chunk by chunk.
   const Indices grain = own->grain(piece.part);
   Indices first = grain, counts = grain;
@@ -78,6 +80,7 @@ void Slab::load(const Piece& piece, ReadScratch& scratch) {
     here.data = static_cast<std::byte*>(target.data) + offset * size_bytes(target.type);
     own->read(piece.part, box, here, scratch);
   });
+  return bytes;
 }
 
 void Slab::read(Index part, const Box& box, const StridedView& target, ReadScratch& scratch) const {
@@ -93,7 +96,7 @@ void Slab::read_runs(Index part, const TransferGroup& cells, const StridedView& 
   for (std::size_t k = 0; k < moved.axes.size(); ++k)
     for (Run& run : moved.axes[k].front().runs) run.source -= held->box.lower[moved.source_dims[k]];
   const StoredPart dense{.order = array_->parts[part].order, .extents = held->box.extents()};
-  std::byte* const from = memory_.get() + held->offset_bytes;
+  std::byte* const from = memory_ + held->offset_bytes;
   scratch.moves.clear();
   lower_transfer({&moved, 0, Indices::filled(static_cast<int>(moved.axes.size()), 0)}, target.type,
                  layout_of(view_of(dense, target.type, from)), layout_of(target), scratch.moves);

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include <tranship/file/engine/block_plan.hpp>
@@ -16,6 +15,9 @@ class Slab final : public PartSource {
  public:
   /// Throws std::bad_alloc.
   explicit Slab(Index capacity_bytes);
+  Slab(const Slab&) = delete;
+  Slab& operator=(const Slab&) = delete;
+  ~Slab() override;
 
   Index capacity_bytes() const noexcept { return capacity_bytes_; }
 
@@ -27,8 +29,8 @@ class Slab final : public PartSource {
   };
   /// Makes the slab that of a round, not loaded yet. Returns the pieces to load, in the order of the source.
   std::vector<Piece> begin(const BlockPlan& plan, Index round);
-  /// Throws as PartSource::read of the array.
-  void load(const Piece& piece, ReadScratch& scratch);
+  /// Returns its bytes. Throws as PartSource::read of the array.
+  Index load(const Piece& piece, ReadScratch& scratch);
 
   Indices extents(Index part) const override { return array_->parts[part].extents; }
   void read(Index part, const Box& box, const StridedView& target, ReadScratch& scratch) const override;
@@ -36,12 +38,8 @@ class Slab final : public PartSource {
                  ReadScratch& scratch) const override;
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-
-  std::unique_ptr<std::byte[], Free> memory_;
-  Index capacity_bytes_ = 0;
+  Index capacity_bytes_;
+  std::byte* memory_ = nullptr;
   const StoredParts* array_ = nullptr;
   std::vector<BlockPlan::SlabBox> boxes_;  // increasing parts
 };

@@ -68,6 +68,17 @@ bool NewParts::resume(const JournalSubject& subject) {
   return true;
 }
 
+std::shared_ptr<FileSet> NewParts::begin_intermediate(Index size_bytes) const {
+  make_file(staging_.intermediate(), size_bytes);
+  return resume_intermediate(size_bytes);
+}
+
+std::shared_ptr<FileSet> NewParts::resume_intermediate(Index size_bytes) const {
+  auto out = std::make_shared<FileSet>(FileAccess::read_write);
+  const Result<Index> file = out->add(staging_.intermediate());
+  return file && out->size_bytes(0) == size_bytes ? out : nullptr;
+}
+
 void NewParts::fill_in(std::span<const std::uint32_t> elements) {
   const FileSet& files = *what_.arrays.front().files;
   for (Index i = 0; i < files.count(); ++i) {

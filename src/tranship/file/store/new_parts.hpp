@@ -31,6 +31,12 @@ class NewParts {
   /// Goes on with the files that a journal speaks of; false where they are not there as they must be. Throws `io`.
   bool resume(const JournalSubject& subject);
 
+  /// A file of that size beside the target in the making, to be written and read: made anew, or what an earlier run has
+  /// left of it, nothing where it left none. To be called after begin() or resume(). The first throws `io`: a full disk
+  /// is found here.
+  std::shared_ptr<FileSet> begin_intermediate(Index size_bytes) const;
+  std::shared_ptr<FileSet> resume_intermediate(Index size_bytes) const;
+
   /// Their files once begun or resumed.
   std::span<const StoredParts> arrays() const noexcept { return what_.arrays; }
   const std::vector<NewFile>& files() const noexcept { return what_.files; }

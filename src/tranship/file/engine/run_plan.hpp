@@ -1,0 +1,44 @@
+// Private: RunPlan, how the arrays of one run go from their source to their target: straight, or where stretches would
+// be too short on both sides through an intermediate.
+//
+// An intermediate is a file of the same elements, in boxes that a round can hold, each in the order of the source. It
+// is written in long stretches as the source is read, and read box by box as the target is written: everything moves
+// twice, and nothing in pages of which little is needed.
+#pragma once
+
+#include <deque>
+#include <span>
+#include <vector>
+
+#include <tranship/file/engine/block_plan.hpp>
+
+namespace tranship {
+
+class RunPlan {
+ public:
+  /// Array n of the target is made of array n of the sources. Both outlive the plan. Throws as PartPlanner does.
+  RunPlan(std::span<const StoredParts> sources, std::span<const StoredParts> wanted, Index memory_bytes);
+  RunPlan(const RunPlan&) = delete;
+  RunPlan& operator=(const RunPlan&) = delete;
+
+  /// All of them: what makes the target, by array; then what makes intermediates.
+  std::span<const BlockPlan> plans() const noexcept { return plans_; }
+  std::span<const BlockPlan> targets() const noexcept { return plans().first(arrays_); }
+  std::span<const BlockPlan> intermediates() const noexcept { return plans().subspan(arrays_); }
+
+  /// The file that intermediates lie in; 0: none is needed.
+  Index intermediate_bytes() const noexcept { return intermediate_bytes_; }
+  void use_intermediate(const std::shared_ptr<FileSet>& file);
+
+  /// A bound of the bytes that are read from disks: pages that are needed in part, and pages of the target that two
+  /// rounds write in part, included.
+  Index bytes_read_max() const;
+
+ private:
+  std::size_t arrays_;
+  std::deque<StoredParts> between_;
+  std::vector<BlockPlan> plans_;
+  Index intermediate_bytes_ = 0;
+};
+
+}  // namespace tranship
