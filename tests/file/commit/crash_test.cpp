@@ -163,7 +163,7 @@ Scene scene_with_intermediate() {
 TEST(CrashIntermediate, AtEveryCallThatChangesTheDisk) {
   Scene scene = scene_with_intermediate();
   const ReshardForecast forecast = forecast_reshard(scene.options).work;
-  ASSERT_EQ(forecast.intermediate_bytes, Index(8) << 20);
+  ASSERT_GE(forecast.intermediate_bytes, Index(8) << 20);
   EXPECT_GT(forecast.disk_bytes, Index(16) << 20);
   crash_at_every_call(scene, 31 * calls_step);
 }

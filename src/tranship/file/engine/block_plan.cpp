@@ -217,7 +217,7 @@ void BlockPlan::cut_structured(const Indices& shape) {
   Indices longest = Indices::filled(to.dims(), 1);
   for (int d = 0; d < to.dims() && round_count_ > 0; ++d) {
     const AxisParts& axis = to.axis(d);
-    const std::vector<Index> bounds = slab_bounds(edges_along(d), shape[d]);
+    const std::vector<Index>& bounds = axes_[d].bounds = slab_bounds(edges_along(d), shape[d]);
     axes_[d].blocks.resize(bounds.size() - 1);
     round_count_ = checked_multiply(round_count_, axes_[d].slabs());
     axes_[d].pieces.resize(static_cast<std::size_t>(axis.parts()));

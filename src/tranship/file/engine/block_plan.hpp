@@ -63,6 +63,8 @@ class BlockPlan {
 
   /// What is moved beyond the elements, and what calls cost, as a fraction of the elements; 0 for lists.
   double overhead() const noexcept { return overhead_; }
+  /// Where the boxes of rounds begin along a dimension, and where the last one ends.
+  const std::vector<Index>& round_bounds(int d) const { return axes_[d].bounds; }
   /// The extents of boxes for which an intermediate may be worth while; none where it cannot.
   Indices box_between(Index memory_bytes) const;
   /// A bound of the bytes that reading takes from the disk, with pages that are needed in part.
@@ -87,6 +89,7 @@ class BlockPlan {
   };
   /// One dimension of the target's parts.
   struct Axis {
+    std::vector<Index> bounds;                   // of slabs
     std::vector<std::vector<Piece>> pieces;      // by coordinate
     std::vector<std::vector<PartPiece>> blocks;  // by slab
     std::vector<std::vector<Need>> needs;        // by slab

@@ -1,0 +1,135 @@
+// What a reshard reads from the disk, counted by the kernel: in a control group that leaves little of the page cache,
+// from a source that is not in it. No more than the forecast says, and at most twice the source.
+#include <filesystem>
+#include <fstream>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tranship/base/sanitizers.hpp>
+#include <tranship/file/format/npy.hpp>
+#include <tranship/file/reshard.hpp>
+#include <tranship/layout/text.hpp>
+
+#include "file/temporary_folder.hpp"
+#include "support/control_group.hpp"
+#include "support/random_layouts.hpp"
+#include "support/thinned.hpp"
+
+namespace tranship {
+namespace {
+
+constexpr Index mib = Index(1) << 20;
+
+/// Bytes that this process has had fetched from storage.
+Index fetched_bytes() {
+  std::ifstream counters("/proc/self/io");
+  std::string name;
+  for (Index count = 0; counters >> name >> count;)
+    if (name == "read_bytes:") return count;
+  return -1;
+}
+
+/// Takes a file, or all files of a directory, out of the page cache.
+void forget(const std::string& path) {
+  if (std::filesystem::is_directory(path)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path)) forget(entry.path().string());
+    return;
+  }
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  ::fsync(file);
+  ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
+  ::close(file);
+}
+
+void write_array(const std::string& path, const ArraySpec& spec) {
+  std::ofstream out(path, std::ios::binary);
+  out << format_npy_header(make_npy_header(spec.type, spec.distribution.extents()));
+  std::vector<std::uint64_t> block(1 << 14);
+  SplitMix64 random(1);
+  for (Index left = checked_product(spec.distribution.extents()) * size_bytes(spec.type); left > 0;) {
+    for (std::uint64_t& word : block) word = random.next();
+    const Index now = std::min<Index>(left, static_cast<Index>(block.size() * 8));
+    out.write(reinterpret_cast<const char*>(block.data()), now);
+    left -= now;
+  }
+}
+
+/// What a run in the group reads; -1 where it fails, -2 where it cannot enter.
+Index read_in_group(const test::ControlGroup& group, const ReshardOptions& options) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Index out = -2;
+    if (group.enter()) {
+      const Index before = fetched_bytes();
+      out = attempt([&] { return reshard(options); }).ok() ? fetched_bytes() - before : -1;
+    }
+    ::_exit(::write(ends[1], &out, sizeof out) == sizeof out ? 0 : 1);
+  }
+  ::close(ends[1]);
+  Index out = -1;
+  if (::read(ends[0], &out, sizeof out) != sizeof out) out = -1;
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return out;
+}
+
+TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {
+#if defined(TRANSHIP_SANITIZED)
+  GTEST_SKIP() << "a sanitizer needs more memory than the group has";
+#endif
+  struct Case {
+    const char* from;
+    const char* to;
+    Index memory_bytes;
+  };
+  const std::vector<Case> cases = {
+      {"f64[2048,4096] @ 1x1 : whole, whole", "@ 1x256 : whole, block", 4 * mib},
+      {"f64[2048,4096] @ 1x1 : whole, whole", "@ 1x1024 : whole, block", 4 * mib},
+      {"f64[2048,4096] @ 1x1 : whole, whole", "@ 1x8 : whole, block | order(1,0)", 4 * mib},
+      {"f64[2048,4096] @ 16x32 : block, block", "@ 1x64 : whole, block", 4 * mib},
+      {"f32[2000,60,120] @ 1x1x1 : whole, whole, whole", "@ 1x10x20 : whole, block, block", 4 * mib},
+      {"f32[2000,60,120] @ 1x10x20 : whole, block, block", "@ 20x1x1 : block, whole, whole", 4 * mib},
+      {"u8[8192,8192] @ 1x1 : whole, whole", "@ 1x4 : whole, block | order(1,0)", 4 * mib},
+      {"f64[2048,4096] @ 1x1 : whole, whole", "@ 4x4 : cyclic(3), cyclic(5)+overlap(1,1)", 4 * mib},
+  };
+  const test::ControlGroup group(32 * mib);
+  if (!group.is_there()) GTEST_SKIP() << "no control group can be made here";
+  const testing::TemporaryFolder folder;
+  const std::string source = folder.path("source"), target = folder.path("target");
+  for (const Case& c : cases) {
+    SCOPED_TRACE(::testing::Message() << c.from << " to " << c.to);
+    const ArraySpec from = parse_layout(c.from);
+    const std::string extents = std::string(c.from, std::string_view(c.from).find('@'));
+    std::filesystem::remove_all(source);
+    write_array(folder.path("whole.npy"), from);
+    reshard({.source = folder.path("whole.npy"), .target = source, .to = from});
+    std::filesystem::remove(folder.path("whole.npy"));
+    const ReshardOptions options{.source = source,
+                                 .target = target,
+                                 .to = parse_layout(extents + c.to),
+                                 .memory_bytes = c.memory_bytes,
+                                 .threads = 2};
+    const Index source_bytes = checked_product(from.distribution.extents()) * size_bytes(from.type);
+    const Index forecast_bytes = forecast_reshard(options).work.bytes_read;
+    forget(source);
+    const Index read_bytes = read_in_group(group, options);
+    if (read_bytes == -2) GTEST_SKIP() << "the control group cannot be entered";
+    ASSERT_GE(read_bytes, 0);
+    if (read_bytes == 0) GTEST_SKIP() << "this file system does not count what is read";
+    EXPECT_LE(read_bytes, forecast_bytes);
+    // What the file system keeps of each file is read as well.
+    const Index files = from.distribution.grid().size() + options.to.distribution.grid().size();
+    EXPECT_LE(read_bytes, 2 * source_bytes + files * (16 << 10)) << double(read_bytes) / double(source_bytes);
+    EXPECT_GE(read_bytes, source_bytes - mib) << "the source was in the cache";
+    std::filesystem::remove_all(target);
+  }
+}
+
+}  // namespace
+}  // namespace tranship
