@@ -393,8 +393,15 @@ void bind_programs(nb::module_& module) {
       .def_ro("message_bytes_max", &Program::message_bytes_max)
       .def_prop_ro("ranks", [](const Program& self) { return self.ranks.size(); })
       .def_prop_ro("steps", [](const Program& self) { return count_steps(self); })
+      .def_prop_ro("unknown_keys",
+                   [](const Program& self) {
+                     std::vector<std::string> out;
+                     for (const UnknownKey& one : self.unknown_keys) out.push_back(path_of(one));
+                     return out;
+                   })
       .def("to_json", [](const Program& self) { return without_gil([&] { return write_program(self); }); })
-      .def("mscclpp_objections", [](const Program& self) { return mscclpp_objections(self); })
+      .def("mscclpp_objections",
+           [](const Program& self) { return without_gil([&] { return mscclpp_objections(self); }); })
       .def("elements_of",
            [](const Program& self, const Int& rank, const Whole& input, const Whole& output) {
              return elements_of(self, rank, {input, output});

@@ -926,3 +926,29 @@ def test_a_program_says_what_mscclpp_would_not_run() -> None:
     assert ts.make_program("allreduce/ring", 3).mscclpp_objections() == []
     objections = ts.make_program("allreduce/packets", 20).mscclpp_objections()
     assert any("19 memory channels; at most 16" in one for one in objections)
+
+
+def test_a_program_says_what_mscclpp_does_not_promise() -> None:
+    with CollectiveProgram("one_way", TestCollective(2, 1, 1), 2) as one_way:
+        rank, peer = Rank(0), Rank(1)
+        there, back = MemoryChannel(1, 0), MemoryChannel(0, 1)
+        scratch = Buffer(1, 1)
+        there.put(scratch[0:1], rank.get_input_buffer()[0:1], tb=0)
+        there.signal(tb=0)
+        back.wait(tb=0)
+        peer.copy(peer.get_output_buffer()[0:1], scratch[0:1], tb=0)
+        rank.copy(rank.get_output_buffer()[0:1], rank.get_input_buffer()[0:1], tb=1)
+    program = one_way.lower()
+    objections = program.mscclpp_objections()
+    assert any(one.startswith("ranks do not meet between launches there: ") for one in objections), objections
+
+
+def test_keys_that_are_not_known_are_kept_and_named(tmp_path: pathlib.Path) -> None:
+    text = ts.make_program("allreduce/ring", 2).to_json()
+    path = tmp_path / "plan.json"
+    path.write_text('{"colour": [1, 2], ' + text[1:])
+    program = ts.Program.read(path)
+    assert program.unknown_keys == ["colour"]
+    assert '"colour":[1,2]' in program.to_json()
+    with pytest.warns(UserWarning, match="the key colour is not known here"):
+        ExecutionPlan(path)

@@ -210,6 +210,11 @@ class Program:
         """Of all thread blocks; those of a loop count once each."""
         return self._core.steps
 
+    @property
+    def unknown_keys(self) -> list[str]:
+        """Paths of keys of the plan file that are not known here: what they ask for is neither proved nor executed."""
+        return self._core.unknown_keys
+
     def to_json(self) -> str:
         """The plan in the present format, which MSCCL++ reads."""
         return self._core.to_json()
@@ -233,11 +238,18 @@ class Program:
         return Verification(**found)
 
     def mscclpp_objections(self) -> list[str]:
-        """What keeps the executor of MSCCL++ from running the plan file of this program, or makes it do something else.
+        """What keeps the executor of MSCCL++ from running the plan file of this program, or makes it go wrong there.
 
         Its source has limits that nothing reports, such as 64 steps a thread block, and it takes every reduction for a
-        sum. One line for each, with the first place; empty for a program that runs there. Executors here have none of
-        these limits.
+        sum. It also promises less than executors here: ranks do not meet between launches, the end of a launch
+        completes no request of a port channel, and relaxed signals never publish what was written before them.
+
+        Returns
+        -------
+        list of str
+            One line for each limit that the program exceeds and each promise that it needs in vain, with the first
+            place; empty for a program that runs there and is right, launch after launch on one stream of each rank.
+            Takes about as long as two calls of :meth:`verify`.
         """
         return self._core.mscclpp_objections()
 

@@ -69,6 +69,29 @@ TEST(Command, ChecksAndRunsPrograms) {
     EXPECT_EQ(ran.code, 0) << ran.errors;
     EXPECT_EQ(ran.json().at("compared_elements").as_integer(), 1500) << kind;
   }
+  const std::string meets = test::test_path("fixtures/mscclpp/plans_old_format/repo_sendrecv.json");
+  const Outcome here = place.run({"check", meets});
+  EXPECT_EQ(here.code, 0) << here.errors;
+  EXPECT_NE(here.output.find("proved for launches between which all ranks meet, as they do here: it ends"),
+            std::string::npos)
+      << here.output;
+  EXPECT_NE(here.output.find("the executor of MSCCL++: ranks do not meet between launches there"), std::string::npos)
+      << here.output;
+  EXPECT_EQ(place.run({"check", meets, "--for", "mscclpp"}).code, 1);
+  EXPECT_EQ(place.run({"check", meets, "--for", "mscclpp", "--json"}).code, 1);
+  EXPECT_EQ(place.run({"check", folder + "sn_alltoall_2r.json", "--for", "mscclpp"}).code, 0);
+  EXPECT_EQ(place.run({"check", meets, "--for", "nccl"}).code, 2);
+  std::string newer = test::read_text(folder + "sn_alltoall_2r.json");
+  place.write("newer.json", newer.insert(newer.find('{') + 1, "\"colour\": 1, "));
+  for (const char* command : {"check", "run"}) {
+    const Outcome unknown = place.run({command, "newer.json"});
+    EXPECT_EQ(unknown.code, 0) << unknown.errors;
+    EXPECT_NE(unknown.output.find("the key colour is not known here, and what it asks for is left out\n"),
+              std::string::npos)
+        << unknown.output;
+  }
+  EXPECT_EQ(place.run({"check", "newer.json", "--json"}).json().at("unknown_keys")[0].as_string(), "colour");
+  EXPECT_EQ(place.run({"check", "newer.json", "--for", "mscclpp"}).code, 1);
   const Outcome ready = place.run({"check", "allreduce/ring", "--ranks", "5"});
   EXPECT_NE(ready.output.find("allreduce_ring (allreduce): 5 ranks"), std::string::npos) << ready.output;
   const Outcome copies = place.run({"run", "allgather/copies", "--ranks", "3", "--bytes", "100", "--iterations", "2"});

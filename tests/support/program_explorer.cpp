@@ -258,7 +258,7 @@ class Machine {
       }
     }
     for (const auto& [channel, tail] : proxy_tails_)
-      if (channel.first == rank) last.push_back(tail);
+      if (channel.first == rank && options_.between != BetweenLaunches::as_mscclpp) last.push_back(tail);
     std::sort(last.begin(), last.end());
     last.erase(std::unique(last.begin(), last.end()), last.end());
     return add({.act = Act::end, .rank = rank, .launch = launch}, last);
@@ -335,6 +335,7 @@ class Machine {
         }
         return;
       case StepKind::flush:
+        if (options_.between == BetweenLaunches::as_mscclpp) return;
         for (const std::int32_t channel : step.ids) flush(b, channel);
         return;
       default:
@@ -828,7 +829,7 @@ class Explorer {
     view = std::move(next);
   }
 
-  /// Fences: what has been executed is seen.
+  /// Fences: what has been executed is seen, but not where MSCCL++ launches.
   ViewPointer between_launches(const State& state, const Op& one) const {
     ViewPointer all = state.begun[std::size_t(one.rank)];
     const auto add = [&](Rank rank, int launch) {
@@ -838,7 +839,8 @@ class Explorer {
           for (const int thread : machine_.threads_of_block_[std::size_t(block)])
             all = joined(state, all, state.threads[std::size_t(thread)]);
       for (const auto& [channel, thread] : machine_.proxy_threads_)
-        if (channel.first == rank) all = joined(state, all, state.threads[std::size_t(thread)]);
+        if (channel.first == rank && options_.between != BetweenLaunches::as_mscclpp)
+          all = joined(state, all, state.threads[std::size_t(thread)]);
     };
     const int over = one.act == Act::end ? one.launch : one.launch - 1;
     if (options_.between == BetweenLaunches::all_ranks_meet)
@@ -849,6 +851,12 @@ class Explorer {
     else
       add(one.rank, over);
     auto fenced = std::make_shared<View>(*all);
+    if (options_.between == BetweenLaunches::as_mscclpp) {
+      for (std::size_t i = 0; i < fenced->seen.size(); ++i)
+        if (position(state.places[i], fenced->seen[i]) > position(state.places[i], fenced->executed[i]))
+          fenced->executed[i] = fenced->seen[i];
+      return fenced;
+    }
     for (std::size_t i = 0; i < fenced->seen.size(); ++i)
       if (position(state.places[i], fenced->executed[i]) > position(state.places[i], fenced->seen[i]))
         fenced->seen[i] = fenced->executed[i];

@@ -8,7 +8,9 @@
 //   that it has seen. A signal makes seen what its block had seen when it last met; a relaxed signal only what its rank
 //   had seen when the launch began. It does say what has been executed, which is seen after the launch.
 // - A port channel is one more thread, which does what it was asked to in that order.
-// - The host of a rank reads the output when all of that has ended, and writes the next input.
+// - The host of a rank reads the output when all of that has ended, and writes the next input. As MSCCL++ launches,
+// that
+//   is when its blocks have ended: port channels go on, a flush does nothing, and no fence makes seen what others did.
 //
 // Schedules that differ only in the order of steps that do not touch each other are run once (stubborn sets).
 #pragma once
@@ -19,7 +21,7 @@
 
 namespace tranship::test {
 
-enum class BetweenLaunches { nothing, all_ranks_meet };
+enum class BetweenLaunches { nothing, all_ranks_meet, as_mscclpp };
 
 struct ExploreOptions {
   int launches = 3;

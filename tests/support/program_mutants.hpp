@@ -68,6 +68,8 @@ void for_each_other_step(const RankProgram& rank, const ThreadBlock& block, cons
     with("relaxed", [](Step& one) { one.kind = StepKind::relaxed_signal; });
   if (step.kind == StepKind::wait && step.channel == ChannelKind::memory)
     with("relaxed", [](Step& one) { one.kind = StepKind::relaxed_wait; });
+  if (step.kind == StepKind::put_signal_flush)
+    with("without a flush", [](Step& one) { one.kind = StepKind::put_signal; });
 }
 
 /// Calls f(mutant, what is wrong with it) for all that are well formed.

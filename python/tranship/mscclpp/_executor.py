@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import warnings
 from numbers import Integral
 from typing import Any, Optional, Union, overload
 
@@ -54,10 +55,21 @@ class ExecutionPlan:
     plan_path : path
     rank : int, optional
         Accepted for MSCCL++'s sake: the plan has all ranks.
+
+    Warns
+    -----
+    UserWarning
+        For a plan with keys that are not known here: what they ask for is left out.
     """
 
     def __init__(self, plan_path: Union[str, os.PathLike[str]], rank: Optional[int] = None) -> None:
         self.program = Program.read(plan_path)
+        if unknown := self.program.unknown_keys:
+            more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
+            warnings.warn(
+                f"{os.fspath(plan_path)}: the key {unknown[0]} is not known here, and what it asks for is left out{more}",
+                stacklevel=2,
+            )
         self.rank = rank
         self._core = _core.ExecutionPlan(self.program._core)
 

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
@@ -25,10 +27,12 @@ namespace {
 constexpr const char* check_footer = R"(Examples:
   tranship check allreduce.json
   tranship check allreduce/ring --ranks 64 --json
+  tranship check allreduce.json --for mscclpp
 
 A PLAN is an execution plan of MSCCL++, in its present format or that of releases up to 0.7. Proved are: that it ends,
 that no two accesses to the same memory are unordered, also from one launch to the next, and that every output is what
-the collective promises. Exit code: 0 when all of that is so, 1 when not.)";
+the collective promises. What the executor of MSCCL++ would not run, or does not promise, is said below, and decides
+with --for mscclpp. Exit code: 0 when all of that is so, 1 when not.)";
 
 constexpr const char* run_footer = R"(Examples:
   tranship run allreduce.json
@@ -61,10 +65,24 @@ std::string kinds_text(const Program& program) {
                      counted(static_cast<Index>(blocks), "thread block"), counted(count_steps(program), "step"));
 }
 
-void check(const ProgramArgument& argument, bool json) {
-  const Program program = program_of(argument);
+struct CheckOptions {
+  ProgramArgument program;
+  std::optional<std::string> executor;
+  bool json = false;
+};
+
+std::string remark_on_keys(const Program& program) {
+  if (program.unknown_keys.empty()) return {};
+  const std::size_t more = program.unknown_keys.size() - 1;
+  return fmt::format("the key {} is not known here, and what it asks for is left out{}\n",
+                     path_of(program.unknown_keys.front()), more == 0 ? "" : fmt::format("; {} more are not", more));
+}
+
+void check(const CheckOptions& options) {
+  const Program program = program_of(options.program);
   const Verification said = verify(program);
-  if (json) {
+  const std::vector<std::string> objections = mscclpp_objections(program);
+  if (options.json) {
     Json findings = Json::array();
     const auto add = [&](const Finding& finding) {
       findings.push_back({{"kind", name_of(finding.kind)},
@@ -75,25 +93,27 @@ void check(const ProgramArgument& argument, bool json) {
     };
     for (const Finding& finding : said.findings) add(finding);
     for (const Finding& finding : said.why_meeting) add(finding);
+    Json unknown_keys = Json::array();
+    for (const UnknownKey& one : program.unknown_keys) unknown_keys.push_back(path_of(one));
     print_document({{"name", program.name},
                     {"collective", program.collective},
                     {"ranks", program.ranks.size()},
                     {"steps", count_steps(program)},
+                    {"unknown_keys", unknown_keys},
                     {"right", said.is_right()},
                     {"result_known", said.knows_result},
                     {"needs_meeting", said.needs_meeting},
                     {"found", said.found},
                     {"findings", findings},
-                    {"mscclpp_objections", mscclpp_objections(program)}});
+                    {"mscclpp_objections", objections}});
   } else {
-    print(fmt::format("{} ({}): {}\n{}", printable(program.name), printable(program.collective), kinds_text(program),
-                      said.text()));
-    std::string objections;
-    for (const std::string& one : mscclpp_objections(program))
-      objections += fmt::format("the executor of MSCCL++: {}\n", one);
-    print(objections);
+    std::string out = fmt::format("{} ({}): {}\n{}{}", printable(program.name), printable(program.collective),
+                                  kinds_text(program), remark_on_keys(program), said.text());
+    for (const std::string& one : objections) out += fmt::format("the executor of MSCCL++: {}\n", one);
+    if (options.executor && objections.empty()) out += "the executor of MSCCL++: runs it, and promises what it needs\n";
+    print(out);
   }
-  if (!said.is_right()) throw ProgramFailed{1};
+  if (!said.is_right() || (options.executor && !objections.empty())) throw ProgramFailed{1};
 }
 
 struct RunOptions {
@@ -129,8 +149,9 @@ void report(const Program& program, const RunOptions& options, const ProgramTria
                            {"compared_elements", result.compared},
                            {"median_ns", median_ns},
                            {"least_ns", result.launches_ns.front()}});
-  std::string out = fmt::format("{}: {} as {}, {} of {} each\n", printable(program.name), counted(ranks, "rank"),
-                                options.ranks_as, human_bytes(bytes), name_of(trial.program.type));
+  std::string out =
+      fmt::format("{}: {} as {}, {} of {} each\n{}", printable(program.name), counted(ranks, "rank"), options.ranks_as,
+                  human_bytes(bytes), name_of(trial.program.type), remark_on_keys(program));
   out += result.compared > 0 ? fmt::format("right: {} compared on rank 0\n", counted(result.compared, "element"))
                              : "no result to compare: nothing is known of this collective\n";
   if (options.ranks_as != "sim")
@@ -166,16 +187,13 @@ void run(const RunOptions& options) {
 }  // namespace
 
 void add_check(CommandLine& line) {
-  struct Options {
-    ProgramArgument program;
-    bool json = false;
-  };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   Command command = line.add("check", "Prove a program of channel operations");
   add_program_argument(command, options->program);
+  command.option("--for", options->executor, "Fail, too, where the executor of MSCCL++ would").one_of({"mscclpp"});
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(check_footer);
-  command.runs([options] { check(options->program, options->json); });
+  command.runs([options] { check(*options); });
 }
 
 void add_run(CommandLine& line) {

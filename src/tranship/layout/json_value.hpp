@@ -12,7 +12,8 @@
 
 namespace tranship {
 
-/// The members of an object, each asked for by name; finish() refuses what was not asked for.
+/// The members of an object, each asked for by name; finish() refuses what was not asked for, for_each_other() tells
+/// it.
 class JsonObject {
  public:
   JsonObject(const Json& value, std::string where);
@@ -24,6 +25,14 @@ class JsonObject {
   /// The path of a member.
   std::string path(std::string_view key) const;
   void finish() const;
+  /// The path of the object.
+  const std::string& where() const { return where_; }
+  /// Calls f(key, value) for the members that were not asked for.
+  template <class F>
+  void for_each_other(F&& f) const {
+    for (const auto& [key, value] : value_.members())
+      if (!known_.contains(key)) f(key, value);
+  }
 
  private:
   const Json& value_;

@@ -6,6 +6,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/program/step_shape.hpp>
+#include <tranship/program/verify.hpp>
 
 namespace tranship {
 namespace {
@@ -25,9 +26,14 @@ class Objections {
 
   std::vector<std::string> run() {
     for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) look_at(rank);
+    for (const UnknownKey& one : program_.unknown_keys)
+      object("key", "the key {} is not known here; what it asks for is not proved", path_of(one));
+    prove();
     std::vector<std::string> out;
     for (const auto& [what, said] : found_)
-      out.push_back(said.places == 1 ? said.text : fmt::format("{}, and {} more places", said.text, said.places - 1));
+      out.push_back(said.places == 1 ? said.text
+                                     : fmt::format("{}, and {} more place{}", said.text, said.places - 1,
+                                                   said.places == 2 ? "" : "s"));
     return out;
   }
 
@@ -94,15 +100,54 @@ class Objections {
       object("reduction", "{} combines by {}; every reduction is a sum there", place, name_of(step.reduction));
     if (step.kind == StepKind::switch_reduce)
       object("switch reduction", "{} without a broadcast is refused there", place);
-    if (step.kind == StepKind::flush) object("flush", "{} does nothing there", place);
+    has_flush_ = has_flush_ || step.kind == StepKind::flush;
     if (step.kind == StepKind::get && !step.operands.empty() && step.operands[0].first != step.operands.back().first)
       object("get", "{} from chunk {} to chunk {}: offsets of source and target are taken for each other there", place,
              step.operands[0].first, step.operands.back().first);
   }
 
+  /// Notes the promises that the program needs and that are not made there.
+  void prove() {
+    const auto proof = attempt([&] { return prove_for_mscclpp(); });
+    if (proof) return;
+    if (proof.error().code() != ErrorCode::unsupported) throw proof.error();
+    object("proof", "nothing is proved: {}", proof.error().message());
+  }
+  void prove_for_mscclpp() {
+    constexpr std::size_t places_max = 1000;
+    const Verification there = verify(program_, {.findings_max = places_max, .launched_by = LaunchedBy::mscclpp});
+    if (there.is_right()) return;
+    if (!verify(program_, {.findings_max = 1}).is_right())
+      return object("fault", "the program is wrong, and nothing there would find out");
+    const bool is_named = std::any_of(there.findings.begin(), there.findings.end(),
+                                      [](const Finding& one) { return one.missing != Finding::Missing::none; });
+    for (const Finding& one : there.findings)
+      if (!is_named || one.missing != Finding::Missing::none) object(one);
+  }
+  void object(const Finding& finding) {
+    switch (finding.missing) {
+      case Finding::Missing::meeting:
+        return object("meeting", "ranks do not meet between launches there: {}", finding.text);
+      case Finding::Missing::end_of_launch:
+        return object("end of launch", "a launch ends there before what others write has come: {}", finding.text);
+      case Finding::Missing::port_completion:
+        return object("port completion", "{} there: {}",
+                      has_flush_ ? "a flush does nothing, and the end of a launch completes no request"
+                                 : "the end of a launch completes no request of a port channel",
+                      finding.text);
+      case Finding::Missing::publication:
+        return object("publication",
+                      "relaxed signals and packets publish nothing there, not even where the launch ends: {}",
+                      finding.text);
+      case Finding::Missing::none:
+        return object(name_of(finding.kind), "{} there: {}", name_of(finding.kind), finding.text);
+    }
+  }
+
   const Program& program_;
   std::map<std::string_view, Said> found_;
   Index barriers_ = 0;
+  bool has_flush_ = false;
 };
 
 }  // namespace

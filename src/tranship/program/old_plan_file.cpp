@@ -41,7 +41,9 @@ struct Pair {
 
 class OldRankReader {
  public:
-  OldRankReader(const Json& value, std::string where, Rank rank) : object_(value, std::move(where)), rank_(rank) {}
+  /// Adds to `unknown` what it does not know.
+  OldRankReader(const Json& value, std::string where, Rank rank, std::vector<UnknownKey>& unknown)
+      : object_(value, std::move(where)), rank_(rank), unknown_(unknown) {}
 
   RankProgram read() {
     if (const Index id = index_of(object_.at("id"), object_.path("id")); id != rank_)
@@ -54,7 +56,7 @@ class OldRankReader {
     const std::string where = object_.path("threadblocks");
     for (const Json& block : list_of(object_.at("threadblocks"), where))
       out_.blocks.push_back(read_block(block, path(where, out_.blocks.size())));
-    object_.finish();
+    keep_others(object_, unknown_);
     return std::move(out_);
   }
 
@@ -75,7 +77,7 @@ class OldRankReader {
           begin(where, {buffer, buffer, kind}, out_.switches.size());
           out_.switches.push_back({.buffer = buffer, .ranks = numbers_of(group.at("ranks"), group.path("ranks"))});
           (void)group.find("size");
-          group.finish();
+          keep_others(group, unknown_);
         }
       } else {
         const Pair pair{buffer_of(channels.at("srcbuff"), channels.path("srcbuff")),
@@ -87,7 +89,7 @@ class OldRankReader {
           ++count_[pair];
         }
       }
-      channels.finish();
+      keep_others(channels, unknown_);
     }
   }
 
@@ -123,12 +125,12 @@ class OldRankReader {
         ids.push_back(static_cast<std::int32_t>(first_[pair]) + id);
         add_once(block_.channels[static_cast<std::size_t>(pair.kind)], ids.back());
       }
-      channels.finish();
+      keep_others(channels, unknown_);
     }
     const std::string steps = block.path("ops");
     for (const Json& op : list_of(block.at("ops"), steps))
       block_.steps.push_back(read_step(op, path(steps, block_.steps.size())));
-    block.finish();
+    keep_others(block, unknown_);
     return std::move(block_);
   }
 
@@ -166,7 +168,7 @@ class OldRankReader {
     }
     if (signals(step.kind) || waits(step.kind) || step.kind == StepKind::flush)
       for (const At& at : waits(step.kind) ? in : out) step.ids.push_back(at.channel);
-    op.finish();
+    keep_others(op, unknown_);
     return step;
   }
 
@@ -180,7 +182,7 @@ class OldRankReader {
       if (const Index block = index_of(one.at("tb"), one.path("tb")); block != static_cast<Index>(out_.blocks.size()))
         throw_error(ErrorCode::unsupported, "{}: block {} waits for block {} without a barrier", one.path("tb"),
                     out_.blocks.size(), block);
-      one.finish();
+      keep_others(one, unknown_);
     }
   }
 
@@ -200,7 +202,7 @@ class OldRankReader {
       JsonObject object(*buffers, op.path(buffers_key));
       pair.own = buffer_of(object.at("src"), object.path("src"));
       pair.peers = buffer_of(object.at("dst"), object.path("dst"));
-      object.finish();
+      keep_others(object, unknown_);
     } else if (step.channel == ChannelKind::switched && op.has("srcbuff")) {
       pair.own = pair.peers = buffer_of(op.at(side[0] == 'i' ? "srcbuff" : "dstbuff"), op.path("srcbuff"));
     }
@@ -217,7 +219,7 @@ class OldRankReader {
       out.push_back({.channel = listed->second[static_cast<std::size_t>(number)],
                      .buffer = pair.peers,
                      .first = offset ? index_of(*offset, one.path("off")) : 0});
-      one.finish();
+      keep_others(one, unknown_);
     }
     return out;
   }
@@ -237,7 +239,7 @@ class OldRankReader {
         local.push_back({.buffer = buffer_of(one.at("buff"), one.path("buff")),
                          .first = index_of(one.at("off"), one.path("off")),
                          .count = count_of_step_});
-        one.finish();
+        keep_others(one, unknown_);
       }
     }
     std::size_t used = 0, reached = 0;
@@ -288,6 +290,7 @@ class OldRankReader {
 
   JsonObject object_;
   Rank rank_;
+  std::vector<UnknownKey>& unknown_;
   RankProgram out_;
   ThreadBlock block_;
   std::map<Pair, std::size_t> first_, count_;
@@ -301,7 +304,9 @@ Program read_old_program(const Json& document) {
   JsonObject top(document, "");
   Program out;
   out.name = tranship::word_of(top.at("name"), "name");
-  out.collective = tranship::word_of(top.at("collective"), "collective");
+  // Releases up to 0.5 spelled it otherwise.
+  const char* const collective = top.has("colletive") && !top.has("collective") ? "colletive" : "collective";
+  out.collective = tranship::word_of(top.at(collective), collective);
   out.protocol = tranship::word_of(top.at("protocol"), "protocol");
   out.in_place = flag_of(top.at("inplace"), "inplace");
   if (const Json* const value = top.find("num_threads_per_block"))
@@ -315,8 +320,9 @@ Program read_old_program(const Json& document) {
     out.message_bytes_max = bytes_of(*value, "max_message_size");
   for (const Json& rank : list_of(top.at("gpus"), "gpus"))
     out.ranks.push_back(
-        OldRankReader(rank, path("gpus", out.ranks.size()), static_cast<Rank>(out.ranks.size())).read());
-  top.finish();
+        OldRankReader(rank, path("gpus", out.ranks.size()), static_cast<Rank>(out.ranks.size()), out.unknown_keys)
+            .read());
+  keep_others(top, out.unknown_keys);
   return out;
 }
 

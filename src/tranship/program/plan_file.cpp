@@ -1,6 +1,7 @@
 #include "tranship/program/plan_file.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include <tranship/base/fail.hpp>
@@ -24,7 +25,9 @@ std::int32_t listed(const std::vector<std::int32_t>& list, std::int32_t number, 
 
 class RankReader {
  public:
-  RankReader(const Json& value, std::string where, Rank rank) : object_(value, std::move(where)), rank_(rank) {}
+  /// Adds to `unknown` what it does not know.
+  RankReader(const Json& value, std::string where, Rank rank, std::vector<UnknownKey>& unknown)
+      : object_(value, std::move(where)), rank_(rank), unknown_(unknown) {}
 
   RankProgram read() {
     if (const Index id = index_of(object_.at("id"), object_.path("id")); id != rank_)
@@ -39,7 +42,7 @@ class RankReader {
     const std::string where = object_.path("threadblocks");
     for (const Json& block : list_of(object_.at("threadblocks"), where))
       out_.blocks.push_back(read_block(block, path(where, out_.blocks.size())));
-    object_.finish();
+    keep_others(object_, unknown_);
     return std::move(out_);
   }
 
@@ -58,7 +61,7 @@ class RankReader {
         if (!peers.empty()) throw_error(ErrorCode::bad_file, "{}: {} channels are listed twice", where, name_of(kind));
         peers = numbers_of(channels.at("connected_to"), channels.path("connected_to"));
       }
-      channels.finish();
+      keep_others(channels, unknown_);
     }
   }
 
@@ -73,7 +76,7 @@ class RankReader {
       if (const Index size = index_of(group.at("size"), group.path("size"));
           size != static_cast<Index>(out.ranks.size()))
         throw_error(ErrorCode::bad_file, "{}: {} ranks in a group of {}", group.path("size"), out.ranks.size(), size);
-      group.finish();
+      keep_others(group, unknown_);
       out_.switches.push_back(std::move(out));
     }
   }
@@ -86,7 +89,7 @@ class RankReader {
       const std::string types = remote.path("access_channel_types");
       for (const Json& type : list_of(remote.at("access_channel_types"), types))
         out.access.push_back(channel_of(type, path(types, out.access.size())));
-      remote.finish();
+      keep_others(remote, unknown_);
       out_.remote_buffers.push_back(std::move(out));
     }
   }
@@ -95,7 +98,7 @@ class RankReader {
     for (const Json& value : list_of(values, list)) {
       JsonObject semaphore(value, path(list, out_.semaphores.size()));
       out_.semaphores.push_back(index_of(semaphore.at("init_value"), semaphore.path("init_value")));
-      semaphore.finish();
+      keep_others(semaphore, unknown_);
     }
   }
 
@@ -108,12 +111,12 @@ class RankReader {
     if (block.has("remote_buffer_refs"))
       read_lists(block, "remote_buffer_refs", "access_channel_type", "remote_buffer_ids", block_.remote_buffers);
     block_.steps = read_steps(block.at("ops"), block.path("ops"));
-    block.finish();
+    keep_others(block, unknown_);
     return std::move(block_);
   }
 
-  static void read_lists(JsonObject& block, const char* key, const char* type_key, const char* ids_key,
-                         std::vector<std::int32_t> (&lists)[channel_kinds]) {
+  void read_lists(JsonObject& block, const char* key, const char* type_key, const char* ids_key,
+                  std::vector<std::int32_t> (&lists)[channel_kinds]) {
     const std::string list = block.path(key);
     std::size_t i = 0;
     for (const Json& value : list_of(block.at(key), list)) {
@@ -125,7 +128,7 @@ class RankReader {
       ids = numbers_of(of_kind.at(ids_key), of_kind.path(ids_key));
       // The version before the present one repeats here what the channels of the rank say.
       if (kind == ChannelKind::switched && of_kind.has("buff")) buffer_of(of_kind.at("buff"), of_kind.path("buff"));
-      of_kind.finish();
+      keep_others(of_kind, unknown_);
     }
   }
 
@@ -172,20 +175,20 @@ class RankReader {
       JsonObject info(*group, op.path("tbg_info"));
       step.share = number_of(info.at("tb_id"), info.path("tb_id"));
       step.shares = number_of(info.at("tbg_size"), info.path("tbg_size"));
-      info.finish();
+      keep_others(info, unknown_);
     }
     if (step.kind == StepKind::pipeline) {
       Pipeline pipeline;
       JsonObject loop(op.at("iter_context"), op.path("iter_context"));
       pipeline.unit_bytes = index_of(loop.at("unit_size"), loop.path("unit_size"));
       pipeline.chunks = index_of(loop.at("num_chunks"), loop.path("num_chunks"));
-      loop.finish();
+      keep_others(loop, unknown_);
       if (where.find(".ops[") != where.rfind(".ops["))
         throw_error(ErrorCode::bad_file, "{}: pipelines do not nest", where);
       pipeline.steps = read_steps(op.at("ops"), op.path("ops"));
       step.pipeline = std::make_shared<const Pipeline>(std::move(pipeline));
     }
-    op.finish();
+    keep_others(op, unknown_);
     return step;
   }
 
@@ -228,7 +231,7 @@ class RankReader {
         break;
       }
     }
-    object.finish();
+    keep_others(object, unknown_);
     return out;
   }
 
@@ -268,6 +271,7 @@ class RankReader {
 
   JsonObject object_;
   Rank rank_;
+  std::vector<UnknownKey>& unknown_;
   RankProgram out_;
   ThreadBlock block_;
 };
@@ -291,8 +295,9 @@ Program read_present_program(const Json& document) {
   if (const Json* const value = top.find("max_message_size"))
     out.message_bytes_max = bytes_of(*value, "max_message_size");
   for (const Json& rank : list_of(top.at("gpus"), "gpus"))
-    out.ranks.push_back(RankReader(rank, path("gpus", out.ranks.size()), static_cast<Rank>(out.ranks.size())).read());
-  top.finish();
+    out.ranks.push_back(
+        RankReader(rank, path("gpus", out.ranks.size()), static_cast<Rank>(out.ranks.size()), out.unknown_keys).read());
+  keep_others(top, out.unknown_keys);
   return out;
 }
 
@@ -436,6 +441,27 @@ class RankWriter {
   const ThreadBlock* block_ = nullptr;
 };
 
+/// The value at a path such as "gpus[0].threadblocks[1]"; nullptr where there is none.
+Json* value_at(Json& document, std::string_view path) {
+  Json* at = &document;
+  while (!path.empty()) {
+    const std::size_t end = path.find_first_of(".[", 1);
+    std::string_view part = path.substr(0, end);
+    path.remove_prefix(part.size());
+    if (part.front() == '[') {
+      std::size_t index = 0;
+      const auto [last, error] = std::from_chars(part.data() + 1, part.data() + part.size(), index);
+      if (error != std::errc() || *last != ']' || !at->is_array() || index >= at->size()) return nullptr;
+      at = &(*at)[index];
+    } else {
+      if (part.front() == '.') part.remove_prefix(1);
+      if (!at->is_object() || !at->contains(part)) return nullptr;
+      at = &(*at)[part];
+    }
+  }
+  return at->is_object() ? at : nullptr;
+}
+
 }  // namespace
 
 Program read_program(std::string_view text) {
@@ -462,6 +488,9 @@ std::string write_program(const Program& program) {
   out["buffer_alignment"] = program.buffer_alignment;
   out["min_message_size"] = program.message_bytes_min;
   out["max_message_size"] = program.message_bytes_max;
+  for (const UnknownKey& one : program.unknown_keys)
+    if (Json* const object = value_at(out, one.where); object && !object->contains(one.key))
+      object->add_member(one.key, parse_json(one.value));
   return out.dump() + '\n';
 }
 

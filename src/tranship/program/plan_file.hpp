@@ -2,8 +2,8 @@
 //
 // Three versions are read: the present one, the one before it (`buff` where the present one says `buffer_type`, no
 // names of reductions), and that of releases up to 0.7 (`inputChunks` and `o_buff`). The present one is written;
-// reading what was written gives the same program. A key that none of the versions has is refused, since it may change
-// what a plan means. Files are untrusted.
+// reading what was written gives the same program. A key that none of the versions has may change what a plan means: it
+// is kept and named (Program::unknown_keys). A key that has a meaning elsewhere is refused. Files are untrusted.
 #pragma once
 
 #include <cstddef>

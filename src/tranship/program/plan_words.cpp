@@ -1,5 +1,6 @@
 #include "tranship/program/plan_words.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include <tranship/base/fail.hpp>
@@ -12,7 +13,30 @@ namespace {
   throw_error(ErrorCode::bad_text, "{}: {} is not {}", where, json_in_message(word), expected);
 }
 
+/// All keys of all versions.
+constexpr std::string_view known_keys[] = {
+    "name", "collective", "colletive", "protocol", "inplace", "reuse_resources", "use_double_scratch_buffer",
+    "num_threads_per_block", "buffer_alignment", "min_message_size", "max_message_size", "gpus", "id", "input_chunks",
+    "output_chunks", "scratch_chunks", "channels", "remote_buffers", "semaphores", "threadblocks", "channel_type",
+    "connected_to", "buffer_type", "buff", "rank_groups", "size", "ranks", "rank", "type", "access_channel_types",
+    "init_value", "ops", "channel_ids", "remote_buffer_refs", "access_channel_type", "remote_buffer_ids", "src_buff",
+    "dst_buff", "index", "buffer_id", "switch_channel_id", "tbg_info", "tb_id", "tbg_size", "reduce_op", "barrier_id",
+    "num_threadblocks", "semaphore_ids", "iter_context", "unit_size", "num_chunks", "buffer_offset", "src_chunk",
+    "dst_chunk",
+    // Those of releases up to 0.7.
+    "inputChunks", "outputChunks", "scratchChunks", "chunkGroups", "srcbuff", "dstbuff", "connectedTo", "rankGroups",
+    "src", "dst", "ctype", "cids", "i_buff", "o_buff", "i_cids", "o_cids", "srcs", "dsts", "off", "srcoff", "dstoff",
+    "cnt", "deps", "tb", "step", "nthread_blocks"};
+
 }  // namespace
+
+void keep_others(const JsonObject& object, std::vector<UnknownKey>& out) {
+  object.for_each_other([&](const std::string& key, const Json& value) {
+    if (std::find(std::begin(known_keys), std::end(known_keys), key) != std::end(known_keys))
+      throw_error(ErrorCode::bad_text, "{} has no meaning here", object.path(key));
+    out.push_back({.where = object.where(), .key = key, .value = value.dump()});
+  });
+}
 
 char letter_of(BufferKind kind) noexcept {
   return name_of(kind)[0];

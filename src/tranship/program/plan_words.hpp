@@ -29,6 +29,9 @@ StepKind step_of(const std::string& word, bool has_channel, ChannelKind channel,
 /// The kind of channel that a word of a step goes by; none where it may be several, or goes by none.
 std::optional<ChannelKind> only_channel_of(std::string_view word);
 
+/// Adds to `out` the members that nothing has asked for. Throws `bad_text` for those that have a meaning elsewhere.
+void keep_others(const JsonObject& object, std::vector<UnknownKey>& out);
+
 /// The program of a document of releases up to 0.7.
 Program read_old_program(const Json& document);
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/program/step_shape.hpp>
 
 namespace tranship {
@@ -251,6 +252,9 @@ class Enumeration {
     out_(program.message_bytes_min);
     out_(program.message_bytes_max);
     add_list(program.ranks, [&](const RankProgram& rank) { add(rank); });
+    add_list(program.unknown_keys, [&](const UnknownKey& one) {
+      for (const std::string* const text : {&one.where, &one.key, &one.value}) add_text(*text);
+    });
   }
 
  private:
@@ -347,6 +351,11 @@ const char* name_of(BufferKind kind) noexcept {
       return "scratch";
   }
   return "?";
+}
+
+std::string path_of(const UnknownKey& key) {
+  const std::string name = printable(key.key, 64);
+  return key.where.empty() ? name : fmt::format("{}.{}", key.where, name);
 }
 
 bool combines_by(const Program& program, Reduction reduction) {

@@ -105,6 +105,16 @@ struct RankProgram {
   std::vector<ThreadBlock> blocks;
 };
 
+/// A member of a plan file that no version known here has. It is kept, and written back to its place, and nothing reads
+/// it: what it asks for is neither proved nor executed.
+struct UnknownKey {
+  std::string where;  ///< the path of the object that has it, "gpus[0].threadblocks[1]"; empty for the file itself
+  std::string key;
+  std::string value;  ///< as JSON
+
+  friend bool operator==(const UnknownKey&, const UnknownKey&) = default;
+};
+
 /// `collective` says what the program promises (collective.hpp): "allreduce", "allgather", "reducescatter", "alltoall",
 /// "sendrecv", "broadcast", "reduce", or anything else for a program of which only safety can be proved.
 struct Program {
@@ -119,11 +129,15 @@ struct Program {
   std::uint64_t message_bytes_min = 0;
   std::uint64_t message_bytes_max = UINT64_MAX;
   std::vector<RankProgram> ranks;
+  std::vector<UnknownKey> unknown_keys;
 };
 
 const char* name_of(StepKind kind) noexcept;
 const char* name_of(ChannelKind kind) noexcept;  ///< "memory", "port" or "switch"
 const char* name_of(BufferKind kind) noexcept;   ///< "input", "output" or "scratch"
+
+/// The path of the key, in printable characters: "gpus[0].colour".
+std::string path_of(const UnknownKey& key);
 
 /// Whether all steps that combine do so by this reduction.
 bool combines_by(const Program& program, Reduction reduction);

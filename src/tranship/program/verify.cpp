@@ -1,5 +1,7 @@
 #include "tranship/program/verify.hpp"
 
+#include <algorithm>
+
 #include <tranship/base/fail.hpp>
 #include <tranship/program/verify/execution.hpp>
 
@@ -37,12 +39,14 @@ const char* name_of(Finding::Kind kind) noexcept {
 std::string Verification::text() const {
   std::string out;
   if (is_right()) {
-    out = fmt::format("proved: it ends, no two accesses race{}\n",
-                      knows_result ? ", and every output is what the collective promises" : "");
-    if (needs_meeting)
-      out +=
-          fmt::format("launches must not follow each other before all ranks have met: {}\n", why_meeting.front().text);
-    return out;
+    const char* const result = knows_result ? ", and every output is what the collective promises" : "";
+    if (!needs_meeting) return fmt::format("proved: it ends, no two accesses race{}\n", result);
+    const auto named = std::find_if(why_meeting.begin(), why_meeting.end(),
+                                    [](const Finding& one) { return one.missing != Finding::Missing::none; });
+    return fmt::format(
+        "proved for launches between which all ranks meet, as they do here: it ends, no two accesses race{}\n"
+        "without the meeting: {}\n",
+        result, (named == why_meeting.end() ? why_meeting.front() : *named).text);
   }
   for (const Finding& finding : findings) out += fmt::format("{}: {}\n", name_of(finding.kind), finding.text);
   if (static_cast<Index>(findings.size()) < found) out += fmt::format("and {} more\n", found - Index(findings.size()));
@@ -63,6 +67,7 @@ Verification verify(const Program& program, const VerifyOptions& options) {
     }
     return out;
   };
+  if (options.launched_by == LaunchedBy::mscclpp) return execute(Relaunch::as_mscclpp);
   Verification out = execute(Relaunch::at_once);
   if (out.is_right() || options.launches < 2) return out;
   Verification together = execute(Relaunch::together);

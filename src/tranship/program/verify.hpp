@@ -6,7 +6,7 @@
 // semaphores, barriers and packets only ever enable steps, so every schedule ends in the same state unless two accesses
 // race, and races are found by happens-before, not by chance. Several launches follow each other without a barrier
 // between ranks, as they do when a program is used again and again; of a program that is right only with one, that is
-// said.
+// said. Other executors promise less at the end of a launch (LaunchedBy).
 //
 // What orders what:
 // - Steps of a block are executed by all its threads. A step sees what an earlier one of the block did where the block
@@ -45,14 +45,33 @@ struct Finding {
     unproved,         ///< what happens depends on which of two blocks is faster
     mismatch,         ///< operands that a loop does not cut alike, or loops that take different numbers of turns
   };
+  /// Which promise of an executor a fault would have needed; `none` where it is a fault of the steps under any.
+  enum class Missing : std::uint8_t {
+    none,
+    meeting,          ///< ranks that meet between two launches
+    end_of_launch,    ///< a launch that ends when what other ranks write has come
+    port_completion,  ///< a port channel whose request is done before its memory is used again
+    publication,      ///< relaxed signals, or packets, that publish what was written before them
+  };
   Kind kind;
   Rank rank = -1;
   int block = -1;
   Index step = -1;
   std::string text;  ///< one or more lines, with all numbers
+  Missing missing = Missing::none;
 };
 
 const char* name_of(Finding::Kind kind) noexcept;
+
+/// Who launches a program, and so what the end of a launch promises.
+enum class LaunchedBy : std::uint8_t {
+  /// A launch ends when the requests of its port channels are done, and all that is known to have been executed is
+  /// visible then. All ranks meet before the next launch of a program that needs it.
+  tranship,
+  /// The executor of MSCCL++: a launch ends with its thread blocks, makes visible what these have written or acquired,
+  /// and completes no request. Ranks never meet. A flush does nothing.
+  mscclpp,
+};
 
 struct VerifyOptions {
   int launches = 3;
@@ -61,6 +80,7 @@ struct VerifyOptions {
   Index work_max = 1'000'000'000;
   /// Accesses that are noted at a time, of some 50 bytes each.
   Index accesses_max = 30'000'000;
+  LaunchedBy launched_by = LaunchedBy::tranship;
 };
 
 struct Verification {

@@ -209,7 +209,7 @@ void Execution::check_read(Rank rank, int memory, Index from, Cell& cell, const 
   const bool is_seen =
       follows(actor, cell.writer, true) ||
       std::any_of(cell.twins.begin(), cell.twins.end(), [&](const Stamp& twin) { return follows(actor, twin, true); });
-  if (!is_seen) report_race(actor.stamp, false, cell.writer, true, rank, memory, from, cell.end);
+  if (!is_seen) report_race(actor, false, cell.writer, true, rank, memory, from, cell.end);
   note_read(cell, actor);
 }
 
@@ -217,12 +217,11 @@ void Execution::check_write(Rank rank, int memory, Index from, const Cell& cell,
                             const Links& links) {
   spend(static_cast<Index>(1 + cell.twins.size() + cell.reads.size()));
   for (const Stamp& read : cell.reads)
-    if (!follows(actor, read, false, links)) report_race(actor.stamp, true, read, false, rank, memory, from, cell.end);
+    if (!follows(actor, read, false, links)) report_race(actor, true, read, false, rank, memory, from, cell.end);
   for (const Stamp& twin : cell.twins)
-    if (!follows(actor, twin, strongly, links))
-      report_race(actor.stamp, true, twin, true, rank, memory, from, cell.end);
+    if (!follows(actor, twin, strongly, links)) report_race(actor, true, twin, true, rank, memory, from, cell.end);
   if (!follows(actor, cell.writer, strongly, links))
-    report_race(actor.stamp, true, cell.writer, true, rank, memory, from, cell.end);
+    report_race(actor, true, cell.writer, true, rank, memory, from, cell.end);
 }
 
 /// Packets have twice the bytes, so that their places are not those of plain chunks.

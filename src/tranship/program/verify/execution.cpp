@@ -201,14 +201,16 @@ void Execution::queue(int id) {
   queue_.push_back(id);
 }
 
-/// A launch begins after the one before has ended on this rank, with fences that make all known.
+/// A launch begins after the one before has ended on this rank. Where tranship launches, fences make all known, and the
+/// requests of port channels are done.
 void Execution::act_between_launches(Rank rank, int launch) {
   Host& host = host_of(rank);
   Index work = 1;
   const int first = first_block(rank), blocks = first_block(rank + 1) - first;
   for (int i = 0; i < blocks; ++i) meet(block_of(first + i));
+  const bool completes = relaunch_ != Relaunch::as_mscclpp;
   Clock clock = joint_clock(
-      0, blocks + static_cast<Index>(of(rank).peers[1].size()),
+      0, blocks + (completes ? static_cast<Index>(of(rank).peers[1].size()) : 0),
       [&](Index i) {
         spend(std::exchange(work, 0));
         return i < blocks ? published_by(block_of(first + static_cast<int>(i)))
@@ -216,7 +218,10 @@ void Execution::act_between_launches(Rank rank, int launch) {
       },
       work);
   clock.weak.join(host.clock.weak, work);
-  clock.strong = clock.weak;
+  if (completes)
+    clock.strong = clock.weak;
+  else
+    clock.strong.join(host.clock.strong, work);
   Knowledge knowledge;
   knowledge.reset(clock);
   const Actor actor{.stamp = {.timeline = first_host_ + rank, .time = host.time, .launch = launch},
@@ -226,7 +231,7 @@ void Execution::act_between_launches(Rank rank, int launch) {
   if (launch < options_.launches) write_inputs(rank, launch, actor);
   ++host.time;
   clock.strong.raise(actor.stamp.timeline, host.time);
-  clock.weak = clock.strong;
+  clock.weak.raise(actor.stamp.timeline, host.time);
   host.clock = std::move(clock);
   spend(work);
 }
@@ -250,7 +255,7 @@ void Execution::begin_launch(Rank rank, int launch) {
 
 /// Goes on with the next launch, at once, or when all ranks have come so far; the hosts act in between.
 void Execution::end_launch(Rank rank, int launch) {
-  if (relaunch_ == Relaunch::at_once) {
+  if (relaunch_ != Relaunch::together) {
     act_between_launches(rank, launch + 1);
     return begin_launch(rank, launch + 1);
   }

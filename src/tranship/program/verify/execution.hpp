@@ -22,8 +22,8 @@
 
 namespace tranship::verification {
 
-/// Whether a rank launches again at once, or all ranks meet before.
-enum class Relaunch : std::uint8_t { at_once, together };
+/// A rank launches again at once, or all ranks meet before, or it does so as LaunchedBy::mscclpp says.
+enum class Relaunch : std::uint8_t { at_once, together, as_mscclpp };
 
 class Execution {
  public:
@@ -94,6 +94,7 @@ class Execution {
   struct Stuck {
     std::string text;
     std::vector<int> producers;
+    bool are_lost = false;  ///< packets: those of a later launch are in their place
   };
   /// Packets that a block would write with a step that it has not done.
   struct Promise {
@@ -177,14 +178,17 @@ class Execution {
   void forget(Cell& cell);
 
   // reports.cpp
-  void found(Finding::Kind kind, Rank rank, int block, Index step, std::string text);
-  bool is_said(Finding::Kind kind, Rank rank, int block, Index step) const {
-    return said_.contains({kind, rank, block, step});
+  void found(Finding::Kind kind, Rank rank, int block, Index step, std::string text,
+             Finding::Missing missing = Finding::Missing::none);
+  bool is_said(Finding::Kind kind, Rank rank, int block, Index step,
+               Finding::Missing missing = Finding::Missing::none) const {
+    return said_.contains({kind, rank, block, step, missing});
   }
   std::string name(const Block& block, Index step) const;
   std::string name(const Stamp& stamp) const;
   std::string place_text(Rank rank, int memory, Index begin, Index end) const;
-  void report_race(const Stamp& now, bool writes, const Stamp& before, bool wrote, Rank rank, int memory, Index begin,
+  Finding::Missing missing_for(const Actor& actor, bool writes, const Stamp& before, bool wrote) const;
+  void report_race(const Actor& actor, bool writes, const Stamp& before, bool wrote, Rank rank, int memory, Index begin,
                    Index end);
   const Step& step_of(const Block& block) const;
   Stuck stuck(int id);
@@ -220,7 +224,7 @@ class Execution {
   ValueTable values_;
   Reduction reduction_ = Reduction::sum;  ///< that of all steps
   std::map<int, Rank> sources_;           ///< of each launch, where all ranks have the same
-  std::set<std::tuple<Finding::Kind, Rank, int, Index>> said_;
+  std::set<std::tuple<Finding::Kind, Rank, int, Index, Finding::Missing>> said_;
   std::map<int, Rank> wrong_;  ///< of each launch, so many ranks
   std::vector<std::vector<Promise>> promises_;
 };

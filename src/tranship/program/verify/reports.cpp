@@ -10,11 +10,13 @@ const char* verb(bool writes) {
 }
 }  // namespace
 
-void Execution::found(Finding::Kind kind, Rank rank, int block, Index step, std::string text) {
-  if (!said_.insert({kind, rank, block, step}).second) return;
+void Execution::found(Finding::Kind kind, Rank rank, int block, Index step, std::string text,
+                      Finding::Missing missing) {
+  if (!said_.insert({kind, rank, block, step, missing}).second) return;
   ++out_.found;
   if (out_.findings.size() < options_.findings_max)
-    out_.findings.push_back({.kind = kind, .rank = rank, .block = block, .step = step, .text = std::move(text)});
+    out_.findings.push_back(
+        {.kind = kind, .rank = rank, .block = block, .step = step, .text = std::move(text), .missing = missing});
 }
 
 std::string Execution::name(const Block& block, Index step) const {
@@ -40,21 +42,46 @@ std::string Execution::place_text(Rank rank, int memory, Index begin, Index end)
                      rank);
 }
 
-void Execution::report_race(const Stamp& now, bool writes, const Stamp& before, bool wrote, Rank rank, int memory,
+/// Which promise would have ordered the two. The host of a rank reads the output of a launch under the number of the
+/// next one.
+Finding::Missing Execution::missing_for(const Actor& actor, bool writes, const Stamp& before, bool wrote) const {
+  using enum Finding::Missing;
+  const Stamp& now = actor.stamp;
+  if (actor.knowledge->knows_weakly(before.timeline, before.time)) return publication;
+  const auto is_by_proxy = [&](const Stamp& one) {
+    return one.block >= 0 && one.timeline != block_of(one.block).timeline;
+  };
+  if (is_by_proxy(before)) return port_completion;
+  const auto launch_of = [](const Stamp& one, bool is_write) {
+    return one.block < 0 && !is_write ? one.launch - 1 : one.launch;
+  };
+  if (launch_of(now, writes) != launch_of(before, wrote)) return meeting;
+  const Stamp* const host = now.block < 0 ? &now : before.block < 0 ? &before : nullptr;
+  if (!host) return none;
+  return (host == &now ? writes : wrote) ? meeting : end_of_launch;
+}
+
+void Execution::report_race(const Actor& actor, bool writes, const Stamp& before, bool wrote, Rank rank, int memory,
                             Index begin, Index end) {
+  const Stamp& now = actor.stamp;
   const bool same_block = now.timeline == before.timeline;
   const Finding::Kind kind = same_block ? Finding::Kind::missing_meeting : Finding::Kind::race;
   Rank at = rank;
   int block = -1;
   if (now.block >= 0) at = block_of(now.block).rank, block = block_of(now.block).index;
-  if (is_said(kind, at, block, now.step)) return;
+  const Finding::Missing missing = same_block ? Finding::Missing::none : missing_for(actor, writes, before, wrote);
+  if (is_said(kind, at, block, now.step, missing)) return;
   const std::string launches =
       now.launch == before.launch ? "" : fmt::format(" (launches {} and {})", before.launch, now.launch);
-  found(
-      kind, at, block, now.step,
-      fmt::format("{} {} {}, which {} {}: {}{}", name(now), verb(writes), place_text(rank, memory, begin, end),
-                  name(before), verb(wrote),
-                  same_block ? "the threads of the block do not meet in between" : "nothing orders the two", launches));
+  found(kind, at, block, now.step,
+        fmt::format("{} {} {}, which {} {}: {}{}", name(now), verb(writes), place_text(rank, memory, begin, end),
+                    name(before), verb(wrote),
+                    same_block ? "the threads of the block do not meet in between"
+                    : missing == Finding::Missing::publication
+                        ? "the two come in this order, but nothing publishes the first"
+                        : "nothing orders the two",
+                    launches),
+        missing);
 }
 
 // --- What does not end -----------------------------------------------------------------------------------------------
@@ -110,6 +137,12 @@ Execution::Stuck Execution::stuck(int id) {
                      is_named = true;
                      out.text = fmt::format("{} waits for packets in {}", who,
                                             place_text(range.rank, range.memory, range.begin, range.end));
+                     memory_of(range.rank, range.memory).visit(range.begin, range.end, [&](Index, Cell& cell) {
+                       if (out.are_lost || cell.packets_of <= block.launch) return;
+                       out.are_lost = true;
+                       out.text += fmt::format(" in launch {}, which {} has overwritten in launch {}", block.launch,
+                                               name(cell.writer), cell.packets_of);
+                     });
                      const auto& promises = promises_[static_cast<std::size_t>(range.rank)];
                      spend(static_cast<Index>(promises.size()));
                      for (const Promise& promise : promises)
@@ -160,7 +193,8 @@ void Execution::report_deadlock() {
     if (first < 0) first = static_cast<int>(i);
     if (!why.producers.empty()) continue;
     found(Finding::Kind::deadlock, block.rank, block.index, static_cast<Index>(block.at),
-          why.text + ": nothing will produce it");
+          why.are_lost ? why.text : why.text + ": nothing will produce it",
+          why.are_lost ? Finding::Missing::meeting : Finding::Missing::none);
     return;
   }
   // Every block waits for another one: following them leads around a cycle.

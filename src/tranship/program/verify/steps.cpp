@@ -67,7 +67,9 @@ bool Execution::execute(int id, const Step& step, const Pipeline* loop) {
       ++block.time;
       return true;
     case StepKind::flush:
-      for (const std::int32_t channel : step.ids) block.knowledge.learn_later(known_by(proxy_of(block.rank, channel)));
+      if (relaunch_ != Relaunch::as_mscclpp)
+        for (const std::int32_t channel : step.ids)
+          block.knowledge.learn_later(known_by(proxy_of(block.rank, channel)));
       ++block.time;
       return true;
     default:
