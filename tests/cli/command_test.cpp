@@ -320,7 +320,7 @@ TEST(Command, PointsAtTheColumnOfALayout) {
             "              ^\n");
   const Outcome to = Workplace().run({"plan", "--from", "f64[8] @ 2 : block", "--to", "f64[8] @ 2 : cyclic(0)"});
   expect_error(to, 2, 3);
-  EXPECT_TRUE(to.errors.starts_with("tranship: error: --to: column 14: ")) << to.errors;
+  EXPECT_TRUE(to.errors.starts_with("tranship: error: --to: column 21: ")) << to.errors;
 }
 
 TEST(Command, ErrorsAreOneLineWhateverTheyName) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/layout_error.hpp>
 
 namespace tranship {
 
@@ -19,28 +20,29 @@ namespace {
 
 /// Checks a memory layout and leaves out what is the default, so that equality is by content.
 MemoryLayout checked(MemoryLayout memory, int dims) {
-  auto check_count = [&](const Indices& values, const char* what) {
+  auto check_count = [&](LayoutValue value, const Indices& values, const char* what) {
     if (!values.empty() && values.size() != dims)
-      throw_error(ErrorCode::invalid_use, "memory {} has {} entries for {} dimensions", what, values.size(), dims);
+      fail_value(value, dims, "memory {} has {} entries for {} dimensions", what, values.size(), dims);
   };
-  check_count(memory.order, "order");
-  check_count(memory.strides, "strides");
-  check_count(memory.spacing, "spacing");
+  check_count(LayoutValue::order, memory.order, "order");
+  check_count(LayoutValue::strides, memory.strides, "strides");
+  check_count(LayoutValue::spacing, memory.spacing, "spacing");
   unsigned seen = 0;
-  for (Index d : memory.order) {
+  for (int k = 0; k < memory.order.size(); ++k) {
+    const Index d = memory.order[k];
     if (d < 0 || d >= dims || (seen >> d & 1))
-      throw_error(ErrorCode::invalid_use, "memory order [{}] is not a permutation of {} dimensions",
-                  to_string(memory.order), dims);
+      fail_value(LayoutValue::order, k, "memory order [{}] is not a permutation of {} dimensions",
+                 to_string(memory.order), dims);
     seen |= 1u << d;
   }
-  for (Index s : memory.strides)
-    if (s < 1) throw_error(ErrorCode::invalid_use, "memory stride {} is below 1", s);
-  for (Index s : memory.spacing)
-    if (s < 1) throw_error(ErrorCode::invalid_use, "memory spacing {} is below 1", s);
+  for (int d = 0; d < memory.strides.size(); ++d)
+    if (memory.strides[d] < 1) fail_value(LayoutValue::strides, d, "memory stride {} is below 1", memory.strides[d]);
+  for (int d = 0; d < memory.spacing.size(); ++d)
+    if (memory.spacing[d] < 1) fail_value(LayoutValue::spacing, d, "memory spacing {} is below 1", memory.spacing[d]);
   if (!memory.strides.empty() && (!memory.spacing.empty() || memory.align != 1 || !memory.order.empty()))
     throw_error(ErrorCode::invalid_use, "explicit strides [{}] leave no room for order, spacing or align",
                 to_string(memory.strides));
-  if (memory.align < 1) throw_error(ErrorCode::invalid_use, "memory alignment of {} elements is below 1", memory.align);
+  if (memory.align < 1) fail_value(LayoutValue::align, 0, "memory alignment of {} elements is below 1", memory.align);
   if (memory.offset < 0) throw_error(ErrorCode::invalid_use, "memory offset of {} elements is negative", memory.offset);
   bool row_major = true, dense = true;
   for (int k = 0; k < memory.order.size(); ++k) row_major &= memory.order[k] == k;
@@ -87,9 +89,9 @@ Storage storage_of(const MemoryLayout& memory, const Indices& extents) {
     for (int d : by_stride) {
       if (extents[d] <= 1) continue;
       if (out.strides[d] <= reach)
-        throw_error(ErrorCode::invalid_use,
-                    "stride {} of dimension {} makes cells overlap: the faster dimensions reach over {} elements",
-                    out.strides[d], d, reach + 1);
+        fail_value(LayoutValue::strides, d,
+                   "stride {} of dimension {} makes cells overlap: the faster dimensions reach over {} elements",
+                   out.strides[d], d, reach + 1);
       reach = checked_add(reach, checked_multiply(out.strides[d], extents[d] - 1));
     }
   }
@@ -116,8 +118,11 @@ Distribution::Distribution(const Indices& extents, Grid grid, std::vector<Partit
   for (int d = 0; d < dims; ++d) axes_.emplace_back(extents[d], grid_.extents()[d], std::move(partitions[d]));
   if (memory_.strides.empty()) return;
   // What is only too large for this machine is none of a layout's faults.
-  const Result<Storage> largest = attempt([&] { return storage_of(memory_, largest_extents(axes_)); });
-  if (!largest && largest.error().code() == ErrorCode::invalid_use) throw largest.error();
+  try {
+    storage_of(memory_, largest_extents(axes_));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_use) throw;
+  }
 }
 
 Distribution Distribution::indexed(const Indices& extents, int indexed_dims, Grid grid, std::vector<IndexedPart> parts,

@@ -4,6 +4,7 @@
 #include <climits>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/layout_error.hpp>
 
 namespace tranship {
 
@@ -15,8 +16,8 @@ Grid::Grid(const Indices& extents, GridOptions options)
       stride_(options.stride) {
   const int dims = extents.size();
   for (int d = 0; d < dims; ++d)
-    if (extents[d] < 1) throw_error(ErrorCode::invalid_use, "grid extent {} of dimension {} is below 1", extents[d], d);
-  if (replicas_ < 1) throw_error(ErrorCode::invalid_use, "{} replicas; at least 1 is needed", replicas_);
+    if (extents[d] < 1) fail_value(LayoutValue::parts, d, "grid extent {} of dimension {} is below 1", extents[d], d);
+  if (replicas_ < 1) fail_value(LayoutValue::replicas, 0, "{} replicas; at least 1 is needed", replicas_);
   size_ = checked_multiply(checked_product(extents), replicas_);
 
   // The replica axis may be left out of an order: it is then the slowest.
@@ -30,8 +31,8 @@ Grid::Grid(const Indices& extents, GridOptions options)
   bool permutation = int(axes.size()) == dims + 1;
   for (int i = 0; permutation && i <= dims; ++i) permutation = sorted[i] == i;
   if (!permutation)
-    throw_error(ErrorCode::invalid_use, "grid order [{}] is not a permutation of the axes 0 to {}",
-                join_text(order_, ", "), dims);
+    fail_value(LayoutValue::axes, wrong_axis(order_, dims + 1),
+               "grid order [{}] is not a permutation of the axes 0 to {}", join_text(order_, ", "), dims);
 
   strides_ = Indices::filled(dims, 0);
   Index next = 1;
@@ -63,8 +64,8 @@ Grid::Grid(const Indices& extents, GridOptions options)
     std::sort(listed.by_rank.begin(), listed.by_rank.end());
     for (Index i = 1; i < size_; ++i)
       if (listed.by_rank[i].first == listed.by_rank[i - 1].first)
-        throw_error(ErrorCode::invalid_use, "rank {} holds two parts, {} and {}", listed.by_rank[i].first,
-                    listed.by_rank[i - 1].second, listed.by_rank[i].second);
+        fail_value(LayoutValue::ranks, listed.by_rank[i].second, "rank {} holds two parts, {} and {}",
+                   listed.by_rank[i].first, listed.by_rank[i - 1].second, listed.by_rank[i].second);
     world_size_min_ = listed.by_rank.back().first + 1;
     // An arithmetic list is kept as first and stride.
     const auto& list = listed.by_ordinal;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/layout/layout_error.hpp>
 
 namespace tranship {
 namespace {
@@ -125,10 +126,10 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
   for (const OverlapSide& side : {p.overlap.left, p.overlap.right})
     if (side.width < 0) throw_error(ErrorCode::invalid_use, "overlap of {} cells is negative", side.width);
   if (p.minimum < 0) throw_error(ErrorCode::invalid_use, "minimum of {} cells is negative", p.minimum);
-  if (p.modulo < 1) throw_error(ErrorCode::invalid_use, "modulo {} is less than 1", p.modulo);
+  if (p.modulo < 1) fail_value(LayoutValue::modulo, 0, "modulo {} is less than 1", p.modulo);
   if ((p.minimum != 0 || p.modulo != 1) && p.kind != PartitionKind::block && p.kind != PartitionKind::cyclic)
-    throw_error(ErrorCode::invalid_use, "minimum {} and modulo {} apply to block and cyclic partitions only", p.minimum,
-                p.modulo);
+    fail_value(p.minimum != 0 ? LayoutValue::minimum : LayoutValue::modulo, 0,
+               "minimum {} and modulo {} apply to block and cyclic partitions only", p.minimum, p.modulo);
   // What the rule does not use, and the edge of a side without overlap, says nothing: equality is by content.
   if (p.kind != PartitionKind::block) partition_.remainder = Remainder::low;
   if (p.kind != PartitionKind::cyclic) partition_.block_size = 0;
@@ -159,25 +160,26 @@ AxisParts::AxisParts(Index extent, Index parts, Partition partition)
     }
     case PartitionKind::cyclic:
       if (p.block_size < 1)
-        throw_error(ErrorCode::invalid_use, "cyclic block of {} cells; at least 1 is needed", p.block_size);
+        fail_value(LayoutValue::block_size, 0, "cyclic block of {} cells; at least 1 is needed", p.block_size);
       if (p.block_size % p.modulo != 0)
-        throw_error(ErrorCode::invalid_use, "cyclic block of {} cells is not a multiple of modulo {}", p.block_size,
-                    p.modulo);
+        fail_value(LayoutValue::block_size, 0, "cyclic block of {} cells is not a multiple of modulo {}", p.block_size,
+                   p.modulo);
       if (p.block_size < p.minimum)
-        throw_error(ErrorCode::invalid_use, "cyclic block of {} cells is below the minimum of {}", p.block_size,
-                    p.minimum);
+        fail_value(LayoutValue::block_size, 0, "cyclic block of {} cells is below the minimum of {}", p.block_size,
+                   p.minimum);
       checked_multiply(p.block_size, parts);
       break;
     case PartitionKind::irregular: {
       if (Index(p.bounds.size()) != parts + 1)
-        throw_error(ErrorCode::invalid_use, "irregular partition into {} parts needs {} bounds, has {}", parts,
-                    parts + 1, p.bounds.size());
+        fail_value(LayoutValue::bounds, parts + 1, "irregular partition into {} parts needs {} bounds, has {}", parts,
+                   parts + 1, p.bounds.size());
       if (p.bounds.front() != 0 || p.bounds.back() != cells_)
-        throw_error(ErrorCode::invalid_use, "irregular bounds go from {} to {}, must go from 0 to {}", p.bounds.front(),
-                    p.bounds.back(), cells_);
+        fail_value(LayoutValue::bounds, p.bounds.front() != 0 ? 0 : p.bounds.size() - 1,
+                   "irregular bounds go from {} to {}, must go from 0 to {}", p.bounds.front(), p.bounds.back(),
+                   cells_);
       for (std::size_t i = 1; i < p.bounds.size(); ++i)
         if (p.bounds[i] < p.bounds[i - 1])
-          throw_error(ErrorCode::invalid_use, "irregular bounds decrease from {} to {}", p.bounds[i - 1], p.bounds[i]);
+          fail_value(LayoutValue::bounds, i, "irregular bounds decrease from {} to {}", p.bounds[i - 1], p.bounds[i]);
       break;
     }
   }

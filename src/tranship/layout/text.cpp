@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <climits>
+#include <map>
 #include <optional>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/layout/enum_names.hpp>
+#include <tranship/layout/layout_error.hpp>
 
 namespace tranship {
 namespace {
@@ -36,19 +38,23 @@ std::string shortened(std::string_view text) {
   throw error;
 }
 
-// Runs `f`; an Error that it throws gets the column of what it was made from.
-template <class F>
-auto located(std::size_t at, F&& f) {
-  try {
-    return f();
-  } catch (const Error& error) {
-    if (error.column > 0) throw;
-    fail_at(at, error.code(), error.message());
-  }
-}
-
 // A recursive descent without recursion: the grammar does not nest.
 class Parser {
+  // Runs `f`; an Error that it throws gets the column of the value that is wrong, or of what it was made from.
+  template <class F>
+  auto located(std::size_t at, F&& f) {
+    try {
+      return f();
+    } catch (const LayoutError& error) {
+      if (const auto places = values_.find(error.value()); places != values_.end() && !places->second.empty())
+        at = places->second[std::min(error.index(), places->second.size() - 1)];
+      fail_at(at, error.code(), error.message());
+    } catch (const Error& error) {
+      if (error.column > 0) throw;
+      fail_at(at, error.code(), error.message());
+    }
+  }
+
  public:
   explicit Parser(std::string_view text) : text_(text) {}
 
@@ -76,6 +82,9 @@ class Parser {
   }
 
  private:
+  // Remembers where the next number of a list stands.
+  void note(LayoutValue value) { values_[value].push_back(here()); }
+
   // What comes next, white space aside.
 
   void skip_space() {
@@ -161,18 +170,21 @@ class Parser {
     values.push_back(value);
   }
 
-  Index number_in_parentheses() {
+  Index number_in_parentheses(std::optional<LayoutValue> value = std::nullopt) {
     need('(', "'('");
+    if (value) note(*value);
     const Index out = number();
     need(')', "')'");
     return out;
   }
 
-  Indices numbers_in_parentheses(std::string_view what) {
+  Indices numbers_in_parentheses(std::string_view what, LayoutValue value) {
     Indices out;
     need('(', "'('");
-    do push(out, what);
-    while (accept(','));
+    do {
+      note(value);
+      push(out, what);
+    } while (accept(','));
     need(')', "',' or ')'");
     return out;
   }
@@ -209,13 +221,18 @@ class Parser {
   Grid grid(std::optional<int> array_dims) {
     const std::size_t at = here();
     Indices extents;
-    do push(extents, "a grid");
-    while (accept('x'));
+    do {
+      note(LayoutValue::parts);
+      push(extents, "a grid");
+    } while (accept('x'));
     const int dims = extents.size();
     if (array_dims && *array_dims != dims)
       fail_at(at, ErrorCode::invalid_use, fmt::format("the array has {} dimensions, its grid {}", *array_dims, dims));
     GridOptions options;
-    if (accept('*')) options.replicas = number();
+    if (accept('*')) {
+      note(LayoutValue::replicas);
+      options.replicas = number();
+    }
     Grid out = located(at, [&] { return Grid(extents, options); });
     bool ordered = false, listed = false;
     for (;;) {
@@ -236,6 +253,7 @@ class Parser {
     need('(', "'('");
     do {
       const std::size_t at = here();
+      note(LayoutValue::axes);
       if (int(out.size()) > dims)
         fail_at(at, ErrorCode::bad_text, fmt::format("more than {} axes in the order of a grid of {}", dims + 1, dims));
       if (accept_word("r")) {
@@ -300,8 +318,10 @@ class Parser {
         fail_at(range_at, ErrorCode::invalid_use,
                 fmt::format("a grid of {} parts is given a list of {} ranks or more; at most {} may be listed", size,
                             Index(options.ranks.size()) + more.count, count_max));
-      for (Index i = 0; i < more.count; ++i)
+      for (Index i = 0; i < more.count; ++i) {
         options.ranks.push_back(static_cast<Rank>(more.first + i * Index(more.step)));
+        values_[LayoutValue::ranks].push_back(range_at);
+      }
     };
     append(at, range);
     need(',', "'-', ',' or ')'");
@@ -330,12 +350,15 @@ class Parser {
 
   Partition part() {
     Partition out;
+    for (const LayoutValue value :
+         {LayoutValue::bounds, LayoutValue::block_size, LayoutValue::minimum, LayoutValue::modulo})
+      values_.erase(value);
     if (accept_word("whole")) {
       out = whole();
     } else if (accept_word("block")) {
       out = block(accept('(') ? remainder() : Remainder::low);
     } else if (accept_word("cyclic")) {
-      out = cyclic(next_is('(') ? number_in_parentheses() : 1);
+      out = cyclic(next_is('(') ? number_in_parentheses(LayoutValue::block_size) : 1);
     } else if (accept_word("irregular")) {
       out = irregular(bounds());
     } else if (next_word() == "indexed") {
@@ -350,9 +373,9 @@ class Parser {
       if (accept_once("overlap", overlapped)) {
         out.overlap = overlap();
       } else if (accept_once("min", with_minimum)) {
-        out.minimum = number_in_parentheses();
+        out.minimum = number_in_parentheses(LayoutValue::minimum);
       } else if (accept_once("mod", with_modulo)) {
-        out.modulo = number_in_parentheses();
+        out.modulo = number_in_parentheses(LayoutValue::modulo);
       } else if (accept_once("interfaces", staggered)) {
         out.points = Points::interfaces;
       } else {
@@ -375,8 +398,10 @@ class Parser {
   std::vector<Index> bounds() {
     std::vector<Index> out;
     need('(', "'(' and the bounds");
-    do out.push_back(number());
-    while (accept(','));
+    do {
+      note(LayoutValue::bounds);
+      out.push_back(number());
+    } while (accept(','));
     need(')', "',' or ')'");
     return out;
   }
@@ -415,13 +440,13 @@ class Parser {
     do {
       const std::size_t at = here();
       if (accept_once("order", ordered)) {
-        out.order = numbers_in_parentheses("an order");
+        out.order = numbers_in_parentheses("an order", LayoutValue::order);
       } else if (accept_once("strides", strided)) {
-        out.strides = numbers_in_parentheses("a list of strides");
+        out.strides = numbers_in_parentheses("a list of strides", LayoutValue::strides);
       } else if (accept_once("spacing", spaced)) {
-        out.spacing = numbers_in_parentheses("a list of spacings");
+        out.spacing = numbers_in_parentheses("a list of spacings", LayoutValue::spacing);
       } else if (accept_once("align", aligned)) {
-        out.align = number_in_parentheses();
+        out.align = number_in_parentheses(LayoutValue::align);
       } else if (accept_once("offset", moved)) {
         out.offset = number_in_parentheses();
       } else if (accept_once("split", split)) {
@@ -439,6 +464,7 @@ class Parser {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  std::map<LayoutValue, std::vector<std::size_t>> values_;  // where they stand
 };
 
 Parser parser_of(std::string_view text) {

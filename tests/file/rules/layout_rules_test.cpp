@@ -202,7 +202,7 @@ TEST(LayoutRules, ErrorsOfATensorNameItAndPointAtTheColumn) {
             "invalid_use: tensor 'b' [8]: column 22: the array has 1 dimensions, its grid 2");
   EXPECT_EQ(refused(ElementType::c64, {}, "4x1"),
             "invalid_use: tensor 'b' []: column 22: the array has 1 dimensions, its grid 2");
-  EXPECT_EQ(refused(ElementType::c64, {8, 8}, "irregular").substr(0, 41), "invalid_use: tensor 'b' [8, 8]: column 35");
+  EXPECT_EQ(refused(ElementType::c64, {8, 8}, "9)").substr(0, 41), "invalid_use: tensor 'b' [8, 8]: column 47");
   EXPECT_EQ(refused(ElementType::f32, {8, 9}, "split"),
             "invalid_use: tensor 'b' [8, 9]: column 52: split needs a complex element type, found f32");
 }
