@@ -21,7 +21,19 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tranship-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/tranship-config.cmake ${PROJECT_BINARY_DIR}/tranship-config-version.cmake
   DESTINATION ${tranship_cmake_folder})
 
-# For programs in C and for builds without CMake: `pkg-config --static --libs tranship`. An installed copy may be moved.
+# For programs in C and for builds without CMake: `pkg-config --libs tranship`. An installed copy may be moved. An archive
+# names nothing itself, so that what it needs is linked without `--static`, too.
+set(tranship_pc_needs " -lfmt -lhwloc -lboost_context -lz -ldeflate -lstdc++ -lm -pthread")
+set(tranship_vsip_pc_needs " -lfftw3f -lfftw3 -lstdc++ -lm")
+foreach(tranship_pc tranship_pc tranship_vsip_pc)
+  if(tranship_library_type STREQUAL "STATIC_LIBRARY")
+    set(${tranship_pc}_libs "${${tranship_pc}_needs}")
+    set(${tranship_pc}_private_libs "")
+  else()
+    set(${tranship_pc}_libs "")
+    set(${tranship_pc}_private_libs "${${tranship_pc}_needs}")
+  endif()
+endforeach()
 file(RELATIVE_PATH tranship_pc_up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tranship.pc.in ${PROJECT_BINARY_DIR}/tranship.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/tranship.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

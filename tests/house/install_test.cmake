@@ -58,15 +58,17 @@ endif()
 if(pkg_config AND c_compiler AND NOT flags)
   get_filename_component(folder ${package} DIRECTORY)
   set(ENV{PKG_CONFIG_PATH} ${folder})
-  execute_process(COMMAND ${pkg_config} --cflags --libs --static tranship OUTPUT_VARIABLE options
-    COMMAND_ERROR_IS_FATAL ANY)
-  separate_arguments(options UNIX_COMMAND "${options}")
-  run(${c_compiler} -std=c11 -o ${work}/by_pkg_config ${project}/in_c/outside.c ${options})
-  run(${work}/by_pkg_config)
+  foreach(static "" --static)
+    execute_process(COMMAND ${pkg_config} --cflags --libs ${static} tranship OUTPUT_VARIABLE options
+      COMMAND_ERROR_IS_FATAL ANY)
+    separate_arguments(options UNIX_COMMAND "${options}")
+    run(${c_compiler} -std=c11 -o ${work}/by_pkg_config${static} ${project}/in_c/outside.c ${options})
+    run(${work}/by_pkg_config${static})
+  endforeach()
   file(GLOB packages ${folder}/tranship-vsip*.pc)
   foreach(package ${packages})
     get_filename_component(name ${package} NAME_WE)
-    execute_process(COMMAND ${pkg_config} --cflags --libs --static ${name} OUTPUT_VARIABLE options
+    execute_process(COMMAND ${pkg_config} --cflags --libs ${name} OUTPUT_VARIABLE options
       COMMAND_ERROR_IS_FATAL ANY)
     separate_arguments(options UNIX_COMMAND "${options}")
     run(${c_compiler} -std=c11 -o ${work}/${name} ${source}/tests/face/vsip/program.c ${options})
