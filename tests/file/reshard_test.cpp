@@ -16,6 +16,7 @@
 #include <tranship/file/format/manifest.hpp>
 #include <tranship/file/format/npy.hpp>
 #include <tranship/file/reshard.hpp>
+#include <tranship/file/reshard_tensors.hpp>
 #include <tranship/file/store/new_parts.hpp>
 #include <tranship/file/store/part_store.hpp>
 #include <tranship/layout/text.hpp>
@@ -81,7 +82,7 @@ void write_parts(const std::string& path, const ArraySpec& spec, const std::stri
   write_text(path + "/manifest.json", format_manifest(make_manifest(spec, descr)));
   for (const Rank rank : spec.distribution.grid().ranks())
     write_text(path + "/" + part_name(rank), npy_text(spec.type, descr, spec.distribution.local_extents(rank),
-                                                      stored_order(spec), [&](const Indices& local) {
+                                                      stored_order(spec, 1).outer, [&](const Indices& local) {
                                                         const Distribution::Cell cell =
                                                             spec.distribution.cell_of(rank, local);
                                                         return element(cell.owned ? values(cell.at) : -1, spec.type);
@@ -101,7 +102,7 @@ std::string part_fault(const std::string& file, const ArraySpec& spec, Rank rank
                        const test::Global& values) {
   const test::LocalPoints points(spec.distribution, rank);
   const std::string expected =
-      npy_text(spec.type, descr, points.extents(), stored_order(spec), [&](const Indices& local) {
+      npy_text(spec.type, descr, points.extents(), stored_order(spec, 1).outer, [&](const Indices& local) {
         if (spec.distribution.is_indexed())
           return element(values(spec.distribution.cell_of(rank, local).at), spec.type);
         Indices cell;
@@ -372,6 +373,24 @@ TEST(Reshard, PartsOfAnyOrderAreReadByTheirHeaders) {
              }));
   reshard({.source = folder.path("a"), .target = folder.path("b"), .to = spec, .verify = Verify::yes});
   EXPECT_EQ(directory_fault(folder.path("b"), spec, "|u1", values), "");
+}
+
+TEST(Reshard, OptionsOwnWhatTheyCall) {
+  const auto expect_owned = [](auto options) {
+    auto said = std::make_shared<int>(0);
+    const std::weak_ptr<int> seen = said;
+    options.progress = [said](const ReshardProgress&) { ++*said; };
+    said.reset();
+    EXPECT_FALSE(seen.expired());
+  };
+  expect_owned(ReshardOptions{.to = parse_layout("u8[1] @ 1 : whole")});
+  expect_owned(TensorReshardOptions{});
+  auto said = std::make_shared<int>(0);
+  const std::weak_ptr<int> seen = said;
+  const ReadableArray array{.spec = parse_layout("u8[1] @ 1 : whole"),
+                            .chunk = {1},
+                            .read = [said = std::move(said)](const Box&, const StridedView&) {}};
+  EXPECT_FALSE(seen.expired());
 }
 
 TEST(Reshard, TellsProgress) {

@@ -73,6 +73,31 @@ LayoutRules tensor_parallel(int ranks) {
 }
 const LayoutRules all = rules("** = replicated");
 
+// Written as the safetensors package writes: elements by falling width, whatever their number of dimensions.
+TEST(Tensors, ComeBackByteByByteWithNineDimensionsAndMore) {
+  const TemporaryFolder folder(FolderPlace::memory);
+  std::string header =
+      R"({"__metadata__":{"format":"pt"},"deep":{"dtype":"F64","shape":[1,1,1,1,1,1,1,1,2],"data_offsets":[0,16]},)"
+      R"("row":{"dtype":"F32","shape":[3],"data_offsets":[16,28]},)"
+      R"("deeper":{"dtype":"BF16","shape":[1,1,1,1,1,1,1,1,3,1],"data_offsets":[28,34]},)"
+      R"("bytes":{"dtype":"U8","shape":[5],"data_offsets":[34,39]},)"
+      R"("half":{"dtype":"F4","shape":[2],"data_offsets":[39,40]}})";
+  header.append((8 - header.size() % 8) % 8, ' ');
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size() & 0xff);
+  file[1] = static_cast<char>(header.size() >> 8);
+  file += header;
+  for (char i = 0; i < 40; ++i) file += static_cast<char>('a' + i);
+  write_text(folder.path("a.safetensors"), file);
+  reshard_tensors({.source = folder.path("a.safetensors"),
+                   .target = folder.path("ranks"),
+                   .to = rules("row = @ 2 : block; ** = replicated"),
+                   .verify = Verify::yes});
+  reshard_tensors(
+      {.source = folder.path("ranks"), .target = folder.path("b.safetensors"), .to = rules("** = replicated")});
+  EXPECT_EQ(read_text(folder.path("b.safetensors")), file);
+}
+
 /// A checkpoint of 25 tensors in three shards, and the same in one file.
 class Checkpoint : public ::testing::Test {
  protected:
@@ -126,6 +151,19 @@ class Checkpoint : public ::testing::Test {
 
   TemporaryFolder folder{FolderPlace::memory};
 };
+
+TEST_F(Checkpoint, HasIndicesOfVariants) {
+  const std::string usual = path("model/model.safetensors.index.json");
+  const std::string variant = path("model/model.safetensors.index.fp16.json");
+  fs::copy_file(usual, variant);
+  EXPECT_TRUE(names_tensors(variant));
+  EXPECT_FALSE(names_tensors(path("model/index.fp16.json")));
+  EXPECT_FALSE(names_tensors(path("model/a.safetensors.index.npy")));
+  EXPECT_EQ(inspect_tensors(variant).value().size(), inspect_tensors(usual).value().size());
+  EXPECT_TRUE(inspect_tensors(path("model")).ok()) << "the usual one is meant";
+  fs::remove(usual);
+  EXPECT_TRUE(inspect_tensors(path("model")).ok()) << "the only one is meant";
+}
 
 TEST_F(Checkpoint, GoesFromShardsToFourRanksToTwoToOneFile) {
   const TensorReshardReport report = go("model", "tp4", tensor_parallel(4));
@@ -371,7 +409,9 @@ TEST_F(Checkpoint, ShardsHoldWholeTensors) {
   EXPECT_EQ(refused("out", rules("wte.weight = @ 4x1 : block, whole; ** = replicated"), 9),
             "tensor 'wte.weight' is to be in 4 parts of [26, 24]: shards hold whole tensors");
   EXPECT_EQ(refused("out", all, 0), "shards of at most 0 bytes: at least 1 is needed");
-  EXPECT_NE(refused("out.safetensors", all, 9).find("is to be a file, shards are several"), std::string::npos);
+  EXPECT_NE(
+      refused("out.safetensors", all, 9).find("names a file, but the output has several shards: give a directory"),
+      std::string::npos);
   EXPECT_FALSE(fs::exists(path("out")));
 }
 

@@ -8,6 +8,10 @@ A header below src/tranship (or a .def table) is
 - a detail: a public header includes it, directly or through other details; its first line begins with "// Detail: ";
 - private: all others; their first line begins with "// Private: ".
 
+In headers that are not private, structs of options keep nothing that they do not own (a FunctionRef), and every member
+has an initialiser, so that a program may name the members that it cares for. (An ArraySpec has no default: a program
+that leaves it out does not compile.)
+
 With INCLUDE_FOLDER, the folder "include" of an installed copy, that copy holds the public headers and the details, and
 nothing else.
 """
@@ -18,6 +22,8 @@ from pathlib import Path
 
 LIST = "cmake/public_headers.txt"
 INCLUDE = re.compile(r"^\s*#\s*include\s*<(tranship/[^>]+)>", re.MULTILINE)
+OPTIONS = re.compile(r"^struct (\w*Options)\b[^;{]*\{\n(.*?)^\};", re.MULTILINE | re.DOTALL)
+MEMBER = re.compile(r"^ {2}(?!using |friend |static |return |ArraySpec )[^/\n]*[\w>&*\]] (\w+);", re.MULTILINE)
 MARK = re.compile(r"// (Detail|Private): \S")
 
 
@@ -50,6 +56,21 @@ def reached(includes, roots):
     return via
 
 
+def options_problems(path, text):
+    """What is wrong with the structs of options of a header."""
+    problems = []
+    for struct in OPTIONS.finditer(text):
+        name, body = struct.groups()
+        first = text.count("\n", 0, struct.start(2)) + 1
+        for member in MEMBER.finditer(body):
+            line = first + body.count("\n", 0, member.start())
+            problems.append(f"src/{path}:{line}: {name}::{member.group(1)} has no initialiser")
+        for use in re.finditer("FunctionRef<", body):
+            line = first + body.count("\n", 0, use.start())
+            problems.append(f"src/{path}:{line}: {name} keeps a FunctionRef, which owns nothing: use Callback")
+    return problems
+
+
 def check(repository, installed=None):
     source = Path(repository) / "src"
     files = sorted(p for p in (source / "tranship").rglob("*") if p.suffix in {".hpp", ".def"})
@@ -73,6 +94,8 @@ def check(repository, installed=None):
         elif path not in via and mark != "Private":
             said = "is marked '// Detail:', but no public header needs it" if mark else f"has no mark and is not in {LIST}"
             problems.append(f"src/{path}:1: {said}: begin it with '// Private: '")
+    for path in sorted(via):
+        problems += options_problems(path, texts.get(path, ""))
     if installed is not None:
         there = {p.relative_to(installed).as_posix() for p in Path(installed, "tranship").rglob("*") if p.is_file()}
         problems += [f"{path} is installed, but no public header needs it" for path in sorted(there - set(via))]

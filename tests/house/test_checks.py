@@ -166,6 +166,14 @@ class Public(Folder):
         self.header("f.hpp", "// F.\n")
         self.assert_caught("src/tranship/f.hpp", "no mark")
 
+    def test_options(self):
+        self.header("a.hpp", "#include <tranship/b.hpp>\nstruct AOptions {\n  int a = 0;\n  /// b;\n  B b = {};\n};\n")
+        self.assertEqual(check_public.check(self.root), [])
+        self.header("a.hpp", "#include <tranship/b.hpp>\nstruct AOptions : B {\n  int a = 0;\n  std::vector<int> b;\n};\n")
+        self.assert_caught("src/tranship/a.hpp:4: AOptions::b has no initialiser")
+        self.header("a.hpp", "#include <tranship/b.hpp>\nstruct Options {\n  std::optional<FunctionRef<int()>> b = {};\n};\n")
+        self.assert_caught("src/tranship/a.hpp:3: Options keeps a FunctionRef")
+
     def test_an_installed_copy(self):
         for name in ["a.hpp", "b.hpp", "c.hpp"]:
             self.write(f"include/tranship/{name}", "")

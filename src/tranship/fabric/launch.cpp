@@ -91,9 +91,9 @@ void launch_processes(const LaunchOptions& options, FunctionRef<void(World&)> bo
       }
       return PassedSignal();
     };
-    std::optional<FunctionRef<PassedSignal()>> check;
+    Callback<PassedSignal()> check;
     if (options.interrupt_check != nullptr) check = interrupted;
-    late = group.wait(options.grace_ns, std::nullopt, check).late;
+    late = group.wait(options.grace_ns, nullptr, check).late;
   }
   if (interrupt) std::rethrow_exception(interrupt);
   const Rank first = shared->board().first_failed();

@@ -39,6 +39,15 @@ ReshardRunOptions run_options(const ReshardOptions& given) {
                   .after_failure = given.after_failure});
 }
 
+/// The text files beside the parts of a directory.
+std::vector<TextFile> text_files(const StoredParts& source, const ArraySpec& to,
+                                 std::span<const std::uint32_t> checksums) {
+  Manifest out = make_manifest(to, source.descr);
+  out.checksums.assign(checksums.begin(), checksums.end());
+  out.is_scalar = source.is_scalar;
+  return {TextFile{manifest_name, format_manifest(out)}};
+}
+
 /// From where the source is known and checked.
 ReshardReport run(const StoredParts& source, const ReshardOptions& given, const ReshardRunOptions& options,
                   std::int64_t start_ns) {
@@ -46,10 +55,7 @@ ReshardReport run(const StoredParts& source, const ReshardOptions& given, const 
       NewParts::open(path_of_target(given), new_array(given.target, given.to, {source.descr, source.is_scalar}).value())
           .value();
   const auto manifest = [&](std::span<const std::uint32_t> checksums) {
-    Manifest out = make_manifest(given.to, source.descr);
-    out.checksums.assign(checksums.begin(), checksums.end());
-    out.is_scalar = source.is_scalar;
-    return std::vector{TextFile{manifest_name, format_manifest(out)}};
+    return text_files(source, given.to, checksums);
   };
   const auto reopen = [&](const std::string& path) {
     const ArraySource made{.path = path, .layout = given.to, .descr = target.arrays().front().descr};
@@ -117,6 +123,7 @@ ReshardReport reshard_array(const ReadableArray& source, const ReshardOptions& g
                 "an array that is read by boxes has 1 part and a chunk for each of its {} "
                 "dimensions, not {} parts and {}",
                 whole.dims(), whole.grid().size(), source.chunk.size());
+  if (!source.read) throw_error(ErrorCode::invalid_use, "an array that is read by boxes has no function that reads");
   check_fits(source.spec, given.to);
   const Indices extents = whole.local_extents(whole.grid().rank_at(0));
   const StoredParts parts{.spec = source.spec,
@@ -132,8 +139,15 @@ ArrayForecast forecast_reshard(const ReshardOptions& given) {
   const ArraySource from = source_of(given);
   const auto [source, unpacked_bytes] = open_source(given, from, format_of(from));
   const NewArrays made = new_array(given.target, given.to, {source.descr, source.is_scalar}).value();
-  return {source.spec, given.to,
-          forecast_of({&source, 1}, made, path_of_target(given), unpacked_bytes, given.memory_bytes, given.threads)};
+  ArrayForecast out{
+      source.spec, given.to,
+      forecast_of({&source, 1}, made, path_of_target(given), unpacked_bytes, given.memory_bytes, given.threads)};
+  if (made.kind == StagedKind::directory) {
+    const std::vector<std::uint32_t> any(made.files.size());
+    for (const TextFile& file : text_files(source, given.to, any))
+      out.work.disk_bytes = checked_add(out.work.disk_bytes, static_cast<Index>(file.text.size()));
+  }
+  return out;
 }
 
 Result<StoredArray> inspect(const std::string& path) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <tranship/base/box.hpp>
-#include <tranship/base/function_ref.hpp>
+#include <tranship/base/callback.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/layout/distribution.hpp>
 
@@ -39,12 +39,12 @@ struct RawForm {
 struct ReshardOptions {
   /// A .npy file; a member of a .npz file, "data.npz:member"; or a directory of parts: with a manifest, or without one
   /// when `from` is given.
-  std::string source;
+  std::string source = {};
   /// A directory; a .npy file when it ends in ".npy", or bare elements when it ends in ".bin" or ".raw": then `to` has
   /// one part.
-  std::string target;
-  /// Must be what the source says of itself.
-  std::optional<ArraySpec> from;
+  std::string target = {};
+  /// Must be what the source says of itself, the order of its dimensions included.
+  std::optional<ArraySpec> from = {};
   ArraySpec to;
   /// The source is a file of bare elements, of which `from` says everything.
   std::optional<RawForm> raw = {};
@@ -53,7 +53,7 @@ struct ReshardOptions {
   Verify verify = Verify::no;
   /// Called on the calling thread: before the first byte, as bytes move or every now and then, and when all is written.
   /// An Error `io` that it throws ends the work so that a later call may go on with it; anything else leaves nothing.
-  std::optional<FunctionRef<void(const ReshardProgress&)>> progress;
+  Callback<void(const ReshardProgress&)> progress = {};
   /// Memory for what is on its way, of all threads together: at least reshard_memory_min, and no more than is
   /// available. 0: 256 MiB, halved until it is available or the least. Beside it there are the layouts, the plans and
   /// the names of files, which grow with the number of parts, and with the ids of an indexed one.
@@ -109,9 +109,9 @@ struct ReadableArray {
   ArraySpec spec;  ///< of one part, in row-major order
   /// Extents of the boxes that are best read whole, the first at cell 0: those of chunks. No box that is read crosses
   /// their borders, except for verification, and each is read once for every round that needs it.
-  Indices chunk;
+  Indices chunk = {};
   /// Fills `target`, which has the extents of the box. Called by several threads at once; what it throws ends the work.
-  FunctionRef<void(const Box& box, const StridedView& target)> read;
+  Callback<void(const Box& box, const StridedView& target)> read = {};
 };
 
 /// The same as reshard() from such an array; `source`, `from` and `raw` of the options say nothing. No call goes on
@@ -132,7 +132,8 @@ struct ReshardForecast {
   int threads = 0;
   Index intermediate_bytes = 0;  ///< of the file that everything goes through, 0 where none is needed
   /// What is taken from the disk that holds the target, beside an old target, which is there until the new one is
-  /// complete. Without the manifest.
+  /// complete: all files of the target, its manifest and index, what is inflated
+  /// first, and the intermediate included.
   Index disk_bytes = 0;
   std::optional<Index> disk_free_bytes = {};  ///< there; not without a target
 };

@@ -86,9 +86,20 @@ TensorManifest manifest_of(const StoredTensors& source, const TensorReshardOptio
     out.files.push_back({rank_file_name(rank, rules.rank_count())});
   if (given.shard_bytes_max) {
     if (given.target.ends_with(".safetensors"))
-      throw_error(ErrorCode::invalid_use, "'{}' is to be a file, shards are several: name a directory", given.target);
+      throw_error(ErrorCode::invalid_use, "'{}' names a file, but the output has several shards: give a directory",
+                  given.target);
     put_in_shards(out, *given.shard_bytes_max);
   }
+  return out;
+}
+
+/// The text files beside those of the ranks in a directory. Takes the checksums into the manifest.
+std::vector<TextFile> text_files(TensorManifest& manifest, const TensorReshardOptions& given,
+                                 std::span<const std::uint32_t> checksums) {
+  for (std::size_t rank = 0; rank < checksums.size(); ++rank) manifest.files[rank].checksum = checksums[rank];
+  std::vector<TextFile> out{{manifest_name, format_tensor_manifest(manifest)}};
+  if (given.shard_bytes_max)
+    out.push_back({safetensors_index_name, format_safetensors_index(index_of_shards(manifest))});
   return out;
 }
 
@@ -113,13 +124,7 @@ TensorReshardReport reshard_tensors(const TensorReshardOptions& given) {
   if (given.verify == Verify::yes) check_checksums(*source.files, source.checksums);
 
   NewParts target = NewParts::open(given.target, new_tensors(given.target, manifest).value()).value();
-  const auto text_of = [&](std::span<const std::uint32_t> checksums) {
-    for (std::size_t rank = 0; rank < checksums.size(); ++rank) manifest.files[rank].checksum = checksums[rank];
-    std::vector<TextFile> out{{manifest_name, format_tensor_manifest(manifest)}};
-    if (given.shard_bytes_max)
-      out.push_back({safetensors_index_name, format_safetensors_index(index_of_shards(manifest))});
-    return out;
-  };
+  const auto text_of = [&](std::span<const std::uint32_t> checksums) { return text_files(manifest, given, checksums); };
   const auto reopen = [&](const std::string& path) {
     if (target.staging().kind() == StagedKind::directory) return open_tensors(path).value().arrays;
     // A file alone does not say that a part of it is overlap.
@@ -148,11 +153,17 @@ TensorForecast forecast_tensors(const TensorReshardOptions& given) {
   if (!given.target.empty()) check_apart(given.source, given.target);
   const StoredTensors source = open_tensors(given.source).value();
   check_not_empty(source, given.source);
-  const TensorManifest manifest = manifest_of(source, given);
+  TensorManifest manifest = manifest_of(source, given);
   if (!given.target.empty()) check_links(*source.files, given.target);
   const NewArrays made = new_tensors(given.target, manifest).value();
-  return {static_cast<Index>(source.shapes.size()), static_cast<Rank>(manifest.files.size()),
-          forecast_of(source.arrays, made, given.target, 0, given.memory_bytes, given.threads)};
+  TensorForecast out{static_cast<Index>(source.shapes.size()), static_cast<Rank>(manifest.files.size()),
+                     forecast_of(source.arrays, made, given.target, 0, given.memory_bytes, given.threads)};
+  if (made.kind == StagedKind::directory) {
+    const std::vector<std::uint32_t> any(manifest.files.size());
+    for (const TextFile& file : text_files(manifest, given, any))
+      out.work.disk_bytes = checked_add(out.work.disk_bytes, static_cast<Index>(file.text.size()));
+  }
+  return out;
 }
 
 Result<std::vector<TensorDescription>> inspect_tensors(const std::string& path) {

@@ -15,12 +15,12 @@ namespace tranship {
 struct TensorReshardOptions {
   /// A .safetensors file; an index, "*.safetensors.index.json"; a directory with one index, one .safetensors file, or
   /// all shards of one checkpoint; or a directory that reshard_tensors has made.
-  std::string source;
+  std::string source = {};
   /// A .safetensors file, for layouts of one rank; or a directory: "rank-00000-of-00004.safetensors", ..., each with
   /// the local arrays of one rank under the tensors' names, and "manifest.json".
-  std::string target;
+  std::string target = {};
   /// Every rule must match some tensor, and every tensor some rule.
-  LayoutRules to;
+  LayoutRules to = {};
   /// Shards instead of ranks: the directory holds "model-00001-of-00004.safetensors", ..., each with whole tensors of
   /// at most so many bytes together, or one larger tensor, in the order of the source; their index,
   /// "model.safetensors.index.json", as other programs read it; and "manifest.json". The rules must keep every tensor
@@ -32,7 +32,7 @@ struct TensorReshardOptions {
   /// Called on the calling thread: before the first byte, as bytes move or every now and then, and when all is written.
   /// An Error `io` that it throws ends the work so that a later call may go on with it; anything else leaves nothing. A
   /// part is what one rank has of one tensor.
-  std::optional<FunctionRef<void(const ReshardProgress&)>> progress = {};
+  Callback<void(const ReshardProgress&)> progress = {};
   /// Memory for what is on its way, of all threads together, as ReshardOptions::memory_bytes.
   Index memory_bytes = 0;
   /// 0: as many as CPUs that this process may run on, at most 8.

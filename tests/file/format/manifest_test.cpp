@@ -88,11 +88,26 @@ TEST(Manifest, SaysWhichLayoutsFilesCannotHave) {
   };
   for (const auto& [text, message] : cases) {
     const char* const layout = text;  // clang 14 captures no structured bindings
-    const Result<NpyOrder> order = attempt([&] { return stored_order(parse_layout(layout)); });
+    const Result<StoredOrder> order = attempt([&] { return stored_order(parse_layout(layout), 1); });
     ASSERT_FALSE(order.ok()) << layout;
     EXPECT_EQ(order.error().code(), ErrorCode::unsupported) << layout;
     EXPECT_NE(order.error().message().find(message), std::string::npos) << order.error().message();
   }
+}
+
+TEST(Manifest, KeepsElementsOfSeveralNumbersTogether) {
+  const auto order_of = [](const char* order, std::optional<Index> count) {
+    return stored_order(parse_layout(std::string("u8[4,4,5] @ 1x1x1 : whole, whole, whole") + order), count);
+  };
+  const StoredOrder c{NpyOrder::c, true}, fortran{NpyOrder::fortran, true};
+  EXPECT_EQ(order_of("", 5), c);
+  EXPECT_EQ(order_of(" | order(1,0,2)", 5), fortran);
+  EXPECT_EQ(order_of(" | order(1,0,2)", std::nullopt), fortran) << "of elements that may be such";
+  EXPECT_EQ(order_of(" | order(2,1,0)", std::nullopt), NpyOrder::fortran);
+  EXPECT_THROW(order_of(" | order(2,1,0)", 5), Error);
+  EXPECT_THROW(order_of(" | order(1,0,2)", 1), Error);
+  EXPECT_EQ(dimension_order(fortran, 3), (Indices{1, 0, 2}));
+  EXPECT_EQ(dimension_order(fortran, 1), (Indices{0}));
 }
 
 /// A manifest in which `what` stands as `instead`.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include <tranship/base/function_ref.hpp>
+#include <tranship/base/callback.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/fabric/processes/passed_signal.hpp>
 
@@ -27,10 +27,10 @@ struct ProgramOptions {
   /// How long the others have to end when one has failed, or all when they are interrupted; then they are killed.
   std::int64_t grace_ns = 10'000'000'000;
   /// Told once, when a tenth of that has passed, which ranks have not ended; on the calling thread.
-  std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt;
+  Callback<void(const std::string&)> notice = {};
   /// Called some 50 times a second: a signal that the caller has got since. The first one is passed on to the ranks,
   /// which have `grace_ns` to end; at the second one they are killed.
-  std::optional<FunctionRef<PassedSignal()>> signal_check = std::nullopt;
+  Callback<PassedSignal()> signal_check = {};
 };
 
 struct ProgramResult {

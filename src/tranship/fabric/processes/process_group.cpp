@@ -77,8 +77,8 @@ void ProcessGroup::start(FunctionRef<int(Rank)> body) {
   processes_.push_back({.pid = pid, .descriptor = descriptor});
 }
 
-ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<FunctionRef<void(const std::string&)>> notice,
-                                     std::optional<FunctionRef<PassedSignal()>> signal_check) {
+ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, const Callback<void(const std::string&)>& notice,
+                                     const Callback<PassedSignal()>& signal_check) {
   constexpr std::int64_t check_every_ns = 20'000'000;
   End out;
   Deadline deadline = Deadline::never(), notice_due = Deadline::never();
@@ -92,7 +92,7 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<Functi
         ranks.push_back(static_cast<Rank>(i));
       }
     if (polled.empty()) break;
-    if (const PassedSignal signal = signal_check ? (*signal_check)() : PassedSignal(); signal.number != 0) {
+    if (const PassedSignal signal = signal_check ? signal_check() : PassedSignal(); signal.number != 0) {
       is_interrupted ? kill_all() : pass_on(signal);
       is_interrupted = true;
     }
@@ -114,9 +114,9 @@ ProcessGroup::End ProcessGroup::wait(std::int64_t grace_ns, std::optional<Functi
       notice_due = Deadline::never();
       const Rank failed = shared_->board().first_failed();
       if (const std::string late = late_ranks(); notice && !late.empty())
-        (*notice)(fmt::format("{}: not ended since {}; to be killed in {:.3g} s", late,
-                              failed < 0 ? "they were interrupted" : fmt::format("rank {} failed", failed),
-                              static_cast<double>(deadline.remaining_ns()) * 1e-9));
+        notice(fmt::format("{}: not ended since {}; to be killed in {:.3g} s", late,
+                           failed < 0 ? "they were interrupted" : fmt::format("rank {} failed", failed),
+                           static_cast<double>(deadline.remaining_ns()) * 1e-9));
     }
     if (is_ending && deadline.passed()) {
       out.late = late_ranks();

@@ -10,6 +10,7 @@
 
 #include <sys/types.h>
 
+#include <tranship/base/callback.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/fabric/processes/file_limit.hpp>
 #include <tranship/fabric/processes/passed_signal.hpp>
@@ -45,9 +46,8 @@ class ProcessGroup {
   /// `signal_check` is called some 50 times a second. The first signal that it returns is sent to all that still run,
   /// unless it has been (by sigqueue(), which tells it from those that a terminal sends to all of a group), and they
   /// have `grace_ns` to end; at the second one they are killed.
-  End wait(std::int64_t grace_ns = default_grace_ns,
-           std::optional<FunctionRef<void(const std::string&)>> notice = std::nullopt,
-           std::optional<FunctionRef<PassedSignal()>> signal_check = std::nullopt);
+  End wait(std::int64_t grace_ns = default_grace_ns, const Callback<void(const std::string&)>& notice = {},
+           const Callback<PassedSignal()>& signal_check = {});
 
  private:
   struct Process {

@@ -206,10 +206,10 @@ class Work {
   void report() const {
     if (!options_.progress) return;
     const Progress::Totals totals = progress_.totals();
-    (*options_.progress)({.bytes_done = totals.bytes_moved,
-                          .bytes_total = bytes_total_,
-                          .parts_done = totals.parts,
-                          .parts_total = parts_total_});
+    options_.progress({.bytes_done = totals.bytes_moved,
+                       .bytes_total = bytes_total_,
+                       .parts_done = totals.parts,
+                       .parts_total = parts_total_});
   }
 
   /// After an error of the surroundings, such as a full disk or an interrupt, what was written is kept for a later run.

@@ -26,7 +26,7 @@ struct ReshardSources {
 /// As of ReshardOptions.
 struct ReshardRunOptions {
   Verify verify = Verify::no;
-  std::optional<FunctionRef<void(const ReshardProgress&)>> progress;
+  Callback<void(const ReshardProgress&)> progress = {};
   Index memory_bytes = 0;
   int threads = 0;
   Index sync_interval_bytes = 0;

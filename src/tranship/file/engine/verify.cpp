@@ -81,7 +81,7 @@ bool some_owner_has(const StoredParts& source, const Indices& cell, std::span<co
 }
 
 /// The place in the part of an element of a box, counted as the elements of the box lie.
-Indices local_in(const Box& box, NpyOrder order, Index number) {
+Indices local_in(const Box& box, StoredOrder order, Index number) {
   Indices out = local_at({.order = order, .extents = box.extents()}, number);
   for (int d = 0; d < out.size(); ++d) out[d] += box.lower[d];
   return out;

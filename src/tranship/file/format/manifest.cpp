@@ -28,6 +28,7 @@ void check_descr(const std::string& descr, const ArraySpec& spec) {
   if (const Index count = element.value().count; count > 1 && extents[extents.size() - 1] != count)
     throw_error(ErrorCode::bad_file, "descr '{}' spells {} {} each, the last extent of [{}] is {}", printable(descr),
                 count, name_of(type), to_string(extents), extents[extents.size() - 1]);
+  stored_order(spec, element.value().count);
 }
 
 /// Takes files and checksums of the parts.
@@ -112,7 +113,7 @@ std::string part_name(Rank rank) {
   return fmt::format("part-{:05}.npy", rank);
 }
 
-NpyOrder stored_order(const ArraySpec& spec) {
+StoredOrder stored_order(const ArraySpec& spec, std::optional<Index> count) {
   const MemoryLayout& memory = spec.distribution.memory();
   const auto refuse = [&](std::string_view what) {
     throw_error(ErrorCode::unsupported,
@@ -123,16 +124,27 @@ NpyOrder stored_order(const ArraySpec& spec) {
   if (memory.align != 1) refuse(fmt::format("rows aligned to {} elements", memory.align));
   if (!memory.spacing.empty()) refuse(fmt::format("spacing [{}]", to_string(memory.spacing)));
   if (!memory.strides.empty()) refuse(fmt::format("strides [{}]", to_string(memory.strides)));
-  for (int k = 0; k < memory.order.size(); ++k)
-    if (memory.order[k] != memory.order.size() - 1 - k)
-      refuse(fmt::format("dimension order [{}]", to_string(memory.order)));
   if (const Index parts = spec.distribution.grid().size(); parts > parts_max)
     throw_error(ErrorCode::unsupported, "the layout has {} parts, a directory holds at most {}", parts, parts_max);
-  return memory.order.empty() ? NpyOrder::c : NpyOrder::fortran;
+  const Indices& order = memory.order;
+  const bool has_inner = count.value_or(1) > 1;
+  for (const NpyOrder outer : {NpyOrder::c, NpyOrder::fortran})
+    if (const StoredOrder one(outer, has_inner); order.empty() || order == dimension_order(one, order.size()))
+      return one;
+  // Where the number is not known yet, a last dimension that stays last may be the inside of an element.
+  if (!count && order[order.size() - 1] == order.size() - 1) return {NpyOrder::fortran, true};
+  if (!has_inner) refuse(fmt::format("dimension order [{}]", to_string(order)));
+  // The last dimension is the inside of an element, which a program need not have named.
+  const std::size_t outer = static_cast<std::size_t>(order.size()) - 1;
+  if (order[order.size() - 1] != order.size() - 1)
+    refuse(fmt::format("dimension order [{}], which takes apart elements of {} {}", to_string(order), *count,
+                       name_of(spec.type)));
+  refuse(fmt::format("dimension order [{}]", to_string(Indices(std::span<const Index>(order.begin(), outer)))));
+  return {};
 }
 
 Manifest make_manifest(const ArraySpec& spec, std::string descr) {
-  stored_order(spec);
+  stored_order(spec, descr.empty() ? std::nullopt : std::optional(parse_npy_descr(descr).value().count));
   Manifest out{spec, std::move(descr), {}, {}};
   for (const Rank rank : spec.distribution.grid().ranks()) out.files.push_back(part_name(rank));
   return out;

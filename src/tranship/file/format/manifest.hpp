@@ -41,10 +41,11 @@ struct Manifest {
 /// "part-00007.npy" for rank 7.
 std::string part_name(Rank rank);
 
-/// The order of the elements in each part's file: fortran when the layout orders its dimensions in reverse. Throws
-/// `unsupported` for layouts that files cannot have: other orders, gaps between elements, split complex numbers, more
-/// than `parts_max` parts.
-NpyOrder stored_order(const ArraySpec& spec);
+/// The order of the elements in each part's file: fortran when the layout orders its dimensions in reverse. An element
+/// is `count` of the type, which are then the last dimension, and stay last. Where the number is not known yet, an
+/// order that only some number allows passes, for a later call to check. Throws `unsupported` for layouts that files
+/// cannot have: other orders, gaps between elements, split complex numbers, more than `parts_max` parts.
+StoredOrder stored_order(const ArraySpec& spec, std::optional<Index> count = std::nullopt);
 
 /// The manifest of an array whose files have the names of `part_name`. Throws as `stored_order` does.
 Manifest make_manifest(const ArraySpec& spec, std::string descr);

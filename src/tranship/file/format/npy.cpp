@@ -451,16 +451,25 @@ std::string format_npy_header(const NpyHeader& header) {
   return out + text;
 }
 
+Indices dimension_order(StoredOrder order, int dims) {
+  Indices out;
+  const int outer = order.has_inner ? dims - 1 : dims;
+  for (int k = 0; k < outer; ++k) out.push_back(order.outer == NpyOrder::c ? k : outer - 1 - k);
+  if (order.has_inner) out.push_back(outer);
+  return out;
+}
+
+StoredOrder stored_order(const NpyHeader& header) {
+  return {header.order, header.count > 1};
+}
+
 StridedView npy_view(const NpyHeader& header, std::byte* elements) {
-  Indices dimensions;
-  for (int d = 0; d < header.extents.size(); ++d)
-    dimensions.push_back(header.order == NpyOrder::c ? d : header.extents.size() - 1 - d);
   Indices extents = header.extents;
-  if (header.count > 1) {
-    dimensions.push_back(extents.size());
-    extents.push_back(header.count);
-  }
-  return {.data = elements, .type = header.type, .extents = extents, .strides = dense_strides(extents, dimensions)};
+  if (header.count > 1) extents.push_back(header.count);
+  return {.data = elements,
+          .type = header.type,
+          .extents = extents,
+          .strides = dense_strides(extents, dimension_order(stored_order(header), extents.size()))};
 }
 
 StridedView NpyFile::view() const {

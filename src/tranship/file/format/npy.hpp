@@ -21,6 +21,20 @@ namespace tranship {
 /// Which dimension lies densest in the file: c the last, fortran the first.
 enum class NpyOrder : std::uint8_t { c, fortran };
 
+/// The order in which the dimensions of a layout lie in a file. Where an element is several of its type, these are the
+/// last dimension of the layout, and lie together in either order.
+struct StoredOrder {
+  NpyOrder outer = NpyOrder::c;
+  bool has_inner = false;  ///< whether the last dimension is the inside of an element
+
+  constexpr StoredOrder() noexcept = default;
+  constexpr StoredOrder(NpyOrder order, bool inner = false) noexcept : outer(order), has_inner(inner) {}
+  friend bool operator==(const StoredOrder&, const StoredOrder&) = default;
+};
+
+/// Dimensions from the slowest to the fastest.
+Indices dimension_order(StoredOrder order, int dims);
+
 /// The longest header that is read, in bytes; NumPy's own for up to 8 dimensions have 128 or 192.
 inline constexpr Index npy_header_bytes_max = Index(128) * 1024;
 
@@ -80,6 +94,9 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, Index file_s
 /// grow, the end on a multiple of 64 bytes. Takes descr, order and extents; header_bytes is the length of the result
 /// and not read. Throws `invalid_use` where descr is not a spelling of type and byte_order.
 std::string format_npy_header(const NpyHeader& header);
+
+/// How the dimensions of layout_extents() lie in the file.
+StoredOrder stored_order(const NpyHeader& header);
 
 /// The array that a header describes, its elements lying from `elements` on. Where an element is several of its type,
 /// they are a last dimension more.

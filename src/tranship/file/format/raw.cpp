@@ -16,11 +16,13 @@ Result<OpenArray> open_raw(const ArraySource& source) {
     if (grid.size() != 1)
       throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
     const Indices extents = layout.distribution.local_extents(grid.rank_at(0));
-    StoredParts out{.spec = layout,
-                    .descr = source.descr.empty() ? make_npy_header(layout.type, extents).descr : source.descr,
-                    .files = std::make_shared<FileSet>(FileAccess::read_only),
-                    .parts = {{0, form.skip_bytes, stored_order(layout), extents}},
-                    .checksums = {std::nullopt}};
+    const std::string descr = source.descr.empty() ? make_npy_header(layout.type, extents).descr : source.descr;
+    StoredParts out{
+        .spec = layout,
+        .descr = descr,
+        .files = std::make_shared<FileSet>(FileAccess::read_only),
+        .parts = {{0, form.skip_bytes, stored_order(layout, parse_npy_descr(descr).value().count), extents}},
+        .checksums = {std::nullopt}};
     const Index file = out.files->add(path).value(), size = out.files->size_bytes(file);
     const Index needed = checked_add(form.skip_bytes, out.part_bytes(0));
     if (size != needed)

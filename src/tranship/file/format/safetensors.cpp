@@ -382,9 +382,12 @@ SafetensorsHeader make_safetensors_header(std::span<const SafetensorsTensor> ten
   }
   std::vector<SafetensorsEntry*> by_size;
   for (SafetensorsEntry& tensor : out.tensors) by_size.push_back(&tensor);
-  std::stable_sort(by_size.begin(), by_size.end(), [](const SafetensorsEntry* a, const SafetensorsEntry* b) {
-    return size_bytes(a->type) > size_bytes(b->type);
-  });
+  // An opaque tensor moves as bytes, and is aligned to its elements all the same.
+  const auto width = [](const SafetensorsEntry* tensor) {
+    return size_bytes(whole_type(tensor->dtype).value_or(ElementType::u8));
+  };
+  std::stable_sort(by_size.begin(), by_size.end(),
+                   [&](const SafetensorsEntry* a, const SafetensorsEntry* b) { return width(a) > width(b); });
   Index end = 0;
   for (SafetensorsEntry* tensor : by_size) {
     tensor->offset_bytes = end;

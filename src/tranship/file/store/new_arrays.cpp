@@ -49,7 +49,6 @@ void check_elements_whole(const ArraySpec& spec, const NpyForm& form, Index coun
   const bool whole = d.is_indexed() ? d.indexed_dims() <= last : d.grid().extents()[last] == 1;
   for (Index i = 0; i < d.grid().size(); ++i)
     if (!whole || d.local_extents(d.grid().rank_at(i))[last] != count) refuse("the layout cuts it");
-  if (stored_order(spec) == NpyOrder::fortran) refuse("the layout does not keep it together");
 }
 
 NpyHeader npy_header(const ArraySpec& spec, const NpyForm& form, Rank rank) {
@@ -57,7 +56,7 @@ NpyHeader npy_header(const ArraySpec& spec, const NpyForm& form, Rank rank) {
   NpyHeader out{.type = element.type,
                 .count = element.count,
                 .byte_order = element.byte_order,
-                .order = stored_order(spec),
+                .order = stored_order(spec, element.count).outer,
                 .extents = spec.distribution.local_extents(rank),
                 .descr = form.descr};
   if (element.count > 1)
@@ -105,7 +104,7 @@ Result<NewArrays> new_array(const std::string& target, const ArraySpec& spec, co
         out.arrays.emplace_back(StoredParts{.spec = spec, .descr = form.descr, .is_scalar = form.is_scalar});
     for (Index i = 0; i < grid.size(); ++i) {
       const NpyHeader header = npy_header(spec, form, grid.rank_at(i));
-      array.parts.push_back({i, 0, header.order, spec.distribution.local_extents(grid.rank_at(i))});
+      array.parts.push_back({i, 0, stored_order(header), spec.distribution.local_extents(grid.rank_at(i))});
       NewFile& file = out.files.emplace_back(format.file(target, header, array.part_bytes(i)));
       file.name = single ? last_name(path) : manifest.files[i];
       array.parts.back().offset_bytes = static_cast<Index>(file.head.size());

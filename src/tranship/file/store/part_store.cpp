@@ -59,15 +59,6 @@ NpyHeader header_of(const FileSet& files, Index file) {
   }
 }
 
-/// Where an element is several of its type they lie together, so that only the order of C is left.
-NpyOrder stored_order_of(const NpyHeader& header) {
-  if (header.count == 1) return header.order;
-  if (header.order == NpyOrder::fortran && header.extents.size() > 1)
-    throw_error(ErrorCode::unsupported, "elements '{}' of {} bytes in Fortran order", printable(header.descr),
-                header.count * size_bytes(header.type));
-  return NpyOrder::c;
-}
-
 void check_part(const std::string& path, const NpyHeader& header, const ArraySpec& spec, Rank rank) {
   if (header.type != spec.type)
     throw_error(ErrorCode::mismatch, "'{}': the part has elements {}, the layout {}", path, name_of(header.type),
@@ -76,7 +67,21 @@ void check_part(const std::string& path, const NpyHeader& header, const ArraySpe
   if (!(found == needed))
     throw_error(ErrorCode::mismatch, "'{}': the part has extents [{}], the layout gives rank {} [{}]", path,
                 to_string(found), rank, to_string(needed));
-  stored_order_of(header);
+}
+
+/// Throws `mismatch` where a layout that the caller gives says another order than the file of a part.
+void check_order(const std::string& path, const NpyHeader& header, const ArraySpec& layout) {
+  const auto in_memory = [&](StoredOrder order) {
+    Indices out, extents = layout_extents(header);
+    for (const Index d : dimension_order(order, extents.size()))
+      if (extents[static_cast<int>(d)] > 1) out.push_back(d);
+    return out;
+  };
+  const StoredOrder found = stored_order(header), given = stored_order(layout, header.count);
+  if (checked_product(header.extents) == 0 || in_memory(found) == in_memory(given)) return;
+  const auto text = [](StoredOrder order) { return order.outer == NpyOrder::c ? "row-major order" : "Fortran order"; };
+  throw_error(ErrorCode::mismatch, "'{}' is in {}, the layout that was given says {}: {}", path, text(found),
+              text(given), to_text(layout));
 }
 
 /// Adds a part that the layout gives to `rank`. Returns its header.
@@ -84,7 +89,7 @@ NpyHeader add_part(StoredParts& array, const std::string& path, const ArraySpec&
   const Index file = array.files->add(path).value();
   NpyHeader header = header_of(*array.files, file);
   check_part(path, header, spec, rank);
-  array.parts.push_back({file, header.header_bytes, stored_order_of(header), layout_extents(header)});
+  array.parts.push_back({file, header.header_bytes, stored_order(header), layout_extents(header)});
   return header;
 }
 
@@ -114,6 +119,7 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
                   .files = std::make_shared<FileSet>(FileAccess::read_only)};
   for (Index i = 0; i < grid.size(); ++i) {
     const NpyHeader header = add_part(out, path + "/" + manifest.files[i], manifest.spec, grid.rank_at(i));
+    if (!has_manifest) check_order(out.path_of(i), header, *layout);
     out.is_scalar |= header.extents.empty();
     if (out.descr.empty()) out.descr = header.descr;
     if (!same_element(header.descr, out.descr))
@@ -127,12 +133,6 @@ StoredParts open_directory(const std::string& path, const std::optional<ArraySpe
 }
 
 }  // namespace
-
-Indices dimension_order(NpyOrder order, int dims) {
-  Indices out;
-  for (int k = 0; k < dims; ++k) out.push_back(order == NpyOrder::c ? k : dims - 1 - k);
-  return out;
-}
 
 StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements) {
   return {.data = elements,
@@ -196,8 +196,7 @@ ArraySpec whole_layout(const NpyHeader& header) {
   const Indices extents = layout_extents(header);
   const int dims = extents.size();
   MemoryLayout memory;
-  if (stored_order_of(header) == NpyOrder::fortran)
-    for (int d = dims - 1; d >= 0; --d) memory.order.push_back(d);
+  if (header.order == NpyOrder::fortran) memory.order = dimension_order(stored_order(header), dims);
   return {header.type, Distribution(extents, Grid(Indices::filled(dims, 1)),
                                     std::vector<Partition>(static_cast<std::size_t>(dims), whole()), memory)};
 }
@@ -207,7 +206,7 @@ StoredParts whole_array(const std::string& path, const NpyHeader& header, const 
     return StoredParts{.spec = spec,
                        .descr = header.descr,
                        .is_scalar = header.extents.empty(),
-                       .parts = {{0, header.header_bytes, stored_order_of(header), layout_extents(header)}},
+                       .parts = {{0, header.header_bytes, stored_order(header), layout_extents(header)}},
                        .checksums = {std::nullopt}};
   };
   if (layout) {
@@ -215,6 +214,7 @@ StoredParts whole_array(const std::string& path, const NpyHeader& header, const 
     if (grid.size() != 1)
       throw_error(ErrorCode::mismatch, "'{}' is a file of 1 part, the layout has {}", path, grid.size());
     check_part(path, header, *layout, grid.rank_at(0));
+    check_order(path, header, *layout);
     return array(*layout);
   }
   const Result<ArraySpec> whole = attempt([&] { return whole_layout(header); });
@@ -223,8 +223,7 @@ StoredParts whole_array(const std::string& path, const NpyHeader& header, const 
 }
 
 Error lacks_manifest(const std::string& directory) {
-  return make_error(ErrorCode::bad_file,
-                    "directory '{}' holds no '{}': the layout of its parts must be given (--from of the command)",
+  return make_error(ErrorCode::bad_file, "directory '{}' holds no '{}': the layout of its parts must be given",
                     directory, manifest_name);
 }
 

@@ -22,12 +22,10 @@ class PartSource;
 struct StoredPart {
   Index file = 0;
   Index offset_bytes = 0;
-  NpyOrder order = NpyOrder::c;
+  StoredOrder order = {};
   Indices extents;
 };
 
-/// Dimensions from the slowest to the fastest.
-Indices dimension_order(NpyOrder order, int dims);
 /// The elements of a part that lie from `elements` on.
 StridedView view_of(const StoredPart& part, ElementType type, std::byte* elements);
 
@@ -59,7 +57,7 @@ struct StoredParts {
 };
 
 /// The layout of a plain .npy file: one part on rank 0, whole in every dimension (layout_extents). Throws `unsupported`
-/// where there are too many of them, or Fortran order would tear an element apart.
+/// where there are too many of them.
 ArraySpec whole_layout(const NpyHeader& header);
 
 /// Throws `mismatch`, with both, where elements or extents of a layout are not those of the array.
@@ -69,9 +67,9 @@ void check_fits(const ArraySpec& array, const ArraySpec& layout);
 Error lacks_manifest(const std::string& directory);
 
 /// Opens a .npy file or a directory, and checks that every part is there, is whole, and has the elements and the shape
-/// that the layout says. `layout` must be what the path says of itself; a directory without a manifest needs it, and a
-/// .npy file takes any of one part. Fails with `io`, `bad_file`, `unsupported`, `overflow` and `mismatch`, naming the
-/// path.
+/// that the layout says. `layout` must be what the path says of itself, its order included; a directory without a
+/// manifest needs it, and a .npy file takes any of one part. Fails with `io`, `bad_file`, `unsupported`, `overflow` and
+/// `mismatch`, naming the path.
 Result<StoredParts> open_parts(const std::string& path, const std::optional<ArraySpec>& layout = std::nullopt);
 
 /// Throws `bad_file` at the first file whose bytes are not those of its checksum, by number. Files without one are

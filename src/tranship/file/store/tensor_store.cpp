@@ -36,14 +36,32 @@ bool is_file(const std::string& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// Names of files in a directory with this ending, sorted.
-std::vector<std::string> files_in(const std::string& directory, std::string_view ending) {
+/// The name of an index, or of one of several of one model: "model.safetensors.index.fp16.json".
+bool is_index(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const std::size_t at = name.find(".safetensors.index.");
+  if (at == std::string_view::npos || !name.ends_with(".json")) return false;
+  const std::string_view variant = name.substr(at + std::string_view(".safetensors.index").size());
+  return std::count(variant.begin(), variant.end(), '.') <= 2;
+}
+
+/// Names of files in a directory for which `is_wanted`, sorted.
+template <class F>
+std::vector<std::string> files_in(const std::string& directory, F&& is_wanted) {
   std::vector<std::string> out;
   std::error_code failure;
   for (fs::directory_iterator entry(directory, failure), end; !failure && entry != end; entry.increment(failure))
-    if (const std::string name = entry->path().filename().string(); name.ends_with(ending)) out.push_back(name);
+    if (const std::string name = entry->path().filename().string(); is_wanted(name)) out.push_back(name);
   std::sort(out.begin(), out.end());
   return out;
+}
+std::vector<std::string> tensor_files_in(const std::string& directory) {
+  return files_in(directory, [](const std::string& name) { return name.ends_with(file_ending); });
+}
+/// Those of the usual name, or where there are none those of variants.
+std::vector<std::string> indices_in(const std::string& directory) {
+  const auto usual = files_in(directory, [](const std::string& name) { return name.ends_with(index_ending); });
+  return usual.empty() ? files_in(directory, is_index) : usual;
 }
 
 ArraySpec whole_spec(const SafetensorsEntry& tensor) {
@@ -213,18 +231,18 @@ StoredTensors open_files(const std::string& directory, const std::vector<std::st
 
 StoredTensors open_any(const std::string& path) {
   if (!posix::is_directory(path)) {
-    if (path.ends_with(index_ending)) return open_index(path);
+    if (is_index(path)) return open_index(path);
     StoredTensors out = empty_store();
     add_whole_tensors(out, path);
     return out;
   }
   if (is_file(manifest_path(path))) return open_manifest(path);
-  const std::vector<std::string> indices = files_in(path, index_ending);
+  const std::vector<std::string> indices = indices_in(path);
   if (indices.size() == 1) return open_index(path + "/" + indices.front());
   if (indices.size() > 1)
     throw_error(ErrorCode::bad_file, "directory '{}' holds {} files *{}: name one of {}", path, indices.size(),
                 index_ending, listed(indices));
-  const std::vector<std::string> files = files_in(path, file_ending);
+  const std::vector<std::string> files = tensor_files_in(path);
   if (files.empty())
     throw_error(ErrorCode::bad_file, "directory '{}' holds no '{}', no file *{} and no file *{}", path, manifest_name,
                 index_ending, file_ending);
@@ -234,9 +252,8 @@ StoredTensors open_any(const std::string& path) {
 }  // namespace
 
 bool names_tensors(const std::string& path) {
-  if (!posix::is_directory(path)) return path.ends_with(file_ending) || path.ends_with(index_ending);
-  if (!is_file(manifest_path(path)))
-    return !files_in(path, index_ending).empty() || !files_in(path, file_ending).empty();
+  if (!posix::is_directory(path)) return path.ends_with(file_ending) || is_index(path);
+  if (!is_file(manifest_path(path))) return !indices_in(path).empty() || !tensor_files_in(path).empty();
   const Result<bool> ours = attempt([&] { return is_tensor_manifest(text_of(manifest_path(path))); });
   return ours && ours.value();
 }

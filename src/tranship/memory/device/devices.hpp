@@ -33,13 +33,13 @@ struct FakeDevices {
   std::int64_t capacity_bytes = INT64_MAX;  ///< of each
   /// By device: after so many pieces of work, on all its streams, it is lost in the middle of the next one. After a
   /// copy or a fill half of the elements have been written then, and a kernel has not run. -1 or missing: never.
-  std::vector<std::int64_t> lost_after;
+  std::vector<std::int64_t> lost_after = {};
   /// Devices (ordinal, of an earlier one) that have no memory of their own; -1 or missing: its own.
-  std::vector<int> memory_of;
+  std::vector<int> memory_of = {};
 };
 
 struct DevicesOptions {
-  FakeDevices fake;
+  FakeDevices fake = {};
   /// The timeout of waits that no caller gives a deadline: those of streams where work is over when it has been given,
   /// of pools, and of destructors.
   std::int64_t wait_timeout_ns = 30'000'000'000;
