@@ -53,6 +53,28 @@ TEST(Command, EveryCommandHasHelpWithAnExample) {
   }
 }
 
+TEST(Command, SaysWhatAWordMayHaveMeant) {
+  const Workplace place;
+  const auto meant = [&](const std::vector<std::string>& words) {
+    const Outcome outcome = place.run(words);
+    expect_error(outcome, 2);
+    const std::string begin = "did you mean '";
+    const std::size_t at = outcome.errors.find(begin);
+    if (at == std::string::npos) return std::string();
+    return outcome.errors.substr(at + begin.size(), outcome.errors.find('\'', at + begin.size()) - at - begin.size());
+  };
+  EXPECT_EQ(meant({"reshrad", "a.npy", "b"}), "reshard");
+  EXPECT_EQ(meant({"chekc"}), "check");
+  EXPECT_EQ(meant({"--verison"}), "--version");
+  EXPECT_EQ(meant({"frobnicate"}), "");
+  EXPECT_EQ(meant({"reshard", "a.npy", "b", "--to", "@ 2 : block", "--memroy=64MiB"}), "--memory");
+  EXPECT_EQ(meant({"layout", "f64[8] @ 2 : block", "--jsno"}), "--json");
+  EXPECT_EQ(meant({"layout", "f64[8] @ 2 : block", "--frobnicate"}), "");
+  EXPECT_EQ(meant({"check", "allreduce/rign", "--ranks", "4"}), "allreduce/ring");
+  EXPECT_EQ(meant({"run", "allreduce/rign"}), "allreduce/ring");
+  EXPECT_EQ(meant({"check", "nowhere.json"}), "");
+}
+
 TEST(Command, ChecksAndRunsPrograms) {
   const Workplace place;
   const std::string folder = test::test_path("fixtures/mscclpp/plans/");
@@ -141,6 +163,9 @@ TEST(Command, ChecksAndRunsPrograms) {
   refuses_number({"show", "allreduce/ring", "--ranks=2", "--rank=99999999999"}, "0 to 2147483647");
   refuses_number({"simulate", "--ranks=2", "--seed=-1"}, "0 to 18446744073709551615");
   refuses_number({"simulate", "--ranks=2", "--seed=99999999999999999999"}, "0 to 18446744073709551615");
+  const Outcome other_nodes = place.run({"check", "allreduce/hierarchical", "--ranks", "4", "--ranks-per-node", "3"});
+  expect_error(other_nodes, 2);
+  EXPECT_EQ(other_nodes.errors, "tranship: error: allreduce/hierarchical: 4 ranks in nodes of 3\n");
   const Outcome no_nodes = place.run({"check", "allreduce/ring", "--ranks", "4", "--ranks-per-node", "2"});
   expect_error(no_nodes, 2);
   EXPECT_NE(no_nodes.errors.find("--ranks-per-node: allreduce/ring has no nodes"), std::string::npos)

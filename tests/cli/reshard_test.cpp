@@ -103,8 +103,7 @@ TEST(Reshard, ADryRunSaysWhatARunDoes) {
     if (!std::filesystem::is_directory(place.path(target)))
       bytes = std::filesystem::file_size(place.path(target));
     else
-      for (const auto& [file, checksum] : done.at("checksums").members())
-        bytes += std::filesystem::file_size(place.path(target + "/" + file));
+      for (const auto& entry : std::filesystem::directory_iterator(place.path(target))) bytes += entry.file_size();
     EXPECT_EQ(said.at("disk_bytes"), bytes);
     return said;
   };
@@ -146,6 +145,19 @@ TEST(Reshard, TakesElementsThatAreNoNumbers) {
   EXPECT_EQ(place.run({"reshard", "parts", "c.npy", "--to", "@ 1x1 : whole, whole"}).code, 0) << "with its dimension";
   EXPECT_EQ(place.read("c.npy"), place.read("b.npy"));
   EXPECT_EQ(place.run({"plan", "a.npy", "--to", "@ 2 : cyclic(1)"}).code, 0);
+  ASSERT_EQ(::unlink(place.path("parts/manifest.json").c_str()), 0);
+  const Outcome placed =
+      place.run({"reshard", "parts", "d.npy", "--from", "u32[4,3] @ 2x1 : block, whole", "--to", "@ 1 : whole"});
+  EXPECT_EQ(placed.code, 0) << placed.errors;
+  EXPECT_EQ(place.read("d.npy"), place.read("b.npy"));
+  EXPECT_EQ(place.run({"plan", "parts", "--from", "u32[4,3] @ 2x1 : block, whole", "--to", "@ 1 : whole"}).code, 0);
+
+  place.write("f.npy", npy("{'descr': '|S3', 'fortran_order': True, 'shape': (2, 2), }", "abcdefghijkl"));
+  const Outcome turned = place.run({"reshard", "f.npy", "c.npy", "--to", "@ 1x1 : whole, whole", "--verify"});
+  EXPECT_EQ(turned.code, 0) << turned.errors;
+  EXPECT_EQ(place.read("c.npy").substr(128), "abcghidefjkl");
+  EXPECT_EQ(place.run({"reshard", "c.npy", "g.npy", "--to", "@ 1x1 : whole, whole | order(1,0)"}).code, 0);
+  EXPECT_EQ(place.read("g.npy").substr(128), "abcdefghijkl");
   EXPECT_NE(place.run({"layout", "a.npy"}).output.find("('y', '<i8')"), std::string::npos);
 }
 
@@ -166,6 +178,42 @@ TEST(Reshard, TakesStandardInputAndOutput) {
   EXPECT_EQ(parse_json(place.read("errors")).at("target"), "-");
   EXPECT_NE(shell("reshard - - --to '@ 2x1 : block, whole' > none 2> errors"), 0) << "of two parts";
   EXPECT_EQ(place.read("none"), "");
+}
+
+TEST(Reshard, SaysThatAllIsWrittenWhenItIs) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(30, 20));
+  const int full = ::open("/dev/full", O_WRONLY);
+  ASSERT_GE(full, 0);
+  for (const char* form : {"--json", "--verify"}) {
+    const Outcome outcome = place.run({"reshard", "array.npy", "-", "--to", one, form}, full);
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_TRUE(outcome.errors.starts_with("tranship: error: cannot write '-': ")) << outcome.errors;
+  }
+  ::close(full);
+}
+
+TEST(Reshard, SaysWhichDiskIsFullUnderAStream) {
+  const Workplace place;
+  place.write("array.npy", numbered_npy(300, 200));
+  ASSERT_EQ(::mkdir(place.path("small").c_str(), 0700), 0);
+  const std::string command = test::command_path();
+  const auto in_little_room = [&](const std::string& line) {
+    place.write("script", "mount -t tmpfs -o size=64k none small || exit 77\nTMPDIR='" + place.path("small") + "' '" +
+                              command + "' " + line + "\n");
+    return std::system(("cd '" + place.path("") + "' && unshare -rm sh script > log 2> errors").c_str());
+  };
+  for (const char* line : {"reshard - rows --to '@ 4x1 : block, whole' < array.npy",
+                           "reshard array.npy - --to '@ 1x1 : whole, whole' > /dev/null"}) {
+    const int status = in_little_room(line);
+    if (!WIFEXITED(status) || !place.read("errors").starts_with("tranship"))
+      GTEST_SKIP() << "no file system of one's own: " << place.read("errors");
+    EXPECT_EQ(WEXITSTATUS(status), 1);
+    EXPECT_NE(place.read("errors").find("; '-' is stored in '" + place.path("small") +
+                                        "' first, and TMPDIR names another folder\n"),
+              std::string::npos)
+        << place.read("errors");
+  }
 }
 
 TEST(Reshard, ErrorsNameStreamsAsTheUserDoes) {
@@ -247,8 +295,8 @@ TEST(Reshard, TakesMemoryAndThreads) {
     EXPECT_EQ(run(memory, "1").json().at("memory_bytes"), 8 << 20) << memory;
   EXPECT_EQ(run("1GiB", "2").json().at("threads"), 2);
   const Outcome little = run("1MiB", "1");
-  EXPECT_EQ(little.code, 1);
-  EXPECT_EQ(little.errors, "tranship: error: 1048576 bytes of memory: at least 4194304 are needed\n");
+  EXPECT_EQ(little.code, 2);
+  EXPECT_EQ(little.errors, "tranship: error: --memory: 1MiB is 1048576 bytes, at least 4194304 are needed\n");
   for (const char* wrong : {"x", "-1", "5 MiB", "5.5MiB", "9999999999TiB", "5MB"}) {
     const Outcome outcome = run(wrong, "1");
     EXPECT_EQ(outcome.code, 2) << wrong;
@@ -508,8 +556,19 @@ TEST(Reshard, TakesTensorsByRules) {
   EXPECT_EQ(back.json().at("checksums").size(), 1u);
   EXPECT_EQ(place.read("back.safetensors"), file);
 
+  const Outcome placed = place.run({"reshard", "x.safetensors", "tp2", "--to", "@ 2x1 : block, whole"});
+  EXPECT_EQ(placed.code, 2);
+  EXPECT_EQ(placed.errors,
+            "tranship: error: --to: tensors take rules, PATTERN = PLACEMENT: '** = @ 2x1 : block, whole' places all of "
+            "them so\n");
+  const auto forecast =
+      place.run({"reshard", "tp2", "sharded", "--to", "@rules.txt", "--max-shard-size", "32B", "--dry-run", "--json"});
   const Outcome sharded =
       place.run({"reshard", "tp2", "sharded", "--to", "@rules.txt", "--max-shard-size", "32B", "--verify"});
+  std::uintmax_t sharded_bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(place.path("sharded")))
+    sharded_bytes += entry.file_size();
+  EXPECT_EQ(forecast.json().at("disk_bytes"), sharded_bytes) << "the index and the manifest, too";
   EXPECT_EQ(sharded.code, 0) << sharded.errors;
   EXPECT_TRUE(sharded.output.starts_with("sharded: 2 tensors in 2 files, ")) << sharded.output;
   EXPECT_TRUE(place.names().contains("sharded/model.safetensors.index.json"));

@@ -67,12 +67,16 @@ ArraySpec placed_argument(const std::string& name, const std::string& argument, 
   return placed_argument(name, argument, array.spec, parse_npy_descr(array.descr).value().count);
 }
 
-Index elements_at(const std::string& path) {
-  const Result<StoredArray> stored = inspect(path);
+Index elements_at(const std::string& path, const ArraySpec& from) {
+  Result<StoredArray> stored = inspect(path);
+  if (!stored) stored = inspect(fmt::format("{}/{}", path, part_name(from.distribution.grid().rank_at(0))));
   return stored ? parse_npy_descr(stored.value().descr).value().count : 1;
 }
 
 LayoutRules rules_argument(const std::string& name, const std::string& argument) {
+  if (is_placement(argument))
+    throw UsageError{fmt::format("{}: tensors take rules, PATTERN = PLACEMENT: '** = {}' places all of them so", name,
+                                 argument.substr(argument.find('@')))};
   const std::string text = argument.starts_with('@') ? text_in_file(name, argument.substr(1)) : argument;
   const Result<LayoutRules> rules = LayoutRules::parse(text);
   if (!rules) throw UsageError{fmt::format("{}: {}", name, rules.error().message()), caret(text, rules.error().column)};

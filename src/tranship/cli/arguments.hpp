@@ -28,8 +28,9 @@ ArraySpec placed_argument(const std::string& name, const std::string& argument, 
                           Index count = 1);
 /// The same of an array in files.
 ArraySpec placed_argument(const std::string& name, const std::string& argument, const StoredArray& array);
-/// How many of its type an element of an array in files is; 1 where the path does not say it by itself.
-Index elements_at(const std::string& path);
+/// How many of its type an element of an array in files is, whose layout is `from`: as the path says, or in a directory
+/// without a manifest the first part. 1 where neither can be read.
+Index elements_at(const std::string& path, const ArraySpec& from);
 /// The rules for tensors that an argument gives as text, or as @FILE.
 LayoutRules rules_argument(const std::string& name, const std::string& argument);
 /// "2" or "2,1": one number for each dimension; a single number stands for all of them.

@@ -10,6 +10,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/cli/console.hpp>
+#include <tranship/cli/did_you_mean.hpp>
 
 namespace tranship::cli {
 namespace {
@@ -19,6 +20,23 @@ std::string hint(const CLI::App& app) {
   std::string command = app.get_name();
   for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
   return fmt::format("; see '{} --help'", command);
+}
+
+/// Suggests a word for the first one that the chosen command, or the program where none is chosen, does not know.
+std::string suggestion(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  const CLI::App& place = chosen.empty() ? app : *chosen.front();
+  const std::vector<std::string> left = place.remaining();
+  if (left.empty()) return {};
+  std::vector<std::string> known;
+  const bool is_option = left.front().starts_with('-');
+  if (is_option)
+    for (const CLI::Option* option : place.get_options())
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  else
+    for (const CLI::App* command : place.get_subcommands(nullptr)) known.push_back(command->get_name());
+  return did_you_mean(is_option ? left.front().substr(0, left.front().find('=')) : left.front(),
+                      std::vector<std::string_view>(known.begin(), known.end()));
 }
 
 CommandText text_of(const CLI::App& command) {
@@ -175,7 +193,8 @@ void CommandLine::run(int argc, const char* const* argv) {
     app_->exit(wanted, out, errors);
     print(out.str());
   } catch (const CLI::ParseError& error) {
-    throw UsageError{error.what() + hint(*app_)};
+    const bool is_unknown = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    throw UsageError{error.what() + (is_unknown ? suggestion(*app_) : "") + hint(*app_)};
   }
 }
 

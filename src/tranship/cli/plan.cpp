@@ -77,8 +77,8 @@ Subject subject_of(const PlanOptions& options) {
     from = is_placement(*options.from) ? placed_argument("--from", *options.from, stored())
                                        : layout_argument("--from", *options.from);
   ArraySpec to = !is_placement(options.to) ? layout_argument("--to", options.to)
-                 : from                    ? placed_argument("--to", options.to, *from, elements_at(options.source))
-                                           : placed_argument("--to", options.to, stored());
+                 : from ? placed_argument("--to", options.to, *from, elements_at(options.source, *from))
+                        : placed_argument("--to", options.to, stored());
   const ArrayForecast forecast = forecast_reshard({.source = options.source, .target = "", .from = from, .to = to});
   return {forecast.from, to, forecast.work};
 }

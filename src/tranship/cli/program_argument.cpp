@@ -8,6 +8,7 @@
 #include <tranship/base/fail.hpp>
 #include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
+#include <tranship/cli/did_you_mean.hpp>
 #include <tranship/program/algorithms.hpp>
 #include <tranship/program/plan_file.hpp>
 
@@ -33,14 +34,25 @@ Program program_of(const ProgramArgument& argument) {
       throw UsageError{fmt::format("{} is for any number of ranks: --ranks says how many", argument.name)};
     if (argument.ranks_per_node && !named->has_nodes)
       throw UsageError{fmt::format("--ranks-per-node: {} has no nodes; allreduce/hierarchical has", argument.name)};
-    return make_program(argument.name,
-                        {.ranks = *argument.ranks, .ranks_per_node = argument.ranks_per_node.value_or(0)});
+    const Result<Program> made = attempt([&] {
+      return make_program(argument.name,
+                          {.ranks = *argument.ranks, .ranks_per_node = argument.ranks_per_node.value_or(0)});
+    });
+    if (!made && made.error().code() == ErrorCode::invalid_use)
+      throw UsageError{fmt::format("{}: {}", argument.name, made.error().message())};
+    return made.value();
   }
   if (argument.ranks && !std::filesystem::exists(argument.name, ignored)) {
     std::vector<std::string_view> names;
     for (const Algorithm& one : ready) names.push_back(one.name);
-    throw UsageError{fmt::format("PLAN: there is no file '{}' and no such algorithm; there are {}",
-                                 printable(argument.name), join_text(names, ", "))};
+    throw UsageError{fmt::format("PLAN: there is no file '{}' and no such algorithm{}; there are {}",
+                                 printable(argument.name), did_you_mean(argument.name, names), join_text(names, ", "))};
+  }
+  if (!std::filesystem::exists(argument.name, ignored)) {
+    std::vector<std::string_view> names;
+    for (const Algorithm& one : ready) names.push_back(one.name);
+    if (const std::string meant = did_you_mean(argument.name, names); !meant.empty())
+      throw UsageError{fmt::format("PLAN: there is no file '{}'{}", printable(argument.name), meant)};
   }
   Program program = read_program(text_in_file("PLAN", argument.name));
   if (argument.ranks && *argument.ranks != static_cast<int>(program.ranks.size()))

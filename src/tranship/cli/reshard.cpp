@@ -80,6 +80,15 @@ Index size_argument(const std::string& option, const std::string& text) {
                                option, printable(text))};
 }
 
+Index memory_argument(const std::optional<std::string>& text) {
+  if (!text) return 0;
+  const Index bytes = size_argument("--memory", *text);
+  if (bytes < reshard_memory_min)
+    throw UsageError{
+        fmt::format("--memory: {} is {} bytes, at least {} are needed", printable(*text), bytes, reshard_memory_min)};
+  return bytes;
+}
+
 Json checksums_json(const std::vector<ReshardReport::Checksum>& checksums) {
   Json out = Json::object();
   for (const ReshardReport::Checksum& checksum : checksums) out[checksum.file] = fmt::format("{:08x}", checksum.crc32);
@@ -138,7 +147,8 @@ Layouts layouts_of(const Arguments& arguments) {
     from = placed_argument("--from", *arguments.from, inspect(arguments.source_file).value());
   }
   if (!to)
-    to = from ? placed_argument("--to", arguments.to, *from, arguments.raw ? 1 : elements_at(arguments.source_file))
+    to = from ? placed_argument("--to", arguments.to, *from,
+                                arguments.raw ? 1 : elements_at(arguments.source_file, *from))
               : placed_argument("--to", arguments.to, inspect(arguments.source_file).value());
   return {std::move(from), std::move(*to)};
 }
@@ -185,27 +195,24 @@ void show_forecast(const Arguments& arguments, const Json& head, const std::stri
                 forecast.disk_bytes, *forecast.disk_free_bytes);
 }
 
-/// Runs with a bar and prints the report: the same for an array and for tensors.
+/// Runs with a bar and gives the report: the same for an array and for tensors.
 template <class Options, class Reshard>
-void run_and_report(const Arguments& arguments, Options options, Reshard&& reshard_all) {
+std::string run_and_report(const Arguments& arguments, Options options, Reshard&& reshard_all) {
   stop_on_interrupt();
   ProgressLine line(arguments.json || arguments.quiet ? ProgressLine::Place::nowhere : ProgressLine::standard_place());
-  auto show = [&line](const ReshardProgress& progress) {
+  options.progress = [&line](const ReshardProgress& progress) {
     check_interrupted();
     line.show(progress);
   };
-  options.progress = show;
   const auto report = reshard_all(options);
   line.clear();
-  if (arguments.json)
-    print_beside(arguments, document_text(report_json(arguments, report)));
-  else if (!arguments.quiet)
-    print_beside(arguments, fmt::format("{}\n", report_text(arguments.target, report)));
+  if (arguments.json) return document_text(report_json(arguments, report));
+  return arguments.quiet ? "" : fmt::format("{}\n", report_text(arguments.target, report));
 }
 
-void run_tensors(const Arguments& arguments) {
+std::string run_tensors(const Arguments& arguments) {
   if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
-  const Index memory_bytes = arguments.memory ? size_argument("--memory", *arguments.memory) : 0;
+  const Index memory_bytes = memory_argument(arguments.memory);
   std::optional<Index> shard_bytes_max;
   if (arguments.shard_size) shard_bytes_max = size_argument("--max-shard-size", *arguments.shard_size);
   const TensorReshardOptions options{.source = arguments.source_file,
@@ -224,14 +231,16 @@ void run_tensors(const Arguments& arguments) {
                  {"ranks", forecast.ranks}},
                 fmt::format("{} in {}", counted(forecast.tensors, "tensor"), counted(forecast.ranks, "file")),
                 forecast.work);
+  return {};
 }
 
-void run_here(const Arguments& arguments) {
+/// Returns the report that is printed when all is done.
+std::string run_here(const Arguments& arguments) {
   if (arguments.skip && !arguments.raw) throw UsageError{"--skip: only bare elements are skipped in; add --raw"};
   if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
   if (!arguments.raw && names_tensors(arguments.source_file)) return run_tensors(arguments);
   if (arguments.shard_size) throw UsageError{"--max-shard-size: shards are of tensors, and SOURCE holds one array"};
-  const Index memory_bytes = arguments.memory ? size_argument("--memory", *arguments.memory) : 0;
+  const Index memory_bytes = memory_argument(arguments.memory);
   std::optional<RawForm> raw;
   if (arguments.raw) raw = RawForm{.skip_bytes = arguments.skip ? size_argument("--skip", *arguments.skip) : 0};
   const Layouts layouts = layouts_of(arguments);
@@ -253,6 +262,7 @@ void run_here(const Arguments& arguments) {
                  {"from", json_of(forecast.from)},
                  {"to", json_of(forecast.to)}},
                 counted(forecast.work.parts, "part"), forecast.work);
+  return {};
 }
 
 void run(Arguments arguments) {
@@ -267,8 +277,9 @@ void run(Arguments arguments) {
   arguments.target_file = output ? output->path() : arguments.target;
   try {
     if (input) input->receive([] { check_interrupted(); });
-    run_here(arguments);
+    const std::string report = run_here(arguments);
     if (output && !arguments.dry_run) output->send([] { check_interrupted_output(); });
+    print_beside(arguments, report);
   } catch (const Error& error) {
     const Error of_input = input ? input->renamed(error) : error;
     throw output ? output->renamed(of_input) : of_input;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -30,7 +31,9 @@ std::string spool_name() {
 }  // namespace
 
 Spool::Spool() : folder_(spool_name()) {
-  if (!::mkdtemp(folder_.data())) throw io_error("create", folder_, errno);
+  if (!::mkdtemp(folder_.data()))
+    throw make_error(ErrorCode::io, "{}, to store '{}' in: TMPDIR says where",
+                     io_error("create", folder_, errno).message(), standard_stream);
 }
 
 Spool::~Spool() {
@@ -55,8 +58,14 @@ void Spool::receive(FunctionRef<void()> watch) const {
 
 Error Spool::renamed(const Error& error) const {
   std::string text = error.message();
+  // A disk that is full is not that of a stream.
+  const bool is_ours = text.find(folder_ + "/") != std::string::npos;
+  const std::string folder = std::filesystem::path(folder_).parent_path().string();
   for (std::size_t at = 0; (at = text.find(folder_ + "/", at)) != std::string::npos; ++at)
     text.replace(at, std::min(text.find('\'', at), text.size()) - at, standard_stream);
+  const auto says = [&](int reason) { return text.find(std::strerror(reason)) != std::string::npos; };
+  if (is_ours && (says(ENOSPC) || says(EDQUOT)))
+    text += fmt::format("; '{}' is stored in '{}' first, and TMPDIR names another folder", standard_stream, folder);
   return make_error(error.code(), "{}", text);
 }
 
