@@ -19,7 +19,8 @@
 // - Port channels carry out their requests in order and at their own time: a source may be overwritten after a flush,
 //   after an answer to a signal that was sent behind it, or after the launch, which ends when its requests are done.
 //
-// What is accepted is right under every schedule; tests/program/mutation_test.cpp compares that with all of them. Some
+// What is accepted is right under every schedule; tests/program/mutation_test.cpp compares that with all of them, and
+// tests/program/mscclpp_limits_test.cpp does so for launches by MSCCL++. Some
 // programs are refused that are right as well: those that race where equal values, or none that is read, come out;
 // those with signals that no wait takes; those whose loops take different numbers of turns; those that hold packets and
 // plain data in the scratch of one rank, which lie at different bytes; those where two blocks take from one counter in
