@@ -197,5 +197,47 @@ TEST_P(Switchboards, wrong_programs_are_refused) {
   });
 }
 
+class SwitchboardPairs : public OnRanks {};
+INSTANTIATE_TEST_SUITE_P(On, SwitchboardPairs,
+                         ::testing::Combine(::testing::Values(On::threads, On::processes, On::sim, On::messaged),
+                                            ::testing::Values(2)),
+                         OnRanks::name);
+
+// Ranks that connect lines in another order, or under other names, read where the other one waits, or has given up.
+TEST_P(SwitchboardPairs, lines_that_do_not_meet_are_named_on_both_sides) {
+  run([](World& world) {
+    Switchboard board(world);
+    const Rank r = world.rank();
+    const ArraySpec from = on_ranks("i64[6] @ 1 : block", {0}), to = on_ranks("i64[6] @ 1 : block", {1});
+    const auto connect = [&](const char* name) {
+      return board.connect(name, r == 0 ? std::optional(from) : std::nullopt,
+                           r == 1 ? std::optional(to) : std::nullopt);
+    };
+    constexpr std::int64_t patient_ns = 60'000'000'000, impatient_ns = 100'000;
+    // Rank 0 gives up at "first". Then rank 1 gives up at "second", and reads that.
+    for (const Rank giving_up : {0, 1}) {
+      if (r == giving_up) {
+        world.set_timeout_ns(impatient_ns);
+        const Error error = error_of_rank([&] { (void)connect(r == 0 ? "first" : "second"); });
+        require_says(error, ErrorCode::timeout, {"the other ranks of a meeting", r == 0 ? "first" : "second"});
+        if (r == 1) require_says(error, ErrorCode::timeout, {"rank 0 has given up at 'first'"});
+        world.set_timeout_ns(patient_ns);
+      }
+      world.barrier();
+    }
+    // Rank 0 waits at "third" until rank 1 has read that while it waited at "fourth".
+    if (r == 0) (void)connect("third");
+    if (r == 1) {
+      world.set_timeout_ns(impatient_ns);
+      std::string message;
+      while (message.find("rank 0 waits at 'third'") == std::string::npos)
+        message = error_of_rank([&] { (void)connect("fourth"); }).message();
+      world.set_timeout_ns(patient_ns);
+      (void)connect("third");
+    }
+    world.barrier();
+  });
+}
+
 }  // namespace
 }  // namespace tranship::test

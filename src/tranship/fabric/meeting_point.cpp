@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::uint64_t phases = 8;
 
+std::string title_of(std::string_view card) {
+  return std::string(card.substr(0, card.find('\n')));
+}
+
 }  // namespace
 
 MeetingPoint::MeetingPoint(World& world, Index card_bytes_max, CallSite where)
@@ -57,6 +61,29 @@ bool MeetingPoint::all_in(const Members& members, std::uint32_t key, Phase phase
   return true;
 }
 
+std::string MeetingPoint::card_of(Rank rank) const {
+  Context& rma = world_.context();
+  const Notice notice = rma.g(Symmetric<Notice>(notices_), rank);
+  if (notice.card_bytes < 1 || notice.card_bytes > card_bytes_max_) return {};
+  std::vector<std::byte> bytes(static_cast<std::size_t>(notice.card_bytes));
+  rma.get(bytes, cards_.slice(0, notice.card_bytes), rank);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// What ranks do at other meetings, for the message of a wait that has ended.
+std::string MeetingPoint::others_at(std::string_view title) const {
+  std::string out;
+  for (Rank rank = 0; rank < world_.size(); ++rank) {
+    const std::uint64_t word = words_.load(rank, 0);
+    if (rank == world_.rank() || word == 0) continue;
+    const std::string other = title_of(card_of(rank));
+    if (other == title || words_.load(rank, 0) != word) continue;  // or it has gone meanwhile
+    out += word % phases == given_up ? fmt::format("; rank {} has given up at '{}'", rank, other)
+                                     : fmt::format("; rank {} waits at '{}'", rank, other);
+  }
+  return out;
+}
+
 MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
                                      FunctionRef<std::optional<Members>(const std::vector<std::string>&)> who,
                                      CallSite where) {
@@ -65,6 +92,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
                 card_bytes_max_, world_.rank(), short_name(where));
   Context& rma = world_.context();
   Fabric& fabric = *world_.fabric_;
+  enter(key, away);  // if it has given up before
   notices_[0] = {fabric.team_slots() | World::predefined_slots, Index(card.size())};
   std::memcpy(cards_.local(), card.data(), card.size());
   rma.writes(Symmetric<Notice>(notices_));
@@ -73,29 +101,31 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
 
   std::vector<std::string> cards(static_cast<std::size_t>(world_.size()));
   std::uint64_t taken = 0;
-  const auto read_card = [&](Rank rank) {
-    if (words_.load(rank, 0) / phases != std::uint64_t(key) + 1) return;
-    const Notice notice = rma.g(Symmetric<Notice>(notices_), rank);
-    if (notice.card_bytes < 1 || notice.card_bytes > card_bytes_max_) return;
-    std::vector<std::byte> bytes(static_cast<std::size_t>(notice.card_bytes));
-    rma.get(bytes, cards_.slice(0, notice.card_bytes), rank);
-    cards[std::size_t(rank)].assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    taken |= notice.slots;
+  const auto read_card = [&](Rank rank) -> bool {
+    const std::uint64_t word = words_.load(rank, 0);
+    if (word / phases != std::uint64_t(key) + 1 || word % phases == given_up) return false;
+    cards[std::size_t(rank)] = card_of(rank);
+    taken |= rma.g(Symmetric<Notice>(notices_), rank).slots;
+    return !cards[std::size_t(rank)].empty();
   };
   std::optional<Members> members;
   std::optional<Error> refusal;
-  WaitNote note("the other ranks of a meeting", WaitNote::anyone, where);
+  const std::string title = title_of(card);
+  const std::string label = fmt::format("the other ranks of a meeting at '{}'", title);
+  WaitNote note(label.c_str(), WaitNote::anyone, where);
   try {
     world_.wait_until(
         [&] {
+          bool has_come = false;
           for (Rank rank = 0; rank < world_.size(); ++rank)
-            if (cards[std::size_t(rank)].empty()) read_card(rank);
+            if (cards[std::size_t(rank)].empty()) has_come |= read_card(rank);
+          if (!has_come) return false;
           try {
             members = who(cards);
           } catch (const Error& error) {
             refusal = error;
           }
-          return refusal || members;
+          return refusal.has_value() || members.has_value();
         },
         note);
     if (refusal) refuse(*refusal, key, cards, where);
@@ -121,6 +151,16 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
     enter(key, away);
     team.sync(where);
     return {std::move(team), std::move(cards)};
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::timeout) {
+      enter(key, away);
+      throw;
+    }
+    enter(key, given_up);
+    Error named(error.code(), error.message() + others_at(title));
+    named.rank = error.rank;
+    named.peer = error.peer;
+    throw named;
   } catch (...) {
     enter(key, away);
     throw;

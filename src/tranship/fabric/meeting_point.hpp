@@ -1,16 +1,18 @@
 // Private: MeetingPoint, how some ranks of a world become a team while the others do something else. They find each
 // other by a key that they share, and by cards on which each says what it brings.
 //
-//   phase of each rank's word:  0 away  ->  1 its card lies there  ->  2 it has read all cards and says how often it
-//   has met in the team's slot  ->  3 it has begun at the highest of these numbers
+//   phase of each rank's word:  away  ->  here: its card lies there  ->  counted: it has read all cards and says how
+//   often it has met in the team's slot  ->  begun: at the highest of these numbers
 //
 // All members wait for each phase of all members. Before any of them goes away they meet as the team that they have
-// become, so each of them has seen phase 3; and once more afterwards, so none sees the words of a meeting that is over.
+// become, so each of them has seen the last phase; and once more afterwards, so none sees the words of a meeting that
+// is over.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <tranship/base/function_ref.hpp>
@@ -32,6 +34,9 @@ class MeetingPoint {
   /// some of them have not come. It gives the same answer on all of them. What it throws
   /// ends the call, on all whose cards lead to it: a rank that refuses stays until those that it has seen do so, too.
   ///
+  /// The first line of a card names the meeting. A wait that fails with `timeout` says at which other meetings ranks
+  /// are, or were when they gave up.
+  ///
   /// A rank is at one meeting at a time. Ranks that have several meetings in common come to them in the same order.
   /// Throws `invalid_use` for a card that is empty or too long; `unsupported` when there are Fabric::teams_max teams;
   /// `timeout`, `peer_lost`.
@@ -39,7 +44,8 @@ class MeetingPoint {
            FunctionRef<std::optional<Members>(const std::vector<std::string>&)> who, CallSite where);
 
  private:
-  enum Phase : std::uint64_t { away, here, counted, begun, refused };
+  /// A rank that has given up leaves its card where it is, for others to read why they wait.
+  enum Phase : std::uint64_t { away, given_up, here, counted, begun, refused };
   struct Notice {
     std::uint64_t slots = 0;  ///< of teams that the rank has taken
     Index card_bytes = 0;
@@ -48,6 +54,9 @@ class MeetingPoint {
   void enter(std::uint32_t key, Phase phase);
   [[noreturn]] void refuse(const Error& error, std::uint32_t key, const std::vector<std::string>& cards,
                            CallSite where);
+  /// The card that lies at a rank, or lay there when it gave up; empty where there is none.
+  std::string card_of(Rank rank) const;
+  std::string others_at(std::string_view title) const;
   bool all_in(const Members& members, std::uint32_t key, Phase phase, WaitNote& note) const;
 
   World& world_;
