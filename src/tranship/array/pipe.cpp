@@ -235,6 +235,11 @@ bool PipeEnd::test_drained(CallSite where) {
   return all;
 }
 
+bool PipeEnd::peer_has_ended() const noexcept {
+  return std::any_of(state_->pipe.exchanges.begin(), state_->pipe.exchanges.end(),
+                     [&](const Exchange& exchange) { return exchange.peer_has_ended(state_->side); });
+}
+
 Index PipeEnd::count() const noexcept {
   return state_->count();
 }

@@ -84,6 +84,9 @@ class PipeEnd {
   /// once. Throws as get() does.
   void drain(CallSite where = CallSite::here());
   bool test_drained(CallSite where = CallSite::here());
+  /// A call has thrown `peer_lost` because a rank of the other side has destroyed its pipe, and not because it has
+  /// failed. Of the receiving side this is the end of the stream: all frames that it put and drained have been got.
+  bool peer_has_ended() const noexcept;
 
   /// Buffers of this side; those that the program holds.
   Index count() const noexcept;

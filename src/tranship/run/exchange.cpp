@@ -48,7 +48,9 @@ struct Half {
   bool in_flight = false;
   bool is_done = true;                      // all its messages, but for that from this rank to itself
   const Message* lost = nullptr;            // the first message whose peer has left
-  Deadline reason_due = Deadline::never();  // when its peer should have said why
+  bool peer_fails = false;                  // and will say why
+  Deadline reason_due = Deadline::never();  // until when it should have
+  bool peer_has_ended = false;              // a call has thrown for that
 };
 
 }  // namespace
@@ -654,13 +656,14 @@ struct Exchange::State {
   void lose(Half& half, const Message& m, Passage passage) {
     if (half.lost) return;
     half.lost = &m;
-    half.reason_due = passage == Passage::left_failing ? world.deadline() : Deadline::after_ns(0);
+    half.peer_fails = passage == Passage::left_failing;
+    half.reason_due = half.peer_fails ? world.deadline() : Deadline::after_ns(0);
   }
-  void check_lost(Side side) const {
+  void check_lost(Side side) {
     if (sends_of(side)) check_lost(sending);
     if (receives_of(side)) check_lost(receiving);
   }
-  void check_lost(const Half& half) const {
+  void check_lost(Half& half) const {
     const Message* lost = half.lost;
     if (!lost) return;
     world.check_failed();
@@ -670,6 +673,7 @@ struct Exchange::State {
                              lost->peer, lost->source, lost->target, lost->epoch, rank());
     error.rank = rank();
     error.peer = lost->peer;
+    half.peer_has_ended = !half.peer_fails;
     throw error;
   }
 
@@ -915,6 +919,10 @@ const TransferPlan& Exchange::plan() const noexcept {
   return state_->plan;
 }
 
+bool Exchange::peer_has_ended(Side side) const noexcept {
+  const State& s = *state_;
+  return (s.sends_of(side) && s.sending.peer_has_ended) || (s.receives_of(side) && s.receiving.peer_has_ended);
+}
 std::string Exchange::explain() const {
   const State& s = *state_;
   return tranship::explain({.asked = s.schedule,

@@ -108,6 +108,9 @@ class Exchange {
   bool test(Side side, CallSite where = CallSite::here());
   /// Calls `meanwhile` each time that it has looked in vain.
   void finish(Side side, CallSite where = CallSite::here(), const std::optional<FunctionRef<void()>>& meanwhile = {});
+  /// A call of this side has thrown `peer_lost` because a peer has destroyed its exchange, and not because it has
+  /// failed.
+  bool peer_has_ended(Side side) const noexcept;
   /// Moves what has become possible, of whatever is in flight. Never waits, and looks for no deadline or failure. Of
   /// halves: what a peer that waits can copy is left to it, as by start() and test(), unless this rank `has_time` too.
   void advance(bool has_time = false);
