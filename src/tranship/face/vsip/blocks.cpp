@@ -24,6 +24,9 @@ using namespace tranship::vsip;
   }                                                                                                  \
   void vsip_blockdestroy_##T(vsip_block_##T* block) {                                                \
     destroy_block("vsip_blockdestroy_" #T, block);                                                   \
+  }                                                                                                  \
+  void tranship_vsip_blockkeep_##T(vsip_block_##T* block, tranship_vsip_keeper keeper) {             \
+    keep("tranship_vsip_blockkeep_" #T, "block", block, keeper);                                     \
   }
 TRANSHIP_VSIP_BLOCKS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
@@ -52,6 +55,9 @@ TRANSHIP_VSIP_BLOCKS(TRANSHIP_DEFINE)
   }                                                                                                             \
   void vsip_cblockdestroy_##T(vsip_cblock_##T* block) {                                                         \
     destroy_block("vsip_cblockdestroy_" #T, block);                                                             \
+  }                                                                                                             \
+  void tranship_vsip_cblockkeep_##T(vsip_cblock_##T* block, tranship_vsip_keeper keeper) {                      \
+    keep("tranship_vsip_cblockkeep_" #T, "block", block, keeper);                                               \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE

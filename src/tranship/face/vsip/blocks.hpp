@@ -193,9 +193,14 @@ void find(const char* call, const B* block, R** real, R** imaginary) {
   if (is_user_block(call, block) && !block->admitted) user_memory(*block, real, imaginary);
 }
 
+template <class O>
+void keep(const char* call, const char* what, O* object, tranship_vsip_keeper keeper) {
+  if (usable_object(call, what, object)) object->keeper = keeper;
+}
+
 template <class B>
 void destroy_block(const char* call, B* block) {
-  if (!block || !usable_object(call, "block", block) || block->kind == BlockKind::derived) return;
+  if (!block || !usable_object(call, "block", block) || block->kind == BlockKind::derived || is_kept(*block)) return;
   free_block(block);
 }
 

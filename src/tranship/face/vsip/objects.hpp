@@ -25,6 +25,7 @@ struct Block {
   BlockKind kind = BlockKind::library;
   bool admitted = true;
   void* owner = nullptr;  ///< the complex block of a derived one
+  tranship_vsip_keeper keeper = nullptr;
 };
 
 template <class R, class C, class RealBlock>
@@ -39,6 +40,7 @@ struct ComplexBlock {
   BlockKind kind = BlockKind::library;
   bool admitted = true;
   RealBlock parts[2];  ///< the derived blocks of the real and of the imaginary parts
+  tranship_vsip_keeper keeper = nullptr;
 };
 
 struct Dimension {
@@ -56,7 +58,14 @@ struct View {
   Block* block = nullptr;
   vsip_offset offset = 0;
   std::array<Dimension, N> dimensions{};
+  tranship_vsip_keeper keeper = nullptr;
 };
+
+/// Another library has lent the object, and wants to keep it.
+template <class O>
+bool is_kept(const O& object) {
+  return object.keeper && object.keeper(&object);
+}
 
 /// Scalars at `data + i * strides[0] + ...`.
 template <class T, int N>

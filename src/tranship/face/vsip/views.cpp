@@ -121,6 +121,7 @@ template <class V>
 typename V::Block* destroy_view(const char* call, V* view) {
   if (!view || !usable_object(call, "view", view)) return nullptr;
   auto* const block = view->block;
+  if (is_kept(*view)) return block;
   if constexpr (checking) note_destroyed(view);
   delete view;
   return block;
@@ -326,6 +327,9 @@ V* vector_of_tensor(const char* call, const T* view, vsip_tvslice slice, vsip_in
   }                                                                                                                    \
   tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view) {                                 \
     return place_for_users("tranship_vsip_" #C "vplace_" #T, view);                                                    \
+  }                                                                                                                    \
+  void tranship_vsip_##C##vkeep_##T(vsip_##C##vview_##T* view, tranship_vsip_keeper keeper) {                          \
+    keep("tranship_vsip_" #C "vkeep_" #T, "view", view, keeper);                                                       \
   }
 TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
@@ -382,6 +386,9 @@ TRANSHIP_VSIP_VECTORS(TRANSHIP_DEFINE)
   }                                                                                                                   \
   tranship_vsip_place tranship_vsip_##C##mplace_##T(const vsip_##C##mview_##T* view) {                                \
     return place_for_users("tranship_vsip_" #C "mplace_" #T, view);                                                   \
+  }                                                                                                                   \
+  void tranship_vsip_##C##mkeep_##T(vsip_##C##mview_##T* view, tranship_vsip_keeper keeper) {                         \
+    keep("tranship_vsip_" #C "mkeep_" #T, "view", view, keeper);                                                      \
   }
 TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE
@@ -442,6 +449,9 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_DEFINE)
   }                                                                                                                    \
   tranship_vsip_place tranship_vsip_##C##tplace_##T(const vsip_##C##tview_##T* view) {                                 \
     return place_for_users("tranship_vsip_" #C "tplace_" #T, view);                                                    \
+  }                                                                                                                    \
+  void tranship_vsip_##C##tkeep_##T(vsip_##C##tview_##T* view, tranship_vsip_keeper keeper) {                          \
+    keep("tranship_vsip_" #C "tkeep_" #T, "view", view, keeper);                                                       \
   }
 TRANSHIP_VSIP_TENSORS(TRANSHIP_DEFINE)
 #undef TRANSHIP_DEFINE

@@ -31,7 +31,19 @@
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+/* C89 has neither `inline` nor acosf. Compilers that are compatible with GCC have both under other names. */
+#if defined(__GNUC__) && !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#define TRANSHIP_VSIP_INLINE static __inline__
+#define TRANSHIP_VSIP_MATH_f(NAME) __builtin_##NAME##f
+#define TRANSHIP_VSIP_MATH_d(NAME) __builtin_##NAME
+#else
+#define TRANSHIP_VSIP_INLINE static inline
+#define TRANSHIP_VSIP_MATH_f(NAME) NAME##f
+#define TRANSHIP_VSIP_MATH_d(NAME) NAME
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -129,18 +141,31 @@ int vsip_finalize(void* options);
 vsip_cmplx_mem vsip_cstorage(void);
 
 /* ---- Tables ----------------------------------------------------------------------------------------------------- */
-/* What follows declares each family of functions once and repeats it for the element types of a list. X takes the shape
- * letter for complex elements (nothing, or c) and the suffix. */
+/* What follows declares each family of functions once and repeats it for the element types of a list. X takes the
+ * suffix, and before it how names begin: vsip_ or, for complex elements, vsip_c. In the lists of C++ sources it takes
+ * the letter alone (nothing, or c), which C89 does not allow. */
 
 #define TRANSHIP_VSIP_FLOATS(X) X(f) X(d)
 #define TRANSHIP_VSIP_INTEGERS(X) X(i) X(si) X(us) X(li) X(ul) X(uc)
 
 #define TRANSHIP_VSIP_BLOCKS(X) \
   X(f, f) X(d, d) X(i, i) X(si, si) X(us, us) X(li, li) X(ul, ul) X(uc, uc) X(bl, bl) X(vi, vi) X(mi, vi) X(ti, vi)
-#define TRANSHIP_VSIP_VECTORS(X) \
-  X(, f) X(, d) X(, i) X(, si) X(, us) X(, li) X(, ul) X(, uc) X(, bl) X(, vi) X(, mi) X(, ti) X(c, f) X(c, d)
-#define TRANSHIP_VSIP_MATRICES(X) X(, f) X(, d) X(, i) X(, si) X(, us) X(, li) X(, ul) X(, uc) X(, bl) X(c, f) X(c, d)
+
+#define TRANSHIP_VSIP_EACH_NUMBER(R, C, X) \
+  R(X, f) R(X, d) R(X, i) R(X, si) R(X, us) R(X, li) R(X, ul) R(X, uc) R(X, bl) C(X, f) C(X, d)
+#define TRANSHIP_VSIP_EACH_TYPE(R, C, X) TRANSHIP_VSIP_EACH_NUMBER(R, C, X) R(X, vi) R(X, mi) R(X, ti)
+#define TRANSHIP_VSIP_REAL_NAME(X, T) X(vsip_, T)
+#define TRANSHIP_VSIP_COMPLEX_NAME(X, T) X(vsip_c, T)
+#define TRANSHIP_VSIP_VECTOR_NAMES(X) TRANSHIP_VSIP_EACH_TYPE(TRANSHIP_VSIP_REAL_NAME, TRANSHIP_VSIP_COMPLEX_NAME, X)
+#define TRANSHIP_VSIP_MATRIX_NAMES(X) TRANSHIP_VSIP_EACH_NUMBER(TRANSHIP_VSIP_REAL_NAME, TRANSHIP_VSIP_COMPLEX_NAME, X)
+#define TRANSHIP_VSIP_TENSOR_NAMES(X) TRANSHIP_VSIP_MATRIX_NAMES(X)
+#ifdef __cplusplus
+#define TRANSHIP_VSIP_REAL_LETTER(X, T) X(, T)
+#define TRANSHIP_VSIP_COMPLEX_LETTER(X, T) X(c, T)
+#define TRANSHIP_VSIP_VECTORS(X) TRANSHIP_VSIP_EACH_TYPE(TRANSHIP_VSIP_REAL_LETTER, TRANSHIP_VSIP_COMPLEX_LETTER, X)
+#define TRANSHIP_VSIP_MATRICES(X) TRANSHIP_VSIP_EACH_NUMBER(TRANSHIP_VSIP_REAL_LETTER, TRANSHIP_VSIP_COMPLEX_LETTER, X)
 #define TRANSHIP_VSIP_TENSORS(X) TRANSHIP_VSIP_MATRICES(X)
+#endif
 
 /* ---- Blocks ----------------------------------------------------------------------------------------------------- */
 /* A block is memory for `length` elements. blockcreate makes one that the library owns. blockbind makes a *user block*
@@ -192,88 +217,84 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
  * views make a new view of the same block. destroy destroys the view and returns its block (NULL for NULL); alldestroy
  * destroys both. put... change the view, never its block, and return the view; putattrib ignores the member `block`. */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                   \
-  typedef struct vsip_##C##vview_##T vsip_##C##vview_##T;                                                             \
-  typedef struct {                                                                                                    \
-    vsip_offset offset;                                                                                               \
-    vsip_stride stride;                                                                                               \
-    vsip_length length;                                                                                               \
-    vsip_##C##block_##T* block;                                                                                       \
-  } vsip_##C##vattr_##T;                                                                                              \
-  vsip_##C##vview_##T* vsip_##C##vcreate_##T(vsip_length length, vsip_memory_hint hint);                              \
-  vsip_##C##vview_##T* vsip_##C##vbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride stride,  \
-                                           vsip_length length);                                                       \
-  vsip_##C##vview_##T* vsip_##C##vcloneview_##T(const vsip_##C##vview_##T* view);                                     \
-  vsip_##C##vview_##T* vsip_##C##vsubview_##T(const vsip_##C##vview_##T* view, vsip_index first, vsip_length length); \
-  vsip_##C##block_##T* vsip_##C##vdestroy_##T(vsip_##C##vview_##T* view);                                             \
-  void vsip_##C##valldestroy_##T(vsip_##C##vview_##T* view);                                                          \
-  vsip_##C##scalar_##T vsip_##C##vget_##T(const vsip_##C##vview_##T* view, vsip_index i);                             \
-  void vsip_##C##vput_##T(const vsip_##C##vview_##T* view, vsip_index i, vsip_##C##scalar_##T value);                 \
-  void vsip_##C##vgetattrib_##T(const vsip_##C##vview_##T* view, vsip_##C##vattr_##T* attributes);                    \
-  vsip_##C##vview_##T* vsip_##C##vputattrib_##T(vsip_##C##vview_##T* view, const vsip_##C##vattr_##T* attributes);    \
-  vsip_##C##block_##T* vsip_##C##vgetblock_##T(const vsip_##C##vview_##T* view);                                      \
-  vsip_offset vsip_##C##vgetoffset_##T(const vsip_##C##vview_##T* view);                                              \
-  vsip_stride vsip_##C##vgetstride_##T(const vsip_##C##vview_##T* view);                                              \
-  vsip_length vsip_##C##vgetlength_##T(const vsip_##C##vview_##T* view);                                              \
-  vsip_##C##vview_##T* vsip_##C##vputoffset_##T(vsip_##C##vview_##T* view, vsip_offset offset);                       \
-  vsip_##C##vview_##T* vsip_##C##vputstride_##T(vsip_##C##vview_##T* view, vsip_stride stride);                       \
-  vsip_##C##vview_##T* vsip_##C##vputlength_##T(vsip_##C##vview_##T* view, vsip_length length);
-TRANSHIP_VSIP_VECTORS(TRANSHIP_VSIP_DECLARE)
+#define TRANSHIP_VSIP_DECLARE(P, T)                                                                                  \
+  typedef struct P##vview_##T P##vview_##T;                                                                          \
+  typedef struct {                                                                                                   \
+    vsip_offset offset;                                                                                              \
+    vsip_stride stride;                                                                                              \
+    vsip_length length;                                                                                              \
+    P##block_##T* block;                                                                                             \
+  } P##vattr_##T;                                                                                                    \
+  P##vview_##T* P##vcreate_##T(vsip_length length, vsip_memory_hint hint);                                           \
+  P##vview_##T* P##vbind_##T(const P##block_##T* block, vsip_offset offset, vsip_stride stride, vsip_length length); \
+  P##vview_##T* P##vcloneview_##T(const P##vview_##T* view);                                                         \
+  P##vview_##T* P##vsubview_##T(const P##vview_##T* view, vsip_index first, vsip_length length);                     \
+  P##block_##T* P##vdestroy_##T(P##vview_##T* view);                                                                 \
+  void P##valldestroy_##T(P##vview_##T* view);                                                                       \
+  P##scalar_##T P##vget_##T(const P##vview_##T* view, vsip_index i);                                                 \
+  void P##vput_##T(const P##vview_##T* view, vsip_index i, P##scalar_##T value);                                     \
+  void P##vgetattrib_##T(const P##vview_##T* view, P##vattr_##T* attributes);                                        \
+  P##vview_##T* P##vputattrib_##T(P##vview_##T* view, const P##vattr_##T* attributes);                               \
+  P##block_##T* P##vgetblock_##T(const P##vview_##T* view);                                                          \
+  vsip_offset P##vgetoffset_##T(const P##vview_##T* view);                                                           \
+  vsip_stride P##vgetstride_##T(const P##vview_##T* view);                                                           \
+  vsip_length P##vgetlength_##T(const P##vview_##T* view);                                                           \
+  P##vview_##T* P##vputoffset_##T(P##vview_##T* view, vsip_offset offset);                                           \
+  P##vview_##T* P##vputstride_##T(P##vview_##T* view, vsip_stride stride);                                           \
+  P##vview_##T* P##vputlength_##T(P##vview_##T* view, vsip_length length);
+TRANSHIP_VSIP_VECTOR_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* Matrices. A column has col_length elements (the number of rows), col_stride apart; a row has row_length elements,
  * row_stride apart. create: `rows` by `columns`, with unit row stride (VSIP_ROW) or unit column stride (VSIP_COL).
  * diagview shows diagonal `index`: 0 is the main one, positive ones lie above it, negative ones below. */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                \
-  typedef struct vsip_##C##mview_##T vsip_##C##mview_##T;                                                          \
-  typedef struct {                                                                                                 \
-    vsip_offset offset;                                                                                            \
-    vsip_stride row_stride;                                                                                        \
-    vsip_length row_length;                                                                                        \
-    vsip_stride col_stride;                                                                                        \
-    vsip_length col_length;                                                                                        \
-    vsip_##C##block_##T* block;                                                                                    \
-  } vsip_##C##mattr_##T;                                                                                           \
-  vsip_##C##mview_##T* vsip_##C##mcreate_##T(vsip_length rows, vsip_length columns, vsip_major major,              \
-                                             vsip_memory_hint hint);                                               \
-  vsip_##C##mview_##T* vsip_##C##mbind_##T(const vsip_##C##block_##T* block, vsip_offset offset,                   \
-                                           vsip_stride col_stride, vsip_length col_length, vsip_stride row_stride, \
-                                           vsip_length row_length);                                                \
-  vsip_##C##mview_##T* vsip_##C##mcloneview_##T(const vsip_##C##mview_##T* view);                                  \
-  vsip_##C##mview_##T* vsip_##C##msubview_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,  \
-                                              vsip_length rows, vsip_length columns);                              \
-  vsip_##C##mview_##T* vsip_##C##mtransview_##T(const vsip_##C##mview_##T* view);                                  \
-  vsip_##C##vview_##T* vsip_##C##mrowview_##T(const vsip_##C##mview_##T* view, vsip_index row);                    \
-  vsip_##C##vview_##T* vsip_##C##mcolview_##T(const vsip_##C##mview_##T* view, vsip_index column);                 \
-  vsip_##C##vview_##T* vsip_##C##mdiagview_##T(const vsip_##C##mview_##T* view, vsip_stride index);                \
-  vsip_##C##block_##T* vsip_##C##mdestroy_##T(vsip_##C##mview_##T* view);                                          \
-  void vsip_##C##malldestroy_##T(vsip_##C##mview_##T* view);                                                       \
-  vsip_##C##scalar_##T vsip_##C##mget_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column);     \
-  void vsip_##C##mput_##T(const vsip_##C##mview_##T* view, vsip_index row, vsip_index column,                      \
-                          vsip_##C##scalar_##T value);                                                             \
-  void vsip_##C##mgetattrib_##T(const vsip_##C##mview_##T* view, vsip_##C##mattr_##T* attributes);                 \
-  vsip_##C##mview_##T* vsip_##C##mputattrib_##T(vsip_##C##mview_##T* view, const vsip_##C##mattr_##T* attributes); \
-  vsip_##C##block_##T* vsip_##C##mgetblock_##T(const vsip_##C##mview_##T* view);                                   \
-  vsip_offset vsip_##C##mgetoffset_##T(const vsip_##C##mview_##T* view);                                           \
-  vsip_stride vsip_##C##mgetrowstride_##T(const vsip_##C##mview_##T* view);                                        \
-  vsip_length vsip_##C##mgetrowlength_##T(const vsip_##C##mview_##T* view);                                        \
-  vsip_stride vsip_##C##mgetcolstride_##T(const vsip_##C##mview_##T* view);                                        \
-  vsip_length vsip_##C##mgetcollength_##T(const vsip_##C##mview_##T* view);                                        \
-  vsip_##C##mview_##T* vsip_##C##mputoffset_##T(vsip_##C##mview_##T* view, vsip_offset offset);                    \
-  vsip_##C##mview_##T* vsip_##C##mputrowstride_##T(vsip_##C##mview_##T* view, vsip_stride stride);                 \
-  vsip_##C##mview_##T* vsip_##C##mputrowlength_##T(vsip_##C##mview_##T* view, vsip_length length);                 \
-  vsip_##C##mview_##T* vsip_##C##mputcolstride_##T(vsip_##C##mview_##T* view, vsip_stride stride);                 \
-  vsip_##C##mview_##T* vsip_##C##mputcollength_##T(vsip_##C##mview_##T* view, vsip_length length);
-TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
+#define TRANSHIP_VSIP_DECLARE(P, T)                                                                             \
+  typedef struct P##mview_##T P##mview_##T;                                                                     \
+  typedef struct {                                                                                              \
+    vsip_offset offset;                                                                                         \
+    vsip_stride row_stride;                                                                                     \
+    vsip_length row_length;                                                                                     \
+    vsip_stride col_stride;                                                                                     \
+    vsip_length col_length;                                                                                     \
+    P##block_##T* block;                                                                                        \
+  } P##mattr_##T;                                                                                               \
+  P##mview_##T* P##mcreate_##T(vsip_length rows, vsip_length columns, vsip_major major, vsip_memory_hint hint); \
+  P##mview_##T* P##mbind_##T(const P##block_##T* block, vsip_offset offset, vsip_stride col_stride,             \
+                             vsip_length col_length, vsip_stride row_stride, vsip_length row_length);           \
+  P##mview_##T* P##mcloneview_##T(const P##mview_##T* view);                                                    \
+  P##mview_##T* P##msubview_##T(const P##mview_##T* view, vsip_index row, vsip_index column, vsip_length rows,  \
+                                vsip_length columns);                                                           \
+  P##mview_##T* P##mtransview_##T(const P##mview_##T* view);                                                    \
+  P##vview_##T* P##mrowview_##T(const P##mview_##T* view, vsip_index row);                                      \
+  P##vview_##T* P##mcolview_##T(const P##mview_##T* view, vsip_index column);                                   \
+  P##vview_##T* P##mdiagview_##T(const P##mview_##T* view, vsip_stride index);                                  \
+  P##block_##T* P##mdestroy_##T(P##mview_##T* view);                                                            \
+  void P##malldestroy_##T(P##mview_##T* view);                                                                  \
+  P##scalar_##T P##mget_##T(const P##mview_##T* view, vsip_index row, vsip_index column);                       \
+  void P##mput_##T(const P##mview_##T* view, vsip_index row, vsip_index column, P##scalar_##T value);           \
+  void P##mgetattrib_##T(const P##mview_##T* view, P##mattr_##T* attributes);                                   \
+  P##mview_##T* P##mputattrib_##T(P##mview_##T* view, const P##mattr_##T* attributes);                          \
+  P##block_##T* P##mgetblock_##T(const P##mview_##T* view);                                                     \
+  vsip_offset P##mgetoffset_##T(const P##mview_##T* view);                                                      \
+  vsip_stride P##mgetrowstride_##T(const P##mview_##T* view);                                                   \
+  vsip_length P##mgetrowlength_##T(const P##mview_##T* view);                                                   \
+  vsip_stride P##mgetcolstride_##T(const P##mview_##T* view);                                                   \
+  vsip_length P##mgetcollength_##T(const P##mview_##T* view);                                                   \
+  P##mview_##T* P##mputoffset_##T(P##mview_##T* view, vsip_offset offset);                                      \
+  P##mview_##T* P##mputrowstride_##T(P##mview_##T* view, vsip_stride stride);                                   \
+  P##mview_##T* P##mputrowlength_##T(P##mview_##T* view, vsip_length length);                                   \
+  P##mview_##T* P##mputcolstride_##T(P##mview_##T* view, vsip_stride stride);                                   \
+  P##mview_##T* P##mputcollength_##T(P##mview_##T* view, vsip_length length);
+TRANSHIP_VSIP_MATRIX_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* Tensors. create: z by y by x, with unit x stride (VSIP_TRAILING) or unit z stride (VSIP_LEADING). matrixview fixes
  * the index that the slice does not name: VSIP_TMYX is the matrix of rows y and columns x at z = index. vectview runs
  * along the named dimension at the other two indices, in the order z, y, x. */
 
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
-  typedef struct vsip_##C##tview_##T vsip_##C##tview_##T;                                                              \
+#define TRANSHIP_VSIP_DECLARE(P, T)                                                                                    \
+  typedef struct P##tview_##T P##tview_##T;                                                                            \
   typedef struct {                                                                                                     \
     vsip_offset offset;                                                                                                \
     vsip_length z_length;                                                                                              \
@@ -282,45 +303,40 @@ TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
     vsip_stride y_stride;                                                                                              \
     vsip_length x_length;                                                                                              \
     vsip_stride x_stride;                                                                                              \
-    vsip_##C##block_##T* block;                                                                                        \
-  } vsip_##C##tattr_##T;                                                                                               \
-  vsip_##C##tview_##T* vsip_##C##tcreate_##T(vsip_length z, vsip_length y, vsip_length x, vsip_tmajor major,           \
-                                             vsip_memory_hint hint);                                                   \
-  vsip_##C##tview_##T* vsip_##C##tbind_##T(const vsip_##C##block_##T* block, vsip_offset offset, vsip_stride z_stride, \
-                                           vsip_length z_length, vsip_stride y_stride, vsip_length y_length,           \
-                                           vsip_stride x_stride, vsip_length x_length);                                \
-  vsip_##C##tview_##T* vsip_##C##tcloneview_##T(const vsip_##C##tview_##T* view);                                      \
-  vsip_##C##tview_##T* vsip_##C##tsubview_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y,             \
-                                              vsip_index x, vsip_length z_length, vsip_length y_length,                \
-                                              vsip_length x_length);                                                   \
-  vsip_##C##tview_##T* vsip_##C##ttransview_##T(const vsip_##C##tview_##T* view, vsip_ttrans transpose);               \
-  vsip_##C##mview_##T* vsip_##C##tmatrixview_##T(const vsip_##C##tview_##T* view, vsip_tmslice slice,                  \
-                                                 vsip_index index);                                                    \
-  vsip_##C##vview_##T* vsip_##C##tvectview_##T(const vsip_##C##tview_##T* view, vsip_tvslice slice, vsip_index first,  \
-                                               vsip_index second);                                                     \
-  vsip_##C##block_##T* vsip_##C##tdestroy_##T(vsip_##C##tview_##T* view);                                              \
-  void vsip_##C##talldestroy_##T(vsip_##C##tview_##T* view);                                                           \
-  vsip_##C##scalar_##T vsip_##C##tget_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x);  \
-  void vsip_##C##tput_##T(const vsip_##C##tview_##T* view, vsip_index z, vsip_index y, vsip_index x,                   \
-                          vsip_##C##scalar_##T value);                                                                 \
-  void vsip_##C##tgetattrib_##T(const vsip_##C##tview_##T* view, vsip_##C##tattr_##T* attributes);                     \
-  vsip_##C##tview_##T* vsip_##C##tputattrib_##T(vsip_##C##tview_##T* view, const vsip_##C##tattr_##T* attributes);     \
-  vsip_##C##block_##T* vsip_##C##tgetblock_##T(const vsip_##C##tview_##T* view);                                       \
-  vsip_offset vsip_##C##tgetoffset_##T(const vsip_##C##tview_##T* view);                                               \
-  vsip_stride vsip_##C##tgetzstride_##T(const vsip_##C##tview_##T* view);                                              \
-  vsip_length vsip_##C##tgetzlength_##T(const vsip_##C##tview_##T* view);                                              \
-  vsip_stride vsip_##C##tgetystride_##T(const vsip_##C##tview_##T* view);                                              \
-  vsip_length vsip_##C##tgetylength_##T(const vsip_##C##tview_##T* view);                                              \
-  vsip_stride vsip_##C##tgetxstride_##T(const vsip_##C##tview_##T* view);                                              \
-  vsip_length vsip_##C##tgetxlength_##T(const vsip_##C##tview_##T* view);                                              \
-  vsip_##C##tview_##T* vsip_##C##tputoffset_##T(vsip_##C##tview_##T* view, vsip_offset offset);                        \
-  vsip_##C##tview_##T* vsip_##C##tputzstride_##T(vsip_##C##tview_##T* view, vsip_stride stride);                       \
-  vsip_##C##tview_##T* vsip_##C##tputzlength_##T(vsip_##C##tview_##T* view, vsip_length length);                       \
-  vsip_##C##tview_##T* vsip_##C##tputystride_##T(vsip_##C##tview_##T* view, vsip_stride stride);                       \
-  vsip_##C##tview_##T* vsip_##C##tputylength_##T(vsip_##C##tview_##T* view, vsip_length length);                       \
-  vsip_##C##tview_##T* vsip_##C##tputxstride_##T(vsip_##C##tview_##T* view, vsip_stride stride);                       \
-  vsip_##C##tview_##T* vsip_##C##tputxlength_##T(vsip_##C##tview_##T* view, vsip_length length);
-TRANSHIP_VSIP_TENSORS(TRANSHIP_VSIP_DECLARE)
+    P##block_##T* block;                                                                                               \
+  } P##tattr_##T;                                                                                                      \
+  P##tview_##T* P##tcreate_##T(vsip_length z, vsip_length y, vsip_length x, vsip_tmajor major, vsip_memory_hint hint); \
+  P##tview_##T* P##tbind_##T(const P##block_##T* block, vsip_offset offset, vsip_stride z_stride,                      \
+                             vsip_length z_length, vsip_stride y_stride, vsip_length y_length, vsip_stride x_stride,   \
+                             vsip_length x_length);                                                                    \
+  P##tview_##T* P##tcloneview_##T(const P##tview_##T* view);                                                           \
+  P##tview_##T* P##tsubview_##T(const P##tview_##T* view, vsip_index z, vsip_index y, vsip_index x,                    \
+                                vsip_length z_length, vsip_length y_length, vsip_length x_length);                     \
+  P##tview_##T* P##ttransview_##T(const P##tview_##T* view, vsip_ttrans transpose);                                    \
+  P##mview_##T* P##tmatrixview_##T(const P##tview_##T* view, vsip_tmslice slice, vsip_index index);                    \
+  P##vview_##T* P##tvectview_##T(const P##tview_##T* view, vsip_tvslice slice, vsip_index first, vsip_index second);   \
+  P##block_##T* P##tdestroy_##T(P##tview_##T* view);                                                                   \
+  void P##talldestroy_##T(P##tview_##T* view);                                                                         \
+  P##scalar_##T P##tget_##T(const P##tview_##T* view, vsip_index z, vsip_index y, vsip_index x);                       \
+  void P##tput_##T(const P##tview_##T* view, vsip_index z, vsip_index y, vsip_index x, P##scalar_##T value);           \
+  void P##tgetattrib_##T(const P##tview_##T* view, P##tattr_##T* attributes);                                          \
+  P##tview_##T* P##tputattrib_##T(P##tview_##T* view, const P##tattr_##T* attributes);                                 \
+  P##block_##T* P##tgetblock_##T(const P##tview_##T* view);                                                            \
+  vsip_offset P##tgetoffset_##T(const P##tview_##T* view);                                                             \
+  vsip_stride P##tgetzstride_##T(const P##tview_##T* view);                                                            \
+  vsip_length P##tgetzlength_##T(const P##tview_##T* view);                                                            \
+  vsip_stride P##tgetystride_##T(const P##tview_##T* view);                                                            \
+  vsip_length P##tgetylength_##T(const P##tview_##T* view);                                                            \
+  vsip_stride P##tgetxstride_##T(const P##tview_##T* view);                                                            \
+  vsip_length P##tgetxlength_##T(const P##tview_##T* view);                                                            \
+  P##tview_##T* P##tputoffset_##T(P##tview_##T* view, vsip_offset offset);                                             \
+  P##tview_##T* P##tputzstride_##T(P##tview_##T* view, vsip_stride stride);                                            \
+  P##tview_##T* P##tputzlength_##T(P##tview_##T* view, vsip_length length);                                            \
+  P##tview_##T* P##tputystride_##T(P##tview_##T* view, vsip_stride stride);                                            \
+  P##tview_##T* P##tputylength_##T(P##tview_##T* view, vsip_length length);                                            \
+  P##tview_##T* P##tputxstride_##T(P##tview_##T* view, vsip_stride stride);                                            \
+  P##tview_##T* P##tputxlength_##T(P##tview_##T* view, vsip_length length);
+TRANSHIP_VSIP_TENSOR_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* Views of the real and of the imaginary parts of a complex view. They show a *derived block*, which belongs to the
@@ -343,15 +359,16 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
  * major (VSIP_ROW) or column major (VSIP_COL) order, and for complex views `imaginary` NULL means interleaved. */
 
 #define TRANSHIP_VSIP_NUMBERS(X, A) X(A, f) X(A, d) X(A, i) X(A, si) X(A, us) X(A, li) X(A, ul) X(A, uc) X(A, bl)
-#define TRANSHIP_VSIP_NUMBER_PAIRS(X)                                                                               \
-  TRANSHIP_VSIP_NUMBERS(X, f)                                                                                       \
-  TRANSHIP_VSIP_NUMBERS(X, d) TRANSHIP_VSIP_NUMBERS(X, i) TRANSHIP_VSIP_NUMBERS(X, si) TRANSHIP_VSIP_NUMBERS(X, us) \
-      TRANSHIP_VSIP_NUMBERS(X, li) TRANSHIP_VSIP_NUMBERS(X, ul) TRANSHIP_VSIP_NUMBERS(X, uc)                        \
-          TRANSHIP_VSIP_NUMBERS(X, bl)
-#define TRANSHIP_VSIP_VECTOR_PAIRS(X)                                                                                 \
-  TRANSHIP_VSIP_NUMBER_PAIRS(X)                                                                                       \
-  TRANSHIP_VSIP_NUMBERS(X, vi) X(f, vi) X(d, vi) X(i, vi) X(si, vi) X(us, vi) X(li, vi) X(ul, vi) X(uc, vi) X(bl, vi) \
-      X(vi, vi) X(mi, mi) X(ti, ti)
+#define TRANSHIP_VSIP_NUMBER_PAIRS(X)                                                                                 \
+  TRANSHIP_VSIP_NUMBERS(X, f)                                                                                         \
+  TRANSHIP_VSIP_NUMBERS(X, d)                                                                                         \
+  TRANSHIP_VSIP_NUMBERS(X, i)                                                                                         \
+  TRANSHIP_VSIP_NUMBERS(X, si) TRANSHIP_VSIP_NUMBERS(X, us) TRANSHIP_VSIP_NUMBERS(X, li) TRANSHIP_VSIP_NUMBERS(X, ul) \
+      TRANSHIP_VSIP_NUMBERS(X, uc) TRANSHIP_VSIP_NUMBERS(X, bl)
+#define TRANSHIP_VSIP_VECTOR_PAIRS(X) \
+  TRANSHIP_VSIP_NUMBER_PAIRS(X)       \
+  TRANSHIP_VSIP_NUMBERS(X, vi)        \
+  X(f, vi) X(d, vi) X(i, vi) X(si, vi) X(us, vi) X(li, vi) X(ul, vi) X(uc, vi) X(bl, vi) X(vi, vi) X(mi, mi) X(ti, ti)
 #define TRANSHIP_VSIP_FLOAT_PAIRS(X) X(f, f) X(f, d) X(d, f) X(d, d)
 
 #define TRANSHIP_VSIP_DECLARE(A, B) void vsip_vcopy_##A##_##B(const vsip_vview_##A* a, const vsip_vview_##B* r);
@@ -392,10 +409,12 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
  * vsip_cmNAME for complex elements). The output, r, is the last argument; all views have the same lengths. */
 
 /* r = NAME(a). sq is a*a, recip 1/a, rsqrt 1/sqrt(a), mag the absolute value. */
-#define TRANSHIP_VSIP_REAL_UNARY(X, T)                                                                       \
-  X(acos, T)                                                                                                 \
-  X(asin, T) X(atan, T) X(cos, T) X(cosh, T) X(exp, T) X(exp10, T) X(log, T) X(log10, T) X(mag, T) X(neg, T) \
-      X(recip, T) X(rsqrt, T) X(sin, T) X(sinh, T) X(sq, T) X(sqrt, T) X(tan, T) X(tanh, T)
+#define TRANSHIP_VSIP_REAL_UNARY(X, T)                                                                         \
+  X(acos, T)                                                                                                   \
+  X(asin, T)                                                                                                   \
+  X(atan, T)                                                                                                   \
+  X(cos, T) X(cosh, T) X(exp, T) X(exp10, T) X(log, T) X(log10, T) X(mag, T) X(neg, T) X(recip, T) X(rsqrt, T) \
+      X(sin, T) X(sinh, T) X(sq, T) X(sqrt, T) X(tan, T) X(tanh, T)
 /* r = NAME(a, b). maxmg is max(|a|, |b|). */
 #define TRANSHIP_VSIP_REAL_BINARY(X, T) \
   X(add, T) X(sub, T) X(mul, T) X(div, T) X(atan2, T) X(hypot, T) X(max, T) X(min, T) X(maxmg, T) X(minmg, T)
@@ -518,40 +537,33 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 
 /* Three operands, vectors only: am (a+b)*c, ma a*b+c, msb a*b-c, sbm (a-b)*c; with scalars: sam (a+s)*c, sma a*s+c,
  * msa a*b+s, smsa a*s+t. */
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
-  void vsip_##C##vam_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* c,     \
-                         const vsip_##C##vview_##T* r);                                                                \
-  void vsip_##C##vma_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* c,     \
-                         const vsip_##C##vview_##T* r);                                                                \
-  void vsip_##C##vmsb_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* c,    \
-                          const vsip_##C##vview_##T* r);                                                               \
-  void vsip_##C##vsbm_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* c,    \
-                          const vsip_##C##vview_##T* r);                                                               \
-  void vsip_##C##vsam_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, const vsip_##C##vview_##T* c,          \
-                          const vsip_##C##vview_##T* r);                                                               \
-  void vsip_##C##vsma_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, const vsip_##C##vview_##T* c,          \
-                          const vsip_##C##vview_##T* r);                                                               \
-  void vsip_##C##vmsa_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b, vsip_##C##scalar_##T s,          \
-                          const vsip_##C##vview_##T* r);                                                               \
-  void vsip_##C##vsmsa_##T(const vsip_##C##vview_##T* a, vsip_##C##scalar_##T s, vsip_##C##scalar_##T t,               \
-                           const vsip_##C##vview_##T* r);                                                              \
-  /* r = alpha * a + (1 - alpha) * r. */                                                                               \
-  void vsip_##C##vexpoavg_##T(vsip_scalar_##T alpha, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* r);      \
-  void vsip_##C##mexpoavg_##T(vsip_scalar_##T alpha, const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r);      \
-  /* Elements of a and b change places. */                                                                             \
-  void vsip_##C##vswap_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b);                                \
-  void vsip_##C##mswap_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b);                                \
-  /* The halves of the vector (of the rows and of the columns) change places: element n/2 of n comes first. */         \
-  void vsip_##C##vfreqswap_##T(const vsip_##C##vview_##T* a);                                                          \
-  void vsip_##C##mfreqswap_##T(const vsip_##C##mview_##T* a);                                                          \
-  /* r[i] = a[index[i]]; r[index[i]] = a[i]. The length is that of `index`. */                                         \
-  void vsip_##C##vgather_##T(const vsip_##C##vview_##T* a, const vsip_vview_vi* index, const vsip_##C##vview_##T* r);  \
-  void vsip_##C##mgather_##T(const vsip_##C##mview_##T* a, const vsip_vview_mi* index, const vsip_##C##vview_##T* r);  \
-  void vsip_##C##vscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* r, const vsip_vview_vi* index); \
-  void vsip_##C##mscatter_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* r, const vsip_vview_mi* index);
-TRANSHIP_VSIP_DECLARE(, f)
-TRANSHIP_VSIP_DECLARE(, d)
-TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
+#define TRANSHIP_VSIP_DECLARE(P, T)                                                                             \
+  void P##vam_##T(const P##vview_##T* a, const P##vview_##T* b, const P##vview_##T* c, const P##vview_##T* r);  \
+  void P##vma_##T(const P##vview_##T* a, const P##vview_##T* b, const P##vview_##T* c, const P##vview_##T* r);  \
+  void P##vmsb_##T(const P##vview_##T* a, const P##vview_##T* b, const P##vview_##T* c, const P##vview_##T* r); \
+  void P##vsbm_##T(const P##vview_##T* a, const P##vview_##T* b, const P##vview_##T* c, const P##vview_##T* r); \
+  void P##vsam_##T(const P##vview_##T* a, P##scalar_##T s, const P##vview_##T* c, const P##vview_##T* r);       \
+  void P##vsma_##T(const P##vview_##T* a, P##scalar_##T s, const P##vview_##T* c, const P##vview_##T* r);       \
+  void P##vmsa_##T(const P##vview_##T* a, const P##vview_##T* b, P##scalar_##T s, const P##vview_##T* r);       \
+  void P##vsmsa_##T(const P##vview_##T* a, P##scalar_##T s, P##scalar_##T t, const P##vview_##T* r);            \
+  /* r = alpha * a + (1 - alpha) * r. */                                                                        \
+  void P##vexpoavg_##T(vsip_scalar_##T alpha, const P##vview_##T* a, const P##vview_##T* r);                    \
+  void P##mexpoavg_##T(vsip_scalar_##T alpha, const P##mview_##T* a, const P##mview_##T* r);                    \
+  /* Elements of a and b change places. */                                                                      \
+  void P##vswap_##T(const P##vview_##T* a, const P##vview_##T* b);                                              \
+  void P##mswap_##T(const P##mview_##T* a, const P##mview_##T* b);                                              \
+  /* The halves of the vector (of the rows and of the columns) change places: element n/2 of n comes first. */  \
+  void P##vfreqswap_##T(const P##vview_##T* a);                                                                 \
+  void P##mfreqswap_##T(const P##mview_##T* a);                                                                 \
+  /* r[i] = a[index[i]]; r[index[i]] = a[i]. The length is that of `index`. */                                  \
+  void P##vgather_##T(const P##vview_##T* a, const vsip_vview_vi* index, const P##vview_##T* r);                \
+  void P##mgather_##T(const P##mview_##T* a, const vsip_vview_mi* index, const P##vview_##T* r);                \
+  void P##vscatter_##T(const P##vview_##T* a, const P##vview_##T* r, const vsip_vview_vi* index);               \
+  void P##mscatter_##T(const P##vview_##T* a, const P##mview_##T* r, const vsip_vview_mi* index);
+TRANSHIP_VSIP_DECLARE(vsip_, f)
+TRANSHIP_VSIP_DECLARE(vsip_, d)
+TRANSHIP_VSIP_DECLARE(vsip_c, f)
+TRANSHIP_VSIP_DECLARE(vsip_c, d)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* The same, of vectors of integers and of indices. */
@@ -565,10 +577,10 @@ void vsip_vgather_vi(const vsip_vview_vi* a, const vsip_vview_vi* index, const v
 void vsip_vgather_mi(const vsip_vview_mi* a, const vsip_vview_vi* index, const vsip_vview_mi* r);
 
 /* r = s, for vectors and matrices. */
-#define TRANSHIP_VSIP_DECLARE(C, T)                                               \
-  void vsip_##C##vfill_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* r); \
-  void vsip_##C##mfill_##T(vsip_##C##scalar_##T s, const vsip_##C##mview_##T* r);
-TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
+#define TRANSHIP_VSIP_DECLARE(P, T)                          \
+  void P##vfill_##T(P##scalar_##T s, const P##vview_##T* r); \
+  void P##mfill_##T(P##scalar_##T s, const P##mview_##T* r);
+TRANSHIP_VSIP_MATRIX_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 void vsip_vfill_vi(vsip_scalar_vi s, const vsip_vview_vi* r);
 
@@ -660,26 +672,23 @@ TRANSHIP_VSIP_DECLARE(mi)
  * r = a conj(b), prodh: r = a conj(b)^T; r overlaps neither a nor b. vouter: r[i][j] = s * a[i] * b[j]; cvouter: of
  * conj(b[j]). prod3 and prod4: a has 3 by 3 or 4 by 4 elements, and r may be b. */
 
-#define TRANSHIP_VSIP_SMALL_PRODUCTS(N, C, T)                                                \
-  void vsip_##C##mprod##N##_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b,  \
-                                const vsip_##C##mview_##T* r);                               \
-  void vsip_##C##mvprod##N##_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b, \
-                                 const vsip_##C##vview_##T* r);
-#define TRANSHIP_VSIP_DECLARE(C, T)                                                                                    \
-  void vsip_##C##vmmul_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, vsip_major major,               \
-                           const vsip_##C##mview_##T* r);                                                              \
-  void vsip_##C##mtrans_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* r);                               \
-  void vsip_##C##mprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r);  \
-  void vsip_##C##mprodt_##T(const vsip_##C##mview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##mview_##T* r); \
-  void vsip_##C##mvprod_##T(const vsip_##C##mview_##T* a, const vsip_##C##vview_##T* b, const vsip_##C##vview_##T* r); \
-  void vsip_##C##vmprod_##T(const vsip_##C##vview_##T* a, const vsip_##C##mview_##T* b, const vsip_##C##vview_##T* r); \
-  void vsip_##C##vouter_##T(vsip_##C##scalar_##T s, const vsip_##C##vview_##T* a, const vsip_##C##vview_##T* b,        \
-                            const vsip_##C##mview_##T* r);                                                             \
-  TRANSHIP_VSIP_SMALL_PRODUCTS(3, C, T)                                                                                \
-  TRANSHIP_VSIP_SMALL_PRODUCTS(4, C, T)
-TRANSHIP_VSIP_DECLARE(, f)
-TRANSHIP_VSIP_DECLARE(, d)
-TRANSHIP_VSIP_DECLARE(c, f) TRANSHIP_VSIP_DECLARE(c, d)
+#define TRANSHIP_VSIP_SMALL_PRODUCTS(N, P, T)                                                  \
+  void P##mprod##N##_##T(const P##mview_##T* a, const P##mview_##T* b, const P##mview_##T* r); \
+  void P##mvprod##N##_##T(const P##mview_##T* a, const P##vview_##T* b, const P##vview_##T* r);
+#define TRANSHIP_VSIP_DECLARE(P, T)                                                                         \
+  void P##vmmul_##T(const P##vview_##T* a, const P##mview_##T* b, vsip_major major, const P##mview_##T* r); \
+  void P##mtrans_##T(const P##mview_##T* a, const P##mview_##T* r);                                         \
+  void P##mprod_##T(const P##mview_##T* a, const P##mview_##T* b, const P##mview_##T* r);                   \
+  void P##mprodt_##T(const P##mview_##T* a, const P##mview_##T* b, const P##mview_##T* r);                  \
+  void P##mvprod_##T(const P##mview_##T* a, const P##vview_##T* b, const P##vview_##T* r);                  \
+  void P##vmprod_##T(const P##vview_##T* a, const P##mview_##T* b, const P##vview_##T* r);                  \
+  void P##vouter_##T(P##scalar_##T s, const P##vview_##T* a, const P##vview_##T* b, const P##mview_##T* r); \
+  TRANSHIP_VSIP_SMALL_PRODUCTS(3, P, T)                                                                     \
+  TRANSHIP_VSIP_SMALL_PRODUCTS(4, P, T)
+TRANSHIP_VSIP_DECLARE(vsip_, f)
+TRANSHIP_VSIP_DECLARE(vsip_, d)
+TRANSHIP_VSIP_DECLARE(vsip_c, f)
+TRANSHIP_VSIP_DECLARE(vsip_c, d)
 #undef TRANSHIP_VSIP_DECLARE
 #define TRANSHIP_VSIP_DECLARE(T)                                                                       \
   void vsip_rvcmmul_##T(const vsip_vview_##T* a, const vsip_cmview_##T* b, vsip_major major,           \
@@ -765,74 +774,74 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 /* cjmul is a * conj(b), rcsub s - a, crsub a - s. polar and rect convert between a number and its magnitude and angle.
  */
 
-#define TRANSHIP_VSIP_DECLARE(T)                                                               \
-  static inline vsip_scalar_##T vsip_real_##T(vsip_cscalar_##T a) {                            \
-    return a.r;                                                                                \
-  }                                                                                            \
-  static inline vsip_scalar_##T vsip_imag_##T(vsip_cscalar_##T a) {                            \
-    return a.i;                                                                                \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_cmplx_##T(vsip_scalar_##T r, vsip_scalar_##T i) {        \
-    vsip_cscalar_##T c;                                                                        \
-    c.r = r, c.i = i;                                                                          \
-    return c;                                                                                  \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_cadd_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {       \
-    return vsip_cmplx_##T(a.r + b.r, a.i + b.i);                                               \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_csub_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {       \
-    return vsip_cmplx_##T(a.r - b.r, a.i - b.i);                                               \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_cmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {       \
-    return vsip_cmplx_##T(a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r);                       \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_cjmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {      \
-    return vsip_cmplx_##T(a.r * b.r + a.i * b.i, a.i * b.r - a.r * b.i);                       \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_cneg_##T(vsip_cscalar_##T a) {                           \
-    return vsip_cmplx_##T(-a.r, -a.i);                                                         \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_conj_##T(vsip_cscalar_##T a) {                           \
-    return vsip_cmplx_##T(a.r, -a.i);                                                          \
-  }                                                                                            \
-  static inline vsip_scalar_##T vsip_cmagsq_##T(vsip_cscalar_##T a) {                          \
-    return a.r * a.r + a.i * a.i;                                                              \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_rcadd_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {       \
-    return vsip_cmplx_##T(s + a.r, a.i);                                                       \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_rcsub_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {       \
-    return vsip_cmplx_##T(s - a.r, -a.i);                                                      \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_crsub_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {       \
-    return vsip_cmplx_##T(a.r - s, a.i);                                                       \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_rcmul_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {       \
-    return vsip_cmplx_##T(s * a.r, s * a.i);                                                   \
-  }                                                                                            \
-  static inline vsip_cscalar_##T vsip_crdiv_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {       \
-    return vsip_cmplx_##T(a.r / s, a.i / s);                                                   \
-  }                                                                                            \
-  vsip_scalar_##T vsip_cmag_##T(vsip_cscalar_##T a);                                           \
-  vsip_scalar_##T vsip_arg_##T(vsip_cscalar_##T a);                                            \
-  vsip_cscalar_##T vsip_cdiv_##T(vsip_cscalar_##T a, vsip_cscalar_##T b);                      \
-  vsip_cscalar_##T vsip_crecip_##T(vsip_cscalar_##T a);                                        \
-  vsip_cscalar_##T vsip_cexp_##T(vsip_cscalar_##T a);                                          \
-  vsip_cscalar_##T vsip_clog_##T(vsip_cscalar_##T a);                                          \
-  vsip_cscalar_##T vsip_csqrt_##T(vsip_cscalar_##T a);                                         \
-  void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* magnitude, vsip_scalar_##T* angle); \
+#define TRANSHIP_VSIP_DECLARE(T)                                                                 \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_real_##T(vsip_cscalar_##T a) {                       \
+    return a.r;                                                                                  \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_imag_##T(vsip_cscalar_##T a) {                       \
+    return a.i;                                                                                  \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_cmplx_##T(vsip_scalar_##T r, vsip_scalar_##T i) {   \
+    vsip_cscalar_##T c;                                                                          \
+    c.r = r, c.i = i;                                                                            \
+    return c;                                                                                    \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_cadd_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {  \
+    return vsip_cmplx_##T(a.r + b.r, a.i + b.i);                                                 \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_csub_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {  \
+    return vsip_cmplx_##T(a.r - b.r, a.i - b.i);                                                 \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_cmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) {  \
+    return vsip_cmplx_##T(a.r * b.r - a.i * b.i, a.r * b.i + a.i * b.r);                         \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_cjmul_##T(vsip_cscalar_##T a, vsip_cscalar_##T b) { \
+    return vsip_cmplx_##T(a.r * b.r + a.i * b.i, a.i * b.r - a.r * b.i);                         \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_cneg_##T(vsip_cscalar_##T a) {                      \
+    return vsip_cmplx_##T(-a.r, -a.i);                                                           \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_conj_##T(vsip_cscalar_##T a) {                      \
+    return vsip_cmplx_##T(a.r, -a.i);                                                            \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_cmagsq_##T(vsip_cscalar_##T a) {                     \
+    return a.r * a.r + a.i * a.i;                                                                \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_rcadd_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {  \
+    return vsip_cmplx_##T(s + a.r, a.i);                                                         \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_rcsub_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {  \
+    return vsip_cmplx_##T(s - a.r, -a.i);                                                        \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_crsub_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {  \
+    return vsip_cmplx_##T(a.r - s, a.i);                                                         \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_rcmul_##T(vsip_scalar_##T s, vsip_cscalar_##T a) {  \
+    return vsip_cmplx_##T(s * a.r, s * a.i);                                                     \
+  }                                                                                              \
+  TRANSHIP_VSIP_INLINE vsip_cscalar_##T vsip_crdiv_##T(vsip_cscalar_##T a, vsip_scalar_##T s) {  \
+    return vsip_cmplx_##T(a.r / s, a.i / s);                                                     \
+  }                                                                                              \
+  vsip_scalar_##T vsip_cmag_##T(vsip_cscalar_##T a);                                             \
+  vsip_scalar_##T vsip_arg_##T(vsip_cscalar_##T a);                                              \
+  vsip_cscalar_##T vsip_cdiv_##T(vsip_cscalar_##T a, vsip_cscalar_##T b);                        \
+  vsip_cscalar_##T vsip_crecip_##T(vsip_cscalar_##T a);                                          \
+  vsip_cscalar_##T vsip_cexp_##T(vsip_cscalar_##T a);                                            \
+  vsip_cscalar_##T vsip_clog_##T(vsip_cscalar_##T a);                                            \
+  vsip_cscalar_##T vsip_csqrt_##T(vsip_cscalar_##T a);                                           \
+  void vsip_polar_##T(vsip_cscalar_##T a, vsip_scalar_##T* magnitude, vsip_scalar_##T* angle);   \
   vsip_cscalar_##T vsip_rect_##T(vsip_scalar_##T magnitude, vsip_scalar_##T angle);
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 /* The same with the result behind the last argument: the names in capitals. */
-#define TRANSHIP_VSIP_TO_ONE(LARGE, SMALL, T, A)                    \
-  static inline void vsip_##LARGE##_##T(A a, vsip_cscalar_##T* r) { \
-    *r = vsip_##SMALL##_##T(a);                                     \
+#define TRANSHIP_VSIP_TO_ONE(LARGE, SMALL, T, A)                           \
+  TRANSHIP_VSIP_INLINE void vsip_##LARGE##_##T(A a, vsip_cscalar_##T* r) { \
+    *r = vsip_##SMALL##_##T(a);                                            \
   }
-#define TRANSHIP_VSIP_TO_TWO(LARGE, SMALL, T, A, B)                      \
-  static inline void vsip_##LARGE##_##T(A a, B b, vsip_cscalar_##T* r) { \
-    *r = vsip_##SMALL##_##T(a, b);                                       \
+#define TRANSHIP_VSIP_TO_TWO(LARGE, SMALL, T, A, B)                             \
+  TRANSHIP_VSIP_INLINE void vsip_##LARGE##_##T(A a, B b, vsip_cscalar_##T* r) { \
+    *r = vsip_##SMALL##_##T(a, b);                                              \
   }
 #define TRANSHIP_VSIP_DECLARE(T)                                            \
   TRANSHIP_VSIP_TO_TWO(CMPLX, cmplx, T, vsip_scalar_##T, vsip_scalar_##T)   \
@@ -854,97 +863,97 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-#define TRANSHIP_VSIP_DECLARE(T, F)                                                    \
-  static inline vsip_scalar_##T vsip_acos_##T(vsip_scalar_##T a) {                     \
-    return acos##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_asin_##T(vsip_scalar_##T a) {                     \
-    return asin##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_atan_##T(vsip_scalar_##T a) {                     \
-    return atan##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_atan2_##T(vsip_scalar_##T a, vsip_scalar_##T b) { \
-    return atan2##F(a, b);                                                             \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_ceil_##T(vsip_scalar_##T a) {                     \
-    return ceil##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_cos_##T(vsip_scalar_##T a) {                      \
-    return cos##F(a);                                                                  \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_cosh_##T(vsip_scalar_##T a) {                     \
-    return cosh##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_exp_##T(vsip_scalar_##T a) {                      \
-    return exp##F(a);                                                                  \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_exp10_##T(vsip_scalar_##T a) {                    \
-    return pow##F(10, a);                                                              \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_floor_##T(vsip_scalar_##T a) {                    \
-    return floor##F(a);                                                                \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_fmod_##T(vsip_scalar_##T a, vsip_scalar_##T b) {  \
-    return fmod##F(a, b);                                                              \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_hypot_##T(vsip_scalar_##T a, vsip_scalar_##T b) { \
-    return hypot##F(a, b);                                                             \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_log_##T(vsip_scalar_##T a) {                      \
-    return log##F(a);                                                                  \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_log10_##T(vsip_scalar_##T a) {                    \
-    return log10##F(a);                                                                \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_mag_##T(vsip_scalar_##T a) {                      \
-    return fabs##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_max_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
-    return a < b ? b : a;                                                              \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_min_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
-    return b < a ? b : a;                                                              \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_pow_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
-    return pow##F(a, b);                                                               \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_recip_##T(vsip_scalar_##T a) {                    \
-    return 1 / a;                                                                      \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_rsqrt_##T(vsip_scalar_##T a) {                    \
-    return 1 / sqrt##F(a);                                                             \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_sin_##T(vsip_scalar_##T a) {                      \
-    return sin##F(a);                                                                  \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_sinh_##T(vsip_scalar_##T a) {                     \
-    return sinh##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_sqrt_##T(vsip_scalar_##T a) {                     \
-    return sqrt##F(a);                                                                 \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_tan_##T(vsip_scalar_##T a) {                      \
-    return tan##F(a);                                                                  \
-  }                                                                                    \
-  static inline vsip_scalar_##T vsip_tanh_##T(vsip_scalar_##T a) {                     \
-    return tanh##F(a);                                                                 \
+#define TRANSHIP_VSIP_DECLARE(T)                                                              \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_acos_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(acos)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_asin_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(asin)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_atan_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(atan)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_atan2_##T(vsip_scalar_##T a, vsip_scalar_##T b) { \
+    return TRANSHIP_VSIP_MATH_##T(atan2)(a, b);                                               \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_ceil_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(ceil)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_cos_##T(vsip_scalar_##T a) {                      \
+    return TRANSHIP_VSIP_MATH_##T(cos)(a);                                                    \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_cosh_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(cosh)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_exp_##T(vsip_scalar_##T a) {                      \
+    return TRANSHIP_VSIP_MATH_##T(exp)(a);                                                    \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_exp10_##T(vsip_scalar_##T a) {                    \
+    return TRANSHIP_VSIP_MATH_##T(pow)(10, a);                                                \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_floor_##T(vsip_scalar_##T a) {                    \
+    return TRANSHIP_VSIP_MATH_##T(floor)(a);                                                  \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_fmod_##T(vsip_scalar_##T a, vsip_scalar_##T b) {  \
+    return TRANSHIP_VSIP_MATH_##T(fmod)(a, b);                                                \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_hypot_##T(vsip_scalar_##T a, vsip_scalar_##T b) { \
+    return TRANSHIP_VSIP_MATH_##T(hypot)(a, b);                                               \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_log_##T(vsip_scalar_##T a) {                      \
+    return TRANSHIP_VSIP_MATH_##T(log)(a);                                                    \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_log10_##T(vsip_scalar_##T a) {                    \
+    return TRANSHIP_VSIP_MATH_##T(log10)(a);                                                  \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_mag_##T(vsip_scalar_##T a) {                      \
+    return TRANSHIP_VSIP_MATH_##T(fabs)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_max_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
+    return a < b ? b : a;                                                                     \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_min_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
+    return b < a ? b : a;                                                                     \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_pow_##T(vsip_scalar_##T a, vsip_scalar_##T b) {   \
+    return TRANSHIP_VSIP_MATH_##T(pow)(a, b);                                                 \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_recip_##T(vsip_scalar_##T a) {                    \
+    return 1 / a;                                                                             \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_rsqrt_##T(vsip_scalar_##T a) {                    \
+    return 1 / TRANSHIP_VSIP_MATH_##T(sqrt)(a);                                               \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_sin_##T(vsip_scalar_##T a) {                      \
+    return TRANSHIP_VSIP_MATH_##T(sin)(a);                                                    \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_sinh_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(sinh)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_sqrt_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(sqrt)(a);                                                   \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_tan_##T(vsip_scalar_##T a) {                      \
+    return TRANSHIP_VSIP_MATH_##T(tan)(a);                                                    \
+  }                                                                                           \
+  TRANSHIP_VSIP_INLINE vsip_scalar_##T vsip_tanh_##T(vsip_scalar_##T a) {                     \
+    return TRANSHIP_VSIP_MATH_##T(tanh)(a);                                                   \
   }
-TRANSHIP_VSIP_DECLARE(f, f) TRANSHIP_VSIP_DECLARE(d, )
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
-static inline vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {
+TRANSHIP_VSIP_INLINE vsip_scalar_mi vsip_matindex(vsip_index row, vsip_index column) {
   vsip_scalar_mi index;
   index.r = row, index.c = column;
   return index;
 }
-static inline void vsip_MATINDEX(vsip_index row, vsip_index column, vsip_scalar_mi* r) {
+TRANSHIP_VSIP_INLINE void vsip_MATINDEX(vsip_index row, vsip_index column, vsip_scalar_mi* r) {
   *r = vsip_matindex(row, column);
 }
-static inline vsip_index vsip_rowindex(vsip_scalar_mi index) {
+TRANSHIP_VSIP_INLINE vsip_index vsip_rowindex(vsip_scalar_mi index) {
   return index.r;
 }
-static inline vsip_index vsip_colindex(vsip_scalar_mi index) {
+TRANSHIP_VSIP_INLINE vsip_index vsip_colindex(vsip_scalar_mi index) {
   return index.c;
 }
 
@@ -967,17 +976,141 @@ typedef struct {
   vsip_stride strides[3];
   vsip_length lengths[3];
 } tranship_vsip_place;
-#define TRANSHIP_VSIP_DECLARE(C, T) tranship_vsip_place tranship_vsip_##C##vplace_##T(const vsip_##C##vview_##T* view);
-TRANSHIP_VSIP_VECTORS(TRANSHIP_VSIP_DECLARE)
+#define TRANSHIP_VSIP_DECLARE(P, T) tranship_vsip_place tranship_##P##vplace_##T(const P##vview_##T* view);
+TRANSHIP_VSIP_VECTOR_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-#define TRANSHIP_VSIP_DECLARE(C, T) tranship_vsip_place tranship_vsip_##C##mplace_##T(const vsip_##C##mview_##T* view);
-TRANSHIP_VSIP_MATRICES(TRANSHIP_VSIP_DECLARE)
+#define TRANSHIP_VSIP_DECLARE(P, T) tranship_vsip_place tranship_##P##mplace_##T(const P##mview_##T* view);
+TRANSHIP_VSIP_MATRIX_NAMES(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
-#define TRANSHIP_VSIP_DECLARE(C, T) tranship_vsip_place tranship_vsip_##C##tplace_##T(const vsip_##C##tview_##T* view);
-TRANSHIP_VSIP_TENSORS(TRANSHIP_VSIP_DECLARE)
+#define TRANSHIP_VSIP_DECLARE(P, T) tranship_vsip_place tranship_##P##tplace_##T(const P##tview_##T* view);
+TRANSHIP_VSIP_TENSOR_NAMES(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+
+/* For libraries that lend views and blocks to a program, as dri.h does. `keeper(object)` is called before the view or
+ * the block is destroyed, by any of the calls that do so. Where it returns 0 the object is destroyed; otherwise the
+ * object stays, and the call returns what it returns else. NULL: it is destroyed without being asked for, as at first.
+ */
+typedef int (*tranship_vsip_keeper)(const void* object);
+#define TRANSHIP_VSIP_DECLARE(P, T) void tranship_##P##vkeep_##T(P##vview_##T* view, tranship_vsip_keeper keeper);
+TRANSHIP_VSIP_VECTOR_NAMES(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+#define TRANSHIP_VSIP_DECLARE(P, T) void tranship_##P##mkeep_##T(P##mview_##T* view, tranship_vsip_keeper keeper);
+TRANSHIP_VSIP_MATRIX_NAMES(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+#define TRANSHIP_VSIP_DECLARE(P, T) void tranship_##P##tkeep_##T(P##tview_##T* view, tranship_vsip_keeper keeper);
+TRANSHIP_VSIP_TENSOR_NAMES(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+#define TRANSHIP_VSIP_DECLARE(T, U) \
+  void tranship_vsip_blockkeep_##T(vsip_block_##T* block, tranship_vsip_keeper keeper);
+TRANSHIP_VSIP_BLOCKS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+#define TRANSHIP_VSIP_DECLARE(T) void tranship_vsip_cblockkeep_##T(vsip_cblock_##T* block, tranship_vsip_keeper keeper);
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 #undef TRANSHIP_VSIP_DECLARE
 
 #ifdef __cplusplus
 }
 #endif
+
+/* ---- Names of the draft of the Data Reorganization Interface --------------------------------------------------- */
+/* That draft takes views from VSIPL under other names: scalars of vsipl_, vector calls without a suffix, and an fftm
+ * that is created by seven arguments of the call that runs it. In C11 and C++ the calls without a suffix take vectors
+ * of all types, real and complex. In C89 and C99, which do not choose by types, they are the forms of float; the types
+ * without a suffix are so everywhere. C89 does not choose by the number of arguments: there, vsip_ccfftmip_f runs an
+ * fftm. */
+
+#define TRANSHIP_VSIP_DECLARE(T, U) typedef vsip_scalar_##T vsipl_scalar_##T;
+TRANSHIP_VSIP_BLOCKS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+typedef vsip_cscalar_f vsipl_cscalar_f;
+typedef vsip_cscalar_d vsipl_cscalar_d;
+typedef vsip_vview_f vsip_vview;
+typedef vsip_cvview_f vsip_cvview;
+#define vsipl_cmget_f vsip_cmget_f
+#define vsipl_cmget_d vsip_cmget_d
+#define vsipl_cmput_f vsip_cmput_f
+#define vsipl_cmput_d vsip_cmput_d
+
+#ifdef __cplusplus
+extern "C++" {
+#define TRANSHIP_VSIP_DECLARE(P, T)                                                                 \
+  static inline P##vview_##T* vsip_vcloneview(const P##vview_##T* view) {                           \
+    return P##vcloneview_##T(view);                                                                 \
+  }                                                                                                 \
+  static inline P##block_##T* vsip_vdestroy(P##vview_##T* view) {                                   \
+    return P##vdestroy_##T(view);                                                                   \
+  }                                                                                                 \
+  static inline P##scalar_##T vsip_vget(const P##vview_##T* view, vsip_index i) {                   \
+    return P##vget_##T(view, i);                                                                    \
+  }                                                                                                 \
+  static inline void vsip_vput(const P##vview_##T* view, vsip_index i, P##scalar_##T value) {       \
+    P##vput_##T(view, i, value);                                                                    \
+  }                                                                                                 \
+  static inline void vsip_vgetattrib(const P##vview_##T* view, P##vattr_##T* attributes) {          \
+    P##vgetattrib_##T(view, attributes);                                                            \
+  }                                                                                                 \
+  static inline P##vview_##T* vsip_vputattrib(P##vview_##T* view, const P##vattr_##T* attributes) { \
+    return P##vputattrib_##T(view, attributes);                                                     \
+  }
+TRANSHIP_VSIP_VECTOR_NAMES(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+#define TRANSHIP_VSIP_DECLARE(T)                                                                               \
+  static inline vsip_vview_##T* vsip_vrealview(const vsip_cvview_##T* view) {                                  \
+    return vsip_vrealview_##T(view);                                                                           \
+  }                                                                                                            \
+  static inline vsip_vview_##T* vsip_vimagview(const vsip_cvview_##T* view) {                                  \
+    return vsip_vimagview_##T(view);                                                                           \
+  }                                                                                                            \
+  static inline void vsip_cmview_getattrib(const vsip_cmview_##T* view, vsip_cmattr_##T* attributes) {         \
+    vsip_cmgetattrib_##T(view, attributes);                                                                    \
+  }                                                                                                            \
+  static inline vsip_fftm_##T* vsip_ccfftmip_##T(vsip_length rows, vsip_length columns, vsip_scalar_##T scale, \
+                                                 vsip_fft_dir dir, vsip_major major, unsigned int ntimes,      \
+                                                 vsip_alg_hint hint) {                                         \
+    return vsip_ccfftmip_create_##T(rows, columns, scale, dir, major, ntimes, hint);                           \
+  }
+TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
+#undef TRANSHIP_VSIP_DECLARE
+}
+#else
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define TRANSHIP_VSIP_PICK(VIEW, CALL) , VIEW* : CALL, const VIEW* : CALL
+#define TRANSHIP_VSIP_PICK_REAL(NAME, T) TRANSHIP_VSIP_PICK(vsip_vview_##T, vsip_##NAME##_##T)
+#define TRANSHIP_VSIP_PICK_COMPLEX(NAME, T) TRANSHIP_VSIP_PICK(vsip_cvview_##T, vsip_c##NAME##_##T)
+#define TRANSHIP_VSIP_BY_VECTOR(view, NAME) \
+  _Generic((view)TRANSHIP_VSIP_EACH_TYPE(TRANSHIP_VSIP_PICK_REAL, TRANSHIP_VSIP_PICK_COMPLEX, NAME))
+#define TRANSHIP_VSIP_BY_COMPLEX(view, SHAPE, NAME)                        \
+  _Generic((view)TRANSHIP_VSIP_PICK(vsip_##SHAPE##view_f, vsip_##NAME##_f) \
+               TRANSHIP_VSIP_PICK(vsip_##SHAPE##view_d, vsip_##NAME##_d))
+#define vsip_vcloneview(view) TRANSHIP_VSIP_BY_VECTOR(view, vcloneview)(view)
+#define vsip_vdestroy(view) TRANSHIP_VSIP_BY_VECTOR(view, vdestroy)(view)
+#define vsip_vget(view, i) TRANSHIP_VSIP_BY_VECTOR(view, vget)(view, i)
+#define vsip_vput(view, i, value) TRANSHIP_VSIP_BY_VECTOR(view, vput)(view, i, value)
+#define vsip_vgetattrib(view, attributes) TRANSHIP_VSIP_BY_VECTOR(view, vgetattrib)(view, attributes)
+#define vsip_vputattrib(view, attributes) TRANSHIP_VSIP_BY_VECTOR(view, vputattrib)(view, attributes)
+#define vsip_vrealview(view) TRANSHIP_VSIP_BY_COMPLEX(view, cv, vrealview)(view)
+#define vsip_vimagview(view) TRANSHIP_VSIP_BY_COMPLEX(view, cv, vimagview)(view)
+#define vsip_cmview_getattrib(view, attributes) TRANSHIP_VSIP_BY_COMPLEX(view, cm, cmgetattrib)(view, attributes)
+#else
+#define vsip_vcloneview vsip_vcloneview_f
+#define vsip_vdestroy vsip_vdestroy_f
+#define vsip_vget vsip_vget_f
+#define vsip_vput vsip_vput_f
+#define vsip_vgetattrib vsip_vgetattrib_f
+#define vsip_vputattrib vsip_vputattrib_f
+#define vsip_vrealview vsip_vrealview_f
+#define vsip_vimagview vsip_vimagview_f
+#define vsip_cmview_getattrib vsip_cmgetattrib_f
+#endif
+#if defined(__STDC_VERSION__) && __STDC_VERSION__ >= 199901L
+#define TRANSHIP_VSIP_EIGHTH(A1, A2, A3, A4, A5, A6, A7, A8, ...) A8
+#define TRANSHIP_VSIP_RUN_OR_CREATE(RUN, CREATE, ...)                                                              \
+  TRANSHIP_VSIP_EIGHTH(__VA_ARGS__, CREATE, vsip_takes_2_or_7_arguments, vsip_takes_2_or_7_arguments,              \
+                       vsip_takes_2_or_7_arguments, vsip_takes_2_or_7_arguments, RUN, vsip_takes_2_or_7_arguments) \
+  (__VA_ARGS__)
+#define vsip_ccfftmip_f(...) TRANSHIP_VSIP_RUN_OR_CREATE(vsip_ccfftmip_f, vsip_ccfftmip_create_f, __VA_ARGS__)
+#define vsip_ccfftmip_d(...) TRANSHIP_VSIP_RUN_OR_CREATE(vsip_ccfftmip_d, vsip_ccfftmip_create_d, __VA_ARGS__)
+#endif
+#endif
+
 #endif

@@ -1,0 +1,2 @@
+// The same as C++, where overloads choose.
+#include "names.c"
