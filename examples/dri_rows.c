@@ -100,7 +100,7 @@ static int receive_frames(DRI_Group *P) {
   CHECK(DRI_Distribution_get_numslices(distr, &num_data_slices));
 
   /* A slice has 2 rows and one of overlap on each side. */
-  FFT_handle = vsip_ccfftmip_create_f(4, columns, 1.0f, VSIP_FFT_FWD, VSIP_ROW, 0, VSIP_ALG_TIME);
+  FFT_handle = vsip_ccfftmip_f(4, columns, 1.0f, VSIP_FFT_FWD, VSIP_ROW, 0, VSIP_ALG_TIME);
   if (FFT_handle == NULL) return 1;
 
   for (frame = 0; frame < frames; frame++) {
@@ -109,7 +109,7 @@ static int receive_frames(DRI_Group *P) {
       CHECK(DRI_Buffer_get_slice(buf, sli_ct, &info));
       matrix = DRI_Buffer_get_cmview_f(buf, sli_ct);
       if (matrix == NULL) return 1;
-      vsip_cmgetattrib_f(matrix, &matrix_attributes);
+      vsip_cmview_getattrib(matrix, &matrix_attributes);
       if (matrix_attributes.col_length != 4 || matrix_attributes.row_length != columns ||
           matrix_attributes.col_stride != 128)
         return 1;

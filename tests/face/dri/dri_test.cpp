@@ -1,5 +1,6 @@
 // dri.h: golden rows, random distributions against a second reading of the documents, and programs that are wrong.
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstring>
 #include <fstream>
@@ -1004,33 +1005,53 @@ TEST_P(Dri, wrong_programs_are_refused_and_nothing_happens) {
       "");
 }
 
+/// This rank's only end of channel `id`, from rank 0 to rank 1: one float.
+DRI_Channel* end_of(int id, int rank, int buffer_count) {
+  const int one = 1, dims[1] = {1};
+  DRI_Global_Data* data = nullptr;
+  DRI_Group* self = nullptr;
+  DRI_Partition part = nullptr;
+  DRI_Distribution* mine = nullptr;
+  DRI_Bufferset* buffers = nullptr;
+  DRI_Channel* channel = nullptr;
+  ok(DRI_Group_create(1, &rank, &self));
+  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
+  ok(DRI_Partition_whole_create(&part));
+  ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
+  ok(DRI_Bufferset_system_create(buffer_count, mine, &buffers));
+  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(id, mine, buffers, &channel));
+  ok(DRI_Bufferset_destroy(&buffers));
+  ok(DRI_Distribution_destroy(&mine));
+  ok(DRI_Partition_destroy(&part));
+  ok(DRI_Group_destroy(&self));
+  ok(DRI_Global_Data_destroy(&data));
+  return channel;
+}
+
+// Both wait, give up and wait again until each has seen where the other one is, or was.
 TEST_P(Dri, channels_that_do_not_meet_are_named) {
   setenv("TRANSHIP_TIMEOUT", "0.05", 1);
+  std::atomic<int> seen = 0;
   EXPECT_EQ(fault(
                 2,
-                [] {
+                [&] {
                   ok(DRI_Init(nullptr, nullptr));
-                  const int rank = rank_of_world(), dims[1] = {4}, processes[1] = {1};
-                  DRI_Global_Data* data = nullptr;
-                  DRI_Group* group = nullptr;
-                  DRI_Partition part = nullptr;
-                  DRI_Distribution* distribution = nullptr;
-                  DRI_Bufferset* buffers = nullptr;
-                  DRI_Channel* channel = nullptr;
-                  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
-                  ok(DRI_Group_create(1, &rank, &group));
-                  ok(DRI_Partition_whole_create(&part));
-                  ok(DRI_Distribution_create(data, group, processes, &part, nullptr, &distribution));
-                  ok(DRI_Bufferset_system_create(1, distribution, &buffers));
-                  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(7 + rank, distribution, buffers,
-                                                                                     &channel));
-                  const int code = DRI_Channel_connect(channel);
-                  require(code != DRI_SUCCESS, "channels 7 and 8 have met");
-                  refused(code, code, rank == 0 ? "channel 7: " : "channel 8: ");
-                  throw Wrong{"named"};
+                  const int rank = rank_of_world();
+                  DRI_Channel* channel = end_of(7 + rank, rank, 1);
+                  bool has_seen = false;
+                  do {
+                    const int code = DRI_Channel_connect(channel);
+                    refused(code, DRI_ERR_TIMEOUT, rank == 0 ? "channel 7: " : "channel 8: ");
+                    if (has_seen || !std::strstr(DRI_Error_detail(), rank == 0 ? "at 'channel 8'" : "at 'channel 7'"))
+                      continue;
+                    has_seen = true;
+                    ++seen;
+                  } while (seen < 2);
+                  ok(DRI_Channel_destroy(&channel));
+                  ok(DRI_Finalize());
                 },
                 1),
-            "named");
+            "");
   unsetenv("TRANSHIP_TIMEOUT");
 }
 
@@ -1114,28 +1135,6 @@ TEST_P(Dri, sides_that_do_not_fit_are_named_on_both) {
             "");
 }
 
-/// This rank's only end of channel `id`, from rank 0 to rank 1: one float.
-DRI_Channel* end_of(int id, int rank, int buffer_count) {
-  const int one = 1, dims[1] = {1};
-  DRI_Global_Data* data = nullptr;
-  DRI_Group* self = nullptr;
-  DRI_Partition part = nullptr;
-  DRI_Distribution* mine = nullptr;
-  DRI_Bufferset* buffers = nullptr;
-  DRI_Channel* channel = nullptr;
-  ok(DRI_Group_create(1, &rank, &self));
-  ok(DRI_Global_Data_create(1, dims, DRI_FLOAT, &data));
-  ok(DRI_Partition_whole_create(&part));
-  ok(DRI_Distribution_create(data, self, &one, &part, nullptr, &mine));
-  ok(DRI_Bufferset_system_create(buffer_count, mine, &buffers));
-  ok((rank == 0 ? DRI_Channel_create_send : DRI_Channel_create_recv)(id, mine, buffers, &channel));
-  ok(DRI_Bufferset_destroy(&buffers));
-  ok(DRI_Distribution_destroy(&mine));
-  ok(DRI_Partition_destroy(&part));
-  ok(DRI_Group_destroy(&self));
-  ok(DRI_Global_Data_destroy(&data));
-  return channel;
-}
 /// Gets a buffer of one float, which is `value` from the sender on, and puts it.
 void pass(DRI_Channel* channel, int rank, float value) {
   DRI_Buffer_Id* buffer = nullptr;
@@ -1205,11 +1204,64 @@ TEST_P(Dri, ends_that_go_in_flight_are_named) {
                     if (rank == 0)
                       ok(DRI_Channel_get(channel, &buffer));
                     else
-                      refused(DRI_Channel_get(channel, &buffer), DRI_ERR_PEER, "rank 0 has left");
+                      refused(DRI_Channel_get(channel, &buffer), DRI_ERR_END, "rank 0 has left");
                     ok(DRI_Channel_destroy(&channel));
                     ok(DRI_Finalize());
                   }),
             "");
+}
+
+// A receiver gets all frames and then the end of the stream, by either form of get, as often as it asks.
+TEST_P(Dri, a_stream_ends_with_a_code_of_its_own) {
+  EXPECT_EQ(fault(2,
+                  [] {
+                    ok(DRI_Init(nullptr, nullptr));
+                    const int rank = rank_of_world();
+                    for (const bool tests : {false, true}) {
+                      DRI_Channel* channel = end_of(1, rank, 2);
+                      ok(DRI_Channel_connect(channel));
+                      for (int frame = 0; frame < 7; ++frame) pass(channel, rank, float(frame));
+                      for (int again = 0; rank == 1 && again < 2; ++again) {
+                        DRI_Buffer_Id* buffer = nullptr;
+                        int flag = 0, code = DRI_SUCCESS;
+                        do
+                          code =
+                              tests ? DRI_Channel_gettest(channel, &buffer, &flag) : DRI_Channel_get(channel, &buffer);
+                        while (code == DRI_SUCCESS && flag == 0 && buffer == nullptr);
+                        refused(code, DRI_ERR_END, "channel 1: the stream has ended");
+                      }
+                      ok(DRI_Channel_destroy(&channel));
+                    }
+                    ok(DRI_Finalize());
+                  }),
+            "");
+}
+
+// A sender that fails is no end of the stream: its body returns a code, or it never destroys its end.
+TEST_P(Dri, a_sender_that_fails_does_not_end_the_stream) {
+  for (const bool returns_a_code : {false, true}) {
+    int code = DRI_SUCCESS;
+    (void)fault(
+        2,
+        [&] {
+          ok(DRI_Init(nullptr, nullptr));
+          const int rank = rank_of_world();
+          DRI_Channel* channel = end_of(1, rank, 1);
+          ok(DRI_Channel_connect(channel));
+          if (rank == 0) {
+            pass(channel, rank, 1);
+            if (returns_a_code) throw Wrong{"the sender fails"};
+            return;
+          }
+          do {
+            DRI_Buffer_Id* buffer = nullptr;
+            code = DRI_Channel_get(channel, &buffer);
+            if (code == DRI_SUCCESS) ok(DRI_Channel_put(channel, &buffer));
+          } while (code == DRI_SUCCESS);
+        },
+        3);
+    EXPECT_EQ(code, DRI_ERR_PEER) << DRI_Error_detail();
+  }
 }
 
 // A thread that is no rank is refused, whatever it holds.

@@ -141,6 +141,18 @@ auto of_channel(const Channel& channel, F&& f) {
   }
 }
 
+/// The same of a wait for a buffer. A receiver whose sender has destroyed its end has come to the end of the stream.
+template <class F>
+auto of_stream(const Channel& channel, F&& f) {
+  try {
+    return f();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::peer_lost && channel.side == DRI_RECV && channel.end->peer_has_ended())
+      refuse(DRI_ERR_END, "{}: the stream has ended: {}", channel.label, error.message());
+    throw Error(error.code(), channel.label + ": " + error.message());
+  }
+}
+
 void check_has_free_buffer(const Channel& channel) {
   const Index held = channel.given - channel.taken_back, count = channel.buffers->buffers.count;
   if (held == count) refuse(DRI_ERR_ORDER, "all {} buffers of {} are held: put one first", count, channel.label);
@@ -152,8 +164,7 @@ std::shared_ptr<BufferObject> held(const dri_buffer* handle) {
   return buffer;
 }
 
-int slice_number(const DistributionObject& d, const int slices[]) {
-  const std::vector<Index> along = d.slices_along();
+int slice_number(const DistributionObject& d, const std::vector<Index>& along, const int slices[]) {
   Index number = 0;
   for (std::size_t i = 0; i < along.size(); ++i) {
     const bool is_cyclic = d.value.axis(int(i)).partition().kind == PartitionKind::cyclic;
@@ -166,25 +177,20 @@ int slice_number(const DistributionObject& d, const int slices[]) {
 /// `number_of` says which slice, given the dimensions that are shown.
 template <class F>
 DRI_Viewshape shape_of_view(const BufferObject& buffer, DRI_Dataspec type, int dims, F&& number_of) {
-  const Channel& channel = *buffer.channel;
+  Channel& channel = *buffer.channel;
   const DistributionObject& d = *channel.distribution;
   check_range("the number of dimensions of a view", dims, 1, 3);
   if (!is_shown_as(channel.type, type))
     refuse(DRI_ERR_MISMATCH, "a view of {} was asked for; the elements are {}", name_of(type), name_of(channel.type));
-  const std::vector<int> shown = d.shown_by_view(dims);
-  const int number = d.is_cyclic() ? number_of(shown) : 0;
-  const DRI_Blockinfo slice = d.slice(number);
-  DRI_Viewshape out{.real = buffer.memory,
-                    .imaginary = buffer.imaginary,
-                    .elements = std::size_t(d.value.storage(d.rank).elements),
-                    .offset = slice.offset,
-                    .length = {1, 1, 1},
-                    .stride = {1, 1, 1},
-                    .slice = number};
-  for (std::size_t i = 0; i < shown.size(); ++i) {
-    out.length[i] = slice.dims[shown[i]].length;
-    out.stride[i] = slice.dims[shown[i]].stride;
-  }
+  const std::lock_guard lock(channel.shapes_mutex);
+  ViewShapes& shapes = channel.shapes[dims - 1];
+  if (shapes.shown.empty()) shapes.shown = d.shown_by_view(dims);
+  const int number = d.is_cyclic() ? number_of(shapes.shown) : 0;
+  auto known = shapes.known.find(number);
+  if (known == shapes.known.end()) known = shapes.known.emplace(number, d.viewshape(shapes.shown, number)).first;
+  DRI_Viewshape out = known->second;
+  out.real = buffer.memory;
+  out.imaginary = buffer.imaginary;
   return out;
 }
 
@@ -196,6 +202,7 @@ void put(Channel& channel, dri_buffer** handle) {
   if (channel.handles[std::size_t(channel.taken_back % Index(channel.handles.size()))] != *handle)
     refuse(DRI_ERR_ORDER, "buffers go back in the order in which they were got: another one of {} is held longer",
            channel.label);
+  Loans::all().end_of_holder(*buffer);
   for (const auto& [key, attachment] : buffer->attached)
     if (attachment.on_put) attachment.on_put(attachment.value);
   of_channel(channel, [&] { channel.end->put(call_of("DRI_Channel_put")); });
@@ -210,8 +217,10 @@ Channel::~Channel() {
   for (dri_buffer* handle : handles) {
     try {
       const auto buffer = Handles::all().take<BufferObject>(&handle);
+      Loans::all().end_of_holder(*buffer);
       for (const auto& [key, attachment] : buffer->attached)
         if (attachment.release) attachment.release(attachment.value);
+      Loans::all().end_of_channel(*buffer);
     } catch (const Refusal&) {
       // It cannot have been destroyed by the program.
     }
@@ -303,7 +312,7 @@ int DRI_Channel_get(dri_channel* channel, dri_buffer** buffer) {
     const auto object = connected(channel);
     output(buffer, "buffer");
     check_has_free_buffer(*object);
-    *buffer = give(*object, of_channel(*object, [&] { return object->end->get(call_of("DRI_Channel_get")); }));
+    *buffer = give(*object, of_stream(*object, [&] { return object->end->get(call_of("DRI_Channel_get")); }));
   });
 }
 int DRI_Channel_gettest(dri_channel* channel, dri_buffer** buffer, int* flag) {
@@ -313,7 +322,7 @@ int DRI_Channel_gettest(dri_channel* channel, dri_buffer** buffer, int* flag) {
     output(flag, "flag");
     check_has_free_buffer(*object);
     const std::optional<PipeBuffer> got =
-        of_channel(*object, [&] { return object->end->test_get(call_of("DRI_Channel_gettest")); });
+        of_stream(*object, [&] { return object->end->test_get(call_of("DRI_Channel_gettest")); });
     if (got) *buffer = give(*object, *got);
     *flag = got ? 1 : 0;
   });
@@ -393,7 +402,8 @@ int DRI_Buffer_get_slice_number(const dri_buffer* buffer, const int slices[], in
   return guarded([&] {
     const auto object = object_of<BufferObject>(buffer);
     output(slices, "slices");
-    output(slice, "slice") = slice_number(*object->channel->distribution, slices);
+    const DistributionObject& d = *object->channel->distribution;
+    output(slice, "slice") = slice_number(d, d.slices_along(), slices);
   });
 }
 int DRI_Buffer_get_viewshape(const dri_buffer* buffer, DRI_Dataspec type, int dims, int slice, DRI_Viewshape* shape) {
@@ -418,7 +428,7 @@ int DRI_Buffer_multid_get_viewshape(const dri_buffer* buffer, DRI_Dataspec type,
                  "dimension {} has {} slices and is not shown by a view of {} dimensions: name the slice by its linear "
                  "number",
                  dim, along[std::size_t(dim)], dims);
-      return slice_number(d, of_data.data());
+      return slice_number(d, along, of_data.data());
     });
   });
 }

@@ -1,6 +1,6 @@
 /*
  * The Data Reorganization Interface (DRI, https://data-re.org) over tranship: global data, partitions with overlap,
- * layouts, and persistent multi-buffered channels between two groups of ranks. C11 and C++. docs/dri.md is the manual,
+ * layouts, and persistent multi-buffered channels between two groups of ranks. C and C++. docs/dri.md is the manual,
  * with both dialects side by side.
  *
  * Dialects. By default the names of the draft interface are declared, in which a handle is a pointer
@@ -26,6 +26,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* C89 has no `inline`. */
+#if defined(__GNUC__) && !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#define DRI_INLINE_ static __inline__
+#else
+#define DRI_INLINE_ static inline
+#endif
 /* Programs in C may pass any number where an enumeration is asked for, and the library must be able to look at it. */
 #ifdef __cplusplus
 #define DRI_ENUM_ : int
@@ -47,7 +53,8 @@ enum {
   DRI_ERR_TIMEOUT = 7,
   DRI_ERR_PEER = 8,     /* another rank has failed or left */
   DRI_ERR_INTERNAL = 9, /* a defect of the library */
-  DRI_ERR_PROGRAM = 10  /* a rank of DRI_Launch_threads or DRI_Simulate has returned a code other than 0 */
+  DRI_ERR_PROGRAM = 10, /* a rank of DRI_Launch_threads or DRI_Simulate has returned a code other than 0 */
+  DRI_ERR_END = 11      /* the stream has ended: the sending side has destroyed its end, and all frames have been got */
 };
 
 /* A text that lives for ever; "unknown code" for what is none. */
@@ -135,6 +142,19 @@ typedef enum DRI_ENUM_ {
   DRI_UNSINGED_LONG = 11 /* as the table of the draft spells it */
 } DRI_Dataspec;
 typedef DRI_Dataspec DRI_Datatype;
+
+/* The names of a data type in each interface. NULL: it has none there. They live for ever. */
+typedef struct {
+  const char *dri;   /* "DRI_COMPLEX" */
+  const char *mpi;   /* "MPI_C_FLOAT_COMPLEX" */
+  const char *vsipl; /* "vsip_cscalar_f" */
+  const char *c;     /* "float _Complex" */
+  size_t bytes;      /* of an element, of both planes together */
+} DRI_Dataspec_names;
+int DRI_Dataspec_get_names(DRI_Dataspec type, DRI_Dataspec_names *names);
+/* The data type with this name in any of them, those of Fortran's MPI (MPI_INTEGER) and vsipl_ for vsip_ included. Names of
+ * VSIPL and C stand for the interleaved type. DRI_ERR_ARGUMENT where there is none. */
+int DRI_Dataspec_from_name(const char *name, DRI_Dataspec *type);
 
 /* ---- What is distributed, and how ------------------------------------------------------------------------------- */
 
@@ -239,7 +259,8 @@ int DRI_Channel_create_recv(int id, const struct dri_distribution *distribution,
  * several channels in common connect them in the same order. Ranks of neither side take no part. */
 int DRI_Channel_connect(struct dri_channel *channel);
 /* The next buffer in the rotation, first in, first out. Of a sending end: waits until it is empty. Of a receiving end:
- * waits until it is full. The program may hold as many as there are; DRI_ERR_ORDER when it does. */
+ * waits until it is full; DRI_ERR_END where no frame is left and the sending side has destroyed its end. The program may
+ * hold as many as there are; DRI_ERR_ORDER when it does. */
 int DRI_Channel_get(struct dri_channel *channel, struct dri_buffer **buffer);
 /* Gives back the buffer that is held longest, and sets *buffer to NULL. Of a sending end: launches it. Of a receiving
  * end: it may be overwritten. Never waits. */
@@ -279,12 +300,25 @@ int DRI_Buffer_get_viewshape(const struct dri_buffer *buffer, DRI_Dataspec type,
                              DRI_Viewshape *shape);
 int DRI_Buffer_multid_get_viewshape(const struct dri_buffer *buffer, DRI_Dataspec type, int dims, const int slices[],
                                     DRI_Viewshape *shape);
+/* The shapes of all slices of this rank in one call, in the order of their numbers, for views of `dims` dimensions. A frame
+ * has no memory yet: `real` and `imaginary` are NULL. `count` is the room in `shapes`; DRI_ERR_ARGUMENT where it is less
+ * than DRI_Distribution_get_numslices says. */
+int DRI_Distribution_get_viewshapes(const struct dri_distribution *distribution, int dims, int count,
+                                    DRI_Viewshape shapes[]);
 /* Keeps a pointer of the program's own with the buffer until its channel is destroyed, which calls `release` with it, in
  * the order of the keys. A key keeps one pointer; attaching NULL releases it. Keys below 0 are those of the view calls.
  * `on_put` is called before the buffer is put. Both functions may be NULL. */
 int DRI_Buffer_attach(struct dri_buffer *buffer, int64_t key, void *value, void (*on_put)(void *),
                       void (*release)(void *));
 void *DRI_Buffer_attached(const struct dri_buffer *buffer, int64_t key);
+/* Lends an object to the program, as the view calls lend views of a held buffer and its block. `end` is called with it when
+ * the loan is over: for a loan to the holder, when the buffer is put, unless the program has destroyed the object before;
+ * for a loan of the channel, when the channel is destroyed, and the program cannot destroy the object. */
+typedef enum DRI_ENUM_ { DRI_LOAN_TO_HOLDER = 0, DRI_LOAN_OF_CHANNEL = 1 } DRI_Loan;
+int DRI_Buffer_lend(struct dri_buffer *buffer, DRI_Loan loan, void *object, void (*end)(void *));
+/* To be asked before the program destroys an object that may be lent: 1 where the channel keeps it, so that it must stay.
+ * Else 0, and the object may be destroyed: it is not lent, or the loan to the holder is over now, without a call of `end`. */
+int DRI_Loan_stays(const void *object);
 
 /* ---- The names of DRI 1.0 --------------------------------------------------------------------------------------- */
 
@@ -316,11 +350,88 @@ int DRI_Reorg_destroy(struct dri_channel **reorg);
 }
 #endif
 
+/* ---- Data types of C, VSIPL and MPI ----------------------------------------------------------------------------- */
+/* DRI_DATASPEC_OF(float), in C11 and C++: the data type of a type of C or a scalar of VSIPL. DRI_Dataspec_to_mpi and
+ * DRI_Dataspec_from_mpi: to and from an MPI_Datatype, where <mpi.h> is included before this header. A split complex type is
+ * none of MPI, which has complex types of C since its version 2.2: DRI_ERR_UNSUPPORTED. */
+
+#if !defined(DRI_NO_VIEWS) && defined(__has_include)
+#if __has_include(<vsip.h>)
+#include <vsip.h>
+#define DRI_TYPES_OF_VSIPL(X) X(vsip_cscalar_f, DRI_COMPLEX) X(vsip_cscalar_d, DRI_DOUBLE_COMPLEX)
+#endif
+#endif
+#ifndef DRI_TYPES_OF_VSIPL
+#define DRI_TYPES_OF_VSIPL(X)
+#endif
+/* Real scalars of VSIPL are types of C, too. */
+#define DRI_TYPES_OF_C(X)                                                                                    \
+  X(float, DRI_FLOAT) X(double, DRI_DOUBLE) X(int, DRI_INTEGER) X(short, DRI_SHORT)                          \
+  X(unsigned short, DRI_UNSIGNED_SHORT) X(long, DRI_LONG) X(unsigned long, DRI_UNSIGNED_LONG)
+
+#ifdef __cplusplus
+#define DRI_TYPE_OF(T, TYPE)                           \
+  constexpr DRI_Dataspec dri_dataspec_of(const T *) { \
+    return TYPE;                                       \
+  }
+DRI_TYPES_OF_C(DRI_TYPE_OF)
+DRI_TYPES_OF_VSIPL(DRI_TYPE_OF)
+#undef DRI_TYPE_OF
+#define DRI_DATASPEC_OF(T) dri_dataspec_of(static_cast<const T *>(nullptr))
+#elif defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L
+#define DRI_TYPE_OF(T, TYPE) , const T *: TYPE
+#ifdef __STDC_NO_COMPLEX__
+#define DRI_TYPES_OF_COMPLEX(X)
+#else
+#define DRI_TYPES_OF_COMPLEX(X) X(float _Complex, DRI_COMPLEX) X(double _Complex, DRI_DOUBLE_COMPLEX)
+#endif
+#define DRI_DATASPEC_OF(T) \
+  _Generic((const T *)0 DRI_TYPES_OF_C(DRI_TYPE_OF) DRI_TYPES_OF_COMPLEX(DRI_TYPE_OF) DRI_TYPES_OF_VSIPL(DRI_TYPE_OF))
+#endif
+
+#ifdef MPI_VERSION
+#if MPI_VERSION > 2 || (MPI_VERSION == 2 && MPI_SUBVERSION >= 2)
+#define DRI_TYPES_OF_COMPLEX_MPI(X) X(DRI_COMPLEX, MPI_C_FLOAT_COMPLEX) X(DRI_DOUBLE_COMPLEX, MPI_C_DOUBLE_COMPLEX)
+#else
+#define DRI_TYPES_OF_COMPLEX_MPI(X)
+#endif
+#define DRI_TYPES_OF_MPI(X)                                                                                        \
+  X(DRI_FLOAT, MPI_FLOAT) X(DRI_DOUBLE, MPI_DOUBLE) X(DRI_INTEGER, MPI_INT) X(DRI_SHORT, MPI_SHORT)                \
+  X(DRI_UNSIGNED_SHORT, MPI_UNSIGNED_SHORT) X(DRI_LONG, MPI_LONG) X(DRI_UNSIGNED_LONG, MPI_UNSIGNED_LONG)          \
+  DRI_TYPES_OF_COMPLEX_MPI(X)
+DRI_INLINE_ int DRI_Dataspec_to_mpi(DRI_Dataspec type, MPI_Datatype *datatype) {
+  DRI_Dataspec_names names;
+  const int code = DRI_Dataspec_get_names(type, &names);
+  if (code != DRI_SUCCESS) return code;
+  if (datatype == NULL) return DRI_Error_report(DRI_ERR_ARGUMENT, "datatype is NULL");
+#define DRI_TYPE_TO_MPI(TYPE, MPI) \
+  if (type == TYPE) {              \
+    *datatype = MPI;               \
+    return DRI_SUCCESS;            \
+  }
+  DRI_TYPES_OF_MPI(DRI_TYPE_TO_MPI)
+#undef DRI_TYPE_TO_MPI
+  return DRI_Error_report(DRI_ERR_UNSUPPORTED, "MPI has no such data type");
+}
+DRI_INLINE_ int DRI_Dataspec_from_mpi(MPI_Datatype datatype, DRI_Dataspec *type) {
+  if (type == NULL) return DRI_Error_report(DRI_ERR_ARGUMENT, "type is NULL");
+#define DRI_TYPE_FROM_MPI(TYPE, MPI) \
+  if (datatype == MPI) {             \
+    *type = TYPE;                    \
+    return DRI_SUCCESS;              \
+  }
+  DRI_TYPES_OF_MPI(DRI_TYPE_FROM_MPI)
+#undef DRI_TYPE_FROM_MPI
+  return DRI_Error_report(DRI_ERR_ARGUMENT, "DRI has no data type like this MPI_Datatype");
+}
+#endif
+
 /* VSIPL views of buffers, where a <vsip.h> is found: tranship's or another. */
 #if !defined(DRI_NO_VIEWS) && defined(__has_include)
 #if __has_include(<vsip.h>)
 #include <dri_views.h>
 #endif
 #endif
+#undef DRI_INLINE_
 
 #endif

@@ -21,15 +21,20 @@ void run_body(World& world, int (*body)(void*), void* argument) {
   RankState* const outer = std::exchange(current(), &state);
   const int code = body(argument);
   current() = outer;
-  const bool is_open = state.is_initialised && !state.is_finalised;
-  for (const auto& channel : state.channels) {  // their handles may live on
-    channel->rank = nullptr;
-    channel->end = nullptr;
-    channel->line.reset();
-  }
-  state.board.reset();
+  // Peers are told whether this rank ends or fails while its lines go: a rank that fails throws first.
+  struct Closing {
+    RankState& state;
+    ~Closing() {
+      for (const auto& channel : state.channels) {  // their handles may live on
+        channel->rank = nullptr;
+        channel->end = nullptr;
+        channel->line.reset();
+      }
+      state.board.reset();
+    }
+  } closing{state};
   if (code != 0) throw_error(ErrorCode::user_exception, "the body of rank {} has returned {}", world.rank(), code);
-  if (is_open)
+  if (state.is_initialised && !state.is_finalised)
     throw_error(ErrorCode::user_exception, "the body of rank {} has returned without DRI_Finalize", world.rank());
 }
 
@@ -141,6 +146,8 @@ const char* DRI_Error_string(int code) {
       return "the library itself is wrong";
     case DRI_ERR_PROGRAM:
       return "a rank of the program has failed";
+    case DRI_ERR_END:
+      return "the stream has ended";
     default:
       return "unknown code";
   }

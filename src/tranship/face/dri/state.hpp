@@ -5,6 +5,7 @@
 // destroyed, or never was one, is therefore refused and not followed.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -130,6 +131,8 @@ struct DistributionObject {
   DRI_Blockinfo slice(Index number) const;
   /// The dimensions that a view of so many shows, in their order (DRI_Viewshape).
   std::vector<int> shown_by_view(int dims) const;
+  /// Without memory.
+  DRI_Viewshape viewshape(const std::vector<int>& shown, int number) const;
   std::vector<Index> slices_along() const;
 };
 struct Bufferset {
@@ -143,13 +146,24 @@ struct Attachment {
   void (*on_put)(void*) = nullptr;
   void (*release)(void*) = nullptr;
 };
+/// An object of another library that the program has been lent with a buffer.
+struct Loan {
+  void* object = nullptr;
+  void (*end)(void*) = nullptr;
+};
 struct BufferObject {
   static constexpr std::string_view name = "buffer";
+  std::vector<Loan> lent_to_holder, lent_by_channel;  // guarded by Loans
   Channel* channel = nullptr;
   void* memory = nullptr;
   void* imaginary = nullptr;
   bool is_held = false;
   std::map<std::int64_t, Attachment> attached;
+};
+/// What views of so many dimensions show, as far as it was asked for: a channel is asked again for each frame.
+struct ViewShapes {
+  std::vector<int> shown;                        // dimensions
+  std::unordered_map<int, DRI_Viewshape> known;  // by slice
 };
 struct Channel {
   static constexpr std::string_view name = "channel";
@@ -164,6 +178,8 @@ struct Channel {
   PipeEnd* end = nullptr;          // none until it is connected
   std::vector<dri_buffer*> handles;
   Index given = 0, taken_back = 0;
+  std::mutex shapes_mutex;
+  std::array<ViewShapes, 3> shapes;  // of views of 1, 2 and 3 dimensions
 
   Channel() = default;
   Channel(const Channel&) = delete;
@@ -218,6 +234,30 @@ class Handles {
   std::mutex mutex_;
   std::uintptr_t next_ = 0x1000;
   Objects objects_;
+};
+
+/// All loans, by object. Any thread may end one.
+class Loans {
+ public:
+  static Loans& all();
+
+  void lend(BufferObject& buffer, DRI_Loan kind, Loan loan);
+  /// Before the object is destroyed by others. Whether it must stay; if not, a loan of it is over.
+  bool keeps(const void* object) noexcept;
+  void end_of_holder(BufferObject& buffer) noexcept;
+  void end_of_channel(BufferObject& buffer) noexcept;
+
+ private:
+  struct At {
+    std::vector<Loan>* list;
+    std::size_t index;
+    DRI_Loan kind;
+  };
+  void remove(const void* object) noexcept;
+  void end(std::vector<Loan>& list) noexcept;
+
+  std::mutex mutex_;
+  std::unordered_map<const void*, At> places_;
 };
 
 template <class T>

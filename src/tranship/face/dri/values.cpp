@@ -8,39 +8,55 @@
 namespace tranship::dri {
 namespace {
 
-struct TypeRow {
-  ElementType type;
-  bool is_split;
-};
 static_assert(sizeof(int) == 4 && sizeof(short) == 2 && (sizeof(long) == 8 || sizeof(long) == 4));
 constexpr bool long_is_64 = sizeof(long) == 8;
 
-TypeRow row_of(DRI_Dataspec type) {
-  switch (type) {
-    case DRI_FLOAT:
-      return {ElementType::f32, false};
-    case DRI_DOUBLE:
-      return {ElementType::f64, false};
-    case DRI_COMPLEX:
-      return {ElementType::c64, false};
-    case DRI_DOUBLE_COMPLEX:
-      return {ElementType::c128, false};
-    case DRI_COMPLEX_SPLIT:
-      return {ElementType::c64, true};
-    case DRI_DOUBLE_COMPLEX_SPLIT:
-      return {ElementType::c128, true};
-    case DRI_INTEGER:
-      return {ElementType::i32, false};
-    case DRI_SHORT:
-      return {ElementType::i16, false};
-    case DRI_UNSIGNED_SHORT:
-      return {ElementType::u16, false};
-    case DRI_LONG:
-      return {long_is_64 ? ElementType::i64 : ElementType::i32, false};
-    case DRI_UNSIGNED_LONG:
-      return {long_is_64 ? ElementType::u64 : ElementType::u32, false};
-  }
-  refuse(DRI_ERR_ARGUMENT, "{} is no data type", int(type));
+struct TypeRow {
+  DRI_Dataspec spec;
+  ElementType type;
+  bool is_split;
+  const char *dri, *mpi, *fortran, *vsipl, *c;  ///< names; those of MPI in C and in Fortran
+};
+constexpr TypeRow types[] = {
+    {DRI_FLOAT, ElementType::f32, false, "DRI_FLOAT", "MPI_FLOAT", "MPI_REAL", "vsip_scalar_f", "float"},
+    {DRI_DOUBLE, ElementType::f64, false, "DRI_DOUBLE", "MPI_DOUBLE", "MPI_DOUBLE_PRECISION", "vsip_scalar_d",
+     "double"},
+    {DRI_COMPLEX, ElementType::c64, false, "DRI_COMPLEX", "MPI_C_FLOAT_COMPLEX", "MPI_COMPLEX", "vsip_cscalar_f",
+     "float _Complex"},
+    {DRI_DOUBLE_COMPLEX, ElementType::c128, false, "DRI_DOUBLE_COMPLEX", "MPI_C_DOUBLE_COMPLEX", "MPI_DOUBLE_COMPLEX",
+     "vsip_cscalar_d", "double _Complex"},
+    {DRI_COMPLEX_SPLIT, ElementType::c64, true, "DRI_COMPLEX_SPLIT", nullptr, nullptr, "vsip_cscalar_f", nullptr},
+    {DRI_DOUBLE_COMPLEX_SPLIT, ElementType::c128, true, "DRI_DOUBLE_COMPLEX_SPLIT", nullptr, nullptr, "vsip_cscalar_d",
+     nullptr},
+    {DRI_INTEGER, ElementType::i32, false, "DRI_INTEGER", "MPI_INT", "MPI_INTEGER", "vsip_scalar_i", "int"},
+    {DRI_SHORT, ElementType::i16, false, "DRI_SHORT", "MPI_SHORT", nullptr, "vsip_scalar_si", "short"},
+    {DRI_UNSIGNED_SHORT, ElementType::u16, false, "DRI_UNSIGNED_SHORT", "MPI_UNSIGNED_SHORT", nullptr, "vsip_scalar_us",
+     "unsigned short"},
+    {DRI_LONG, long_is_64 ? ElementType::i64 : ElementType::i32, false, "DRI_LONG", "MPI_LONG", nullptr,
+     "vsip_scalar_li", "long"},
+    {DRI_UNSIGNED_LONG, long_is_64 ? ElementType::u64 : ElementType::u32, false, "DRI_UNSIGNED_LONG",
+     "MPI_UNSIGNED_LONG", nullptr, "vsip_scalar_ul", "unsigned long"},
+};
+
+const TypeRow& row_of(DRI_Dataspec type) {
+  const int number = int(type) - 1;
+  if (number < 0 || number >= int(std::size(types))) refuse(DRI_ERR_ARGUMENT, "{} is no data type", int(type));
+  return types[number];
+}
+
+/// The names of C may be written in another way, as in the table of the draft.
+DRI_Dataspec type_named(std::string_view name) {
+  for (const auto& [written, type] :
+       {std::pair("DRI_UNSINGED_LONG", DRI_UNSIGNED_LONG), std::pair("signed short int", DRI_SHORT),
+        std::pair("short int", DRI_SHORT), std::pair("unsigned short int", DRI_UNSIGNED_SHORT),
+        std::pair("signed long int", DRI_LONG), std::pair("long int", DRI_LONG),
+        std::pair("unsigned long int", DRI_UNSIGNED_LONG)})
+    if (name == written) return type;
+  const std::string vsipl = name.starts_with("vsipl_") ? "vsip_" + std::string(name.substr(6)) : std::string(name);
+  for (const TypeRow& row : types)
+    for (const char* known : {row.dri, row.mpi, row.fortran, row.vsipl, row.c})
+      if (known && vsipl == known) return row.spec;
+  refuse(DRI_ERR_ARGUMENT, "'{}' is no data type of DRI, MPI, VSIPL or C that DRI has", name);
 }
 
 template <class T>
@@ -104,7 +120,7 @@ bool is_split(DRI_Dataspec type) noexcept {
   return type == DRI_COMPLEX_SPLIT || type == DRI_DOUBLE_COMPLEX_SPLIT;
 }
 std::string name_of(DRI_Dataspec type) {
-  const TypeRow row = row_of(type);
+  const TypeRow& row = row_of(type);
   return fmt::format("{}{}", row.is_split ? "split " : "", tranship::name_of(row.type));
 }
 bool is_shown_as(DRI_Dataspec elements, DRI_Dataspec view) {
@@ -112,7 +128,7 @@ bool is_shown_as(DRI_Dataspec elements, DRI_Dataspec view) {
 }
 /// Of an element in one plane.
 int size_bytes_of(DRI_Dataspec type) {
-  const TypeRow row = row_of(type);
+  const TypeRow& row = row_of(type);
   return row.is_split ? size_bytes(part_of(row.type)) : size_bytes(row.type);
 }
 
@@ -123,7 +139,7 @@ bool DistributionObject::is_cyclic() const {
 }
 
 ArraySpec DistributionObject::spec(DRI_Dataspec type) const {
-  const TypeRow row = row_of(type);
+  const TypeRow& row = row_of(type);
   MemoryLayout memory = value.memory();
   if (row.is_split) memory.parts = ComplexParts::split;
   std::vector<Partition> partitions;
@@ -157,6 +173,22 @@ std::vector<int> DistributionObject::shown_by_view(int dims) const {
     refuse(DRI_ERR_MISMATCH, "a view of {} dimensions was asked for; the slices have {} with more than one element",
            dims, shown.size());
   return shown;
+}
+
+DRI_Viewshape DistributionObject::viewshape(const std::vector<int>& shown, int number) const {
+  const DRI_Blockinfo at = slice(number);
+  DRI_Viewshape out{.real = nullptr,
+                    .imaginary = nullptr,
+                    .elements = std::size_t(value.storage(rank).elements),
+                    .offset = at.offset,
+                    .length = {1, 1, 1},
+                    .stride = {1, 1, 1},
+                    .slice = number};
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    out.length[i] = at.dims[shown[i]].length;
+    out.stride[i] = at.dims[shown[i]].stride;
+  }
+  return out;
 }
 
 DRI_Blockinfo DistributionObject::slice(Index number) const {
@@ -204,6 +236,19 @@ int DRI_Global_Data_destroy(dri_global_data** data) {
 }
 int DRI_Globaldata_destroy(dri_global_data** data) {
   return DRI_Global_Data_destroy(data);
+}
+
+int DRI_Dataspec_get_names(DRI_Dataspec type, DRI_Dataspec_names* names) {
+  return guarded([&] {
+    const TypeRow& row = row_of(type);
+    output(names, "names") = {row.dri, row.mpi, row.vsipl, row.c, std::size_t(size_bytes(row.type))};
+  });
+}
+int DRI_Dataspec_from_name(const char* name, DRI_Dataspec* type) {
+  return guarded([&] {
+    output(name, "name");
+    output(type, "type") = type_named(name);
+  });
 }
 
 int DRI_Overlap_create(DRI_Overlap_type type, int positions, dri_overlap** overlap) {
@@ -359,6 +404,17 @@ int DRI_Distribution_get_bufsize_of(const dri_distribution* distribution, DRI_Da
 }
 int DRI_Distribution_get_slice(const dri_distribution* distribution, int slice, DRI_Blockinfo* info) {
   return guarded([&] { output(info, "info") = object_of<DistributionObject>(distribution)->slice(slice); });
+}
+int DRI_Distribution_get_viewshapes(const dri_distribution* distribution, int dims, int count, DRI_Viewshape shapes[]) {
+  return guarded([&] {
+    const auto object = object_of<DistributionObject>(distribution);
+    check_range("the number of dimensions of a view", dims, 1, 3);
+    const std::vector<int> shown = object->shown_by_view(dims);
+    const Index slices = object->value.slice_count(object->rank);
+    if (count < slices) refuse(DRI_ERR_ARGUMENT, "there is room for {} shapes; the rank has {} slices", count, slices);
+    if (slices > 0) output(shapes, "shapes");
+    for (Index number = 0; number < slices; ++number) shapes[number] = object->viewshape(shown, int(number));
+  });
 }
 int DRI_Distribution_get_numblocks(const dri_distribution* distribution, int* blocks) {
   return DRI_Distribution_get_numslices(distribution, blocks);

@@ -21,6 +21,7 @@ typedef int vsip_scalar_bl;
 #define VSIP_TRUE 1
 
 static int foreign_admitted = 0;
+static int foreign_objects = 0;
 
 /* One shape of views, of a block of any kind. */
 #define FOREIGN_VIEW(C, S, T, BLOCK)                                                               \
@@ -30,12 +31,19 @@ static int foreign_admitted = 0;
     ptrdiff_t stride[3];                                                                           \
   } vsip_##C##S##view_##T;                                                                         \
   static inline BLOCK *vsip_##C##S##destroy_##T(vsip_##C##S##view_##T *view) {                     \
-    BLOCK *block = view->block;                                                                    \
+    BLOCK *block = view ? view->block : NULL;                                                      \
+    foreign_objects -= view != NULL;                                                               \
     free(view);                                                                                    \
     return block;                                                                                  \
   }                                                                                                \
+  static inline vsip_##C##S##view_##T *vsip_##C##S##putoffset_##T(vsip_##C##S##view_##T *view,     \
+                                                                  vsip_offset offset) {            \
+    view->offset = offset;                                                                         \
+    return view;                                                                                   \
+  }                                                                                                \
   static inline vsip_##C##S##view_##T *foreign_##C##S##view_##T(BLOCK *block, size_t offset) {     \
     vsip_##C##S##view_##T *view = (vsip_##C##S##view_##T *)calloc(1, sizeof *view);                \
+    ++foreign_objects;                                                                             \
     view->block = block;                                                                           \
     view->offset = offset;                                                                         \
     return view;                                                                                   \
@@ -72,6 +80,7 @@ static int foreign_admitted = 0;
   static inline vsip_block_##T *vsip_blockbind_##T(vsip_scalar_##T *data, vsip_length n, vsip_memory_hint hint) {   \
     vsip_block_##T *block = (vsip_block_##T *)malloc(sizeof *block);                                                \
     (void)n, (void)hint;                                                                                            \
+    ++foreign_objects;                                                                                              \
     block->data = data;                                                                                             \
     return block;                                                                                                   \
   }                                                                                                                 \
@@ -85,7 +94,7 @@ static int foreign_admitted = 0;
     --foreign_admitted;                                                                                             \
     return block->data;                                                                                             \
   }                                                                                                                 \
-  static inline void vsip_blockdestroy_##T(vsip_block_##T *block) { free(block); }                                  \
+  static inline void vsip_blockdestroy_##T(vsip_block_##T *block) { foreign_objects -= block != NULL, free(block); }                                  \
   FOREIGN_VIEWS(, T, vsip_block_##T)                                                                                \
   static inline vsip_scalar_##T vsip_vget_##T(const vsip_vview_##T *v, vsip_index x) {                              \
     return v->block->data[foreign_at_##T(v->offset, v->stride, x, 0, 0)];                                           \
@@ -104,6 +113,7 @@ static int foreign_admitted = 0;
                                                      vsip_memory_hint hint) {                                       \
     vsip_cblock_##T *block = (vsip_cblock_##T *)malloc(sizeof *block);                                              \
     (void)n, (void)hint;                                                                                            \
+    ++foreign_objects;                                                                                              \
     block->re = re, block->im = im;                                                                                 \
     return block;                                                                                                   \
   }                                                                                                                 \
@@ -118,7 +128,7 @@ static int foreign_admitted = 0;
     --foreign_admitted;                                                                                             \
     *re = block->re, *im = block->im;                                                                               \
   }                                                                                                                 \
-  static inline void vsip_cblockdestroy_##T(vsip_cblock_##T *block) { free(block); }                                \
+  static inline void vsip_cblockdestroy_##T(vsip_cblock_##T *block) { foreign_objects -= block != NULL, free(block); }                                \
   FOREIGN_VIEWS(c, T, vsip_cblock_##T)                                                                              \
   static inline vsip_cscalar_##T foreign_cget_##T(const vsip_cblock_##T *block, size_t at) {                        \
     vsip_cscalar_##T out;                                                                                           \
