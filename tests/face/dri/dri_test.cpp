@@ -185,6 +185,9 @@ void receive_frames(DRI_Group* group, int frames) {
     }
     ok(DRI_Channel_put(channel, &buffer));
   }
+  // Also where the senders are other processes, which may have exited.
+  DRI_Buffer_Id* after = nullptr;
+  refused(DRI_Channel_get(channel, &after), DRI_ERR_END, "channel 2000: the stream has ended");
   ok(DRI_Channel_destroy(&channel));
 }
 

@@ -1012,7 +1012,7 @@ TRANSHIP_VSIP_FLOATS(TRANSHIP_VSIP_DECLARE)
 }
 #endif
 
-/* ---- Names of the draft of the Data Reorganization Interface --------------------------------------------------- */
+/* ---- Names of the draft of the Data Reorganization Interface ---------------------------------------------------- */
 /* That draft takes views from VSIPL under other names: scalars of vsipl_, vector calls without a suffix, and an fftm
  * that is created by seven arguments of the call that runs it. In C11 and C++ the calls without a suffix take vectors
  * of all types, real and complex. In C89 and C99, which do not choose by types, they are the forms of float; the types
