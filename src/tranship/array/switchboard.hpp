@@ -44,8 +44,8 @@ class Switchboard {
   ///
   /// Throws `invalid_use` for a name with a new line in it, for a rank that gives no side or one that it is not in,
   /// `mismatch` where the ranks of a side give different distributions or a rank does not come with a side that it is
-  /// in; `unsupported` where there are too many groups; `timeout`, which names the lines at which other ranks wait or have
-  /// given up; else as Pipe does.
+  /// in; `unsupported` where there are too many groups; `timeout`, which names the lines at which other ranks wait or
+  /// have given up; else as Pipe does.
   PipeLine connect(std::string_view name, const std::optional<ArraySpec>& source,
                    const std::optional<ArraySpec>& target, const PipeOptions& options = {},
                    CallSite where = CallSite::here());

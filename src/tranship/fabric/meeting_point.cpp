@@ -70,17 +70,21 @@ std::string MeetingPoint::card_of(Rank rank) const {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// What ranks do at other meetings, for the message of a wait that has ended.
+/// For the message of a wait that has ended: the meetings of other ranks, as far as these can be reached.
 std::string MeetingPoint::others_at(std::string_view title) const {
   std::string out;
-  for (Rank rank = 0; rank < world_.size(); ++rank) {
-    const std::uint64_t word = words_.load(rank, 0);
-    if (rank == world_.rank() || word == 0) continue;
-    const std::string other = title_of(card_of(rank));
-    if (other == title || words_.load(rank, 0) != word) continue;  // or it has gone meanwhile
-    out += word % phases == given_up ? fmt::format("; rank {} has given up at '{}'", rank, other)
-                                     : fmt::format("; rank {} waits at '{}'", rank, other);
-  }
+  for (Rank rank = 0; rank < world_.size(); ++rank) try {
+      const std::uint64_t word = words_.load(rank, 0);
+      if (rank == world_.rank() || word == 0) continue;
+      const std::string other = title_of(card_of(rank));
+      const bool has_given_up = word % phases == given_up;
+      if (words_.load(rank, 0) != word) continue;  // it has gone meanwhile
+      if (other == title && !has_given_up) continue;
+      out += has_given_up ? fmt::format("; rank {} has given up at '{}'", rank, other)
+                          : fmt::format("; rank {} waits at '{}'", rank, other);
+    } catch (const Error&) {
+      continue;  // the wait's own error is what the caller needs
+    }
   return out;
 }
 
