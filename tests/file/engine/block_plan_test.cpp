@@ -15,7 +15,7 @@ namespace {
 constexpr Index mib = Index(1) << 20;
 
 /// Stored parts in memory alone, as a plan wants them.
-StoredParts parts_of(const ArraySpec& spec, NpyOrder order = NpyOrder::c) {
+StoredParts parts_of(const ArraySpec& spec, StoredOrder order = {}) {
   StoredParts out{.spec = spec, .files = std::make_shared<FileSet>(FileAccess::read_only)};
   for (const Rank rank : spec.distribution.grid().ranks())
     out.parts.push_back({.order = order, .extents = spec.distribution.local_extents(rank)});

@@ -30,11 +30,9 @@ StoredParts boxes_between(const StoredParts& source, const std::vector<std::vect
     counts.push_back(static_cast<Index>(along.size()) - 1);
     partitions.push_back(irregular(along));
   }
-  MemoryLayout memory;
-  const NpyOrder order = source.parts.front().order;
-  if (order == NpyOrder::fortran)
-    for (int d = from.dims() - 1; d >= 0; --d) memory.order.push_back(d);
-  const Distribution between(from.extents(), Grid(counts), std::move(partitions), memory);
+  const StoredOrder order = source.parts.front().order;
+  const Distribution between(from.extents(), Grid(counts), std::move(partitions),
+                             {.order = dimension_order(order, from.dims())});
   StoredParts out{.spec = {source.spec.type, between}, .descr = source.descr};
   for (Index i = 0; i < between.grid().size(); ++i) {
     out.parts.push_back(
