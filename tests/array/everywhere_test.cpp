@@ -102,6 +102,134 @@ TEST_P(Everywhere, foreign_memory_takes_part) {
   });
 }
 
+/// Fields of an exchange that takes a snapshot, and the same fields again for one that does not.
+struct Twice {
+  std::vector<Array<double>> kept, moved;
+
+  /// Cells of these layouts, each with a value that no other one has in this round.
+  void fill(Rank rank, int round) {
+    for (std::vector<Array<double>>* fields : {&kept, &moved}) {
+      double value = 1 + 1e6 * rank + 1e3 * round;
+      for (const Array<double>& field : *fields)
+        for_each_coordinate(field.view().extents, [&](const Indices& local) { field.put(local, value += 1); });
+    }
+  }
+};
+
+/// Runs `moved` in place and `kept` with a snapshot, round after round: while that is in flight each rank writes all
+/// its cells. Whatever the exchange in place changes must then hold what that left there, and everything else what was
+/// written. Ranks that are quick are two exchanges ahead of those that are slow.
+void check_snapshot(World& world, Twice& fields, ArrayExchange& in_place, ArrayExchange& snapshot, std::uint64_t seed) {
+  constexpr int rounds = 6;
+  struct Cell {
+    double expected;
+    bool is_received;
+  };
+  std::vector<std::vector<Cell>> expected(rounds);
+  for (int round = 0; round < rounds; ++round) {
+    fields.fill(world.rank(), round);
+    in_place();
+    for (std::size_t f = 0; f < fields.kept.size(); ++f)
+      for_each_coordinate(fields.kept[f].view().extents, [&](const Indices& local) {
+        const double after = fields.moved[f].get(local);
+        expected[std::size_t(round)].push_back({after, after != fields.kept[f].get(local)});
+      });
+  }
+  Random random(seed * 100 + std::uint64_t(world.rank()));
+  for (int round = 0; round < rounds; ++round) {
+    fields.fill(world.rank(), round);
+    snapshot.start();
+    double written = -1e9;
+    for (const Array<double>& field : fields.kept)
+      for_each_coordinate(field.view().extents, [&](const Indices& local) { field.put(local, written -= 1); });
+    while (random.one_in(2)) {
+      if (snapshot.test()) break;
+      double seen = -1e9;
+      for (const Array<double>& field : fields.kept)
+        for_each_coordinate(field.view().extents, [&](const Indices& local) {
+          require(field.get(local) == (seen -= 1), "a test that is not done touches cells");
+        });
+    }
+    snapshot.finish();
+    written = -1e9;
+    std::size_t i = 0;
+    for (const Array<double>& field : fields.kept)
+      for_each_coordinate(field.view().extents, [&](const Indices& local) {
+        written -= 1;
+        const Cell& cell = expected[std::size_t(round)][i++];
+        require(field.get(local) == (cell.is_received ? cell.expected : written), "round {}, local [{}]: {} for {}",
+                round, to_string(local), field.get(local), cell.is_received ? cell.expected : written);
+      });
+  }
+  world.barrier();
+}
+
+TEST_P(Everywhere, a_snapshot_is_what_cells_held_at_the_start) {
+  std::uint64_t seed = 0;
+  run([&](World& world) {
+    ++seed;
+    const int n = world.size();
+    const auto fields_of = [&](const std::vector<Distribution>& layouts) {
+      Twice out;
+      for (std::vector<Array<double>>* fields : {&out.kept, &out.moved})
+        for (const Distribution& layout : layouts) fields->emplace_back(world, layout);
+      return out;
+    };
+    const auto refs = [](const std::vector<Array<double>>& fields) {
+      return std::vector<ArrayRef>(fields.begin(), fields.end());
+    };
+    const ExchangeOptions keeps{.sources = Sources::snapshot};
+    {
+      // What lies beyond a replicated edge comes from cells of a rank's own, and from ghosts.
+      const auto ring = block().with_overlap(2, 1, EdgePolicy::toroidal),
+                 edge = block().with_overlap(1, 2, EdgePolicy::replicate),
+                 zeros = cyclic(2).with_overlap(1, 1, EdgePolicy::zero);
+      Twice fields =
+          fields_of({distribution({7, 8}, grid(n, 1), {edge, edge}), distribution({9, 6}, grid(1, n), {ring, edge}),
+                     distribution({8, 7}, grid(n, 1), {zeros, ring})});
+      HaloExchange in_place(refs(fields.moved)), snapshot(refs(fields.kept), {}, HaloDirection::update, keeps);
+      check_snapshot(world, fields, in_place, snapshot, seed);
+      HaloExchange star(refs(fields.moved), {.stencil = {StencilKind::star}}),
+          star_kept(refs(fields.kept), {.stencil = {StencilKind::star}}, HaloDirection::update, keeps);
+      check_snapshot(world, fields, star, star_kept, seed);
+    }
+    {
+      // Shared points: the upper part of two gives, and the lower one only takes.
+      const auto staggered = block().with_interfaces().with_overlap(1, 1, EdgePolicy::toroidal);
+      Twice fields = fields_of({distribution({2 * n + 1, 3}, grid(n, 1), {staggered, whole()})});
+      InterfaceExchange in_place(refs(fields.moved)), snapshot(refs(fields.kept), keeps);
+      check_snapshot(world, fields, in_place, snapshot, seed);
+    }
+    {
+      // A wind on the six tiles of a cube, whose components turn into each other.
+      const auto open = block().with_overlap(2, 2, EdgePolicy::open);
+      std::vector<Distribution> tiles;
+      for (int field = 0; field < 2; ++field)
+        for (int t = 0; t < 6; ++t)
+          tiles.push_back(Distribution({4, 4}, Grid({1, 1}, {.first = Rank(t % n)}), {open, open}));
+      Twice fields = fields_of(tiles);
+      const auto tiled = [&](const std::vector<Array<double>>& all) {
+        const std::vector<ArrayRef> arrays = refs(all);
+        return std::vector<TiledArray>{{{arrays.begin(), arrays.begin() + 6}, {0, 1}},
+                                       {{arrays.begin() + 6, arrays.end()}, {0, 1}}};
+      };
+      TiledHaloOptions winds;
+      winds.vectors = {{{.field = 0, .along = 1}, {.field = 1, .along = 0}}};
+      HaloExchange in_place(cubed_sphere(4), tiled(fields.moved), winds),
+          snapshot(cubed_sphere(4), tiled(fields.kept), winds, HaloDirection::update, keeps);
+      check_snapshot(world, fields, in_place, snapshot, seed);
+    }
+    {
+      const auto rows = distribution({6, 5}, grid(n, 1), {block(), whole()});
+      const auto columns =
+          distribution({6, 5}, grid(1, n), {whole(), block().with_overlap(1, 1, EdgePolicy::replicate)});
+      Twice fields = fields_of({rows, columns});
+      Redistribution in_place(fields.moved[0], fields.moved[1]), snapshot(fields.kept[0], fields.kept[1], keeps);
+      check_snapshot(world, fields, in_place, snapshot, seed);
+    }
+  });
+}
+
 TEST_P(Everywhere, ghosts_of_arrays_on_devices_are_coherent) {
   run([](World& world) {
     Devices devices({.fake = {.count = 1, .timing = FakeTiming::eager}});

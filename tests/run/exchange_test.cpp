@@ -165,19 +165,125 @@ std::string exchange_fault(const Plans& plans, const std::vector<ArraySpec>& spe
   return "";
 }
 
+/// Memory of a program's own, of the extents and type of another view: dimensions in a random order, with gaps.
+struct Elsewhere {
+  std::vector<std::byte> memory;
+  StridedView view;
+
+  Elsewhere(const StridedView& like, Random& random) : view(like) {
+    const Index unit = size_bytes(like.imaginary ? part_of(like.type) : like.type);
+    std::vector<int> order;
+    for (int d = 0; d < like.dims(); ++d) order.insert(order.begin() + random.between(0, d), d);
+    Index elements = 1;
+    for (const int d : order) {
+      view.strides[d] = elements;
+      elements *= like.extents[d] + random.between(0, 1);
+    }
+    memory.assign(std::size_t(elements * unit * (like.imaginary ? 2 : 1)), std::byte(0xa5));
+    view.data = checked_product(like.extents) > 0 ? memory.data() : nullptr;
+    view.imaginary = like.imaginary && view.data ? memory.data() + elements * unit : like.imaginary;
+  }
+};
+
+/// Runs a plan several times with Sources::snapshot, each time on memory that has just been bound, while every rank
+/// writes all its cells between start() and finish(); no rank waits for another one between two runs. What is received
+/// must be what the interpreter says of the cells at start(); all else must be what was written last.
+std::string snapshot_fault(const Plans& plans, const std::vector<ArraySpec>& specs, std::uint64_t seed, Where where) {
+  const int ranks = int(plans.size()), turns = 3;
+  std::vector<std::string> faults(ranks);
+  const PlanInterpreter interpreter(plans);
+  std::vector<Memory> inputs, outputs, written;
+  Index next = 1;
+  for (int turn = 0; turn < turns; ++turn)
+    for (std::vector<Memory>* all : {&inputs, &written}) {
+      all->push_back(memory_for(plans, 0));
+      for (auto& rank : all->back())
+        for (auto& slot : rank)
+          for (Index& value : slot) value = value_for(Combine::sum, next++);
+    }
+  outputs = inputs;
+  for (Memory& memory : outputs) interpreter.apply(memory);
+
+  where.run(ranks, [&](World& world) {
+    const Rank me = world.rank();
+    Random random(seed * 100 + std::uint64_t(me));
+    std::vector<StridedView> likes;
+    std::vector<ArrayRef> arrays;  // whose strides are those of the set-up
+    for (const ArraySpec& spec : specs) {
+      arrays.push_back(allocate_array(world, spec));
+      likes.push_back(arrays.back().view);
+    }
+    const bool is_bound = random.one_in(2);
+    std::vector<StridedView> at_first = likes;
+    for (StridedView& view : at_first)
+      if (!is_bound && !view.imaginary) view.data = nullptr;
+    Exchange exchange(world, plans[me], at_first, {.sources = Sources::snapshot});
+    for (int turn = 0; turn < turns; ++turn) {
+      std::vector<Elsewhere> held;
+      std::vector<StridedView> views;
+      for (const StridedView& like : likes) held.emplace_back(like, random);
+      for (const Elsewhere& one : held) views.push_back(one.view);
+      exchange.bind(views);
+      const auto write = [&](const Memory& values) {
+        for (int s = 0; s < int(specs.size()); ++s) {
+          Index i = 0;
+          for_each_coordinate(views[s].extents, [&](const Indices& local) {
+            write_element(views[s], local, element_of(specs[s].type, values[me][s][i++]));
+          });
+        }
+      };
+      write(inputs[turn]);
+      exchange.start();
+      write(written[turn]);
+      if (random.one_in(2)) (void)exchange.test();
+      exchange.finish();
+      for (int s = 0; s < int(specs.size()); ++s) {
+        Index i = 0;
+        for_each_coordinate(views[s].extents, [&](const Indices& local) {
+          const bool is_received = interpreter.writes(me, s)[std::size_t(i)] > 0;
+          const Index value = (is_received ? outputs : written)[turn][me][s][i++];
+          if (faults[me].empty() && !has_element(views[s], local, element_of(specs[s].type, value)))
+            faults[me] = fmt::format("turn {} rank {} slot {} local [{}], {}, differs from {}", turn, me, s,
+                                     to_string(local), is_received ? "received" : "kept", value);
+          write_element(views[s], local, {});
+        });
+        const std::span<const std::byte> all(held[std::size_t(s)].memory);
+        const Index cells = views[s].data ? checked_product(views[s].extents) * size_bytes(specs[s].type) : 0;
+        const Index poison = count_bytes(all, 0xa5);
+        if (faults[me].empty() && poison != Index(all.size()) - cells)
+          faults[me] = fmt::format("turn {} rank {} slot {}: {} padding bytes were written", turn, me, s,
+                                   Index(all.size()) - cells - poison);
+      }
+    }
+    world.barrier();
+  });
+  for (const std::string& fault : faults)
+    if (!fault.empty()) {
+      std::string out =
+          fault + fmt::format(" (snapshot, {} ranks per host, seed {})", where.ranks_per_host, where.seed);
+      for (const ArraySpec& spec : specs) out += "\n  " + to_text(spec);
+      return out;
+    }
+  return "";
+}
+
 std::string fault_in_any_schedule(const Plans& plans, const std::vector<ArraySpec>& specs,
                                   Combine combine = Combine::sum) {
   for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
     if (std::string fault = exchange_fault(plans, specs, schedule, combine, {}); !fault.empty()) return fault;
+  static std::uint64_t seed = 0;
+  ++seed;
+  const bool adds = plans[0].kind == PlanKind::halo_adjoint || plans[0].kind == PlanKind::redistribution_adjoint;
+  if (!adds && seed % 2 == 0)
+    if (std::string fault = snapshot_fault(plans, specs, seed, {}); !fault.empty()) return fault;
 #if defined(TRANSHIP_TSAN)  // simulated ranks are one thread, and the sanitizer keeps a megabyte for each fiber that
                             // has ever run
   return "";
 #endif
   // Where messages to some peers are posted, those to others still go as the schedule says.
-  static std::uint64_t seed = 0;
-  ++seed;
   const int ranks_per_host = 1 + int(seed % plans.size());
   const Schedule schedule = seed % 2 ? Schedule::direct : Schedule::staged;
+  if (!adds && seed % 3 == 0) return snapshot_fault(plans, specs, seed, {ranks_per_host, seed});
   return exchange_fault(plans, specs, schedule, combine, {ranks_per_host, seed});
 }
 
@@ -389,12 +495,15 @@ TEST(Exchange, BytesArriveBeforeFinishOnceBothHaveStarted) {
 }
 
 TEST(Exchange, ReuseAllocatesNothing) {
-  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
+  for (const ExchangeOptions& options : {ExchangeOptions{},
+                                         {.schedule = Schedule::direct},
+                                         {.schedule = Schedule::staged},
+                                         {.sources = Sources::snapshot}})
     launch(4, [&](World& world) {
       const ArraySpec spec = ring(100, 4);
       const ArrayRef array = allocate_array(world, spec);
       const std::vector<ArraySpec> fields = {spec};
-      Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, {.schedule = schedule});
+      Exchange halo(world, plan_halo(fields, world.rank()), {array.view}, options);
       halo();
       world.barrier();
       const long before = allocations.load();
@@ -491,6 +600,58 @@ TEST(Exchange, RefusesWhatDoesNotFitOnEveryRank) {
   });
 }
 
+TEST(Exchange, ASnapshotIsRefusedWhereItCannotBeTaken) {
+  launch(2, [](World& world) {
+    const ArraySpec spec = ring(8, 2);
+    const std::vector<ArraySpec> fields = {spec};
+    const ArrayRef array = allocate_array(world, spec), other = allocate_array(world, spec);
+    const TransferPlan plan = plan_halo(fields, world.rank());
+    const auto error = [&](const TransferPlan& p, ExchangeOptions options) {
+      options.sources = Sources::snapshot;
+      return error_of([&] { Exchange(world, p, {array.view}, options); });
+    };
+    EXPECT_NE(error(adjoint(plan), {}).find("unsupported: a plan of kind halo_adjoint adds to cells"),
+              std::string::npos);
+    EXPECT_NE(error(plan, {.schedule = Schedule::direct}).find("staged, not direct"), std::string::npos);
+    EXPECT_NE(error(plan, {.halves = Halves::apart}).find("in halves"), std::string::npos);
+    EXPECT_EQ(error(plan, {.schedule = Schedule::measured}), "");
+    const Sources sources = world.rank() == 0 ? Sources::snapshot : Sources::in_place;
+    const std::string differ = error_of([&] { Exchange(world, plan, {array.view}, {.sources = sources}); });
+    EXPECT_NE(differ.find("mismatch: "), std::string::npos) << differ;
+    EXPECT_NE(differ.find("takes a snapshot of what it sends"), std::string::npos) << differ;
+
+    Exchange in_place(world, plan, {array.view});
+    const StridedView views[] = {other.view};
+    EXPECT_NE(error_of([&] { in_place.bind(views); }).find("unless it takes a snapshot"), std::string::npos);
+
+    StridedView nowhere = array.view;
+    nowhere.data = nullptr;
+    Exchange halo(world, plan, {nowhere}, {.sources = Sources::snapshot});
+    EXPECT_NE(error_of([&] { halo.start(); }).find("array 0 of 6 elements has no memory"), std::string::npos);
+    halo.bind(views);
+    halo.start();
+    EXPECT_NE(error_of([&] { halo.bind(views); }).find("exchange 1 is in flight"), std::string::npos);
+    halo.finish();
+    StridedView wrong = array.view;
+    wrong.extents = {5};
+    const StridedView wrongs[] = {wrong};
+    EXPECT_NE(error_of([&] { halo.bind(wrongs); }).find("local extents [5], the plan [6]"), std::string::npos);
+    wrong = array.view;
+    wrong.strides = {0};
+    const StridedView folded[] = {wrong};
+    EXPECT_NE(error_of([&] { halo.bind(folded); }).find("share memory"), std::string::npos);
+    EXPECT_NE(error_of([&] { halo.bind({}); }).find("0 arrays for an exchange of 1"), std::string::npos);
+    EXPECT_NE(error_of([&] {
+                const StridedView none[] = {nowhere};
+                halo.bind(none);
+              }).find("has no memory"),
+              std::string::npos);
+    static_cast<double*>(other.view.data)[1] = world.rank() + 1;
+    halo();  // still with the array that was bound
+    EXPECT_EQ(static_cast<double*>(other.view.data)[5], double(2 - world.rank()));
+  });
+}
+
 TEST(Exchange, APlanThatNeedsMoreRanksIsRefused) {
   launch(2, [](World& world) {
     const ArraySpec spec = ring(9, 3);
@@ -507,14 +668,17 @@ TEST(Exchange, APlanThatNeedsMoreRanksIsRefused) {
 enum class Leaves { after_set_up, after_an_epoch, in_flight };
 
 TEST(Exchange, WhoLeavesMakesThePeersFail) {
-  for (const Schedule schedule : {Schedule::automatic, Schedule::direct, Schedule::staged})
+  for (const ExchangeOptions& options : {ExchangeOptions{},
+                                         {.schedule = Schedule::direct},
+                                         {.schedule = Schedule::staged},
+                                         {.sources = Sources::snapshot}})
     for (const Leaves when : {Leaves::after_set_up, Leaves::after_an_epoch, Leaves::in_flight})
       launch({.ranks = 2, .timeout_ns = 20'000'000'000}, [&](World& world) {
         const ArraySpec spec = ring(8, 2);
         const std::vector<ArraySpec> fields = {spec};
         const ArrayRef array = allocate_array(world, spec);
-        auto halo = std::make_unique<Exchange>(world, plan_halo(fields, world.rank()), std::vector{array.view},
-                                               ExchangeOptions{schedule});
+        auto halo =
+            std::make_unique<Exchange>(world, plan_halo(fields, world.rank()), std::vector{array.view}, options);
         if (when != Leaves::after_set_up) (*halo)();
         world.barrier();
         if (world.rank() == 0) {

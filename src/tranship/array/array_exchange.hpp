@@ -28,7 +28,8 @@ class ArrayExchange {
   /// leases have been opened on an array, it waits until the device that holds boundary cells has copied them to the
   /// host; and where leases have accumulated in ghosts of a source, it is collective, because the owners get these
   /// values first. Until finish() returns, or test() returns true, the sources must not be written and the targets not
-  /// be touched.
+  /// be touched, unless the exchange was made with Sources::snapshot. Leases of cells that it moves are refused in any
+  /// case.
   ///
   /// Allocates nothing where no array has had a lease. Throws `invalid_use` while an exchange is in flight, and when an
   /// open lease covers a cell that it moves; `device_lost`; `peer_lost` and `timeout` where it waits.

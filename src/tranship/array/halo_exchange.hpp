@@ -37,7 +37,8 @@ struct TiledArray {
 /// for all arrays together. start() never waits for peers, finish() does, until the world's timeout; every rank calls
 /// them equally often (declared in array_exchange.hpp). Between the two, ghosts must not be touched and owned cells
 /// that ghosts copy must not be written. When finish() has returned on a rank, its ghosts are filled and its own cells
-/// have been read by all neighbours.
+/// have been read by all neighbours. With Sources::snapshot, ghosts get what their owners held at start(), whatever is
+/// written to any cell before finish(); what is sent is then copied twice.
 ///
 /// Keeps the memory of arrays that tranship has allocated; foreign memory, and the World, must outlive it.
 class HaloExchange : public ArrayExchange {
@@ -45,7 +46,8 @@ class HaloExchange : public ArrayExchange {
   /// The arrays may differ in type and layout; those of one layout are set up in about the time of one. A rank finds by
   /// itself, before it sends anything, and throws: `invalid_use` for an array that stores no overlap, for a const one,
   /// for arrays of two worlds, for a depth or an offset that reaches beyond the overlap, and for the adjoint of bools
-  /// and of structs; `unsupported` for a replicated array and for plans of more than 2^22 runs, some 300 MB. The ranks
+  /// and of structs; `unsupported` for a replicated array, for a snapshot of the adjoint, and for plans of more than
+  /// 2^22 runs, some 300 MB. The ranks
   /// find together, and all throw: `mismatch` when their calls differ; `invalid_use` for arrays that share memory;
   /// `no_memory`. `timeout` and `peer_lost` where a rank does not come. The arrays are as they were then, except with
   /// Schedule::measured.

@@ -9,4 +9,12 @@ namespace tranship {
 /// zero edge in any dimension is zero; any other beyond a replicated edge copies the cell that lies at that edge.
 void append_fills(int slot, const std::vector<std::vector<AxisPiece>>& pieces, std::vector<LocalFill>& fills);
 
+/// The fills that a plan makes after everything has arrived, cut by where their values come from.
+struct FillsBySource {
+  std::vector<LocalFill> of_kept;     ///< copies of cells that the plan leaves as they are
+  std::vector<LocalFill> of_written;  ///< all others, in the order of the plan
+};
+/// Together they fill the same cells with the same values, if those of kept cells are filled first.
+FillsBySource fills_by_source(const TransferPlan& plan);
+
 }  // namespace tranship

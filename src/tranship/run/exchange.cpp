@@ -15,6 +15,7 @@
 #include <tranship/lower/move_bundle.hpp>
 #include <tranship/plan/check_plan.hpp>
 #include <tranship/plan/enum_names.hpp>
+#include <tranship/plan/fills.hpp>
 #include <tranship/run/exchange_agreement.hpp>
 #include <tranship/run/exchange_courier.hpp>
 #include <tranship/run/exchange_explanation.hpp>
@@ -58,8 +59,9 @@ struct Half {
 struct Exchange::State {
   World& world;
   const TransferPlan plan;
-  const ExchangeSlots slots;
+  ExchangeSlots slots;
   const Schedule schedule;
+  const Sources sources;
   const CallSite where;
 
   std::vector<std::size_t> first_card;  // by slot: where those of its arrays begin
@@ -72,7 +74,12 @@ struct Exchange::State {
   Journey journey;
   MoveBundle fills_before;
   MoveBundle fills_after;
-  Message own;                    // from this rank to itself
+  Message own;  // from this rank to itself
+  // Of a snapshot: what this rank keeps of its own cells.
+  MoveBundle own_packing;
+  MoveBundle fills_packing;
+  MoveBundle fills_unpacking;
+  std::vector<Line> own_lines;    // the message to itself, then the sources of fills
   std::vector<Message> receives;  // by source, ascending
   std::vector<Message> sends;     // by target, ascending
 
@@ -92,10 +99,12 @@ struct Exchange::State {
         plan(std::move(p)),
         slots(std::move(s)),
         schedule(options.schedule),
+        sources(options.sources),
         where(site),
         journey{.world = w,
                 .target_word = options.halves == Halves::apart ? Journey::apart_word : Journey::source_word,
-                .only_targets_move = accumulates(plan.kind)} {
+                .only_targets_move = accumulates(plan.kind),
+                .buffers = options.sources == Sources::snapshot ? 2 : 1} {
     for (const auto& arrays : slots) {
       first_card.push_back(cards_per_rank);
       cards_per_rank += arrays.size();
@@ -113,6 +122,7 @@ struct Exchange::State {
   State& operator=(const State&) = delete;
 
   Rank rank() const { return world.rank(); }
+  bool is_snapshot() const { return sources == Sources::snapshot; }
   ElementType type_of(int slot) const { return plan.slots[std::size_t(slot)].type; }
   int arrays_of(int slot) const { return int(slots[std::size_t(slot)].size()); }
 
@@ -149,7 +159,8 @@ struct Exchange::State {
       if (plan.rank != rank())
         throw_error(ErrorCode::invalid_use, "the plan of rank {} is run by rank {}", plan.rank, rank());
       check_plan(plan).value();
-      check_slots(plan, slots, world.size());
+      check_slots(plan, slots, world.size(), sources);
+      if (is_snapshot()) check_snapshot();
       if (journey.are_apart() && plan.kind != PlanKind::redistribution)
         throw_error(ErrorCode::invalid_use, "a plan of kind {} runs as a whole, not in halves (rank {})",
                     name_of(plan.kind), rank());
@@ -159,7 +170,7 @@ struct Exchange::State {
     Index words_per_rank = Journey::first_message_word, received = 0, sent = 0;
     for (const Vote& vote : votes) {
       traffic = checked_add(traffic, vote.bytes);
-      words_per_rank = std::max(words_per_rank, Journey::first_message_word + vote.receives);
+      words_per_rank = std::max(words_per_rank, Journey::first_message_word + journey.buffers * vote.receives);
       received += vote.receives;
       sent += vote.sends;
     }
@@ -193,10 +204,21 @@ struct Exchange::State {
                   received, sent, rank());
   }
 
+  void check_snapshot() const {
+    if (accumulates(plan.kind))
+      throw_error(ErrorCode::unsupported, "a plan of kind {} adds to cells, so it takes no snapshot (rank {})",
+                  name_of(plan.kind), rank());
+    if (journey.are_apart())
+      throw_error(ErrorCode::invalid_use, "an exchange in halves takes no snapshot (rank {})", rank());
+    if (schedule == Schedule::direct)
+      throw_error(ErrorCode::invalid_use, "what is sent from a snapshot is staged, not direct (rank {})", rank());
+  }
+
   std::vector<Vote> agree(const Result<void>& so_far) {
     const Vote mine{.code = so_far.ok() ? 0 : int(so_far.error().code()),
                     .kind = plan.kind,
                     .schedule = schedule,
+                    .sources = sources,
                     .arrays = int(cards_per_rank),
                     .layouts = fingerprint_of(plan, slots),
                     .receives = Index(receives.size()),
@@ -215,7 +237,7 @@ struct Exchange::State {
   Index posted_lines() const {
     Index lines = 0;
     for (const Message& m : receives)
-      if (m.is_posted) lines = checked_add(lines, lines_of(m.bytes));
+      if (m.is_posted) lines = checked_add(lines, journey.buffers * lines_of(m.bytes));
     return lines;
   }
 
@@ -247,6 +269,9 @@ struct Exchange::State {
     cards_memory = local_memory(cards_per_rank * sizeof(ArrayCard));
     cards = {static_cast<ArrayCard*>(cards_memory.get()), cards_per_rank};
     own.cards = cards.data();
+    fill_cards();
+  }
+  void fill_cards() {
     std::size_t i = 0;
     for (const auto& arrays : slots)
       for (const ExchangeArray& array : arrays)
@@ -286,6 +311,9 @@ struct Exchange::State {
         m.cards = m.is_posted ? &all_cards[std::size_t(m.peer) * cards_per_rank]
                               : static_cast<const ArrayCard*>(reached(m.peer, votes[std::size_t(m.peer)].cards));
         m.is_exposed = !m.is_posted && is_exposed(m.cards);
+        if (!is_snapshot()) continue;
+        m.cards_kept.assign(m.cards, m.cards + cards_per_rank);
+        m.cards = m.cards_kept.data();
       }
   }
 
@@ -309,7 +337,7 @@ struct Exchange::State {
       m.signal_here = number++;
       m.inbox_line = line;
       journey.posts->incoming[m.signal_here] = {m.peer, m.bytes, line};
-      line += lines_of(m.bytes);
+      line += journey.buffers * lines_of(m.bytes);
     }
     number = 0;
     for (Message& m : sends) {
@@ -358,14 +386,19 @@ struct Exchange::State {
     return arrival;
   }
 
-  /// Finds the word of every message that is not posted.
+  /// Finds the words of every message that is not posted.
   void open_words(const std::vector<Vote>& votes) {
+    const auto open = [&](Message& m, std::ptrdiff_t number) {
+      for (int buffer = 0; buffer < journey.buffers; ++buffer)
+        m.words[buffer] =
+            &journey.words.at(m.target, Journey::first_message_word + int(number) * journey.buffers + buffer);
+    };
     for (std::size_t i = 0; i < receives.size(); ++i)
-      if (!receives[i].is_posted) receives[i].word = &journey.words.at(rank(), Journey::first_message_word + int(i));
+      if (!receives[i].is_posted) open(receives[i], std::ptrdiff_t(i));
     for (Message& m : sends) {
       if (m.is_posted) continue;
       const auto* list = static_cast<const Arrival*>(reached(m.peer, votes[std::size_t(m.peer)].arrivals));
-      m.word = &journey.words.at(m.peer, Journey::first_message_word + int(arrival_of(m, votes) - list));
+      open(m, arrival_of(m, votes) - list);
     }
   }
 
@@ -446,24 +479,41 @@ struct Exchange::State {
     });
     const bool exposes = is_exposed(cards.data());
     const auto stages = [&](const Message& m, const Lowering& direct) {
-      return !exposes || !m.is_exposed || is_staged(schedule, runs_of(m, direct));
+      return is_snapshot() || !exposes || !m.is_exposed || is_staged(schedule, runs_of(m, direct));
     };
-    set_moves(own, own_moves, Hop::direct);
+    if (is_snapshot()) own_packing = moves_of(own, Lowering(own_moves), Hop::pack);
+    own.moves = moves_of(own, std::move(own_moves), is_snapshot() ? Hop::unpack : Hop::direct);
     for (std::size_t i = 0; i < receives.size(); ++i) {
       receives[i].staged = stages(receives[i], received[i]);
-      set_moves(receives[i], received[i], receives[i].staged ? Hop::unpack : Hop::direct);
+      set_moves(receives[i], std::move(received[i]), receives[i].staged ? Hop::unpack : Hop::direct);
     }
     for (std::size_t i = 0; i < sends.size(); ++i) {
       sends[i].staged = stages(sends[i], sent[i]);
-      set_moves(sends[i], sent[i], sends[i].staged ? Hop::pack : Hop::direct);
+      set_moves(sends[i], std::move(sent[i]), sends[i].staged ? Hop::pack : Hop::direct);
     }
     choose_couriers(false);
-    bind(own, nullptr);
+    fills_before = lowered(plan.fills_before, Hop::direct);
+    if (is_snapshot()) {
+      const FillsBySource fills = fills_by_source(plan);
+      fills_packing = lowered(fills.of_kept, Hop::pack);
+      fills_unpacking = lowered(fills.of_kept, Hop::unpack);
+      fills_after = lowered(fills.of_written, Hop::direct);
+      own_lines.resize(std::size_t(lines_of(own.bytes) + lines_of(fills_packing.bytes())));
+    } else {
+      fills_after = lowered(plan.fills_after, Hop::direct);
+    }
+    bind_within();
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages)
-        if (!m.staged) bind(m, nullptr);
-    fills_before = lowered(plan.fills_before);
-    fills_after = lowered(plan.fills_after);
+        if (!m.staged) bind(m.moves, m, nullptr);
+  }
+  /// What this rank moves alone.
+  void bind_within() {
+    std::byte* const staging = own_lines.empty() ? nullptr : own_lines.front().bytes;
+    for (MoveBundle* moves : {&own.moves, &own_packing}) bind(*moves, own, staging);
+    std::byte* const of_fills = staging ? staging + lines_of(own.bytes) * sizeof(Line) : nullptr;
+    for (MoveBundle* moves : {&fills_before, &fills_after, &fills_packing, &fills_unpacking})
+      bind(*moves, own, of_fills);
   }
   /// From here on a rank that leaves says so to its peers.
   void choose_couriers(bool of_posted) {
@@ -473,8 +523,9 @@ struct Exchange::State {
           m.courier = &(m.is_posted ? posting_courier() : m.staged ? mailing_courier() : claiming_courier());
   }
   /// A fill may copy what an earlier one has filled.
-  MoveBundle lowered(const std::vector<LocalFill>& fills) const {
+  MoveBundle lowered(const std::vector<LocalFill>& fills, Hop hop) const {
     MoveBundle out(MoveOrder::given, way);
+    Index staging_bytes = 0;
     for (std::size_t i = 0; i < fills.size();) {
       const int slot = fills[i].slot, arrays = arrays_of(slot);
       const std::size_t first = i;
@@ -484,18 +535,19 @@ struct Exchange::State {
       for (int k = 0; k < (alike ? 1 : arrays); ++k) {
         Moves moves;
         for (const LocalFill& fill : same_slot) lower_fill(fill, type_of(slot), layout(own, rank(), slot, k), moves);
-        route(moves, Hop::direct);
-        out.add(std::move(moves), {.first = k, .count = alike ? arrays : 1});
+        const int count = alike ? arrays : 1;
+        const Index each = route(moves, hop, staging_bytes) - staging_bytes;
+        out.add(std::move(moves), {.first = k, .count = count, .staging_pitch_bytes = each});
+        staging_bytes += count * each;
       }
     }
-    out.bind([&](MoveSide, int slot, int array) { return card(own, rank(), slot, array).data; });
     return out;
   }
   /// The buffers for what arrives staged.
   void open_inbox() {
     Index lines = 0;
     for (const Message& m : receives)
-      if (m.staged && !m.is_posted) lines = checked_add(lines, lines_of(m.bytes));
+      if (m.staged && !m.is_posted) lines = checked_add(lines, journey.buffers * lines_of(m.bytes));
     inbox = local_memory(std::size_t(lines) * sizeof(Line));
     Line* next = static_cast<Line*>(inbox.get());
     for (std::size_t i = 0; i < receives.size(); ++i) {
@@ -504,17 +556,66 @@ struct Exchange::State {
         arrivals[i].staging = journey.posts->inbox.local()[m.inbox_line].bytes;
       } else if (m.staged) {
         arrivals[i].staging = next->bytes;
-        next += lines_of(m.bytes);
+        next += journey.buffers * lines_of(m.bytes);
       }
     }
   }
 
   /// Staged messages go by way of their buffers, which lie at their receivers.
   void bind_staged() {
-    for (std::size_t i = 0; i < receives.size(); ++i)
-      if (receives[i].staged) bind(receives[i], arrivals[i].staging);
-    for (std::size_t i = 0; i < sends.size(); ++i)
-      if (sends[i].staged) bind(sends[i], outbox[i]);
+    for (std::size_t i = 0; i < receives.size(); ++i) bind_staged(receives[i], arrivals[i].staging, false);
+    for (std::size_t i = 0; i < sends.size(); ++i) bind_staged(sends[i], outbox[i], sends[i].is_posted);
+  }
+  /// The second buffer follows the first one; an outbox has one.
+  void bind_staged(Message& m, std::byte* staging, bool is_outbox) const {
+    if (!m.staged) return;
+    bind(m.moves, m, staging);
+    if (journey.buffers > 1) bind(m.other_moves, m, is_outbox ? staging : staging + lines_of(m.bytes) * sizeof(Line));
+  }
+
+  /// Moves these arrays from here on.
+  void bind(std::span<const StridedView> views) {
+    if (!is_snapshot())
+      throw_error(
+          ErrorCode::invalid_use,
+          "peers read and write the arrays of an exchange, unless it takes a snapshot: they stay where they were "
+          "(rank {})",
+          rank());
+    check_not_in_flight();
+    if (views.size() != cards_per_rank)
+      throw_error(ErrorCode::invalid_use, "{} arrays for an exchange of {} (rank {})", views.size(), cards_per_rank,
+                  rank());
+    const auto swap_views = [&](std::vector<StridedView>& with) {
+      std::size_t i = 0;
+      for (auto& arrays : slots)
+        for (ExchangeArray& array : arrays) std::swap(array.view, with[i++]);
+    };
+    std::vector<StridedView> before(views.begin(), views.end());
+    swap_views(before);
+    bool is_alike = true;
+    try {
+      check_arrays(plan, slots);
+      std::size_t i = 0;
+      for (const auto& arrays : slots)
+        for (const ExchangeArray& array : arrays) {
+          const SlotLayout layout = layout_of(array.view);
+          const SlotLayout& known = cards[i++].layout;
+          is_alike &= layout == known;
+          if (layout.parts_together != known.parts_together)
+            throw_error(ErrorCode::mismatch, "the complex numbers of {} are {} parts, and were {} parts (rank {})",
+                        array.name, layout.parts_together ? "together with their" : "apart from their",
+                        known.parts_together ? "together with their" : "apart from their", rank());
+        }
+    } catch (...) {
+      swap_views(before);
+      throw;
+    }
+    fill_cards();
+    if (is_alike)
+      bind_within();
+    else
+      lower();
+    bind_staged();
   }
 
   MoveOrder order() const { return accumulates(plan.kind) ? MoveOrder::given : MoveOrder::any; }
@@ -531,9 +632,12 @@ struct Exchange::State {
     }
     return out;
   }
-  /// Leaves no moves in `lowering`.
-  void set_moves(Message& m, Lowering& lowering, Hop hop) const {
-    m.moves = MoveBundle(order(), way);
+  void set_moves(Message& m, Lowering lowering, Hop hop) const {
+    m.moves = moves_of(m, std::move(lowering), hop);
+    if (journey.buffers > 1) m.other_moves = m.moves;
+  }
+  MoveBundle moves_of(const Message& m, Lowering lowering, Hop hop) const {
+    MoveBundle out(order(), way);
     Index staging_bytes = 0;
     for (std::size_t s = 0; s < lowering.size(); ++s) {
       const Strand& strand = m.strands[s];
@@ -541,15 +645,16 @@ struct Exchange::State {
         Moves& moves = lowering[s][k];
         route(moves, hop, staging_bytes + Index(k) * strand.bytes);
         const bool all = lowering[s].size() == 1;
-        m.moves.add(std::move(moves),
-                    {.first = int(k), .count = all ? strand.arrays : 1, .staging_pitch_bytes = strand.bytes});
+        out.add(std::move(moves),
+                {.first = int(k), .count = all ? strand.arrays : 1, .staging_pitch_bytes = strand.bytes});
       }
       staging_bytes += strand.arrays * strand.bytes;
     }
+    return out;
   }
   /// Says where the arrays of a message lie, and its staging buffer if it has one.
-  void bind(Message& m, std::byte* staging) const {
-    m.moves.bind([&](MoveSide side, int slot, int array) {
+  void bind(MoveBundle& moves, const Message& m, std::byte* staging) const {
+    moves.bind([&](MoveSide side, int slot, int array) {
       if (slot == staging_slot) return staging;
       const Rank r = side == MoveSide::source ? m.source : m.target;
       std::byte* const data = card(m, r, slot, array).data;
@@ -570,12 +675,18 @@ struct Exchange::State {
   static bool sends_of(Side side) { return side != Side::receives; }
   static bool receives_of(Side side) { return side != Side::sends; }
 
+  void check_not_in_flight(Side side = Side::both) const {
+    if (!in_flight(side)) return;
+    const std::uint64_t epoch = sends_of(side) && sending.in_flight ? sending.epoch : receiving.epoch;
+    throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})", epoch,
+                epoch + 1, rank());
+  }
+
   void start(Side side) {
-    if (in_flight(side)) {
-      const std::uint64_t epoch = sends_of(side) && sending.in_flight ? sending.epoch : receiving.epoch;
-      throw_error(ErrorCode::invalid_use, "exchange {} is in flight: finish it before starting {} (rank {})", epoch,
-                  epoch + 1, rank());
-    }
+    check_not_in_flight(side);
+    if (is_snapshot())
+      for (const auto& arrays : slots)
+        for (const ExchangeArray& array : arrays) check_has_memory(array, rank());
     if (side != Side::both && !journey.are_apart())
       throw_error(ErrorCode::invalid_use, "an exchange that was not made with Halves::apart is started as a whole");
     if (sends_of(side)) begin(sending, sends);
@@ -586,7 +697,10 @@ struct Exchange::State {
     if (receives_of(side) && journey.are_apart())
       enter_epoch(journey.words.at(rank(), journey.target_word), receiving.epoch);
     world.has_acted();
-    progress();
+    if (is_snapshot())
+      take_snapshot();
+    else
+      progress();
     if (record) record->started_ns = now_ns();
   }
   static void begin(Half& half, std::vector<Message>& messages) {
@@ -596,6 +710,31 @@ struct Exchange::State {
       m.done = false;
       m.epoch = half.epoch;
     }
+  }
+
+  /// Packs all that this rank sends, and touches no target. A buffer of every message is free, for the last finish()
+  /// has seen that the target had read it.
+  void take_snapshot() {
+    own_packing.run();
+    fills_packing.run();
+    receiving.is_done = false;
+    send_all();
+  }
+  bool send_all() {
+    bool all_sent = true;
+    for (Message& m : sends) all_sent &= m.done || advance(sending, m, m.courier->send(journey, m));
+    return sending.is_done = all_sent;
+  }
+  /// Whether all that a snapshot waits for is here, of which nothing has been moved yet.
+  bool is_all_here() {
+    bool all = send_all();
+    for (const Message& m : receives) {
+      if (m.done) continue;
+      const Passage seen = m.courier->look(journey, m);
+      all &= seen == Passage::done;
+      if (seen != Passage::waiting && seen != Passage::done) lose(receiving, m, seen);
+    }
+    return all;
   }
 
   /// Moves what can be moved now. What others cannot do comes first; then this rank reads what it wants, which leaves
@@ -680,8 +819,9 @@ struct Exchange::State {
   bool test(Side side, CallSite site) {
     if (!in_flight(side)) return true;
     return recorded(site, [&] {
-      progress();
-      if (!is_done(side)) {
+      const bool may_move = !is_snapshot() || is_all_here();
+      if (may_move) progress();
+      if (!may_move || !is_done(side)) {
         check_lost(side);
         poll(side, site);
         return false;
@@ -763,6 +903,7 @@ struct Exchange::State {
 
   void end_epoch(Side side) {
     if (receives_of(side) && receiving.in_flight) {
+      fills_unpacking.run();
       fills_after.run();
       receiving.in_flight = false;
     }
@@ -863,7 +1004,7 @@ Exchange::Exchange(World& world, TransferPlan plan, std::vector<std::vector<Exch
   std::vector<Measured> measured;
   if (options.schedule == Schedule::measured) {
     options.schedule = Schedule::automatic;
-    if (!accumulates(plan.kind))
+    if (!accumulates(plan.kind) && options.sources == Sources::in_place)
       for (const Schedule schedule : schedules_to_measure()) {
         State candidate(world, plan, slots, {.schedule = schedule}, where);
         candidate.set_up();
@@ -883,6 +1024,9 @@ Exchange::Exchange(World& world, TransferPlan plan, std::vector<std::vector<Exch
 Exchange::~Exchange() = default;
 Exchange::Exchange(Exchange&&) noexcept = default;
 
+void Exchange::bind(std::span<const StridedView> arrays) {
+  state_->bind(arrays);
+}
 void Exchange::start() {
   state_->start(Side::both);
 }
@@ -926,6 +1070,7 @@ bool Exchange::peer_has_ended(Side side) const noexcept {
 std::string Exchange::explain() const {
   const State& s = *state_;
   return tranship::explain({.asked = s.schedule,
+                            .sources = s.sources,
                             .measured = s.measured,
                             .receives = s.receives,
                             .sends = s.sends,

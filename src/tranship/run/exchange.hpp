@@ -8,12 +8,14 @@
 //   test()    moves what has become possible; true when everything has arrived and been read
 //   finish()  waits for that
 //
-// Between start() and finish() the sources must not be written and the targets not be touched.
+// Between start() and finish() the sources must not be written and the targets not be touched, unless start() takes a
+// snapshot (Sources::snapshot).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,9 +43,20 @@ enum class Schedule : std::uint8_t {
 /// Whether a rank enters an epoch with all that it sends and receives at once, or with each half by itself.
 enum class Halves : std::uint8_t { together, apart };
 
+/// When the cells are read that an exchange sends.
+enum class Sources : std::uint8_t {
+  in_place,  ///< until finish() returns, by peers too: what can go from array to array does
+  /// By start() alone, which packs them, while targets are written by finish() alone, or by the test() that returns
+  /// true. Between the two the program may write all cells; what it writes into cells that are received is replaced.
+  /// All messages are staged, each with two buffers, so that start() still never waits; finish() also waits until the
+  /// peers have finished the exchange before. Not for adjoints, Halves::apart and Schedule::direct.
+  snapshot,
+};
+
 struct ExchangeOptions {
   Schedule schedule = Schedule::automatic;
-  Halves halves = Halves::together;  ///< the same on all ranks
+  Halves halves = Halves::together;     ///< the same on all ranks
+  Sources sources = Sources::in_place;  ///< the same on all ranks
 };
 
 /// This rank's part of an array that an exchange moves.
@@ -62,9 +75,10 @@ struct ExchangeArray {
 class Exchange {
  public:
   /// Collective over `world`, and waits for all ranks until the world's timeout. `plan` is this rank's, `slots` the
-  /// local arrays of its slots (without data where the rank holds nothing). An array that is written shares memory with
-  /// no other one, nor its elements with each other. The memory and the world must outlive the Exchange. Costs time and
-  /// memory in proportion to the plan, and the buffers of messages that are staged or posted.
+  /// local arrays of its slots (without data where the rank holds nothing, or where bind() says later where it lies).
+  /// An array that is written shares memory with no other one, nor its elements with each other. The memory and the
+  /// world must outlive the Exchange. Costs time and memory in proportion to the plan, and the buffers of messages that
+  /// are staged or posted.
   ///
   /// Throws, on every rank, `mismatch` when the ranks' plans do not belong together or a view does not fit its slot;
   /// `invalid_use` when a view is wrong in itself or elements cannot be added; `no_memory`. Throws `timeout` or
@@ -83,8 +97,15 @@ class Exchange {
   Exchange(Exchange&&) noexcept;
   Exchange& operator=(Exchange&&) = delete;
 
+  /// From here on the exchange moves these arrays, one view for each array that it was made with, in their order. They
+  /// may lie anywhere and have any strides; elements, extents and the parts of complex numbers stay as they were. Not
+  /// collective, and peers need not know. Of an exchange with Sources::snapshot that is not in flight. Costs little
+  /// where strides are those of the arrays before; else moves are lowered anew, in about the time of the set-up without
+  /// its waits. Throws as the constructor, and then nothing has changed.
+  void bind(std::span<const StridedView> arrays);
+
   /// Publishes that the sources are final and the targets may be overwritten, and moves what peers are ready for. Never
-  /// waits. Throws `invalid_use` while an exchange is in flight.
+  /// waits. Throws `invalid_use` while an exchange is in flight, and where bind() has not said where an array lies.
   void start();
   /// Moves what has become possible and returns at once: true when everything has arrived and been read, and when
   /// nothing is in flight. Throws `peer_lost` when a peer has left or failed, and `timeout` when a loop over test() has

@@ -37,6 +37,9 @@ std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_f
                   "schedule {} and {}",
                   world.rank(), name_of(mine.kind), name_of(mine.schedule), mine.arrays, r, name_of(vote.kind),
                   name_of(vote.schedule), vote.arrays);
+    if (vote.sources != mine.sources)
+      throw_error(ErrorCode::mismatch, "rank {} takes {}, and rank {} takes {}", world.rank(), name_of(mine.sources), r,
+                  name_of(vote.sources));
   }
   return votes;
 }

@@ -15,6 +15,7 @@ struct Vote {
   int code = 0;  ///< of the error that stands in this rank's way, or 0
   PlanKind kind{};
   Schedule schedule{};
+  Sources sources{};
   int arrays = 0;
   std::uint64_t layouts = 0;  ///< of all slots, and how many arrays each has
   Index receives = 0;
@@ -32,7 +33,8 @@ struct Vote {
 };
 
 /// Collective: the votes of all ranks, by rank. Throws on every rank where `so_far` is an error on one: that rank's
-/// own, or one that names the rank and its reason; `mismatch` where kinds, schedules or numbers of arrays differ.
+/// own, or one that names the rank and its reason; `mismatch` where kinds, schedules, sources or numbers of
+/// arrays differ.
 std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_far, CallSite where);
 
 /// The fingerprint of all slots with the numbers of their arrays.

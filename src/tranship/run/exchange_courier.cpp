@@ -19,6 +19,11 @@ class Claiming final : public Courier {
     return journey.only_targets_move ? look(claim(journey, m), m.epoch) : copy(journey, m);
   }
   Passage take(Journey& journey, Message& m) const override { return copy(journey, m); }
+  Passage look(Journey& journey, const Message& m) const override {
+    const Claim<RealSync> c = claim(journey, m);
+    const Passage seen = look(c, m.epoch);
+    return seen == Passage::waiting && c.ready(m.epoch) ? Passage::done : seen;
+  }
   void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
     claim(journey, m).leave(why, [&] { return journey.world.has_ended(m.peer); });
   }
@@ -26,7 +31,7 @@ class Claiming final : public Courier {
  private:
   static Claim<RealSync> claim(const Journey& journey, const Message& m) {
     const SharedFlags& words = journey.words;
-    return {words.at(m.source, Journey::source_word), words.at(m.target, journey.target_word), *m.word,
+    return {words.at(m.source, Journey::source_word), words.at(m.target, journey.target_word), *m.words[0],
             m.moves.parts()};
   }
   static Passage look(const Claim<RealSync>& c, std::uint64_t epoch) {
@@ -52,49 +57,83 @@ class Claiming final : public Courier {
   }
 };
 
+MoveBundle& moves_of(const Journey& journey, Message& m) {
+  return journey.buffer_of(m.epoch) == 0 ? m.moves : m.other_moves;
+}
+
 class Mailing final : public Courier {
  public:
-  Passage send([[maybe_unused]] Journey& journey, Message& m) const override {
-    Mailbox<RealSync> mailbox(*m.word);
-    if (!mailbox.try_fill(m.epoch)) return mailbox.left_before(m.epoch) ? left_of(mailbox) : Passage::waiting;
-    m.moves.run();
-    mailbox.filled(m.epoch);
+  Passage send(Journey& journey, Message& m) const override {
+    if (m.packed < m.epoch) {
+      Mailbox<RealSync> mailbox = box(journey, m, m.epoch);
+      const std::uint64_t turn = journey.turn_of(m.epoch);
+      if (!mailbox.try_fill(turn)) return mailbox.left_before(turn) ? left_of(mailbox) : Passage::waiting;
+      moves_of(journey, m).run();
+      mailbox.filled(turn);
+      m.packed = m.epoch;
+    }
+    if (journey.buffers == 1 || m.epoch == 1) return Passage::done;
+    const Mailbox<RealSync> before = box(journey, m, m.epoch - 1);
+    const bool has_left = before.has_left();  // looked at first: a target may read and then leave
+    if (before.was_emptied(journey.turn_of(m.epoch - 1))) return Passage::done;
+    return has_left ? left_of(before) : Passage::waiting;
+  }
+  Passage take(Journey& journey, Message& m) const override {
+    const Passage seen = look(journey, m);
+    if (seen != Passage::done) return seen;
+    moves_of(journey, m).run();
+    box(journey, m, m.epoch).emptied();
     return Passage::done;
   }
-  Passage take([[maybe_unused]] Journey& journey, Message& m) const override {
-    Mailbox<RealSync> mailbox(*m.word);
-    if (!mailbox.full(m.epoch)) return mailbox.left_before(m.epoch) ? left_of(mailbox) : Passage::waiting;
-    m.moves.run();
-    mailbox.emptied();
-    return Passage::done;
+  Passage look(Journey& journey, const Message& m) const override {
+    const Mailbox<RealSync> mailbox = box(journey, m, m.epoch);
+    const std::uint64_t turn = journey.turn_of(m.epoch);
+    if (mailbox.full(turn)) return Passage::done;
+    return mailbox.left_before(turn) ? left_of(mailbox) : Passage::waiting;
   }
   void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
-    Mailbox<RealSync>(*m.word).leave(why, [&] { return journey.world.has_ended(m.peer); });
+    for (int buffer = 0; buffer < journey.buffers; ++buffer)
+      Mailbox<RealSync>(*m.words[buffer]).leave(why, [&] { return journey.world.has_ended(m.peer); });
+  }
+
+ private:
+  static Mailbox<RealSync> box(const Journey& journey, const Message& m, std::uint64_t epoch) {
+    return Mailbox<RealSync>(*m.words[journey.buffer_of(epoch)]);
   }
 };
 
 class Posting final : public Courier {
  public:
   Passage send(Journey& journey, Message& m) const override {
-    // What the receiver has read; it may be one epoch behind.
+    // What the receiver has read; it may be as many epochs behind as there are buffers.
     const Seen read = seen(journey, m);
-    if (read.has_left()) return left_of(read);
-    if (read.epoch() + 1 < m.epoch) return Passage::waiting;
-    m.moves.run();
-    const std::span packed(journey.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
-    const Posts& posts = *journey.posts;
-    journey.world.context().put_signal(inbox_of(posts, m), packed, posts.signal(m.signal_there), 1, SignalOp::add,
-                                       m.peer);
-    return Passage::done;
+    if (m.packed < m.epoch) {
+      if (read.has_left()) return left_of(read);
+      if (read.epoch() + std::uint64_t(journey.buffers) < m.epoch) return Passage::waiting;
+      moves_of(journey, m).run();
+      const std::span packed(journey.outbox_lines.data() + m.outbox_line, std::size_t(lines_of(m.bytes)));
+      Context& rma = journey.world.context();
+      // Signals are counted: that of the epoch before, which the target may not have read, must come first.
+      if (journey.buffers > 1) rma.fence();
+      rma.put_signal(inbox_of(journey, m), packed, journey.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
+      m.packed = m.epoch;
+    }
+    if (read.epoch() + 1 >= m.epoch) return Passage::done;
+    return read.has_left() ? left_of(read) : Passage::waiting;
   }
   Passage take(Journey& journey, Message& m) const override {
-    const Seen sent = seen(journey, m);
-    if (sent.epoch() < m.epoch) return sent.has_left() ? left_of(sent) : Passage::waiting;
+    const Passage sent = look(journey, m);
+    if (sent != Passage::done) return sent;
     Context& rma = journey.world.context();
-    rma.reads(inbox_of(*journey.posts, m));
-    m.moves.run();
+    rma.reads(inbox_of(journey, m));
+    moves_of(journey, m).run();
     rma.signal(journey.posts->signal(m.signal_there), 1, SignalOp::add, m.peer);
     return Passage::done;
+  }
+  Passage look(Journey& journey, const Message& m) const override {
+    const Seen sent = seen(journey, m);
+    if (sent.epoch() >= m.epoch) return Passage::done;
+    return sent.has_left() ? left_of(sent) : Passage::waiting;
   }
   /// After what it has posted. There is no caller to hear of an error.
   void leave(Journey& journey, const Message& m, Leaving why) const noexcept override {
@@ -125,8 +164,9 @@ class Posting final : public Courier {
   static Seen seen(Journey& journey, const Message& m) {
     return Seen(journey.world.context().signal_fetch(journey.posts->signal(m.signal_here)));
   }
-  static Symmetric<Line> inbox_of(const Posts& posts, const Message& m) {
-    return posts.inbox.slice(m.inbox_line, lines_of(m.bytes));
+  static Symmetric<Line> inbox_of(const Journey& journey, const Message& m) {
+    const Index lines = lines_of(m.bytes);
+    return journey.posts->inbox.slice(m.inbox_line + journey.buffer_of(m.epoch) * lines, lines);
   }
 };
 

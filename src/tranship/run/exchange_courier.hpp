@@ -20,10 +20,13 @@ enum class Passage : std::uint8_t {
 class Courier {
  public:
   virtual ~Courier() = default;
-  /// As the source: moves what can be moved now.
+  /// As the source: moves what can be moved now. With two buffers, a message is done when it is packed and the target
+  /// has read the one before.
   virtual Passage send(Journey& journey, Message& message) const = 0;
   /// As the target.
   virtual Passage take(Journey& journey, Message& message) const = 0;
+  /// As the target: `done` where the message could be taken now. Moves nothing.
+  virtual Passage look(Journey& journey, const Message& message) const = 0;
   /// After this the peer touches no memory of this rank for the message, and is told that this rank has left.
   virtual void leave(Journey& journey, const Message& message, Leaving why) const noexcept = 0;
   /// The epoch that the peer is known to have entered: by its word, where that is reached.

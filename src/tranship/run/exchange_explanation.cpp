@@ -45,14 +45,19 @@ std::string explain(const ExplainedExchange& exchange) {
   std::string out = schedule_line(exchange);
   for (const Measured& m : exchange.measured)
     out += fmt::format("measured: {} {:.1f} us\n", name_of(m.schedule), double(m.ns) / 1e3);
-  if (exchange.asked == Schedule::automatic) out += automatic_rule();
+  if (exchange.sources == Sources::snapshot)
+    out += "sources: packed by start(); cells may be written before finish(), which writes the targets\n";
+  else if (exchange.asked == Schedule::automatic)
+    out += automatic_rule();
   for (const Message& m : exchange.receives)
     out += line_of(fmt::format("from rank {}, {}", m.peer, way_of(m)), m.moves);
   for (const Message& m : exchange.sends) out += line_of(fmt::format("to rank {}, {}", m.peer, way_of(m)), m.moves);
   out += line_of("within this rank", exchange.own.moves);
   out += fmt::format("stores: {} ({} bytes reach all ranks together, caches hold less than {})\n",
                      name_of(exchange.way.stores), exchange.traffic_bytes, large_traffic_min());
-  out += "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
+  out += exchange.sources == Sources::snapshot
+             ? "progress: start() of the sender, then test() or finish() of the receiver\n"
+             : "progress: in start(), test() and finish() of either side; nothing moves while both compute\n";
   return out;
 }
 

@@ -11,6 +11,7 @@ namespace tranship {
 
 struct ExplainedExchange {
   Schedule asked{};  ///< by the caller, or by measuring
+  Sources sources{};
   std::span<const Measured> measured;
   std::span<const Message> receives, sends;
   const Message& own;

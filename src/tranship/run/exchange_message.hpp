@@ -49,11 +49,12 @@ struct Message {
   Rank target = -1;
   Rank peer = -1;
   Index bytes = 0;
-  std::vector<Strand> strands;       // in their order, which both ends share: so they lie in a staging buffer
-  const ArrayCard* cards = nullptr;  // the peer's
-  bool is_posted = false;            // the peer is only messaged
-  bool is_exposed = false;           // whether this rank reaches all of the peer's arrays
-  RealSync::Word* word = nullptr;    // none until the ranks have agreed, and of what is posted
+  std::vector<Strand> strands;        // in their order, which both ends share: so they lie in a staging buffer
+  const ArrayCard* cards = nullptr;   // the peer's
+  std::vector<ArrayCard> cards_kept;  // where arrays are bound again later: those of the set-up
+  bool is_posted = false;             // the peer is only messaged
+  bool is_exposed = false;            // whether this rank reaches all of the peer's arrays
+  RealSync::Word* words[2] = {};      // by buffer; none until the ranks have agreed, and of what is posted
   bool staged = false;
   const Courier* courier = nullptr;  // none until it is known whether the message is staged
   /// Of what is posted: the signals of this rank and of the peer, and where it lies in the target's inbox and
@@ -64,7 +65,9 @@ struct Message {
   Index outbox_line = 0;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
+  MoveBundle other_moves;    // by the second buffer, where there are two
   std::uint64_t epoch = 0;   // that this rank is in with it
+  std::uint64_t packed = 0;  // the last epoch for which its buffer was filled, of what is sent
   bool done = true;          // of that epoch
   std::int64_t done_ns = 0;  // where runs are recorded
 };
@@ -113,6 +116,9 @@ struct Journey {
   std::vector<Line> outbox_lines = {};  // of what is posted
   bool only_targets_move = false;       // in their own order: combinations
   bool has_time = false;                // this rank waits; else it leaves to peers that wait what they can copy
+  /// Staging buffers of a message, which take turns. With two of them the next epoch can be packed while the target
+  /// reads the one before, so that a rank packs in start() without waiting.
+  int buffers = 1;
 
   static constexpr int source_word = 0;
   static constexpr int apart_word = 1;
@@ -122,6 +128,9 @@ struct Journey {
   static constexpr int first_message_word = 4;
 
   bool are_apart() const { return target_word != source_word; }
+  int buffer_of(std::uint64_t epoch) const { return buffers == 1 ? 0 : int(epoch % 2); }
+  /// The number of an epoch among those that use its buffer, from 1 on.
+  std::uint64_t turn_of(std::uint64_t epoch) const { return buffers == 1 ? epoch : (epoch + 1) / 2; }
 };
 
 }  // namespace tranship

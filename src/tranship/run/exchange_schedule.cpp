@@ -44,6 +44,10 @@ const char* name_of(Schedule schedule) {
   return "measured";
 }
 
+const char* name_of(Sources sources) {
+  return sources == Sources::snapshot ? "a snapshot of what it sends" : "what it sends from its arrays";
+}
+
 bool is_staged(Schedule schedule, const ContiguousRuns& direct) {
   if (schedule != Schedule::automatic) return schedule == Schedule::staged;
   if (direct.bytes < staged_message_bytes_min) return false;

@@ -10,6 +10,8 @@
 namespace tranship {
 
 const char* name_of(Schedule schedule);
+/// In sentences of the form "rank 0 takes ...".
+const char* name_of(Sources sources);
 
 /// What a message would move directly: stretches that are contiguous on both sides.
 struct ContiguousRuns {

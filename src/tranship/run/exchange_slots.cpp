@@ -22,8 +22,6 @@ void check_view(const ExchangeArray& array, const Slot& slot, Rank rank) {
   if (view.imaginary && !is_complex(view.type))
     throw_error(ErrorCode::invalid_use, "{} of {} has an imaginary plane (rank {})", array.name, name_of(view.type),
                 rank);
-  if (const Index elements = checked_product(view.extents); elements > 0 && !view.data)
-    throw_error(ErrorCode::invalid_use, "{} of {} elements has no memory (rank {})", array.name, elements, rank);
   if (!view.device.is_host())
     throw_error(ErrorCode::unsupported,
                 "{} lies on {}; exchanges move memory of the host, so take a lease of it there (rank {})", array.name,
@@ -53,6 +51,7 @@ void check_memory(const TransferPlan& plan, const ExchangeSlots& slots) {
   std::vector<Known> known;
   for (std::size_t s = 0; s < slots.size(); ++s)
     for (const ExchangeArray& array : slots[s]) {
+      if (!array.view.data) continue;
       const ByteRange range = range_of(array.view);
       if (range.lower < range.upper) known.push_back({&array, range, written[s], known.size()});
       if (written[s] && overlaps_itself(array.view))
@@ -87,14 +86,33 @@ ExchangeSlots slots_of(const std::vector<StridedView>& views) {
   return out;
 }
 
-void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size) {
+void check_has_memory(const ExchangeArray& array, Rank rank) {
+  const StridedView& view = array.view;
+  if (view.data) return;
+  if (const Index elements = checked_product(view.extents); elements > 0)
+    throw_error(ErrorCode::invalid_use, "{} of {} elements has no memory (rank {})", array.name, elements, rank);
+}
+
+void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots) {
+  for (std::size_t i = 0; i < slots.size(); ++i)
+    for (const ExchangeArray& array : slots[i]) {
+      check_view(array, plan.slots[i], plan.rank);
+      check_has_memory(array, plan.rank);
+    }
+  check_memory(plan, slots);
+}
+
+void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size, Sources sources) {
   if (slots.size() != plan.slots.size())
     throw_error(ErrorCode::invalid_use, "the plan has {} slots, {} arrays are given (rank {})", plan.slots.size(),
                 slots.size(), plan.rank);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].empty())
       throw_error(ErrorCode::invalid_use, "slot {} of the plan has 0 arrays (rank {})", i, plan.rank);
-    for (const ExchangeArray& array : slots[i]) check_view(array, plan.slots[i], plan.rank);
+    for (const ExchangeArray& array : slots[i]) {
+      check_view(array, plan.slots[i], plan.rank);
+      if (sources == Sources::in_place) check_has_memory(array, plan.rank);
+    }
   }
   const auto check_transfer = [&](Rank peer, int source_slot, int target_slot) {
     if (peer < 0 || peer >= world_size)

@@ -15,7 +15,11 @@ ExchangeSlots slots_of(const std::vector<StridedView>& views);
 
 /// Throws `mismatch` and `invalid_use` where arrays do not fit the slots of the plan, where a plan needs ranks that the
 /// world has not, and where memory that is written is shared with other memory of the exchange; `unsupported` for
-/// memory of devices.
-void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size);
+/// memory of devices. An array with elements and no memory is `invalid_use`, except where all is bound later.
+void check_slots(const TransferPlan& plan, const ExchangeSlots& slots, int world_size, Sources sources);
+/// The same of the arrays alone, all of which have memory.
+void check_arrays(const TransferPlan& plan, const ExchangeSlots& slots);
+/// Throws `invalid_use` for an array that has elements and no memory.
+void check_has_memory(const ExchangeArray& array, Rank rank);
 
 }  // namespace tranship

@@ -58,6 +58,11 @@ class Mailbox : LeavingBits {
     const std::uint64_t seen = state_->load_acquire();
     return (seen & left_bit) != 0 && (seen & ~(left_bit | failing_bit)) < 3 * epoch - 1;
   }
+  /// The receiver has read what the buffer was filled with for `epoch`.
+  bool was_emptied(std::uint64_t epoch) const {
+    return (state_->load_acquire() & ~(left_bit | failing_bit)) >= 3 * epoch;
+  }
+  bool has_left() const { return (state_->load_acquire() & left_bit) != 0; }
   /// The side that has left did so because it fails: it will say why.
   bool left_failing() const { return (state_->load_acquire() & failing_bit) != 0; }
 
