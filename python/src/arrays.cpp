@@ -202,6 +202,10 @@ Schedule schedule_named(const std::string& name) {
   throw Error(ErrorCode::invalid_use, "schedule='" + name + "': needs 'automatic', 'direct', 'staged' or 'measured'");
 }
 
+ExchangeOptions options_of(const std::string& schedule, bool snapshot) {
+  return {.schedule = schedule_named(schedule), .sources = snapshot ? Sources::snapshot : Sources::in_place};
+}
+
 Cells cells_named(const std::string& name) {
   for (const Cells cells : {Cells::owned, Cells::interior, Cells::boundary, Cells::ghosts, Cells::stored})
     if (name == name_of(cells)) return cells;
@@ -366,7 +370,7 @@ void bind_arrays(nb::module_& module) {
       .def(
           "start", [](const Moving& self) { self.start(python_call_site()); },
           "Starts an exchange; it does not wait for peers. Sources must not be written, and targets not be touched,\n"
-          "until finish() returns.")
+          "until finish() returns, unless it was made with snapshot=True.")
       .def(
           "test", [](const Moving& self) { return self.test(python_call_site()); },
           "Moves what has become possible; True when the exchange is complete.")
@@ -462,11 +466,11 @@ void bind_arrays(nb::module_& module) {
 
   module.def(
       "make_redistribution",
-      [](const std::vector<std::pair<ArrayHandle, ArrayHandle>>& pairs, const std::string& schedule,
+      [](const std::vector<std::pair<ArrayHandle, ArrayHandle>>& pairs, const std::string& schedule, bool snapshot,
          const std::optional<std::array<Indices, 3>>& part) {
         std::vector<ArrayHandle> arrays;
         for (const auto& [source, target] : pairs) arrays.insert(arrays.end(), {source, target});
-        const ExchangeOptions options{schedule_named(schedule)};
+        const ExchangeOptions options = options_of(schedule, snapshot);
         RedistributionOptions plan;
         if (part) plan.part = SubArray{(*part)[0], (*part)[1], (*part)[2]};
         return moving(std::move(arrays), [&](const std::vector<ArrayRef>& refs, CallSite where) {
@@ -475,7 +479,7 @@ void bind_arrays(nb::module_& module) {
           return Redistribution(moved, options, plan, where);
         });
       },
-      "pairs"_a, "schedule"_a, "part"_a = nb::none());
+      "pairs"_a, "schedule"_a, "snapshot"_a, "part"_a = nb::none());
   module.def(
       "make_adjoint",
       [](const ArrayHandle& source, const ArrayHandle& target, const std::string& schedule) {
@@ -487,8 +491,8 @@ void bind_arrays(nb::module_& module) {
       "source"_a, "target"_a, "schedule"_a);
   module.def(
       "make_halo",
-      [](const std::vector<ArrayHandle>& arrays, bool adjoint, const std::string& schedule, std::optional<Index> depth,
-         const std::string& stencil, const std::vector<Indices>& offsets) {
+      [](const std::vector<ArrayHandle>& arrays, bool adjoint, const std::string& schedule, bool snapshot,
+         std::optional<Index> depth, const std::string& stencil, const std::vector<Indices>& offsets) {
         HaloOptions halo{.depth = depth};
         if (stencil == "star")
           halo.stencil.kind = StencilKind::star;
@@ -496,12 +500,12 @@ void bind_arrays(nb::module_& module) {
           halo.stencil = {StencilKind::offsets, offsets};
         else if (stencil != "box")
           throw Error(ErrorCode::invalid_use, "stencil='" + stencil + "': needs 'box', 'star', or a list of offsets");
-        const ExchangeOptions options{schedule_named(schedule)};
+        const ExchangeOptions options = options_of(schedule, snapshot);
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
           return HaloExchange(refs, halo, adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
         });
       },
-      "arrays"_a, "adjoint"_a, "schedule"_a, "depth"_a, "stencil"_a, "offsets"_a);
+      "arrays"_a, "adjoint"_a, "schedule"_a, "snapshot"_a, "depth"_a, "stencil"_a, "offsets"_a);
   module.def(
       "make_reduction",
       [](const std::vector<ArrayHandle>& arrays, const std::string& combine, const std::string& schedule) {
@@ -522,13 +526,13 @@ void bind_arrays(nb::module_& module) {
       "Ghosts are combined with their owners' cells, and become the element that changes nothing.");
   module.def(
       "make_interfaces",
-      [](const std::vector<ArrayHandle>& arrays, const std::string& schedule) {
-        const ExchangeOptions options{schedule_named(schedule)};
+      [](const std::vector<ArrayHandle>& arrays, const std::string& schedule, bool snapshot) {
+        const ExchangeOptions options = options_of(schedule, snapshot);
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
           return InterfaceExchange(refs, options, where);
         });
       },
-      "arrays"_a, "schedule"_a);
+      "arrays"_a, "schedule"_a, "snapshot"_a);
   using TiledHandles = std::vector<std::pair<std::vector<ArrayHandle>, std::vector<int>>>;
   using VectorNumbers = std::vector<std::vector<std::pair<int, int>>>;
   const auto all_of = [](const TiledHandles& fields) {
@@ -556,26 +560,27 @@ void bind_arrays(nb::module_& module) {
   module.def(
       "make_tiled_halo",
       [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, std::optional<Index> depth,
-          bool adjoint, const std::string& schedule) {
+          bool adjoint, const std::string& schedule, bool snapshot) {
         TiledHaloOptions halo;
         halo.depth = depth;
         halo.vectors = vectors_of(vectors);
-        const ExchangeOptions options{schedule_named(schedule)};
+        const ExchangeOptions options = options_of(schedule, snapshot);
         return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
           return HaloExchange(tiling, tiled_of(fields, refs), halo,
                               adjoint ? HaloDirection::adjoint : HaloDirection::update, options, where);
         });
       },
-      "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a);
+      "tiling"_a, "fields"_a, "vectors"_a, "depth"_a, "adjoint"_a, "schedule"_a, "snapshot"_a);
   module.def(
       "make_tiled_interfaces",
-      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, const std::string& schedule) {
-        const ExchangeOptions options{schedule_named(schedule)};
+      [=](const Tiling& tiling, const TiledHandles& fields, const VectorNumbers& vectors, const std::string& schedule,
+          bool snapshot) {
+        const ExchangeOptions options = options_of(schedule, snapshot);
         return moving(all_of(fields), [&](const std::vector<ArrayRef>& refs, CallSite where) {
           return InterfaceExchange(tiling, tiled_of(fields, refs), vectors_of(vectors), options, where);
         });
       },
-      "tiling"_a, "fields"_a, "vectors"_a, "schedule"_a,
+      "tiling"_a, "fields"_a, "vectors"_a, "schedule"_a, "snapshot"_a,
       "Interfaces on an edge of two tiles get the values of the tile whose low side it is.");
   module.def(
       "check_halo",

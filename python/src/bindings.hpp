@@ -15,5 +15,6 @@ void bind_files(nanobind::module_& module);
 void bind_programs(nanobind::module_& module);
 void bind_traces(nanobind::module_& module);
 void bind_halo_transformer(nanobind::module_& module);
+void bind_halo_update(nanobind::module_& module);
 
 }  // namespace tranship::python

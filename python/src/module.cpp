@@ -25,4 +25,5 @@ NB_MODULE(_core, module) {
   bind_programs(module);
   bind_traces(module);
   bind_halo_transformer(module);
+  bind_halo_update(module);
 }

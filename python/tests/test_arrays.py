@@ -55,6 +55,49 @@ def test_redistribute_there_and_back(run):
     assert results[2] == np.fromfunction(value_of, EXTENTS).tolist()
 
 
+def test_snapshots_are_what_cells_held_at_the_start(run):
+    """Whatever ranks write between start and finish: halos, shared points and redistributions."""
+
+    def body(world):
+        n = world.size
+        ring = ts.distribution((4 * n, 3), (n, 1), overlap=[1, 0], edge="toroidal")
+        u, v = ts.array(world, ring), ts.array(world, ring, dtype="i4")
+        points = ts.array(
+            world, ts.distribution((2 * n + 1, 2), (n, 1), interfaces=[True, False], overlap=[1, 0], edge="toroidal")
+        )
+        columns = ts.array(world, ts.distribution((4 * n, 3), (1, n), "block"))
+        halo = ts.halo(u, v, snapshot=True)
+        agree = ts.InterfaceExchange(points, snapshot=True)
+        turn = ts.Redistribution(u, columns, snapshot=True)
+        west, east = (world.rank - 1) % n, (world.rank + 1) % n
+        for step in range(4):
+            for a in (u, v, points):
+                a.local[:] = 10 * step + world.rank
+            for exchange in (halo, agree, turn):
+                exchange.start()
+            for a in (u, v, points, columns):
+                a.local[:] = -1
+            for exchange in (turn, halo, agree):
+                exchange.finish()
+            for a in (u, v):
+                assert (a.local[0] == 10 * step + west).all() and (a.local[-1] == 10 * step + east).all()
+                assert (a.local[1:-1] == -1).all()
+            assert (points.local[3] == 10 * step + east).all() and (points.local[:3] == -1).all()
+            owner = np.repeat(np.arange(n), 4)
+            assert (columns.local == (10 * step + owner)[:, None]).all()
+        assert halo.schedule == ("staged" if n > 1 else "direct") and "packed by start()" in halo.explain()
+        with pytest.raises(ts.Unsupported, match="takes no snapshot"):
+            ts.halo(u, adjoint=True, snapshot=True)
+        with pytest.raises(ts.Unsupported, match="takes no snapshot"):
+            ts.halo(u, adjoint=True, combine="max", snapshot=True)
+        with pytest.raises(ts.InvalidUse, match="staged, not direct"):
+            ts.halo(u, schedule="direct", snapshot=True)
+        return True
+
+    for n in (1, 3):
+        assert run(n, body) == [True] * n
+
+
 def test_halo_of_several_arrays(run):
     def body(world):
         d = ts.distribution((8, 6), (world.size, 1), overlap=1, edge="toroidal")

@@ -25,6 +25,7 @@ from tranship.ndsl.halo.rotate import rotate_scalar_data, rotate_vector_data
 
 # Of each tile, the axis through its centre, and those along i and along j: 1 is x, -1 is -x.
 TILES = [(+1, +2, +3), (+2, -1, +3), (+3, -1, -2), (-1, -3, -2), (-2, -3, +1), (-3, +2, +1)]
+SIMULATED = {"sim": {}, "messaged": {"peers": "messaged"}, "hosts": {"ranks_per_host": 2}}
 KINDS = {"i": "i", "j": "j", "i_interface": "i", "j_interface": "j"}
 
 quick = settings(max_examples=60, deadline=None)
@@ -192,21 +193,39 @@ class Ranks:
         shared = {}
         return [self.kind(LocalComm(r, self.size, shared), self.partitioner, timer=Timer()) for r in range(self.size)]
 
-    def by_messages(self, start):
+    def meddle(self, rank, mine):
+        """What a model may do between start() and wait(): new values in any of its cells, owned ones and ghosts."""
+        random = np.random.default_rng([self.seed, rank, 1000])
+        for q in mine:
+            chosen = random.random(q.data.shape) < random.choice([0.1, 0.5, 1.0])
+            q.data[chosen] = random.integers(-(2**62), 2**62, int(chosen.sum()))
+
+    def by_messages(self, start, meddle=False):
         """What ``start(communicator, quantities)`` leaves on each rank, played by one thread."""
         everyone = [self.quantities(rank) for rank in range(self.size)]
         waiting = [start(communicator, mine) for communicator, mine in zip(self.local(), everyone)]
-        for one in waiting:
+        for rank, one in enumerate(waiting):
+            if meddle:
+                self.meddle(rank, everyone[rank])
             one.wait()
         return everyone
 
-    def by_a_world(self, start, ranks="threads"):
+    def by_a_world(self, start, where="threads", meddle=False):
         def body(world):
             mine = self.quantities(world.rank)
-            start(self.kind(world, self.partitioner), mine).wait()
+            request = start(self.kind(world, self.partitioner), mine)
+            if meddle:
+                self.meddle(world.rank, mine)
+            request.wait()
             return [q.data for q in mine]
 
-        return ts.launch(self.size, body, ranks=ranks, timeout=60)
+        if where in ("threads", "processes"):
+            return ts.launch(self.size, body, ranks=where, timeout=60)
+        return ts.simulate(self.size, body, seed=self.seed % 1000, **SIMULATED[where])
+
+    def draw_world(self, draw):
+        """Where so many ranks run in a moment."""
+        return draw(st.sampled_from(["threads", "processes", *SIMULATED] if self.size <= 6 else ["threads"]))
 
 
 DIMS = [("j", "i"), ("i", "j"), ("i", "j", "k"), ("k", "j", "i"), ("j", "k", "i")]
@@ -292,7 +311,8 @@ def test_messages_and_a_world_leave_the_same_scalars(data, on_cube):
     def start(communicator, mine):
         return communicator.start_halo_update(mine, ranks.n)
 
-    same(ranks.by_messages(start), ranks.by_a_world(start))
+    meddle = data.draw(st.booleans())
+    same(ranks.by_messages(start, meddle), ranks.by_a_world(start, ranks.draw_world(data.draw), meddle))
 
 
 @slow
@@ -310,7 +330,8 @@ def test_messages_and_a_world_leave_the_same_vectors(data, on_cube):
     def start(communicator, mine):
         return communicator.start_vector_halo_update(mine[:count], mine[count:], ranks.n)
 
-    same(ranks.by_messages(start), ranks.by_a_world(start))
+    meddle = data.draw(st.booleans())
+    same(ranks.by_messages(start, meddle), ranks.by_a_world(start, ranks.draw_world(data.draw), meddle))
 
 
 @slow
@@ -324,9 +345,10 @@ def test_messages_and_a_world_synchronize_the_same(data, on_cube, order):
     def start(communicator, mine):
         return communicator.start_synchronize_vector_interfaces(*mine)
 
-    after = ranks.by_messages(start)
-    same(after, ranks.by_a_world(start))
-    if not on_cube:  # no sign: neighbours now hold the same on what they share
+    meddle = data.draw(st.booleans())
+    after = ranks.by_messages(start, meddle)
+    same(after, ranks.by_a_world(start, ranks.draw_world(data.draw), meddle))
+    if not on_cube and not meddle:  # no sign: neighbours now hold the same on what they share
         for rank, (x, y) in enumerate(after):
             north = after[ranks.partitioner.boundary(2, rank).to_rank][0]
             top, bottom = ([slice(None)] * len(order) for _ in range(2))
@@ -426,6 +448,72 @@ def test_several_updaters_in_flight_over_a_world(ranks):
         return True
 
     assert ts.launch(4, body, ranks=ranks) == [True] * 4
+
+
+@pytest.mark.parametrize("ranks", ["threads", "processes"])
+def test_a_rank_may_come_with_memory_of_its_own(ranks):
+    """One rank starts with new arrays in every step, in another order of memory, and another one never does; one of
+    two updaters is started first here, and last there. No rank waits for another one to start."""
+
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (2, 2))
+
+        def quantity(order="C"):
+            return Quantity(np.zeros((7, 7, 2), order=order), ["j", "i", "k"], "", origin=(2, 2, 0), extent=(3, 3, 2))
+
+        updaters = [tile.get_scalar_halo_updater([halo_spec(quantity(), n)]) for n in (1, 2)]
+        kept = [quantity() for _ in updaters]
+        for step in range(9):
+            fresh = world.rank == 0 or (world.rank == 1 and step % 3 == 2)
+            mine = [quantity("CF"[step % 2]) for _ in updaters] if fresh else kept
+            order = (0, 1) if world.rank % 2 else (1, 0)
+            for number in order:
+                mine[number].view[:] = 100 * step + 10 * number + world.rank
+                updaters[number].start([mine[number]])
+                mine[number].data[:] = -1
+            for number in order:
+                updaters[number].wait()
+                expected = 100 * step + 10 * number + (world.rank ^ 1)
+                assert (mine[number].data[3, [1, 5], :] == expected).all()
+        return True
+
+    assert ts.launch(4, body, ranks=ranks, timeout=10) == [True] * 4
+
+
+def test_an_updater_plans_once_for_any_number_of_fields(monkeypatch):
+    """As many sets of fields in turn as a program likes, and shared points: no exchange is made after the first."""
+    made = []
+    for name in ("make_halo_update", "make_tiled_halo"):
+        make = getattr(ts._core, name)
+        monkeypatch.setattr(ts._core, name, lambda *given, make=make: made.append(0) or make(*given))
+
+    def body(world):
+        tile = TileCommunicator.from_layout(world, (1, 3))
+
+        def quantity(dims=("j", "i")):
+            shape = [5 + ("interface" in dim) for dim in dims]
+            return Quantity(np.zeros(shape), dims, "", origin=(1, 1), extent=[n - 2 for n in shape])
+
+        updater = tile.get_scalar_halo_updater([halo_spec(quantity(), 1)])
+        sets = [quantity() for _ in range(11)]
+        winds = [[quantity(("j_interface", "i")), quantity(("j", "i_interface"))] for _ in range(3)]
+        tile.synchronize_vector_interfaces(*winds[0])
+        tile.halo_update(sets[0], 1)
+        updater.update([sets[0]])
+        world.barrier()
+        before = len(made)
+        world.barrier()
+        for step in range(33):
+            mine = sets[step % len(sets)]
+            mine.view[:] = 10 * step + world.rank
+            updater.update([mine])
+            tile.synchronize_vector_interfaces(*winds[step % 3])
+            tile.halo_update(mine, 1)
+            assert mine.data[2, 0] == 10 * step + (world.rank - 1) % 3
+        world.barrier()
+        return len(made) - before
+
+    assert ts.launch(3, body) == [0] * 3 and made
 
 
 def test_one_shot_updates_of_a_world_share_what_all_ranks_have():

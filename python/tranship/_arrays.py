@@ -12,7 +12,7 @@ from . import _core
 from ._core import ArraySpec, Distribution
 from ._buffers import Devices, Lease, _boxes, current_device
 from ._core import Tiling
-from ._errors import InvalidUse
+from ._errors import InvalidUse, Unsupported
 from ._layouts import distribution as make_distribution
 from ._layouts import element_type, grid, numpy_dtype
 from ._pictures import array_html, exchange_html
@@ -309,7 +309,8 @@ class Exchange:
 
     Making one is collective; runs allocate nothing, and every rank starts and finishes equally often. ``start`` never
     waits for peers, ``finish`` does, until the world's timeout. Between the two, sources must not be written and targets
-    not be touched.
+    not be touched, unless the exchange was made with ``snapshot=True``: then ``start`` packs all that is sent, targets
+    are written by ``finish`` alone (or by the ``test`` that returns True), and any cell may be written in between.
     """
 
     __slots__ = ("_core", "start", "test", "finish")
@@ -362,6 +363,9 @@ class Redistribution(Exchange):
     ----------
     schedule
         ``"automatic"``, ``"direct"``, ``"staged"`` or ``"measured"``. No schedule changes a result.
+    snapshot
+        Whether cells may be written between ``start`` and ``finish``; see :class:`Exchange`. What moves is then copied
+        twice.
     part
         ``(source, target, extents)``: moves this box of the source to that of the target, instead of all; the first two
         are its first cells.
@@ -382,6 +386,7 @@ class Redistribution(Exchange):
         target: Optional[Array] = None,
         *,
         schedule: str = "automatic",
+        snapshot: bool = False,
         part: Optional[tuple[Sequence[int], Sequence[int], Sequence[int]]] = None,
     ) -> None:
         pairs: list[Any] = [(source, target)] if isinstance(source, Array) else list(source)
@@ -389,7 +394,7 @@ class Redistribution(Exchange):
             raise InvalidUse("Redistribution takes two arrays, or a list of pairs of arrays")
         boxes = None if part is None else tuple(tuple(p) for p in part)
         super().__init__(
-            _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, boxes)
+            _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, snapshot, boxes)
         )
 
 
@@ -420,6 +425,9 @@ class HaloExchange(Exchange):
         Adds ghosts to their owners' cells instead, and makes them zero.
     combine
         Of an adjoint: ``"sum"``, ``"product"``, ``"min"`` or ``"max"``; ghosts become the element that changes nothing.
+    snapshot
+        Ghosts get what their owners held at ``start``, whatever is written before ``finish``; see :class:`Exchange`.
+        What is sent is then copied twice. ``Unsupported`` for an adjoint.
     """
 
     __slots__ = ()
@@ -432,15 +440,18 @@ class HaloExchange(Exchange):
         adjoint: bool = False,
         combine: str = "sum",
         schedule: str = "automatic",
+        snapshot: bool = False,
     ) -> None:
         if combine != "sum":
+            if snapshot:
+                raise Unsupported(f"combine='{combine}' adds to cells, so it takes no snapshot")
             if not adjoint or depth is not None or stencil != "box":
                 raise InvalidUse(f"combine='{combine}' is of an adjoint of all ghosts")
             super().__init__(_core.make_reduction([a._core for a in arrays], combine, schedule))
             return
         kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
         super().__init__(
-            _core.make_halo([a._core for a in arrays], adjoint, schedule, depth, kind, offsets)
+            _core.make_halo([a._core for a in arrays], adjoint, schedule, snapshot, depth, kind, offsets)
         )
 
 
@@ -448,12 +459,13 @@ halo = HaloExchange
 
 
 class InterfaceExchange(Exchange):
-    """Makes staggered points agree that several parts share: each part gets the value of their owner, the upper part."""
+    """Makes staggered points agree that several parts share: each part gets the value of their owner, the upper part.
+    ``snapshot`` as that of :class:`HaloExchange`."""
 
     __slots__ = ()
 
-    def __init__(self, *arrays: Array, schedule: str = "automatic") -> None:
-        super().__init__(_core.make_interfaces([a._core for a in arrays], schedule))
+    def __init__(self, *arrays: Array, schedule: str = "automatic", snapshot: bool = False) -> None:
+        super().__init__(_core.make_interfaces([a._core for a in arrays], schedule, snapshot))
 
 
 class TiledHaloExchange(Exchange):
@@ -468,6 +480,8 @@ class TiledHaloExchange(Exchange):
     vectors
         Fields whose values are components of a vector: a list of ``{field: dimension}``, by the number of the field and
         the dimension of the tile that it points along (0 is y, 1 is x). Crossing an edge swaps and negates them.
+    snapshot
+        As that of :class:`HaloExchange`.
     """
 
     __slots__ = ()
@@ -481,6 +495,7 @@ class TiledHaloExchange(Exchange):
         depth: Optional[int] = None,
         adjoint: bool = False,
         schedule: str = "automatic",
+        snapshot: bool = False,
     ) -> None:
         dims = [[d] if isinstance(d, int) else list(d) for d in tile_dims]
         if all(isinstance(d, int) for d in tile_dims):
@@ -495,6 +510,7 @@ class TiledHaloExchange(Exchange):
                 depth,
                 adjoint,
                 schedule,
+                snapshot,
             )
         )
 

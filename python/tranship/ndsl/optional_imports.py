@@ -7,14 +7,20 @@ from typing import Any
 __all__ = ["cupy"]
 
 
+def has_device(module: Any) -> bool:
+    """Whether a module like CuPy has a device. One that is installed may have none, and no driver either."""
+    try:
+        return bool(module.cuda.runtime.getDeviceCount() > 0)
+    except Exception:  # of the module's own classes
+        return False
+
+
 def _cupy() -> Any:
     try:
         import cupy as found  # type: ignore[import-not-found, import-untyped, unused-ignore]
-
-        found.cuda.runtime.getDeviceCount()
-    except Exception:  # not installed, without a driver, or without a device
+    except Exception:  # not installed, or without the libraries that it needs
         return None
-    return found
+    return found if has_device(found) else None
 
 
 cupy = _cupy()

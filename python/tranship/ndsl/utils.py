@@ -11,6 +11,7 @@ import numpy as np
 
 from . import constants
 from ._errors import HaloBufferError
+from .optional_imports import has_device
 
 __all__ = [
     "accessor_of",
@@ -63,7 +64,7 @@ def safe_assign_array(to_array: Any, from_array: Any) -> None:
     if isinstance(to_array, np.ndarray) and hasattr(from_array, "get") and not isinstance(from_array, np.ndarray):
         to_array[...] = from_array.get()
     elif isinstance(from_array, np.ndarray) and hasattr(to_array, "set") and not isinstance(to_array, np.ndarray):
-        to_array.set(np.ascontiguousarray(from_array))
+        to_array[...] = module_of_type(type(to_array)).asarray(from_array)  # set() takes arrays without gaps alone
     else:
         to_array[...] = from_array
 
@@ -89,10 +90,18 @@ def data_of(quantity: Any) -> Any:
 
 
 def device_synchronize() -> None:
-    """Waits for all work of CuPy's current device, if the program uses CuPy."""
-    cupy = sys.modules.get("cupy")
-    if cupy is not None:
-        cupy.cuda.runtime.deviceSynchronize()
+    """Waits for all work of CuPy's current device, if the program uses CuPy and there is a device."""
+    cupy: Any = sys.modules.get("cupy")
+    if cupy is None:
+        return
+    if _with_device.get("cupy") is not cupy:
+        if not has_device(cupy):
+            return
+        _with_device["cupy"] = cupy
+    cupy.cuda.runtime.deviceSynchronize()
+
+
+_with_device: dict[str, Any] = {}  # modules that have been found to have a device
 
 
 def module_of_type(array_type: type) -> Any:

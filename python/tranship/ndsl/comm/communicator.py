@@ -102,7 +102,8 @@ class Communicator(abc.ABC):
     partitioner
         Which rank has which part.
     force_cpu
-        Whether messages of scatter and gather lie in the memory of the host.
+        Whether all messages lie in the memory of the host. Otherwise those of arrays of another module than NumPy lie in
+        memory of that module, except where ranks are those of a World, whose messages are the host's.
     timer
         Its clocks are ``halo_exchange_global``, ``Irecv``, ``pack``, ``Isend``, ``wait`` and ``unpack``.
 
@@ -242,13 +243,18 @@ class Communicator(abc.ABC):
         updater.start(x, y)
         return updater
 
+    def _message_module(self, module: Any) -> Any:
+        """The module whose memory messages of arrays of ``module`` lie in."""
+        is_world = getattr(self.comm, "direct_exchange", None) is not None
+        return np if self._force_cpu or is_world else module
+
     def get_scalar_halo_updater(self, specifications: list[QuantityHaloSpec]) -> HaloUpdater:
         """An updater for quantities of these memory layouts, to be used as often as the program likes; see
         :meth:`HaloUpdater.from_scalar_specifications`."""
         specifications = list(specifications)
         return HaloUpdater.from_scalar_specifications(
             self,
-            _common_module(specifications),
+            self._message_module(_common_module(specifications)),
             specifications,
             self.boundaries.values(),
             self._get_halo_tag(),
@@ -260,7 +266,7 @@ class Communicator(abc.ABC):
     ) -> HaloUpdater:
         """An updater for vectors; see :meth:`HaloUpdater.from_vector_specifications`."""
         specs_x, specs_y = list(specifications_x), list(specifications_y)
-        module = _common_module(specs_x + specs_y)
+        module = self._message_module(_common_module(specs_x + specs_y))
         return HaloUpdater.from_vector_specifications(
             self, module, specs_x, specs_y, self.boundaries.values(), self._get_halo_tag(), self.timer
         )
@@ -317,13 +323,15 @@ class Communicator(abc.ABC):
                 recv_quantity = Quantity(data, dims, metadata.units, backend=metadata.backend)
             _check_part(recv_quantity, dims, mine, metadata.dtype)
         box = tuple(max(lengths) for lengths in zip(*extents))
-        with array_buffer(np.empty, box, metadata.dtype) as recv:
+        empty = self._message_module(metadata.np).empty
+        with array_buffer(empty, box, metadata.dtype) as recv:
             if is_root:
-                with array_buffer(np.empty, (len(extents), *box), metadata.dtype) as send:
+                with array_buffer(empty, (len(extents), *box), metadata.dtype) as send:
                     whole = _compute_domain(send_quantity)
                     for rank, extent in enumerate(extents):
                         cut = self.partitioner.subtile_slice(rank, metadata.dims, metadata.extent, overlap=True)
                         safe_assign_array(send.array[rank][tuple(map(slice, extent))], whole[cut])
+                    send.finalize_memory_transfer()
                     self.comm.Scatter(send.array, recv.array, root=constants.ROOT_RANK)
             else:
                 self.comm.Scatter(None, recv.array, root=constants.ROOT_RANK)
@@ -358,12 +366,14 @@ class Communicator(abc.ABC):
             if is_root:
                 recv_quantity, extents = self._gathered(metadata, parts, recv_quantity)
         mine = tuple(map(slice, metadata.extent))
-        with array_buffer(np.empty, box, metadata.dtype) as send:
+        empty = self._message_module(metadata.np).empty
+        with array_buffer(empty, box, metadata.dtype) as send:
             safe_assign_array(send.array[mine], _compute_domain(send_quantity))
+            send.finalize_memory_transfer()
             if not is_root:
                 self.comm.Gather(send.array, None, root=constants.ROOT_RANK)
                 return None
-            with array_buffer(np.empty, (len(extents), *box), metadata.dtype) as recv:
+            with array_buffer(empty, (len(extents), *box), metadata.dtype) as recv:
                 self.comm.Gather(send.array, recv.array, root=constants.ROOT_RANK)
                 target = _compute_domain(recv_quantity)
                 whole = _metadata_of(recv_quantity)

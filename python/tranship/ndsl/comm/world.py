@@ -1,14 +1,15 @@
-"""Ranks of a :class:`tranship.World`: halos go by its exchanges, from memory to memory where ranks reach each other."""
+"""Ranks of a :class:`tranship.World`: halos go by its exchanges, which pack once, into memory that the receiver reads."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Optional
 
 import numpy as np
 
 from ... import _arrays, _core, _layouts
+from ..._core import ArraySpec
+from ..._views import element_strides
 from ..._worlds import World
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloUnsupported, HaloValueError
@@ -23,8 +24,7 @@ from .partitioner import CubedSpherePartitioner
 
 __all__ = ["WorldComm"]
 
-_EXCHANGES_KEPT = 4  # sets of arrays, of one updater
-_UPDATES_KEPT = 8  # memory layouts of one-shot updates, of one communicator
+_UPDATES_KEPT = 8  # of quantities of different extents, for one-shot updates of one communicator
 
 
 class WorldComm(Comm[Any]):
@@ -42,7 +42,7 @@ class WorldComm(Comm[Any]):
     def __init__(self, world: World) -> None:
         self.world = world
         self._made = 0
-        self._finished: dict[Any, _HaloExchange] = {}
+        self._finished: dict[Any, _Update] = {}
 
     def Get_rank(self) -> int:
         """This rank."""
@@ -153,36 +153,58 @@ class WorldComm(Comm[Any]):
         boundaries: Sequence[Any],
     ) -> _HaloExchange:
         """Collective: the exchange of an updater."""
-        if module is not np:
-            raise HaloUnsupported(f"a halo update of {module} over a World: its ranks exchange arrays of NumPy")
+        specs = [*specs_x, *(specs_y or ())]
         if list(boundaries) != list(communicator.boundaries.values()):
             raise HaloUnsupported(
                 f"a halo update across {len(boundaries)} of {len(communicator.boundaries)} boundaries over a World: its "
                 "ranks exchange all"
             )
-        layouts = [[_layout_of(spec) for spec in specs] for specs in (specs_x, specs_y or ())]
-        key = (id(communicator.partitioner), specs_y is None, repr(layouts))
+        count = len(specs_x)
+        vectors = [] if specs_y is None else [{n: 1, count + n: 0} for n in range(count)]
+        widths = [{"j": (spec.n_points,) * 2, "i": (spec.n_points,) * 2} for spec in specs]
+        update = self._take(communicator.partitioner, specs, widths, False, vectors)
+        return _HaloExchange(update, specs_x, specs_y, [_low_corner(*of) for of in zip(specs, widths)], self._keep)
+
+    def direct_synchronization(self, updater: Any, x: Any, y: Any) -> _Synchronization:
+        """Collective: the synchronization of points that neighbours share, started.
+
+        What lies on the north and the east edge of a rank is the halo of an array without these points."""
+        if updater.communicator is None:
+            raise HaloUnsupported("a synchronization over a World needs a Communicator, which knows how tiles are joined")
+        specs = [halo_spec_of(x, 1), halo_spec_of(y, 1)]
+        widths = [{"j": (0, 1), "i": (0, 0)}, {"j": (0, 0), "i": (0, 1)}]
+        update = self._take(updater.communicator.partitioner, specs, widths, True, [{0: 1, 1: 0}])
+        update.bind([data_of(x), data_of(y)], [_low_corner(*of) for of in zip(specs, widths)])
+        return _Synchronization(update, updater.timer, self._keep)
+
+    def _take(
+        self,
+        partitioner: Any,
+        specs: Sequence[QuantityHaloSpec],
+        widths: Sequence[Widths],
+        drop_shared: bool,
+        vectors: list[dict[int, int]],
+    ) -> _Update:
+        """Collective: an update that has finished, or a new one."""
+        for spec in specs:
+            if spec.numpy_module is not np:
+                raise HaloUnsupported(
+                    f"a halo update of {spec.numpy_module} over a World: its ranks exchange arrays of NumPy"
+                )
+        extents = [(spec.n_points, str(np.dtype(spec.dtype)), tuple(spec.dims), tuple(spec.extent)) for spec in specs]
+        key = (id(partitioner), drop_shared, bool(vectors), tuple(extents))
         finished = self._finished.pop(key, None)
         # Ranks may have kept different ones: they use one again only together.
         numbers = set(self.world.all_gather(0 if finished is None else finished.number))
         if finished is not None and numbers == {finished.number}:
-            finished.is_one_shot, finished.was_kept = False, True
             return finished
         self._made += 1
-        out = _HaloExchange(self.world, communicator.partitioner, specs_x, specs_y)
-        out.number, out.keep = self._made, functools.partial(self._keep, key)
-        return out
+        return _Update(self._made, key, self.world, partitioner, specs, widths, drop_shared, vectors)
 
-    def _keep(self, key: Any, exchange: _HaloExchange) -> None:
-        self._finished[key] = exchange
+    def _keep(self, update: _Update) -> None:
+        self._finished[update.key] = update
         while len(self._finished) > _UPDATES_KEPT:
             self._finished.pop(next(iter(self._finished)))
-
-    def direct_synchronization(self, updater: Any, x: Any, y: Any) -> _Synchronization:
-        """Collective: the synchronization of points that neighbours share, started."""
-        if updater.communicator is None:
-            raise HaloUnsupported("a synchronization over a World needs a Communicator, which knows how tiles are joined")
-        return _Synchronization(self.world, updater.communicator.partitioner, x, y, updater.timer)
 
 
 def _no_messages(what: str) -> HaloUnsupported:
@@ -198,90 +220,79 @@ def _bytes_of(array: Any) -> Any:
     return array.reshape(-1).view(np.uint8)
 
 
-class _Field:
-    """One quantity on all tiles: where its global array lies, and how this rank's part of it is cut out of memory."""
-
-    def __init__(
-        self,
-        partitioner: Any,
-        spec: QuantityHaloSpec,
-        parts: Sequence[dict[str, int]],
-        rank: int,
-        widths: dict[str, tuple[int, int]],
-        drop_shared: bool,
-    ) -> None:
-        """``widths`` are halo points to the low and the high side, by kind of dimension (``"j"``, ``"i"``). With
-        ``drop_shared``, the points that neighbours share are the halo of the lower one."""
-        ny, nx = partitioner.layout
-        per_tile = ny * nx
-        tiles = partitioner.total_ranks // per_tile
-        self.tile = rank // per_tile
-        self.tile_dims = [0, 0]
-        extents, counts, cuts, overlap, interfaces = [], [], [], [], []
-        box = []
-        places: list[Any] = []
-        for axis, (dim, o, e) in enumerate(zip(spec.dims, spec.origin, spec.extent)):
-            if dim not in constants.HORIZONTAL_DIMS:
-                extents.append(e)
-                counts.append(1)
-                cuts.append(_layouts.whole())
-                overlap.append((0, 0))
-                interfaces.append(False)
-                box.append(slice(o, o + e))
-                places.append(None)
-                continue
-            kind = "j" if dim in constants.J_DIMS else "i"
-            number = ny if kind == "j" else nx
-            self.tile_dims[0 if kind == "j" else 1] = axis
-            shared = 1 if dim in constants.INTERFACE_DIMS else 0
-            of_parts = [parts[n * nx if kind == "j" else n][kind] for n in range(number)]
-            bounds = [0]
-            for cells in of_parts:
-                bounds.append(bounds[-1] + cells)
-            keeps_shared = shared and not drop_shared
-            extents.append(bounds[-1] + (1 if keeps_shared else 0))
-            counts.append(number)
-            even = len(set(of_parts)) == 1
-            cuts.append(_layouts.block() if even else _layouts.irregular(bounds))
-            low, high = widths[kind]
-            overlap.append((low, high))
-            interfaces.append(bool(keeps_shared))
-            owned = e - (shared if drop_shared else 0)
-            box.append(slice(o - low, o + owned + high))
-            places.append(kind)
-        self.box = tuple(box)
-        order = [axis for axis, kind in enumerate(places) if kind is not None]
-        self.distributions = []
-        for tile in range(tiles):
-            ranks = []
-            for place in np.ndindex(*(counts[axis] for axis in order)):
-                at = dict(zip((places[axis] for axis in order), place))
-                ranks.append(tile * per_tile + at["j"] * nx + at["i"])
-            self.distributions.append(
-                _layouts.distribution(
-                    extents,
-                    _layouts.grid(*counts, ranks=ranks),
-                    cuts,
-                    overlap,
-                    "open",
-                    interfaces=interfaces,
-                )
-            )
-        self.dtype = spec.dtype
-
-    def arrays(self, world: World, data: Any) -> list[_arrays.Array]:
-        """One array for each tile, of which this rank holds a part of one."""
-        return [
-            _arrays.wrap(world, d, data[self.box])
-            if tile == self.tile
-            else _arrays.array(world, d, self.dtype)
-            for tile, d in enumerate(self.distributions)
-        ]
+Widths = dict[str, tuple[int, int]]
+"""Halo points to the low and the high side, by kind of dimension (``"j"``, ``"i"``)."""
 
 
-def _layout_of(spec: QuantityHaloSpec) -> tuple[Any, ...]:
-    memory = (spec.dims, spec.shape, spec.origin, spec.extent)
-    return (spec.n_points, str(np.dtype(spec.dtype)), *(tuple(one) for one in memory))
+def _kind_of(dim: str) -> str:
+    return "j" if dim in constants.J_DIMS else "i"
+
+
+def _low_corner(spec: QuantityHaloSpec, widths: Widths) -> tuple[int, ...]:
+    """The first of a quantity's points that an update with so many halo points touches."""
+    return tuple(
+        o - widths[_kind_of(dim)][0] if dim in constants.HORIZONTAL_DIMS else o
+        for dim, o in zip(spec.dims, spec.origin)
+    )
+
+
+def _tile_dims(spec: QuantityHaloSpec) -> list[int]:
+    """The dimensions along j and along i."""
+    out = [0, 0]
+    for axis, dim in enumerate(spec.dims):
+        if dim in constants.HORIZONTAL_DIMS:
+            out["ji".index(_kind_of(dim))] = axis
+    return out
+
+
+def _tiles_of(
+    partitioner: Any,
+    spec: QuantityHaloSpec,
+    parts: Sequence[dict[str, int]],
+    widths: Widths,
+    drop_shared: bool,
+) -> list[ArraySpec]:
+    """How one quantity is distributed on each tile. With ``drop_shared``, the points that neighbours share are the halo
+    of the lower one."""
+    ny, nx = partitioner.layout
+    per_tile = ny * nx
+    extents, counts, cuts, overlap, interfaces = [], [], [], [], []
+    places: list[Any] = []
+    for dim, e in zip(spec.dims, spec.extent):
+        if dim not in constants.HORIZONTAL_DIMS:
+            extents.append(e)
+            counts.append(1)
+            cuts.append(_layouts.whole())
+            overlap.append((0, 0))
+            interfaces.append(False)
+            places.append(None)
+            continue
+        kind = _kind_of(dim)
+        number = ny if kind == "j" else nx
+        keeps_shared = dim in constants.INTERFACE_DIMS and not drop_shared
+        of_parts = [parts[n * nx if kind == "j" else n][kind] for n in range(number)]
+        bounds = [0]
+        for cells in of_parts:
+            bounds.append(bounds[-1] + cells)
+        extents.append(bounds[-1] + (1 if keeps_shared else 0))
+        counts.append(number)
+        even = len(set(of_parts)) == 1
+        cuts.append(_layouts.block() if even else _layouts.irregular(bounds))
+        overlap.append(widths[kind])
+        interfaces.append(keeps_shared)
+        places.append(kind)
+    order = [axis for axis, kind in enumerate(places) if kind is not None]
+    out = []
+    for tile in range(partitioner.total_ranks // per_tile):
+        ranks = []
+        for place in np.ndindex(*(counts[axis] for axis in order)):
+            at = dict(zip((places[axis] for axis in order), place))
+            ranks.append(tile * per_tile + at["j"] * nx + at["i"])
+        cut = _layouts.distribution(
+            extents, _layouts.grid(*counts, ranks=ranks), cuts, overlap, "open", interfaces=interfaces
+        )
+        out.append(ArraySpec(_layouts.element_type(spec.dtype), cut))
+    return out
 
 
 def _cells(spec: QuantityHaloSpec) -> dict[str, int]:
@@ -345,75 +356,78 @@ def _tiling(partitioner: Any, cells: Sequence[dict[str, int]]) -> _core.Tiling:
     return _layouts.cubed_sphere(along_j)
 
 
-class _HaloExchange:
-    """Halo updates of quantities of fixed memory layouts, as exchanges of the World.
-
-    An exchange knows the memory of its arrays. Those of the last few sets of arrays are kept, with the arrays
-    themselves, so that every rank of a program that starts its updates in the same order makes a new one at the same
-    time.
-    """
+class _Update:
+    """A halo update of quantities of some extents on all ranks. Each rank binds it to memory of its own, whenever and
+    wherever it likes: what is sent is packed when it starts."""
 
     def __init__(
         self,
+        number: int,
+        key: Any,
         world: World,
         partitioner: Any,
-        specs_x: Sequence[QuantityHaloSpec],
-        specs_y: Optional[Sequence[QuantityHaloSpec]],
+        specs: Sequence[QuantityHaloSpec],
+        widths: Sequence[Widths],
+        drop_shared: bool,
+        vectors: list[dict[int, int]],
     ) -> None:
-        self._world = world
-        self._specs_x, self._specs_y = list(specs_x), None if specs_y is None else list(specs_y)
-        specs = [*specs_x, *(specs_y or ())]
+        self.number, self.key = number, key
         parts = _agreed_parts(world, specs)
         for cells in parts:
             _check_grid(partitioner, cells)
             if cells != parts[0]:
                 raise HaloMismatch("quantities of different numbers of cells in one halo update")
-        self._tiling = _tiling(partitioner, parts[0])
-        self._fields = []
-        for spec, cells in zip(specs, parts):
-            n = spec.n_points
-            self._fields.append(_Field(partitioner, spec, cells, world.rank, {"j": (n, n), "i": (n, n)}, False))
-        count = len(specs_x)
-        self._vectors = [] if specs_y is None else [{n: 1, count + n: 0} for n in range(count)]
-        self._exchanges: dict[Any, tuple[_arrays.TiledHaloExchange, list[Any], int]] = {}
-        self._exchanges_made = 0
-        self.number = 0
-        self.keep: Optional[Callable[[_HaloExchange], None]] = None
-        self.is_one_shot = False  # then ranks agree at each start whether they have an exchange for their arrays
-        self.was_kept = False
+        ny, nx = partitioner.layout
+        fields = [
+            (_tiles_of(partitioner, spec, cells, of, drop_shared), _tile_dims(spec))
+            for spec, cells, of in zip(specs, parts, widths)
+        ]
+        self._core = _core.make_halo_update(
+            world._core,
+            _tiling(partitioner, parts[0]),
+            fields,
+            [list(vector.items()) for vector in vectors],
+            world.rank // (ny * nx),
+        )
+        self.start, self.finish, self.release = self._core.start, self._core.finish, self._core.release
+
+    def bind(self, arrays: Sequence[Any], low_corners: Sequence[tuple[int, ...]]) -> None:
+        """From here on the update is one of these arrays, which it keeps."""
+        self._core.bind(
+            [
+                (one, one.__array_interface__["data"][0], one.shape, element_strides(one), corner)
+                for one, corner in zip(arrays, low_corners)
+            ]
+        )
+
+
+class _HaloExchange:
+    """The halo updates of an updater."""
+
+    def __init__(
+        self,
+        update: _Update,
+        specs_x: Sequence[QuantityHaloSpec],
+        specs_y: Optional[Sequence[QuantityHaloSpec]],
+        low_corners: Sequence[tuple[int, ...]],
+        keep: Callable[[_Update], None],
+    ) -> None:
+        self._update = update
+        self._specs_x, self._specs_y = list(specs_x), list(specs_y or ())
+        self._low_corners = low_corners
+        self._keep = keep
         self._last: list[tuple[Any, Any]] = []
-        self._running: Optional[_arrays.TiledHaloExchange] = None
 
     def start(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None:
-        """Starts; makes the exchange first, collectively, for arrays that are new."""
+        """Packs what neighbours need of these quantities; waits for no other rank."""
         given = [*x, *(y or ())]
-        if self.was_kept and not self.is_one_shot:
-            self._exchanges.clear()
-        self.was_kept = False
-        if not self.is_one_shot and self._come_again(given):
-            self._running = next(reversed(self._exchanges.values()))[0]
-            self._running.start()
-            return
-        data = [array_of(q, spec, True) for q, spec in zip(x, self._specs_x)]
-        data += [array_of(q, spec, True) for q, spec in zip(y or (), self._specs_y or ())]
-        key = tuple([(one.__array_interface__["data"][0], one.strides) for one in data])  # of memory that is kept
-        found = self._exchanges.pop(key, None)
-        if self.is_one_shot:
-            numbers = set(self._world.all_gather(0 if found is None else found[2]))
-            found = found if found is not None and numbers == {found[2]} else None
-        if found is None:
-            arrays = [field.arrays(self._world, one) for field, one in zip(self._fields, data)]
-            exchange = _arrays.TiledHaloExchange(
-                self._tiling, *arrays, tile_dims=[field.tile_dims for field in self._fields], vectors=self._vectors
-            )
-            self._exchanges_made += 1
-            found = (exchange, data, self._exchanges_made)
-            while len(self._exchanges) >= _EXCHANGES_KEPT:
-                self._exchanges.pop(next(iter(self._exchanges)))
-        self._exchanges[key] = found
-        self._last = list(zip(given, data))
-        found[0].start()
-        self._running = found[0]
+        if not self._come_again(given):
+            data = [array_of(q, spec, True) for q, spec in zip(x, self._specs_x)]
+            data += [array_of(q, spec, True) for q, spec in zip(y or (), self._specs_y)]
+            self._last = []
+            self._update.bind(data, self._low_corners)
+            self._last = list(zip(given, data))
+        self._update.start()
 
     def _come_again(self, given: Sequence[Any]) -> bool:
         if len(given) != len(self._last):
@@ -425,46 +439,31 @@ class _HaloExchange:
 
     def wait(self) -> None:
         """Finishes."""
-        running = self._running
-        if running is None:
-            raise HaloStateError('Halo update "wait" call before "start"')
-        running.finish()
-        self._running = None
+        self._update.finish()
 
     def finalize(self) -> None:
-        """Ends a one-shot update. The exchange is kept for the next one of these memory layouts, with its arrays."""
+        """Ends a one-shot update. The exchange is kept for the next one of quantities of these extents."""
         self._last = []
-        if self.keep is not None:
-            self.keep(self)
+        self._update.release()
+        self._keep(self._update)
 
 
 class _Synchronization:
-    """The points that neighbours share, as one-sided halos: what lies on the north and the east edge of a rank is the
-    halo of an array without these points."""
+    """A synchronization that has been started."""
 
-    def __init__(self, world: World, partitioner: Any, x: Any, y: Any, timer: Timer) -> None:
+    def __init__(self, update: _Update, timer: Timer, keep: Callable[[_Update], None]) -> None:
+        self._update: Optional[_Update] = update
         self._timer = timer
-        specs = [halo_spec_of(x, 1), halo_spec_of(y, 1)]
-        parts = _agreed_parts(world, specs)
-        _check_grid(partitioner, parts[0])
-        if parts[0] != parts[1]:
-            raise HaloMismatch("components of a vector of different numbers of cells")
-        tiling = _tiling(partitioner, parts[0])
-        north, east = {"j": (0, 1), "i": (0, 0)}, {"j": (0, 0), "i": (0, 1)}
-        fields = [
-            _Field(partitioner, spec, parts[0], world.rank, widths, True) for spec, widths in zip(specs, (north, east))
-        ]
-        arrays = [field.arrays(world, data_of(q)) for field, q in zip(fields, (x, y))]
-        self._exchange = _arrays.TiledHaloExchange(
-            tiling, *arrays, tile_dims=[field.tile_dims for field in fields], vectors=[{0: 1, 1: 0}]
-        )
-        self._is_done = False
+        self._keep = keep
         with timer.clock("Isend"):
-            self._exchange.start()
+            update.start()
 
     def wait(self) -> None:
         """Finishes. Again, it does nothing."""
-        if not self._is_done:
-            with self._timer.clock("wait"):
-                self._exchange.finish()
-            self._is_done = True
+        if self._update is None:
+            return
+        with self._timer.clock("wait"):
+            self._update.finish()
+        self._update.release()
+        self._keep(self._update)
+        self._update = None

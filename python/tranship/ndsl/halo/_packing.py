@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from ... import _core
+from ..utils import safe_assign_array
 from .rotate import horizontal_axes, rotate_scalar_data
 
 __all__: list[str] = []
@@ -179,7 +180,8 @@ def _are_same(some: list[Any], others: list[Any]) -> bool:
 
 
 class ModulePacker:
-    """Moves blocks with slices and assignments of a NumPy-like module: each element is read once and written once."""
+    """Moves blocks with slices and assignments of the NumPy-like module of the arrays: each element is read once and
+    written once. Where the buffer is one of the host and the arrays are not, each block crosses by itself."""
 
     def __init__(self, module: Any, infos_x: Any, infos_y: Any, is_vector: bool) -> None:
         self._module = module
@@ -194,14 +196,16 @@ class ModulePacker:
             data = (y if block.component and y is not None else x)[block.quantity]
             turned = rotate_scalar_data(data[block.box], block.axes, self._module, block.turns)
             slot = buffer[block.offset : block.offset + block.size].reshape(turned.shape)
-            if block.negated:
+            if not block.negated:
+                safe_assign_array(slot, turned)
+            elif isinstance(slot, type(turned)):
                 self._module.negative(turned, out=slot)
             else:
-                slot[...] = turned
+                safe_assign_array(slot, self._module.negative(turned))
 
     def unpack(self, buffer: Any, x: list[Any], y: Optional[list[Any]]) -> None:
         """Fills boxes of the arrays from the buffer."""
         for block in self._unpack:
             data = (y if block.component and y is not None else x)[block.quantity]
             target = data[block.box]
-            target[...] = buffer[block.offset : block.offset + block.size].reshape(target.shape)
+            safe_assign_array(target, buffer[block.offset : block.offset + block.size].reshape(target.shape))

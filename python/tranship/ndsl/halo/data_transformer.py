@@ -164,7 +164,7 @@ class HaloDataTransformer(abc.ABC):
     Parameters
     ----------
     np_module
-        The NumPy-like module of the arrays.
+        The NumPy-like module of the buffers: that of the arrays, or NumPy for messages in the memory of the host.
     exchange_descriptors_x
         The blocks of scalars, or of the components of vectors along i.
     exchange_descriptors_y
@@ -231,7 +231,11 @@ class HaloDataTransformer(abc.ABC):
         self._unpack_buffer = Buffer.pop_from_cache(self._np_module.zeros, (size,), self._dtype)
 
     def _make_packer(self) -> Any:
-        return ModulePacker(self._np_module, self._infos_x, self._infos_y, self._is_vector)
+        return ModulePacker(self._arrays_module(), self._infos_x, self._infos_y, self._is_vector)
+
+    def _arrays_module(self) -> Any:
+        """The module of the arrays, which is that of the buffers, unless these lie on the host alone."""
+        return self._np_module if self._np_module is not np else self._specs_x[0].numpy_module
 
     def __del__(self) -> None:
         self.finalize()
@@ -251,7 +255,7 @@ class HaloDataTransformer(abc.ABC):
         exchange_descriptors_x: Sequence[HaloExchangeSpec],
         exchange_descriptors_y: Optional[Sequence[HaloExchangeSpec]] = None,
     ) -> HaloDataTransformer:
-        """A transformer for arrays of a NumPy-like module; see the class.
+        """A transformer whose buffers are of a NumPy-like module; see the class.
 
         Raises
         ------
@@ -401,7 +405,7 @@ class HaloDataTransformerCPU(HaloDataTransformer):
     """Packs and unpacks arrays in the memory of the host, at once."""
 
     def _make_packer(self) -> Any:
-        packer = core_packer(self._infos_x, self._infos_y) if self._np_module is np else None
+        packer = core_packer(self._infos_x, self._infos_y) if self._arrays_module() is np else None
         return super()._make_packer() if packer is None else CorePacker(packer)
 
     @classmethod

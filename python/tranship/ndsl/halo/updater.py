@@ -3,7 +3,7 @@
 An updater is made once for the memory layouts of its quantities, and started with any quantities of these layouts. Over
 the ranks of MPI, and over any other communicator with ``Isend`` and ``Irecv``, it sends one message to each neighbour
 and one tag tells updaters apart; the bytes are those of :mod:`~tranship.ndsl.halo.data_transformer`. Over a
-:class:`tranship.World` nothing is packed where ranks reach each other's memory.
+:class:`tranship.World` they are packed into memory of their receivers.
 """
 
 from __future__ import annotations
@@ -48,8 +48,6 @@ TIMER_HALO_EX_KEY = "halo_exchange_global"
 class _Direct(Protocol):
     """An exchange of the ranks of a World, which takes the place of messages."""
 
-    is_one_shot: bool
-
     def start(self, x: Sequence[Any], y: Optional[Sequence[Any]]) -> None: ...
     def wait(self) -> None: ...
     def finalize(self) -> None: ...
@@ -58,9 +56,9 @@ class _Direct(Protocol):
 class HaloUpdater:
     """Updates the halos of quantities whose memory layouts were given when it was made.
 
-    :meth:`start`, work that touches neither the halos nor the cells that are sent, :meth:`wait`; or :meth:`update`.
-    Several updaters may be between the two at once; all ranks start them in the same order. An updater belongs to the
-    thread of its rank.
+    :meth:`start`, other work, :meth:`wait`; or :meth:`update`. Halos get what their owners held at :meth:`start`,
+    whatever is written in between; what is written to halo points that are updated is lost. Several updaters may be
+    between the two at once. An updater belongs to the thread of its rank.
 
     Made by :meth:`from_scalar_specifications`, :meth:`from_vector_specifications`, or a communicator's
     ``get_scalar_halo_updater`` and ``get_vector_halo_updater``.
@@ -96,8 +94,6 @@ class HaloUpdater:
         """The buffers go back to the pool at the end of the next :meth:`wait`; after that the updater cannot be
         used."""
         self._finalize_on_wait = True
-        if self._direct is not None:
-            self._direct.is_one_shot = True
 
     def __del__(self) -> None:
         if getattr(self, "_in_flight", None) is not None:
@@ -125,7 +121,7 @@ class HaloUpdater:
         comm
             The :class:`~tranship.ndsl.comm.communicator.Communicator`.
         numpy_like_module
-            Of the arrays.
+            Of the messages: that of the arrays, or NumPy for messages in the memory of the host.
         specifications
             The memory layout of each quantity.
         boundaries
@@ -223,10 +219,7 @@ class HaloUpdater:
     ) -> None:
         """Sends what neighbours need of these quantities, and receives for their halos. Does not wait for neighbours.
 
-        Until :meth:`wait` has returned, the halos must not be touched and the cells that are sent must not be written.
-
-        Over a World, the first start with new memory is collective: all ranks come with new memory together, and wait
-        for each other. Later starts with the same memory are not.
+        What is sent is packed before it returns, and halos are written by :meth:`wait` alone.
 
         Raises
         ------
@@ -428,7 +421,8 @@ def _plans(
     Plans, which have passed all checks, are kept under everything that they depend on: an update of the same memory
     layouts takes them again.
     """
-    if not are_wanted or module is not np or any(type(boundary) is not SimpleBoundary for boundary in boundaries):
+    is_known = module is np and all(spec.numpy_module is np for spec in (*specs_x, *(specs_y or ())))
+    if not are_wanted or not is_known or any(type(boundary) is not SimpleBoundary for boundary in boundaries):
         _check(comm, specs_x, specs_y, boundaries)
         return None
     keys_x = tuple([_key_of(spec) for spec in specs_x])
