@@ -5,6 +5,7 @@ import os
 import sys
 
 os.environ["NUMBA_ENABLE_CUDASIM"] = "1"
+os.environ["NUMBA_CUDA_ENABLE_NRT"] = "1"  # as NVSHMEM4Py asks for, of views of peers in kernels
 
 import numpy as np
 from numba import cuda

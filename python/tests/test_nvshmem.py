@@ -224,6 +224,7 @@ def test_teams(pes):
         T = nvshmem.Teams
         assert (T.TEAM_INVALID, T.TEAM_WORLD, T.TEAM_SHARED, T.TEAM_NODE) == (-1, 0, 1, 2)
         assert (T.TEAM_SAME_MYPE_NODE, T.TEAM_SAME_GPU, T.TEAM_GPU_LEADERS) == (3, 4, 5)
+        assert (T.TEAMS_MIN, T.TEAM_INDEX_MAX) == (6, 32767)
         assert (nvshmem.team_my_pe(0), nvshmem.team_n_pes(0)) == (me, n)
         assert nvshmem.team_n_pes(T.TEAM_SAME_GPU) == 1 and nvshmem.team_n_pes(T.TEAM_GPU_LEADERS) == n
         on_node = nvshmem.team_n_pes(T.TEAM_NODE)

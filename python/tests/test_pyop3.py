@@ -271,3 +271,23 @@ def test_without_a_star_forest_exchanges_do_nothing():
     x.reduce_leaves_to_roots()
     x.broadcast_roots_to_leaves()
     assert x.data_ro.tolist() == [1, 2, 3] and x.leaves_valid
+
+
+def test_pyop3s_modules_and_inner_names():
+    from tranship.pyop3.buffer import ArrayBuffer, DataTransferInFlightException
+    from tranship.pyop3.device import CPU, FakeGPU, offloading, on_host
+
+    assert ArrayBuffer is op3.ArrayBuffer and on_host is op3.on_host
+    assert DataTransferInFlightException is op3.DataTransferInFlightException
+    gpu = FakeGPU()
+    x = ArrayBuffer(np.arange(4.0))
+    assert list(x._lazy_data) == [CPU()] and gpu not in x._lazy_data
+    with pytest.raises(KeyError):
+        x._lazy_data[gpu]
+    with offloading(gpu):
+        x.data_rw[:] += 1
+        state = x.state
+        assert x._data.tolist() == [1, 2, 3, 4] and not x._data.flags.writeable
+    assert set(x._lazy_data) == {CPU(), gpu} and len(x._lazy_data) == 2
+    assert x.state == state  # asking who has a copy moves nothing
+    assert x._lazy_data[CPU()].tolist() == x._lazy_data[gpu].tolist() == [1, 2, 3, 4]

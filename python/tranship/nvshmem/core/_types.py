@@ -64,7 +64,9 @@ class BufferTypes(enum.IntEnum):
 
 
 class TeamRegistry(Mapping[str, int]):
-    """Numbers of teams by name: ``Teams.TEAM_WORLD``. New teams of a rank add theirs."""
+    """Numbers of teams by name: ``Teams.TEAM_WORLD``. New teams of a rank add theirs. As in NVSHMEM's enumeration, the
+    first number of these and the highest one that a team can have, ``TEAMS_MIN`` and ``TEAM_INDEX_MAX``, are among
+    them."""
 
     def __init__(self, **predefined: int) -> None:
         self._predefined = predefined
@@ -119,6 +121,8 @@ Teams = TeamRegistry(
     TEAM_SAME_MYPE_NODE=3,
     TEAM_SAME_GPU=4,
     TEAM_GPU_LEADERS=5,
+    TEAMS_MIN=6,
+    TEAM_INDEX_MAX=32767,
 )
 
 

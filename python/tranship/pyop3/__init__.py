@@ -13,7 +13,9 @@
 What differs, on purpose: a device is named by its kind and number, so two objects for one device are one device. An
 array that was handed out becomes read-only when a later access needs its buffer, so that no write is lost. A query of
 the state changes nothing. Each buffer keeps its copies when a context ends, and a leaf that is stale is stale on every
-device.
+device. ``_data`` and the values of ``_lazy_data`` are to be read: pyop3 writes through them and counts by itself.
+
+:mod:`tranship.pyop3.device` and :mod:`tranship.pyop3.buffer` have these names as pyop3's modules do.
 """
 
 from __future__ import annotations
@@ -24,16 +26,16 @@ import contextvars
 import enum
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Optional, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from . import _arrays, _layouts
-from ._buffers import Buffer, Devices, Lease
-from ._errors import InvalidUse, Unsupported
-from ._worlds import World
+from .. import _arrays, _layouts
+from .._buffers import Buffer, Devices, Lease
+from .._errors import InvalidUse, Unsupported
+from .._worlds import World
 
 __all__ = [
     "CPU",
@@ -299,6 +301,25 @@ class NullBuffer:
     data_ro = data_rw = data_wo = property(_no_data)
 
 
+class _LazyData(Mapping[Device, NDArray[Any]]):
+    """The copies of a buffer, by device. A copy is brought up to date when it is asked for."""
+
+    def __init__(self, buffer: ArrayBuffer) -> None:
+        self._of = buffer
+
+    def __getitem__(self, device: Device) -> NDArray[Any]:
+        if device not in self._of._counters:
+            raise KeyError(device)
+        with offloading(device):
+            return self._of._data
+
+    def __iter__(self) -> Iterator[Device]:
+        return iter(dict(self._of._counters))
+
+    def __len__(self) -> int:
+        return len(self._of._counters)
+
+
 class ArrayBuffer:
     """One flat array, with a copy on each device that has used it.
 
@@ -431,6 +452,16 @@ class ArrayBuffer:
         array = self._hand_out(WRITE)
         self._leaves_valid = self.sf is None
         return array
+
+    @property
+    def _data(self) -> NDArray[Any]:
+        """The current device's copy, brought up to date, to read. Unlike ``data_ro`` it exchanges no leaves."""
+        return self._hand_out(READ)
+
+    @property
+    def _lazy_data(self) -> Mapping[Device, NDArray[Any]]:
+        """By device, the copies of those that have used the buffer, each as ``_data`` there."""
+        return _LazyData(self)
 
     @contextlib.contextmanager
     def access(self, intent: Intent) -> Iterator[NDArray[Any]]:
