@@ -163,17 +163,17 @@ do_wheel() {
   local bin=$PWD/build/venv/bin
   mkdir -p build/wheel
   rm -rf build/wheel/*.whl build/wheel/plain
-  "$bin/python" -m build --wheel --no-isolation --outdir build/wheel/plain . >build/wheel.log 2>&1 \
+  # By the names, and as deep in the tree, as other builds: so the compiler cache serves it.
+  CC=cc CXX=c++ "$bin/python" -m build --wheel --no-isolation --outdir build/wheel/plain -C build-dir=build/wheel-tree . \
+    >build/wheel.log 2>&1 \
     || { tail -n 30 build/wheel.log >&2; fail "building the wheel failed (all of it in build/wheel.log)"; }
   PATH=$bin:$PATH "$bin/auditwheel" repair -w build/wheel build/wheel/plain/*.whl >>build/wheel.log 2>&1 \
     || { tail -n 30 build/wheel.log >&2; fail "bundling the libraries failed (all of it in build/wheel.log)"; }
   rm -rf build/wheel/plain
-  # The C library decides where it runs. auditwheel would ask for a later one, because of zlib 1.2.12, which systems with
+  # The libraries of C and C++ decide where it runs. auditwheel would ask for a later one, because of zlib 1.2.12, which systems with
   # this C library have.
-  local libc
-  libc=$(getconf GNU_LIBC_VERSION)
-  libc=${libc##* }
-  "$bin/python" -m wheel tags --remove --platform-tag "manylinux_${libc/./_}_$(uname -m)" build/wheel/*.whl >>build/wheel.log
+  "$bin/python" -m wheel tags --remove --platform-tag "$("$bin/python" -B python/wheel_platform.py build/wheel/*.whl)" \
+    build/wheel/*.whl >>build/wheel.log
   say "$(echo build/wheel/*.whl)"
 }
 

@@ -47,7 +47,10 @@ if(TARGET tranship_vsip)
   install(FILES ${PROJECT_SOURCE_DIR}/docs/man/vsip.h.3 DESTINATION ${CMAKE_INSTALL_MANDIR}/man3)
 endif()
 
-if(TARGET tranship_cli)
+if(TARGET tranship_cli AND SKBUILD)
+  # Beside the interpreter, where pip puts commands.
+  install(TARGETS tranship_cli RUNTIME DESTINATION ${SKBUILD_SCRIPTS_DIR} COMPONENT python)
+elseif(TARGET tranship_cli)
   install(TARGETS tranship_cli)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/machines DESTINATION ${CMAKE_INSTALL_DATADIR}/tranship)
   install(FILES ${PROJECT_BINARY_DIR}/tranship.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

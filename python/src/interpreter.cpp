@@ -189,7 +189,9 @@ void FiberThread::call(FunctionRef<void()> f) {
   request_ = f;
   is_served_ = false;
   changed_.notify_all();
-  changed_.wait(lock, [&] { return is_served_; });
+  // Without an end, wait() is of GCC 12's library, and wheels may run where GCC 11's is.
+  while (!changed_.wait_for(lock, std::chrono::hours(1), [&] { return is_served_; })) {
+  }
   request_.reset();
   if (const std::exception_ptr thrown = std::exchange(thrown_, nullptr)) std::rethrow_exception(thrown);
 }

@@ -559,7 +559,9 @@ class ThreadedStream final : public QueuedStream {
     const std::chrono::nanoseconds delay(machine_.fake.delay_ns);
     Lock lock(mutex_);
     for (;;) {
-      given_work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+      // Without an end, wait() is of GCC 12's library, and programs may run where GCC 11's is.
+      while (!given_work_.wait_for(lock, std::chrono::hours(1), [&] { return stopping_ || !queue_.empty(); })) {
+      }
       if (queue_.empty()) return;
       // Simulates a slow device; nothing relies on it.
       if (delay.count() > 0) given_work_.wait_for(lock, delay, [&] { return stopping_; });
