@@ -157,6 +157,26 @@ TEST(ExploredMailbox, canary_relaxed_loads) {
 TEST(ExploredMailbox, canary_leaving_a_filling_under_way) {
   expect_caught<Mail<ExploredSync, ImpatientMailbox, epochs, 1>>("race");
 }
+TEST(Mailbox, says_which_epochs_were_emptied_also_when_a_side_has_left) {
+  RealSync::Word word{};
+  Mailbox<RealSync> sender(word), receiver(word);
+  for (std::uint64_t epoch = 1; epoch < 4; ++epoch) {
+    ASSERT_TRUE(sender.try_fill(epoch));
+    EXPECT_FALSE(sender.was_emptied(epoch));
+    sender.filled(epoch);
+    EXPECT_FALSE(sender.was_emptied(epoch));
+    ASSERT_TRUE(receiver.full(epoch));
+    receiver.emptied();
+    EXPECT_TRUE(sender.was_emptied(epoch));
+    EXPECT_FALSE(sender.was_emptied(epoch + 1));
+  }
+  EXPECT_FALSE(sender.has_left());
+  receiver.leave();
+  EXPECT_TRUE(sender.has_left());
+  EXPECT_TRUE(sender.was_emptied(3));
+  EXPECT_FALSE(sender.was_emptied(4));
+}
+
 TEST(Mailbox, is_left_though_who_filled_it_has_ended) {
   RealSync::Word word{};
   Mailbox<RealSync> mailbox(word);
