@@ -124,7 +124,7 @@ class Trial {
 
   /// The values that a reader sees now.
   Values expected_of(const Op& op) const {
-    const Op& access = op.act == Act::close ? oracle_.lease(op.slot)->op : op;
+    const Op& access = op.act == Act::close || op.act == Act::abandon ? oracle_.lease(op.slot)->op : op;
     Values out{};
     for (int i = access.lower; i < access.upper; ++i)
       out[std::size_t(i)] = oracle_.state(access.buffer).cells[std::size_t(i)].value;
@@ -180,9 +180,11 @@ class Trial {
         free->emplace(Held{std::move(lease), op});
         return;
       }
-      case Act::close: {
+      case Act::close:
+      case Act::abandon: {
         std::optional<Held>& held = held_[std::size_t(op.slot)];
         use(held->lease, held->op, operand, expected);
+        if (op.act == Act::abandon) held->lease.abandon();
         held.reset();
         return;
       }
@@ -400,7 +402,8 @@ Op random_op(Random& random) {
         .intent = Intent(below(4)),
         .combine = Combine(below(8) == 0 ? below(4) : 0),
         .slot = below(lease_count)};
-  const bool is_rare = op.act == Act::freeze || op.act == Act::forget || op.act == Act::invalidate;
+  const bool is_rare =
+      op.act == Act::freeze || op.act == Act::forget || op.act == Act::invalidate || op.act == Act::abandon;
   if (is_rare && below(6) != 0) op.act = Act::use;
   if (op.act == Act::prefetch) op.intent = Intent::read;
   if (below(2) != 0) {

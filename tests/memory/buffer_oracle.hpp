@@ -27,9 +27,10 @@ inline Device device_of(int memory) {
 }
 
 enum class Act : std::uint8_t {
-  use,    ///< opens a lease, uses it, closes it
-  open,   ///< opens a lease, uses it, and keeps it
-  close,  ///< uses a lease that was kept, and closes it
+  use,      ///< opens a lease, uses it, closes it
+  open,     ///< opens a lease, uses it, and keeps it
+  close,    ///< uses a lease that was kept, and closes it
+  abandon,  ///< the same, but without a commit
   prefetch,
   evict,
   drop,
@@ -52,11 +53,11 @@ struct Op {
 };
 
 inline std::string text_of(const Op& op) {
-  static const char* const names[] = {"use",        "open",      "close",  "prefetch", "evict", "drop",
-                                      "invalidate", "duplicate", "freeze", "forget",   "enter", "leave"};
+  static const char* const names[] = {"use",        "open",      "close",  "abandon", "prefetch", "evict", "drop",
+                                      "invalidate", "duplicate", "freeze", "forget",  "enter",    "leave"};
   std::string out = names[int(op.act)];
   if (op.act == Act::leave) return out;
-  if (op.act == Act::close) return out + " " + std::to_string(op.slot);
+  if (op.act == Act::close || op.act == Act::abandon) return out + " " + std::to_string(op.slot);
   if (op.act != Act::enter) out += op.buffer == 0 ? " a" : " b";
   if (op.act != Act::duplicate && op.act != Act::freeze && op.act != Act::forget)
     out += " " + to_string(device_of(op.memory));
@@ -105,7 +106,7 @@ class BufferOracle {
   struct Cell {
     Value value = 0;
     bool is_written = false;
-    bool is_elsewhere = false;  ///< its value is not here
+    bool is_absent = false;  ///< its value is elsewhere, or was written half
     Memories valid = 0, partial = 0;
     Combine combine = Combine::sum;  ///< of the partial ones
     bool is_valid(int memory) const { return (valid & only(memory)) != 0; }
@@ -150,6 +151,7 @@ class BufferOracle {
   bool is_possible(const Op& op) const {
     switch (op.act) {
       case Act::close:
+      case Act::abandon:
         return lease(op.slot).has_value();
       case Act::enter:
         return int(scopes_.size()) < scope_count;
@@ -245,7 +247,7 @@ class BufferOracle {
     std::array<Cell, cell_count> after = s.cells;
     for (int i = op.lower; i < op.upper && op.intent != Intent::write; ++i) {
       Cell& cell = after[std::size_t(i)];
-      if (cell.is_elsewhere) return false;
+      if (cell.is_absent) return false;
       const bool merges = cell.partial != 0 && (op.intent != Intent::accumulate || cell.combine != op.combine);
       const bool is_nothing = cell.valid == 0 && cell.partial == 0;
       const bool is_here =
@@ -297,10 +299,19 @@ class BufferOracle {
     for (int i = op.lower; i < op.upper; ++i) {
       Cell& cell = at(op.buffer).cells[std::size_t(i)];
       cell.is_written = true;
-      cell.is_elsewhere = false;
+      if (cell.is_absent && op.intent != Intent::write) continue;  // another lease has abandoned it
+      cell.is_absent = false;
       if (op.intent == Intent::accumulate && cell.is_partial(op.memory)) continue;
       cell.valid = only(op.memory);
       if (op.intent != Intent::accumulate) cell.partial = 0;
+    }
+  }
+  void abandon(const Op& op) {
+    if (op.intent == Intent::read) return;
+    outcome_.has_changed[std::size_t(op.buffer)] = true;
+    for (int i = op.lower; i < op.upper; ++i) {
+      Cell& cell = at(op.buffer).cells[std::size_t(i)];
+      cell = {.value = cell.value, .is_written = true, .is_absent = true};
     }
   }
   void note_use(const Op& op) {
@@ -322,11 +333,7 @@ class BufferOracle {
   bool invalidate(const Op& op) {
     const Op write{.buffer = op.buffer, .intent = Intent::write, .lower = op.lower, .upper = op.upper};
     if (state(op.buffer).is_frozen || conflicts(write)) return false;
-    outcome_.has_changed[std::size_t(op.buffer)] = true;
-    for (int i = op.lower; i < op.upper; ++i) {
-      Cell& cell = at(op.buffer).cells[std::size_t(i)];
-      cell = {.value = cell.value, .is_written = true, .is_elsewhere = true};
-    }
+    abandon(write);  // it is as absent
     return true;
   }
   bool drop(const Op& op) {
@@ -342,13 +349,25 @@ class BufferOracle {
     const State& s = state(op.buffer);
     if (s.copies[std::size_t(op.memory)] < 0) return true;
     if (has_lease_on(op.buffer, op.memory)) return false;
-    std::vector<Op> saves;
-    for (int i = 0; i < cell_count; ++i) {
-      if (!is_needed(s.cells[std::size_t(i)], op.memory)) continue;
-      saves.push_back({.act = Act::use, .buffer = op.buffer, .lower = i, .upper = i + 1});
-      if (op.memory == 0 || conflicts(saves.back())) return false;
+    const auto is_saved = [&](const Cell& cell) { return is_needed(cell, op.memory); };
+    for (int i = 0; i < cell_count; ++i)
+      if (is_saved(s.cells[std::size_t(i)]) &&
+          (op.memory == 0 || conflicts({.act = Act::use, .buffer = op.buffer, .lower = i, .upper = i + 1})))
+        return false;
+    if (std::any_of(s.cells.begin(), s.cells.end(), is_saved)) own({.buffer = op.buffer});
+    // Each value's part in this memory moves to the host, once, and nothing else.
+    for (Cell& cell : at(op.buffer).cells) {
+      if (!is_saved(cell)) continue;
+      copied();
+      if (cell.is_partial(op.memory) && cell.is_valid(0)) {
+        cell.valid = only(0);
+      } else if (cell.is_partial(op.memory)) {
+        cell.partial |= only(0);
+      } else {
+        cell.valid |= only(0);
+        cell.partial &= ~only(0);
+      }
     }
-    for (const Op& save : saves) make_ready(save);
     forget_copy(op);
     return true;
   }
@@ -363,10 +382,11 @@ class BufferOracle {
         if (!open(op)) return false;
         leases_[std::size_t(free_slot())] = Kept{op, state(op.buffer).copies[std::size_t(op.memory)]};
         return true;
-      case Act::close: {
+      case Act::close:
+      case Act::abandon: {
         const Op lease = leases_[std::size_t(op.slot)]->op;
         use(lease);
-        close(lease);
+        op.act == Act::close ? close(lease) : abandon(lease);
         leases_[std::size_t(op.slot)].reset();
         clear_dead();
         return true;
@@ -431,7 +451,7 @@ class BufferOracle {
       const State& s = state(buffer_of(b));
       add(s.has_handle + 2 * s.is_frozen);
       for (const Cell& cell : s.cells) {
-        add(int(set_of(cell.valid)) + 8 * cell.is_written + 16 * cell.is_elsewhere);
+        add(int(set_of(cell.valid)) + 8 * cell.is_written + 16 * cell.is_absent);
         add(int(set_of(cell.partial)));
         add(cell.partial != 0 ? int(cell.combine) : 0);
       }

@@ -714,6 +714,127 @@ TEST(Buffer, those_of_one_name_are_told_apart_where_copies_go_back_and_forth) {
   EXPECT_TRUE(devices.ledger().ping_pongs().empty());
 }
 
+TEST_P(BufferOn, an_eviction_moves_the_part_of_the_value_that_leaves) {
+  struct Case {
+    Device base;                 // holds the value
+    std::vector<Device> adding;  // to it, without having it
+  };
+  const std::vector<Case> cases = {
+      {Device::host(), {gpu}}, {Device::host(), {gpu, other_gpu}},
+      {other_gpu, {gpu}},      {other_gpu, {gpu, Device::host()}},
+      {gpu, {other_gpu}},      {gpu, {other_gpu, Device::host()}},
+  };
+  for (const Case& one : cases) {
+    Buffer b = buffer();
+    fill(b, one.base, 1);
+    double expected = 1;
+    for (const Device device : one.adding) {
+      Lease lease = b.accumulate(Combine::sum, {.device = device});
+      run_on(lease.stream(), [data = lease.data<double>()] {
+        for (Index i = 0; i < n; ++i) data[i] += 2;
+      });
+      expected += 2;
+    }
+    ledger_.clear();
+    b.evict(gpu);
+    EXPECT_EQ(ledger_.sums().bytes, whole_bytes);
+    for (const CopyRecord& record : ledger_.records()) EXPECT_EQ(record.cause, Cause::eviction);
+    EXPECT_EQ(b.state(gpu), CopyState::unallocated);
+    EXPECT_EQ(values(b, other_gpu), all(expected));
+    EXPECT_EQ(values(b, gpu), all(expected));
+  }
+}
+
+TEST_P(BufferOn, memory_that_holds_zeros_is_not_copied) {
+  std::vector<double> zeros(n);
+  Buffer b = Buffer::import_zeros({.data = zeros.data(), .type = ElementType::f64, .extents = {n}, .strides = {1}},
+                                  {.devices = &devices_});
+  EXPECT_EQ(values(b, gpu), all(0));
+  EXPECT_EQ(ledger_.sums().bytes, 0);
+  EXPECT_EQ(b.version(), 0u);
+  b.write({.region = Region::interval(10, 11)}).data<double>()[10] = 3;
+  EXPECT_EQ(zeros[10], 3) << "it is the copy on the host";
+  std::vector<double> expected = all(0);
+  expected[10] = 3;
+  EXPECT_EQ(values(b, gpu), expected);
+  EXPECT_EQ(ledger_.sums().bytes, 8);
+}
+
+TEST_P(BufferOn, an_abandoned_write_leaves_no_value) {
+  for (const Intent intent : {Intent::write, Intent::read_write, Intent::accumulate}) {
+    Buffer b = buffer();
+    fill(b, gpu, 1);
+    EXPECT_EQ(values(b, Device::host()), all(1));
+    const std::uint64_t version = b.version();
+    const Access access{.device = gpu, .region = Region::interval(10, 20)};
+    {
+      Lease lease = intent == Intent::write        ? b.write(access)
+                    : intent == Intent::read_write ? b.read_write(access)
+                                                   : b.accumulate(Combine::sum, access);
+      set(lease, 10, 15, 2);
+      lease.abandon();
+      EXPECT_FALSE(lease);
+      lease.abandon();
+    }
+    EXPECT_GT(b.version(), version);
+    for (const Device device : {Device::host(), gpu, other_gpu}) {
+      try {
+        b.read({.device = device});
+        ADD_FAILURE() << "half a write was read on " << to_string(device);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+        EXPECT_NE(error.message().find("abandoned"), std::string::npos) << error.message();
+        EXPECT_NE(error.message().find("buffer_test.cpp"), std::string::npos) << error.message();
+        EXPECT_NE(error.message().find("[10, 20)"), std::string::npos) << error.message();
+      }
+      EXPECT_EQ(b.state(device, Region::interval(0, 10)) == CopyState::unallocated, device == other_gpu);
+    }
+    EXPECT_EQ(b.state(Device::host()), CopyState::partly_valid);
+    EXPECT_THROW(b.read_write({.device = gpu}), Error);
+    EXPECT_THROW(b.accumulate(Combine::sum, {.device = gpu}), Error);
+    const Access rest{.device = gpu, .region = Region::interval(20, n)};
+    EXPECT_NO_THROW(b.read(rest));
+    fill(b, gpu, 3);
+    EXPECT_EQ(values(b, Device::host()), all(3));
+  }
+}
+
+TEST_P(BufferOn, a_lease_that_an_exception_destroys_is_abandoned) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  const auto half = [&] {
+    Lease lease = b.write({.device = gpu});
+    set(lease, 0, n / 2, 2);
+    throw std::runtime_error("the kernel's input is missing");
+  };
+  EXPECT_THROW(half(), std::runtime_error);
+  EXPECT_THROW(b.read(), Error);
+  fill(b, gpu, 3);
+  // One that was opened on the way out is whole.
+  struct Rewrites {
+    Buffer& b;
+    ~Rewrites() { fill(b, gpu, 4); }
+  };
+  const auto leave = [&] {
+    const Rewrites rewrites{b};
+    const Lease reading = b.read({.device = other_gpu, .region = Region()});
+    throw std::runtime_error("late");
+  };
+  EXPECT_THROW(leave(), std::runtime_error);
+  EXPECT_EQ(values(b, Device::host()), all(4));
+}
+
+TEST_P(BufferOn, what_one_memory_abandons_no_other_gives_back) {
+  Buffer b = buffer();
+  fill(b, Device::host(), 1);
+  {
+    Lease first = b.accumulate(Combine::sum, {.device = gpu}),
+          second = b.accumulate(Combine::sum, {.device = other_gpu});
+    first.abandon();
+  }
+  for (const Device device : {Device::host(), gpu, other_gpu}) EXPECT_THROW(b.read({.device = device}), Error);
+}
+
 TEST(Buffer, threads_work_on_regions_of_their_own) {
   Devices devices({.fake = {.count = 2, .timing = FakeTiming::threaded}});
   constexpr Index each = 64;

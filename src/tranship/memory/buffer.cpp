@@ -1,5 +1,6 @@
 #include "tranship/memory/buffer.hpp"
 
+#include <exception>
 #include <utility>
 
 #include <tranship/base/fail.hpp>
@@ -52,16 +53,34 @@ Lease& Lease::operator=(Lease&& other) noexcept {
   stream_ = other.stream_;
   device_ = other.device_;
   intent_ = other.intent_;
+  exceptions_ = other.exceptions_;
   slot_ = other.slot_;
   return *this;
 }
 
 Lease::~Lease() {
-  close();
+  if (!state_) return;
+  if (std::uncaught_exceptions() > exceptions_)
+    abandon();
+  else
+    close();
 }
 
 void Lease::close() noexcept {
-  if (state_) std::exchange(state_, nullptr)->close(*this);
+  if (state_) std::exchange(state_, nullptr)->close(*this, detail::Ending::committed);
+}
+
+void Lease::abandon() noexcept {
+  if (state_) std::exchange(state_, nullptr)->close(*this, detail::Ending::abandoned);
+}
+
+void Lease::note_pointers() {
+  if (!state_) throw_error(ErrorCode::invalid_use, "this lease is closed");
+  state_->note_pointers(state_->devices.memory_of(device_));
+}
+
+void Lease::forget_pointers() noexcept {
+  if (state_) state_->forget_pointers();
 }
 
 StridedView Lease::view() const {
@@ -134,6 +153,15 @@ Buffer::Buffer(ElementType type, const Indices& extents, const BufferOptions& op
     : state_(detail::BufferState::make(type, extents, row_major_strides(extents), options)) {}
 
 Buffer Buffer::import(const StridedView& view, const BufferOptions& options, std::shared_ptr<void> owner) {
+  return import_as(1, view, options, std::move(owner));
+}
+
+Buffer Buffer::import_zeros(const StridedView& view, const BufferOptions& options, std::shared_ptr<void> owner) {
+  return import_as(0, view, options, std::move(owner));
+}
+
+Buffer Buffer::import_as(std::uint64_t version, const StridedView& view, const BufferOptions& options,
+                         std::shared_ptr<void> owner) {
   Buffer out(detail::BufferState::make(view.type, view.extents, view.strides, options));
   detail::BufferState& state = *out.state_;
   if (view.imaginary)
@@ -146,7 +174,7 @@ Buffer Buffer::import(const StridedView& view, const BufferOptions& options, std
   storage->data = view.data;
   storage->owner = std::move(owner);
   state.copies[id] = std::move(storage);
-  state.version = 1;
+  state.version = version;
   state.cells.update(state.whole, [&](const Box&, detail::CellState& cell) {
     detail::commit(Intent::write, id, state.version, CallSite{"", 0}, cell);
   });
@@ -252,9 +280,9 @@ Buffer Buffer::duplicate_empty() const {
   return Buffer(detail::BufferState::make(state_->type, state_->extents, state_->strides, state_->options));
 }
 
-void Buffer::check() const {
+void Buffer::check(CallSite where) const {
   const std::lock_guard lock(state_->mutex);
-  if (state_->watch) state_->watch->report();
+  if (state_->watch) state_->watch->before_use("check", where);
 }
 
 void Buffer::drop(Device device, CallSite where) {

@@ -97,8 +97,8 @@ enum class Constness : bool { changeable, constant };
 
 /// Access to a region of a buffer in one memory, while it lives. Opened by Buffer; moves, does not copy. Closing (or
 /// destroying) it commits the version of what was written; it takes about as long as opening a lease that copies
-/// nothing, copies nothing, does not wait (except with Checks) and never throws. A lease keeps its buffer. It may be
-/// used and closed by any one thread at a time.
+/// nothing, copies nothing, does not wait (except with Checks) and never throws. A lease that an exception destroys is
+/// abandoned instead. A lease keeps its buffer. It may be used and closed by any one thread at a time.
 class Lease {
  public:
   Lease() = default;
@@ -110,6 +110,9 @@ class Lease {
   explicit operator bool() const noexcept { return state_ != nullptr; }
   /// Ends the access: what its stream has been given until now is what the commit covers. Again: nothing happens.
   void close() noexcept;
+  /// Ends the access without a commit: what it would have written has no value from now on, in no memory, and needing
+  /// it is an error that names this lease, until it is written again. A lease to read is closed.
+  void abandon() noexcept;
 
   Device device() const noexcept { return device_; }
   Intent intent() const noexcept { return intent_; }
@@ -126,6 +129,13 @@ class Lease {
                                    std::is_const_v<T> ? detail::Constness::constant : detail::Constness::changeable));
   }
 
+  /// Says that pointers into this memory's copy will outlive the lease, in code that cannot be told to drop them. From
+  /// its end on, the copy is compared at every use of the buffer, as by Checks::checksums: what is written through them
+  /// is an error of that use. Each comparison reads the copy.
+  void note_pointers();
+  /// Says that none of the pointers are left that have been noted for any copy of the buffer.
+  void forget_pointers() noexcept;
+
  private:
   friend class Buffer;
   friend struct detail::BufferState;
@@ -136,7 +146,8 @@ class Lease {
   Stream* stream_ = nullptr;
   Device device_;
   Intent intent_ = Intent::read;
-  int slot_ = -1;  // of the open leases of the buffer
+  std::int8_t exceptions_ = 0;  // that were on their way when it was opened
+  int slot_ = -1;               // of the open leases of the buffer
 };
 
 /// A handle: copies of it are the same buffer. Thread-safe: accesses of several threads are leases like any others.
@@ -158,6 +169,10 @@ class Buffer {
   /// them there, too. Throws `unsupported` for split complex views.
   static Buffer import(const StridedView& view, const BufferOptions& options = {},
                        std::shared_ptr<void> owner = nullptr);
+  /// The same of memory that holds zeros. As in a buffer that has not been written, other memories get zeros of their
+  /// own, and none are copied.
+  static Buffer import_zeros(const StridedView& view, const BufferOptions& options = {},
+                             std::shared_ptr<void> owner = nullptr);
 
   ElementType type() const noexcept;
   const Indices& extents() const noexcept;
@@ -210,8 +225,9 @@ class Buffer {
   /// A buffer of the same shape, type and options that has not been written.
   Buffer duplicate_empty() const;
 
-  /// Throws `invalid_use` for what Checks have found at the close of a lease; every later access does, too, once.
-  void check() const;
+  /// Throws `invalid_use` for what Checks find: at the close of a lease, and in copies that were changed without one.
+  /// Every later access does, too, once.
+  void check(CallSite where = CallSite::here()) const;
 
   /// Gives the copy of a device's memory back to its pool. drop() throws `invalid_use` when a value would be lost,
   /// evict() has it copied to the host before. Both throw `invalid_use` when a lease is open there.
@@ -221,6 +237,8 @@ class Buffer {
 
  private:
   explicit Buffer(std::shared_ptr<detail::BufferState> state) : state_(std::move(state)) {}
+  static Buffer import_as(std::uint64_t version, const StridedView& view, const BufferOptions& options,
+                          std::shared_ptr<void> owner);
   std::shared_ptr<detail::BufferState> state_;
 };
 

@@ -1,6 +1,9 @@
 // What Checks find: pointers that are kept, cells that a write leaves out, writes under a lease to read.
 #include <cmath>
+#include <random>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -11,6 +14,21 @@ namespace {
 
 constexpr Device gpu = Device::fake(0);
 constexpr Index n = 64;
+
+/// The message of the error that f throws.
+template <class F>
+std::string message_of(F f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_use);
+    return error.message();
+  }
+  return "";
+}
+bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 class BufferChecks : public ::testing::TestWithParam<FakeTiming> {
  protected:
@@ -23,18 +41,6 @@ class BufferChecks : public ::testing::TestWithParam<FakeTiming> {
     Lease lease = buffer.write({.device = device});
     run_on(lease.stream(), [data = lease.data<double>(), lower, upper] { std::fill(data + lower, data + upper, 1.0); });
   }
-  /// The message of the error that f throws.
-  template <class F>
-  static std::string message_of(F f) {
-    try {
-      f();
-    } catch (const Error& error) {
-      EXPECT_EQ(error.code(), ErrorCode::invalid_use);
-      return error.message();
-    }
-    return "";
-  }
-  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 };
 
 INSTANTIATE_TEST_SUITE_P(Timing, BufferChecks,
@@ -115,6 +121,181 @@ TEST_P(BufferChecks, a_write_under_a_lease_to_read_is_found) {
   }
   const std::string message = message_of([&] { b.check(); });
   EXPECT_TRUE(has(message, "under the lease to read")) << message;
+}
+
+TEST_P(BufferChecks, a_write_while_another_device_is_written_is_found) {
+  for (const Checks checks : {Checks::checksums, Checks::guard}) {
+    if (checks == Checks::guard && GetParam() != FakeTiming::eager) continue;
+    Buffer b = buffer(checks);
+    fill(b, gpu, 0, n);
+    double* kept = nullptr;
+    {
+      Lease lease = b.read_write({.device = gpu});
+      kept = lease.data<double>();
+    }
+    {
+      Lease lease = b.write({.device = Device::fake(1)});
+      run_on(lease.stream(), [data = lease.data<double>()] { std::fill(data, data + n, 2.0); });
+      kept[5] = 17;
+    }
+    const std::string message = message_of([&] { b.read({.device = Device::host()}); });
+    EXPECT_TRUE(has(message, "was changed after the lease")) << message;
+    EXPECT_TRUE(has(message, "fake:0")) << message;
+  }
+}
+
+TEST_P(BufferChecks, a_write_beside_an_open_lease_is_found) {
+  Buffer b = buffer(Checks::checksums);
+  fill(b, Device::host(), 0, n);
+  auto* kept = const_cast<double*>(b.read().data<const double>());
+  {
+    Lease lease = b.read_write({.region = Region::interval(0, 8)});
+    lease.data<double>()[3] = 4;
+    kept[9] = 17;
+  }
+  EXPECT_TRUE(has(message_of([&] { b.check(); }), "was changed after the lease"));
+}
+
+TEST_P(BufferChecks, a_write_before_a_copy_is_given_back_is_found) {
+  for (const bool drops : {true, false}) {
+    Buffer b = buffer(Checks::checksums);
+    fill(b, Device::host(), 0, n);
+    auto* kept = const_cast<double*>(b.read({.device = gpu}).data<const double>());
+    finish(devices_.stream(gpu).event(), Deadline::after_seconds(10));
+    kept[9] = 17;
+    EXPECT_TRUE(has(message_of([&] { drops ? b.drop(gpu) : b.evict(gpu); }), "was changed after the lease")) << drops;
+  }
+}
+
+TEST_P(BufferChecks, a_write_before_a_prefetch_is_found) {
+  Buffer b = buffer(Checks::checksums);
+  fill(b, gpu, 0, n);
+  auto* kept = const_cast<double*>(b.read().data<const double>());
+  fill(b, gpu, 0, n);
+  kept[9] = 17;
+  EXPECT_TRUE(has(message_of([&] { b.prefetch({.device = Device::host()}); }), "was changed after the lease"));
+}
+
+TEST_P(BufferChecks, a_pointer_that_was_noted_is_watched_without_checks) {
+  Buffer b = buffer(Checks::none);
+  fill(b, gpu, 0, n);
+  double* kept = nullptr;
+  {
+    Lease lease = b.read_write({.device = Device::host()});
+    kept = lease.data<double>();
+    lease.note_pointers();
+  }
+  EXPECT_NO_THROW(fill(b, gpu, 0, n)) << "nothing was written through it";
+  kept[5] = 17;
+  const std::string message = message_of([&] { b.read({.device = gpu}); });
+  EXPECT_TRUE(has(message, "was changed after the lease")) << message;
+  EXPECT_TRUE(has(message, "host")) << message;
+  EXPECT_NO_THROW(b.read({.device = gpu})) << "it is told once";
+  EXPECT_EQ(b.read().data<const double>()[5], 1) << "the value of the device";
+  {
+    Lease lease = b.read_write();
+    lease.forget_pointers();
+  }
+  kept[5] = 17;
+  EXPECT_NO_THROW(b.read({.device = gpu})) << "it is not looked for";
+}
+
+/// Leases on three memories, and now and then a write through a pointer that was kept, into cells that no open lease
+/// writes. The next use of the buffer tells of each such write, and of nothing else.
+TEST(KeptPointers, are_found_whatever_happens_in_between) {
+  constexpr Index cells = 8;
+  constexpr int memories = 3, steps = 24;
+  const auto device_of = [](int memory) { return memory == 0 ? Device::host() : Device::fake(memory - 1); };
+  int strays = 0;
+  for (int seed = 0; seed < 1000; ++seed) {
+    std::minstd_rand random(unsigned(seed + 1));
+    const auto below = [&](int bound) { return int(random() % unsigned(bound)); };
+    const Checks checks = seed % 2 == 0 ? Checks::checksums : Checks::none;
+    Devices devices({.fake = {.count = memories - 1}});
+    Buffer b(ElementType::f64, {cells}, {.name = "u", .checks = checks, .devices = &devices});
+    struct Open {
+      Lease lease;
+      int memory;
+      Index lower, upper;
+    };
+    std::vector<Open> open;
+    double* pointers[memories] = {};
+    // Memories with a write that nothing has told of, and those with one that the close of a lease has found.
+    std::set<int> changed, found, noted;
+    double value = 1000.0 * seed;  // memory that is used again holds other ones
+    const auto told = [&](const std::string& message) {
+      const bool at_close = has(message, "was closed:") || has(message, "was written under");
+      if (!at_close && !has(message, "was changed")) return false;
+      bool is_known = false;
+      for (int memory = 0; memory < memories; ++memory)
+        if (has(message, "on " + to_string(device_of(memory)) + " was"))
+          is_known |= (at_close ? found : changed).erase(memory) > 0;
+      EXPECT_TRUE(is_known) << message;
+      return true;
+    };
+    const auto close = [&](std::size_t number) {
+      Open& one = open[number];
+      if (one.lease.intent() != Intent::read)
+        for (Index i = one.lower; i < one.upper; ++i) one.lease.data<double>()[i] = value += 1;
+      if (checks == Checks::none && one.lease.intent() != Intent::read) {
+        one.lease.note_pointers();
+        noted.insert(one.memory);
+      }
+      below(4) == 0 && one.lease.intent() != Intent::read ? one.lease.abandon() : one.lease.close();
+      open.erase(open.begin() + Index(number));
+      found.merge(changed);
+      changed.clear();
+    };
+    for (int step = 0; step < steps; ++step) {
+      const int memory = below(memories), what = below(10);
+      const Device device = device_of(memory);
+      const Index lower = below(int(cells)), upper = lower + 1 + below(int(cells - lower));
+      bool is_use = true;
+      try {
+        if (what < 4) {
+          const Access access{.device = device, .region = Region::interval(lower, upper)};
+          const int intent = below(3);
+          Lease lease = intent == 0 ? b.read(access) : intent == 1 ? b.write(access) : b.read_write(access);
+          pointers[memory] = static_cast<double*>(lease.view().data);
+          open.push_back({std::move(lease), memory, lower, upper});
+        } else if (what < 6) {
+          if (!open.empty()) close(std::size_t(below(int(open.size()))));
+          is_use = false;
+        } else if (what == 6) {
+          b.prefetch({.device = device, .region = Region::interval(lower, upper)});
+        } else if (what == 7) {
+          is_use = b.state(device) != CopyState::unallocated;
+          b.drop(device);
+          pointers[memory] = nullptr;
+        } else if (what == 8) {
+          b.check();
+        } else {
+          is_use = false;
+          bool is_written = !pointers[memory] || b.state(device) == CopyState::unallocated;
+          for (const Open& one : open)
+            is_written |=
+                one.memory == memory && one.lease.intent() != Intent::read && one.lower <= lower && lower < one.upper;
+          if (!is_written && (checks == Checks::checksums || noted.count(memory) > 0)) {
+            pointers[memory][lower] = value += 1;
+            changed.insert(memory);
+            ++strays;
+          }
+        }
+        EXPECT_TRUE(!is_use || (changed.empty() && found.empty()))
+            << "seed " << seed << " step " << step << ": nothing was said";
+      } catch (const Error& error) {
+        if (!told(error.message())) continue;  // a conflict, or cells without a value
+      }
+    }
+    while (!open.empty()) close(0);
+    while (!changed.empty() || !found.empty()) {
+      const std::string message = message_of([&] { b.check(); });
+      ASSERT_TRUE(told(message)) << "seed " << seed << ": " << message;
+    }
+    EXPECT_NO_THROW(b.check()) << "seed " << seed;
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(strays, 500);
 }
 
 TEST(BufferPoison, every_type_has_one_and_floats_have_nans) {

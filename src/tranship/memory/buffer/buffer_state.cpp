@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -243,9 +244,12 @@ Route BufferState::route(MemoryId source, MemoryId target) const {
 }
 
 BufferState::Plan::Plan(const BufferState& state, const Request& request, std::optional<Cause> asked) {
-  add_steps(
-      state.cells, request.intent, request.combine, request.memory, state.region_of(request), state.options.contents,
-      [&](MemorySet set, MemoryId memory) { return state.nearest(set, memory); }, steps);
+  if (request.leaving >= 0)
+    add_eviction_steps(state.cells, request.leaving, request.memory, state.region_of(request), steps);
+  else
+    add_steps(
+        state.cells, request.intent, request.combine, request.memory, state.region_of(request), state.options.contents,
+        [&](MemorySet set, MemoryId memory) { return state.nearest(set, memory); }, steps);
   state.add_records(steps.all(), request, asked, records);
   if (writes(request.intent) || !steps.empty()) own = state.own_copy_of(request);
   if (own && !own->empty()) records.add() = state.record_of_own(*own, request);
@@ -288,6 +292,8 @@ void BufferState::add_records(std::span<const Step> steps, const Request& reques
       case Step::Kind::identity:
         break;
       case Step::Kind::copy:
+      case Step::Kind::take:
+      case Step::Kind::fold:
         add(step, step.source, is_new ? Cause::first_touch : Cause::stale);
         break;
       case Step::Kind::merge:
@@ -525,6 +531,23 @@ Event BufferState::merge(const Step& step, const Request& request) {
   return stream.event();
 }
 
+Event BufferState::fold(const Step& step, const Request& request) {
+  const MemoryId memory = request.memory;
+  Stream& stream = devices.copy_stream(memory);
+  Scratch scratch(devices.pool(memory), stream);
+  scratch.add(allocate(memory, std::size_t(step.box.count() * tranship::size_bytes(type))));
+  const Place there{memory, scratch.next(), true};
+  const std::span<const Box> box(&step.box, 1);
+  const Event landed = copy(step.box, place(step.source), there, events_before(step.source, Intent::read, box));
+  scratch.used_until(landed);
+  add_uses({step.source, landed, Intent::read}, box);
+  stream.wait(landed);
+  wait_for(stream, events_before(memory, Intent::write, box));
+  stream.combine(elements_of(step.box, true, false), step.before.combine, type, there.data,
+                 static_cast<std::byte*>(place(memory).data) + offset_bytes(step.box));
+  return stream.event();
+}
+
 void BufferState::carry_out(const Step& step, const Request& request) {
   const MemoryId memory = request.memory;
   const std::span<const Box> box(&step.box, 1);
@@ -546,7 +569,8 @@ void BufferState::carry_out(const Step& step, const Request& request) {
       over = stream.event();
       break;
     }
-    case Step::Kind::copy: {
+    case Step::Kind::copy:
+    case Step::Kind::take: {
       std::vector<Event> after = events_before(step.source, Intent::read, box);
       for (const Event& event : events_before(memory, Intent::write, box)) after.push_back(event);
       over = copy(step.box, place(step.source), place(memory), after);
@@ -555,6 +579,9 @@ void BufferState::carry_out(const Step& step, const Request& request) {
     }
     case Step::Kind::merge:
       over = merge(step, request);
+      break;
+    case Step::Kind::fold:
+      over = fold(step, request);
       break;
   }
   add_uses({memory, over, Intent::write}, box);
@@ -565,9 +592,6 @@ void BufferState::carry_out(const Request& request, std::optional<Cause> asked) 
   const MemoryId memory = request.memory;
   Plan plan(*this, request, asked);
   check_scopes(plan.records.all());
-  if (watch)
-    for (const CopyRecord& record : plan.records.all())
-      watch->before_use(devices.memory_of(record.source), Intent::read, request.where);
   if (plan.own)
     make_own_copy(*plan.own, request);
   else if (!copies[memory])
@@ -598,10 +622,7 @@ void BufferState::carry_out(const Request& request, std::optional<Cause> asked) 
 // Memory under pressure.
 
 Region BufferState::needed(MemoryId memory) const {
-  return cells_where(whole, [&](const CellState& cell) {
-    // Zeros that have not been written can be made again, but not beneath what is added to them elsewhere.
-    return cell.partial.has(memory) || (cell.valid.is_only(memory) && (cell.version > 0 || !cell.partial.empty()));
-  });
+  return cells_where(whole, [&](const CellState& cell) { return is_needed(cell, memory); });
 }
 
 std::uint64_t BufferState::last_use(MemoryId memory) noexcept {
@@ -614,6 +635,7 @@ bool BufferState::try_release(MemoryId memory) noexcept {
   if (!lock || !copies[memory] || copies[memory].use_count() > 1 || open_lease_on(memory)) return false;
   note_losses();
   if (!needed(memory).empty()) return false;
+  if (watch) watch->before_loss(memory);
   forget_copy(memory);
   return true;
 }
@@ -633,7 +655,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
   {
     const std::lock_guard lock(mutex);
     admit(request);
-    if (watch) watch->before_use(request.memory, request.intent, request.where);
+    if (watch) watch->before_use(name_of(request.intent), request.where);
     const Region& region = region_of(request);
     const std::shared_ptr<Storage>& copy_here = copies[request.memory];
     const CellState* only = cells.only(region.boxes());
@@ -671,6 +693,7 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
     lease.stream_ = request.stream;
     lease.device_ = request.device;
     lease.intent_ = request.intent;
+    lease.exceptions_ = std::int8_t(std::uncaught_exceptions());
     lease.slot_ = slot;
     try {
       if (watch) watch->opened(slot);
@@ -697,16 +720,21 @@ Lease BufferState::open(const Request& request, const std::shared_ptr<BufferStat
   return lease;
 }
 
-void BufferState::close(const Lease& lease) noexcept {
+void BufferState::close(const Lease& lease, Ending ending) noexcept {
   {
     const std::lock_guard lock(mutex);
     OpenLease& entry = leases[lease.slot_];
     const Region& region = region_of(entry);
-    if (watch) watch->closing(lease.slot_, *lease.stream_);
+    // What was written on a device that is lost is lost with it, which says more.
+    if (ending == Ending::abandoned && losses.load(std::memory_order_acquire) > 0 &&
+        !devices.driver(entry.memory).loss().empty())
+      ending = Ending::committed;
+    if (watch) watch->closing(lease.slot_, *lease.stream_, ending);
     if (!entry.is_void) {  // else it has not been used
       if (writes(entry.intent)) {
         ++version;
         const auto written = [&](const Box&, CellState& cell) {
+          if (ending == Ending::abandoned) return expire(Absence::abandoned, version, entry.where, cell);
           commit(entry.intent, entry.memory, version, entry.where, cell);
           cell.cause = entry.cause;
         };
@@ -723,16 +751,29 @@ void BufferState::close(const Lease& lease) noexcept {
     entry.is_open = false;
     --open_leases;
     note_losses();
-    if (watch) watch->closed(lease.slot_);
+    if (watch) watch->closed(lease.slot_, ending);
     entry.storage.reset();
     if (has_handles || open_leases > 0) return;
   }
   delete this;
 }
 
+void BufferState::note_pointers(MemoryId memory) {
+  const std::lock_guard lock(mutex);
+  if (size_bytes == 0) return;
+  if (!watch) watch = std::make_unique<Watch>(*this, Checks::none);
+  watch->note_pointers(memory);
+}
+
+void BufferState::forget_pointers() noexcept {
+  const std::lock_guard lock(mutex);
+  if (watch) watch->forget_pointers();
+}
+
 void BufferState::prefetch(const Request& request) {
   const std::lock_guard lock(mutex);
   admit(request);
+  if (watch) watch->before_use("prefetch", request.where);
   carry_out(request, Cause::prefetch);
 }
 
@@ -755,7 +796,7 @@ void BufferState::invalidate(const Region& region, CallSite where) {
   check(request);
   check_conflicts(request);
   ++version;
-  cells.update(region, [&](const Box&, CellState& cell) { expire(version, where, cell); });
+  cells.update(region, [&](const Box&, CellState& cell) { expire(Absence::elsewhere, version, where, cell); });
 }
 
 void BufferState::freeze(CallSite where) {
@@ -767,6 +808,7 @@ void BufferState::freeze(CallSite where) {
 std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   const std::lock_guard lock(mutex);
   check_no_writer("duplicated", where);
+  if (watch) watch->before_use("duplicate", where);
   note_losses();
   auto out = make(type, extents, strides, options);
   out->cells = cells;
@@ -774,6 +816,10 @@ std::shared_ptr<BufferState> BufferState::duplicate(CallSite where) {
   for (const auto& storage : copies)
     if (storage) storage->was_shared = true;
   out->version = version;
+  if (watch) {
+    if (!out->watch) out->watch = std::make_unique<Watch>(*out, Checks::none);
+    out->watch->take_over(*watch);
+  }
   return out;
 }
 
@@ -796,6 +842,7 @@ void BufferState::drop(Device device, CallSite where) {
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
   check_unused(memory, where);
+  if (watch) watch->before_use("drop", where);
   if (const Region lost = needed(memory); !lost.empty())
     throw_error(ErrorCode::invalid_use, "buffer '{}': dropping its copy on {} at {} would lose {} of its {} bytes, {}",
                 options.name, tranship::to_string(device), to_string(where), bytes_of(lost), size_bytes,
@@ -809,12 +856,13 @@ void BufferState::evict(Device device, CallSite where) {
   const MemoryId memory = devices.memory_of(device);
   if (!copies[memory]) return;
   check_unused(memory, where);
+  if (watch) watch->before_use("eviction", where);
   const Region kept = needed(memory);
   if (!kept.empty() && memory == 0)
     throw_error(ErrorCode::invalid_use,
                 "buffer '{}': {} of its {} bytes are only on the host, which is the last resort", options.name,
                 bytes_of(kept), size_bytes);
-  const Request request{.device = Device::host(), .memory = 0, .region = &kept, .where = where};
+  const Request request{.device = Device::host(), .memory = 0, .region = &kept, .where = where, .leaving = memory};
   if (!kept.empty()) {
     check_conflicts(request);
     carry_out(request, Cause::eviction);

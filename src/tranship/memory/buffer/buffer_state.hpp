@@ -57,6 +57,7 @@ struct Request {
   const Region* region = nullptr;  ///< null: the whole buffer
   std::optional<Cause> cause;
   CallSite where{"", 0};
+  MemoryId leaving = -1;  ///< whose copy is to be given back; -1: none
 };
 
 struct BufferState final : private Resident {
@@ -114,7 +115,7 @@ struct BufferState final : private Resident {
   int open_leases = 0;
   CopyBlock block;  // of the last copy or fill: it takes longer to clear one than to write what is used of it
   bool has_handles = true;
-  std::unique_ptr<Watch> watch;  // none: nothing is checked
+  std::unique_ptr<Watch> watch;  // none: nothing is checked, and no pointers are noted
 
   /// For handles to share. It goes with the last of them, or with the last lease that is open then.
   static std::shared_ptr<BufferState> make(ElementType type, const Indices& extents, const Indices& strides,
@@ -126,7 +127,9 @@ struct BufferState final : private Resident {
   void lose_handles() noexcept;
   /// `self` is what handles share.
   Lease open(const Request& request, const std::shared_ptr<BufferState>& self);
-  void close(const Lease& lease) noexcept;
+  void close(const Lease& lease, Ending ending) noexcept;
+  void note_pointers(MemoryId memory);
+  void forget_pointers() noexcept;
   void prefetch(const Request& request);
   std::vector<CopyRecord> predict(const Request& request);
   void invalidate(const Region& region, CallSite where);
@@ -165,6 +168,7 @@ struct BufferState final : private Resident {
   void carry_out(const Step& step, const Request& request);
   /// Returns when the merged value is there.
   Event merge(const Step& step, const Request& request);
+  Event fold(const Step& step, const Request& request);
   std::optional<Region> own_copy_of(const Request& request) const;
   void make_own_copy(const Region& moved, const Request& request);
   /// Enters copies to a memory, which have been given to their streams since `begin_ns`, in the ledger and the budgets.

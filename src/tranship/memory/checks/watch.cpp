@@ -79,21 +79,27 @@ void Watch::at_once(MemoryId memory, F f) const {
 }
 
 std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
-  // FNV-1a over 8 bytes at a time.
-  std::uint64_t sum = 0xcbf29ce484222325;
+  // FNV-1a over 8 bytes at a time, in four sums that do not wait for each other.
+  constexpr std::uint64_t prime = 0x100000001b3;
+  std::uint64_t sums[4] = {0xcbf29ce484222325, 1, 2, 3};
   const auto* data = static_cast<const unsigned char*>(buffer_.copies[memory]->data);
+  const auto add = [&](std::uint64_t& sum, const unsigned char* at, Index bytes) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, std::size_t(bytes));
+    sum = (sum ^ word) * prime;
+  };
   at_once(memory, [&] {
     for (const Box& box : region.boxes())
       buffer_.for_each_row(box, [&](Index offset, Index count) {
         Index rest = count * tranship::size_bytes(buffer_.type);
-        for (const unsigned char* at = data + offset; rest > 0; at += 8, rest -= 8) {
-          std::uint64_t word = 0;
-          std::memcpy(&word, at, std::size_t(std::min<Index>(rest, 8)));
-          sum = (sum ^ word) * 0x100000001b3;
-        }
+        const unsigned char* at = data + offset;
+        for (; rest >= 32; at += 32, rest -= 32)
+          for (int lane = 0; lane < 4; ++lane) add(sums[lane], at + 8 * lane, 8);
+        for (; rest > 0; at += 8, rest -= 8) add(sums[0], at, std::min<Index>(rest, 8));
       });
   });
-  return sum;
+  for (int lane = 1; lane < 4; ++lane) sums[0] = (sums[0] ^ sums[lane]) * prime;
+  return sums[0];
 }
 
 void Watch::fill(MemoryId memory, const Region& region) const {
@@ -122,25 +128,56 @@ Index Watch::count_poison(MemoryId memory, const Region& region) const {
   return found;
 }
 
-void Watch::before_use(MemoryId memory, Intent intent, CallSite where) {
-  report();
+Region Watch::at_rest(MemoryId memory) const {
+  Region out = buffer_.whole;
+  for (const BufferState::OpenLease& lease : buffer_.leases)
+    if (lease.is_open && lease.memory == memory && lease.intent != Intent::read) out = out - buffer_.region_of(lease);
+  return out;
+}
+
+bool Watch::is_unchanged(MemoryId memory) {
   Seen& seen = copies_[memory];
-  if (!seen.is_known || buffer_.open_lease_on(memory) || !buffer_.copies[memory]) return;
-  const std::uint64_t sum = sum_of(memory, buffer_.whole);
-  if (sum == seen.sum) return;
+  if (!seen.is_known || !buffer_.copies[memory]) return true;
   seen.is_known = false;
-  throw_error(ErrorCode::invalid_use,
-              "buffer '{}': its copy on {} was changed after the lease of {} was closed and before the {} of {}: a "
-              "pointer has been kept",
-              buffer_.options.name, tranship::to_string(buffer_.devices.device_of(memory)),
-              to_string(last_closed_[memory]), name_of(intent), to_string(where));
+  try {
+    seen.is_known = sum_of(memory, at_rest(memory)) == seen.sum;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::device_lost) throw;
+    return true;  // nothing is left to compare
+  }
+  return seen.is_known;
+}
+
+std::string Watch::change_of(MemoryId memory, const std::string& use) const {
+  const CallSite last = last_closed_[memory];
+  const std::string since = last.line == 0 ? "" : fmt::format("after the lease of {} was closed and ", to_string(last));
+  return fmt::format(
+      "buffer '{}': its copy on {} was changed {}before {}: a pointer has been kept, or a lease has "
+      "written beyond its cells",
+      buffer_.options.name, tranship::to_string(buffer_.devices.device_of(memory)), since, use);
+}
+
+void Watch::before_use(const char* use, CallSite where) {
+  report();
+  for (MemoryId memory = 0; memory < MemoryId(copies_.size()); ++memory) {
+    if (is_unchanged(memory)) continue;
+    accept(memory);
+    throw_error(ErrorCode::invalid_use, "{}", change_of(memory, fmt::format("the {} of {}", use, to_string(where))));
+  }
+}
+
+void Watch::before_loss(MemoryId memory) noexcept {
+  find([&] {
+    if (!is_unchanged(memory)) add_found(change_of(memory, "its memory was given to others"));
+  });
 }
 
 void Watch::opened(int slot) {
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const Region& region = buffer_.region_of(lease);
   if (Guard* const guard = guard_of(lease.memory)) guard->open(lease.intent, lease.where);
-  if (lease.intent == Intent::write) fill(lease.memory, region);
+  if (lease.intent == Intent::write && checks_ >= Checks::poison) fill(lease.memory, region);
+  remember(lease.memory);
   if (checks_ < Checks::checksums) return;
   lent_.resize(buffer_.leases.size());
   if (lease.intent == Intent::read) lent_[slot] = sum_of(lease.memory, region);
@@ -151,44 +188,57 @@ void Watch::find(F f) noexcept {
   try {
     f();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::device_lost) found_ = error.message();
+    if (error.code() != ErrorCode::device_lost) add_found(error.message());
   }
 }
 
-void Watch::closing(int slot, Stream& stream) noexcept {
-  const BufferState::OpenLease& lease = buffer_.leases[slot];
-  last_closed_[lease.memory] = lease.where;
-  find([&] { check_closing(slot, stream); });
+void Watch::add_found(const std::string& text) noexcept {
+  found_ += (found_.empty() ? "" : "\n") + text;
 }
 
-void Watch::check_closing(int slot, Stream& stream) {
+void Watch::closing(int slot, Stream& stream, Ending ending) noexcept {
+  const BufferState::OpenLease& lease = buffer_.leases[slot];
+  if (checks_ != Checks::none) find([&] { check_closing(slot, stream, ending); });
+  // What its end makes stale is compared before it is poisoned.
+  for (MemoryId memory = 0; memory < MemoryId(copies_.size()); ++memory)
+    find([&] {
+      if (is_unchanged(memory)) return;
+      accept(memory);
+      add_found(
+          change_of(memory, fmt::format("the {} of {} was closed", name_of(lease.intent), to_string(lease.where))));
+    });
+  last_closed_[lease.memory] = lease.where;
+}
+
+void Watch::check_closing(int slot, Stream& stream, Ending ending) {
   finish(stream.event(), Deadline::after_ns(device_timeout_ns));
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const Region& region = buffer_.region_of(lease);
-  if (lease.intent == Intent::write && !lease.is_void)
+  if (lease.is_void || ending == Ending::abandoned) return;
+  if (lease.intent == Intent::write)
     if (const Index left = count_poison(lease.memory, region))
-      found_ = fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} cells unwritten",
-                           buffer_.options.name, tranship::to_string(region),
-                           tranship::to_string(buffer_.devices.device_of(lease.memory)), to_string(lease.where), left,
-                           region.count());
-  if (checks_ >= Checks::checksums && lease.intent == Intent::read && !lease.is_void &&
-      sum_of(lease.memory, region) != lent_[slot])
-    found_ = fmt::format("buffer '{}': {} on {} was written under the lease to read of {}", buffer_.options.name,
-                         tranship::to_string(region), tranship::to_string(buffer_.devices.device_of(lease.memory)),
-                         to_string(lease.where));
+      add_found(fmt::format("buffer '{}': the write of {} on {} at {} has left {} of its {} cells unwritten",
+                            buffer_.options.name, tranship::to_string(region),
+                            tranship::to_string(buffer_.devices.device_of(lease.memory)), to_string(lease.where), left,
+                            region.count()));
+  if (checks_ < Checks::checksums || lease.intent != Intent::read || sum_of(lease.memory, region) == lent_[slot])
+    return;
+  accept(lease.memory);
+  add_found(fmt::format("buffer '{}': {} on {} was written under the lease to read of {}", buffer_.options.name,
+                        tranship::to_string(region), tranship::to_string(buffer_.devices.device_of(lease.memory)),
+                        to_string(lease.where)));
 }
 
-void Watch::closed(int slot) noexcept {
+void Watch::closed(int slot, Ending ending) noexcept {
   const BufferState::OpenLease& lease = buffer_.leases[slot];
   const MemoryId memory = lease.memory;
   const Region& region = buffer_.region_of(lease);
-  if (lease.intent != Intent::read)
+  if (lease.intent != Intent::read && checks_ != Checks::none)
     for (MemoryId other = 0; other < MemoryId(buffer_.copies.size()); ++other)
-      if (other != memory && buffer_.copies[other] && buffer_.copies[other].use_count() == 1)
+      if ((other != memory || ending == Ending::abandoned) && buffer_.copies[other] &&
+          buffer_.copies[other].use_count() == 1)
         find([&] { poison_stale(other, region); });
-  find([&] {
-    if (!buffer_.open_lease_on(memory)) remember(memory);
-  });
+  find([&] { remember(memory); });
   close_pages(slot);
 }
 
@@ -198,7 +248,7 @@ void Watch::poison_stale(MemoryId memory, const Region& region) {
   });
   if (stale.empty()) return;
   fill(memory, stale);
-  if (!buffer_.open_lease_on(memory)) remember(memory);
+  remember(memory);
 }
 
 void Watch::close_pages(int slot) noexcept {
@@ -218,7 +268,38 @@ void Watch::forget(MemoryId memory) {
 }
 
 void Watch::remember(MemoryId memory) {
-  if (checks_ >= Checks::checksums) copies_[memory] = {true, sum_of(memory, buffer_.whole)};
+  Seen& seen = copies_[memory];
+  seen.is_known = false;
+  if ((checks_ < Checks::checksums && !seen.has_pointers) || !buffer_.copies[memory]) return;
+  seen.sum = sum_of(memory, at_rest(memory));
+  seen.is_known = true;
+}
+
+void Watch::accept(MemoryId memory) {
+  remember(memory);
+  for (std::size_t slot = 0; slot < lent_.size(); ++slot)
+    if (const BufferState::OpenLease& lease = buffer_.leases[slot];
+        lease.is_open && lease.memory == memory && lease.intent == Intent::read)
+      lent_[slot] = sum_of(memory, buffer_.region_of(lease));
+}
+
+void Watch::note_pointers(MemoryId memory) {
+  copies_[memory].has_pointers = true;
+}
+
+void Watch::forget_pointers() {
+  for (Seen& seen : copies_) {
+    seen.has_pointers = false;
+    seen.is_known = seen.is_known && checks_ >= Checks::checksums;
+  }
+}
+
+void Watch::take_over(const Watch& other) {
+  last_closed_ = other.last_closed_;
+  for (MemoryId memory = 0; memory < MemoryId(copies_.size()); ++memory) {
+    copies_[memory].has_pointers = other.copies_[memory].has_pointers;
+    remember(memory);
+  }
 }
 
 void Watch::report() {

@@ -1,8 +1,9 @@
 // Private: Watch finds accesses that no lease covers. Slow, for debugging: every device is waited for.
 //
-// What it writes: poison (of floats a NaN) into copies that have become stale and into what a write lease has opened.
-// What it remembers: a checksum of each copy while no lease is open on it, and of each region that is leased to be
-// read. What it closes: the pages of copies on the host, see guard.hpp.
+// It writes poison (of floats a NaN) into copies that have become stale and into what a write lease has opened. It
+// remembers a checksum of each copy, but for what open leases write, and compares it before the buffer is used and
+// before the library itself changes the copy or gives it back. It closes the pages of copies on the host, see
+// guard.hpp. Without Checks it remembers the copies alone for which pointers have been noted.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +19,9 @@ struct BufferState;
 class Guard;
 class OwnAccess;
 
+/// How a lease ends.
+enum class Ending : std::uint8_t { committed, abandoned };
+
 /// The element that stands for "this has not been written"; 16 bytes at most, repeated for wider ones.
 struct Poison {
   explicit Poison(ElementType type);
@@ -30,18 +34,27 @@ class Watch {
  public:
   Watch(BufferState& buffer, Checks checks);
 
-  /// Before a copy is read or written: throws `invalid_use` when it was changed while no lease was open on it.
-  void before_use(MemoryId memory, Intent intent, CallSite where);
+  /// Before the buffer is used; `use` says by what. Throws what was found, and `invalid_use` for the first copy that
+  /// was changed without a lease.
+  void before_use(const char* use, CallSite where);
+  /// Before a copy is given back where there is no caller to throw to.
+  void before_loss(MemoryId memory) noexcept;
   /// A lease has been opened, in slot `slot`.
   void opened(int slot);
   /// A lease is about to be closed; its commit follows.
-  void closing(int slot, Stream& stream) noexcept;
+  void closing(int slot, Stream& stream, Ending ending) noexcept;
   /// All that closing it changes is done.
-  void closed(int slot) noexcept;
+  void closed(int slot, Ending ending) noexcept;
   /// A copy has been given back, or is another one.
   void forget(MemoryId memory);
-  /// After the library itself has changed a copy on which no lease is open.
+  /// After the library itself has changed a copy.
   void remember(MemoryId memory);
+  /// Pointers into a copy outlive its leases: it is remembered, whatever the Checks.
+  void note_pointers(MemoryId memory);
+  /// No pointers are left.
+  void forget_pointers();
+  /// The buffer is a duplicate of one that `other` watches.
+  void take_over(const Watch& other);
   /// Throws what was found when there was no caller to throw to.
   void report();
   /// Whether copies in a memory are to have a Guard.
@@ -63,8 +76,17 @@ class Watch {
  private:
   struct Seen {
     bool is_known = false;
+    bool has_pointers = false;
     std::uint64_t sum = 0;
   };
+  /// The cells of a copy that no open lease writes.
+  Region at_rest(MemoryId memory) const;
+  /// Whether a copy has stayed what it was; once it has not, it is unknown.
+  bool is_unchanged(MemoryId memory);
+  /// A change has been found: it is told once.
+  void accept(MemoryId memory);
+  std::string change_of(MemoryId memory, const std::string& use) const;
+  void add_found(const std::string& text) noexcept;
   std::uint64_t sum_of(MemoryId memory, const Region& region) const;
   void fill(MemoryId memory, const Region& region) const;
   Index count_poison(MemoryId memory, const Region& region) const;
@@ -72,7 +94,7 @@ class Watch {
   /// What f throws is found, but for the loss of a device, of which others tell.
   template <class F>
   void find(F f) noexcept;
-  void check_closing(int slot, Stream& stream);
+  void check_closing(int slot, Stream& stream, Ending ending);
   void poison_stale(MemoryId memory, const Region& region);
   void close_pages(int slot) noexcept;
   template <class F>

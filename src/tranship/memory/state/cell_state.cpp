@@ -32,7 +32,7 @@ bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId me
 bool operator==(const CellState& a, const CellState& b) {
   return a.version == b.version && a.valid == b.valid && a.partial == b.partial && a.added == b.added &&
          a.touched == b.touched && (a.partial.empty() || a.combine == b.combine) && a.cause == b.cause &&
-         a.elsewhere == b.elsewhere && a.lost_with == b.lost_with && a.writer.file == b.writer.file &&
+         a.absence == b.absence && a.lost_with == b.lost_with && a.writer.file == b.writer.file &&
          a.writer.line == b.writer.line && a.uses == b.uses;
 }
 
@@ -43,8 +43,12 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
     if (cell.version == 0 && contents == Contents::undefined && cell.valid.empty())
       throw_error(ErrorCode::invalid_use, "{} wants cells {} that have not been written", name_of(intent),
                   to_string(box));
-    if (cell.elsewhere)
+    if (cell.absence == Absence::elsewhere)
       throw_error(ErrorCode::invalid_use, "{} wants cells {} whose value is not here since the write at {}",
+                  name_of(intent), to_string(box), to_string(cell.writer));
+    if (cell.absence == Absence::abandoned)
+      throw_error(ErrorCode::invalid_use,
+                  "{} wants cells {}, whose last write, at {}, was abandoned: they must be written again",
                   name_of(intent), to_string(box), to_string(cell.writer));
     if (cell.lost_with)
       throw_error(ErrorCode::device_lost, "{} wants cells {}, whose last value, of the write at {}, was lost with {}",
@@ -53,6 +57,26 @@ void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId
     step.kind = kind_of_step(cell, intent, combine);
     step.box = box;
     step.source = cell.valid.empty() ? -1 : cell.valid.has(memory) ? memory : nearest(cell.valid, memory);
+    step.before = cell;
+  });
+}
+
+bool is_needed(const CellState& cell, MemoryId memory) {
+  if (cell.partial.has(memory)) return cell.added.has(memory);
+  // Zeros that have not been written can be made again, but not beneath what is added to them elsewhere.
+  return cell.valid.is_only(memory) && (cell.version > 0 || !cell.partial.empty());
+}
+
+void add_eviction_steps(const CellStates& cells, MemoryId leaving, MemoryId memory, const Region& region,
+                        Few<Step>& steps) {
+  cells.for_each(region, [&](const Box& box, const CellState& cell) {
+    if (!is_needed(cell, leaving)) return;
+    const bool is_partial = cell.partial.has(leaving);
+    const bool folds = cell.partial.has(memory) || (is_partial && cell.valid.has(memory));
+    Step& step = steps.add();
+    step.kind = folds ? Step::Kind::fold : is_partial ? Step::Kind::take : Step::Kind::copy;
+    step.box = box;
+    step.source = leaving;
     step.before = cell;
   });
 }
@@ -71,6 +95,23 @@ void apply(const Step& step, MemoryId memory, Combine combine, CellState& cell) 
     case Step::Kind::merge:
       cell.partial = cell.added = {};
       cell.valid = MemorySet::of(memory);
+      return;
+    case Step::Kind::take:
+      cell.partial.remove(step.source);
+      cell.added.remove(step.source);
+      cell.partial.add(memory);
+      cell.added.add(memory);
+      return;
+    case Step::Kind::fold:
+      if (cell.partial.has(step.source) && cell.partial.has(memory)) {
+        cell.added.add(memory);
+      } else {
+        cell.partial.remove(memory);
+        cell.added.remove(memory);
+        cell.valid = MemorySet::of(memory);
+      }
+      cell.partial.remove(step.source);
+      cell.added.remove(step.source);
       return;
   }
 }
@@ -94,12 +135,15 @@ bool is_claimed(const CellState& cell, MemoryId memory) {
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell) {
   if (intent == Intent::read) return;
   cell.version = version;
-  cell.writer = where;
   cell.cause = {};
-  cell.elsewhere = false;
   cell.touched.add(memory);
-  if (intent == Intent::write) cell.lost_with = {};
-  // Only a write gives back all of what is lost under a lease.
+  // Only a write gives back all of what is lost, or abandoned by another memory's lease, under a lease.
+  if (intent == Intent::write) {
+    cell.absence = Absence::none;
+    cell.lost_with = {};
+  }
+  if (cell.absence != Absence::none) return;
+  cell.writer = where;
   if (cell.lost_with) return;
   if (intent == Intent::accumulate) {
     if (cell.partial.has(memory))
@@ -112,11 +156,11 @@ void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite wher
   cell.partial = cell.added = {};
 }
 
-void expire(std::uint64_t version, CallSite where, CellState& cell) {
+void expire(Absence absence, std::uint64_t version, CallSite where, CellState& cell) {
   cell.version = version;
   cell.writer = where;
   cell.cause = {};
-  cell.elsewhere = true;
+  cell.absence = absence;
   cell.lost_with = {};
   cell.valid = cell.partial = cell.added = {};
 }

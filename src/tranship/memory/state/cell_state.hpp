@@ -54,6 +54,13 @@ struct Use {
   friend bool operator==(const Use&, const Use&) = default;
 };
 
+/// Why no memory holds the value of a cell that has been written.
+enum class Absence : std::uint8_t {
+  none,
+  elsewhere,  ///< it is not in this buffer
+  abandoned,  ///< its last write was left half done
+};
+
 struct CellValue {
   std::uint64_t version = 0;  ///< the buffer's count at the last write; 0: it has not been written
   MemorySet valid;
@@ -62,8 +69,8 @@ struct CellValue {
   MemorySet touched;               ///< that have held some value of it since they have a copy
   Combine combine = Combine::sum;  ///< of the partial ones
   CallSite writer{"", 0};
-  std::optional<Cause> cause;       ///< of copies of it; empty: first touch or stale
-  bool elsewhere = false;           ///< its value is not in this buffer
+  std::optional<Cause> cause;  ///< of copies of it; empty: first touch or stale
+  Absence absence = Absence::none;
   std::optional<Device> lost_with;  ///< its value is nowhere, since this device is lost
 };
 
@@ -82,6 +89,8 @@ struct Step {
     copy,      ///< the memory gets what `source` holds, which then is valid there, too
     identity,  ///< the memory becomes partial, with the value that changes nothing
     merge,     ///< the memory gets the value combined with all partial ones, which then is valid there alone
+    take,      ///< the memory gets what `source` holds and is partial in its place
+    fold,      ///< what `source` holds is combined into what the memory holds, and no longer counts there
   };
   Kind kind{};
   Box box;
@@ -94,6 +103,11 @@ struct Step {
 /// undefined.
 void add_steps(const CellStates& cells, Intent intent, Combine combine, MemoryId memory, const Region& region,
                Contents contents, FunctionRef<MemoryId(MemorySet, MemoryId)> nearest, Few<Step>& steps);
+/// Adds what must move to `memory` before the copy of `leaving` is given back, and no more: its part of each value.
+void add_eviction_steps(const CellStates& cells, MemoryId leaving, MemoryId memory, const Region& region,
+                        Few<Step>& steps);
+/// Whether a value would be lost with a memory's copy.
+bool is_needed(const CellState& cell, MemoryId memory);
 /// Whether there are none: the fast answer.
 bool is_ready(const CellState& cell, Intent intent, Combine combine, MemoryId memory);
 
@@ -107,8 +121,8 @@ void claim(MemoryId memory, CellState& cell);
 bool is_claimed(const CellState& cell, MemoryId memory);
 /// A lease that writes has been closed.
 void commit(Intent intent, MemoryId memory, std::uint64_t version, CallSite where, CellState& cell);
-/// Its value has been written where the buffer does not see it.
-void expire(std::uint64_t version, CallSite where, CellState& cell);
+/// Its value has been written where the buffer does not see it, or half: no memory holds it.
+void expire(Absence absence, std::uint64_t version, CallSite where, CellState& cell);
 
 /// Memories whose device is lost hold nothing, nor do those whose writing is never over.
 void lose(MemorySet lost_memories, FunctionRef<Device(MemoryId)> device_of, CellState& cell);
