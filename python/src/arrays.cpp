@@ -310,8 +310,10 @@ void bind_arrays(nb::module_& module) {
           "open",
           [](const LocalArray& self, const std::string& intent, const std::string& cells, Index depth,
              const std::string& device, const std::string& combine,
-             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes, nb::dict views) {
+             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes,
+             const std::shared_ptr<LeaseViews>& views) {
             const CallSite where = python_call_site();
+            const bool are_gone = views->are_gone();
             ArrayAccess access{.cells = cells_named(cells), .depth = depth, .device = device_named(device)};
             access.region = region_of(boxes);
             const Intent how = intent_named(intent);
@@ -324,9 +326,10 @@ void bind_arrays(nb::module_& module) {
                           "array '" + self.name() + "' is read-only: its own cells can be read");
             auto memory = without_gil([&] {
               Lease lease = detail::open_lease(array, how, by, access, where);
+              if (are_gone) lease.forget_pointers();
               return std::make_shared<LeaseMemory>(self.devices(), std::move(lease));
             });
-            return LeaseHandle(std::move(memory), std::move(views));
+            return LeaseHandle(std::move(memory), views);
           },
           "intent"_a, "cells"_a, "depth"_a, "device"_a, "combine"_a, "boxes"_a.none(), "views"_a)
       .def(

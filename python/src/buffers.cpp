@@ -1,4 +1,6 @@
 // Buffers: one array on many devices, copied only when a stale copy is read.
+#include <algorithm>
+
 #include <nanobind/nanobind.h>
 
 #include <tranship/base/device.hpp>
@@ -21,9 +23,12 @@ namespace {
 constexpr const char* lease_text =
     R"(Access to a buffer in one memory: ``with x.write("fake:0") as a``, where ``a`` is a NumPy array of that memory.
 
-Closing it commits what was written. A lease that is not closed closes when it and what was made of its ``array`` are
-collected. ``a`` must not be used after it was closed: it becomes read-only, and what it shows is
-this memory's copy, which later writes elsewhere do not change.)";
+Closing it commits what was written. A block that is left by an exception abandons it: what it would have written has
+no value until it is written again, and reading it raises ``InvalidUse``. A lease that is not closed closes when it and
+what was made of its ``array`` are collected. ``a`` must not be used after it was closed: it becomes read-only, and
+what it shows is this memory's copy, which later writes elsewhere do not change. Views of it stay as they are. While one
+is there, the memory is compared at each use of the buffer, which costs reading it: what was written through a view
+raises ``InvalidUse`` there.)";
 
 /// A buffer, the devices that it lies on, and the owner of memory that was imported.
 struct BufferHandle {
@@ -33,36 +38,99 @@ struct BufferHandle {
 
 }  // namespace
 
-LeaseHandle::LeaseHandle(std::shared_ptr<LeaseMemory> memory, nb::dict views)
-    : memory_(std::move(memory)), views_(std::move(views)) {}
+bool LeaseViews::Base::is_written_by_others() {
+  if (key % 2 == 1) return false;  // it is read-only
+  std::erase_if(handed_out, [](const nb::object& one) { return Py_REFCNT(one.ptr()) == 1; });
+  if (Py_REFCNT(array.ptr()) > 1 + Py_ssize_t(handed_out.size())) return true;
+  // A variable has the array itself, which is read-only by now. What else refers to it may have taken its address.
+  return std::any_of(handed_out.begin(), handed_out.end(),
+                     [](const nb::object& one) { return Py_REFCNT(one.ptr()) > 2; });
+}
+
+nb::object LeaseViews::hand_out(const ShownMemory& shown) {
+  const std::uintptr_t key =
+      2 * reinterpret_cast<std::uintptr_t>(shown.view.data) + (shown.access == Access::read_only ? 1 : 0);
+  auto base = std::find_if(bases_.begin(), bases_.end(), [&](const Base& one) { return one.key == key; });
+  if (base == bases_.end()) {
+    constexpr std::size_t bases_max = 16;
+    if (bases_.size() >= bases_max)
+      std::erase_if(bases_, [](Base& one) { return !one.is_written_by_others() && one.handed_out.empty(); });
+    bases_.push_back({key, nb::module_::import_("numpy").attr("asarray")(nb::cast(shown)), {}});
+    base = bases_.end() - 1;
+  }
+  nb::object array = base->array.attr("view")();
+  if (shown.access == Access::writable) base->handed_out.push_back(array);
+  return array;
+}
+
+bool LeaseViews::outlives(nb::handle base) {
+  for (Base& one : bases_)
+    if (one.array.is(base)) {
+      const bool outlives = one.is_written_by_others();
+      were_there_ |= outlives;
+      return outlives;
+    }
+  return false;
+}
+
+bool LeaseViews::outlives(nb::object base, nb::object array) {
+  Base ended{0, std::move(base), {}};
+  ended.handed_out.push_back(std::move(array));
+  if (!ended.is_written_by_others()) return false;
+  bases_.push_back(std::move(ended));
+  return were_there_ = true;
+}
+
+bool LeaseViews::are_there() {
+  bool any = original_ && original_->are_there();
+  if (!any) original_.reset();
+  for (Base& base : bases_) any = (base.is_written_by_others()) || any;
+  std::erase_if(bases_, [](Base& base) { return base.key == 0 && !base.is_written_by_others(); });
+  return any;
+}
+
+bool LeaseViews::are_gone() {
+  const bool were_there = were_there_ || original_;
+  if (!were_there || are_there()) return false;
+  were_there_ = false;
+  return true;
+}
 
 nb::object LeaseHandle::array() {
   memory_->shown();
-  if (!array_.is_valid()) array_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
+  if (!array_.is_valid()) {
+    base_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
+    array_ = base_.attr("view")();
+  }
   return array_;
 }
 
 nb::object LeaseHandle::enter() {
   const ShownMemory& shown = memory_->shown();
-  if (array_.is_valid()) return array_;
-  // One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
-  const nb::int_ key(2 * reinterpret_cast<std::uintptr_t>(shown.view.data) +
-                     (shown.access == Access::read_only ? 1 : 0));
-  nb::object whole = nb::borrow(PyDict_GetItem(views_.ptr(), key.ptr()));
-  if (!whole.is_valid()) {
-    constexpr std::size_t views_max = 16;
-    if (views_.size() >= views_max) views_.clear();
-    whole = nb::module_::import_("numpy").attr("asarray")(nb::cast(shown));
-    views_[key] = whole;
-  }
-  array_ = whole.attr("view")();
+  if (!array_.is_valid()) array_ = views_->hand_out(shown);
   return array_;
 }
 
-void LeaseHandle::close() {
+void LeaseHandle::end(Ending ending) {
   if (!memory_->is_open()) return;
-  if (array_.is_valid() && memory_->shown().access == Access::writable) array_.attr("setflags")("write"_a = false);
-  without_gil([&] { memory_->close(); });
+  bool outlives = false;
+  if (array_.is_valid() && memory_->shown().access == Access::writable) {
+    array_.attr("setflags")("write"_a = false);
+    if (base_.is_valid()) {
+      outlives = views_->outlives(std::move(base_), std::move(array_));
+    } else {
+      const nb::handle base = array_.attr("base").ptr();  // which `views_` has
+      array_.reset();
+      outlives = views_->outlives(base);
+    }
+  }
+  base_.reset();
+  array_.reset();
+  without_gil([&] {
+    Lease& lease = memory_->lease();
+    if (outlives) lease.note_pointers();
+    ending == Ending::committed ? lease.close() : lease.abandon();
+  });
 }
 
 void bind_buffers(nb::module_& module) {
@@ -112,15 +180,26 @@ void bind_buffers(nb::module_& module) {
   nb::class_<LeaseMemory>(module, "LeaseMemory").def_prop_ro("__array_interface__", [](const LeaseMemory& self) {
     return array_interface(self.shown().view, self.shown().access);
   });
+  nb::class_<LeaseViews>(module, "LeaseViews", "The arrays that leases of one buffer have shown.")
+      .def(nb::new_([] { return std::make_shared<LeaseViews>(); }))
+      .def("of_duplicate", [](const std::shared_ptr<LeaseViews>& self) { return std::make_shared<LeaseViews>(self); });
   nb::class_<LeaseHandle>(module, "Lease", lease_text)
       .def_prop_ro("array", &LeaseHandle::array, nb::sig("def array(self) -> numpy.typing.NDArray[typing.Any]"),
                    "The memory of the lease; of a buffer all of it, of which only the cells of the lease may be used. "
                    "While this array or a view of it is there, the lease stays open.")
-      .def("close", &LeaseHandle::close, "Ends the access. Again: nothing happens.")
+      .def(
+          "close", [](LeaseHandle& self) { self.end(LeaseHandle::Ending::committed); },
+          "Ends the access. Again: nothing happens.")
+      .def(
+          "abandon", [](LeaseHandle& self) { self.end(LeaseHandle::Ending::abandoned); },
+          "Ends it without a commit: what it would have written has no value, on any device, until it is written "
+          "again; reading it raises ``InvalidUse``.")
       .def("__enter__", &LeaseHandle::enter, nb::sig("def __enter__(self) -> numpy.typing.NDArray[typing.Any]"))
       .def(
           "__exit__",
-          [](LeaseHandle& self, nb::handle /*type*/, nb::handle /*error*/, nb::handle /*trace*/) { self.close(); },
+          [](LeaseHandle& self, nb::handle type, nb::handle /*error*/, nb::handle /*trace*/) {
+            self.end(type.is_none() ? LeaseHandle::Ending::committed : LeaseHandle::Ending::abandoned);
+          },
           nb::arg("type").none(), nb::arg("error").none(), nb::arg("trace").none());
 
   nb::class_<BufferHandle>(module, "BufferMemory")
@@ -136,15 +215,17 @@ void bind_buffers(nb::module_& module) {
       .def_static(
           "wrap",
           [](const DevicesHandle& devices, std::uintptr_t data, const std::string& type, const Indices& extents,
-             const Indices& strides, const nb::object& owner, const std::string& name) {
+             const Indices& strides, const nb::object& owner, const std::string& name, bool are_zeros) {
             const StridedView view = view_at(data, type, extents, strides);
             const std::shared_ptr<void> held(owner.inc_ref().ptr(), [](void* object) {
               const nb::gil_scoped_acquire acquire;
               nb::handle(static_cast<PyObject*>(object)).dec_ref();
             });
-            return BufferHandle{devices, Buffer::import(view, {.name = name, .devices = devices.get()}, held)};
+            const BufferOptions options{.name = name, .devices = devices.get()};
+            return BufferHandle{
+                devices, are_zeros ? Buffer::import_zeros(view, options, held) : Buffer::import(view, options, held)};
           },
-          "devices"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "owner"_a, "name"_a)
+          "devices"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "owner"_a, "name"_a, "are_zeros"_a)
       .def_prop_ro("extents", [](const BufferHandle& self) { return self.buffer.extents(); })
       .def_prop_ro("numpy_type", [](const BufferHandle& self) { return std::string(numpy_kind(self.buffer.type())); })
       .def_prop_ro("name", [](const BufferHandle& self) { return self.buffer.name(); })
@@ -153,8 +234,10 @@ void bind_buffers(nb::module_& module) {
       .def(
           "open",
           [](BufferHandle& self, const std::string& intent, const std::string& device, const std::string& combine,
-             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes, nb::dict views) {
+             const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes,
+             const std::shared_ptr<LeaseViews>& views) {
             const CallSite where = python_call_site();
+            const bool are_gone = views->are_gone();
             const Intent how = intent_named(intent);
             const Combine by = combine_named(combine);
             const Device on = device_named(device);
@@ -167,12 +250,12 @@ void bind_buffers(nb::module_& module) {
                             : how == Intent::write      ? buffer.write(access, where)
                             : how == Intent::read_write ? buffer.read_write(access, where)
                                                         : buffer.accumulate(by, access, where);
+              if (are_gone) lease.forget_pointers();
               return std::make_shared<LeaseMemory>(self.devices, std::move(lease));
             });
-            return LeaseHandle(std::move(memory), std::move(views));
+            return LeaseHandle(std::move(memory), views);
           },
-          "intent"_a, "device"_a, "combine"_a, "boxes"_a.none(), "views"_a,
-          "`views` keeps the arrays of its leases' memories, by address.")
+          "intent"_a, "device"_a, "combine"_a, "boxes"_a.none(), "views"_a)
       .def(
           "state",
           [](const BufferHandle& self, const std::string& device) {

@@ -1,6 +1,7 @@
 // How views of memory cross: NumPy's array interface, and addresses with extents and strides in elements.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,7 +29,10 @@ inline nanobind::dict array_interface(const StridedView& view, Access access) {
   out["strides"] = strides;
   const std::string kind(numpy_kind(view.type));
   out["typestr"] = (width == 1 || kind[0] == 'V' ? "|" : "<") + kind;
-  out["data"] = nanobind::make_tuple(reinterpret_cast<std::uintptr_t>(view.data), access == Access::read_only);
+  // Before 2.0, NumPy takes an address of 0 for no memory at all, also where there are no elements.
+  alignas(16) static std::byte of_no_elements[1];
+  const void* const data = view.data == nullptr ? of_no_elements : view.data;
+  out["data"] = nanobind::make_tuple(reinterpret_cast<std::uintptr_t>(data), access == Access::read_only);
   return out;
 }
 

@@ -219,11 +219,14 @@ def test_buffer_protocol_and_dlpack():
         assert view.shape == (4, 3) and view.strides == (4, 16)
         there = np.from_dlpack(a)
         assert np.shares_memory(there, a.local)
-        there[2, 1] = 99
-        assert a.local[2, 1] == 99
+        # Before 2.0, NumPy takes all that comes by DLPack for read-only, and copies where it was asked not to.
+        is_old = np.lib.NumpyVersion(np.__version__) < "2.0.0"
+        (a.local if is_old else there)[2, 1] = 99
+        assert a.local[2, 1] == there[2, 1] == 99
         assert np.asarray(a, dtype="f8").dtype == np.dtype("f8")
-        with pytest.raises(ValueError):
-            np.array(a, dtype="f8", copy=False)
+        if not is_old:
+            with pytest.raises(ValueError):
+                np.array(a, dtype="f8", copy=False)
         copied = np.array(a, copy=True)
         copied[...] = 0
         assert a.local[2, 1] == 99
@@ -474,3 +477,66 @@ def test_wrong_cells_of_indexed_arrays_cannot_be_counted_by_slices():
             a.count_wrong(0)
 
     ts.launch(2, body)
+
+
+def test_an_exchange_that_a_block_leaves_by_an_exception_can_be_used_again(run):
+    def value(i, j):
+        return 10 * i + j
+
+    def body(world):
+        u = ts.array(world, ts.distribution((8, 6), (2, 1), overlap=1, edge="toroidal"))
+        halo = ts.halo(u)
+        for turn in range(3):
+            u.fill(lambda i, j: value(i, j) + turn)
+            if turn == 1 and world.rank == 0:
+                with pytest.raises(ZeroDivisionError):
+                    with halo:
+                        1 / 0
+            else:
+                with halo:
+                    pass
+            assert u.count_wrong(lambda i, j: value(i, j) + turn) == 0
+            world.barrier()
+
+    run(2, body)
+
+
+def test_a_block_that_raises_abandons_the_write_of_an_array(run):
+    def body(world):
+        u = ts.array(world, ts.distribution((8, 6), (2, 1), overlap=1), devices=ts.Devices(fake=1))
+        with u.write("stored") as a:
+            a[...] = 1
+        with pytest.raises(ZeroDivisionError):
+            with u.write(device="fake:0") as a:
+                a[:2] = 7
+                1 / 0
+        with pytest.raises(ts.InvalidUse, match="abandoned.*must be written again"):
+            u.read()
+        with u.write("stored") as a:
+            a[...] = world.rank + 1
+        with u.read("stored", device="fake:0") as a:
+            assert set(np.unique(a)) == {world.rank + 1}
+        world.barrier()
+
+    run(2, body)
+
+
+def test_views_of_leases_and_halos_of_the_same_array(run):
+    """A halo changes memory of which a view outlives its lease, and is no write of the view."""
+
+    def body(world):
+        u = ts.array(world, ts.distribution((8, 6), (2, 1), overlap=1), devices=ts.Devices(fake=1))
+        halo = ts.halo(u)
+        for turn in range(3):
+            with u.write("stored", device=("host", "fake:0")[turn % 2]) as a:
+                a[...] = world.rank + turn
+                row = a[2]
+            halo()
+            with u.read("stored") as a:
+                assert set(np.unique(a)) == {turn, turn + 1}
+        row[0] = 5
+        with pytest.raises(ts.InvalidUse, match="has been kept"):
+            u.read()
+        world.barrier()
+
+    run(2, body)

@@ -199,3 +199,143 @@ def test_arrays_of_leases_keep_them_open():
         assert second is first
     with pytest.raises(ValueError):
         first[0] = 1
+
+
+def names_of(error):
+    return "has been kept" in str(error.value) and "test_buffers.py" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [lambda a: a[1:3], lambda a: a.T, lambda a: a.reshape(2, 4)[1], memoryview, lambda a: a[2:].view("i8").view("f8")],
+)
+@pytest.mark.parametrize("by_array", [False, True])
+@pytest.mark.parametrize("first,then", [("host", "fake:0"), ("fake:0", "host"), ("fake:0", "fake:1")])
+def test_no_write_through_a_kept_view_is_lost_in_silence(part, by_array, first, then):
+    x = ts.Buffer(8, devices=ts.Devices(fake=2))
+    if by_array:
+        lease = x.write(first)
+        a = lease.array
+        a[:] = 1
+        kept = part(a)
+        lease.close()
+    else:
+        with x.write(first) as a:
+            a[:] = 1
+            kept = part(a)
+    with x.write(then) as b:
+        b[:] = 2
+        kept[0] = 5
+    with pytest.raises(ts.InvalidUse) as error:
+        x.read(then)
+    assert names_of(error)
+    with x.read(first) as a:  # it is told once
+        assert a.tolist() == [2] * 8
+    kept[0] = 5
+    with pytest.raises(ts.InvalidUse) as error:
+        x.read(then)
+    assert names_of(error)
+
+
+def test_views_that_are_kept_and_not_written_are_no_error():
+    x = ts.Buffer(8, devices=ts.Devices(fake=1))
+    y = ts.Buffer(8)
+    kept = []
+    for turn in range(20):
+        with x.write(("host", "fake:0")[turn % 2]) as a, y.write() as b:
+            a[:] = turn
+            b[:] = turn
+            kept += [a[turn % 8 :], a, b[:3]]
+        with x.read() as c, y.read_write() as d:
+            assert c.tolist() == d.tolist() == [turn] * 8
+    z = x.duplicate()
+    with x.write() as a:
+        a[:] = 30
+    with z.read() as a:
+        assert a.tolist() == [19] * 8
+    view = kept[-3]
+    del kept
+    with x.read("fake:0") as a:
+        assert a.tolist() == [30] * 8
+    del view
+    with x.write() as a:
+        a[:] = 31
+    with x.read("fake:0") as a:
+        assert a.tolist() == [31] * 8
+
+
+def test_a_view_of_memory_that_a_duplicate_shares():
+    x = ts.Buffer(8)
+    with x.write() as a:
+        a[:] = 1
+        kept = a[:4]
+    y = x.duplicate()
+    with x.write() as a:
+        a[:] = 2
+    kept[0] = 5  # which only the duplicate has by now
+    with pytest.raises(ts.InvalidUse) as error:
+        y.read()
+    assert names_of(error)
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 7), st.sampled_from(["keep", "drop", "stray", "use"])),
+                max_size=25))
+@settings(max_examples=150, deadline=None)
+def test_any_sequence_with_kept_views_loses_no_write(steps):
+    devices = ts.Devices(fake=2)
+    x, kept, strays = ts.Buffer(8, "i8", devices=devices), {}, 0
+    value = 0
+    for device, cell, what in steps + [(0, 0, "use"), (1, 0, "use"), (0, 0, "use"), (0, 0, "use")]:
+        value += 1
+        if what == "drop":
+            kept.pop(device, None)
+        elif what == "stray":
+            if device in kept:
+                kept[device][cell] = 1000 + value
+                strays |= 1 << device
+        else:
+            try:
+                with x.read_write(devices.names[device]) as a:
+                    a[cell] = value
+                    if what == "keep":
+                        kept[device] = a[:]
+                assert not strays, "nothing was said"
+            except ts.InvalidUse as error:
+                told = [d for d in range(3) if f"on {devices.names[d]} was changed" in str(error)]
+                assert told and all(strays >> d & 1 for d in told), str(error)
+                strays &= ~sum(1 << d for d in told)
+    assert not strays
+
+
+@pytest.mark.parametrize("intent", ["write", "read_write", "accumulate"])
+@pytest.mark.parametrize("device", ["host", "fake:0"])
+def test_a_block_that_raises_abandons_its_write(intent, device):
+    x = ts.Buffer(8, devices=ts.Devices(fake=1))
+    with x.write() as a:
+        a[:] = 1
+    with pytest.raises(ZeroDivisionError):
+        with x.open(intent, device, slice(2, 6)) as a:
+            a[2:4] = 7
+            1 / 0
+    assert x.state("host") != "valid" and x.state("fake:0") != "valid"
+    for where in ("host", "fake:0"):
+        with pytest.raises(ts.InvalidUse, match="abandoned"):
+            x.read(where)
+        with x.read(where, slice(0, 2)) as a:
+            assert a[:2].tolist() == [1, 1]
+    with x.write(device, slice(2, 6)) as a:
+        a[2:6] = 3
+    with x.read() as a:
+        assert a.tolist() == [1, 1, 3, 3, 3, 3, 1, 1]
+    lease = x.write()
+    lease.abandon()
+    lease.abandon()
+    with pytest.raises(ts.InvalidUse, match="test_buffers.py"):
+        x.read()
+    with x.write() as a:
+        a[:] = 4
+    with pytest.raises(ZeroDivisionError):
+        with x.read():
+            1 / 0
+    with x.read() as a:
+        assert a.tolist() == [4] * 8

@@ -291,3 +291,88 @@ def test_pyop3s_modules_and_inner_names():
     assert set(x._lazy_data) == {CPU(), gpu} and len(x._lazy_data) == 2
     assert x.state == state  # asking who has a copy moves nothing
     assert x._lazy_data[CPU()].tolist() == x._lazy_data[gpu].tolist() == [1, 2, 3, 4]
+
+
+def test_a_late_write_through_a_kept_view_is_said():
+    for device in (GPU, op3.HOST):
+        x = op3.ArrayBuffer(np.zeros(8), name="x")
+        owned = x.data_rw[:6]
+        owned[0] = 1
+        with op3.offloading(device):
+            x.data_rw[:] += 1
+        assert x.data_ro.tolist() == [2, 1, 1, 1, 1, 1, 1, 1]
+        owned[2] = 9
+        with op3.offloading(GPU), pytest.raises(ts.InvalidUse, match="'x'.*test_pyop3.py"):
+            x.data_ro
+        assert x.data_ro[0] == 2
+    y = op3.ArrayBuffer(np.zeros(8))
+    kept = y.data_rw[2:]
+    with op3.offloading(GPU):
+        on_device = y.data_rw
+        kept[0] = 5
+        on_device[:] = 1
+    with pytest.raises(ts.InvalidUse):
+        y.data_ro
+    assert y.data_ro.tolist() == [1] * 8
+
+
+@pytest.mark.parametrize("intent", [op3.WRITE, op3.RW, op3.INC])
+def test_a_loop_that_raises_leaves_no_values(intent):
+    x = op3.ArrayBuffer(np.ones(8))
+    for device in (GPU, op3.HOST):
+        with op3.offloading(device):
+            with pytest.raises(ZeroDivisionError):
+                with x.access(intent) as a:
+                    a[:3] = 7
+                    1 / 0
+            with pytest.raises(ts.InvalidUse, match="abandoned"):
+                x.data_ro
+        with x.access(op3.WRITE) as a:
+            a[:] = 2
+        assert x.data_ro.tolist() == [2] * 8
+    with pytest.raises(ZeroDivisionError):
+        with x.access(op3.READ):
+            1 / 0
+    assert x.data_ro.tolist() == [2] * 8
+
+
+def test_exchanges_move_what_is_shared_and_no_more(run):
+    def body(world):
+        n = 1000
+        x = op3.ArrayBuffer(np.zeros(n + 2), ring(world, n), name="x")
+        with op3.offloading(GPU):
+            x.data_rw[:n] = world.rank
+        world.barrier()
+        before = copied()
+        world.barrier()
+        with op3.offloading(GPU):
+            assert x.data_ro[n] == (world.rank + 1) % world.size
+        world.barrier()
+        # The first and the last root to the host, and two leaves from there, on each rank.
+        assert copied() - before <= 32 * world.size
+        world.barrier()
+        before = copied()
+        world.barrier()
+        with op3.offloading(GPU):
+            with x.access(op3.INC) as a:
+                a[:] += 1
+            x.data_ro
+        world.barrier()
+        assert copied() - before <= 2 * 64 * world.size
+        world.barrier()
+
+    run(2, body)
+
+
+def test_zeros_are_made_on_the_device_that_needs_them():
+    with op3.offloading(GPU):
+        before = copied()
+        x = op3.ArrayBuffer(size=1000)
+        assert not x.data_ro.any()
+        y = x.duplicate()
+        z = x.duplicate(copy=True)
+        assert not y.data_ro.any() and not z.data_rw.any()
+        y.data_rw[:] = 1
+        assert copied() == before
+    assert not x.data_ro.any() and not z.duplicate().data_ro.any() and y.data_ro.all()
+    assert x.state[op3.HOST] == 0

@@ -12,7 +12,7 @@ from . import _core
 from ._core import ArraySpec, Distribution
 from ._buffers import Devices, Lease, _boxes, current_device
 from ._core import Tiling
-from ._errors import InvalidUse, Unsupported
+from ._errors import Error, InvalidUse, Unsupported
 from ._layouts import distribution as make_distribution
 from ._layouts import element_type, grid, numpy_dtype
 from ._pictures import array_html, exchange_html
@@ -60,7 +60,7 @@ class Array(_ShowsLocal):
     def __init__(self, world: World, core: _core.LocalArray) -> None:
         self._world = world
         self._core = core
-        self._views: dict[int, NDArray[Any]] = {}
+        self._views = _core.LeaseViews()
         view: Any = core.numpy()
         dtype = numpy_dtype(core.spec)
         self._local: NDArray[Any] = view if view.dtype == dtype else view.view(dtype)
@@ -305,7 +305,7 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
 
 class Exchange:
     """Moves what it was made for: ``exchange()``, or ``exchange.start()``, other work, ``exchange.finish()``; or
-    ``with exchange:``, which starts it, and finishes at the end of the block.
+    ``with exchange:``, which starts it, and finishes at the end of the block, also where an exception leaves it.
 
     Making one is collective; runs allocate nothing, and every rank starts and finishes equally often. ``start`` never
     waits for peers, ``finish`` does, until the world's timeout. Between the two, sources must not be written and targets
@@ -329,8 +329,11 @@ class Exchange:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
+        try:
             self.finish()
+        except Error:
+            if kind is None:  # else the exception of the block says more
+                raise
 
     @property
     def schedule(self) -> str:

@@ -19,6 +19,7 @@ from ._views import element_strides, extents_of, numpy_kind, require_distinct
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
 
 Cells = tuple[slice, ...]
+Region = Union[None, slice, Cells, list[slice], list[Cells]]
 
 _device: contextvars.ContextVar[str] = contextvars.ContextVar("tranship_device", default="host")
 
@@ -87,9 +88,13 @@ class Devices:
 Lease = _core.Lease
 
 
-def _boxes(cells: Union[None, slice, Cells], extents: Sequence[int]) -> Optional[list[tuple[Any, Any]]]:
+def _boxes(cells: Region, extents: Sequence[int]) -> Optional[list[tuple[Any, Any]]]:
     if cells is None:
         return None
+    return [_box(one, extents) for one in cells] if isinstance(cells, list) else [_box(cells, extents)]
+
+
+def _box(cells: Union[slice, Cells], extents: Sequence[int]) -> tuple[Any, Any]:
     given = cells if isinstance(cells, tuple) else (cells,)
     if len(given) > len(extents):
         raise InvalidUse(f"cells of {len(given)} dimensions of a buffer of {len(extents)}")
@@ -102,7 +107,7 @@ def _boxes(cells: Union[None, slice, Cells], extents: Sequence[int]) -> Optional
             raise InvalidUse(f"cells in steps of {step}: a lease is of boxes")
         lower.append(start)
         upper.append(max(start, stop))
-    return [(tuple(lower), tuple(upper))]
+    return tuple(lower), tuple(upper)
 
 
 class Buffer:
@@ -116,6 +121,8 @@ class Buffer:
         Of the array, row-major.
     data
         Or memory of the program's, taken as the host's copy, valid as it is; nothing is copied.
+    are_zeros
+        Says that ``data`` holds zeros: devices then begin with zeros of their own, and copy none.
     devices
         Where it can be; a private host where nothing is said.
     zeros
@@ -142,12 +149,13 @@ class Buffer:
         dtype: DTypeLike = "f8",
         *,
         data: Optional[NDArray[Any]] = None,
+        are_zeros: bool = False,
         devices: Optional[Devices] = None,
         name: str = "buffer",
         zeros: bool = True,
     ) -> None:
         self.devices = Devices() if devices is None else devices
-        self._views: dict[int, NDArray[Any]] = {}
+        self._views = _core.LeaseViews()
         if (shape is None) == (data is None):
             raise InvalidUse("a Buffer takes a shape, or data")
         if data is not None:
@@ -165,16 +173,17 @@ class Buffer:
                 strides,
                 data,
                 name,
+                are_zeros,
             )
             return
         extents = extents_of("an extent", () if shape is None else shape)
         self._core = _core.BufferMemory(self.devices._core, extents, numpy_kind(np.dtype(dtype)), name, zeros)
 
     @classmethod
-    def _of(cls, core: _core.BufferMemory, devices: Devices) -> Buffer:
+    def _of(cls, core: _core.BufferMemory, devices: Devices, views: _core.LeaseViews) -> Buffer:
         out = cls.__new__(cls)
         out._core = core
-        out._views = {}
+        out._views = views
         out.devices = devices
         return out
 
@@ -196,28 +205,29 @@ class Buffer:
         accumulates is closed."""
         return self._core.version
 
-    def open(self, intent: str, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+    def open(self, intent: str, device: Optional[str] = None, cells: Region = None) -> Lease:
         """A lease by the name of its intent: ``"read"``, ``"write"``, ``"read_write"`` or ``"accumulate"``."""
         boxes = None if cells is None else _boxes(cells, self.shape)
         return self._core.open(intent, _device.get() if device is None else device, "sum", boxes, self._views)
 
-    def read(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
-        """Opens a lease to read, and copies what is stale there. ``cells`` are slices; all where nothing is said."""
+    def read(self, device: Optional[str] = None, cells: Region = None) -> Lease:
+        """Opens a lease to read, and copies what is stale there. ``cells`` are a slice, or one for each dimension, or a
+        list of these; all where nothing is said."""
         boxes = None if cells is None else _boxes(cells, self.shape)
         return self._core.open("read", _device.get() if device is None else device, "sum", boxes, self._views)
 
-    def write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+    def write(self, device: Optional[str] = None, cells: Region = None) -> Lease:
         """All of these cells will be written: nothing is copied."""
         boxes = None if cells is None else _boxes(cells, self.shape)
         return self._core.open("write", _device.get() if device is None else device, "sum", boxes, self._views)
 
-    def read_write(self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None) -> Lease:
+    def read_write(self, device: Optional[str] = None, cells: Region = None) -> Lease:
         """Cells that are read and then written: copies what is stale there."""
         boxes = None if cells is None else _boxes(cells, self.shape)
         return self._core.open("read_write", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def accumulate(
-        self, device: Optional[str] = None, cells: Union[None, slice, Cells] = None, *, combine: str = "sum"
+        self, device: Optional[str] = None, cells: Region = None, *, combine: str = "sum"
     ) -> Lease:
         """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
         next read. The memory begins with the element that changes nothing."""
@@ -242,8 +252,9 @@ class Buffer:
 
     def duplicate(self, *, empty: bool = False) -> Buffer:
         """A buffer with the same values; copied when one of the two changes. ``empty``: of the same shape, unwritten."""
-        core = self._core.duplicate_empty() if empty else self._core.duplicate()
-        return Buffer._of(core, self.devices)
+        if empty:
+            return Buffer._of(self._core.duplicate_empty(), self.devices, _core.LeaseViews())
+        return Buffer._of(self._core.duplicate(), self.devices, self._views.of_duplicate())
 
     def __repr__(self) -> str:
         return f"<buffer '{self.name}' {self.dtype}{list(self.shape)}>"

@@ -11,9 +11,10 @@
 [1.0, 1.0, 1.0, 1.0]
 
 What differs, on purpose: a device is named by its kind and number, so two objects for one device are one device. An
-array that was handed out becomes read-only when a later access needs its buffer, so that no write is lost. A query of
-the state changes nothing. Each buffer keeps its copies when a context ends, and a leaf that is stale is stale on every
-device. ``_data`` and the values of ``_lazy_data`` are to be read: pyop3 writes through them and counts by itself.
+array that was handed out becomes read-only when a later access needs its buffer, so that no write is lost; what is
+written through a view of it after that raises :class:`~tranship.InvalidUse` at the next access. A query of the state
+changes nothing. Each buffer keeps its copies when a context ends, and a leaf that is stale is stale on every device.
+``_data`` and the values of ``_lazy_data`` are to be read: pyop3 writes through them and counts by itself.
 
 :mod:`tranship.pyop3.device` and :mod:`tranship.pyop3.buffer` have these names as pyop3's modules do.
 """
@@ -213,6 +214,15 @@ def _identity(intent: Intent, dtype: np.dtype[Any]) -> Any:
 # Star forests.
 
 
+def _runs(indices: NDArray[Any]) -> list[slice]:
+    """Increasing indices as ranges."""
+    if not indices.size:
+        return []
+    first = np.concatenate(([0], np.flatnonzero(np.diff(indices) > 1) + 1))
+    last = np.append(first[1:], indices.size) - 1
+    return [slice(int(a), int(b) + 1) for a, b in zip(indices[first], indices[last])]
+
+
 class StarForest:
     """Which entries of a rank's array are its own (roots), and which are copies of others' (leaves).
 
@@ -227,6 +237,9 @@ class StarForest:
         self.nroots = len(owned)
         self.nleaves = len(ghosts)
         self.distribution = _layouts.indexed(ids, parts)
+        wanted = np.unique(np.array([i for rank, (_, g) in enumerate(parts) if rank != world.rank for i in g], dtype="i8"))
+        shared = np.flatnonzero(np.isin(np.asarray(owned, "i8"), wanted))
+        self._shared_roots = _runs(shared)
 
     @property
     def size(self) -> int:
@@ -325,7 +338,8 @@ class ArrayBuffer:
 
     ``data_ro``, ``data_rw`` and ``data_wo`` are arrays of the current device (:func:`offloading`), and are brought up to
     date there first, except by ``data_wo``, which assumes that all of it will be written. What they return may be used
-    until the next access of the buffer: then an array to write becomes read-only.
+    until the next access of the buffer: then an array to write becomes read-only. Views that were made of it do not;
+    while there are any, each access compares the memory, and raises where it was written through them.
 
     Parameters
     ----------
@@ -357,12 +371,13 @@ class ArrayBuffer:
     ) -> None:
         if rank_equal and not constant:
             raise InvalidUse("rank_equal is of constant buffers: others may be written differently")
+        are_zeros = False
         if data is None:
             if size is None and sf is not None:
                 size = sf.size
             if size is None:
                 raise InvalidUse("an ArrayBuffer without data needs a size, or a star forest")
-            data = np.zeros(size, dtype or "f8")
+            data, are_zeros = np.zeros(size, dtype or "f8"), True
         if not isinstance(data, np.ndarray):
             raise InvalidUse(f"data is a NumPy array, not a {type(data).__name__}")
         if data.ndim != 1:
@@ -380,7 +395,7 @@ class ArrayBuffer:
         self.max_value = max_value
         self.ordered = ordered
         self._host = data
-        self._buffer = Buffer(data=data, devices=_devices(), name=self.name)
+        self._buffer = Buffer(data=data, are_zeros=are_zeros, devices=_devices(), name=self.name)
         if constant:
             self._buffer.freeze()
         self._first_version = self._buffer.version
@@ -467,29 +482,44 @@ class ArrayBuffer:
     def access(self, intent: Intent) -> Iterator[NDArray[Any]]:
         """What a loop does: :data:`READ`, :data:`WRITE`, :data:`RW`; or :data:`INC`, :data:`MIN`, :data:`MAX`, which
         combine into roots and leaves. What is combined in leaves goes to their roots when the values are next needed,
-        so one loop after another that does the same exchanges nothing."""
-        if intent is READ:
-            yield self.data_ro
-        elif intent is WRITE:
-            yield self.data_wo
-        elif intent is RW:
-            yield self.data_rw
-        else:
-            self._check_writable()
-            self._check_in_flight()
-            if self._pending is not intent:
-                self._settle()
-                if self.sf is not None:
-                    self._release()
-                    device = current_device()
-                    self._counters.setdefault(device, -1)
-                    with self._buffer.write(device.name, self.sf.ileaf) as array:
-                        array[self.sf.ileaf] = _identity(intent, self.dtype)
-                    self._pending = intent
-            array = self._hand_out(RW)
-            self._leaves_valid = self.sf is None
-            yield array
+        so one loop after another that does the same exchanges nothing. A loop that raises leaves no values: they must be
+        written again (:data:`WRITE`)."""
+        self._prepare(intent)
+        try:
+            # No name here refers to what is handed out: it is the loop's alone.
+            yield self._loop_data(intent)
+        except BaseException:
+            self._release(abandon=True)
+            raise
         self._release()
+
+    def _prepare(self, intent: Intent) -> None:
+        """Leaves begin with what changes nothing where contributions are combined."""
+        if intent in (READ, WRITE, RW):
+            return
+        self._check_writable()
+        self._check_in_flight()
+        if self._pending is intent:
+            return
+        self._settle()
+        if self.sf is not None:
+            self._release()
+            device = current_device()
+            self._counters.setdefault(device, -1)
+            with self._buffer.write(device.name, self.sf.ileaf) as array:
+                array[self.sf.ileaf] = _identity(intent, self.dtype)
+            self._pending = intent
+
+    def _loop_data(self, intent: Intent) -> NDArray[Any]:
+        if intent is READ:
+            return self.data_ro
+        if intent is WRITE:
+            return self.data_wo
+        if intent is RW:
+            return self.data_rw
+        array = self._hand_out(RW)
+        self._leaves_valid = self.sf is None
+        return array
 
     def zero(self) -> None:
         self.data_wo[:] = 0
@@ -533,9 +563,9 @@ class ArrayBuffer:
         if self._in_flight is not None:
             raise DataTransferInFlightException(f"buffer '{self.name}': a {self._in_flight[0]} is in flight")
 
-    def _release(self) -> None:
+    def _release(self, abandon: bool = False) -> None:
         for device, intent, lease in self._leases:
-            lease.close()
+            lease.abandon() if abandon else lease.close()
             if intent is not READ:
                 self._counters[device] = self._version
         self._leases.clear()
@@ -608,7 +638,8 @@ class ArrayBuffer:
         if self.sf is None:
             self._in_flight = (f"reduction ({op.name})", end)
             return
-        self._begin(f"reduction ({op.name})", op.value, end, [self._buffer.read_write("host")])
+        touched = [*self.sf._shared_roots, self.sf.ileaf]
+        self._begin(f"reduction ({op.name})", op.value, end, [self._buffer.read_write("host", touched)])
 
     def reduce_leaves_to_roots_end(self, op: Intent = INC) -> None:
         self._end(f"reduction ({op.name})")
@@ -631,7 +662,7 @@ class ArrayBuffer:
             self._in_flight = ("broadcast", end)
             return
         leases = [
-            self._buffer.read("host", slice(0, self.sf.nroots)),
+            self._buffer.read("host", self.sf._shared_roots),
             self._buffer.write("host", self.sf.ileaf),
         ]
         self._begin("broadcast", "broadcast", end, leases)
