@@ -11,6 +11,8 @@ demo_packages=(unzip python-matplotlib-data)
 test_packages=(git libgtest-dev python3 python3-numpy python3-dev python3-venv)
 # In a virtual environment of the tree, which the tests of the Python package run in.
 python_packages=('nanobind>=2.4' 'scikit-build-core>=0.10' 'numpy>=1.23' pytest hypothesis mypy)
+# The oldest NumPy that pyproject.toml allows; there are none before 1.26 for Python 3.12.
+oldest_numpy=('numpy==1.23.*;python_version<"3.12"' 'numpy<2;python_version>="3.12"')
 # What the package works with, for its tests: small ones. What is missing is skipped.
 neighbour_packages=(numba mpi4py ml_dtypes xarray 'dask[array]')
 # What `./do bench python` compares with.
@@ -84,16 +86,21 @@ need() {
 
 # The virtual environment, with what is missing in it; nothing is asked of the network when nothing is.
 need_venv() { # PACKAGE...
-  [[ -z $bundle ]] || { say "with TRANSHIP_BUNDLE nothing is installed, so these are missing: $*"; return 1; }
-  local venv=build/venv wanted
+  need_packages build/venv "$@"
+}
+
+need_packages() { # VENV PACKAGE...
+  [[ -z $bundle ]] || { say "with TRANSHIP_BUNDLE nothing is installed, so these are missing: ${*:2}"; return 1; }
+  local venv=$1 wanted
+  shift
   wanted=$(printf '%s\n' "$@" | sort)
-  [[ -x $venv/bin/python ]] || { mkdir -p build && /usr/bin/python3 -m venv $venv; }
-  [[ -f $venv/has && -z $(comm -23 <(echo "$wanted") $venv/has) ]] && return
+  [[ -x $venv/bin/python ]] || { mkdir -p build && /usr/bin/python3 -m venv "$venv"; }
+  [[ -f $venv/has && -z $(comm -23 <(echo "$wanted") "$venv/has") ]] && return
   say "installing $* into $venv"
-  $venv/bin/python -m pip install -q --disable-pip-version-check "$@" >build/venv.log 2>&1 \
+  "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >build/venv.log 2>&1 \
     || { tail -n 1 build/venv.log >&2; say "pip could not install $* (all of it in build/venv.log)"; return 1; }
-  touch $venv/has
-  sort -u -o $venv/has $venv/has - <<<"$wanted"
+  touch "$venv/has"
+  sort -u -o "$venv/has" "$venv/has" - <<<"$wanted"
 }
 
 configure() { # PRESET [option...]
@@ -131,6 +138,13 @@ choose_python() {
   need_venv "${python_packages[@]}" || { say "== the Python package is neither built nor tested"; return 0; }
   python_options=(-DTRANSHIP_PYTHON=ON "-DPython_EXECUTABLE=$PWD/build/venv/bin/python")
   python_targets=(tranship_python tranship_python_stub)
+}
+
+# Adds to python_options: the tests of the Python package run once more, with the oldest NumPy.
+choose_oldest_numpy() {
+  ((${#python_targets[@]})) || return 0
+  need_packages build/venv-oldest "${oldest_numpy[@]}" pytest hypothesis || { say "== nothing is tested with the oldest NumPy"; return 0; }
+  python_options+=("-DTRANSHIP_OLDEST_PYTHON=$PWD/build/venv-oldest/bin/python")
 }
 
 # What a machine with compilers, but without packages, lacks: for `TRANSHIP_BUNDLE=.bundle ./do ...` and `./do device`.
@@ -403,6 +417,7 @@ do_ci() {
   check_format
   stage "release: build the command, examples, headers alone, tests of what an optimizer may break"
   choose_python
+  choose_oldest_numpy
   # An optimizer that assumes what it may, on the tests as well, takes twice as long to compile them: before a release.
   local test_options="-O1;-fstrict-aliasing"
   [[ $long ]] && test_options=
