@@ -12,6 +12,7 @@
 #include <tranship/array/interface_exchange.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/array/pipe.hpp>
+#include <tranship/array/records.hpp>
 #include <tranship/array/redistribution.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/layout/text.hpp>
@@ -349,25 +350,33 @@ void bind_arrays(nb::module_& module) {
   module.def(
       "allocate_array",
       [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, const std::string& name,
-         const DevicesHandle& devices) {
+         const DevicesHandle& devices, int inner_dims) {
         World& world = rank->world();
         const bool is_brief = spec.distribution.storage(world.rank()).elements <= brief_bytes / size_bytes(spec.type);
         ArrayRef ref = without_gil_unless(
             is_brief, [&] { return allocate_array(world, spec, {.name = name, .devices = devices.get()}); });
+        ref.inner_dims = inner_dims;
         return with_rank(rank, std::move(ref), devices);
       },
-      "world"_a, "spec"_a, "name"_a, "devices"_a.none());
+      "world"_a, "spec"_a, "name"_a, "devices"_a.none(), "inner_dims"_a);
   module.def(
       "wrap_array",
       [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, std::uintptr_t data, const Indices& extents,
-         const Indices& strides, bool is_const, nb::object owner, const std::string& name) {
+         const Indices& strides, bool is_const, nb::object owner, const std::string& name, int inner_dims) {
         const StridedView view{
             .data = reinterpret_cast<void*>(data), .type = spec.type, .extents = extents, .strides = strides};
         ArrayRef ref = wrap_array(rank->world(), spec, view, {.name = name});
         ref.is_const = is_const;
+        ref.inner_dims = inner_dims;
         return with_rank(rank, std::move(ref), nullptr, std::move(owner));
       },
-      "world"_a, "spec"_a, "data"_a, "extents"_a, "strides"_a, "is_const"_a, "owner"_a, "name"_a);
+      "world"_a, "spec"_a, "data"_a, "extents"_a, "strides"_a, "is_const"_a, "owner"_a, "name"_a, "inner_dims"_a);
+  module.def(
+      "record_spec",
+      [](const Distribution& distribution, std::size_t bytes, std::size_t alignment) {
+        return spec_of_records(distribution, {.bytes = bytes, .alignment = alignment});
+      },
+      "distribution"_a, "bytes"_a, "alignment"_a);
 
   nb::class_<Moving>(module, "Exchange")
       .def(

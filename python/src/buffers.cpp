@@ -47,6 +47,15 @@ bool LeaseViews::Base::is_written_by_others() {
                      [](const nb::object& one) { return Py_REFCNT(one.ptr()) > 2; });
 }
 
+nb::object LeaseViews::shown_as_elements(const nb::object& base) const {
+  if (!dtype_.is_valid()) return base.attr("view")();
+  nb::object array = base.attr("view")(dtype_);
+  if (!are_structs_) return array;
+  if (nb::cast<Py_ssize_t>(array.attr("size")) > 0) return array[nb::make_tuple(nb::ellipsis(), 0)];
+  const nb::object extents = array.attr("shape");  // a rank without a part has 0 of everything
+  return array.attr("reshape")(extents[nb::slice(nb::int_(0), nb::int_(-1), nb::none())]);
+}
+
 nb::object LeaseViews::hand_out(const ShownMemory& shown) {
   const std::uintptr_t key =
       2 * reinterpret_cast<std::uintptr_t>(shown.view.data) + (shown.access == Access::read_only ? 1 : 0);
@@ -58,7 +67,7 @@ nb::object LeaseViews::hand_out(const ShownMemory& shown) {
     bases_.push_back({key, nb::module_::import_("numpy").attr("asarray")(nb::cast(shown)), {}});
     base = bases_.end() - 1;
   }
-  nb::object array = base->array.attr("view")();
+  nb::object array = shown_as_elements(base->array);
   if (shown.access == Access::writable) base->handed_out.push_back(array);
   return array;
 }
@@ -100,7 +109,7 @@ nb::object LeaseHandle::array() {
   memory_->shown();
   if (!array_.is_valid()) {
     base_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
-    array_ = base_.attr("view")();
+    array_ = views_->shown_as_elements(base_);
   }
   return array_;
 }
@@ -181,7 +190,10 @@ void bind_buffers(nb::module_& module) {
     return array_interface(self.shown().view, self.shown().access);
   });
   nb::class_<LeaseViews>(module, "LeaseViews", "The arrays that leases of one buffer have shown.")
-      .def(nb::new_([] { return std::make_shared<LeaseViews>(); }))
+      .def(nb::new_([](nb::object dtype, bool are_structs) {
+             return std::make_shared<LeaseViews>(dtype.is_none() ? nb::object() : std::move(dtype), are_structs);
+           }),
+           "dtype"_a.none(), "are_structs"_a)
       .def("of_duplicate", [](const std::shared_ptr<LeaseViews>& self) { return std::make_shared<LeaseViews>(self); });
   nb::class_<LeaseHandle>(module, "Lease", lease_text)
       .def_prop_ro("array", &LeaseHandle::array, nb::sig("def array(self) -> numpy.typing.NDArray[typing.Any]"),

@@ -296,6 +296,18 @@ void bind_layouts(nb::module_& module) {
           "The slices of a rank that own cells: which global cells they own and store (beyond an edge: outside the "
           "array),\n"
           "and where these lie in the local array; each as a tuple of Python slices.")
+      .def(
+          "indexed_cells",
+          [](const Distribution& self, Rank rank) -> nb::object {
+            if (!self.is_indexed()) return nb::none();
+            const std::optional<Index> part = self.grid().ordinal_of(rank);
+            const IndexedPart none;
+            const IndexedPart& ids = part ? self.indexed_part(*part) : none;
+            return nb::make_tuple(self.indexed_dims(), nb::cast(ids.owned), nb::cast(ids.ghosts));
+          },
+          "rank"_a,
+          "Of an indexed distribution how many dimensions are numbered, and the ids that a rank owns and keeps copies "
+          "of; else None.")
       .def("on_ranks", &Distribution::on_ranks, "ranks"_a, "The same parts held by other ranks, by ordinal.")
       .def("_repr_html_", shown_by("distribution_html"))
       .def(nb::self == nb::self)

@@ -77,10 +77,15 @@ class LeaseMemory {
 /// becomes read-only when its lease ends, but its views do not.
 class LeaseViews {
  public:
-  LeaseViews() = default;
+  /// `dtype` is that of the elements where NumPy must be told; those of structs are the insides of the memory's last
+  /// dimension.
+  LeaseViews(nanobind::object dtype, bool are_structs) : dtype_(std::move(dtype)), are_structs_(are_structs) {}
   /// Of a duplicate, which shares memory with the buffer that it was made of.
-  explicit LeaseViews(std::shared_ptr<LeaseViews> original) : original_(std::move(original)) {}
+  explicit LeaseViews(std::shared_ptr<LeaseViews> original)
+      : dtype_(original->dtype_), are_structs_(original->are_structs_), original_(std::move(original)) {}
 
+  /// A new view of a base.
+  nanobind::object shown_as_elements(const nanobind::object& base) const;
   /// One lease after another shows the same memory: a view of the first one's array is made in a tenth of the time.
   nanobind::object hand_out(const ShownMemory& shown);
   /// Returns whether memory of the base can still be written through what was made of these arrays. The caller has no
@@ -100,6 +105,8 @@ class LeaseViews {
   };
   bool are_there();
 
+  nanobind::object dtype_;
+  bool are_structs_;
   std::vector<Base> bases_;
   bool were_there_ = false;
   std::shared_ptr<LeaseViews> original_;

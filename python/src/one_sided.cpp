@@ -25,17 +25,79 @@ namespace {
 /// Elements in the symmetric heap, at the same place on every rank. Slices share the block.
 class SymmetricView {
  public:
-  SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view)
-      : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)) {}
+  /// The last `inner_dims` dimensions are the insides of elements that are structs.
+  SymmetricView(std::shared_ptr<RankHandle> rank, std::shared_ptr<void> memory, StridedView view, int inner_dims)
+      : rank_(std::move(rank)), memory_(std::move(memory)), view_(std::move(view)), inner_dims_(inner_dims) {}
 
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
   const StridedView& view() const noexcept { return view_; }
-  const std::shared_ptr<void>& memory() const noexcept { return memory_; }
+  /// The view, for what computes with elements. Throws `invalid_use` for structs.
+  const StridedView& numbers(const char* what) const {
+    if (inner_dims_ > 0)
+      throw_error(ErrorCode::invalid_use, "{} of structs, which are moved and not computed with", what);
+    return view_;
+  }
+
+  SymmetricView part(Index offset_elements, const Indices& extents, const Indices& strides) const {
+    StridedView view = view_;
+    view.data = static_cast<std::byte*>(view.data) + offset_elements * size_bytes(view.type);
+    view.extents = extents;
+    view.strides = strides;
+    return {rank_, memory_, std::move(view), inner_dims_};
+  }
+
+  /// The elements that an index, a slice or a tuple of these names, as NumPy counts them; one element is a slice of it.
+  /// Nothing for other keys and for indices out of range.
+  std::optional<SymmetricView> part_of(PyObject* key) const {
+    const int dims = view_.extents.size() - inner_dims_;
+    const bool are_many = PyTuple_Check(key) != 0;
+    const Py_ssize_t count = are_many ? PyTuple_Size(key) : 1;
+    if (count > dims) return std::nullopt;
+    Index offset = 0;
+    Indices extents, strides;
+    for (int d = 0; d < dims; ++d) {
+      const Index extent = view_.extents[d], stride = view_.strides[d];
+      if (d >= count) {
+        extents.push_back(extent);
+        strides.push_back(stride);
+        continue;
+      }
+      PyObject* const one = are_many ? PyTuple_GetItem(key, d) : key;
+      if (PySlice_Check(one) != 0) {
+        Py_ssize_t start = 0, stop = 0, step = 0;
+        if (PySlice_Unpack(one, &start, &stop, &step) < 0) throw nb::python_error();
+        const Py_ssize_t length = PySlice_AdjustIndices(extent, &start, &stop, step);
+        offset += length > 0 ? start * stride : 0;
+        extents.push_back(length);
+        strides.push_back(step * stride);
+        continue;
+      }
+      if (PyLong_Check(one) == 0 || PyBool_Check(one) != 0) return std::nullopt;
+      Index at = PyLong_AsSsize_t(one);
+      if (at == -1 && PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        return std::nullopt;
+      }
+      if (at < 0) at += extent;
+      if (at < 0 || at >= extent) return std::nullopt;
+      offset += at * stride;
+    }
+    if (extents.size() == 0 && dims > 0) {
+      extents.push_back(1);
+      strides.push_back(1);
+    }
+    for (int d = dims; d < view_.extents.size(); ++d) {
+      extents.push_back(view_.extents[d]);
+      strides.push_back(view_.strides[d]);
+    }
+    return part(checked_product(extents) > 0 ? offset : 0, extents, strides);
+  }
 
  private:
   std::shared_ptr<RankHandle> rank_;
   std::shared_ptr<void> memory_;
   StridedView view_;
+  int inner_dims_;
 };
 using SymmetricHandle = std::shared_ptr<SymmetricView>;
 
@@ -239,20 +301,13 @@ void bind_one_sided(nb::module_& module) {
       .def_prop_ro("__array_interface__",
                    [](const SymmetricView& self) { return array_interface(self.view(), Access::writable); })
       .def_prop_ro("world", [](const SymmetricView& self) { return self.rank(); })
+      .def("part", &SymmetricView::part, "offset_elements"_a, "extents"_a, "strides"_a)
       .def(
-          "part",
-          [](const SymmetricHandle& self, Index offset_elements, const Indices& extents, const Indices& strides) {
-            StridedView view = self->view();
-            view.data = static_cast<std::byte*>(view.data) + offset_elements * size_bytes(view.type);
-            view.extents = extents;
-            view.strides = strides;
-            return std::make_shared<SymmetricView>(self->rank(), self->memory(), std::move(view));
-          },
-          "offset_elements"_a, "extents"_a, "strides"_a);
+          "part_of", [](const SymmetricView& self, nb::handle key) { return self.part_of(key.ptr()); }, "key"_a.none());
 
   module.def(
       "allocate_symmetric",
-      [](const std::shared_ptr<RankHandle>& rank, const Indices& extents, const std::string& type) {
+      [](const std::shared_ptr<RankHandle>& rank, const Indices& extents, const std::string& type, int inner_dims) {
         World& world = rank->world();
         const ElementType element = element_type_of_numpy(type).value();
         const Index count = checked_product(extents);
@@ -260,9 +315,9 @@ void bind_one_sided(nb::module_& module) {
         std::shared_ptr<void> memory = without_gil([&] { return world.allocate(element, count, where); });
         StridedView view{
             .data = memory.get(), .type = element, .extents = extents, .strides = row_major_strides(extents)};
-        return std::make_shared<SymmetricView>(rank, std::move(memory), std::move(view));
+        return std::make_shared<SymmetricView>(rank, std::move(memory), std::move(view), inner_dims);
       },
-      "world"_a, "extents"_a, "type"_a);
+      "world"_a, "extents"_a, "type"_a, "inner_dims"_a);
 
   module.def(
       "put",
@@ -271,7 +326,7 @@ void bind_one_sided(nb::module_& module) {
          const std::optional<nb::int_>& value, const std::string& op, const nb::object& owner) {
         const StridedView source = view_at(data, type, extents, strides);
         if (!signal) return put_view(*target->rank(), target->view(), source, peer, blocking, owner);
-        const SignalArgs sent{(*signal)->view(), value.value_or(nb::int_(1)), signal_op_named(op)};
+        const SignalArgs sent{(*signal)->numbers("signal"), value.value_or(nb::int_(1)), signal_op_named(op)};
         put_signal_view(*target->rank(), target->view(), source, sent, peer, blocking, owner);
       },
       "target"_a, "data"_a, "type"_a, "extents"_a, "strides"_a, "peer"_a, "blocking"_a, "signal"_a, "value"_a, "op"_a,
@@ -308,25 +363,25 @@ void bind_one_sided(nb::module_& module) {
   module.def(
       "signal",
       [](const SymmetricHandle& signal, const nb::int_& value, const std::string& op, Rank peer) {
-        signal_view(*signal->rank(), {signal->view(), value, signal_op_named(op)}, peer);
+        signal_view(*signal->rank(), {signal->numbers("signal"), value, signal_op_named(op)}, peer);
       },
       "signal"_a, "value"_a, "op"_a, "peer"_a);
   module.def(
       "wait_until",
       [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) {
-        return wait_for_view(*variable->rank(), variable->view(), comparison_named(comparison), value);
+        return wait_for_view(*variable->rank(), variable->numbers("wait_until"), comparison_named(comparison), value);
       },
       "variable"_a, "comparison"_a, "value"_a);
   module.def(
       "test",
       [](const SymmetricHandle& variable, const std::string& comparison, const nb::int_& value) {
-        return test_view(*variable->rank(), variable->view(), comparison_named(comparison), value);
+        return test_view(*variable->rank(), variable->numbers("test"), comparison_named(comparison), value);
       },
       "variable"_a, "comparison"_a, "value"_a);
   module.def(
       "atomic",
       [](const SymmetricHandle& at, const std::string& op, const nb::object& value, const nb::object& compare,
-         Rank peer) { return update_view(*at->rank(), at->view(), op, value, compare, peer); },
+         Rank peer) { return update_view(*at->rank(), at->numbers(op.c_str()), op, value, compare, peer); },
       "at"_a, "op"_a, "value"_a, "compare"_a, "peer"_a);
   module.def(
       "collective",

@@ -54,6 +54,7 @@ class BufferView {
     if (PyObject_CheckBuffer(object.ptr()) == 0) return;
     if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
       PyErr_Clear();
+      show_bfloat16(object, access);
       return;
     }
     is_held_ = true;
@@ -81,6 +82,25 @@ class BufferView {
   bool is_read_only() const noexcept { return buffer_.readonly != 0; }
 
  private:
+  /// The buffer protocol has no format for bfloat16, so NumPy's arrays of it do not take part in it.
+  void show_bfloat16(nanobind::handle object, Access access) {
+    namespace nb = nanobind;
+    if (!nb::hasattr(object, "dtype") || !object.attr("dtype").attr("name").equal(nb::str("bfloat16"))) return;
+    const nb::object interface = nb::getattr(object, "__array_interface__", nb::none());
+    const nb::object strides = nb::getattr(object, "strides", nb::none());
+    Indices extents, steps;
+    if (interface.is_none() || !nb::try_cast(interface["shape"], extents) || !nb::try_cast(strides, steps)) return;
+    const nb::object data = interface["data"];
+    StridedView view{.data = reinterpret_cast<void*>(nb::cast<std::uintptr_t>(data[0])), .type = ElementType::bf16};
+    for (int d = 0; d < extents.size(); ++d) {
+      if (steps[d] % size_bytes(view.type) != 0) return;
+      view.extents.push_back(extents[d]);
+      view.strides.push_back(steps[d] / size_bytes(view.type));
+    }
+    buffer_.readonly = nb::cast<bool>(data[1]) ? 1 : 0;
+    if (!is_read_only() || access == Access::read_only) view_ = view;
+  }
+
   /// The formats of Python's struct module that NumPy gives its own types.
   static std::optional<ElementType> type_of(std::string_view format) {
     constexpr std::pair<std::string_view, ElementType> types[] = {

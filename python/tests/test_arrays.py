@@ -470,15 +470,6 @@ def test_a_depth_beyond_the_overlap_is_refused(run):
     run(2, body)
 
 
-def test_wrong_cells_of_indexed_arrays_cannot_be_counted_by_slices():
-    def body(world):
-        a = ts.array(world, ts.indexed(4, [([0, 1], [2]), ([2, 3], [])]))
-        with pytest.raises(ts.Error):
-            a.count_wrong(0)
-
-    ts.launch(2, body)
-
-
 def test_an_exchange_that_a_block_leaves_by_an_exception_can_be_used_again(run):
     def value(i, j):
         return 10 * i + j

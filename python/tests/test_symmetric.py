@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tranship as ts
 
@@ -290,5 +292,31 @@ def test_times_of_numpy_are_no_elements(times):
             with pytest.raises(ts.InvalidUse):
                 a.get(0, times)
             assert not a.local.any()
+
+    ts.launch(1, body)
+
+
+_one_key = st.one_of(
+    st.integers(-5, 4), st.slices(5), st.slices(7), st.just(Ellipsis), st.just(np.int64(1)), st.just(slice(None, None, -1))
+)
+
+
+@given(st.one_of(_one_key, st.tuples(), st.tuples(_one_key), st.tuples(_one_key, _one_key), st.tuples(*[_one_key] * 3)))
+@settings(max_examples=300, deadline=None)
+def test_slices_name_what_numpy_says(key):
+    def body(world):
+        x = ts.symmetric(world, (5, 3, 4), "i4")
+        x.local[...] = np.arange(60).reshape(5, 3, 4)
+        plain = x.local.copy()
+        try:
+            wanted = plain[key]
+        except IndexError:
+            with pytest.raises(IndexError):
+                x[key]
+            return
+        part = x[key]
+        wanted = wanted if isinstance(wanted, np.ndarray) else np.array([wanted])
+        assert part.shape == part.local.shape == wanted.shape and np.array_equal(part.local, wanted)
+        assert np.array_equal(part.get(0), wanted)
 
     ts.launch(1, body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import numpy as np
@@ -12,11 +12,12 @@ from . import _core
 from ._core import ArraySpec, Distribution
 from ._buffers import Devices, Lease, _boxes, current_device
 from ._core import Tiling
+from ._elements import Elements, elements_named, elements_of
 from ._errors import Error, InvalidUse, Unsupported
 from ._layouts import distribution as make_distribution
-from ._layouts import element_type, grid, numpy_dtype
+from ._layouts import grid
 from ._pictures import array_html, exchange_html
-from ._views import as_view, element_strides
+from ._views import as_view
 from ._worlds import World
 
 __all__ = [
@@ -55,15 +56,16 @@ class Array(_ShowsLocal):
     ended. The array itself shows its memory by the buffer protocol, NumPy's array interface and DLPack.
     """
 
-    __slots__ = ("_core", "_local", "_views", "_world")
+    __slots__ = ("_core", "_distribution", "_elements", "_local", "_views", "_world")
 
-    def __init__(self, world: World, core: _core.LocalArray) -> None:
+    def __init__(self, world: World, core: _core.LocalArray, distribution: Distribution, elements: Elements) -> None:
         self._world = world
         self._core = core
-        self._views = _core.LeaseViews()
-        view: Any = core.numpy()
-        dtype = numpy_dtype(core.spec)
-        self._local: NDArray[Any] = view if view.dtype == dtype else view.view(dtype)
+        self._distribution = distribution
+        self._elements = elements
+        self._views = _core.LeaseViews(elements.view_dtype, bool(elements.inside))
+        memory: Any = core.numpy()
+        self._local: NDArray[Any] = elements.shown(memory)
 
     @property
     def world(self) -> World:
@@ -73,11 +75,12 @@ class Array(_ShowsLocal):
     @property
     def distribution(self) -> Distribution:
         """Where every cell of the global array is."""
-        return self._core.distribution
+        return self._distribution
 
     @property
     def spec(self) -> ArraySpec:
-        """The element type with the distribution; ``str(array.spec)`` is its layout text."""
+        """The element type with the distribution; ``str(array.spec)`` is its layout text. Of structs, whose inside is a
+        further dimension of it."""
         return self._core.spec
 
     @property
@@ -88,7 +91,7 @@ class Array(_ShowsLocal):
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents of the global array."""
-        return self._core.distribution.extents
+        return self._distribution.extents
 
     @property
     def local(self) -> NDArray[Any]:
@@ -98,31 +101,53 @@ class Array(_ShowsLocal):
     def owned(self, slice_number: int = 0) -> NDArray[Any]:
         """The cells of one of this rank's slices, without overlap, in the memory itself.
 
-        A part that is whole or a block is one slice; a cyclic one has many.
+        A part that is whole, a block or indexed is one slice; a cyclic one has many.
         """
-        slices = self._slices()
+        slices = self.slices()
         if not slices and slice_number == 0:
             return self._local[(slice(0, 0),) * self._local.ndim]
         if not 0 <= slice_number < len(slices):
             raise InvalidUse(f"slice {slice_number} of {len(slices)} (rank {self._world.rank})")
-        return self._local[slices[slice_number]["local_owned"]]
+        return slices[slice_number][1]
 
-    def slices(self) -> list[tuple[tuple[slice, ...], NDArray[Any]]]:
-        """Of each slice of this rank, which global cells it owns, and a view of them."""
+    def slices(self) -> list[tuple[tuple[Any, ...], NDArray[Any]]]:
+        """Of each slice of this rank, which global cells it owns, and a view of them.
+
+        The cells index a global array: ``whole[cells]`` has what the view has. They are slices; of an indexed array they
+        are arrays of indices, one for each dimension, shaped to be broadcast.
+        """
+        if self._distribution.is_indexed:
+            owned, _ = self._ids()
+            return [(self._mesh(owned), self._local[: owned.size])] if owned.size else []
         return [(one["owned"], self._local[one["local_owned"]]) for one in self._slices()]
 
     def _slices(self) -> list[dict[str, tuple[slice, ...]]]:
-        return self.distribution.slices(self._world.rank)
+        return self._distribution.slices(self._world.rank)
+
+    def _ids(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of an indexed array, the ids that this rank owns, and those that it keeps copies of."""
+        _, owned, ghosts = self._distribution.indexed_cells(self._world.rank)
+        return np.array(owned, "i8"), np.array(ghosts, "i8")
+
+    def _mesh(self, ids: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """The cells that ids stand for, with the dimensions that are whole."""
+        dims, _, _ = self._distribution.indexed_cells(self._world.rank)
+        whole = self.shape[dims:]
+        at = np.unravel_index(ids, self.shape[:dims])
+        return (
+            *(i.reshape((-1,) + (1,) * len(whole)) for i in at),
+            *(np.arange(n).reshape((-1,) + (1,) * (len(whole) - 1 - d)) for d, n in enumerate(whole)),
+        )
 
     def fill(self, value: Union[Callable[..., ArrayLike], ArrayLike]) -> None:
-        """Gives every cell that this rank owns a value: one number, or what ``value(i, j, ...)`` says.
+        """Gives every cell that this rank owns a value: one element, or what ``value(i, j, ...)`` says.
 
         The function gets an array of global indices for each dimension, shaped to be broadcast, and is called once for
         each slice. Not collective.
         """
         for cells, view in self.slices():
             if callable(value):
-                view[...] = value(*np.ogrid[cells])
+                view[...] = value(*(cells if self._distribution.is_indexed else np.ogrid[cells]))
             else:
                 view[...] = value
 
@@ -145,11 +170,22 @@ class Array(_ShowsLocal):
         (24, 0)
         """
         wrong = 0
+        for cells, stored in self._stored():
+            expected = value(*cells) if callable(value) else value
+            if self._elements.inside:
+                expected = np.asarray(expected, self.dtype)
+            wrong += int(np.count_nonzero(stored != expected))
+        return wrong
+
+    def _stored(self) -> Iterator[tuple[tuple[NDArray[Any], ...], NDArray[Any]]]:
+        """What this rank stores, with the cells of the array that it stands for."""
+        if self._distribution.is_indexed:
+            ids = np.concatenate(self._ids())
+            yield self._mesh(ids), self._local[: ids.size]
+            return
         for one in self._slices():
             cells, places = zip(*map(self._cells_in_array, range(len(self.shape)), one["stored"], one["local_stored"]))
-            stored = self._local[np.ix_(*places)]
-            wrong += int(np.count_nonzero(stored != (value(*np.ix_(*cells)) if callable(value) else value)))
-        return wrong
+            yield np.ix_(*cells), self._local[np.ix_(*places)]
 
     def _cells_in_array(self, dim: int, stored: slice, local: slice) -> tuple[NDArray[Any], NDArray[Any]]:
         """The cells of the array that a stored range stands for, and where they lie."""
@@ -196,6 +232,7 @@ class Array(_ShowsLocal):
     def accumulate(self, cells: str = "stored", combine: str = "sum", **options: Any) -> Lease:
         """Collective: what is combined in ghosts is for their owners, who get it when the value is next needed, in the
         order of the ranks. Ghosts begin with the element that changes nothing."""
+        self._elements.require_numbers("accumulate")
         return self._open("accumulate", cells, combine=combine, **options)
 
     def _open(
@@ -214,7 +251,7 @@ class Array(_ShowsLocal):
             -1 if depth is None else depth,
             current_device() if device is None else device,
             combine,
-            None if region is None else _boxes(region, self.shape),
+            None if region is None else _boxes(region, self._core.distribution.extents),
             self._views,
         )
 
@@ -237,6 +274,8 @@ class Array(_ShowsLocal):
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
+        if self._elements.name == "bf16":  # it would say two bytes; __array__ says what they are
+            raise AttributeError("bfloat16 has no array interface")
         return self._local.__array_interface__
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -267,7 +306,8 @@ def array(
 ) -> Array:
     """This rank's part of a new array: zeros, where reachable peers can load and store them. Not collective.
 
-    ``devices`` is where leases can be opened; the host where nothing is said.
+    ``devices`` is where leases can be opened; the host where nothing is said. Elements are numbers, bfloat16 (that of
+    ml_dtypes) or structs, which are moved and not computed with.
 
     Raises
     ------
@@ -275,8 +315,26 @@ def array(
         When the grid needs more ranks than the world has.
     NoMemory
     """
-    spec = distribution if isinstance(distribution, ArraySpec) else ArraySpec(element_type(dtype), distribution)
-    return Array(world, _core.allocate_array(world._core, spec, name, devices._core if devices else None))
+    if isinstance(distribution, ArraySpec):
+        spec, cells = distribution, distribution.distribution
+        elements = elements_named(spec.type, spec.numpy_type)
+    else:
+        elements, cells = elements_of(dtype), distribution
+        spec = elements.spec(cells)
+    return _new_array(world, spec, cells, elements, name, devices)
+
+
+def _new_array(
+    world: World,
+    spec: ArraySpec,
+    cells: Distribution,
+    elements: Elements,
+    name: str = "array",
+    devices: Optional[Devices] = None,
+) -> Array:
+    inner_dims = len(elements.inside)
+    core = _core.allocate_array(world._core, spec, name, devices._core if devices else None, inner_dims)
+    return Array(world, core, cells, elements)
 
 
 def wrap(world: World, distribution: Distribution, data: Any, name: str = "array") -> Array:
@@ -294,13 +352,20 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
         For other extents than the distribution's.
     """
     view = as_view(data)
-    strides = element_strides(view)
-    spec = ArraySpec(element_type(view.dtype), distribution)
-    address = view.__array_interface__["data"][0]
+    elements = elements_of(view.dtype)
+    address, _, extents, strides = elements.described(view)
     core = _core.wrap_array(
-        world._core, spec, address, view.shape, strides, not view.flags.writeable, view, name
+        world._core,
+        elements.spec(distribution),
+        address,
+        extents,
+        strides,
+        not view.flags.writeable,
+        view,
+        name,
+        len(elements.inside),
     )
-    return Array(world, core)
+    return Array(world, core, distribution, elements)
 
 
 class Exchange:
@@ -559,7 +624,8 @@ def check_halo(
 
 def redistribute(source: Array, distribution: Distribution, *, schedule: str = "automatic") -> Array:
     """Collective: a new array with the cells of ``source``, in another distribution."""
-    target = array(source.world, ArraySpec(source.spec.type, distribution))
+    elements = source._elements
+    target = _new_array(source.world, elements.spec(distribution), distribution, elements)
     Redistribution(source, target, schedule=schedule)()
     return target
 

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from . import _core
+from ._elements import Elements, elements_of
 from ._errors import InvalidUse
 from ._pictures import devices_html
 from ._tracing import note_devices
-from ._views import element_strides, extents_of, numpy_kind, require_distinct
+from ._views import extents_of, require_distinct
 
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
 
@@ -118,7 +119,7 @@ class Buffer:
     Parameters
     ----------
     shape, dtype
-        Of the array, row-major.
+        Of the array, row-major. Elements are numbers, bfloat16 or structs.
     data
         Or memory of the program's, taken as the host's copy, valid as it is; nothing is copied.
     are_zeros
@@ -141,7 +142,7 @@ class Buffer:
     ('valid', 8000)
     """
 
-    __slots__ = ("_core", "_views", "devices")
+    __slots__ = ("_core", "_elements", "_views", "devices")
 
     def __init__(
         self,
@@ -155,7 +156,6 @@ class Buffer:
         zeros: bool = True,
     ) -> None:
         self.devices = Devices() if devices is None else devices
-        self._views = _core.LeaseViews()
         if (shape is None) == (data is None):
             raise InvalidUse("a Buffer takes a shape, or data")
         if data is not None:
@@ -163,37 +163,33 @@ class Buffer:
                 raise InvalidUse(f"data is a NumPy array, not a {type(data).__name__}")
             if not data.flags.writeable:
                 raise InvalidUse("data that is read-only: freeze() a buffer of memory that can be written")
-            strides = element_strides(data)
+            self._elements = elements_of(data.dtype)
+            described = self._elements.described(data)
             require_distinct(data)
-            self._core = _core.BufferMemory.wrap(
-                self.devices._core,
-                data.__array_interface__["data"][0],
-                numpy_kind(data.dtype),
-                data.shape,
-                strides,
-                data,
-                name,
-                are_zeros,
-            )
-            return
-        extents = extents_of("an extent", () if shape is None else shape)
-        self._core = _core.BufferMemory(self.devices._core, extents, numpy_kind(np.dtype(dtype)), name, zeros)
+            self._core = _core.BufferMemory.wrap(self.devices._core, *described, data, name, are_zeros)
+        else:
+            self._elements = elements_of(dtype)
+            extents = extents_of("an extent", () if shape is None else shape) + self._elements.inside
+            self._core = _core.BufferMemory(self.devices._core, extents, self._elements.kind, name, zeros)
+        self._views = _core.LeaseViews(self._elements.view_dtype, bool(self._elements.inside))
 
     @classmethod
-    def _of(cls, core: _core.BufferMemory, devices: Devices, views: _core.LeaseViews) -> Buffer:
+    def _of(cls, core: _core.BufferMemory, devices: Devices, elements: Elements, views: _core.LeaseViews) -> Buffer:
         out = cls.__new__(cls)
         out._core = core
+        out._elements = elements
         out._views = views
         out.devices = devices
         return out
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self._core.extents
+        extents = self._core.extents
+        return extents[: len(extents) - len(self._elements.inside)]
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self._core.numpy_type)
+        return self._elements.dtype
 
     @property
     def name(self) -> str:
@@ -207,31 +203,34 @@ class Buffer:
 
     def open(self, intent: str, device: Optional[str] = None, cells: Region = None) -> Lease:
         """A lease by the name of its intent: ``"read"``, ``"write"``, ``"read_write"`` or ``"accumulate"``."""
-        boxes = None if cells is None else _boxes(cells, self.shape)
+        boxes = None if cells is None else _boxes(cells, self._core.extents)
+        if intent == "accumulate":
+            self._elements.require_numbers(intent)
         return self._core.open(intent, _device.get() if device is None else device, "sum", boxes, self._views)
 
     def read(self, device: Optional[str] = None, cells: Region = None) -> Lease:
         """Opens a lease to read, and copies what is stale there. ``cells`` are a slice, or one for each dimension, or a
         list of these; all where nothing is said."""
-        boxes = None if cells is None else _boxes(cells, self.shape)
+        boxes = None if cells is None else _boxes(cells, self._core.extents)
         return self._core.open("read", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def write(self, device: Optional[str] = None, cells: Region = None) -> Lease:
         """All of these cells will be written: nothing is copied."""
-        boxes = None if cells is None else _boxes(cells, self.shape)
+        boxes = None if cells is None else _boxes(cells, self._core.extents)
         return self._core.open("write", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def read_write(self, device: Optional[str] = None, cells: Region = None) -> Lease:
         """Cells that are read and then written: copies what is stale there."""
-        boxes = None if cells is None else _boxes(cells, self.shape)
+        boxes = None if cells is None else _boxes(cells, self._core.extents)
         return self._core.open("read_write", _device.get() if device is None else device, "sum", boxes, self._views)
 
     def accumulate(
         self, device: Optional[str] = None, cells: Region = None, *, combine: str = "sum"
     ) -> Lease:
         """What is combined here (``"sum"``, ``"product"``, ``"min"``, ``"max"``) is merged with the value when that is
-        next read. The memory begins with the element that changes nothing."""
-        boxes = None if cells is None else _boxes(cells, self.shape)
+        next read. The memory begins with the element that changes nothing. Of numbers alone."""
+        self._elements.require_numbers("accumulate")
+        boxes = None if cells is None else _boxes(cells, self._core.extents)
         return self._core.open("accumulate", _device.get() if device is None else device, combine, boxes, self._views)
 
     def state(self, device: str) -> str:
@@ -253,8 +252,9 @@ class Buffer:
     def duplicate(self, *, empty: bool = False) -> Buffer:
         """A buffer with the same values; copied when one of the two changes. ``empty``: of the same shape, unwritten."""
         if empty:
-            return Buffer._of(self._core.duplicate_empty(), self.devices, _core.LeaseViews())
-        return Buffer._of(self._core.duplicate(), self.devices, self._views.of_duplicate())
+            views = _core.LeaseViews(self._elements.view_dtype, bool(self._elements.inside))
+            return Buffer._of(self._core.duplicate_empty(), self.devices, self._elements, views)
+        return Buffer._of(self._core.duplicate(), self.devices, self._elements, self._views.of_duplicate())
 
     def __repr__(self) -> str:
         return f"<buffer '{self.name}' {self.dtype}{list(self.shape)}>"

@@ -10,8 +10,9 @@ import numpy as np
 
 from . import _core
 from ._core import ArraySpec, Distribution
+from ._elements import element_type
 from ._errors import InvalidUse
-from ._layouts import distribution, element_type
+from ._layouts import distribution
 
 __all__ = ["inspect", "picture", "reshard"]
 

@@ -83,30 +83,6 @@ def _ranks_of(specs: Sequence[ArraySpec]) -> list[int]:
     return sorted({rank for spec in specs for rank in spec.distribution.grid.ranks})
 
 
-def element_type(dtype: DTypeLike) -> str:
-    """The name of a dtype in layout texts: ``"f64"`` for ``"f8"``."""
-    of = np.dtype(dtype)
-    if of.name == "bfloat16":
-        return "bf16"
-    if not of.isnative:
-        raise InvalidUse(f"dtype {of!r} is not in this machine's byte order; see ndarray.astype and byteswap")
-    if of.kind not in "biufc":
-        raise InvalidUse(f"dtype {of!r} is none of NumPy's number types, bool or bfloat16")
-    return _core.element_type_name(f"{of.kind}{of.itemsize}")
-
-
-def numpy_dtype(spec: ArraySpec) -> np.dtype[Any]:
-    """The NumPy dtype of a spec; bfloat16 is that of ml_dtypes where it is installed, else two bytes."""
-    if spec.type == "bf16":
-        try:
-            import ml_dtypes
-        except ImportError:
-            return np.dtype("V2")
-        bfloat16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
-        return bfloat16
-    return np.dtype(spec.numpy_type)
-
-
 def grid(
     *extents: int,
     replicas: int = 1,

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 from . import _core
 from ._arrays import Array, array
 from ._core import ArraySpec, Distribution
-from ._layouts import element_type
+from ._elements import elements_of
 from ._worlds import World
 
 __all__ = ["Pipe", "PipeEnd"]
@@ -160,9 +160,8 @@ class Pipe:
                 arrays.append(side)
                 specs.append(side[0].spec if side else None)
                 continue
-            spec = ArraySpec(element_type(dtype), side) if isinstance(side, Distribution) else side
-            specs.append(spec)
-            arrays.append([] if spec is None else [array(world, spec, name=name) for _ in range(count)])
+            specs.append(elements_of(dtype).spec(side) if isinstance(side, Distribution) else side)
+            arrays.append([] if side is None else [array(world, side, dtype, name) for _ in range(count)])
         self._core = _core.make_pipe(
             world._core,
             specs[0],

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
+from ._elements import element_type
 from ._errors import InvalidUse
-from ._layouts import element_type
 from ._worlds import World
 
 __all__ = [

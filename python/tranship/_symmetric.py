@@ -9,11 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
+from ._elements import Elements, elements_of
 from ._errors import InvalidUse, Mismatch
-from ._views import element_strides, extents_of, numpy_kind
+from ._views import extents_of
 from ._worlds import Shape, World
 
 __all__ = ["Symmetric", "symmetric"]
+
+
+_new = object.__new__
 
 
 class Symmetric:
@@ -30,11 +34,21 @@ class Symmetric:
     - ``world.fence()`` orders puts and updates before it ahead of those after it, for each peer.
     """
 
-    __slots__ = ("_core", "local")
+    __slots__ = ("_core", "_elements", "_local")
+    _local: NDArray[Any]
 
-    def __init__(self, core: _core.SymmetricView) -> None:
+    def __init__(self, core: _core.SymmetricView, elements: Elements) -> None:
         self._core = core
-        self.local: NDArray[Any] = np.asarray(core)
+        self._elements = elements
+
+    @property
+    def local(self) -> NDArray[Any]:
+        """This rank's elements, a NumPy array of the memory itself."""
+        try:
+            return self._local
+        except AttributeError:  # made where it is needed: slices are mostly to be put to
+            self._local = self._elements.shown(np.asarray(self._core))
+            return self._local
 
     @property
     def world(self) -> World:
@@ -47,14 +61,22 @@ class Symmetric:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return self.local.dtype
+        return self._elements.dtype
 
     def __len__(self) -> int:
         return len(self.local)
 
     def __getitem__(self, key: Any) -> Symmetric:
-        if isinstance(key, tuple) and not key:
-            return self
+        core = self._core.part_of(key)
+        if core is None:
+            return self._slice(key)
+        part = _new(Symmetric)  # a call of the class takes as long as the rest
+        part._core = core
+        part._elements = self._elements
+        return part
+
+    def _slice(self, key: Any) -> Symmetric:
+        """What is no plain slice, and what is no slice at all."""
         part = self.local[key]
         if not isinstance(part, np.ndarray):  # one element: a slice of it
             index = key if isinstance(key, tuple) else (key,)
@@ -64,7 +86,10 @@ class Symmetric:
             raise InvalidUse("a symmetric array takes slices and integers, which name memory, and no lists or masks")
         width = self.local.itemsize
         first = part.__array_interface__["data"][0] - self.local.__array_interface__["data"][0] if part.size else 0
-        return Symmetric(self._core.part(first // width, part.shape, element_strides(part)))
+        units = first // width * (self._elements.inside or (1,))[0]
+        return Symmetric(
+            self._core.part(units, part.shape + self._elements.inside, self._elements.strides(part)), self._elements
+        )
 
     def __repr__(self) -> str:
         return f"<symmetric {self.dtype}{list(self.shape)}>"
@@ -97,7 +122,7 @@ class Symmetric:
         data = _operand(source, self.local)
         if signal is None and _core.put_buffer(self._core, data, peer, not nbi):
             return
-        args = (*_described(data), peer, not nbi)
+        args = (*self._elements.described(data), peer, not nbi)
         _core.put(self._core, *args, None if signal is None else signal._core, operator.index(value), op, data)
 
     def get(self, peer: int, out: Optional[NDArray[Any]] = None, *, nbi: bool = False) -> NDArray[Any]:
@@ -112,7 +137,7 @@ class Symmetric:
             return out
         if not out.flags.writeable:
             raise InvalidUse("get into an array that is read-only")
-        _core.get(self._core, *_described(_like(out, self.local)), peer, not nbi, out)
+        _core.get(self._core, *self._elements.described(_like(out, self.local)), peer, not nbi, out)
         return out
 
     def signal(self, peer: int, value: int = 1, op: str = "set") -> None:
@@ -155,10 +180,12 @@ class Symmetric:
         >>> launch(3, main)
         [[6, 6], [6, 6], [6, 6]]
         """
+        self._elements.require_numbers("all_reduce")
         _core.collective("all_reduce", self._core, (self if source is None else source)._core, op)
 
     def reduce_scatter(self, source: Symmetric, op: str = "sum") -> None:
         """Collective: the combination of all ranks' part ``rank`` of ``source``, which has one part for each rank."""
+        self._elements.require_numbers("reduce_scatter")
         _core.collective("reduce_scatter", self._core, source._core, op)
 
     def all_gather(self, source: Symmetric) -> None:
@@ -215,12 +242,6 @@ class Symmetric:
         return self._fetching("compare_swap", desired, expected, peer)
 
 
-def _described(data: NDArray[Any]) -> tuple[int, str, tuple[int, ...], tuple[int, ...]]:
-    strides = element_strides(data)
-    address = data.__array_interface__["data"][0]
-    return address, f"{data.dtype.kind}{data.itemsize}", data.shape, strides
-
-
 def _like(data: NDArray[Any], elements: NDArray[Any]) -> NDArray[Any]:
     if data.dtype != elements.dtype or data.shape != elements.shape:
         raise Mismatch(f"{data.dtype}{list(data.shape)} and {elements.dtype}{list(elements.shape)} are not alike")
@@ -266,5 +287,6 @@ def symmetric(world: World, shape: Shape, dtype: DTypeLike = "f8") -> Symmetric:
     Mismatch, NoMemory
         On every rank.
     """
-    kind = numpy_kind(np.dtype(dtype))
-    return Symmetric(_core.allocate_symmetric(world._core, extents_of("an extent", shape), kind))
+    elements = elements_of(dtype)
+    extents = extents_of("an extent", shape) + elements.inside
+    return Symmetric(_core.allocate_symmetric(world._core, extents, elements.kind, len(elements.inside)), elements)

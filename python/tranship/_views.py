@@ -44,21 +44,6 @@ def extents_of(what: str, given: Union[SupportsIndex, Sequence[SupportsIndex]]) 
     return numbers
 
 
-def element_strides(view: NDArray[Any]) -> tuple[int, ...]:
-    """Strides in elements."""
-    width = view.itemsize
-    if any(s % width for s in view.strides):
-        raise InvalidUse(f"strides of {view.strides} bytes are no multiples of elements of {width}")
-    return tuple(s // width for s in view.strides)
-
-
-def numpy_kind(dtype: np.dtype[Any]) -> str:
-    """NumPy's kind and size of elements that can be moved: ``"f8"``."""
-    if dtype.kind not in "biufc" or not dtype.isnative:
-        raise InvalidUse(f"dtype {dtype!r} is none of NumPy's number types in this machine's byte order")
-    return f"{dtype.kind}{dtype.itemsize}"
-
-
 def require_distinct(view: NDArray[Any]) -> None:
     """That no two elements share memory, as far as strides that nest can say so."""
     span = 0

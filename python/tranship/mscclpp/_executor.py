@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tranship import World, _core
 from tranship._errors import InvalidUse
-from tranship._layouts import element_type
+from tranship._elements import element_type
 from tranship._programs import Program
 
 __all__ = ["DataType", "ExecutionPlan", "Executor", "PacketType"]

@@ -31,8 +31,8 @@ from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import as_dtype
 
 from ..... import _core
+from ....._elements import elements_of
 from ....._errors import Error
-from ....._views import numpy_kind
 from ..._memory import MulticastArray
 from . import amo, collective, direct, mem, rma, signal
 
@@ -59,7 +59,9 @@ _array = ir.LiteralStructType([_pointer, _i64, _i64, _i64_pointer, _i64_pointer]
 
 def _element(array: Any) -> int:
     try:
-        return int(_core.element_number(numpy_kind(as_dtype(array.dtype))))
+        elements = elements_of(as_dtype(array.dtype))
+        elements.require_numbers("a kernel")
+        return int(_core.element_number(elements.kind))
     except (Error, NotImplementedError) as error:
         raise TypingError(str(error)) from None
 
