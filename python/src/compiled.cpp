@@ -189,6 +189,34 @@ Status tranship_transfer(std::int32_t kind, void* target, void* source, std::int
     transfer(shmem.context(), kind, is_turned ? from : to, is_turned ? to : from, int_of(peer));
   });
 }
+/// A get of 1, 2, 4 or 8 bytes.
+Status tranship_get_word(std::int32_t bytes, void* target, void* source, std::int64_t peer) {
+  if (Context* rma = Shmem::direct_of_this_thread()) [[likely]] {
+    const auto get_as = [&]<class T>(T) {
+      const T value = rma->g(one<T>(source), int_of(peer), compiled_site);
+      std::memcpy(target, &value, sizeof value);
+    };
+    try {
+      switch (bytes) {
+        case 8:
+          get_as(std::uint64_t());
+          return 0;
+        case 4:
+          get_as(std::uint32_t());
+          return 0;
+        case 2:
+          get_as(std::uint16_t());
+          return 0;
+        default:
+          get_as(std::uint8_t());
+          return 0;
+      }
+    } catch (...) {
+      // It is tried again where errors are told.
+    }
+  }
+  return tranship_transfer(get, target, source, bytes, peer);
+}
 Status tranship_transfer_views(std::int32_t kind, const Array* target, const Array* source, std::int64_t peer) {
   return guarded(Waits::no, [&](Shmem& shmem) {
     const StridedView to = target->view(), from = source->view();
@@ -367,6 +395,7 @@ nb::dict compiled_functions() {
     out[name] = reinterpret_cast<std::uintptr_t>(function);
   };
   add_function("tranship_transfer", &tranship_transfer);
+  add_function("tranship_get_word", &tranship_get_word);
   add_function("tranship_transfer_views", &tranship_transfer_views);
   add_function("tranship_put_signal", &tranship_put_signal);
   add_function("tranship_signal", &tranship_signal);

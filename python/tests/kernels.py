@@ -312,6 +312,11 @@ def puts_wrongly(dst, src, pe):
     device.put(dst, src, pe)
 
 
+@cuda.jit
+def puts_a_value(dst, value):
+    device.p(dst, value, 0)
+
+
 def misuse():
     nvshmem.init()
     me = nvshmem.my_pe()
@@ -337,6 +342,15 @@ def misuse():
     ]:
         text = refused(puts_wrongly, 1, *wrong)
         assert "InvalidUse" in text and what in text, text
+    small = nvshmem.array(1, "int8")
+    for value, what in [(300, "does not fit"), (1.5, "takes an integer, not float64"), (True, "takes an integer, not bool")]:
+        text = refused(puts_a_value, 1, small, value)
+        assert "InvalidUse" in text and what in text and small[0] == 0, text
+    nvshmem.barrier_all()
+    puts_a_value[1, 1](small, -5)
+    nvshmem.barrier_all()
+    if me == 0:
+        assert small[0] == -5
     nvshmem.barrier_all()
     nvshmem.finalize()
 

@@ -352,31 +352,90 @@ def compiled_one(inbox, value, pe):
     device.quiet()
 
 
+@jit
+def compiled_p(x, value):
+    device.p(x, value, 0)
+
+
+VALUES = [0, 1, -1, 127, 300, 2**40, 0.0, 2.5, 1e300, 3j, True, False]
+VALUES += [np.array([v]) for v in (7, -7, 2.5)] + [np.array([9], "uint64"), np.array([True]), np.array([1 + 2j])]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float32", "complex64"])
+def test_what_a_value_must_be_is_one_rule(dtype):
+    """Compiled, and as the simulator makes it."""
+
+    def main(world):
+        nvshmem.init()
+        x = nvshmem.array(2, dtype)
+        taken = 0
+        for value in VALUES:
+            seen = []
+            for put in (compiled_p, compiled_p.py_func):
+                x[:] = 0
+                try:
+                    put(x, value)
+                    seen.append(x.tolist())
+                except (ValueError, numba.TypingError) as error:
+                    text = str(error)
+                    assert not x.any() and ("does not fit" in text or f"an element of {dtype} takes" in text), text
+                    seen.append("refused")
+            assert repr(seen[0]) == repr(seen[1]), (value, seen)
+            taken += seen[0] != "refused"
+        assert 0 < taken < len(VALUES)
+        nvshmem.free_array(x)
+        nvshmem.finalize()
+
+    ts.launch(1, main)
+
+
+@jit
+def compiled_put_signal(data, one, sig, value, op, pe):
+    device.put_signal(data, one, sig, value, op, pe)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float32", "int64", "complex128"])
+def test_compiled_puts_of_one_element_with_a_signal(pes, dtype):
+    def body(me, n):
+        data, sig, counter = nvshmem.array(5, dtype), nvshmem.array(2, "uint64"), nvshmem.array(1, "int64")
+        after = (me + 1) % n
+        nvshmem.barrier_all()
+        compiled_put_signal(data[2:3], np.array([me + 5], dtype), sig[1:], 7, SET, after)
+        compiled_put_signal(data[4:], np.array([me + 6], dtype), counter, -3, ADD, after)
+        nvshmem.barrier_all()
+        before = (me - 1) % n
+        assert data.tolist() == [0, 0, before + 5, 0, before + 6] and sig.tolist() == [0, 7] and counter[0] == -3
+        one = np.ones(1, dtype)
+        for wrong, what in [
+            ((data[:1], one, sig, -1, SET, after), "does not fit"),
+            ((data[:1], one, sig, 1, 3, after), "signal operation 3"),
+            ((data[:1], one, sig, 1, SET, 99), "no rank 99"),
+            ((np.zeros(1, dtype), one, sig, 1, SET, after), "symmetric|heap"),
+            ((data[:1], one, np.zeros(1, "uint64"), 1, SET, after), "symmetric|heap"),
+            ((data[:1], one, sig[:0], 1, SET, after), "no elements"),
+        ]:
+            with pytest.raises(Exception, match=what):
+                compiled_put_signal(*wrong)
+        nvshmem.barrier_all()
+        assert data[0] == 0 and sig.tolist() == [0, 7]
+        nvshmem.barrier_all()
+
+    pes(2, body)
+
+
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int32", "float32", "int64", "float64", "complex64"])
 def test_compiled_puts_of_one_element(pes, dtype):
-    if dtype == "complex64":  # without p, which takes numbers that compiled code converts
-
-        @jit
-        def put(inbox, value, pe):
-            device.put(inbox[1:2], value, pe)
-            device.put(inbox[3:4], value, pe)
-            device.put_nbi(inbox[2:3], value, pe)
-            device.quiet()
-
-    else:
-        put = compiled_one
-
     def body(me, n):
         inbox = nvshmem.array(5, dtype)
         nvshmem.barrier_all()
-        put(inbox, np.array([me + 1], dtype), (me + 1) % n)
+        compiled_one(inbox, np.array([me + 1], dtype), (me + 1) % n)
         nvshmem.barrier_all()
         sender = (me - 1) % n + 1
         assert inbox.tolist() == [0, sender, sender, sender, 0]
         if np.dtype(dtype).itemsize > 1:  # an element at an odd address
             bytes = nvshmem.array(64, "uint8")
             odd = bytes[1 : 1 + inbox.nbytes].view(dtype)
-            put(odd, np.array([7], dtype), (me + 1) % n)
+            compiled_one(odd, np.array([7], dtype), (me + 1) % n)
             nvshmem.barrier_all()
             assert odd.tolist() == [0, 7, 7, 7, 0] and bytes[0] == 0
 

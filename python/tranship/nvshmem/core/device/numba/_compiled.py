@@ -34,7 +34,9 @@ from ..... import _core
 from ....._elements import elements_of
 from ....._errors import Error
 from ..._memory import MulticastArray
+from ..._types import SignalOp
 from . import amo, collective, direct, mem, rma, signal
+from ._values import DOES_NOT_FIT, refusal
 
 for _name, _address in _core.compiled_functions().items():
     llvm.add_symbol(_name, _address)
@@ -143,19 +145,19 @@ def _value(builder: Any, bits: Any, type: Any) -> Any:
 # Transfers.
 
 
-def _put_word(builder: Any, there: Any, word_at: Any, pe: Any, is_one: Any, call: Callable[[], None]) -> None:
-    """A put of one element, an integer of as many bits as `word_at` points to: a store where `is_one` is true, the target
-    is aligned and lies in the heap of this thread's rank, and the peer's heap is directly reached (Context::DirectPuts).
-    Everything else is left to `call()`, with all checks and errors."""
+def _where_direct(
+    builder: Any, words: list[tuple[Any, int]], pe: Any, may: Any, act: Callable[[list[Any]], None], call: Callable[[], None]
+) -> None:
+    """`act(addresses)` with the peer's addresses of words, which are given by their own and their bytes, where `may` is
+    true, all are aligned and lie in the heap of this thread's rank, and the peer's heap is directly reached
+    (Context::DirectPuts). Everything else is left to `call()`, with all checks and errors."""
     if _PUTS is None:
         return call()
     places = _PUTS
-    word = word_at.type.pointee
-    width = _i64(word.width // 8)
     look, check, store, other, done = (
         builder.append_basic_block(f"put.{name}") for name in ("look", "check", "store", "call", "done")
     )
-    builder.cbranch(is_one, look, other)
+    builder.cbranch(may, look, other)
 
     builder.position_at_end(look)
     distance = builder.module.globals.get(_DISTANCE) or cgutils.add_global_variable(builder.module, _i64, _DISTANCE)
@@ -170,27 +172,44 @@ def _put_word(builder: Any, there: Any, word_at: Any, pe: Any, is_one: Any, call
 
     own, bytes, first, stride = (builder.load(at(name, _i64)) for name in ("own", "bytes", "first", "stride"))
     first_peer, peers = (builder.load(at(name, _i32)) for name in ("first_peer", "peers"))
-    address = builder.ptrtoint(there, _i64)
-    offset = builder.sub(address, own)
-    conditions = [
-        builder.icmp_unsigned(">=", bytes, width),
-        builder.icmp_unsigned("<=", offset, builder.sub(bytes, width)),
-        builder.icmp_unsigned("<", builder.sub(pe, builder.sext(first_peer, _i64)), builder.sext(peers, _i64)),
-        builder.icmp_unsigned("==", builder.and_(address, builder.sub(width, _i64(1))), _i64(0)),
-    ]
+    conditions = [builder.icmp_unsigned("<", builder.sub(pe, builder.sext(first_peer, _i64)), builder.sext(peers, _i64))]
+    offsets = []
+    for there, width in words:
+        address = builder.ptrtoint(there, _i64)
+        offsets.append(builder.sub(address, own))
+        conditions += [
+            builder.icmp_unsigned(">=", bytes, _i64(width)),
+            builder.icmp_unsigned("<=", offsets[-1], builder.sub(bytes, _i64(width))),
+            builder.icmp_unsigned("==", builder.and_(address, _i64(width - 1)), _i64(0)),
+        ]
     builder.cbranch(functools.reduce(builder.and_, conditions), store, other)
 
     builder.position_at_end(store)
     builder.store(ir.IntType(8)(1), at("acted", ir.IntType(8)))
-    to = builder.add(builder.add(first, builder.mul(pe, stride)), offset)
-    value = builder.load(word_at, align=1)
-    builder.store_atomic(value, builder.inttoptr(to, word.as_pointer()), "release", word.width // 8)
+    base = builder.add(first, builder.mul(pe, stride))
+    act([builder.add(base, offset) for offset in offsets])
     builder.branch(done)
 
     builder.position_at_end(other)
     call()
     builder.branch(done)
     builder.position_at_end(done)
+
+
+def _store_word(builder: Any, to: Any, word_at: Any) -> None:
+    """Releases, as a store to where others wait must."""
+    word = word_at.type.pointee
+    value = builder.load(word_at, align=1)
+    builder.store_atomic(value, builder.inttoptr(to, word.as_pointer()), "release", word.width // 8)
+
+
+def _put_word(builder: Any, there: Any, word_at: Any, pe: Any, is_one: Any, call: Callable[[], None]) -> None:
+    """A put of one element, an integer of as many bits as `word_at` points to, where `is_one` is true."""
+
+    def act(to: list[Any]) -> None:
+        _store_word(builder, to[0], word_at)
+
+    _where_direct(builder, [(there, word_at.type.pointee.width // 8)], pe, is_one, act, call)
 
 
 def _transfer(kind: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
@@ -256,21 +275,6 @@ for _kind, _name in enumerate(_TRANSFERS):
     _operation(_forms(rma, _name), *_transfer(_kind))
 
 
-@intrinsic
-def _get_one(typing_context: Any, array: Any, pe: Any) -> Any:
-    element = array.dtype
-    _require_integers(pe=pe)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        room = cgutils.alloca_once(builder, context.get_data_type(element))
-        there, here = _data(context, builder, array, args[0]), builder.bitcast(room, _pointer)
-        bytes = _i64(context.get_abi_sizeof(context.get_data_type(element)))
-        _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index("get")), here, there, bytes, args[1]])
-        return context.data_model_manager[element].from_data(builder, builder.load(room))
-
-    return element(array, types.int64), generate
-
-
 def _first(array: Any) -> Any:
     """For compiled functions: an array, which must have an element."""
 
@@ -303,33 +307,50 @@ def _element_of(array: Any, value: Any) -> Any:
 
 
 def _require_fitting_type(element: Any, value: Any) -> None:
-    if isinstance(element, types.Float):
-        if not isinstance(value, (types.Integer, types.Float)):
-            raise TypingError(f"a value of {element} is a number, not {value}")
-    elif isinstance(element, types.Integer):
-        _require_integers(value=value)
-    else:
-        raise TypingError(f"elements that are numbers are needed, not {element}")
+    kinds = ((types.Boolean, "b"), (types.Integer, "i"), (types.IntEnumMember, "i"), (types.Float, "f"), (types.Complex, "c"))
+    kind = next((kind for type, kind in kinds if isinstance(value, type)), "")
+    why = refusal(as_dtype(element), kind, str(types.unliteral(value)))
+    if why is not None:
+        raise TypingError(why)
 
 
 def _fitting(element: Any) -> Callable[[Any], Any]:
     """A value as an element of a type, which it must fit in."""
     convert = as_dtype(element).type
-    if isinstance(element, types.Float):
+    if not isinstance(element, types.Integer):
         return lambda value: convert(value)
 
     def fitting(value: Any) -> Any:
         result = convert(value)
         if result != value or (result < 0) != (value < 0):
-            raise ValueError("the value does not fit in an element of the array")
+            raise ValueError(DOES_NOT_FIT)
         return result
 
     return fitting
 
 
+def _fitted(context: Any, builder: Any, given: Any, element: Any, value: Any) -> Any:
+    """The same where it is built into its caller: a call takes longer than the operation."""
+    if isinstance(given, types.IntEnumMember):
+        given = given.dtype
+    result = context.cast(builder, value, given, element)
+    if isinstance(element, types.Integer):
+        back = context.cast(builder, result, element, given)
+        signs = [
+            builder.icmp_signed("<", one, one.type(0)) if type.signed else ir.IntType(1)(0)
+            for one, type in ((result, element), (value, given))
+        ]
+        fits = builder.and_(builder.icmp_unsigned("==", back, value), builder.icmp_unsigned("==", *signs))
+        with builder.if_then(builder.not_(fits), likely=False):
+            context.call_conv.return_user_exc(builder, ValueError, (DOES_NOT_FIT,))
+    return result
+
+
 @_overload(_element_of)
 def _(array: Any, value: Any) -> Any:
     _require_arrays(array)
+    if not isinstance(array.dtype, (types.Integer, types.Float)):
+        raise TypingError(f"elements that are integers or floats are needed, not {array.dtype}")
     _require_fitting_type(array.dtype, value)
     fitting = register_jitable(_fitting(array.dtype))
     return lambda array, value: fitting(value)
@@ -350,7 +371,7 @@ def _generate_p(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     if isinstance(src, types.Array):
         first = _first_of(context, builder, src, value)
         type, value = src.dtype, context.data_model_manager[src.dtype].from_data(builder, builder.load(first, align=1))
-    value = context.compile_internal(builder, _fitting(element), element(type), [value])
+    value = _fitted(context, builder, type, element, value)
     data = context.data_model_manager[element].as_data(builder, value)
     room = cgutils.alloca_once(builder, data.type)
     builder.store(data, room)
@@ -362,39 +383,36 @@ def _generate_p(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         arguments = [_i32(_TRANSFERS.index("put")), there, here, _i64(width), args[2]]
         _call(context, builder, "tranship_transfer", arguments)
 
-    _put_word(builder, there, word_at, args[2], ir.IntType(1)(1), call)
+    if width in _WORDS:
+        _put_word(builder, there, word_at, args[2], ir.IntType(1)(1), call)
+    else:
+        call()
     return context.get_dummy_value()
 
 
 _operation([rma.p], _typed_p, _generate_p)
 
 
-@_overload(rma.g)
-def _(src: Any, pe: Any) -> Any:
+def _typed_g(src: Any, pe: Any) -> Any:
     _require_arrays(src)
-    return lambda src, pe: _get_one(_first(src), pe)
+    _require_integers(pe=pe)
+    _element(src)
+    return src.dtype(src, types.int64)
 
 
-def _signalled(blocking: bool) -> Any:
-    @intrinsic
-    def put(typing_context: Any, dst: Any, src: Any, word: Any, value: Any, op: Any, pe: Any) -> Any:
-        _require_alike(dst, src)
-        _require_writable(dst)
-        _require_signal(word)
-        _require_integers(value=value, op=op, pe=pe)
-
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
-            rest = [_data(context, builder, word, args[2]), *args[3:], _i32(int(blocking))]
-            _call(context, builder, "tranship_put_signal", [*arrays, *rest])
-            return context.get_dummy_value()
-
-        return types.void(dst, src, word, types.uint64, types.int64, types.int64), generate
-
-    return put
+def _generate_g(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    array = signature.args[0]
+    there = builder.bitcast(_first_of(context, builder, array, args[0]), _pointer)
+    room = cgutils.alloca_once(builder, context.get_data_type(array.dtype))
+    here, width = builder.bitcast(room, _pointer), context.get_abi_sizeof(context.get_data_type(array.dtype))
+    if width in _WORDS:
+        _call(context, builder, "tranship_get_word", [_i32(width), here, there, args[1]])
+    else:
+        _call(context, builder, "tranship_transfer", [_i32(_TRANSFERS.index("get")), here, there, _i64(width), args[1]])
+    return context.data_model_manager[array.dtype].from_data(builder, builder.load(room))
 
 
-_put_signal, _put_signal_nbi = _signalled(True), _signalled(False)
+_operation([rma.g], _typed_g, _generate_g)
 
 
 def _require_signal(word: Any) -> None:
@@ -404,18 +422,53 @@ def _require_signal(word: Any) -> None:
     _require_writable(word)
 
 
-@_overload(*_forms(rma, "put_signal"))
-def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
-    return lambda dst, src, signal_var, signal_val, signal_op, pe: _put_signal(
-        dst, src, _first(signal_var), _element_of(signal_var, signal_val), signal_op, pe
-    )
+def _signalled(blocking: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def typed(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
+        _require_alike(dst, src)
+        _require_writable(dst)
+        _require_signal(signal_var)
+        _require_fitting_type(signal_var.dtype, signal_val)
+        _require_integers(signal_op=signal_op, pe=pe)
+        return types.void(dst, src, signal_var, signal_val, types.int64, types.int64)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        dst, src, word, given = signature.args[:4]
+        op, pe = args[4:]
+        at = _first_of(context, builder, word, args[2])
+        value = _fitted(context, builder, given, word.dtype, args[3])
+
+        def call() -> None:
+            arrays = [_described(context, builder, type, value) for type, value in zip((dst, src), args)]
+            rest = [builder.bitcast(at, _pointer), value, op, pe, _i32(int(blocking))]
+            _call(context, builder, "tranship_put_signal", [*arrays, *rest])
+
+        width = context.get_abi_sizeof(context.get_data_type(dst.dtype))
+        if dst.layout != "C" or src.layout != "C" or width not in _WORDS:
+            call()
+            return context.get_dummy_value()
+        to, source = (context.make_array(type)(context, builder, value) for type, value in zip((dst, src), args))
+        word_at = builder.bitcast(source.data, ir.IntType(8 * width).as_pointer())
+        sets, adds = (builder.icmp_signed("==", op, _i64(number)) for number in (SignalOp.SIGNAL_SET, SignalOp.SIGNAL_ADD))
+        is_one = [builder.icmp_signed("==", array.nitems, _i64(1)) for array in (to, source)]
+
+        def act(there: list[Any]) -> None:
+            _store_word(builder, there[0], word_at)
+            signal = builder.inttoptr(there[1], _i64_pointer)
+            with builder.if_else(sets) as (setting, adding):
+                with setting:
+                    builder.store_atomic(value, signal, "release", 8)
+                with adding:
+                    builder.atomic_rmw("add", signal, value, "release")
+
+        may = functools.reduce(builder.and_, [*is_one, builder.or_(sets, adds)])
+        _where_direct(builder, [(to.data, width), (at, 8)], pe, may, act, call)
+        return context.get_dummy_value()
+
+    return typed, generate
 
 
-@_overload(*_forms(rma, "put_signal_nbi"))
-def _(dst: Any, src: Any, signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
-    return lambda dst, src, signal_var, signal_val, signal_op, pe: _put_signal_nbi(
-        dst, src, _first(signal_var), _element_of(signal_var, signal_val), signal_op, pe
-    )
+_operation(_forms(rma, "put_signal"), *_signalled(True))
+_operation(_forms(rma, "put_signal_nbi"), *_signalled(False))
 
 
 # Signals and waits.

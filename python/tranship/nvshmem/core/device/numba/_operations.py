@@ -13,6 +13,7 @@ from ... import _collectives, _memory, _transfers
 from ..._runtime import Runtime, runtime
 from ..._transfers import value_of, whole
 from ._lanes import on_rank, plain, together, wait_on_rank
+from ._values import as_element
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,9 +76,13 @@ def get_nbi(dst: Any, src: Any, pe: int) -> None:
 
 
 def p(dst: Any, src: Any, pe: int) -> None:
-    """Puts one value, or the first element of an array, into the first element of the symmetric ``dst`` of a peer."""
+    """Puts one value, or the first element of an array, into the first element of the symmetric ``dst`` of a peer.
+
+    Elements that are bools take bools, integers take integers that fit, floats take integers and floats, and complex
+    numbers take any number.
+    """
     target = _first(plain(dst))
-    value = np.asarray(plain(src)).reshape(-1)[:1].astype(target.dtype)
+    value = as_element(plain(src), target.dtype)
     on_rank(lambda here: here.shmem.put(target, value, whole(pe, "a peer"), True))
 
 
