@@ -13,7 +13,7 @@ from ._core import ArraySpec, Distribution
 from ._buffers import Devices, Lease, _boxes, current_device
 from ._core import Tiling
 from ._elements import Elements, elements_named, elements_of
-from ._errors import Error, InvalidUse, Unsupported
+from ._errors import Error, InvalidUse, Unsupported, of_type
 from ._layouts import distribution as make_distribution
 from ._layouts import grid
 from ._pictures import array_html, exchange_html
@@ -333,7 +333,8 @@ def _new_array(
     devices: Optional[Devices] = None,
 ) -> Array:
     inner_dims = len(elements.inside)
-    core = _core.allocate_array(world._core, spec, name, devices._core if devices else None, inner_dims)
+    on = None if devices is None else of_type("devices", devices, Devices)._core
+    core = _core.allocate_array(of_type("world", world, World)._core, spec, name, on, inner_dims)
     return Array(world, core, cells, elements)
 
 
@@ -355,7 +356,7 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
     elements = elements_of(view.dtype)
     address, _, extents, strides = elements.described(view)
     core = _core.wrap_array(
-        world._core,
+        of_type("world", world, World)._core,
         elements.spec(distribution),
         address,
         extents,
@@ -421,6 +422,10 @@ class Exchange:
         return exchange_html(self)
 
 
+def _cores(*arrays: Array) -> list[_core.LocalArray]:
+    return [of_type("array", one, Array)._core for one in arrays]
+
+
 class Redistribution(Exchange):
     """Moves arrays from one distribution to another: ``Redistribution(source, target)``, or of several pairs at once.
 
@@ -473,7 +478,7 @@ class RedistributionAdjoint(Exchange):
     __slots__ = ()
 
     def __init__(self, source: Array, target: Array, *, schedule: str = "automatic") -> None:
-        super().__init__(_core.make_adjoint(source._core, target._core, schedule))
+        super().__init__(_core.make_adjoint(*_cores(source, target), schedule))
 
 
 class HaloExchange(Exchange):
@@ -515,11 +520,11 @@ class HaloExchange(Exchange):
                 raise Unsupported(f"combine='{combine}' adds to cells, so it takes no snapshot")
             if not adjoint or depth is not None or stencil != "box":
                 raise InvalidUse(f"combine='{combine}' is of an adjoint of all ghosts")
-            super().__init__(_core.make_reduction([a._core for a in arrays], combine, schedule))
+            super().__init__(_core.make_reduction(_cores(*arrays), combine, schedule))
             return
         kind, offsets = (stencil, []) if isinstance(stencil, str) else ("offsets", [tuple(o) for o in stencil])
         super().__init__(
-            _core.make_halo([a._core for a in arrays], adjoint, schedule, snapshot, depth, kind, offsets)
+            _core.make_halo(_cores(*arrays), adjoint, schedule, snapshot, depth, kind, offsets)
         )
 
 
@@ -533,7 +538,7 @@ class InterfaceExchange(Exchange):
     __slots__ = ()
 
     def __init__(self, *arrays: Array, schedule: str = "automatic", snapshot: bool = False) -> None:
-        super().__init__(_core.make_interfaces([a._core for a in arrays], schedule, snapshot))
+        super().__init__(_core.make_interfaces(_cores(*arrays), schedule, snapshot))
 
 
 class TiledHaloExchange(Exchange):
@@ -573,7 +578,7 @@ class TiledHaloExchange(Exchange):
         super().__init__(
             _core.make_tiled_halo(
                 tiling,
-                [([a._core for a in tiles], of) for tiles, of in zip(fields, dims)],
+                [(_cores(*of_type("field", tiles, Sequence)), of) for tiles, of in zip(fields, dims)],
                 [list(vector.items()) for vector in vectors],
                 depth,
                 adjoint,
@@ -619,12 +624,12 @@ def check_halo(
     >>> found.ghosts, found.untouched, found.wrong
     (192, 96, 0)
     """
-    return HaloCheck(*_core.check_halo(world._core, tiling, list(distributions), list(tile_dims)))
+    return HaloCheck(*_core.check_halo(of_type("world", world, World)._core, tiling, list(distributions), list(tile_dims)))
 
 
 def redistribute(source: Array, distribution: Distribution, *, schedule: str = "automatic") -> Array:
     """Collective: a new array with the cells of ``source``, in another distribution."""
-    elements = source._elements
+    elements = of_type("source", source, Array)._elements
     target = _new_array(source.world, elements.spec(distribution), distribution, elements)
     Redistribution(source, target, schedule=schedule)()
     return target
@@ -632,7 +637,7 @@ def redistribute(source: Array, distribution: Distribution, *, schedule: str = "
 
 def gather(source: Array, root: int = 0) -> Optional[NDArray[Any]]:
     """Collective: the whole array on rank ``root``, and ``None`` on the others."""
-    world = source.world
+    world = of_type("source", source, Array).world
     if not 0 <= root < world.size:
         raise InvalidUse(f"no root {root} in a world of {world.size} (rank {world.rank})")
     dims = len(source.shape)

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from . import _core
 from ._elements import Elements, elements_of
-from ._errors import InvalidUse
+from ._errors import InvalidUse, of_type
 from ._pictures import devices_html
 from ._tracing import note_devices
 from ._views import extents_of, require_distinct
@@ -155,7 +155,7 @@ class Buffer:
         name: str = "buffer",
         zeros: bool = True,
     ) -> None:
-        self.devices = Devices() if devices is None else devices
+        self.devices = Devices() if devices is None else of_type("devices", devices, Devices)
         if (shape is None) == (data is None):
             raise InvalidUse("a Buffer takes a shape, or data")
         if data is not None:

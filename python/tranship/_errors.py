@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import os
-from typing import Optional
+from typing import Any, Optional, TypeVar
 
 from . import _core
 
@@ -53,6 +53,16 @@ class Error(Exception):
 
 class InvalidUse(Error, ValueError):
     """The call breaks a rule of its interface; nothing has happened."""
+
+
+_T = TypeVar("_T")
+
+
+def of_type(name: str, value: Any, wanted: type[_T]) -> _T:
+    """The value of an argument. Raises ``InvalidUse`` with both types where it is of another one."""
+    if not isinstance(value, wanted):
+        raise InvalidUse(f"argument '{name}' is {wanted.__name__}, not {type(value).__name__}")
+    return value
 
 
 class Overflow(Error, OverflowError):

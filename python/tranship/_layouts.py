@@ -7,13 +7,11 @@ import re
 from collections.abc import Sequence
 from typing import Any, Optional, Union, overload
 
-import numpy as np
-from numpy.typing import DTypeLike
 
 from . import _core
 from ._core import ArraySpec, Distribution, EdgePolicy, Grid, Partition, Remainder, Tiling
 from ._core import cubed_sphere, doubly_periodic, folded, periodic
-from ._errors import InvalidUse
+from ._errors import InvalidUse, of_type
 from ._pictures import Plans
 from ._views import extents_of
 
@@ -80,7 +78,7 @@ def plan_halo(fields: Sequence[ArraySpec], rank: Optional[int] = None) -> Union[
 
 
 def _ranks_of(specs: Sequence[ArraySpec]) -> list[int]:
-    return sorted({rank for spec in specs for rank in spec.distribution.grid.ranks})
+    return sorted({rank for spec in specs for rank in of_type("spec", spec, ArraySpec).distribution.grid.ranks})
 
 
 def grid(

@@ -11,6 +11,7 @@ from . import _core
 from ._arrays import Array, array
 from ._core import ArraySpec, Distribution
 from ._elements import elements_of
+from ._errors import of_type
 from ._worlds import World
 
 __all__ = ["Pipe", "PipeEnd"]
@@ -163,11 +164,11 @@ class Pipe:
             specs.append(elements_of(dtype).spec(side) if isinstance(side, Distribution) else side)
             arrays.append([] if side is None else [array(world, side, dtype, name) for _ in range(count)])
         self._core = _core.make_pipe(
-            world._core,
+            of_type("world", world, World)._core,
             specs[0],
             specs[1],
-            [a._core for a in arrays[0]],
-            [a._core for a in arrays[1]],
+            [of_type("array", a, Array)._core for a in arrays[0]],
+            [of_type("array", a, Array)._core for a in arrays[1]],
             schedule,
             name,
         )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
 from ._elements import element_type
-from ._errors import InvalidUse
+from ._errors import InvalidUse, of_type
 from ._worlds import World
 
 __all__ = [
@@ -294,7 +294,13 @@ class ProgramExecutor:
         self, world: World, program: Program, elements: int, dtype: DTypeLike = np.float32, op: Optional[str] = None
     ) -> None:
         self._dtype = np.dtype(dtype)
-        self._core = _core.execute_program(world._core, program._core, elements, element_type(self._dtype), op)
+        self._core = _core.execute_program(
+            of_type("world", world, World)._core,
+            of_type("program", program, Program)._core,
+            elements,
+            element_type(self._dtype),
+            op,
+        )
 
     @property
     def input_elements(self) -> int:
@@ -380,7 +386,7 @@ class Collectives:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._core = _core.make_collectives(world._core)
+        self._core = _core.make_collectives(of_type("world", world, World)._core)
 
     def all_reduce(self, source: ArrayLike, op: str = "sum", out: Optional[NDArray[Any]] = None) -> NDArray[Any]:
         """The combination of all sources, by "sum", "prod", "min" or "max", in the shape of the source."""

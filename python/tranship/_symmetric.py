@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _core
 from ._elements import Elements, elements_of
-from ._errors import InvalidUse, Mismatch
+from ._errors import InvalidUse, Mismatch, of_type
 from ._views import extents_of
 from ._worlds import Shape, World
 
@@ -123,7 +123,7 @@ class Symmetric:
         if signal is None and _core.put_buffer(self._core, data, peer, not nbi):
             return
         args = (*self._elements.described(data), peer, not nbi)
-        _core.put(self._core, *args, None if signal is None else signal._core, operator.index(value), op, data)
+        _core.put(self._core, *args, None if signal is None else of_type("signal", signal, Symmetric)._core, operator.index(value), op, data)
 
     def get(self, peer: int, out: Optional[NDArray[Any]] = None, *, nbi: bool = False) -> NDArray[Any]:
         """These elements of ``peer``: in ``out``, or in a new array."""
@@ -181,24 +181,24 @@ class Symmetric:
         [[6, 6], [6, 6], [6, 6]]
         """
         self._elements.require_numbers("all_reduce")
-        _core.collective("all_reduce", self._core, (self if source is None else source)._core, op)
+        _core.collective("all_reduce", self._core, self._core if source is None else of_type("source", source, Symmetric)._core, op)
 
     def reduce_scatter(self, source: Symmetric, op: str = "sum") -> None:
         """Collective: the combination of all ranks' part ``rank`` of ``source``, which has one part for each rank."""
         self._elements.require_numbers("reduce_scatter")
-        _core.collective("reduce_scatter", self._core, source._core, op)
+        _core.collective("reduce_scatter", self._core, of_type("source", source, Symmetric)._core, op)
 
     def all_gather(self, source: Symmetric) -> None:
         """Collective: all ranks' ``source``, in their order."""
-        _core.collective("all_gather", self._core, source._core)
+        _core.collective("all_gather", self._core, of_type("source", source, Symmetric)._core)
 
     def all_to_all(self, source: Symmetric) -> None:
         """Collective: part s is this rank's part of the ``source`` of rank s."""
-        _core.collective("all_to_all", self._core, source._core)
+        _core.collective("all_to_all", self._core, of_type("source", source, Symmetric)._core)
 
     def broadcast(self, root: int, source: Optional[Symmetric] = None) -> None:
         """Collective: the ``source`` of rank ``root``; these elements of it where nothing is said."""
-        given = self if source is None else source
+        given = self if source is None else of_type("source", source, Symmetric)
         _core.collective("broadcast", self._core, given._core, "sum", operator.index(root))
 
     def _fetching(self, op: str, value: int, compare: int, peer: int) -> int:
@@ -289,4 +289,4 @@ def symmetric(world: World, shape: Shape, dtype: DTypeLike = "f8") -> Symmetric:
     """
     elements = elements_of(dtype)
     extents = extents_of("an extent", shape) + elements.inside
-    return Symmetric(_core.allocate_symmetric(world._core, extents, elements.kind, len(elements.inside)), elements)
+    return Symmetric(_core.allocate_symmetric(of_type("world", world, World)._core, extents, elements.kind, len(elements.inside)), elements)
