@@ -102,10 +102,10 @@ def _described(context: Any, builder: Any, type: Any, value: Any) -> Any:
     return builder.bitcast(room, _pointer)
 
 
-def _require_arrays(*arrays: Any) -> None:
-    for array in arrays:
+def _require_arrays(**arrays: Any) -> None:
+    for name, array in arrays.items():
         if not isinstance(array, types.Array):
-            raise TypingError(f"an array is needed, not {array}")
+            raise TypingError(f"{name} is an array, not {array}")
 
 
 def _require_writable(array: Any) -> None:
@@ -120,7 +120,7 @@ def _require_integers(**numbers: Any) -> None:
 
 
 def _require_alike(dst: Any, src: Any) -> None:
-    _require_arrays(dst, src)
+    _require_arrays(dst=dst, src=src)
     if dst.dtype != src.dtype:
         raise TypingError(f"elements of {src.dtype} to elements of {dst.dtype}")
 
@@ -281,7 +281,7 @@ def _first(array: Any) -> Any:
 
 @_overload(_first)
 def _(array: Any) -> Any:
-    _require_arrays(array)
+    _require_arrays(array=array)
 
     def first(array: Any) -> Any:
         if array.size == 0:
@@ -348,7 +348,7 @@ def _fitted(context: Any, builder: Any, given: Any, element: Any, value: Any) ->
 
 @_overload(_element_of)
 def _(array: Any, value: Any) -> Any:
-    _require_arrays(array)
+    _require_arrays(array=array)
     if not isinstance(array.dtype, (types.Integer, types.Float)):
         raise TypingError(f"elements that are integers or floats are needed, not {array.dtype}")
     _require_fitting_type(array.dtype, value)
@@ -357,7 +357,7 @@ def _(array: Any, value: Any) -> Any:
 
 
 def _typed_p(dst: Any, src: Any, pe: Any) -> Any:
-    _require_arrays(dst)
+    _require_arrays(dst=dst)
     _require_writable(dst)
     _require_integers(pe=pe)
     _require_fitting_type(dst.dtype, src.dtype if isinstance(src, types.Array) else src)
@@ -394,7 +394,7 @@ _operation([rma.p], _typed_p, _generate_p)
 
 
 def _typed_g(src: Any, pe: Any) -> Any:
-    _require_arrays(src)
+    _require_arrays(src=src)
     _require_integers(pe=pe)
     _element(src)
     return src.dtype(src, types.int64)
@@ -416,7 +416,7 @@ _operation([rma.g], _typed_g, _generate_g)
 
 
 def _require_signal(word: Any) -> None:
-    _require_arrays(word)
+    _require_arrays(signal_var=word)
     if word.dtype not in (types.uint64, types.int64):
         raise TypingError(f"a signal is an element of uint64, not {word.dtype}")
     _require_writable(word)
@@ -496,7 +496,7 @@ def _(signal_var: Any, signal_val: Any, signal_op: Any, pe: Any) -> Any:
 def _looks(name: str, result_of: Callable[[Any], Any]) -> Any:
     @intrinsic
     def looks(typing_context: Any, variable: Any, comparison: Any, value: Any) -> Any:
-        _require_arrays(variable)
+        _require_arrays(variable=variable)
         element = variable.dtype
         if not isinstance(element, types.Integer):
             raise TypingError(f"what is waited for is an integer, not {element}")
@@ -608,7 +608,7 @@ def _several(what: str, result_of: Callable[[Any], Any]) -> None:
 
     @_overload(*_forms(signal, what))
     def _(ivars: Any, cmp: Any, cmp_values: Any, status: Any = None) -> Any:
-        _require_arrays(ivars)
+        _require_arrays(ivars=ivars)
         if not isinstance(ivars.dtype, types.Integer):
             raise TypingError(f"what is waited for is an integer, not {ivars.dtype}")
         if not isinstance(status, (types.Array, types.NoneType, types.Omitted)) and status is not None:
@@ -694,7 +694,7 @@ def _() -> Any:
 def _atomic(op: str, fetches: bool) -> Any:
     @intrinsic
     def atomic(typing_context: Any, at: Any, value: Any, expected: Any, pe: Any) -> Any:
-        _require_arrays(at)
+        _require_arrays(at=at)
         element = at.dtype
         result = element if fetches else types.void
         _require_integers(pe=pe)
@@ -929,7 +929,7 @@ def _(team: Any, dst_array: Any, src_array: Any, root: Any = 0) -> Any:
 
 @intrinsic
 def _at_peer(typing_context: Any, arr: Any, pe: Any) -> Any:
-    _require_arrays(arr)
+    _require_arrays(arr=arr)
     _require_integers(pe=pe)
     result = types.Array(arr.dtype, arr.ndim, arr.layout)
 
@@ -999,7 +999,7 @@ def _multicast(typing_context: Any, copies: Any) -> Any:
 
 @intrinsic
 def _at_members(typing_context: Any, team: Any, array: Any) -> Any:
-    _require_arrays(array)
+    _require_arrays(array=array)
     _require_integers(team=team)
     if array.ndim == 0:
         raise TypingError("an array of no dimensions at all members: needs one or more")
