@@ -128,7 +128,8 @@ std::pair<std::string, std::size_t> wrong_in(const std::vector<Parameter>& param
               i};
   }
   std::size_t right = given.positional.size();
-  for (const auto& [name, type] : given.named) {
+  for (const auto& one_given : given.named) {
+    const std::string &name = one_given.first, &type = one_given.second;
     const auto known =
         std::find_if(parameters.begin(), parameters.end(), [&](const Parameter& one) { return one.name == name; });
     if (known == parameters.end()) return {fmt::format("there is no argument '{}'", name), right};

@@ -94,7 +94,7 @@ std::uint64_t Watch::sum_of(MemoryId memory, const Region& region) const {
         Index rest = count * tranship::size_bytes(buffer_.type);
         const unsigned char* at = data + offset;
         for (; rest >= 32; at += 32, rest -= 32)
-          for (int lane = 0; lane < 4; ++lane) add(sums[lane], at + 8 * lane, 8);
+          for (Index lane = 0; lane < 4; ++lane) add(sums[lane], at + 8 * lane, 8);
         for (; rest > 0; at += 8, rest -= 8) add(sums[0], at, std::min<Index>(rest, 8));
       });
   });
