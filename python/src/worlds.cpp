@@ -61,7 +61,7 @@ struct Launched {
   Launched& operator=(const Launched&) = delete;
 
   static std::vector<Launched*>& all() {
-    static std::vector<Launched*> launched;
+    static auto& launched = *new std::vector<Launched*>;
     return launched;
   }
 };
@@ -209,7 +209,7 @@ struct Simulated {
   int interrupts = 0;
 
   static Simulated& all() {
-    static Simulated simulated;
+    static auto& simulated = *new Simulated;
     return simulated;
   }
 };

@@ -13,6 +13,7 @@ import check_includes
 import check_manual
 import check_public
 import check_signposts
+import check_statics
 import check_words
 
 
@@ -28,6 +29,21 @@ class Folder(unittest.TestCase):
         path = self.root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+
+
+class Statics(unittest.TestCase):
+    def test_a_destructor_at_exit(self):
+        listing = "a/b.cpp.o:                 U malloc\na/b.cpp.o:                 U __cxa_atexit\n"
+        found = check_statics.problems_in(listing)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("b.cpp: a static variable", found[0])
+
+    def test_a_destructor_of_each_thread(self):
+        self.assertEqual(len(check_statics.problems_in("b.cpp.o:   U __cxa_thread_atexit@GLIBC_2.18\n")), 1)
+        self.assertEqual(check_statics.problems_in("x/fiber.cpp.o:   U __cxa_thread_atexit\n"), [])
+
+    def test_others_are_fine(self):
+        self.assertEqual(check_statics.problems_in("b.cpp.o:   U atexit_of_mine\nb.cpp.o:   U __cxa_guard_acquire\n"), [])
 
 
 class Includes(Folder):

@@ -177,15 +177,15 @@ std::uint64_t Courier::epoch_of_peer(const Journey& journey, const Message& m) c
 }
 
 const Courier& claiming_courier() noexcept {
-  static const Claiming courier;
+  static const auto& courier = *new Claiming;
   return courier;
 }
 const Courier& mailing_courier() noexcept {
-  static const Mailing courier;
+  static const auto& courier = *new Mailing;
   return courier;
 }
 const Courier& posting_courier() noexcept {
-  static const Posting courier;
+  static const auto& courier = *new Posting;
   return courier;
 }
 

@@ -50,7 +50,7 @@ class RightPrograms {
 };
 
 RightPrograms& right_programs() {
-  static RightPrograms programs;
+  static auto& programs = *new RightPrograms;
   return programs;
 }
 std::atomic<Index> verified_count = 0;

@@ -14,7 +14,7 @@ struct Held {
 };
 
 Held& held() {
-  static Held all;
+  static auto& all = *new Held;
   return all;
 }
 

@@ -48,6 +48,7 @@ class Stacks {
   explicit Stacks(std::size_t size_bytes) : size_bytes_(size_bytes) {}
 
   context::stack_context allocate() {
+    if (has_ended_) return Mapped(size_bytes_).allocate();
     std::vector<Kept::Stack>& kept = kept_.stacks;
     const auto found = std::find_if(kept.rbegin(), kept.rend(),
                                     [this](const Kept::Stack& stack) { return stack.asked_bytes == size_bytes_; });
@@ -62,7 +63,7 @@ class Stacks {
     // Frames that never return leave marks on memory that others will get.
     __asan_unpoison_memory_region(static_cast<char*>(stack.sp) - stack.size, stack.size);
 #endif
-    if (!kept_.keep({stack, size_bytes_})) Mapped(size_bytes_).deallocate(stack);
+    if (has_ended_ || !kept_.keep({stack, size_bytes_})) Mapped(size_bytes_).deallocate(stack);
   }
 
  private:
@@ -79,6 +80,7 @@ class Stacks {
     Kept(const Kept&) = delete;
     ~Kept() {
       for (Stack& stack : stacks) Mapped(stack.asked_bytes).deallocate(stack.context);
+      has_ended_ = true;
     }
     bool keep(const Stack& stack) noexcept try {
       if (bytes + stack.context.size > bytes_max) return false;
@@ -93,10 +95,13 @@ class Stacks {
     std::size_t bytes = 0;
   };
   static thread_local Kept kept_;
+  /// Destructors of static variables run after `kept_` is destroyed.
+  static constinit thread_local bool has_ended_;
 
   std::size_t size_bytes_;
 };
 thread_local Stacks::Kept Stacks::kept_;
+constinit thread_local bool Stacks::has_ended_ = false;
 
 }  // namespace
 

@@ -20,7 +20,10 @@ namespace tranship {
 namespace {
 
 /// Which ranks run the program of this process, where several have been started.
-Members launched_together{.count = 0};
+struct Together {
+  Rank first = 0;
+  int count = 0;
+} launched_together;
 
 }  // namespace
 
@@ -63,7 +66,8 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<Pr
 }
 
 Members program_members(const World& world) {
-  return launched_together.count > 0 ? launched_together : Members{.count = world.size()};
+  const auto& [first, count] = launched_together;
+  return count > 0 ? Members{.first = first, .count = count} : Members{.count = world.size()};
 }
 
 std::optional<RankScope> join_program() {
@@ -85,7 +89,7 @@ std::optional<RankScope> join_program() {
   if (together.member_of(rank) < 0 || together.first < 0 || together.count > shared->shape().ranks - together.first)
     throw_error(ErrorCode::invalid_use, "{} says that ranks {} to {} of {} run the program of rank {}", launch_variable,
                 together.first, together.first + together.count - 1, shared->shape().ranks, rank);
-  launched_together = together;
+  launched_together = {together.first, together.count};
   const Result<std::int64_t> timeout_ns = attempt(default_timeout_ns);
   if (!timeout_ns) {
     shared->board().post_failed(rank, timeout_ns.error().code(), timeout_ns.error().message());

@@ -10,7 +10,7 @@ namespace tranship {
 namespace {
 
 std::vector<Backend>& table() {
-  static std::vector<Backend> backends = {
+  static auto& backends = *new std::vector<Backend>{
       {"threads", Backend::State::present, "ranks are threads of one process"},
       {"processes", Backend::State::present,
        "ranks are processes of one machine: launch_processes(), tranship launch, RankScope::join(id, ...)",

@@ -80,7 +80,7 @@ class JoinedRanges {
   std::map<std::uintptr_t, std::size_t> ranges_;
 };
 JoinedRanges& joined_ranges() {
-  static JoinedRanges ranges;
+  static auto& ranges = *new JoinedRanges;  // memory parts while static variables of the program are destroyed
   return ranges;
 }
 

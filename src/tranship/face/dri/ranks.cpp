@@ -9,9 +9,17 @@
 namespace tranship::dri {
 namespace {
 
+/// Destructors of static variables may call this, when the text of their thread is destroyed.
 std::string& last_detail() noexcept {
-  thread_local std::string text;
-  return text;
+  static constinit thread_local bool has_ended = false;
+  struct Detail {
+    std::string text;
+    ~Detail() { has_ended = true; }
+  };
+  thread_local Detail detail;
+  if (!has_ended) return detail.text;
+  static auto& late = *new std::string;
+  return late;
 }
 
 /// The state of a rank that is a thread or simulated, while its body runs.

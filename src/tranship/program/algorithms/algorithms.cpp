@@ -88,9 +88,9 @@ std::string names_like(std::string_view name) {
 }  // namespace
 
 const std::vector<Algorithm>& algorithms() {
-  static const std::vector<Algorithm> all = [] {
-    std::vector<Algorithm> out;
-    for (const Entry& entry : entries) out.push_back(entry.what);
+  static const auto& all = *[] {
+    auto* const out = new std::vector<Algorithm>;
+    for (const Entry& entry : entries) out->push_back(entry.what);
     return out;
   }();
   return all;
