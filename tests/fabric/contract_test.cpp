@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <tranship/base/pages.hpp>
+#include <tranship/base/random.hpp>
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/paired_copy.hpp>
 
@@ -65,6 +66,44 @@ TEST_P(Contract, allocations_are_zeroed_aligned_and_at_one_place) {
     const std::byte* own = heap.of(world.rank());
     const std::ptrdiff_t offset = reinterpret_cast<std::byte*>(c.local()) - own;
     for (const std::ptrdiff_t theirs : world.all_gather(offset)) require(theirs == offset, "{} {}", theirs, offset);
+  });
+}
+
+TEST_P(Contract, allocations_are_aligned_as_was_asked_for_on_every_rank) {
+  run_on(on(), {.ranks = ranks(), .heap_bytes = std::size_t(64) << 20}, [](World& world) {
+    constexpr std::size_t bytes_max = std::size_t(2) << 20;
+    SplitMix64 random(17);
+    std::vector<SymmetricArray<char>> held;
+    for (std::size_t bytes = 1; bytes <= bytes_max; bytes *= 2) {
+      held.push_back(world.allocate<char>(Index(1 + random.below(3000))));
+      const auto aligned = world.allocate<char>(Index(1 + random.below(3000)), {.bytes = bytes});
+      require(reinterpret_cast<std::uintptr_t>(aligned.local()) % std::max<std::size_t>(64, bytes) == 0,
+              "{} is no multiple of {}", static_cast<const void*>(aligned.local()), bytes);
+      const Index offset = reinterpret_cast<std::byte*>(aligned.local()) - world.heap().place().of(world.rank());
+      for (const Index theirs : world.all_gather(offset)) require(theirs == offset, "{} {}", theirs, offset);
+    }
+    // A world in a part of the heap that begins anywhere.
+    for (const std::size_t heap_bytes : {3 * page_bytes(), std::size_t(3) << 20, std::size_t(7) << 20}) {
+      const SubWorld sub(world.team(), {.heap_bytes = heap_bytes});
+      for (std::size_t bytes = 64; bytes <= heap_bytes / 4; bytes *= 2) {
+        const auto aligned = sub.world().allocate<char>(1, {.bytes = bytes});
+        require(reinterpret_cast<std::uintptr_t>(aligned.local()) % bytes == 0, "{} is no multiple of {}",
+                static_cast<const void*>(aligned.local()), bytes);
+      }
+    }
+    for (const std::size_t bytes : {2 * bytes_max, std::size_t(1) << 40, std::size_t(1) << 63})
+      require_says(error_of_rank([&] { world.allocate<char>(1, {.bytes = bytes}); }), ErrorCode::invalid_use,
+                   {"an alignment of ", " are aligned alike up to 2097152"});
+    require(error_of_rank([&] { world.allocate<char>(1, {.bytes = 96}); }).code() == ErrorCode::invalid_use, "96");
+  });
+}
+
+TEST_P(Contract, more_elements_than_there_can_be_are_refused_with_the_reason) {
+  run([](World& world) {
+    require_says(error_of_rank([&] { world.allocate<double>(Index(1) << 61); }), ErrorCode::invalid_use,
+                 {"2305843009213693952 symmetric elements of 8 bytes are more than the 9223372036854775807 bytes"});
+    require_says(error_of_rank([&] { world.allocate<double>(-3); }), ErrorCode::invalid_use,
+                 {"-3 symmetric elements of 8 bytes: a count is at least 0"});
   });
 }
 

@@ -164,9 +164,13 @@ SharedFlags World::shared_flags(int count, const char* label, CallSite where) {
 std::shared_ptr<void> World::allocate_bytes(Index count, std::size_t element_bytes, std::size_t alignment,
                                             std::uint8_t type, CallSite where) {
   Index bytes = 0;
-  if (count < 0 || __builtin_mul_overflow(count, Index(element_bytes), &bytes))
-    throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes (rank {}, {})", count, element_bytes, rank(),
-                short_name(where));
+  if (count < 0)
+    throw_error(ErrorCode::invalid_use, "{} symmetric elements of {} bytes: a count is at least 0 (rank {}, {})", count,
+                element_bytes, rank(), short_name(where));
+  if (__builtin_mul_overflow(count, Index(element_bytes), &bytes))
+    throw_error(ErrorCode::invalid_use,
+                "{} symmetric elements of {} bytes are more than the {} bytes that can be counted (rank {}, {})", count,
+                element_bytes, INT64_MAX, rank(), short_name(where));
   return heap_.allocate(team_, {.size_bytes = std::size_t(bytes), .alignment = alignment, .type = type}, where);
 }
 

@@ -89,13 +89,16 @@ class World {
     team_.broadcast(data, size_bytes, root, where);
   }
 
+  /// A power of two, up to 2 MiB: as far as the heaps of all ranks are aligned alike.
   struct Alignment {
     std::size_t bytes = 64;
   };
-  /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, aligned to 64 bytes or more; none
-  /// for a count of 0. Completes the transfers of the default context, so that none comes to memory that was let go of;
-  /// those of other contexts must be complete before. Throws `mismatch` on every rank when the calls differ;
-  /// `no_memory` on every rank when any has none; `invalid_use` for a negative count.
+  /// Collective: `count` elements in the symmetric heap of every rank, all zero bits, at addresses that are multiples
+  /// of 64 bytes and of the alignment on every rank; none for a count of 0. Completes the transfers of the default
+  /// context, so that none comes to memory that was let go of; those of other contexts must be complete before. Throws
+  /// `mismatch` on every rank when the calls differ; `no_memory` on every rank when any has none; `invalid_use` for a
+  /// negative count, for more bytes than 63 bits count, and for an alignment that is no power of two, or larger than 2
+  /// MiB.
   template <Transferable T>
   SymmetricArray<T> allocate(Index count, Alignment alignment, CallSite where = CallSite::here()) {
     std::shared_ptr<void> memory =
@@ -118,9 +121,14 @@ class World {
     heap_.free(team_, std::move(array).take_memory(), where);
   }
   /// Collective: makes memory of the program's own symmetric, where it lies, with what it holds: as many bytes on every
-  /// rank, in whole pages of base/pages.hpp. It may not be written meanwhile. Throws `invalid_use` on every rank when
-  /// any brings no whole pages, or some that are registered already; else as allocate. What children of a fork write
-  /// there is written for this rank.
+  /// rank, in whole pages of base/pages.hpp. It may not be written meanwhile. What children of a fork write there is
+  /// written for this rank.
+  ///
+  /// Throws on every rank, and leaves the memory of all as it is, when any brings what cannot be symmetric:
+  /// `invalid_use` for no whole pages, for addresses where nothing is mapped or that cannot be loaded and stored, and
+  /// for some that are registered already; `unsupported` for pages that can be executed, and, where ranks are
+  /// processes, for memory that is shared with a file or with another process, which would see nothing of what comes
+  /// there. Where ranks are threads such memory stays shared. Else as allocate.
   template <Transferable T>
   RegisteredMemory register_memory(std::span<T> memory, CallSite where = CallSite::here()) {
     return heap_.join(team_, memory.data(), memory.size_bytes(), where);

@@ -17,9 +17,10 @@ void RangeAllocator::remove_free(std::map<std::size_t, std::size_t>::iterator pa
   free_.erase(part);
 }
 
-std::optional<std::size_t> RangeAllocator::place_in(const Part& part, std::size_t size_bytes, std::size_t alignment) {
+std::optional<std::size_t> RangeAllocator::place_in(const Part& part, std::size_t size_bytes,
+                                                    std::size_t alignment) const {
   const auto [length, begin] = part;
-  const std::size_t offset = round_up(begin, alignment);
+  const std::size_t offset = begin + (-(first_ + begin) & (alignment - 1));
   if (offset < begin || offset - begin > length || length - (offset - begin) < size_bytes) return std::nullopt;
   return offset;
 }

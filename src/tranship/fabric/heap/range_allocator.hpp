@@ -14,13 +14,14 @@ namespace tranship {
 
 class RangeAllocator {
  public:
-  explicit RangeAllocator(std::size_t size_bytes) : size_bytes_(size_bytes) {
+  /// `first` is what lies at offset 0, modulo all alignments that will be asked for: an address, or 0.
+  explicit RangeAllocator(std::size_t size_bytes, std::size_t first = 0) : first_(first), size_bytes_(size_bytes) {
     if (size_bytes > 0) add_free(0, size_bytes);
   }
 
-  /// The offset of `size_bytes` > 0, a multiple of `alignment`, which is a power of two: in the smallest free part that
-  /// has room for it wherever it begins, or in one that is smaller; of equal ones in the lowest. None when no free part
-  /// has room; that alone may take longer, where the alignment decides it.
+  /// The offset of `size_bytes` > 0; with `first` it is a multiple of `alignment`, which is a power of two. It lies in
+  /// the smallest free part that has room for it wherever it begins, or in one that is smaller; of equal ones in the
+  /// lowest. None when no free part has room; that alone may take longer, where the alignment decides it.
   std::optional<std::size_t> allocate(std::size_t size_bytes, std::size_t alignment);
   /// Releases an offset that allocate has given. Returns its size.
   std::size_t release(std::size_t offset);
@@ -41,9 +42,10 @@ class RangeAllocator {
   void add_free(std::size_t offset, std::size_t size_bytes);
   void remove_free(std::map<std::size_t, std::size_t>::iterator part);
   /// The place in a free part; none where it has no room.
-  static std::optional<std::size_t> place_in(const Part& part, std::size_t size_bytes, std::size_t alignment);
+  std::optional<std::size_t> place_in(const Part& part, std::size_t size_bytes, std::size_t alignment) const;
   std::optional<Part> find(std::size_t size_bytes, std::size_t alignment) const;
 
+  std::size_t first_;
   std::size_t size_bytes_;
   std::size_t used_bytes_ = 0;
   std::size_t used_bytes_max_ = 0;

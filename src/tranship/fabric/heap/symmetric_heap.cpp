@@ -55,7 +55,7 @@ SymmetricHeap::SymmetricHeap(World& world, Fabric& fabric)
     : world_(world),
       fabric_(fabric),
       place_(fabric.heap()),
-      ranges_(place_.size_bytes),
+      ranges_(place_.size_bytes, reinterpret_cast<std::uintptr_t>(own(0))),
       touched_bytes_(place_.is_zeroed ? 0 : place_.size_bytes),
       released_(std::make_shared<Released>()),
       lendings_(std::make_shared<Lendings>()) {}
@@ -68,6 +68,10 @@ std::shared_ptr<void> SymmetricHeap::allocate(Team& everyone, const Request& req
   if (!std::has_single_bit(request.alignment))
     throw_error(ErrorCode::invalid_use, "an alignment of {} bytes is no power of two (rank {}, {})", request.alignment,
                 world_.rank(), short_name(where));
+  if (request.alignment > place_.alignment_bytes)
+    throw_error(ErrorCode::invalid_use,
+                "an alignment of {} bytes; the symmetric heaps of all ranks are aligned alike up to {} (rank {}, {})",
+                request.alignment, place_.alignment_bytes, world_.rank(), short_name(where));
   const Call call{
       .kind = request.kind, .type = request.type, .size_bytes = request.size_bytes, .detail = request.alignment};
   // What this rank has put must not come to what is allocated next.
@@ -251,14 +255,20 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
   // Downwards from the end, past what any of them uses.
   std::sort(held.begin(), held.end(), [](const Used& a, const Used& b) { return a.end > b.end; });
   constexpr std::size_t huge_page = std::size_t(2) << 20;
-  const std::size_t alignment = size_bytes >= huge_page ? huge_page : page_bytes();
+  const std::size_t alignment = size_bytes >= huge_page ? std::min(huge_page, place_.alignment_bytes) : page_bytes();
+  const auto first = reinterpret_cast<std::uintptr_t>(own(0));
+  // The highest offset at which such a part ends before `limit`.
+  const auto below = [&](std::size_t limit) {
+    const std::size_t excess = (first + limit - size_bytes) & (alignment - 1);
+    return limit - size_bytes < excess ? std::nullopt : std::optional(limit - size_bytes - excess);
+  };
   std::size_t end = place_.size_bytes, largest = 0;
   for (const Used& one : held) {
     if (one.end < end) largest = std::max<std::size_t>(largest, end - one.end);
-    if (size_bytes <= end && one.end <= (end - size_bytes) / alignment * alignment) break;
+    if (size_bytes <= end && one.end <= below(end).value_or(0)) break;
     end = std::min<std::size_t>(end, one.begin);
   }
-  if (size_bytes > end)
+  if (size_bytes > end || !below(end))
     throw_error(ErrorCode::no_memory,
                 "the symmetric heap of {} bytes a rank has no room for {} of {}: {} are free in one "
                 "piece; TRANSHIP_HEAP makes it larger; what sub-worlds of other ranks have had is free after the next "
@@ -266,7 +276,7 @@ SymmetricHeap::Lent SymmetricHeap::lend(Team& borrowers, std::optional<std::size
                 place_.size_bytes, kind == CallKind::sub_world ? "that of a sub-world" : "the words of a team",
                 size_bytes, largest, world_.rank(), short_name(where));
 
-  const std::size_t offset = (end - size_bytes) / alignment * alignment;
+  const std::size_t offset = *below(end);
   ever_lent_from_ = std::min(ever_lent_from_, offset);
   {
     const std::lock_guard lock(lendings_->mutex);

@@ -32,7 +32,7 @@ class ProcessesFabric final : public SharedFabric {
   /// This rank's local memory. Kept by what is allocated from it.
   struct Local {
     Local(std::shared_ptr<SharedWorld> world, Rank r)
-        : shared(std::move(world)), rank(r), ranges(shared->shape().local_bytes) {}
+        : shared(std::move(world)), rank(r), ranges(shared->shape().local_bytes, shared->shape().heap_bytes) {}
 
     /// What a child that the rank forks lets go of is still its parent's.
     void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept {

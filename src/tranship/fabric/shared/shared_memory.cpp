@@ -1,5 +1,6 @@
 #include "tranship/fabric/shared/shared_memory.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -11,21 +12,42 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
 #include <tranship/base/pages.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/fabric/machine.hpp>
+#include <tranship/fabric/shared/mapped_pages.hpp>
 
 namespace tranship {
 namespace {
 
 std::byte* map(std::size_t size_bytes, int flags, int descriptor) {
-  void* data = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, descriptor, 0);
-  if (data == MAP_FAILED)
+  constexpr std::size_t alignment = SharedMemory::alignment_bytes;
+  const auto refuse = [&] {
     throw_error(ErrorCode::no_memory, "cannot reserve {} bytes of addresses for shared memory: {}", size_bytes,
                 std::strerror(errno));
-  return static_cast<std::byte*>(data);
+  };
+  // The system aligns to pages only: more addresses are reserved, of which those before and behind are given back.
+  const std::size_t pages = round_up(size_bytes, page_bytes()), reserved_bytes = pages + alignment - page_bytes();
+  void* const reserved = mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) refuse();
+  auto* const begin = static_cast<std::byte*>(reserved);
+  std::byte* const data = begin + (-reinterpret_cast<std::uintptr_t>(reserved) & (alignment - 1));
+  const bool is_mapped =
+      mmap(data, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED | MAP_NORESERVE, descriptor, 0) != MAP_FAILED;
+  if (!is_mapped) {
+    const int reason = errno;
+    munmap(reserved, reserved_bytes);
+    errno = reason;
+    refuse();
+  }
+  if (data > begin) munmap(begin, std::size_t(data - begin));
+  if (std::byte* const end = begin + reserved_bytes; end > data + pages)
+    munmap(data + pages, std::size_t(end - (data + pages)));
+  return data;
 }
 
 /// A file without a name, of so many bytes.
@@ -47,11 +69,36 @@ void* map_over(void* memory, std::size_t size_bytes, int flags, int descriptor, 
       mmap(memory, size_bytes, PROT_READ | PROT_WRITE, flags | MAP_FIXED, descriptor, static_cast<off_t>(offset_bytes));
   return mapped == MAP_FAILED ? nullptr : mapped;
 }
-/// Copies all bytes, those between variables too, which the address sanitizer guards: by no function that it knows.
-__attribute__((no_sanitize_address)) void copy_pages(void* to, const void* from, std::size_t size_bytes) {
-  auto* const target = static_cast<volatile std::uint64_t*>(to);
-  const auto* const source = static_cast<const volatile std::uint64_t*>(from);
-  for (std::size_t i = 0; i < size_bytes / sizeof *target; ++i) target[i] = source[i];
+/// Writes `size_bytes` bytes at `memory` to a file. The system reads them, so that a page that cannot be read is an
+/// error and not a signal, and so do sanitizers, which guard bytes between variables, not learn of it.
+bool write_pages(int descriptor, std::size_t offset_bytes, const void* memory, std::size_t size_bytes) {
+  const auto* const from = static_cast<const std::byte*>(memory);
+  for (std::size_t done = 0; done < size_bytes;) {
+    const long written = syscall(SYS_pwrite64, descriptor, from + done, size_bytes - done, offset_bytes + done);
+    if (written > 0)
+      done += static_cast<std::size_t>(written);
+    else if (errno != EINTR)
+      return false;
+  }
+  return true;
+}
+/// Whether all of them can be read: pages behind the end of their file cannot.
+bool can_be_read(const void* memory, std::size_t size_bytes) {
+  constexpr std::size_t chunk_bytes = std::size_t(1) << 20;
+  const Result<int> file = memory_file(std::min(chunk_bytes, size_bytes));
+  if (!file) return false;
+  bool is_read = true;
+  for (std::size_t done = 0; is_read && done < size_bytes; done += chunk_bytes)
+    is_read = write_pages(file.value(), 0, static_cast<const std::byte*>(memory) + done,
+                          std::min(chunk_bytes, size_bytes - done));
+  close(file.value());
+  return is_read;
+}
+
+Error unreadable(const void* memory, std::size_t size_bytes) {
+  return make_error(ErrorCode::invalid_use,
+                    "{} bytes at {} are registered: some of them cannot be read, as behind the end of a file",
+                    size_bytes, memory);
 }
 
 constexpr int own_pages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -59,25 +106,44 @@ constexpr int own_pages = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 /// What is joined in this process: no byte twice, for each would take the other's pages away.
 class JoinedRanges {
  public:
+  using Joining = SharedMemory::Joining;
+
   Result<void> add(const void* memory, std::size_t size_bytes) {
     const auto first = reinterpret_cast<std::uintptr_t>(memory);
     const std::lock_guard lock(mutex_);
-    for (const auto& [other, bytes] : ranges_)
-      if (first < other + bytes && other < first + size_bytes)
+    for (const auto& [other, range] : ranges_)
+      if (first < other + range.size_bytes && other < first + size_bytes)
         return make_error(ErrorCode::invalid_use,
                           "{} bytes at {} are registered, of which some are already: {} at {:#x}", size_bytes, memory,
-                          bytes, other);
-    ranges_.emplace(first, size_bytes);
+                          range.size_bytes, other);
+    ranges_.emplace(first, Range{size_bytes});
     return {};
   }
+  void set(const void* memory, Joining how) noexcept {
+    at(memory, [&](auto range) { range->second.how = how; });
+  }
+  Joining how(const void* memory) noexcept {
+    Joining out = Joining::taken;
+    at(memory, [&](auto range) { out = range->second.how; });
+    return out;
+  }
   void remove(const void* memory) noexcept {
-    const std::lock_guard lock(mutex_);
-    ranges_.erase(reinterpret_cast<std::uintptr_t>(memory));
+    at(memory, [&](auto range) { ranges_.erase(range); });
   }
 
  private:
+  struct Range {
+    std::size_t size_bytes = 0;
+    Joining how = Joining::taken;
+  };
+  template <class F>
+  void at(const void* memory, F&& f) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (const auto range = ranges_.find(reinterpret_cast<std::uintptr_t>(memory)); range != ranges_.end()) f(range);
+  }
+
   std::mutex mutex_;
-  std::map<std::uintptr_t, std::size_t> ranges_;
+  std::map<std::uintptr_t, Range> ranges_;
 };
 JoinedRanges& joined_ranges() {
   static auto& ranges = *new JoinedRanges;  // memory parts while static variables of the program are destroyed
@@ -168,49 +234,94 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
   if ((reinterpret_cast<std::uintptr_t>(memory) | offset_bytes | size_bytes) % page_bytes() != 0)
     return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: these are no whole pages of {}",
                       size_bytes, memory, page_bytes());
+  const Result<MappedPages> pages = mapped_pages(memory, size_bytes);
   const auto* const first = static_cast<const std::byte*>(memory);
   if (first < data_ + size_bytes_ && data_ < first + size_bytes)
     return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: they lie in the {} bytes shared at {}",
                       size_bytes, memory, size_bytes_, static_cast<const void*>(data_));
   if (Result<void> added = joined_ranges().add(memory, size_bytes); !added) return added;
+  Result<void> joined = pages ? join(offset_bytes, size_bytes, memory, pages.value()) : pages.error();
+  if (!joined) joined_ranges().remove(memory);
+  return joined;
+}
 
+Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes, void* memory,
+                                const MappedPages& pages) const {
+  if (!pages.any_shared()) return take(offset_bytes, size_bytes, memory, Joining::taken);
+  // Pages that are shared stay what they are where this part can have them too: in the memory of one process.
+  if (descriptor_ < 0 && pages.all_shared()) return give(offset_bytes, size_bytes, memory, pages);
+  for (const MappedPages::Part& part : pages.parts) {
+    const bool is_cut_off = part.is_shared && (!part.is_anonymous || is_mapped_elsewhere(part));
+    if (is_cut_off || part.is_shared != pages.all_shared())
+      return make_error(
+          ErrorCode::unsupported,
+          "{} bytes at {} are registered: {:#x} to {:#x} are shared with {}, which would see nothing of "
+          "what comes there; memory of this process alone (MAP_PRIVATE) can be registered",
+          size_bytes, memory, part.first, part.end,
+          part.is_anonymous ? "other processes" : fmt::format("the file {}", printable(part.path, name_chars_max)));
+  }
+  return take(offset_bytes, size_bytes, memory, Joining::taken_shared);
+}
+
+/// Nothing lies between writing the pages and mapping over them, for they may be all static variables of the program.
+Result<void> SharedMemory::take(std::size_t offset_bytes, std::size_t size_bytes, void* memory, Joining how) const {
   std::byte* const part = data_ + offset_bytes;
+  joined_ranges().set(memory, how);
   int descriptor = descriptor_;
   std::size_t file_offset = offset_bytes;
   if (descriptor_ < 0) {  // memory that is private to a process has no second address: the part becomes shared first
     Result<int> file = memory_file(size_bytes);
-    if (!file) {
-      joined_ranges().remove(memory);
-      return file.error();
-    }
+    if (!file) return file.error();
     descriptor = file.value();
     file_offset = 0;
   }
-  bool joined = descriptor_ >= 0 || map_over(part, size_bytes, MAP_SHARED, descriptor, 0) != nullptr;
-  if (joined) {
-    // Nothing lies between the two, for what is mapped over may be all static variables of the program.
-    copy_pages(part, memory, size_bytes);
-    joined = map_over(memory, size_bytes, MAP_SHARED, descriptor, file_offset) != nullptr;
-  }
+  bool is_joined = descriptor_ >= 0 || map_over(part, size_bytes, MAP_SHARED, descriptor, 0) != nullptr;
+  if (is_joined)
+    is_joined = write_pages(descriptor, file_offset, memory, size_bytes) &&
+                map_over(memory, size_bytes, MAP_SHARED, descriptor, file_offset) != nullptr;
   const int reason = errno;
   if (descriptor_ < 0) {
-    if (!joined) map_over(part, size_bytes, own_pages, -1, 0);
+    if (!is_joined) map_over(part, size_bytes, own_pages, -1, 0);
     close(descriptor);
   }
-  if (joined) return {};
-  joined_ranges().remove(memory);
+  if (is_joined) return {};
+  if (reason == EFAULT) return unreadable(memory, size_bytes);
   return make_error(ErrorCode::no_memory, "cannot register {} bytes at {}: {}", size_bytes, memory,
                     std::strerror(reason));
 }
 
+Result<void> SharedMemory::give(std::size_t offset_bytes, std::size_t size_bytes, void* memory,
+                                const MappedPages& pages) const {
+  if (!can_be_read(memory, size_bytes)) return unreadable(memory, size_bytes);
+  std::byte* const part = data_ + offset_bytes;
+  joined_ranges().set(memory, Joining::given);
+  for (const MappedPages::Part& one : pages.parts) {
+    const std::size_t behind = one.first - reinterpret_cast<std::uintptr_t>(memory);
+    std::byte* const from = static_cast<std::byte*>(memory) + behind;
+    // Of a length of 0, mremap makes another mapping of the same pages and leaves the first one.
+    if (mremap(from, 0, one.end - one.first, MREMAP_MAYMOVE | MREMAP_FIXED, part + behind) != MAP_FAILED) continue;
+    const int reason = errno;
+    map_over(part, size_bytes, own_pages, -1, 0);
+    return make_error(
+        ErrorCode::unsupported, "{} bytes at {} are registered: {:#x} to {:#x}{} cannot be mapped twice: {}",
+        size_bytes, memory, one.first, one.end,
+        one.path.empty() ? "" : fmt::format(" ({})", printable(one.path, name_chars_max)), std::strerror(reason));
+  }
+  return {};
+}
+
 bool SharedMemory::part(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept {
   std::byte* const part = data_ + offset_bytes;
-  void* const pages = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, own_pages, -1, 0);
-  if (pages == MAP_FAILED) return false;
-  std::memcpy(pages, part, size_bytes);
-  if (mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) != memory) {
-    munmap(pages, size_bytes);
-    return false;
+  if (const Joining how = joined_ranges().how(memory); how != Joining::given) {
+    const int sharing = how == Joining::taken_shared ? MAP_SHARED : MAP_PRIVATE;
+    void* const pages =
+        mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (pages == MAP_FAILED) return false;
+    std::memcpy(pages, part, size_bytes);
+    if (mremap(pages, size_bytes, size_bytes, MREMAP_MAYMOVE | MREMAP_FIXED, memory) != memory) {
+      munmap(pages, size_bytes);
+      return false;
+    }
   }
   if (descriptor_ < 0) map_over(part, size_bytes, own_pages, -1, 0);
   joined_ranges().remove(memory);

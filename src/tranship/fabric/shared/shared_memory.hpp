@@ -8,8 +8,13 @@
 
 namespace tranship {
 
+struct MappedPages;
+
 class SharedMemory {
  public:
+  /// Every SharedMemory begins at a multiple of this: a huge page.
+  static constexpr std::size_t alignment_bytes = std::size_t(2) << 20;
+
   /// For ranks of this process. Throws `no_memory`; so do the next two.
   static SharedMemory within_process(std::size_t size_bytes);
   /// For processes to come: forked ones have it mapped at the same address. Other programs inherit descriptor() when
@@ -34,16 +39,29 @@ class SharedMemory {
   void give_back(std::size_t offset_bytes, std::size_t size_bytes) const noexcept;
 
   /// Makes a part that has been obtained and `size_bytes` bytes at `memory` the same pages, which hold what `memory`
-  /// held. Neither may be written meanwhile. Fails with `invalid_use` where these are no whole pages, or shared or
-  /// joined already, or with `no_memory`.
+  /// held. Neither may be written meanwhile. Memory that is shared with a file, or with other processes, stays so
+  /// within a process. Fails with `invalid_use` where these are no whole pages, cannot be loaded and stored, or are
+  /// joined or lie here already; with `unsupported` where they can be executed, or would part from a file or from other
+  /// processes; with `no_memory`.
   Result<void> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const;
   /// Gives `memory` pages of its own again, with what they held together; the part holds anything then. False when the
   /// system has none: then they stay together.
   bool part(std::size_t offset_bytes, std::size_t size_bytes, void* memory) const noexcept;
 
+  /// How a part and memory of the program have become the same pages.
+  enum class Joining {
+    taken,         ///< the memory has the pages of the part
+    taken_shared,  ///< the same; children of a fork shared it, and do when it is parted
+    given,         ///< the part has the pages of the memory
+  };
+
  private:
   SharedMemory(std::byte* data, std::size_t size_bytes, int descriptor)
       : data_(data), size_bytes_(size_bytes), descriptor_(descriptor) {}
+
+  Result<void> join(std::size_t offset_bytes, std::size_t size_bytes, void* memory, const MappedPages& pages) const;
+  Result<void> take(std::size_t offset_bytes, std::size_t size_bytes, void* memory, Joining how) const;
+  Result<void> give(std::size_t offset_bytes, std::size_t size_bytes, void* memory, const MappedPages& pages) const;
 
   std::byte* data_;
   std::size_t size_bytes_;

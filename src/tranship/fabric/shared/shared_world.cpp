@@ -19,7 +19,7 @@ namespace tranship {
 /// At the start of the memory. Zeros until the one who made it has filled it in.
 struct SharedWorld::Header {
   static constexpr std::uint64_t magic_here = 0x7472616e73686970;  // "tranship"
-  static constexpr char layout_here[32] = "tranship 0.1.0 layout 2";
+  static constexpr char layout_here[32] = "tranship 0.1.0 layout 3";
 
   std::uint64_t magic;
   char layout[32];
@@ -42,7 +42,7 @@ using Base = std::atomic<std::uintptr_t>;
 static_assert(Base::is_always_lock_free);
 
 struct Offsets {
-  std::size_t board, bases, arrivals, places, segments, total;
+  std::size_t board, bases, arrivals, places, segments, stride, total;
 
   explicit Offsets(const SharedWorld::Shape& shape) {
     const auto ranks = static_cast<std::size_t>(shape.ranks);
@@ -50,11 +50,12 @@ struct Offsets {
     bases = board + round_up(Board::size_bytes(shape.ranks), 64);
     arrivals = bases + round_up(ranks * sizeof(Base), 64);
     places = arrivals + ranks * Fabric::teams_max * SharedWorld::arrivals_stride * sizeof(RealSync::Word);
-    segments = round_up(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), page_bytes());
+    segments = round_up(places + ranks * Fabric::teams_max * sizeof(MeetingPlace), SharedMemory::alignment_bytes);
     std::size_t each = 0, all = 0;
     if (__builtin_add_overflow(shape.heap_bytes, shape.local_bytes, &each) ||
-        __builtin_mul_overflow(each, ranks, &all) || __builtin_add_overflow(segments, all, &total) ||
-        total > std::size_t(INT64_MAX))
+        __builtin_add_overflow(each, SharedMemory::alignment_bytes - 1, &each) ||
+        __builtin_mul_overflow(stride = round_down(each, SharedMemory::alignment_bytes), ranks, &all) ||
+        __builtin_add_overflow(segments, all, &total) || total > std::size_t(INT64_MAX))
       throw_error(ErrorCode::overflow, "{} ranks with {} + {} bytes each do not fit in 63 bits", shape.ranks,
                   shape.heap_bytes, shape.local_bytes);
   }
@@ -166,6 +167,7 @@ void SharedWorld::lay_out() noexcept {
   arrivals_ = reinterpret_cast<RealSync::Word*>(memory_.data() + at.arrivals);
   places_ = reinterpret_cast<MeetingPlace*>(memory_.data() + at.places);
   segments_ = memory_.data() + at.segments;
+  stride_bytes_ = at.stride;
 }
 
 void SharedWorld::obtain_slot(int slot) const {
@@ -176,9 +178,10 @@ void SharedWorld::obtain_slot(int slot) const {
 
 HeapPlace SharedWorld::heap() const noexcept {
   return {.first = segments_,
-          .stride_bytes = shape_.heap_bytes + shape_.local_bytes,
+          .stride_bytes = stride_bytes_,
           .size_bytes = shape_.heap_bytes,
-          .direct = {.count = shape_.ranks}};
+          .direct = {.count = shape_.ranks},
+          .alignment_bytes = SharedMemory::alignment_bytes};
 }
 
 Result<void> SharedWorld::obtain(Rank rank, std::size_t offset_bytes, std::size_t size_bytes) const {
@@ -195,7 +198,7 @@ bool SharedWorld::part(Rank rank, std::size_t offset_bytes, std::size_t size_byt
 }
 std::size_t SharedWorld::place_of(Rank rank, std::size_t offset_bytes) const noexcept {
   const auto first = static_cast<std::size_t>(segments_ - memory_.data());
-  return first + static_cast<std::size_t>(rank) * heap().stride_bytes + offset_bytes;
+  return first + static_cast<std::size_t>(rank) * stride_bytes_ + offset_bytes;
 }
 
 void SharedWorld::post_base(Rank rank) noexcept {

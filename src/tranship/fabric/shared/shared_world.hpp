@@ -59,7 +59,7 @@ class SharedWorld {
   static std::shared_ptr<SharedWorld> make(int ranks, std::optional<std::size_t> heap_bytes, Kind kind, int cores = 0);
   /// What another process has made. Throws `mismatch` when that was another version of tranship.
   explicit SharedWorld(int descriptor);
-  /// What two builds must have in common to share a world: "tranship 0.1.0 layout 2, boards of ...". Less than 128
+  /// What two builds must have in common to share a world: "tranship 0.1.0 layout 3, boards of ...". Less than 128
   /// bytes.
   static std::string build();
 
@@ -107,6 +107,7 @@ class SharedWorld {
   RealSync::Word* arrivals_ = nullptr;
   MeetingPlace* places_ = nullptr;
   std::byte* segments_ = nullptr;
+  std::size_t stride_bytes_ = 0;  // from the heap of one rank to that of the next
 };
 
 }  // namespace tranship
