@@ -257,6 +257,84 @@ TEST_P(Contract, only_whole_pages_are_registered_and_as_many_on_every_rank) {
   });
 }
 
+// A transfer to the rank itself reads all of its source before it writes its target.
+
+/// What memory holds after `count` elements have gone from element `from` to element `to` of it.
+std::vector<std::uint16_t> moved(std::vector<std::uint16_t> values, std::size_t from, std::size_t to,
+                                 std::size_t count) {
+  const std::vector<std::uint16_t> before = values;
+  std::copy_n(before.begin() + long(from), count, values.begin() + long(to));
+  return values;
+}
+
+TEST_P(Contract, transfers_to_self_that_overlap_are_moves) {
+  run_once(on(), {.ranks = ranks()}, 1, [](World& world) {
+    Context& rma = world.context();
+    const Rank me = world.rank();
+    const auto signal = world.allocate<std::uint64_t>(1);
+    const Pages pages(4);
+    const RegisteredMemory registered = world.register_memory(pages.span());
+    auto* const of_program = reinterpret_cast<std::uint16_t*>(pages.span().data());
+    constexpr Index room = 4096;
+    const auto block = world.allocate<std::uint16_t>(room);
+    const auto in_pages = registered.symmetric(of_program, room);
+    SplitMix64 random(std::uint64_t(me) + 5);
+    // The second memory has two addresses: the source is given by the one, the target by the other.
+    for (const bool has_two : {false, true}) {
+      const Symmetric<std::uint16_t> all = has_two ? in_pages : Symmetric<std::uint16_t>(block);
+      std::uint16_t* const own = has_two ? of_program : block.local();
+      std::vector<std::uint16_t> expected(room);
+      std::iota(expected.begin(), expected.end(), std::uint16_t(0));
+      std::copy(expected.begin(), expected.end(), own);
+      for (int i = 0; i < 300; ++i) {
+        const std::size_t count = i < 100 ? std::size_t(i) : 1 + random.below(i < 200 ? 200 : 3000);
+        const std::size_t from = random.below(room - count), reach = std::min<std::size_t>(count, room - count - from);
+        const std::size_t to =
+            random.below(2) == 0 ? from + random.below(reach + 1) : from - random.below(std::min(from, count) + 1);
+        const std::span<std::uint16_t> here(own + (i % 6 < 4 ? from : to), count);
+        const Symmetric<std::uint16_t> named = all.slice(Index(i % 6 < 4 ? to : from), Index(count));
+        rma.writes(all);
+        if (i % 6 == 0) rma.put(named, here, me);
+        if (i % 6 == 1) rma.put_nbi(named, here, me);
+        if (i % 6 == 2) rma.put_signal(named, here, signal, 1, SignalOp::add, me);
+        if (i % 6 == 3) rma.put_signal_nbi(named, here, signal, 1, SignalOp::add, me);
+        if (i % 6 == 4) rma.get(here, named, me);
+        if (i % 6 == 5) rma.get_nbi(here, named, me);
+        rma.quiet();
+        expected = moved(std::move(expected), from, to, count);
+        require(std::equal(expected.begin(), expected.end(), own), "{} elements from {} to {}, call {}", count, from,
+                to, i % 6);
+      }
+    }
+    // Rows and columns: every place of the target gets what its place of the source held before.
+    for (int i = 0; i < 100; ++i) {
+      const Index rows = 1 + Index(random.below(8)), columns = 1 + Index(random.below(8)), pitch = 32;
+      const Index from = Index(random.below(1000)), to = from + Index(random.below(64)) - 32 * (from >= 32);
+      const bool turns = random.below(2) == 0, has_two = random.below(2) == 0;
+      std::uint16_t* const own = has_two ? of_program : block.local();
+      std::uint16_t* const named = has_two ? in_pages.local() : block.local();
+      std::vector<std::uint16_t> expected(own, own + room);
+      for (Index r = 0; r < rows; ++r)
+        for (Index c = 0; c < columns; ++c)
+          expected[std::size_t(to + r * pitch + c)] = own[from + (turns ? c * pitch + r : r * pitch + c)];
+      const Indices steps = {pitch, 1}, turned = {1, pitch};
+      const auto view = [&](std::uint16_t* first, const Indices& strides) {
+        return StridedView{.data = first, .type = ElementType::u16, .extents = {rows, columns}, .strides = strides};
+      };
+      rma.writes(has_two ? in_pages : Symmetric<std::uint16_t>(block));
+      const Indices& source = turns ? turned : steps;
+      if (i % 4 == 0) rma.put(view(named + to, steps), view(own + from, source), me);
+      if (i % 4 == 1) rma.put_nbi(view(named + to, steps), view(own + from, source), me);
+      if (i % 4 == 2) rma.get(view(own + to, steps), view(named + from, source), me);
+      if (i % 4 == 3) rma.get_nbi(view(own + to, steps), view(named + from, source), me);
+      rma.quiet();
+      require(std::equal(expected.begin(), expected.end(), own), "{} by {} from {} to {}, call {}", rows, columns, from,
+              to, i % 4);
+    }
+    world.barrier();
+  });
+}
+
 TEST_P(Contract, allocations_that_differ_fail_on_every_rank) {
   if (ranks() < 2) GTEST_SKIP() << "one rank agrees with itself";
   const int n = ranks();

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -28,21 +30,6 @@ CopyBlock contiguous(std::size_t count, std::size_t width) {
   return block;
 }
 
-/// The bytes that one side of a block touches: [first, end) from its base.
-struct Reach {
-  std::int64_t first = 0;
-  std::int64_t end = 0;
-};
-Reach reach_of(const CopyBlock& block, const long long* strides, int width) {
-  Reach reach{.end = width};
-  for (int d = 0; d < block.dims; ++d) {
-    if (block.extents[d] == 0) return {};
-    const std::int64_t span = strides[d] * (block.extents[d] - 1);
-    (span < 0 ? reach.first : reach.end) += span;
-  }
-  return reach;
-}
-
 /// One block between two views of equal elements and extents. Split complex numbers go as two, part by part.
 CopyBlock block_of(const StridedView& target, const StridedView& source, int width, Rank rank, CallSite where) {
   if (target.type != source.type)
@@ -65,6 +52,12 @@ CopyBlock block_of(const StridedView& target, const StridedView& source, int wid
   }
   checked_product(target.extents);
   return block;
+}
+
+std::vector<std::byte> packed(const CopyBlock& block, int width, const void* source) {
+  std::vector<std::byte> out(std::size_t(element_count(block)) * std::size_t(width));
+  copy_on_host(with_dense_target(block, width), width, source, out.data());
+  return out;
 }
 
 /// c256 moves as two elements of 16 bytes side by side.
@@ -114,11 +107,41 @@ Context::~Context() {
   }
 }
 
-void Context::put_many(void* to, const void* from, std::size_t bytes) noexcept {
+Context::Reach Context::reach_of(const CopyBlock& block, const long long* strides, int width) {
+  Reach reach{.end = width};
+  for (int d = 0; d < block.dims; ++d) {
+    if (block.extents[d] == 0) return {};
+    const std::int64_t span = strides[d] * (block.extents[d] - 1);
+    (span < 0 ? reach.first : reach.end) += span;
+  }
+  return reach;
+}
+
+const std::byte* Context::in_heap(const void* own) const noexcept {
+  const auto* const at = static_cast<const std::byte*>(own);
+  const std::optional<std::size_t> offset = world_->heap().offset_of_registered(at);
+  return offset ? world_->heap().place().of(rank_) + *offset : at;
+}
+
+bool Context::overlap(const void* target, Reach to, const void* source, Reach from) const noexcept {
+  const auto begin = [](const std::byte* base, Reach reach) {
+    return reinterpret_cast<std::intptr_t>(base) + reach.first;
+  };
+  const std::intptr_t first = begin(in_heap(target), to), other = begin(in_heap(source), from);
+  return first < other + (from.end - from.first) && other < first + (to.end - to.first);
+}
+
+void Context::put_many(void* to, const void* from, std::size_t bytes) const noexcept {
+  const Reach all{.end = std::int64_t(bytes)};
+  if (overlap(to, all, from, all)) [[unlikely]]
+    return void(std::memmove(to, in_heap(from), bytes));
   copy_piece(to, from, static_cast<long long>(bytes), PieceOf::target_of_peer);
 }
 
-void Context::get_many(void* to, const void* from, std::size_t bytes) noexcept {
+void Context::get_many(void* to, const void* from, std::size_t bytes) const noexcept {
+  const Reach all{.end = std::int64_t(bytes)};
+  if (overlap(to, all, from, all)) [[unlikely]]
+    return void(std::memmove(const_cast<std::byte*>(in_heap(to)), from, bytes));
   copy_piece(to, from, static_cast<long long>(bytes), PieceOf::source_of_peer);
 }
 
@@ -191,6 +214,11 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
   const std::size_t offset = checked_offset("the target of a put", target, reach.first, reach.end, where);
   const std::size_t signal_offset =
       signal ? checked_offset("a signal", signal->local, 0, sizeof(std::uint64_t), where) : 0;
+  if (peer == rank_ && overlap(target, reach, source, reach_of(block, block.source_strides, width))) [[unlikely]] {
+    const std::vector<std::byte> held = packed(block, width, source);
+    return put_block(target, with_dense_source(block, width), width, held.data(), signal, Completion::blocking, peer,
+                     where);
+  }
   if (!is_direct(peer)) {
     const Transport::Signal sent =
         signal ? Transport::Signal{signal_offset, signal->value, signal->op} : Transport::Signal{};
@@ -203,26 +231,32 @@ void Context::put_block(void* target, const CopyBlock& block, int width, const v
 void Context::get_checked(void* target, const void* source, Run run, Completion completion, Rank peer, CallSite where) {
   if (Index(run.count) < 0) refuse_count("the source of a get", 0, Index(run.count), where);
   check_peer(peer, where);
-  const std::size_t offset = checked_offset("the source of a get", source, 0, std::int64_t(run.bytes), where);
-  if (!is_direct(peer))
-    transport_->get(target, contiguous(run.bytes, 1), 1, {peer, offset}, completion, where);
-  else if (run.bytes > 0)
-    copy(target, at_peer(offset, peer), run.bytes, get_many);
+  get_block(target, contiguous(run.bytes, 1), 1, source, completion, peer, where);
 }
 
 void Context::get_view(const StridedView& target, const StridedView& source, Completion completion, Rank peer,
                        CallSite where) {
   int width = size_bytes(target.type);
   const CopyBlock block = split_wide(block_of(target, source, width, rank_, where), width);
-  check_peer(peer, where);
-  const Reach reach = reach_of(block, block.source_strides, width);
-  const std::size_t offset = checked_offset("the source of a get", source.data, reach.first, reach.end, where);
-  if (!is_direct(peer))
-    transport_->get(target.data, block, width, {peer, offset}, completion, where);
-  else if (reach.first != reach.end)
-    copy_on_host(block, width, at_peer(offset, peer), target.data);
+  get_block(target.data, block, width, source.data, completion, peer, where);
   if (--polls_left_ > 0) return;
   look_at("get", source.data, peer, block, width, target.data, where);
+}
+
+void Context::get_block(void* target, const CopyBlock& block, int width, const void* source, Completion completion,
+                        Rank peer, CallSite where) {
+  check_peer(peer, where);
+  const Reach reach = reach_of(block, block.source_strides, width);
+  const std::size_t offset = checked_offset("the source of a get", source, reach.first, reach.end, where);
+  if (peer == rank_ && overlap(target, reach_of(block, block.target_strides, width), source, reach)) [[unlikely]] {
+    std::vector<std::byte> held(std::size_t(element_count(block)) * std::size_t(width));
+    get_block(held.data(), with_dense_target(block, width), width, source, Completion::blocking, peer, where);
+    return copy_on_host(with_dense_source(block, width), width, held.data(), target);
+  }
+  if (!is_direct(peer))
+    transport_->get(target, block, width, {peer, offset}, completion, where);
+  else if (reach.first != reach.end)
+    copy_on_host(block, width, at_peer(offset, peer), target);
 }
 
 void Context::signal_checked(const SignalAt& signal, Rank peer, CallSite where) {

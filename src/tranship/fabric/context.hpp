@@ -468,6 +468,12 @@ class Context {
   friend class World;
   friend class detail::LaneMessenger;
 
+  /// The bytes that one side of a transfer touches: [first, end) from its base.
+  struct Reach {
+    std::int64_t first = 0;
+    std::int64_t end = 0;
+  };
+  static Reach reach_of(const CopyBlock& block, const long long* strides, int width);
   /// `count` elements of `width` bytes side by side.
   struct Run {
     std::size_t bytes = 0;
@@ -548,15 +554,17 @@ class Context {
     detail::raise_word(reinterpret_cast<std::uint64_t*>(at), value, op);
   }
 
-  using CopyMany = void(void* to, const void* from, std::size_t bytes) noexcept;
-  static CopyMany put_many, get_many;
+  /// More than a few; what overlaps is moved.
+  void put_many(void* to, const void* from, std::size_t bytes) const noexcept;
+  void get_many(void* to, const void* from, std::size_t bytes) const noexcept;
+  using CopyMany = decltype(&Context::put_many);
   // GCC 12 takes the lengths of its branches for lengths of what is copied where it knows how long an array is.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wstringop-overflow"
 #endif
   /// Few bytes in few instructions.
-  static void copy(void* to, const void* from, std::size_t bytes, CopyMany* many) noexcept {
+  void copy(void* to, const void* from, std::size_t bytes, CopyMany many) const noexcept {
     const auto some = [&]<class Word>(Word) {  // the first and the last of them, which may overlap
       Word first, last;
       std::memcpy(&first, from, sizeof first);
@@ -571,7 +579,7 @@ class Context {
       std::uint64_t words[4];
     };
     if (bytes == 8) return void(std::memcpy(to, from, 8));
-    if (bytes > 64) return many(to, from, bytes);
+    if (bytes > 64) return (this->*many)(to, from, bytes);
     if (bytes >= 32) return some(Four{});
     if (bytes >= 16) return some(Pair{});
     if (bytes > 8) return some(std::uint64_t{});
@@ -597,7 +605,7 @@ class Context {
     const Run run = smaller<T>(target.size(), source.size(), where);
     direct_.acted = true;
     if (std::byte* to = direct(target.local(), run.bytes, peer)) [[likely]]
-      copy(to, source.data(), run.bytes, put_many);
+      copy(to, source.data(), run.bytes, &Context::put_many);
     else
       put_checked(target.local(), source.data(), run, nullptr, completion, peer, where);
   }
@@ -606,7 +614,7 @@ class Context {
                 CallSite where) {
     const Run run = smaller<T>(Index(target.size()), std::size_t(source.size()), where);
     if (const std::byte* from = direct(source.local(), run.bytes, peer)) [[likely]]
-      copy(target.data(), from, run.bytes, get_many);
+      copy(target.data(), from, run.bytes, &Context::get_many);
     else
       get_checked(target.data(), source.local(), run, completion, peer, where);
     if (--polls_left_ <= 0) [[unlikely]]
@@ -620,7 +628,7 @@ class Context {
     std::byte* word = direct(signal, peer);
     direct_.acted = true;
     if (to && word) [[likely]] {
-      copy(to, source.data(), run.bytes, put_many);
+      copy(to, source.data(), run.bytes, &Context::put_many);
       raise(word, std::uint64_t(value), op);
     } else {
       check_one("the signal of a put_signal", signal.size(), where);
@@ -842,6 +850,8 @@ class Context {
   void put_view(const StridedView& target, const StridedView& source, const SignalAt* signal, Completion completion,
                 Rank peer, CallSite where);
   void get_view(const StridedView& target, const StridedView& source, Completion completion, Rank peer, CallSite where);
+  void get_block(void* target, const CopyBlock& block, int width, const void* source, Completion completion, Rank peer,
+                 CallSite where);
   void put_block(void* target, const CopyBlock& block, int width, const void* source, const SignalAt* signal,
                  Completion completion, Rank peer, CallSite where);
   void signal_checked(const SignalAt& signal, Rank peer, CallSite where);
@@ -866,6 +876,10 @@ class Context {
   std::byte* at_peer(std::size_t offset, Rank peer) const noexcept {
     return direct_.first + std::size_t(places_ ? places_[peer] : peer) * direct_.stride + offset;
   }
+  /// The same memory of this rank by one address, for what it has registered and reaches at two.
+  const std::byte* in_heap(const void* own) const noexcept;
+  /// Whether [source + from.first, ...) and [target + to.first, ...) have a byte in common.
+  bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
   [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;

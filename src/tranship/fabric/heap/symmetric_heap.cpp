@@ -160,7 +160,16 @@ RegisteredMemory SymmetricHeap::join(Team& everyone, void* memory, std::size_t s
     throw_error(refusal->code, "rank {} cannot register its {} bytes: {} (rank {}, {})", refusal->rank, size_bytes,
                 refusal->reason, world_.rank(), short_name(where));
   }
+  std::erase_if(registered_, [](const Registered& one) { return one.joined.expired(); });
+  registered_.push_back({static_cast<std::byte*>(memory), size_bytes, std::size_t(in_heap - own(0)), joined});
   return {memory, size_bytes, in_heap, std::move(joined)};
+}
+
+std::optional<std::size_t> SymmetricHeap::find_registered(const std::byte* memory) const noexcept {
+  for (const Registered& one : registered_)
+    if (const auto behind = std::size_t(memory - one.memory); behind < one.size_bytes && !one.joined.expired())
+      return one.offset + behind;
+  return std::nullopt;
 }
 
 Index SymmetricHeap::free_released(Asking asking, Team& everyone, const Call& call, CallSite where) {

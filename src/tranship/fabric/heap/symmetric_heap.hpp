@@ -68,6 +68,13 @@ class SymmetricHeap {
   /// It lies in a block, as what allocate() gives. Throws `no_memory` on all borrowers.
   std::shared_ptr<void> lend_words(Team& borrowers, std::size_t size_bytes, CallSite where);
 
+  /// Where memory that this rank has registered lies in its heap; nothing for other memory, the heap included.
+  std::optional<std::size_t> offset_of_registered(const std::byte* memory) const noexcept {
+    if (registered_.empty()) [[likely]]
+      return std::nullopt;
+    return find_registered(memory);
+  }
+
   HeapUsage usage() const noexcept;
   const HeapPlace& place() const noexcept { return place_; }
   /// Whether all these bytes lie in one block that has not been freed.
@@ -81,7 +88,14 @@ class SymmetricHeap {
     std::size_t size_bytes = 0;  ///< that were asked for
     int released_by = 0;         ///< ranks that have let go of it
   };
+  struct Registered {
+    const std::byte* memory = nullptr;
+    std::size_t size_bytes = 0;
+    std::size_t offset = 0;
+    std::weak_ptr<void> joined;
+  };
   std::byte* own(std::size_t offset) const noexcept;
+  std::optional<std::size_t> find_registered(const std::byte* memory) const noexcept;
   Lent lend(Team& borrowers, std::optional<std::size_t> size_bytes, CallKind kind, CallSite where);
   /// The first meeting of an allocation: what all have let go of is free, and what none has lent. What the system can
   /// still give all of them, each of which asks where it `asks`.
@@ -106,6 +120,7 @@ class SymmetricHeap {
   std::size_t touched_bytes_ = 0;          // behind these, memory holds zeros
   std::size_t ever_lent_from_ = SIZE_MAX;  // from here on it may hold what sub-worlds have left
   std::size_t unasked_bytes_ = 0;          // obtained since the system was asked what it has
+  std::vector<Registered> registered_;     // in this world; those that have been let go of until the next one
   std::shared_ptr<Released> released_;
   std::shared_ptr<Lendings> lendings_;
 };

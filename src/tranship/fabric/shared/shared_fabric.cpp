@@ -58,11 +58,15 @@ std::shared_ptr<void> SharedFabric::local_memory(std::size_t size_bytes) {
 Result<std::shared_ptr<void>> SharedFabric::join(std::shared_ptr<void> block, std::size_t offset_bytes,
                                                  std::size_t size_bytes, void* memory) {
   if (Result<void> joined = shared_->join(rank(), offset_bytes, size_bytes, memory); !joined) return joined.error();
-  const auto part = [block, shared = shared_, rank = rank(), offset_bytes, size_bytes](void* joined) {
+  // Weak references keep this function: it lets go of what it holds when it is called.
+  auto part = [block = std::move(block), shared = shared_, rank = rank(), offset_bytes,
+               size_bytes](void* joined) mutable {
     // Pages that stay together are the program's: no other block may have them.
     if (!shared->part(rank, offset_bytes, size_bytes, joined)) new std::shared_ptr<void>(block);
+    block.reset();
+    shared.reset();
   };
-  return std::shared_ptr<void>(memory, part);
+  return std::shared_ptr<void>(memory, std::move(part));
 }
 
 std::int64_t SharedFabric::own_time_ns() const noexcept {

@@ -83,12 +83,8 @@ Result<void> SimFabric::obtain(std::size_t offset_bytes, std::size_t size_bytes)
 Result<std::shared_ptr<void>> SimFabric::join(std::shared_ptr<void> block, std::size_t offset_bytes,
                                               std::size_t size_bytes, void* memory) {
   auto joined = SharedFabric::join(std::move(block), offset_bytes, size_bytes, memory);
-  if (!joined.ok()) return joined;
-  // The simulation's weak reference must not keep what the joined memory keeps.
-  auto part = [pages = std::move(joined).value()](void*) mutable { pages.reset(); };
-  std::shared_ptr<void> held(memory, std::move(part));
-  simulation_.join(rank(), held, size_bytes, offset_bytes);
-  return held;
+  if (joined.ok()) simulation_.join(rank(), joined.value(), size_bytes, offset_bytes);
+  return joined;
 }
 
 std::shared_ptr<FlagWatch> SimFabric::flag_watch() {
