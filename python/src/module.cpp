@@ -10,7 +10,6 @@ NB_MODULE(_core, module) {
   using namespace tranship::python;
   FiberThread::end_in_children();
   Shmem::end_in_children();
-  RankHandle::count_forks();
 #ifndef TRANSHIP_COSTLY_ASSERTIONS
   nanobind::set_leak_warnings(false);  // compiled functions of Numba keep their arguments when they raise
 #endif

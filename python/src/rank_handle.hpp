@@ -7,9 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include <pthread.h>
-
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/forked.hpp>
 #include <tranship/fabric/rank_scope.hpp>
 #include <tranship/fabric/sub_world.hpp>
 #include <tranship/fabric/world.hpp>
@@ -46,17 +45,13 @@ class RankHandle final : public Resident {
   World& world() const {
     if (world_ == nullptr)
       throw_error(ErrorCode::invalid_use, "the rank has left its world, or the function that it was for has returned");
-    if (is_in_child())
-      throw_error(ErrorCode::invalid_use, "this process is a child of rank {}'s, and no rank", world_->rank());
+    world_->check_process();
     return *world_;
   }
   /// What the interpreter takes for a call is no computing of the program's.
   void expect_slow_polls() noexcept { world_->set_poll_call_ns(50'000); }
   /// Whether this is the copy that a fork has made of a rank's.
-  bool is_in_child() const noexcept { return forks_before_ != forks_; }
-  static void count_forks() {
-    pthread_atfork(nullptr, nullptr, [] { ++forks_; });
-  }
+  bool is_in_child() const noexcept { return !process_.is_here(); }
 
   /// Whether the calling thread has begun as this rank.
   bool is_of_this_thread() const { return thread_ == PyThread_get_thread_ident(); }
@@ -93,8 +88,7 @@ class RankHandle final : public Resident {
   std::shared_ptr<RankHandle> around_;
   std::optional<SubWorld> sub_;
   std::optional<RankScope> scope_;
-  inline static int forks_ = 0;  // that have led to this process
-  int forks_before_ = forks_;    // a child that it forks is no rank, and leaves what its parent has
+  detail::ProcessOfRank process_;  // a child that it forks is no rank, and leaves what its parent has
   World* world_ = nullptr;
   std::vector<std::weak_ptr<Resident>> residents_;
   std::size_t sweep_at_ = 64;

@@ -252,7 +252,7 @@ def one(world):
     comm.Allreduce(MPI.IN_PLACE, a.local)                          # MPI writes to it
     return a
 
-a = ts.launch(one)                                                 # this process is the one rank of its world
+a, = ts.launch(1, one)                                             # this process is the one rank of its world
 assert a.local[3, 5] == 2 * 35 + 100
 
 def ranks(world):

@@ -493,3 +493,31 @@ def test_a_simulation_finds_a_missing_wait():
     with pytest.raises(ts.Race, match="test_worlds.py"):
         for seed in range(1, 20):
             ts.simulate(2, body, seed=seed)
+
+
+FACES = {
+    "launch": "ts.launch(lambda world: None)",
+    "join": "ts.join()",
+    "nvshmem": "import tranship.nvshmem as nvshmem; nvshmem.init()",
+}
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize(
+    "variables", [{"OMPI_COMM_WORLD_SIZE": "2"}, {"PMI_SIZE": "3", "PMI_RANK": "0"}, {"SLURM_STEP_NUM_TASKS": "4"}]
+)
+def test_no_face_becomes_many_worlds_of_one_rank(face, variables):
+    def run(**more):
+        environment = {**os.environ, **variables, **more}
+        program = f"import tranship as ts\n{FACES[face]}\nprint('done')"
+        return subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, env=environment, check=False
+        )
+
+    refused = run()
+    assert refused.returncode != 0 and "done" not in refused.stdout
+    for name, value in variables.items():
+        assert f"{name}={value}" in refused.stderr
+    assert "Unsupported" in refused.stderr and "tranship launch -n" in refused.stderr
+    assert run(TRANSHIP_SEPARATE_WORLDS="1").stdout.splitlines()[-1:] == ["done"]
+    assert run(**{name: "1" if "RANK" not in name else "0" for name in variables}).stdout.splitlines()[-1:] == ["done"]

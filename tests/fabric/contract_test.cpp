@@ -11,6 +11,8 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <tranship/base/pages.hpp>
 #include <tranship/base/random.hpp>
@@ -359,6 +361,131 @@ TEST_P(Contract, allocations_that_differ_fail_on_every_rank) {
       EXPECT_EQ(error.code(), ErrorCode::mismatch) << error.message();
     }
   }
+}
+
+// Children.
+
+/// What `call` does wrong in a child of the rank: "" where it throws what it is to throw.
+std::string found_in_child(const char* name, FunctionRef<void()> call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::invalid_use && error.message().find("is a child of ") != std::string::npos)
+      return "";
+    return fmt::format("{}: {}; ", name, error.message());
+  } catch (const std::exception& error) {
+    return fmt::format("{}: {}; ", name, error.what());
+  }
+  return fmt::format("{} is done; ", name);
+}
+
+TEST_P(Contract, calls_in_a_child_of_a_rank_throw_and_do_nothing_for_the_rank) {
+  run_once(on(), {.ranks = ranks()}, 1, [](World& world) {
+    Context& rma = world.context();
+    const Rank next = next_of(world), last = world.size() - 1;
+    Context other(world);
+    auto all = world.allocate<std::uint64_t>(100);
+    auto freed = world.allocate<double>(10);
+    const SharedFlags flags = world.shared_flags(2, "of the rank");
+    PairedCopy pairs(world);
+    std::optional<Team> team = world.team().split_strided({.count = world.size()});
+    const Pages pages(1);
+    const RegisteredMemory registered = world.register_memory(pages.span());
+    const Symmetric<std::uint64_t> word = all.slice(0, 1);
+    std::vector<std::uint64_t> values(100, 7);
+    const std::span<std::uint64_t> here(values);
+    const StridedView own{.data = values.data(), .type = ElementType::u64, .extents = {5, 5}, .strides = {10, 1}};
+    const StridedView there{.data = all.local(), .type = ElementType::u64, .extents = {5, 5}, .strides = {10, 1}};
+    world.barrier();
+    if (world.rank() == last) {
+      std::array<int, 2> ends{};
+      require(pipe(ends.data()) == 0, "no pipe");
+      const pid_t child = fork();
+      if (child == 0) {
+        std::string found;
+        const auto refuses = [&](const char* name, FunctionRef<void()> call) { found += found_in_child(name, call); };
+        for (Context* c : {&rma, &other})
+          for (const Rank peer : {next, world.rank()}) {
+            refuses("p", [&] { c->p(word, 1, peer); });
+            refuses("g", [&] { c->g(word, peer); });
+            for (const std::size_t count : {1, 100}) {
+              refuses("put", [&] { c->put(all, here.first(count), peer); });
+              refuses("put_nbi", [&] { c->put_nbi(all, here.first(count), peer); });
+              refuses("get", [&] { c->get(here.first(count), all, peer); });
+              refuses("get_nbi", [&] { c->get_nbi(here.first(count), all, peer); });
+              refuses("put_signal", [&] { c->put_signal(all, here.first(count), word, 1, SignalOp::set, peer); });
+            }
+            refuses("put of nothing", [&] { c->put(all, {}, peer); });
+            refuses("put of a view", [&] { c->put(there, own, peer); });
+            refuses("get of a view", [&] { c->get(own, there, peer); });
+            refuses("signal", [&] { c->signal(word, 1, SignalOp::add, peer); });
+            refuses("add", [&] { c->add(word, 1, peer); });
+            refuses("fetch_add", [&] { c->fetch_add(word, 1, peer); });
+            refuses("compare_swap", [&] { c->compare_swap(word, 0, 1, peer); });
+            refuses("fetch_nbi", [&] { c->fetch_nbi(values[0], word, peer); });
+            refuses("put to registered memory", [&] { c->p(registered.symmetric(&pages.span()[3]), 1, peer); });
+            refuses("peer_array", [&] { c->peer_array(word, peer); });
+            refuses("quiet", [&] { c->quiet(peer); });
+          }
+        for (Context* c : {&rma, &other}) {
+          refuses("quiet", [&] { c->quiet(); });
+          refuses("fence", [&] { c->fence(); });
+          refuses("signal_fetch", [&] { c->signal_fetch(word); });
+          refuses("signal_wait", [&] { c->signal_wait(word, Comparison::equal, 0); });
+          refuses("wait_until", [&] { c->wait_until(word, Comparison::equal, 0); });
+          refuses("wait_until_all", [&] { c->wait_until_all(all, Comparison::equal, 0); });
+          refuses("wait_until_any", [&] { c->wait_until_any(all, Comparison::equal, 0); });
+          refuses("test", [&] { c->test(word, Comparison::equal, 0); });
+          refuses("test_all", [&] { c->test_all(all, Comparison::equal, 0); });
+          refuses("test_any", [&] { c->test_any(all, Comparison::equal, 1); });
+        }
+        refuses("another context", [&] { Context third(world); });
+        refuses("barrier", [&] { world.barrier(); });
+        refuses("sync", [&] { world.sync(); });
+        refuses("sync of a team", [&] { team->sync(); });
+        refuses("all_gather", [&] { world.all_gather(1); });
+        refuses("broadcast", [&] { world.broadcast(values.data(), 8, 0); });
+        refuses("allocate", [&] { world.allocate<double>(1); });
+        refuses("allocate nothing", [&] { world.allocate<double>(0); });
+        refuses("free", [&] { world.free(std::move(freed)); });
+        refuses("register_memory", [&] { world.register_memory(pages.span()); });
+        refuses("shared_flags", [&] { world.shared_flags(1, "of the child"); });
+        refuses("local_memory", [&] { world.local_memory(100); });
+        refuses("wait for what is true",
+                [&] { world.wait_until([] { return true; }, WaitNote("it", 0, CallSite::here())); });
+        refuses("wait for a flag", [&] { world.wait(flags, 0, 0, 0, WaitNote("it", 0, CallSite::here())); });
+        refuses("look", [&] { world.look(WaitNote("it", 0, CallSite::here())); });
+        refuses("check_failed", [&] { world.check_failed(); });
+        refuses("has_ended", [&] { world.has_ended(next); });
+        refuses("activity_of", [&] { world.activity_of(next); });
+        refuses("peer_kind", [&] { world.peer_kind(next); });
+        refuses("reach", [&] { world.reach(next, all.local()); });
+        refuses("shared_team", [&] { world.shared_team(); });
+        refuses("node_team", [&] { world.node_team(); });
+        refuses("split_strided", [&] { world.team().split_strided({}); });
+        refuses("split_listed", [&] { world.team().split_listed({0}); });
+        refuses("split_2d", [&] { world.team().split_2d(1); });
+        refuses("a sub-world", [&] { SubWorld sub(*team); });
+        refuses("load of a flag", [&] { flags.load(next, 0); });
+        refuses("store to a flag", [&] { flags.store(next, 0, 9); });
+        refuses("fetch_add of a flag", [&] { flags.fetch_add(next, 0, 9); });
+        refuses("compare_exchange of a flag", [&] { flags.compare_exchange(next, 0, 0, 9); });
+        refuses("a copy by both", [&] { pairs.copy(all, all, world.rank(), next); });
+        (void)!write(ends[1], found.data(), found.size());
+        _exit(0);
+      }
+      close(ends[1]);
+      std::string found(10'000, ' ');
+      found.resize(std::size_t(std::max<ssize_t>(0, read(ends[0], found.data(), found.size()))));
+      close(ends[0]);
+      int status = -1;
+      waitpid(child, &status, 0);
+      require(found.empty() && status == 0, "status {}: {}", status, found);
+    }
+    world.barrier();
+    for (Index i = 0; i < all.size(); ++i) require(all[i] == 0, "the child has put {}", all[i]);
+    require(flags.load(next, 0) == 0, "the child has raised a flag");
+  });
 }
 
 // One element, many elements.

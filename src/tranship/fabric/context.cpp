@@ -72,6 +72,33 @@ CopyBlock split_wide(CopyBlock block, int& width) {
 
 }  // namespace
 
+namespace {
+
+/// In a child of the rank's process: sends all calls to where the process is looked at, and is never asked.
+class NoTransport final : public Transport {
+ public:
+  void put(Remote, const CopyBlock&, int, const void*, const Signal*, Completion, CallSite) override {}
+  void get(void*, const CopyBlock&, int, Remote, Completion, CallSite) override {}
+  void atomic(Remote, int, WordKind, AtomicOp, std::uint64_t, std::uint64_t, void*, Completion, CallSite) override {}
+  void fence(CallSite) override {}
+  void quiet(CallSite) override {}
+  void seen(const void*, std::size_t) override {}
+  void touches(const void*, std::size_t, Touch, const char*, CallSite) override {}
+  void poll(std::int64_t) override {}
+  void abandon() noexcept override {}
+};
+
+}  // namespace
+
+void Context::close_in_child() noexcept {
+  static constinit NoTransport none;
+  direct_.bytes = own_bytes_ = 0;
+  direct_.peers = 0;
+  // Both stay: the one is the rank's, the other is never destroyed.
+  static_cast<void>(transport_.release());
+  transport_.reset(&none);
+}
+
 Context::Context(World& world, const ContextOptions& options)
     : world_(&world),
       direct_{.own = reinterpret_cast<std::uintptr_t>(world.heap().place().of(world.rank())),
@@ -93,10 +120,17 @@ Context::Context(World& world, const ContextOptions& options)
     direct_.first_peer = direct.first;
     direct_.peers = direct.count;
   }
+  world.check_process();
+  detail::add_forked(*this);
   world.contexts_.push_back(this);
 }
 
 Context::~Context() {
+  detail::remove_forked(*this);
+  if (!world_->process_.is_here()) {
+    static_cast<void>(transport_.release());
+    return;
+  }
   std::erase(world_->contexts_, this);
   try {
     if (transport_ && (world_->has_failed_ || std::uncaught_exceptions() > exceptions_before_))
@@ -146,6 +180,7 @@ void Context::get_many(void* to, const void* from, std::size_t bytes) const noex
 }
 
 void Context::check_peer(Rank peer, CallSite where) const {
+  world_->check_process();
   if (peer < 0 || peer >= size_)
     throw_error(ErrorCode::invalid_use, "no rank {} in a world of {} (rank {}, {})", peer, size_, rank_,
                 short_name(where));
@@ -153,6 +188,7 @@ void Context::check_peer(Rank peer, CallSite where) const {
 
 std::size_t Context::checked_offset(const char* what, const void* local, std::int64_t first, std::int64_t end,
                                     CallSite where) const {
+  world_->check_process();
   if (first == end) return 0;
   const std::uintptr_t begin = reinterpret_cast<std::uintptr_t>(local) + std::uintptr_t(first) - direct_.own;
   const auto bytes = static_cast<std::size_t>(end - first);
@@ -299,13 +335,16 @@ void Context::refuse_room(std::size_t room, Index needed, CallSite where) const 
 }
 
 void Context::fence_transport(CallSite where) {
+  world_->check_process();
   transport_->fence(where);
 }
 void Context::seen_in_transport(const void* local, std::size_t bytes) const {
+  world_->check_process();
   transport_->seen(local, bytes);
 }
 void Context::touches_in_transport(const void* local, std::size_t bytes, Touch touch, const char* name,
                                    CallSite where) const {
+  world_->check_process();
   transport_->touches(local, bytes, touch, name, where);
 }
 void Context::check_touched(const void* local, std::size_t bytes, CallSite where) const {
@@ -326,9 +365,11 @@ void Context::look_at(const char* label, const void* local, Rank peer, const Cop
   polls_left_ = world_->look_at(note, block, width, target);
 }
 void Context::poll_transport() const {
+  world_->check_process();
   transport_->poll();
 }
 void Context::quiet_transport(CallSite where) {
+  world_->check_process();
   transport_->quiet(where);
 }
 

@@ -41,6 +41,7 @@
 #include <tranship/base/call_site.hpp>
 #include <tranship/base/strided_view.hpp>
 #include <tranship/base/sync.hpp>
+#include <tranship/fabric/forked.hpp>
 #include <tranship/fabric/seam/transport.hpp>
 #include <tranship/fabric/seam/wait_note.hpp>
 #include <tranship/fabric/symmetric.hpp>
@@ -467,6 +468,7 @@ class Context {
   friend class Team;
   friend class World;
   friend class detail::LaneMessenger;
+  friend void detail::count_forks();
 
   /// The bytes that one side of a transfer touches: [first, end) from its base.
   struct Reach {
@@ -880,6 +882,8 @@ class Context {
   const std::byte* in_heap(const void* own) const noexcept;
   /// Whether [source + from.first, ...) and [target + to.first, ...) have a byte in common.
   bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
+  /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.
+  void close_in_child() noexcept;
   [[noreturn]] void refuse_sizes(Index target, Index source, CallSite where) const;
   [[noreturn]] void refuse_count(const char* what, Index needed, Index size, CallSite where) const;
   [[noreturn]] void refuse_room(std::size_t room, Index needed, CallSite where) const;

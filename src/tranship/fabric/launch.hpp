@@ -52,7 +52,8 @@ void launch(int ranks, F&& f) {
 /// Runs `f(World&)` as the rank that `tranship launch` has started this process as; where `tranship simulate` has
 /// started it, as all ranks of one simulated world after the other, which share what is static in this program; in a
 /// process that was started in another way, as the one rank of a world. What it throws passes through, and has told the
-/// others.
+/// others. Throws `unsupported` in a process that mpirun or srun has started as one of several, as RankScope::join()
+/// does: launch(1, f) says that each of them is to be a world of its own.
 template <class F>
 void launch(F&& f) {
   detail::launch_this([&f](World& world) { f(world); });

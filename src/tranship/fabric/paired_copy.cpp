@@ -57,6 +57,7 @@ PairedCopy::PairedCopy(World& world, CallSite where)
       pairs_(std::size_t(world.size())) {}
 
 void PairedCopy::copy_bytes(void* target, const void* source, std::size_t bytes, Rank from, Rank to, CallSite where) {
+  world_.check_process();
   const Rank me = world_.rank();
   Context& rma = world_.context();
   const Rank peer = me == from ? to : from;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/seam/backends.hpp>
 #include <tranship/fabric/seam/run_rank.hpp>
 #include <tranship/fabric/sim/simulate_program.hpp>
@@ -45,6 +46,7 @@ RankScope RankScope::join() {
   for (const Backend& backend : available_backends())
     if (backend.join != nullptr)
       if (std::optional<RankScope> joined = backend.join()) return std::move(*joined);
+  refuse_other_launcher("a world of its own, of one rank");
   const auto alone = SharedWorld::make(1, std::nullopt, SharedWorld::Kind::threads);
   return RankScope(alone, alone->board(), 0, default_timeout_ns(),
                    [&] { return std::make_unique<ThreadsFabric>(alone, 0); });
@@ -89,6 +91,7 @@ RankScope::~RankScope() {
 
 World& RankScope::world() {
   if (!state_) throw_error(ErrorCode::invalid_use, "the rank has left its world");
+  state_->world->check_process();
   return *state_->world;
 }
 

@@ -32,7 +32,9 @@ class RankScope {
   /// Joins the world that this process was started for: as the rank that `tranship launch` has started it as, or as the
   /// one rank of a world of its own. A process joins once; children that it starts afterwards are no ranks. Throws
   /// `unsupported` under `tranship simulate`, which runs a function many times: that takes launch(f); `mismatch` where
-  /// another build has started this process.
+  /// another build has started this process. Throws `unsupported` in a process that mpirun or srun has started as one
+  /// of several, which would all be worlds of one rank; TRANSHIP_SEPARATE_WORLDS=1 in the environment lets them be
+  /// that.
   static RankScope join();
 
   /// Collective over processes of one user on one machine that were started apart: joins the world of `id` as rank
@@ -60,7 +62,7 @@ class RankScope {
   /// Leaves, as finish() does where no exception is on its way through here, else as fail().
   ~RankScope();
 
-  /// Throws `invalid_use` once the rank has left.
+  /// Throws `invalid_use` once the rank has left, and in a child that it has forked.
   World& world();
 
   /// Leaves well: the peers see that this rank has finished. Everything that lives in the world must be gone, as when a

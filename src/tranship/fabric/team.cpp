@@ -68,9 +68,11 @@ int Team::translate(int member, const Team& other) const {
 }
 
 void Team::meet(const Call& call, CallSite where) {
+  world().check_process();
   state_->meeting->meet(world(), call, where);
 }
 void Team::all_gather(const Call& call, const void* mine, std::size_t size_bytes, void* all, CallSite where) {
+  world().check_process();
   state_->meeting->gather(world(), call, mine, size_bytes, all, where);
 }
 

@@ -112,15 +112,18 @@ Team World::predefined_team(const Members& members, int slot) {
 }
 
 Team& World::shared_team() {
+  check_process();
   if (!shared_team_) shared_team_.emplace(predefined_team(fabric_->sharing(), 1));
   return *shared_team_;
 }
 Team& World::node_team() {
+  check_process();
   if (!node_team_) node_team_.emplace(predefined_team(fabric_->on_this_machine(), 2));
   return *node_team_;
 }
 
 void World::check_peer(Rank peer) const {
+  check_process();
   if (peer < 0 || peer >= size())
     throw_error(ErrorCode::invalid_use, "no rank {} in a world of {} (rank {})", peer, size(), rank());
 }
@@ -182,6 +185,7 @@ RegisteredMemory World::register_statics(CallSite where) {
 }
 
 void World::check_failed() const {
+  check_process();
   const Board& board = fabric_->board();
   if (board.has_failed()) raise(ErrorCode::peer_lost, rank(), board.first_failed(), board.first_failure());
 }
@@ -196,6 +200,7 @@ void World::check_interrupt() {
 }
 
 int World::look(const WaitNote& note) {
+  check_process();
   check_interrupt();
   bool acted = false;
   for (Context* context : contexts_) acted |= std::exchange(context->direct_.acted, false);

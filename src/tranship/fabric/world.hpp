@@ -17,6 +17,7 @@
 #include <tranship/base/element_type.hpp>
 #include <tranship/base/function_ref.hpp>
 #include <tranship/base/index.hpp>
+#include <tranship/fabric/forked.hpp>
 #include <tranship/fabric/heap/symmetric_heap.hpp>
 #include <tranship/fabric/seam/fabric.hpp>
 #include <tranship/fabric/seam/polling.hpp>
@@ -144,7 +145,10 @@ class World {
 
   /// Memory of this rank that its peers reach where they reach any; nullptr when there is none. Aligned to 64 bytes, of
   /// any content, freed when the last copy goes, be it after the world has ended. Not collective.
-  std::shared_ptr<void> local_memory(std::size_t size_bytes) { return fabric_->local_memory(size_bytes); }
+  std::shared_ptr<void> local_memory(std::size_t size_bytes) {
+    check_process();
+    return fabric_->local_memory(size_bytes);
+  }
 
   /// Collective: `count` words for every rank, all 0. Throws `mismatch` on every rank when counts differ, `invalid_use`
   /// when `count` is less than 1. Letting go of them is not collective.
@@ -173,6 +177,10 @@ class World {
   /// This rank has done something other than polls, by other means than a Context.
   void has_acted() noexcept { polling_.end_row(); }
 
+  /// Throws `invalid_use` in a child that the rank has forked, which is no rank. So does every call that acts for the
+  /// rank: transfers, waits, exchanges, and all that is collective.
+  void check_process() const { process_.check(rank()); }
+
   std::int64_t timeout_ns() const noexcept { return timeout_ns_; }
   /// For later waits of this rank; INT64_MAX is never.
   void set_timeout_ns(std::int64_t timeout_ns) noexcept { timeout_ns_ = timeout_ns; }
@@ -184,19 +192,23 @@ class World {
   /// passes through. It is called once more after a failure has been seen: what is true is never reported as failed.
   template <class Ready>
   void wait_until(Ready&& ready, const WaitNote& note) {
+    check_process();
     if (!ready()) wait_longer(ready, note, deadline());
   }
   template <class Ready>
   void wait_until(Ready&& ready, const WaitNote& note, Deadline deadline) {
+    check_process();
     if (!ready()) wait_longer(ready, note, deadline);
   }
 
   /// Waits until a word is `at_least` that value (acquire). Where the note names no rank, the owner of the word is
   /// meant to raise it.
   void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note) {
+    check_process();
     if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline());
   }
   void wait(const SharedFlags& words, Rank rank, int index, std::uint64_t at_least, WaitNote note, Deadline deadline) {
+    check_process();
     if (words.load(rank, index) < at_least) wait_for_word(words, rank, index, at_least, note, deadline);
   }
 
@@ -228,6 +240,7 @@ class World {
   void check_interrupt();
 
   Fabric* fabric_;
+  detail::ProcessOfRank process_;
 
   std::int64_t timeout_ns_;
   bool has_failed_ = false;  // its transfers are abandoned, not completed

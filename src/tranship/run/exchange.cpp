@@ -58,6 +58,7 @@ struct Half {
 
 struct Exchange::State {
   World& world;
+  const detail::ProcessOfRank process = {};
   const TransferPlan plan;
   ExchangeSlots slots;
   const Schedule schedule;
@@ -112,6 +113,7 @@ struct Exchange::State {
   }
   /// After this no peer touches this rank's memory any more, and none waits for it for ever.
   ~State() {
+    if (!process.is_here()) return;  // the messages are the parent's
     const Leaving why = std::uncaught_exceptions() > exceptions_before ? Leaving::failing : Leaving::done;
     for (auto* messages : {&receives, &sends})
       for (Message& m : *messages)
@@ -1028,24 +1030,31 @@ void Exchange::bind(std::span<const StridedView> arrays) {
   state_->bind(arrays);
 }
 void Exchange::start() {
+  state_->process.check(state_->rank());
   state_->start(Side::both);
 }
 bool Exchange::test(CallSite where) {
+  state_->process.check(state_->rank());
   return state_->test(Side::both, where);
 }
 void Exchange::finish(CallSite where) {
+  state_->process.check(state_->rank());
   state_->finish(Side::both, where, {});
 }
 void Exchange::start(Side side) {
+  state_->process.check(state_->rank());
   state_->start(side);
 }
 bool Exchange::test(Side side, CallSite where) {
+  state_->process.check(state_->rank());
   return state_->test(side, where);
 }
 void Exchange::finish(Side side, CallSite where, const std::optional<FunctionRef<void()>>& meanwhile) {
+  state_->process.check(state_->rank());
   state_->finish(side, where, meanwhile);
 }
 void Exchange::advance(bool has_time) {
+  state_->process.check(state_->rank());
   // A rank that waits for this exchange may advance it meanwhile.
   struct Restored {
     bool& value;

@@ -83,6 +83,7 @@ class ProgramExecutor::State {
   std::span<std::byte> output() { return own_buffer(output_, gathered_output_); }
 
   void run(CallSite where) {
+    world_.check_process();
     if (is_plain_) return machine_->launch(where);
     run_in_buffers(where);
   }
@@ -94,6 +95,7 @@ class ProgramExecutor::State {
   }
 
   void run(const void* input, void* output, CallSite where) {
+    world_.check_process();
     is_plain_ = false;
     const auto* const from = static_cast<const std::byte*>(input);
     auto* const to = static_cast<std::byte*>(output);

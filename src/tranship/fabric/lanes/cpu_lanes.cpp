@@ -509,6 +509,7 @@ void Grid::run() {
 }  // namespace
 
 void run_lanes(World& world, const LaneGrid& shape, FunctionRef<void(const CpuLane&)> kernel) {
+  world.check_process();
   if (shape.blocks < 1 || shape.block.lanes < 1 || shape.block.lanes > LaneBlock::lanes_max || shape.block.warp < 1)
     throw_error(ErrorCode::invalid_use,
                 "{} blocks of {} lanes in warps of {}: needs at least one of each, and at most {} lanes (rank {})",

@@ -11,6 +11,7 @@
 
 #include <tranship/base/fail.hpp>
 #include <tranship/fabric/launch.hpp>
+#include <tranship/fabric/processes/other_launcher.hpp>
 #include <tranship/fabric/processes/process_group.hpp>
 #include <tranship/fabric/processes/processes_fabric.hpp>
 #include <tranship/fabric/rank_scope.hpp>
@@ -36,6 +37,7 @@ ProgramResult launch_program(const ProgramOptions& options, const std::vector<Pr
     ranks += program.ranks;
   }
   if (ranks < 1) throw_error(ErrorCode::invalid_use, "launch needs a program, got {}", programs.size());
+  refuse_other_launcher("a world of its own, of all these ranks");
   default_timeout_ns();  // the ranks read it; what is wrong with it is found before they are started
   const auto shared = SharedWorld::make(ranks, options.heap_bytes, SharedWorld::Kind::processes);
 

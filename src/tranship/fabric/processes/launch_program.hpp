@@ -47,7 +47,8 @@ struct ProgramResult {
 /// Runs programs as the processes of one world, the ranks of the first one first; each process becomes a rank when it
 /// calls launch(f). Returns when all have ended. Nothing is left of them, however they end: they die with the
 /// caller, and the memory that they share has no name. Call it while this process has one thread. Throws `invalid_use`
-/// for less than 1 rank or no program, `no_memory`.
+/// for less than 1 rank or no program, `no_memory`; `unsupported` in a process that mpirun or srun has started as one
+/// of several, unless TRANSHIP_SEPARATE_WORLDS=1 says that each of them is to do this.
 ProgramResult launch_program(const ProgramOptions& options, const std::vector<ProgramPart>& programs);
 
 /// Joins the world that launch_program has started this process for; empty where it has not. Programs that this one

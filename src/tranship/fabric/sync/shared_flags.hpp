@@ -13,6 +13,7 @@
 #include <tranship/base/error.hpp>
 #include <tranship/base/index.hpp>
 #include <tranship/base/sync.hpp>
+#include <tranship/fabric/forked.hpp>
 #include <tranship/fabric/seam/members.hpp>
 
 namespace tranship {
@@ -37,6 +38,7 @@ class FlagCarrier {
   virtual std::uint64_t fetch_add(Rank rank, const void* own, std::uint64_t by) = 0;
 };
 
+/// In a child that a rank forks, all operations throw `invalid_use`.
 /// One rank's handle. Copies share the words; they are freed when the last handle of the last rank is gone, in any
 /// order and without a meeting. Any thread may use any word; those of messaged peers only the thread of its rank, while
 /// its world lives.
@@ -71,6 +73,7 @@ class SharedFlags {
 
   /// Acquire.
   std::uint64_t load(Rank rank, int index) const {
+    process_.check();
     if (is_carried(rank)) [[unlikely]]
       return carrier_->load(rank, &at(rank_, index));
     RealSync::Word& word = at(rank, index);
@@ -80,6 +83,7 @@ class SharedFlags {
   }
   /// Release.
   void store(Rank rank, int index, std::uint64_t value) const {
+    process_.check();
     if (is_carried(rank)) [[unlikely]]
       return carrier_->store(rank, &at(rank_, index), value);
     RealSync::Word& word = at(rank, index);
@@ -89,6 +93,7 @@ class SharedFlags {
   }
   /// Acquire and release; true on success.
   bool compare_exchange(Rank rank, int index, std::uint64_t expected, std::uint64_t desired) const {
+    process_.check();
     if (is_carried(rank)) [[unlikely]]
       return carrier_->compare_exchange(rank, &at(rank_, index), expected, desired);
     RealSync::Word& word = at(rank, index);
@@ -101,6 +106,7 @@ class SharedFlags {
   }
   /// Acquire and release; the value before.
   std::uint64_t fetch_add(Rank rank, int index, std::uint64_t by) const {
+    process_.check();
     if (is_carried(rank)) [[unlikely]]
       return carrier_->fetch_add(rank, &at(rank_, index), by);
     RealSync::Word& word = at(rank, index);
@@ -122,6 +128,7 @@ class SharedFlags {
   bool is_carried(Rank rank) const noexcept { return carrier_ && reachable_.member_of(rank) < 0; }
 
   std::shared_ptr<void> memory_;
+  detail::ProcessOfRank process_;
   RealSync::Word* first_ = nullptr;
   std::ptrdiff_t stride_ = 0;
   int ranks_ = 0;

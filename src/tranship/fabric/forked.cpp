@@ -1,0 +1,55 @@
+#include "tranship/fabric/forked.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <tranship/base/fail.hpp>
+#include <tranship/fabric/context.hpp>
+
+namespace tranship::detail {
+namespace {
+
+struct Contexts {
+  std::mutex mutex;
+  std::vector<Context*> all;
+};
+Contexts& contexts() {
+  static auto& contexts = *new Contexts;
+  return contexts;
+}
+
+}  // namespace
+
+void count_forks() {
+  // The list is not changed while a fork copies it, and the child has no other thread.
+  [[maybe_unused]] static const int registered = [] {
+    contexts();
+    return pthread_atfork([] { contexts().mutex.lock(); }, [] { contexts().mutex.unlock(); },
+                          [] {
+                            ++forks;
+                            for (Context* const context : contexts().all) context->close_in_child();
+                            contexts().mutex.unlock();
+                          });
+  }();
+}
+
+void add_forked(Context& context) {
+  const std::lock_guard lock(contexts().mutex);
+  contexts().all.push_back(&context);
+}
+void remove_forked(Context& context) noexcept {
+  const std::lock_guard lock(contexts().mutex);
+  std::erase(contexts().all, &context);
+}
+
+void refuse_in_child(Rank rank) {
+  if (rank < 0)
+    throw_error(ErrorCode::invalid_use, "this process ({}) is a child of a rank, and no rank itself", getpid());
+  throw_error(ErrorCode::invalid_use, "this process ({}) is a child of rank {}, and no rank itself", getpid(), rank);
+}
+
+}  // namespace tranship::detail

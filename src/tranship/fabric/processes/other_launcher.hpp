@@ -1,0 +1,30 @@
+// Private: What the environment says of a launcher that has started this process as one of several, and that starts no
+// ranks of tranship: mpirun, srun.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <tranship/base/function_ref.hpp>
+
+namespace tranship {
+
+/// Set to 1, it says that each process that another launcher has started is to have worlds of its own.
+inline constexpr const char* separate_worlds_variable = "TRANSHIP_SEPARATE_WORLDS";
+
+struct OtherLauncher {
+  std::string name;       ///< "mpirun (Open MPI)"
+  int processes = 0;      ///< that it has started; 0 where it says only that there are several
+  std::string variables;  ///< those that say so: "OMPI_COMM_WORLD_SIZE=4, OMPI_COMM_WORLD_RANK=2"
+};
+
+/// The launcher that has started this process as one of several; nothing for one alone. `variable` gives the text of a
+/// variable of the environment, or nullptr. What MPI says comes before what Slurm says, whose step may be the one in
+/// which mpirun runs.
+std::optional<OtherLauncher> other_launcher(FunctionRef<const char*(const char*)> variable);
+
+/// Throws `unsupported` where there is such a launcher, unless separate worlds are asked for; `bad_text` where that
+/// variable is neither 0 nor 1. `what` would come about in each of the processes: "the one rank of a world of its own".
+void refuse_other_launcher(const char* what);
+
+}  // namespace tranship
