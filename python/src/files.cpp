@@ -134,7 +134,8 @@ void bind_files(nb::module_& module) {
       "the\n"
       "library; the memory is shown by NumPy's array interface and ends with the call.");
   module.def(
-      "picture_svg", [](const ArraySpec& spec) { return picture_svg(spec); }, "spec"_a);
+      "picture_svg", [](const ArraySpec& spec, std::optional<Rank> rank) { return picture_svg(spec, {.rank = rank}); },
+      "spec"_a, "rank"_a = nb::none());
   module.def(
       "distribution_svg", [](const Distribution& distribution) { return picture_svg(distribution); }, "distribution"_a);
   module.def("human_bytes", &human_bytes, "bytes"_a, "\"999 B\", \"270.8 KiB\".");

@@ -10,7 +10,7 @@ import base64
 import html
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Union, overload
+from typing import TYPE_CHECKING, Any, Optional, Union, overload
 
 from . import _core
 from ._core import ArraySpec, Distribution, TransferPlan, human_bytes
@@ -75,16 +75,16 @@ def distribution_html(distribution: Distribution) -> str:
         return _indexed_html(distribution)
 
 
-def layout_html(spec: ArraySpec) -> str:
+def layout_html(spec: ArraySpec, rank: Optional[int] = None) -> str:
     try:
-        return image(_core.picture_svg(spec), f"who owns what of {spec}")
+        return image(_core.picture_svg(spec, rank), f"who owns what of {spec}")
     except Unsupported:
         return line(str(spec)) + _indexed_html(spec.distribution)
 
 
 def array_html(array: Array) -> str:
     held = f"{array.dtype}, {list(array.local.shape)} cells of {list(array.shape)} here"
-    return layout_html(array.spec) + line(f"{array!r}: {held}")
+    return layout_html(array.spec, array.world.rank) + line(f"{array!r}: {held}")
 
 
 def plan_html(plan: TransferPlan) -> str:

@@ -745,6 +745,62 @@ TEST(Layout, DrawsAPicture) {
   expect_error(place.run({"layout", "f64[10,6] @ 2x3 : cyclic(2), block", "-o", "missing/picture.svg"}), 1);
 }
 
+TEST(Layout, HatchesTheOverlapOfTheRankThatIsAskedFor) {
+  const Workplace place;
+  const std::string layout = "f64[8,8,8] @ 2x2x2 : block+overlap(1,1), block+overlap(1,1), block+overlap(1,1)";
+  for (int rank = 0; rank < 8; ++rank) {
+    ASSERT_EQ(place.run({"layout", layout, "--rank", std::to_string(rank), "-o", "one.svg"}).code, 0);
+    EXPECT_NE(place.read("one.svg").find(fmt::format(">overlap of rank {}<", rank)), std::string::npos) << rank;
+  }
+}
+
+TEST(Picture, IsRefusedUnderTheEndingOfAnotherForm) {
+  const Workplace place;
+  const std::string layout = "f64[8] @ 2 : block+overlap(1,1)";
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"layout", layout},
+                                             {"plan", "--from", layout, "--to", layout},
+                                             {"halo", layout},
+                                             {"show", "allreduce/ring", "--ranks", "2"}}) {
+    const bool is_page = command.front() == "show";
+    for (const std::string name : {"a.png", "a.pdf", "a.json", is_page ? "a.svg" : "a.html"}) {
+      std::vector<std::string> words = command;
+      words.insert(words.end(), {"-o", name, "--force"});
+      const Outcome refused = place.run(words);
+      expect_error(refused, 2);
+      EXPECT_NE(refused.errors.find(is_page ? "give it the ending .html" : "give it the ending .svg"),
+                std::string::npos)
+          << refused.errors;
+      EXPECT_FALSE(std::filesystem::exists(place.path(name)));
+    }
+    for (const std::string name : {"plain", is_page ? "B.HTML" : "B.SVG"}) {
+      std::vector<std::string> words = command;
+      words.insert(words.end(), {"-o", name, "--force"});
+      EXPECT_EQ(place.run(words).code, 0) << name;
+    }
+  }
+}
+
+TEST(Show, DrawsTheRankThatIsAskedForOrAllSteps) {
+  const Workplace place;
+  const auto steps_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"show", "allreduce/ring", "--ranks", "32", "-o", "page.html"};
+    words.insert(words.end(), more.begin(), more.end());
+    EXPECT_EQ(place.run(words).code, 0);
+    const std::string page = place.read("page.html");
+    std::size_t count = 0;
+    for (std::size_t at = page.find("<g class=\"step "); at != std::string::npos;
+         at = page.find("<g class=\"step ", at + 1))
+      ++count;
+    return count;
+  };
+  const std::size_t all = steps_of({"--all"}), some = steps_of({}), one = steps_of({"--rank", "3"});
+  EXPECT_EQ(all, 32 * one);
+  EXPECT_LE(some, 5000u);
+  EXPECT_LT(one, some);
+  EXPECT_LT(some, all) << "a program of so many steps";
+}
+
 TEST(Layout, DrawsOverItsOwnPicturesOnly) {
   const Workplace place;
   const std::string layout = "f64[10,6] @ 2x3 : cyclic(2), block";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -73,6 +74,25 @@ TEST(ProgramPage, has_every_lane_step_and_arrow_of_every_plan) {
     for (const char* outside : {"http:", "https:", "src=", "href=", "url(//", "@import"})
       EXPECT_EQ(page.find(outside), std::string::npos) << one.name << " needs something from elsewhere: " << outside;
   }
+}
+
+TEST(ProgramPage, of_one_rank_has_its_lanes_alone) {
+  const Program program = plan("mn_allgather_2x2");
+  const StepArrows arrows(program);
+  for (Rank rank = 0; rank < Rank(program.ranks.size()); ++rank) {
+    const std::string page = program_page(program, {.rank = rank});
+    std::set<std::string> expected, shown;
+    for (std::size_t i = 0; i < arrows.steps().size(); ++i)
+      if (arrows.steps()[i].rank == rank) expected.insert(fmt::format("s{}", i));
+    for (std::size_t at = 0; (at = page.find(" id=\"s", at)) != std::string::npos; ++at)
+      shown.insert(page.substr(at + 5, page.find('"', at + 5) - at - 5));
+    EXPECT_EQ(shown, expected);
+    EXPECT_EQ(count_of(page, "<text class=\"rank\""), 1u);
+    EXPECT_NE(page.find(fmt::format(">rank {}</text>", rank)), std::string::npos);
+    EXPECT_NE(page.find(fmt::format("Rank {} of {} is shown.", rank, program.ranks.size())), std::string::npos);
+  }
+  EXPECT_NE(error_of([&] { program_page(program, {.rank = 4}); }).find("no rank 4; the program has 4"),
+            std::string::npos);
 }
 
 TEST(ProgramText, folds_ranks_that_do_the_same) {

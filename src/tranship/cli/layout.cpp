@@ -225,7 +225,8 @@ void show(const LayoutOptions& options) {
   const std::string text = options.json ? json_text(subject, options) : plain_text(subject, options);
   if (!options.picture.empty()) {
     if (subject.path) check_not_source(options.picture, *subject.path);
-    write_picture(options.picture, picture_svg(subject.spec), options.force ? Replace::any_file : Replace::own_files);
+    write_picture(options.picture, picture_svg(subject.spec, {.rank = options.rank}),
+                  options.force ? Replace::any_file : Replace::own_files);
   }
   print_beside_file(options.picture, text);
 }
@@ -246,7 +247,7 @@ void add_layout(CommandLine& line) {
       .required();
   command.option("-o,--output", options->picture, "Also draw an SVG").value_name("FILE.svg");
   command.flag("--force", options->force, "Let the SVG replace any file, not only one that tranship drew");
-  command.option("--rank", options->rank, "Only this rank").value_name("R").not_negative();
+  command.option("--rank", options->rank, "Only this rank; the SVG hatches its overlap").value_name("R").not_negative();
   command.flag("--json", options->json, "Print JSON");
   command.runs([options] { show(*options); });
 }

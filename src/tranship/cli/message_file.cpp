@@ -16,7 +16,7 @@ void add_picture(Command& command, PictureArguments& arguments) {
 void write_messages(const PictureArguments& picture, std::optional<Rank> rank, const std::vector<ArraySpec>& layouts,
                     FunctionRef<TransferPlan(Rank)> plan_of) {
   const Replace replace = picture.force ? Replace::any_file : Replace::own_files;
-  check_replaceable_picture(picture.path, replace);
+  check_replaceable_picture(picture.path, PictureForm::svg, replace);
   if (rank) {
     write_picture(picture.path, messages_svg(summarise(plan_of(*rank))), replace);
     return;

@@ -1,10 +1,12 @@
 #include "tranship/cli/picture_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 
 #include <tranship/base/fail.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/cli/arguments.hpp>
 #include <tranship/file/format/formats.hpp>
 #include <tranship/file/io/atomic_write.hpp>
@@ -28,10 +30,18 @@ bool holds_something_else(const std::string& path) {
 
 }  // namespace
 
-void check_replaceable_picture(const std::string& path, Replace replace) {
+void check_replaceable_picture(const std::string& path, PictureForm form, Replace replace) {
   if (replace == Replace::own_files && holds_something_else(path))
     throw_error(ErrorCode::invalid_use, "'{}' exists and is not a picture that tranship drew: --force replaces it",
                 path);
+  std::string ending = fs::path(path).extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const bool is_page = form == PictureForm::html;
+  if (!ending.empty() && ending != (is_page ? ".html" : ".svg"))
+    throw UsageError{
+        fmt::format("-o: '{}' ends with '{}'; what is written is {}", printable(path), printable(ending),
+                    is_page ? "a page of HTML: give it the ending .html" : "an SVG: give it the ending .svg")};
 }
 
 void check_not_source(const std::string& path, const std::string& source) {
@@ -44,7 +54,7 @@ void check_not_source(const std::string& path, const std::string& source) {
 }
 
 void write_picture(const std::string& path, std::string_view picture, Replace replace) {
-  check_replaceable_picture(path, replace);
+  check_replaceable_picture(path, picture.starts_with("<svg ") ? PictureForm::svg : PictureForm::html, replace);
   AtomicFile file = AtomicFile::create(path, static_cast<Index>(picture.size())).value();
   std::transform(picture.begin(), picture.end(), file.bytes().begin(),
                  [](char c) { return static_cast<std::byte>(c); });

@@ -26,8 +26,8 @@ constexpr const char* show_footer = R"(Examples:
 
 The text has, for each rank and thread block, the steps in order and, in brackets, the steps that they pair with: the
 wait that takes a signal, and what reads what is written. Of more than 4 ranks, those that do the same with other peers
-and chunks are named only, unless --all asks for them. The page shows the same as lanes and arrows; it needs no
-network. Steps that never run are marked.)";
+and chunks are named only, unless --all asks for them. The page shows the same as lanes and arrows, 5,000 steps or,
+with --all, all of them; it needs no network. Steps that never run are marked.)";
 
 struct ShowOptions {
   ProgramArgument program;
@@ -88,8 +88,10 @@ void show(const ShowOptions& options) {
     if (std::filesystem::equivalent(options.page, options.program.name, ignored))
       throw UsageError{fmt::format("-o: '{}' is the plan itself", options.page)};
     const Replace replace = options.force ? Replace::any_file : Replace::own_files;
-    check_replaceable_picture(options.page, replace);
-    write_picture(options.page, program_page(program), replace);
+    check_replaceable_picture(options.page, PictureForm::html, replace);
+    ProgramPageOptions page{.rank = options.rank};
+    if (options.all) page.steps_max = page.arrows_max = std::numeric_limits<Index>::max();
+    write_picture(options.page, program_page(program, page), replace);
   }
   if (options.json) return print_beside_file(options.page, document_text(json_of(program, options.rank)));
   if (options.page.empty()) return print(text_of(program, options));
@@ -104,8 +106,8 @@ void add_show(CommandLine& line) {
   add_program_argument(command, options->program);
   command.option("-o,--output", options->page, "Write a page of HTML instead of text").value_name("FILE.html");
   command.flag("--force", options->force, "Let the page replace any file, not only one that tranship drew");
-  command.option("--rank", options->rank, "Only this rank, of text and JSON").value_name("R").not_negative();
-  command.flag("--all", options->all, "All ranks of the text, however many and however alike");
+  command.option("--rank", options->rank, "Only this rank").value_name("R").not_negative();
+  command.flag("--all", options->all, "All ranks, however many and however alike");
   command.flag("--json", options->json, "Print one JSON object");
   command.footer(show_footer);
   command.runs([options] { show(*options); });

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -19,10 +20,14 @@ constexpr int title_chars_max = 110;
 
 // What both pictures draw.
 
-// Consecutive cells of one dimension with one owner.
+// Consecutive cells of one dimension with one owner. Interfaces that it shares with the blocks beside it come on top:
+// one half of each.
 struct Block {
-  Interval cells;
+  Interval cells;  // may be none beside shared interfaces
   Index part = 0;
+  bool shares_lower = false, shares_upper = false;
+
+  Index first_owned() const { return cells.lower - (shares_lower ? 1 : 0); }
 };
 
 // The blocks of a dimension from cell 0 on, as many as are shown.
@@ -31,14 +36,17 @@ struct Axis {
   Index extent = 1;
   std::vector<Block> blocks;
 
-  Index shown() const { return blocks.empty() ? 0 : blocks.back().cells.upper; }
+  Index shown() const { return blocks.empty() ? 0 : blocks.back().cells.upper + (blocks.back().shares_upper ? 1 : 0); }
   bool complete() const { return shown() == extent; }
 };
 
 std::vector<Block> leading_blocks(const AxisParts& axis, Index count_max) {
   std::vector<Block> out;
   const Partition& rule = axis.partition();
+  // What one part of a block owns ends with an interface that the next part owns, too.
+  const bool shares = rule.kind != PartitionKind::cyclic && rule.kind != PartitionKind::whole;
   for (Index cell = 0; cell < axis.extent() && Index(out.size()) < count_max;) {
+    const bool shares_lower = !out.empty() && out.back().shares_upper;
     const Index part = axis.owner(cell);
     Index upper = axis.extent();
     if (rule.kind == PartitionKind::cyclic) {
@@ -46,9 +54,10 @@ std::vector<Block> leading_blocks(const AxisParts& axis, Index count_max) {
     } else if (rule.kind != PartitionKind::whole) {
       const SliceFamily slice = axis.slices(part).front();
       upper = slice.start + slice.length;
-      if (axis.owner(upper - 1) != part) --upper;  // an interface that the next part shares
     }
-    out.push_back({{cell, upper}, part});
+    const bool shares_upper = shares && axis.owner(upper - 1) != part;
+    if (shares_upper) --upper;
+    out.push_back({{cell + (shares_lower ? 1 : 0), upper}, part, shares_lower, shares_upper});
     cell = upper;
   }
   return out;
@@ -66,12 +75,22 @@ std::vector<int> shown_dims(const Distribution& d) {
 
 struct Map {
   Axis rows, columns;
+  Indices cell;         // of each dimension; those that are not shown are shown at it
   std::string caption;  // empty when the picture shows all dimensions
 };
 
-// `blocks_max(axis)` says how many blocks of a dimension to look at.
+// A cell of a dimension that a part owns as no other one does, where there is one.
+std::optional<Index> cell_of(const AxisParts& axis, Index part) {
+  for (const SliceFamily& slice : axis.slices(part))
+    for (Index cell = slice.start; cell < std::min(slice.start + slice.length, slice.start + 2); ++cell)
+      if (axis.replicated() || axis.owner(cell) == part) return cell;
+  return std::nullopt;
+}
+
+// The dimensions that are not shown are shown at cell 0, or where `through` owns cells. `blocks_max(axis)` says how
+// many blocks of a dimension to look at.
 template <class BlocksMax>
-Map map_of(const Distribution& d, BlocksMax&& blocks_max) {
+Map map_of(const Distribution& d, const std::optional<Place>& through, BlocksMax&& blocks_max) {
   if (d.is_indexed())
     throw_error(ErrorCode::unsupported, "an indexed distribution of {} ids has no picture", d.id_count());
   auto axis_of = [&](int dim, bool is_rows) {
@@ -81,18 +100,29 @@ Map map_of(const Distribution& d, BlocksMax&& blocks_max) {
   Map out;
   out.columns = axis_of(dims.back(), false);
   out.rows = dims.size() == 2 ? axis_of(dims.front(), true) : Axis{.blocks = {{{0, 1}, 0}}};
+  std::string at;
+  bool any_at_0 = false;
+  for (int i = 0; i < d.dims(); ++i) {
+    const bool is_shown = i == out.rows.dim || i == out.columns.dim;
+    const std::optional<Index> cell = through && !is_shown ? cell_of(d.axis(i), through->coordinates[i]) : std::nullopt;
+    out.cell.push_back(cell.value_or(0));
+    any_at_0 |= !is_shown && out.cell[i] == 0;
+    if (out.cell[i] != 0) at += fmt::format(", at cell {} of dimension {}", out.cell[i], i);
+  }
   if (d.dims() > 2)
-    out.caption = fmt::format("dimensions {} and {} of {}, at cell 0 of the others", dims[0], dims[1], d.dims());
+    out.caption = fmt::format("dimensions {} and {} of {}{}{}", dims[0], dims[1], d.dims(), at,
+                              any_at_0 ? ", at cell 0 of the others" : "");
   return out;
 }
 
-// The part that owns a block: the coordinates not shown are those of cell 0.
-Place place_of(const Distribution& d, const Map& map, const Block& row, const Block& column) {
+// The part that owns a block: the coordinates not shown are those of the cell at which they are shown.
+template <class Row, class Column>
+Place place_of(const Distribution& d, const Map& map, const Row& row, const Column& column) {
   Place out;
   for (int i = 0; i < d.dims(); ++i)
     out.coordinates.push_back(i == map.columns.dim ? column.part
                               : i == map.rows.dim  ? row.part
-                              : d.extents()[i] > 0 ? d.axis(i).owner(0)
+                              : d.extents()[i] > 0 ? d.axis(i).owner(map.cell[i])
                                                    : 0);
   return out;
 }
@@ -173,49 +203,90 @@ std::string shortened(std::string out) {
 
 // Text.
 
-// The character pieces of an axis: every block is cut into at least one.
-std::vector<Block> pieces_of(Axis& axis, Index pieces_max) {
-  // The fewest cells per character at which all blocks fit; a block has at least one character.
-  Index per_piece = std::max<Index>(1, ceil_divide(axis.shown(), pieces_max));
-  auto pieces_in = [&](const Block& block) { return std::max<Index>(1, block.cells.length() / per_piece); };
+// What one character, or one number, stands for.
+struct Piece {
+  Interval cells;
+  Index part = 0;
+  bool is_shared = false;  // one interface of this part and the one before
+  bool is_first = false;   // of its block
+};
+
+// The pieces of an axis: every block with cells of its own is cut into at least one, and a shared interface is one.
+// Blocks that have no room are left out.
+std::vector<Piece> pieces_of(Axis& axis, Index pieces_max) {
+  Index per_piece = 1;
+  auto pieces_in = [&](const Block& block) {
+    return block.cells.empty() ? 0 : std::max<Index>(1, block.cells.length() / per_piece);
+  };
   auto total = [&] {
     Index out = 0;
-    for (const Block& block : axis.blocks) out += pieces_in(block);
+    for (const Block& block : axis.blocks)
+      out += pieces_in(block) + (block.shares_upper && &block != &axis.blocks.back() ? 1 : 0);
     return out;
   };
+  // The fewest cells per piece at which all blocks fit.
+  per_piece = std::max<Index>(1, ceil_divide(axis.shown(), pieces_max));
   while (total() > pieces_max && per_piece < axis.shown()) per_piece += ceil_divide(per_piece, 8);
-  std::vector<Block> out;
+  while (total() > pieces_max && axis.blocks.size() > 1) axis.blocks.pop_back();
+  if (!axis.blocks.empty() && axis.shown() < axis.extent) axis.blocks.back().shares_upper = false;
+  std::vector<Piece> out;
   for (const Block& block : axis.blocks) {
-    const Index pieces = pieces_in(block), length = block.cells.length() / pieces,
-                longer = block.cells.length() % pieces;
+    if (block.shares_lower)
+      out.push_back({.cells = {block.cells.lower - 1, block.cells.lower},
+                     .part = block.part,
+                     .is_shared = true,
+                     .is_first = true});
+    const Index pieces = pieces_in(block);
+    if (pieces == 0) continue;
+    const Index length = block.cells.length() / pieces, longer = block.cells.length() % pieces;
     Index lower = block.cells.lower;
     for (Index i = 0; i < pieces; ++i) {
       const Index upper = lower + length + (i < longer ? 1 : 0);
-      out.push_back({{lower, upper}, block.part});
+      out.push_back({.cells = {lower, upper}, .part = block.part, .is_first = i == 0 && !block.shares_lower});
       lower = upper;
     }
   }
   return out;
 }
 
-std::string symbol_of(Rank rank, PictureColors colors) {
-  std::string symbol(1, symbols[std::size_t(rank) % symbols.size()]);
-  if (colors == PictureColors::plain) return symbol;
-  // The nearest colour of the 6x6x6 cube that terminals have.
-  const Color c = color_of(rank);
-  auto level = [](int value) { return (value * 5 + 127) / 255; };
-  return fmt::format("\x1b[48;5;{}m\x1b[38;5;{}m{}\x1b[0m", 16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue),
-                     is_light(c) ? 16 : 231, symbol);
-}
+// How ranks are written: one character where there are enough of them, else the number.
+class Glyphs {
+ public:
+  Glyphs(Index width, PictureColors colors) : width_(width), colors_(colors) {}
+
+  /// For ranks up to this one; numbers stand apart.
+  static Index width_for(Rank rank_max) {
+    return std::size_t(rank_max) < symbols.size() ? 1 : Index(fmt::format(" {}", rank_max).size());
+  }
+  std::string of(Rank rank) const {
+    const std::string glyph =
+        width_ == 1 ? std::string(1, symbols[std::size_t(rank)]) : fmt::format("{:>{}}", rank, width_);
+    if (colors_ == PictureColors::plain) return glyph;
+    // The nearest colour of the 6x6x6 cube that terminals have.
+    const Color c = color_of(rank);
+    auto level = [](int value) { return (value * 5 + 127) / 255; };
+    return fmt::format("\x1b[48;5;{}m\x1b[38;5;{}m{}\x1b[0m",
+                       16 + 36 * level(c.red) + 6 * level(c.green) + level(c.blue), is_light(c) ? 16 : 231, glyph);
+  }
+  std::string shared() const { return fmt::format("{:>{}}", '+', width_); }
+  Index width() const { return width_; }
+
+ private:
+  Index width_;
+  PictureColors colors_;
+};
 
 // The first cells of blocks above their columns, as many as fit without touching.
-std::string column_labels(const std::vector<Block>& columns) {
+std::string column_labels(const std::vector<Piece>& columns, Index width) {
   std::string out;
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    const bool first_of_block = i == 0 || columns[i].part != columns[i - 1].part;
-    if (!first_of_block || (!out.empty() && i < out.size() + 1)) continue;
-    out.resize(i, ' ');
-    out += fmt::format("{}", columns[i].cells.lower);
+    const std::string label = fmt::format("{}", columns[i].cells.lower);
+    // Numbers end where their column ends.
+    const std::size_t end = (i + 1) * std::size_t(width);
+    const std::size_t at = width == 1 ? i : end - std::min(end, label.size());
+    if (!columns[i].is_first || (!out.empty() && at < out.size() + 1)) continue;
+    out.resize(at, ' ');
+    out += label;
   }
   return out;
 }
@@ -246,12 +317,16 @@ struct HatchedSlice {
   Interval owned, stored;
 };
 
-// A rank in the middle of the array, which has neighbours on all sides.
+// A rank in the middle of what is shown, which has neighbours on all sides; in the dimensions that are not shown it
+// owns cell 0.
 Place middle_place(const Distribution& d) {
   Place out;
+  const std::vector<int> dims = shown_dims(d);
   for (int i = 0; i < d.dims(); ++i) {
     const AxisParts& axis = d.axis(i);
+    const bool is_shown = std::find(dims.begin(), dims.end(), i) != dims.end();
     Index part = axis.partition().kind == PartitionKind::whole ? 0 : axis.parts() / 2;
+    if (!is_shown && axis.extent() > 0) part = axis.owner(0);
     if (axis.owned_count(part) == 0) part = axis.extent() > 0 ? axis.owner(0) : 0;
     out.coordinates.push_back(part);
   }
@@ -272,14 +347,16 @@ std::vector<HatchedSlice> shown_slices(const Axis& axis, const Distribution& d, 
 
 class SvgPicture {
  public:
-  SvgPicture(const Distribution& distribution, std::string title)
+  SvgPicture(const Distribution& distribution, const SvgOptions& options, std::string title)
       : distribution_(distribution),
         title_(std::move(title)),
-        map_(map_of(distribution_, [](const AxisParts&, bool) { return svg_blocks_max + 1; })) {
+        hatched_(hatched_of(distribution_, options)),
+        map_(map_of(distribution_, hatched_, [](const AxisParts&, bool) { return svg_blocks_max + 1; })) {
     for (Axis* axis : {&map_.rows, &map_.columns}) shorten(*axis);
-    hatched_ = middle_place(distribution_);
-    row_slices_ = shown_slices(map_.rows, distribution_, part_of(map_.rows));
-    column_slices_ = shown_slices(map_.columns, distribution_, part_of(map_.columns));
+    if (hatched_ && owns_shown_cells()) {
+      row_slices_ = shown_slices(map_.rows, distribution_, part_of(map_.rows));
+      column_slices_ = shown_slices(map_.columns, distribution_, part_of(map_.columns));
+    }
     place_plot();
   }
 
@@ -299,12 +376,23 @@ class SvgPicture {
   }
 
  private:
-  Index part_of(const Axis& axis) const { return axis.dim < 0 ? 0 : hatched_.coordinates[axis.dim]; }
+  // Nothing for a rank that has no part of the array.
+  static std::optional<Place> hatched_of(const Distribution& d, const SvgOptions& options) {
+    if (d.is_indexed()) return std::nullopt;
+    return options.rank ? d.grid().place_of(*options.rank) : std::optional(middle_place(d));
+  }
+  bool owns_shown_cells() const {
+    for (int i = 0; i < distribution_.dims(); ++i)
+      if (distribution_.axis(i).owned_count(hatched_->coordinates[i]) == 0) return false;
+    return true;
+  }
+  Index part_of(const Axis& axis) const { return axis.dim < 0 ? 0 : hatched_->coordinates[axis.dim]; }
 
   void shorten(Axis& axis) const {
     if (Index(axis.blocks.size()) <= svg_blocks_max) return;
     const Index two_rounds = 2 * distribution_.axis(axis.dim).parts();
     axis.blocks.resize(std::clamp<Index>(two_rounds, svg_blocks_leading, svg_blocks_max));
+    axis.blocks.back().shares_upper = false;
   }
 
   // Shapes of the page.
@@ -339,15 +427,20 @@ class SvgPicture {
     return std::clamp(double(cells) * scale.px_per_cell, thin_px, 90.0);
   }
 
+  // An interface that two parts own is one half in the colour of each.
+  static Span span_of(const Scale& scale, const Block& block) {
+    const double half = scale.px_per_cell / 2;
+    return {scale.at(block.cells.lower) - (block.shares_lower ? half : 0),
+            scale.at(block.cells.upper) + (block.shares_upper ? half : 0)};
+  }
+
   // `f(x, y, place, color)` for every block.
   template <class F>
   void for_each_block(F&& f) const {
     for (const Block& row : map_.rows.blocks)
       for (const Block& column : map_.columns.blocks) {
         const Place place = place_of(distribution_, map_, row, column);
-        f(Span{columns_.at(column.cells.lower), columns_.at(column.cells.upper)},
-          Span{rows_.at(row.cells.lower), rows_.at(row.cells.upper)}, place,
-          color_of(distribution_.grid().rank_of(place)));
+        f(span_of(columns_, column), span_of(rows_, row), place, color_of(distribution_.grid().rank_of(place)));
       }
   }
 
@@ -416,9 +509,9 @@ class SvgPicture {
       const std::string end = axis.complete() ? fmt::format("{}", axis.extent) : "\u2026";
       double next = scale.origin;
       for (const Block& block : axis.blocks) {
-        const double at = scale.at(block.cells.lower);
+        const double at = scale.at(block.first_owned());
         if (at < next || at > scale.end() - room_px) continue;
-        label(at, fmt::format("{}", block.cells.lower));
+        label(at, fmt::format("{}", block.first_owned()));
         next = at + room_px;
       }
       label(scale.end(), end);
@@ -461,7 +554,7 @@ class SvgPicture {
     if (has_overlap()) {
       y += 6;
       page_.add("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"14\" height=\"14\" class=\"overlap\"/>\n", x, y);
-      legend_line(x + 22, y + 11, fmt::format("overlap of rank {}", distribution_.grid().rank_of(hatched_)));
+      legend_line(x + 22, y + 11, fmt::format("overlap of rank {}", distribution_.grid().rank_of(*hatched_)));
       y += 20;
     }
     return y;
@@ -483,8 +576,8 @@ class SvgPicture {
 
   const Distribution& distribution_;
   std::string title_;
+  std::optional<Place> hatched_;
   Map map_;
-  Place hatched_;
   std::vector<HatchedSlice> row_slices_, column_slices_;
   Scale rows_, columns_;
   double right_ = 0, bottom_ = 0;  // of the plot with the overlap beyond its edge
@@ -499,10 +592,23 @@ std::string picture_text(const ArraySpec& spec, const PictureOptions& options) {
   if (options.max_columns < 1 || options.max_rows < 1)
     throw_error(ErrorCode::invalid_use, "a picture of {} columns and {} rows; at least 1 of each is needed",
                 options.max_columns, options.max_rows);
-  Map map = map_of(
-      d, [&](const AxisParts&, bool is_rows) { return Index(is_rows ? options.max_rows : options.max_columns); });
-  const std::vector<Block> rows = pieces_of(map.rows, options.max_rows);
-  const std::vector<Block> columns = pieces_of(map.columns, options.max_columns);
+  Map map;
+  std::vector<Piece> rows, columns;
+  Glyphs glyphs(1, options.colors);
+  for (;;) {
+    const Index columns_max = std::max<Index>(1, options.max_columns / glyphs.width());
+    map = map_of(d, std::nullopt,
+                 [&](const AxisParts&, bool is_rows) { return is_rows ? Index(options.max_rows) : columns_max; });
+    rows = pieces_of(map.rows, options.max_rows);
+    columns = pieces_of(map.columns, columns_max);
+    Rank rank_max = 0;
+    for (const Block& row : map.rows.blocks)
+      for (const Block& column : map.columns.blocks)
+        rank_max = std::max(rank_max, d.grid().rank_of(place_of(d, map, row, column)));
+    const Index width = Glyphs::width_for(rank_max);
+    if (width <= glyphs.width()) break;
+    glyphs = Glyphs(width, options.colors);
+  }
 
   std::string out = to_text(spec) + "\n";
   if (!map.caption.empty()) out += map.caption + "\n";
@@ -513,30 +619,34 @@ std::string picture_text(const ArraySpec& spec, const PictureOptions& options) {
   std::size_t label_width = 0;
   if (map.rows.dim >= 0) label_width = std::max<std::size_t>(4, fmt::format("{}", rows.back().cells.lower).size());
   const std::string indent(label_width + 2, ' ');
-  out += "\n" + indent + column_labels(columns) + "\n";
+  out += "\n" + indent + column_labels(columns, glyphs.width()) + "\n";
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const bool labelled = map.rows.dim >= 0 && (i == 0 || rows[i].part != rows[i - 1].part);
+    const bool labelled = map.rows.dim >= 0 && rows[i].is_first;
     out += fmt::format("{:>{}}  ", labelled ? fmt::format("{}", rows[i].cells.lower) : "", label_width);
-    for (const Block& column : columns)
-      out += symbol_of(d.grid().rank_of(place_of(d, map, rows[i], column)), options.colors);
+    for (const Piece& column : columns)
+      out += rows[i].is_shared || column.is_shared ? glyphs.shared()
+                                                   : glyphs.of(d.grid().rank_of(place_of(d, map, rows[i], column)));
     out += map.columns.complete() ? "\n" : " ...\n";
   }
   if (!map.rows.complete()) out += indent + "...\n";
   out += "\n";
   Index more = 0;
   for (const LegendRow& row : legend_of(d, map, more))
-    out += fmt::format("{}  {}: {}\n", symbol_of(row.rank, options.colors), row.ranks, counted(row.cells, "cell"));
+    out += fmt::format("{}  {}: {}\n", glyphs.of(row.rank), row.ranks, counted(row.cells, "cell"));
+  const auto is_shared = [](const Piece& piece) { return piece.is_shared; };
+  if (std::any_of(rows.begin(), rows.end(), is_shared) || std::any_of(columns.begin(), columns.end(), is_shared))
+    out += glyphs.shared() + "  interfaces that the ranks beside them share\n";
   if (more > 0) out += fmt::format("   and {} more\n", grouped(more));
   return out;
 }
 
-std::string picture_svg(const ArraySpec& spec) {
-  return SvgPicture(spec.distribution, shortened(to_text(spec))).draw();
+std::string picture_svg(const ArraySpec& spec, const SvgOptions& options) {
+  return SvgPicture(spec.distribution, options, shortened(to_text(spec))).draw();
 }
 
-std::string picture_svg(const Distribution& distribution) {
+std::string picture_svg(const Distribution& distribution, const SvgOptions& options) {
   const std::string text = to_text(ArraySpec{ElementType::u8, distribution});
-  return SvgPicture(distribution, shortened(text.substr(text.find('[')))).draw();
+  return SvgPicture(distribution, options, shortened(text.substr(text.find('[')))).draw();
 }
 
 }  // namespace tranship

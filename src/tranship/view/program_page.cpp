@@ -4,6 +4,7 @@
 #include <vector>
 
 #include <tranship/base/amounts.hpp>
+#include <tranship/base/fail.hpp>
 #include <tranship/program/step_shape.hpp>
 #include <tranship/view/picture.hpp>
 #include <tranship/view/program_text.hpp>
@@ -171,6 +172,11 @@ class Page {
     for (std::size_t rank = 0; rank < program_.ranks.size(); ++rank) {
       std::size_t end = at;
       while (end < steps().size() && static_cast<std::size_t>(steps()[end].rank) == rank) ++end;
+      if (options_.rank && Rank(rank) != *options_.rank) {
+        at = end;
+        lanes_y_.emplace_back();
+        continue;
+      }
       if (shown > 0 && shown + Index(end - at) > options_.steps_max) break;
       shown += static_cast<Index>(end - at);
       lanes_y_.emplace_back();
@@ -230,6 +236,7 @@ class Page {
   void draw_arrows() {
     for (const StepArrow& arrow : arrows_.all()) {
       const Spot &from = spots_[static_cast<std::size_t>(arrow.from)], &to = spots_[static_cast<std::size_t>(arrow.to)];
+      if (options_.rank && !from.is_shown && !to.is_shown) continue;  // of other ranks alone
       if (!from.is_shown || !to.is_shown || drawn_ >= options_.arrows_max) {
         ++left_out_;
         continue;
@@ -268,7 +275,9 @@ class Page {
   }
   std::string limits_text() const {
     std::string out;
-    if (lanes_y_.size() < program_.ranks.size())
+    if (options_.rank)
+      out += fmt::format("Rank {} of {} is shown. ", *options_.rank, program_.ranks.size());
+    else if (lanes_y_.size() < program_.ranks.size())
       out += fmt::format("Ranks 0 to {} of {} are shown. ", lanes_y_.size() - 1, program_.ranks.size());
     const Index left_out = left_out_ + arrows_.dropped();
     if (left_out > 0)
@@ -302,6 +311,8 @@ class Page {
 }  // namespace
 
 std::string program_page(const Program& program, const ProgramPageOptions& options) {
+  if (options.rank && (*options.rank < 0 || std::size_t(*options.rank) >= program.ranks.size()))
+    throw_error(ErrorCode::invalid_use, "there is no rank {}; the program has {}", *options.rank, program.ranks.size());
   return Page(program, options).text();
 }
 

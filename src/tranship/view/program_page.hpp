@@ -3,6 +3,7 @@
 // at it. All text of the program is escaped; the script of the page holds none of it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include <tranship/program/program.hpp>
@@ -10,6 +11,8 @@
 namespace tranship {
 
 struct ProgramPageOptions {
+  /// The lanes of this rank alone, and the arrows between them.
+  std::optional<Rank> rank = std::nullopt;
   /// Ranks after so many steps are left out, and the page says so. A page has about 1 KB for each step.
   Index steps_max = 5000;
   Index arrows_max = 20'000;
