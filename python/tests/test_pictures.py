@@ -354,3 +354,59 @@ def test_names_that_are_no_text_are_escaped_in_traces():
     assert any('"\n' in e["name"] for e in trace.slices)
     assert not re.search(r"<script", trace._repr_html_()) and page_of(trace).tags
     assert np.isfinite([e["ts"] for e in trace.slices]).all()
+
+
+def test_a_summary_blames_the_rank_that_came_late():
+    """Ranks 0 and 2 call finish at once and wait until rank 1 starts, 100 ms later."""
+    names = {0: "rank 0", 1: "rank 1", 2: "rank 2"}
+    events = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": name}} for pid, name in names.items()]
+
+    def add(pid, name, begin, end, **args):
+        args = {"exchange": "halo of u", "epoch": 1, **args}
+        events.append({"ph": "X", "pid": pid, "tid": 1, "name": name, "cat": "exchange", "ts": begin, "dur": end - begin, "args": args})  # fmt: skip
+
+    for rank, begin in ((0, 0.0), (1, 100_000.0), (2, 1000.0)):
+        end = 101_000.0 + rank
+        add(rank, "halo of u", begin, end, received_bytes=8, sent_bytes=8, kept_bytes=0, made_at="a.py:1")
+        add(rank, "start", begin, begin + 10)
+        add(rank, "finish", begin + 10, end)
+        for peer in {0, 1, 2} - {rank}:
+            add(rank, "8 B", begin, end, source=rank, target=peer, bytes=8, way="direct")
+    trace = ts.Trace()
+    trace._events = events
+    waits = {(rank, peer): time for rank, peer, time in trace._waits()}
+    assert waits == {(0, 1): 99_990.0, (2, 1): 98_990.0}
+    rows = [[cell.strip() for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)] for row in trace._repr_html_().split("<tr>")]
+    told = {row[0]: row[4:7] for row in rows if row}
+    assert told == {
+        "rank 0": ["1.010 ms", "99.990 ms", "0.000 ms"],
+        "rank 1": ["1.001 ms", "0.000 ms", "198.980 ms"],
+        "rank 2": ["1.012 ms", "98.990 ms", "0.000 ms"],
+    }
+
+
+def test_a_rank_that_is_late_is_named_by_its_own_trace():
+    """Rank 1 begins when rank 0 has been seen waiting."""
+
+    def main(world):
+        a = ts.array(world, ts.distribution((8,), grid=(2,), overlap=1, edge="toroidal"), name="u")
+        halo = ts.halo(a)
+        world.barrier()
+        while world.rank == 1 and "waiting" not in world.activity_of(0):
+            pass
+        halo()
+
+    with ts.tracing() as trace:
+        ts.launch(2, main)
+    waits = [(rank, peer) for rank, peer, _ in trace._waits()]
+    assert waits == [(0, 1)]
+
+
+def test_an_array_shows_the_overlap_of_its_own_rank():
+    def main(world):
+        cells = ts.distribution((8, 8, 8), grid=(2, 2, 2), overlap=1)
+        page = ts.array(world, cells)._repr_html_()
+        data = re.search(r"base64,([^\"]*)", page)
+        return f">overlap of rank {world.rank}<" in base64.b64decode(data[1]).decode()
+
+    assert ts.launch(8, main) == [True] * 8

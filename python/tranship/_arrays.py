@@ -56,10 +56,11 @@ class Array(_ShowsLocal):
     ended. The array itself shows its memory by the buffer protocol, NumPy's array interface and DLPack.
     """
 
-    __slots__ = ("_core", "_distribution", "_elements", "_local", "_views", "_world")
+    __slots__ = ("_core", "_distribution", "_elements", "_local", "_rank", "_views", "_world")
 
     def __init__(self, world: World, core: _core.LocalArray, distribution: Distribution, elements: Elements) -> None:
         self._world = world
+        self._rank = world.rank  # pictures name it after the world has ended
         self._core = core
         self._distribution = distribution
         self._elements = elements

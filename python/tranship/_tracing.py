@@ -156,21 +156,62 @@ class Trace:
         names = {e["pid"]: str(e["args"]["name"]) for e in self._events if e["name"] == "process_name"}
         return dict(sorted(names.items()))
 
+    def _waits(self) -> list[tuple[int, int, float]]:
+        """Who waited for whom: in one run of an exchange, from the call of finish to the start of the last of the peers.
+
+        A rank, the peer that began last, and microseconds; one entry for each run in which a rank waited.
+        """
+        runs: dict[tuple[Any, ...], dict[int, Event]] = {}
+        counts: dict[tuple[Any, ...], int] = {}
+        peers: dict[tuple[int, str, int], set[int]] = {}
+        finishes: dict[tuple[int, str, int], list[Event]] = {}
+        for e in self.slices:
+            if e["cat"] != "exchange":
+                continue
+            rank, args = int(e["pid"]), e["args"]
+            of_rank = (rank, str(args["exchange"]), int(args["epoch"]))
+            if "received_bytes" in args:  # the run as a whole: the same one of each rank, made at one place
+                name = (*of_rank[1:], args["made_at"])
+                number = counts[rank, name] = counts.get((rank, name), -1) + 1
+                runs.setdefault((*name, number), {})[rank] = e
+            elif "source" in args:
+                peers.setdefault(of_rank, set()).update({int(args["source"]), int(args["target"])} - {rank})
+            elif e["name"] == "finish":
+                finishes.setdefault(of_rank, []).append(e)
+        found = []
+        for ranks in runs.values():
+            for rank, run in ranks.items():
+                of_rank = (rank, str(run["args"]["exchange"]), int(run["args"]["epoch"]))
+                begun = [(float(ranks[peer]["ts"]), peer) for peer in peers.get(of_rank, ()) if peer in ranks]
+                end = float(run["ts"]) + float(run["dur"])
+                within = [e for e in finishes.get(of_rank, ()) if run["ts"] <= e["ts"] <= end]
+                if begun and within:
+                    last, peer = max(begun)
+                    waited = min(last, end) - float(within[0]["ts"])
+                    if waited > 0:
+                        found.append((rank, peer, waited))
+        return found
+
     def _repr_html_(self) -> str:
         if self._recording is not None:
             return line("a trace that is being recorded: it is complete when the block ends")
         rows = []
+        waits = self._waits()
         for process, name in self._names().items():
             mine = [e for e in self.slices if e["pid"] == process]
             calls = sum(e["dur"] for e in mine if e["name"] in ("start", "finish") and e["cat"] == "exchange")
             exchanges = [e for e in mine if "received_bytes" in e["args"]]
             copies = [e for e in mine if e["cat"] != "exchange"]
+            waited = sum(time for rank, _, time in waits if rank == process)
+            late = sum(time for _, peer, time in waits if peer == process)
             rows.append(
                 [name, len(exchanges), human_bytes(sum(e["args"]["received_bytes"] for e in exchanges))]
-                + [human_bytes(sum(e["args"]["sent_bytes"] for e in exchanges)), f"{calls / 1000:.3f} ms"]
+                + [human_bytes(sum(e["args"]["sent_bytes"] for e in exchanges)), f"{(calls - waited) / 1000:.3f} ms"]
+                + [f"{waited / 1000:.3f} ms", f"{late / 1000:.3f} ms"]
                 + [len(copies), human_bytes(sum(e["args"]["bytes"] for e in copies))]
             )
-        heads = ["", "exchanges", "received", "sent", "in start and finish", "copies", "bytes"]
+        heads = ["", "exchanges", "received", "sent", "at work in start and finish"]
+        heads += ["waiting for late peers", "peers waited for it", "copies", "bytes"]
         return table(heads, rows) if rows else line("a trace of nothing: no exchange ran and nothing was copied")
 
 
