@@ -54,8 +54,8 @@ struct HeapPlace {
   /// The first byte of the heap of a rank.
   std::byte* of(Rank rank) const noexcept { return first + place_of(rank) * stride_bytes; }
   bool is_direct(Rank peer) const noexcept { return direct.member_of(peer) >= 0; }
-  /// A power of two. The heaps of all ranks begin equally far behind a multiple of it, so that what is aligned to it, or
-  /// to less, in one heap is so in all of them.
+  /// A power of two. The heaps of all ranks begin equally far behind a multiple of it, so that what is aligned to it,
+  /// or to less, in one heap is so in all of them.
   std::size_t alignment_bytes = 64;
   bool is_zeroed = true;  ///< until it is obtained for the first time, and given back
   /// Those of them that have this rank among them and lie side by side: what fast paths ask for.
