@@ -88,15 +88,20 @@ class NoTransport final : public Transport {
   void abandon() noexcept override {}
 };
 
+/// Made by the first context, before any fork.
+NoTransport& no_transport() {
+  static auto& none = *new NoTransport;
+  return none;
+}
+
 }  // namespace
 
 void Context::close_in_child() noexcept {
-  static constinit NoTransport none;
   direct_.bytes = own_bytes_ = 0;
   direct_.peers = 0;
   // Both stay: the one is the rank's, the other is never destroyed.
   static_cast<void>(transport_.release());
-  transport_.reset(&none);
+  transport_.reset(&no_transport());
 }
 
 Context::Context(World& world, const ContextOptions& options)
@@ -121,6 +126,7 @@ Context::Context(World& world, const ContextOptions& options)
     direct_.peers = direct.count;
   }
   world.check_process();
+  no_transport();
   detail::add_forked(*this);
   world.contexts_.push_back(this);
 }
@@ -158,24 +164,33 @@ const std::byte* Context::in_heap(const void* own) const noexcept {
 }
 
 bool Context::overlap(const void* target, Reach to, const void* source, Reach from) const noexcept {
-  const auto begin = [](const std::byte* base, Reach reach) {
-    return reinterpret_cast<std::intptr_t>(base) + reach.first;
+  const auto has_common = [&](const void* one, const void* other) {
+    const std::uintptr_t distance = (reinterpret_cast<std::uintptr_t>(one) + std::uintptr_t(to.first)) -
+                                    (reinterpret_cast<std::uintptr_t>(other) + std::uintptr_t(from.first));
+    return distance < std::uintptr_t(from.end - from.first) || -distance < std::uintptr_t(to.end - to.first);
   };
-  const std::intptr_t first = begin(in_heap(target), to), other = begin(in_heap(source), from);
-  return first < other + (from.end - from.first) && other < first + (to.end - to.first);
+  if (has_common(target, source)) return true;
+  // What is registered has two addresses.
+  return world_->heap().has_registered() && has_common(in_heap(target), in_heap(source));
+}
+
+/// The short way to know that contiguous bytes do not overlap.
+bool Context::may_overlap(const void* to, const void* from, std::size_t bytes) const noexcept {
+  const std::uintptr_t distance = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+  return distance + bytes - 1 < 2 * bytes - 1 || world_->heap().has_registered();
 }
 
 void Context::put_many(void* to, const void* from, std::size_t bytes) const noexcept {
-  const Reach all{.end = std::int64_t(bytes)};
-  if (overlap(to, all, from, all)) [[unlikely]]
-    return void(std::memmove(to, in_heap(from), bytes));
+  if (may_overlap(to, from, bytes)) [[unlikely]]
+    if (const Reach all{.end = std::int64_t(bytes)}; overlap(to, all, from, all))
+      return void(std::memmove(const_cast<std::byte*>(in_heap(to)), in_heap(from), bytes));
   copy_piece(to, from, static_cast<long long>(bytes), PieceOf::target_of_peer);
 }
 
 void Context::get_many(void* to, const void* from, std::size_t bytes) const noexcept {
-  const Reach all{.end = std::int64_t(bytes)};
-  if (overlap(to, all, from, all)) [[unlikely]]
-    return void(std::memmove(const_cast<std::byte*>(in_heap(to)), from, bytes));
+  if (may_overlap(to, from, bytes)) [[unlikely]]
+    if (const Reach all{.end = std::int64_t(bytes)}; overlap(to, all, from, all))
+      return void(std::memmove(const_cast<std::byte*>(in_heap(to)), in_heap(from), bytes));
   copy_piece(to, from, static_cast<long long>(bytes), PieceOf::source_of_peer);
 }
 

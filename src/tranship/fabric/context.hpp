@@ -880,6 +880,7 @@ class Context {
   }
   /// The same memory of this rank by one address, for what it has registered and reaches at two.
   const std::byte* in_heap(const void* own) const noexcept;
+  bool may_overlap(const void* to, const void* from, std::size_t bytes) const noexcept;
   /// Whether [source + from.first, ...) and [target + to.first, ...) have a byte in common.
   bool overlap(const void* target, Reach to, const void* source, Reach from) const noexcept;
   /// Of a copy in a child of the rank's process: all calls come to those that look, and throw.

@@ -68,6 +68,8 @@ class SymmetricHeap {
   /// It lies in a block, as what allocate() gives. Throws `no_memory` on all borrowers.
   std::shared_ptr<void> lend_words(Team& borrowers, std::size_t size_bytes, CallSite where);
 
+  /// Whether this rank may have registered memory.
+  bool has_registered() const noexcept { return !registered_.empty(); }
   /// Where memory that this rank has registered lies in its heap; nothing for other memory, the heap included.
   std::optional<std::size_t> offset_of_registered(const std::byte* memory) const noexcept {
     if (registered_.empty()) [[likely]]
