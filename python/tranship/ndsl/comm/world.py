@@ -9,7 +9,7 @@ import numpy as np
 
 from ... import _arrays, _core, _layouts
 from ..._core import ArraySpec
-from ..._views import element_strides
+from ..._elements import element_type, elements_of
 from ..._worlds import World
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloUnsupported, HaloValueError
@@ -291,7 +291,7 @@ def _tiles_of(
         cut = _layouts.distribution(
             extents, _layouts.grid(*counts, ranks=ranks), cuts, overlap, "open", interfaces=interfaces
         )
-        out.append(ArraySpec(_layouts.element_type(spec.dtype), cut))
+        out.append(ArraySpec(element_type(spec.dtype), cut))
     return out
 
 
@@ -393,12 +393,11 @@ class _Update:
 
     def bind(self, arrays: Sequence[Any], low_corners: Sequence[tuple[int, ...]]) -> None:
         """From here on the update is one of these arrays, which it keeps."""
-        self._core.bind(
-            [
-                (one, one.__array_interface__["data"][0], one.shape, element_strides(one), corner)
-                for one, corner in zip(arrays, low_corners)
-            ]
-        )
+        bound = []
+        for one, corner in zip(arrays, low_corners):
+            address, _, extents, strides = elements_of(one.dtype).described(one)
+            bound.append((one, address, extents, strides, corner))
+        self._core.bind(bound)
 
 
 class _HaloExchange:

@@ -130,7 +130,7 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
   listed_ = from.is_indexed() || to.is_indexed();
   block_cells_max_ = std::max<Index>(1, block_bytes / (listed_ ? width_ + listed_cell_bytes : width_));
   if (listed_) {
-    cut_listed();
+    cut_listed(slabs_bytes_max(memory_bytes));
     return;
   }
 
@@ -164,7 +164,7 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
   slab_bytes_max_ = 0;
 }
 
-void BlockPlan::cut_listed() {
+void BlockPlan::cut_listed(Index slab_bytes) {
   const StoredParts &source = *job_.source, &wanted = *job_.wanted;
   Index parts = 0, cells = 0;
   for (std::size_t i = 0; i < wanted.parts.size(); ++i) {
@@ -192,6 +192,14 @@ void BlockPlan::cut_listed() {
   }
   listed_rounds_.push_back(static_cast<Index>(wanted.parts.size()));
   round_count_ = static_cast<Index>(listed_rounds_.size());
+  Index source_bytes = 0;
+  for (Index i = 0; i < static_cast<Index>(source.parts.size()); ++i)
+    source_bytes = checked_add(source_bytes, source.part_bytes(i));
+  if (source_bytes > slab_bytes) return;
+  // Cells lie anywhere: the source is read as a whole.
+  gathers_ = true;
+  slab_bytes_max_ = source_bytes;
+  round_count_ = 1;
 }
 
 /// Where parts of the source begin along a dimension, or chunks of them; where it has one part, those of the target.
@@ -371,12 +379,16 @@ Indices BlockPlan::slabs_of(Index round) const {
 
 void BlockPlan::for_each_block(Index round, FunctionRef<void(Index, Index)> f) const {
   if (listed_) {
-    const Index first = round == 0 ? 0 : listed_rounds_[round - 1], end = listed_rounds_[round];
-    Index most = 0;
-    for (Index part = first; part < end; ++part) most = std::max(most, block_count(part));
-    for (Index number = 0; number < most; ++number)
-      for (Index part = first; part < end; ++part)
-        if (number < block_count(part)) f(part, number);
+    // Parts are planned together as far as their lists are kept together.
+    const auto groups = static_cast<Index>(listed_rounds_.size());
+    for (Index group = gathers_ ? 0 : round; group < (gathers_ ? groups : round + 1); ++group) {
+      const Index first = group == 0 ? 0 : listed_rounds_[group - 1], end = listed_rounds_[group];
+      Index most = 0;
+      for (Index part = first; part < end; ++part) most = std::max(most, block_count(part));
+      for (Index number = 0; number < most; ++number)
+        for (Index part = first; part < end; ++part)
+          if (number < block_count(part)) f(part, number);
+    }
     return;
   }
   const Grid& grid = job_.wanted->spec.distribution.grid();
@@ -397,6 +409,16 @@ void BlockPlan::for_each_block(Index round, FunctionRef<void(Index, Index)> f) c
 
 std::vector<BlockPlan::SlabBox> BlockPlan::slab(Index round) const {
   std::vector<SlabBox> out;
+  if (listed_) {
+    Index offset = 0;
+    for (Index part = 0; part < static_cast<Index>(job_.source->parts.size()); ++part) {
+      const Indices& extents = job_.source->parts[part].extents;
+      if (checked_product(extents) == 0) continue;
+      out.push_back({part, Box::of_extents(extents), offset});
+      offset += job_.source->part_bytes(part);
+    }
+    return out;
+  }
   const Indices slabs = slabs_of(round);
   Indices counts;
   for (int d = 0; d < slabs.size(); ++d) counts.push_back(static_cast<Index>(axes_[d].needs[slabs[d]].size()));
@@ -418,7 +440,7 @@ std::vector<BlockPlan::SlabBox> BlockPlan::slab(Index round) const {
 
 Indices BlockPlan::box_between(Index memory_bytes) const {
   // Chunks are read as a whole.
-  if (!gathers_ || round_count_ == 0 || job_.source->source) return {};
+  if (listed_ || !gathers_ || round_count_ == 0 || job_.source->source) return {};
   const StoredSide target = side_of(*job_.wanted);
   // An eighth of a round is left for what overlap adds.
   const Index cells_max = std::max<Index>(1, slabs_bytes_max(memory_bytes) / width_ / 8 * 7);
@@ -442,11 +464,31 @@ Index BlockPlan::bytes_read() const {
   for (Index part = 0; part < static_cast<Index>(job_.wanted->parts.size()); ++part) {
     const PlanSummary plan = summarise(planner.plan(part).moves);
     out = checked_add(out, plan.received.bytes);
+    if (listed_) {
+      // Cells lie in pages of their own, of which a block reads each once.
+      Index source_bytes = 0;
+      for (Index i = 0; i < static_cast<Index>(job_.source->parts.size()); ++i)
+        source_bytes = checked_add(source_bytes, job_.source->part_bytes(i) + 2 * page_bytes);
+      const Index row_bytes = width_ * listed_row_cells();
+      const Index rows = plan.received.bytes / row_bytes;
+      out = checked_add(out - plan.received.bytes, std::min(checked_multiply(rows, row_bytes + 2 * page_bytes),
+                                                            checked_multiply(block_count(part), source_bytes)));
+      continue;
+    }
     // Each stretch of a block, which ends where a row or a part of the source ends, has two pages in part.
     const Index stretches = plan.received.bytes / direct_row_bytes + block_count(part) * (plan.messages_received + 2);
     out = checked_add(out, checked_multiply(stretches, 2 * page_bytes));
   }
   return out;
+}
+
+/// Cells that follow each other in the source wherever an id lies.
+Index BlockPlan::listed_row_cells() const {
+  const Distribution &from = job_.source->spec.distribution, &to = job_.wanted->spec.distribution;
+  const int leading = from.is_indexed() ? from.indexed_dims() : to.indexed_dims();
+  Index out = 1;
+  for (int d = leading; d < to.dims(); ++d) out *= to.extents()[d];
+  return std::max<Index>(1, out);
 }
 
 Index BlockPlan::bytes_read_back() const {

@@ -4,7 +4,8 @@
 // each part that meets it, and makes the blocks of all parts of the target that lie in it. Where rows that both sides
 // share are long, blocks are read straight from the files; where they are short, a round reads its slab once, and its
 // blocks are assembled from there. So every byte of the source is read once, but for what overlap makes rounds share
-// and for pages that two rounds meet. Layouts given by lists have one round, of blocks that are read from the files.
+// and for pages that two rounds meet. Where a layout is given by lists, cells lie anywhere: the source is read as a
+// whole where half of the memory holds it, and otherwise block by block.
 #pragma once
 
 #include <optional>
@@ -96,10 +97,11 @@ class BlockPlan {
     Index slabs() const { return static_cast<Index>(blocks.size()); }
   };
 
-  void cut_listed();
+  void cut_listed(Index slab_bytes);
   std::vector<Index> edges_along(int d) const;
   void cut_structured(const Indices& shape);
   void cut_pieces(const Indices& longest);
+  Index listed_row_cells() const;
   void find_needs();
   Indices slabs_of(Index round) const;
   Indices coordinates_of(Index part) const;

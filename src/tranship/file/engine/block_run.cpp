@@ -130,8 +130,9 @@ class Team {
       if (begin_block(out) || begin_load(out)) return true;
       if (begin_round()) continue;
       if (rounds_.empty()) return false;
-      // Other threads load what is needed here, or hold the memory that another round needs.
-      changed_.wait(lock);
+      // Other threads load what is needed here, or hold the memory that another round needs. Without an end, wait() is
+      // of GCC 12's library, and programs may run where GCC 11's is.
+      changed_.wait_for(lock, std::chrono::hours(1));
     }
     return false;
   }

@@ -87,19 +87,40 @@ void Slab::read(Index part, const Box& box, const StridedView& target, ReadScrat
   read_runs(part, cells_of(box), target, scratch);
 }
 
+const BlockPlan::SlabBox& Slab::held(Index part) const {
+  const auto found = std::lower_bound(boxes_.begin(), boxes_.end(), part,
+                                      [](const BlockPlan::SlabBox& box, Index p) { return box.part < p; });
+  TRANSHIP_ASSERT(found != boxes_.end() && found->part == part);
+  return *found;
+}
+
 void Slab::read_runs(Index part, const TransferGroup& cells, const StridedView& target, ReadScratch& scratch) const {
-  const auto held = std::lower_bound(boxes_.begin(), boxes_.end(), part,
-                                     [](const BlockPlan::SlabBox& box, Index p) { return box.part < p; });
-  TRANSHIP_ASSERT(held != boxes_.end() && held->part == part);
+  const BlockPlan::SlabBox& box = held(part);
   TransferGroup& moved = scratch.cells;
   moved = cells;
   for (std::size_t k = 0; k < moved.axes.size(); ++k)
-    for (Run& run : moved.axes[k].front().runs) run.source -= held->box.lower[moved.source_dims[k]];
-  const StoredPart dense{.order = array_->parts[part].order, .extents = held->box.extents()};
-  std::byte* const from = memory_ + held->offset_bytes;
+    for (Run& run : moved.axes[k].front().runs) run.source -= box.box.lower[moved.source_dims[k]];
+  const StoredPart dense{.order = array_->parts[part].order, .extents = box.box.extents()};
+  std::byte* const from = memory_ + box.offset_bytes;
   scratch.moves.clear();
   lower_transfer({&moved, 0, Indices::filled(static_cast<int>(moved.axes.size()), 0)}, target.type,
                  layout_of(view_of(dense, target.type, from)), layout_of(target), scratch.moves);
+  route(scratch.moves, Hop::direct);
+  for (const LoweredMove& move : scratch.moves) move.run(scratch.way, from, static_cast<std::byte*>(target.data));
+}
+
+void Slab::read_listed(Index part, const IndexedTransfer& cells, const Box& trailing, const StridedView& target,
+                       ReadScratch& scratch) const {
+  const BlockPlan::SlabBox& box = held(part);
+  std::byte* const from = memory_ + box.offset_bytes;
+  SlotLayout layout = layout_of(view_of(array_->parts[part], target.type, from));
+  for (int d = 0; d < trailing.dims(); ++d) {
+    const int source_d = layout.dims - trailing.dims() + d;
+    layout.offset_bytes += trailing.lower[d] * layout.strides_bytes[source_d];
+    layout.local_extents[source_d] = trailing[d].length();
+  }
+  scratch.moves.clear();
+  lower_indexed(cells, target.type, layout, layout_of(target), scratch.moves);
   route(scratch.moves, Hop::direct);
   for (const LoweredMove& move : scratch.moves) move.run(scratch.way, from, static_cast<std::byte*>(target.data));
 }

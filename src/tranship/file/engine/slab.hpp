@@ -36,8 +36,11 @@ class Slab final : public PartSource {
   void read(Index part, const Box& box, const StridedView& target, ReadScratch& scratch) const override;
   void read_runs(Index part, const TransferGroup& cells, const StridedView& target,
                  ReadScratch& scratch) const override;
+  void read_listed(Index part, const IndexedTransfer& cells, const Box& trailing, const StridedView& target,
+                   ReadScratch& scratch) const override;
 
  private:
+  const BlockPlan::SlabBox& held(Index part) const;
   Index capacity_bytes_;
   std::byte* memory_ = nullptr;
   const StoredParts* array_ = nullptr;

@@ -131,7 +131,7 @@ void FileSet::read(Index file, std::span<const Stretch> stretches) const {
   std::array<iovec, stretches_per_call> parts;
   for (std::size_t first = 0; first < stretches.size();) {
     // What lies between two stretches is read as well, into memory that is not looked at.
-    alignas(64) static thread_local std::array<std::byte, gap_bytes_max> gap;
+    std::array<std::byte, gap_bytes_max> gap;
     const Index begin = stretches[first].offset_bytes;
     Index end = begin;
     std::size_t next = first, used = 0;

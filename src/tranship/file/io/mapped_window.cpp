@@ -88,6 +88,7 @@ MappedWindow MappedWindow::map(int descriptor, const std::string& path, Index of
   const Index size = offset_bytes + size_bytes - out.offset_;
   void* const begin = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_SHARED, descriptor, out.offset_);
   if (begin == MAP_FAILED) throw posix::io_error("map", path, errno);
+  ::madvise(begin, static_cast<std::size_t>(size), MADV_RANDOM);  // a hint: what lies around a page is not fetched
   out.begin_ = static_cast<std::byte*>(begin);
   out.size_ = size;
   Slot& slot = slots[static_cast<std::size_t>(out.slot_)];
