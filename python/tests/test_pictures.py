@@ -392,7 +392,7 @@ def test_a_rank_that_is_late_is_named_by_its_own_trace():
         a = ts.array(world, ts.distribution((8,), grid=(2,), overlap=1, edge="toroidal"), name="u")
         halo = ts.halo(a)
         world.barrier()
-        while world.rank == 1 and "waiting" not in world.activity_of(0):
+        while world.rank == 1 and "waiting for exchange" not in world.activity_of(0):
             pass
         halo()
 
