@@ -21,7 +21,7 @@ def refusal(element: np.dtype[Any], kind: str, text: str) -> Optional[str]:
     if element.kind not in _KINDS:
         return f"elements that are numbers are needed, not {element}"
     kinds = _KINDS[element.kind]
-    return None if kind in kinds else f"an element of {element} takes {_NAMES[kinds]}, not {text}"
+    return None if kind and kind in kinds else f"an element of {element} takes {_NAMES[kinds]}, not {text}"
 
 
 def as_element(value: Any, element: np.dtype[Any]) -> np.ndarray[Any, np.dtype[Any]]:
