@@ -69,7 +69,7 @@ void measure_stencils(bench::Report& report, std::int64_t n) {
 }  // namespace
 
 TRANSHIP_BENCH(halo, "26 neighbours of periodic cubes, against MPI and PETSc; overlap with a stencil") {
-  std::vector<std::int64_t> sizes = {32, 64, 128};
+  std::vector<std::int64_t> sizes = {16, 32, 64, 128};
   std::vector<int> widths = {1, 3};
   std::vector<Freshness> states = {Freshness::fresh, Freshness::warm, Freshness::cold};
   if (report.is_quick()) {

@@ -108,6 +108,12 @@ Index inside(const AxisParts& axis, Index cell) {
   return cell < 0 ? 0 : extent - 1;
 }
 
+/// One dimension of an array, as an array.
+ArraySpec along(const ArraySpec& spec, int d) {
+  const AxisParts& axis = spec.distribution.axis(d);
+  return {spec.type, Distribution({axis.extent()}, Grid({axis.parts()}), {axis.partition()})};
+}
+
 /// Where slabs of at most `extent_max` cells begin, and where the last one ends: at edges where some of those lie close
 /// enough, and evenly between two edges that are farther apart.
 std::vector<Index> slab_bounds(const std::vector<Index>& edges, Index extent_max) {
@@ -279,33 +285,31 @@ void BlockPlan::find_needs() {
   slab_bytes_max_ = 0;
   if (round_count_ == 0) return;
   const Distribution& to = job_.wanted->spec.distribution;
-  const PartPlanner planner(job_.source->spec, job_.wanted->spec);
-  // A coordinate of each dimension whose part has cells: dimensions are planned apart from each other.
+  // Who the parts of the source are, any plan that receives says; dimensions are planned apart from each other.
   Place filled{.coordinates = Indices::filled(to.dims(), 0)};
   for (int d = 0; d < to.dims(); ++d)
     while (axes_[d].pieces[filled.coordinates[d]].empty()) ++filled.coordinates[d];
+  const TransferPlan some = PartPlanner(job_.source->spec, job_.wanted->spec).plan(to.grid().ordinal_of(filled)).moves;
+  TRANSHIP_ASSERT(!some.receives.empty());  // a part with cells owns some
+  peers_ = some.peer_grids[some.receives.front().peer_grid];
+  peer_replica_ = some.receives.front().peer_replica;
   Index cells = 1;
   std::vector<Run> clipped;
   for (int d = 0; d < to.dims(); ++d) {
     Axis& axis = axes_[d];
     std::vector<std::map<Index, Interval>> needs(axis.blocks.size());
+    const PartPlanner planner(along(job_.source->spec, d), along(job_.wanted->spec, d));
     for (Index c = 0; c < static_cast<Index>(axis.pieces.size()); ++c) {
       if (axis.pieces[c].empty()) continue;
-      Place place = filled;
-      place.coordinates[d] = c;
-      const PartPlan plan = planner.plan(to.grid().ordinal_of(place));
+      const PartPlan plan = planner.plan(c);
       if (plan.moves.receives.empty()) continue;
-      const TransferGroup& group = plan.moves.receives.front();
-      peers_ = plan.moves.peer_grids[group.peer_grid];
-      peer_replica_ = group.peer_replica;
-      const auto k = static_cast<std::size_t>(std::find(group.target_dims.begin(), group.target_dims.end(), d) -
-                                              group.target_dims.begin());
+      const std::vector<AxisEntry>& entries = plan.moves.receives.front().axes.front();
       for (const Piece& piece : axis.pieces[c])
-        for (std::size_t e = 0; e < group.axes[k].size(); ++e) {
+        for (std::size_t e = 0; e < entries.size(); ++e) {
           clipped.clear();
-          clip(group.axes[k][e], plan.reaches[k][e], piece.local, clipped);
+          clip(entries[e], plan.reaches.front()[e], piece.local, clipped);
           if (clipped.empty()) continue;
-          Interval& need = needs[piece.slab][group.axes[k][e].peer];
+          Interval& need = needs[piece.slab][entries[e].peer];
           for (const Run& run : clipped) need = joined(need, source_hull(run));
         }
     }
