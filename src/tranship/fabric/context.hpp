@@ -580,7 +580,11 @@ class Context {
     struct Four {
       std::uint64_t words[4];
     };
-    if (bytes == 8) return void(std::memcpy(to, from, 8));
+    if (bytes == 8) {
+      std::uint64_t word;  // memcpy must not be given what overlaps
+      std::memcpy(&word, from, sizeof word);
+      return void(std::memcpy(to, &word, sizeof word));
+    }
     if (bytes > 64) return (this->*many)(to, from, bytes);
     if (bytes >= 32) return some(Four{});
     if (bytes >= 16) return some(Pair{});
