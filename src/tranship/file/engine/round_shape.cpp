@@ -106,8 +106,9 @@ double round_overhead(const RoundShapeOptions& options, const Indices& shape) {
 
 Indices round_shape(const RoundShapeOptions& options) {
   Indices least = Indices::filled(options.extents.size(), 1);
+  if (checked_product(options.extents) == 0) return least;
   for (int d = 0; d < options.extents_min.size(); ++d)
-    least[d] = std::clamp<Index>(options.extents_min[d], 1, std::max<Index>(1, options.extents[d]));
+    least[d] = std::clamp<Index>(options.extents_min[d], 1, options.extents[d]);
   // Stretches become much longer at once where they join, so growth also begins from rows of either side that are
   // whole.
   Indices best = grown(options, least);
@@ -115,7 +116,7 @@ Indices round_shape(const RoundShapeOptions& options) {
     Indices shape = least;
     for (int k = shape.size() - 1; k >= 0; --k) {
       const auto d = static_cast<int>(side->order[k]);
-      shape[d] = std::max<Index>(1, options.extents[d]);
+      shape[d] = options.extents[d];
       if (cells_of(shape) > static_cast<double>(options.cells_max)) break;
       const Indices candidate = grown(options, shape);
       if (round_overhead(options, candidate) < round_overhead(options, best)) best = candidate;
