@@ -235,8 +235,8 @@ Result<void> SharedMemory::join(std::size_t offset_bytes, std::size_t size_bytes
     return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: these are no whole pages of {}",
                       size_bytes, memory, page_bytes());
   const Result<MappedPages> pages = mapped_pages(memory, size_bytes);
-  const auto* const first = static_cast<const std::byte*>(memory);
-  if (first < data_ + size_bytes_ && data_ < first + size_bytes)
+  const auto first = reinterpret_cast<std::uintptr_t>(memory), ours = reinterpret_cast<std::uintptr_t>(data_);
+  if (first < ours + size_bytes_ && ours < first + size_bytes)
     return make_error(ErrorCode::invalid_use, "{} bytes at {} are registered: they lie in the {} bytes shared at {}",
                       size_bytes, memory, size_bytes_, static_cast<const void*>(data_));
   if (Result<void> added = joined_ranges().add(memory, size_bytes); !added) return added;

@@ -140,6 +140,7 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
     return;
   }
 
+  if (checked_product(to.extents()) == 0) return;
   order_ = dimension_order(job.source->parts.front().order, to.dims());
   RoundShapeOptions options{.extents = to.extents(),
                             .source = side_of(*job.source),
