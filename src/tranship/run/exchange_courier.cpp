@@ -176,15 +176,15 @@ std::uint64_t Courier::epoch_of_peer(const Journey& journey, const Message& m) c
   return journey.words.load(m.peer, m.peer == m.source ? Journey::source_word : journey.target_word);
 }
 
-const Courier& claiming_courier() noexcept {
+const Courier& claiming_courier() {
   static const auto& courier = *new Claiming;
   return courier;
 }
-const Courier& mailing_courier() noexcept {
+const Courier& mailing_courier() {
   static const auto& courier = *new Mailing;
   return courier;
 }
-const Courier& posting_courier() noexcept {
+const Courier& posting_courier() {
   static const auto& courier = *new Posting;
   return courier;
 }

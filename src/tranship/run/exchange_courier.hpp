@@ -34,10 +34,10 @@ class Courier {
 };
 
 /// Straight from array to array: both sides claim parts and copy them.
-const Courier& claiming_courier() noexcept;
+const Courier& claiming_courier();
 /// Packed into a buffer of the target, and unpacked there.
-const Courier& mailing_courier() noexcept;
+const Courier& mailing_courier();
 /// Packed here, put into the inbox of the target with a signal, and unpacked there.
-const Courier& posting_courier() noexcept;
+const Courier& posting_courier();
 
 }  // namespace tranship

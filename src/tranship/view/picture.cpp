@@ -259,8 +259,7 @@ class Glyphs {
     return std::size_t(rank_max) < symbols.size() ? 1 : Index(fmt::format(" {}", rank_max).size());
   }
   std::string of(Rank rank) const {
-    const std::string glyph =
-        width_ == 1 ? std::string(1, symbols[std::size_t(rank)]) : fmt::format("{:>{}}", rank, width_);
+    std::string glyph = width_ == 1 ? std::string(1, symbols[std::size_t(rank)]) : fmt::format("{:>{}}", rank, width_);
     if (colors_ == PictureColors::plain) return glyph;
     // The nearest colour of the 6x6x6 cube that terminals have.
     const Color c = color_of(rank);

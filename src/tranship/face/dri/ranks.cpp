@@ -10,7 +10,7 @@ namespace tranship::dri {
 namespace {
 
 /// Destructors of static variables may call this, when the text of their thread is destroyed.
-std::string& last_detail() noexcept {
+std::string& last_detail() {
   static constinit thread_local bool has_ended = false;
   struct Detail {
     std::string text;
