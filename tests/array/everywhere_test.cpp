@@ -1,4 +1,6 @@
 // Arrays on every back-end: what is reachable is copied straight, all else by way of buffers or of puts with signals.
+#include <atomic>
+
 #include <tranship/tranship.hpp>
 
 #include "support/ranks.hpp"
@@ -165,9 +167,9 @@ void check_snapshot(World& world, Twice& fields, ArrayExchange& in_place, ArrayE
 }
 
 TEST_P(Everywhere, a_snapshot_is_what_cells_held_at_the_start) {
-  std::uint64_t seed = 0;
+  std::atomic<std::uint64_t> turns = 0;
   run([&](World& world) {
-    ++seed;
+    const std::uint64_t seed = ++turns;
     const int n = world.size();
     const auto fields_of = [&](const std::vector<Distribution>& layouts) {
       Twice out;

@@ -11,9 +11,12 @@ namespace tranship {
 namespace {
 
 constexpr std::uint64_t phases = 8;
+// The title of a meeting, as far as words hold it: others read it while it may change, which no array may be.
+constexpr int title_words = 8;
+constexpr std::size_t word_bytes = sizeof(std::uint64_t);
 
 std::string title_of(std::string_view card) {
-  return std::string(card.substr(0, card.find('\n')));
+  return std::string(card.substr(0, std::min(card.find('\n'), title_words * word_bytes)));
 }
 
 }  // namespace
@@ -21,7 +24,7 @@ std::string title_of(std::string_view card) {
 MeetingPoint::MeetingPoint(World& world, Index card_bytes_max, CallSite where)
     : world_(world),
       card_bytes_max_(card_bytes_max),
-      words_(world.shared_flags(1, "meeting point", where)),
+      words_(world.shared_flags(1 + title_words, "meeting point", where)),
       notices_(world.allocate<Notice>(1, where)),
       cards_(world.allocate<std::byte>(card_bytes_max, where)),
       calls_(world.allocate<std::uint64_t>(1, where)) {}
@@ -29,6 +32,25 @@ MeetingPoint::MeetingPoint(World& world, Index card_bytes_max, CallSite where)
 /// A word says which key and which phase; 0 is none.
 void MeetingPoint::enter(std::uint32_t key, Phase phase) {
   words_.store(world_.rank(), 0, phase == away ? 0 : (std::uint64_t(key) + 1) * phases + phase);
+}
+
+/// Says what this rank's meeting is about.
+void MeetingPoint::announce(std::string_view title) {
+  for (int i = 0; i < title_words; ++i) {
+    std::uint64_t word = 0;
+    const std::string_view part = title.substr(std::min(title.size(), i * word_bytes), word_bytes);
+    std::memcpy(&word, part.data(), part.size());
+    words_.store(world_.rank(), 1 + i, word);
+  }
+}
+
+std::string MeetingPoint::announced(Rank rank) const {
+  char text[title_words * word_bytes];
+  for (int i = 0; i < title_words; ++i) {
+    const std::uint64_t word = words_.load(rank, 1 + i);
+    std::memcpy(text + i * word_bytes, &word, word_bytes);
+  }
+  return {text, ::strnlen(text, sizeof text)};
 }
 
 /// Stays until all whose cards it has seen have seen the same, or fail, too.
@@ -76,7 +98,7 @@ std::string MeetingPoint::others_at(std::string_view title) const {
   for (Rank rank = 0; rank < world_.size(); ++rank) try {
       const std::uint64_t word = words_.load(rank, 0);
       if (rank == world_.rank() || word == 0) continue;
-      const std::string other = title_of(card_of(rank));
+      const std::string other = announced(rank);
       const bool has_given_up = word % phases == given_up;
       if (words_.load(rank, 0) != word) continue;  // it has gone meanwhile
       if (other == title && !has_given_up) continue;
@@ -97,6 +119,7 @@ MeetingPoint::Met MeetingPoint::meet(std::uint32_t key, const std::string& card,
   Context& rma = world_.context();
   Fabric& fabric = *world_.fabric_;
   enter(key, away);  // if it has given up before
+  announce(title_of(card));
   notices_[0] = {fabric.team_slots() | World::predefined_slots, Index(card.size())};
   std::memcpy(cards_.local(), card.data(), card.size());
   rma.writes(Symmetric<Notice>(notices_));

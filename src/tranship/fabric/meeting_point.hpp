@@ -57,6 +57,9 @@ class MeetingPoint {
   /// The card that lies at a rank, or lay there when it gave up; empty where there is none.
   std::string card_of(Rank rank) const;
   std::string others_at(std::string_view title) const;
+  void announce(std::string_view title);
+  /// What a rank has announced last; readable while it changes, and whole where the rank's word is the same after it.
+  std::string announced(Rank rank) const;
   bool all_in(const Members& members, std::uint32_t key, Phase phase, WaitNote& note) const;
 
   World& world_;
