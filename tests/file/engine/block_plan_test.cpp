@@ -96,6 +96,15 @@ TEST(BlockPlan, ReadsTheSourceAtMostTwice) {
     }
 }
 
+TEST(BlockPlan, OverlapBeyondEdgesIsInTheBlocksOfWhatLiesBesideIt) {
+  const StoredParts from = parts_of(parse_layout("f16[100,5,5] @ 1x1x1 : whole, whole, whole"));
+  for (const char* to : {"f16[100,5,5] @ 1x1x1 : whole, whole+overlap(1,3,toroidal), whole+overlap(1,1,zero)",
+                         "f16[100,5,5] @ 1x1x1 : whole+overlap(2,2,replicate), whole+overlap(9,9,toroidal), whole"}) {
+    const StoredParts wanted = parts_of(parse_layout(to));
+    EXPECT_EQ(BlockPlan({&from, &wanted}, 4 * mib).block_count(0), 1) << to;
+  }
+}
+
 TEST(Stretches, AreTheBytesOfABoxInTheOrderOfTheFile) {
   EXPECT_EQ(test::first_fault(0.1,
                               [](std::uint64_t seed) -> std::string {

@@ -253,8 +253,12 @@ void BlockPlan::cut_structured(const Indices& shape) {
           else
             upper = middle;
         }
-        longest[d] = std::max(longest[d], lower - at);
-        pieces.push_back({{at, lower}, slab});
+        // What lies beyond an edge and goes round the array may be of the same slab again.
+        if (!pieces.empty() && pieces.back().slab == slab)
+          pieces.back().local.upper = lower;
+        else
+          pieces.push_back({{at, lower}, slab});
+        longest[d] = std::max(longest[d], pieces.back().local.length());
         at = lower;
       }
     }

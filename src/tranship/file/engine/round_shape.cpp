@@ -19,6 +19,7 @@ constexpr Index round_bytes_wanted = Index(4) << 20;
 /// Cells of a part along one dimension that an interval of `extent` cells holds.
 Index share_of(const StoredSide& side, int d, Index extent, Index whole) {
   const Index part = std::max<Index>(1, side.part_extents[d]);
+  if (extent >= whole) return part;  // with all of its overlap
   if (!side.dealt[d]) return std::min(extent, part);
   return std::clamp<Index>(static_cast<Index>(std::ceil(static_cast<double>(extent) * static_cast<double>(part) /
                                                         static_cast<double>(whole))),
