@@ -87,7 +87,6 @@ class Work {
   void run() {
     begin();
     report();
-    sources_.files.expect_scattered_reads();
     // Pages of the page cache, which the system takes back when it needs them; more help where the pieces lie far
     // apart.
     sources_.files.keep_mapped(std::max(options_.memory_bytes, Index(1) << 28));

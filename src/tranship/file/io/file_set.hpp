@@ -56,7 +56,10 @@ struct RecordedChecksum {
 class FileSet {
  public:
   explicit FileSet(FileAccess access) : FileSet(access, default_open_max()) {}
-  FileSet(FileAccess access, Index open_max) : access_(access), open_max_(open_max) {}
+  /// Files that are only read are read here and there from the first byte on: what the system reads ahead after one of
+  /// these reads would be fetched in vain.
+  FileSet(FileAccess access, Index open_max)
+      : access_(access), open_max_(open_max), scattered_(access == FileAccess::read_only) {}
   /// Files that one set keeps open at once: a quarter of those that the process may open, for it is not the only set,
   /// and at most 256.
   static Index default_open_max() noexcept;
@@ -128,7 +131,7 @@ class FileSet {
 
   FileAccess access_;
   Index open_max_;
-  bool scattered_ = false;
+  bool scattered_;
   mutable std::mutex mutex_;  // guards what follows but for paths and states
   // Opened before anything is written: it is told of errors from then on.
   mutable std::shared_ptr<posix::FileDescriptor> file_system_;

@@ -19,6 +19,9 @@ constexpr Index piece_bytes_min = 1024;
 /// A row of a window is read with the gaps in it when they are at most so many times what is needed.
 constexpr Index gap_ratio_max = 3;
 
+/// Stretches that are listed before they are read: a list of very short ones would be longer than what they hold.
+constexpr std::size_t stretches_max = 4096;
+
 /// How a part lies in its file: the slot is the file, from its first byte on.
 SlotLayout layout_in_file(const StoredPart& part, ElementType type) {
   SlotLayout out = layout_of(view_of(part, type, nullptr));
@@ -312,6 +315,9 @@ void StridedSource::read(Index part, const Box& box, const StridedView& target, 
                                    static_cast<std::size_t>(box.count() * size_bytes(target.type)));
   for_each_stretch(from, size_bytes(target.type), box, [&](Index offset, Index in_box, Index size) {
     stretches.push_back({offset, bytes.subspan(static_cast<std::size_t>(in_box), static_cast<std::size_t>(size))});
+    if (stretches.size() < stretches_max) return;
+    array_.files->read(from.file, stretches);
+    stretches.clear();
   });
   array_.files->read(from.file, stretches);
 }
