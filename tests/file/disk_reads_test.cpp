@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <tranship/base/sanitizers.hpp>
@@ -13,6 +12,7 @@
 #include <tranship/file/reshard.hpp>
 #include <tranship/layout/text.hpp>
 
+#include "file/reshard_scene.hpp"
 #include "file/temporary_folder.hpp"
 #include "support/control_group.hpp"
 #include "support/random_layouts.hpp"
@@ -59,24 +59,11 @@ void write_array(const std::string& path, const ArraySpec& spec) {
 
 /// What a run in the group reads; -1 where it fails, -2 where it cannot enter.
 Index read_in_group(const test::ControlGroup& group, const ReshardOptions& options) {
-  int ends[2];
-  if (::pipe(ends) != 0) return -1;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    Index out = -2;
-    if (group.enter()) {
-      const Index before = fetched_bytes();
-      out = attempt([&] { return reshard(options); }).ok() ? fetched_bytes() - before : -1;
-    }
-    ::_exit(::write(ends[1], &out, sizeof out) == sizeof out ? 0 : 1);
-  }
-  ::close(ends[1]);
-  Index out = -1;
-  if (::read(ends[0], &out, sizeof out) != sizeof out) out = -1;
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return out;
+  return testing::number_of_child([&]() -> Index {
+    if (!group.enter()) return -2;
+    const Index before = fetched_bytes();
+    return attempt([&] { return reshard(options); }).ok() ? fetched_bytes() - before : -1;
+  });
 }
 
 TEST(DiskReads, AreAtMostTwiceTheSourceAndWhatTheForecastSays) {

@@ -102,4 +102,20 @@ int in_child(F&& f) {
   return status;
 }
 
+/// What `f` returns in a process of its own; -1 where that says nothing.
+template <class F>
+Index number_of_child(F&& f) {
+  int ends[2];
+  if (::pipe(ends) != 0) return -1;
+  in_child([&] {
+    const Index out = f();
+    ::_exit(::write(ends[1], &out, sizeof out) == sizeof out ? 0 : 1);
+  });
+  ::close(ends[1]);
+  Index out = -1;
+  if (::read(ends[0], &out, sizeof out) != sizeof out) out = -1;
+  ::close(ends[0]);
+  return out;
+}
+
 }  // namespace tranship::testing

@@ -12,7 +12,6 @@
 namespace tranship {
 namespace {
 
-constexpr Index blocks_in_memory = 32;
 // A block that is larger than the caches gains nothing.
 constexpr Index block_bytes_max_ever = Index(1) << 20;
 // Shorter rows are read as a slab: a row costs a call and a page that is needed in part.
@@ -23,10 +22,6 @@ constexpr Index listed_cell_bytes = 64;
 constexpr Index listed_parts_max = 256;
 constexpr Index listed_cells_max = Index(1) << 16;
 constexpr Index page_bytes = 4096;
-
-Index open_files_max() {
-  return FileSet::default_open_max();
-}
 
 bool is_dealt(const AxisParts& axis) {
   return axis.partition().kind == PartitionKind::cyclic && axis.parts() > 1;
@@ -146,7 +141,7 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
                             .source = side_of(*job.source),
                             .target = side_of(*job.wanted),
                             .width = width_,
-                            .open_max = open_files_max()};
+                            .open_max = FileSet::default_open_max()};
   if (const PartSource* own = job.source->source.get()) {
     options.source.part_extents = options.extents_min = own->grain(0);
     for (int d = 0; d < to.dims(); ++d)
@@ -335,12 +330,13 @@ void BlockPlan::find_needs() {
 
 Index BlockPlan::block_count(Index part) const {
   const Indices& extents = job_.wanted->parts[part].extents;
+  if (round_count_ == 0 || checked_product(extents) == 0) return 0;
   Index out = 1;
-  if (listed_)
+  if (listed_) {
     for (int d = 0; d < extents.size(); ++d)
-      out = extents[d] == 0 ? 0 : checked_multiply(out, ceil_divide(extents[d], listed_boxes_[part][d]));
-  if (listed_) return checked_product(extents) == 0 ? 0 : out;
-  if (round_count_ == 0) return 0;
+      out = checked_multiply(out, ceil_divide(extents[d], listed_boxes_[part][d]));
+    return out;
+  }
   const Indices at = coordinates_of(part);
   for (int d = 0; d < at.size(); ++d) out = checked_multiply(out, static_cast<Index>(axes_[d].pieces[at[d]].size()));
   return out;
@@ -392,11 +388,12 @@ void BlockPlan::for_each_block(Index round, FunctionRef<void(Index, Index)> f) c
     const auto groups = static_cast<Index>(listed_rounds_.size());
     for (Index group = gathers_ ? 0 : round; group < (gathers_ ? groups : round + 1); ++group) {
       const Index first = group == 0 ? 0 : listed_rounds_[group - 1], end = listed_rounds_[group];
-      Index most = 0;
-      for (Index part = first; part < end; ++part) most = std::max(most, block_count(part));
+      std::vector<Index> counts;
+      for (Index part = first; part < end; ++part) counts.push_back(block_count(part));
+      const Index most = counts.empty() ? 0 : *std::max_element(counts.begin(), counts.end());
       for (Index number = 0; number < most; ++number)
         for (Index part = first; part < end; ++part)
-          if (number < block_count(part)) f(part, number);
+          if (number < counts[part - first]) f(part, number);
     }
     return;
   }
@@ -458,7 +455,7 @@ Indices BlockPlan::box_between(Index memory_bytes) const {
                       .target = target,
                       .width = width_,
                       .cells_max = cells_max,
-                      .open_max = open_files_max()});
+                      .open_max = FileSet::default_open_max()});
 }
 
 Index BlockPlan::bytes_read() const {
@@ -470,20 +467,20 @@ Index BlockPlan::bytes_read() const {
     return out;
   }
   const PartPlanner planner(job_.source->spec, job_.wanted->spec);
+  Index source_bytes = 0;
+  for (Index i = 0; listed_ && i < static_cast<Index>(job_.source->parts.size()); ++i)
+    source_bytes = checked_add(source_bytes, job_.source->part_bytes(i) + 2 * page_bytes);
   for (Index part = 0; part < static_cast<Index>(job_.wanted->parts.size()); ++part) {
     const PlanSummary plan = summarise(planner.plan(part).moves);
-    out = checked_add(out, plan.received.bytes);
     if (listed_) {
       // Cells lie in pages of their own, of which a block reads each once.
-      Index source_bytes = 0;
-      for (Index i = 0; i < static_cast<Index>(job_.source->parts.size()); ++i)
-        source_bytes = checked_add(source_bytes, job_.source->part_bytes(i) + 2 * page_bytes);
       const Index row_bytes = width_ * listed_row_cells();
       const Index rows = plan.received.bytes / row_bytes;
-      out = checked_add(out - plan.received.bytes, std::min(checked_multiply(rows, row_bytes + 2 * page_bytes),
-                                                            checked_multiply(block_count(part), source_bytes)));
+      out = checked_add(out, std::min(checked_multiply(rows, row_bytes + 2 * page_bytes),
+                                      checked_multiply(block_count(part), source_bytes)));
       continue;
     }
+    out = checked_add(out, plan.received.bytes);
     // Each stretch of a block, which ends where a row or a part of the source ends, has two pages in part.
     const Index stretches = plan.received.bytes / direct_row_bytes + block_count(part) * (plan.messages_received + 2);
     out = checked_add(out, checked_multiply(stretches, 2 * page_bytes));
@@ -504,7 +501,7 @@ Index BlockPlan::bytes_read_back() const {
   Index out = 0;
   for (Index part = 0; part < static_cast<Index>(job_.wanted->parts.size()); ++part) {
     const StoredPart& file = job_.wanted->parts[part];
-    for (Index number = 0; number < block_count(part); ++number) {
+    for (Index number = 0, count = block_count(part); number < count; ++number) {
       const Box block = box(part, number);
       const Index stretches = block.count() / std::max<Index>(1, stretch_cells(file, block));
       out = checked_add(out, std::min(checked_multiply(stretches, 2 * page_bytes), pages_read(file, block, width_)));

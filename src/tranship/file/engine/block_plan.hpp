@@ -36,16 +36,16 @@ class BlockPlan {
   /// What of the memory slabs take together, the window of a thread that reads blocks from files, and all that a thread
   /// takes.
   static Index slabs_bytes_max(Index memory_bytes) noexcept { return memory_bytes / 2; }
-  static Index window_bytes(Index memory_bytes) noexcept { return memory_bytes / 32; }
-  static Index thread_bytes(Index memory_bytes) noexcept { return memory_bytes / 32 + window_bytes(memory_bytes); }
+  static Index window_bytes(Index memory_bytes) noexcept { return memory_bytes / blocks_in_memory; }
+  static Index thread_bytes(Index memory_bytes) noexcept {
+    return memory_bytes / blocks_in_memory + window_bytes(memory_bytes);
+  }
 
   const BlockJob& job() const noexcept { return job_; }
   /// Blocks of a wanted part are numbered row-major over the pieces of its dimensions.
   Index block_count(Index part) const;
   Box box(Index part, Index number) const;
   Index block_bytes(Index part, Index number) const;
-  /// Bytes that a block has at most.
-  Index block_bytes_max() const noexcept { return block_cells_max_ * width_; }
 
   /// Whether rounds read slabs.
   bool gathers() const noexcept { return gathers_; }
@@ -74,6 +74,8 @@ class BlockPlan {
   Index bytes_read_back() const;
 
  private:
+  static constexpr Index blocks_in_memory = 32;
+
   /// A piece of a part along one dimension.
   struct Piece {
     Interval local;

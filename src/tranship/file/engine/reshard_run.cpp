@@ -141,7 +141,7 @@ class Work {
       return;
     }
     target_.begin();
-    if (plan_.intermediate_bytes() > 0) use_intermediate(target_.begin_intermediate(plan_.intermediate_bytes()));
+    if (plan_.intermediate_bytes() > 0) plan_.use_intermediate(target_.begin_intermediate(plan_.intermediate_bytes()));
     target_.reserve_beside(format_.manifest(checksums()));  // of other checksums, which are as long
     progress_.keep_journal(
         Journal::begin(target_.staging().journal(),
@@ -151,13 +151,8 @@ class Work {
   bool resume_intermediate() {
     if (plan_.intermediate_bytes() == 0) return true;
     const std::shared_ptr<FileSet> file = target_.resume_intermediate(plan_.intermediate_bytes());
-    if (file) use_intermediate(file);
+    if (file) plan_.use_intermediate(file);
     return file != nullptr;
-  }
-
-  void use_intermediate(const std::shared_ptr<FileSet>& file) {
-    file->expect_scattered_reads();
-    plan_.use_intermediate(file);
   }
 
   void assemble() {

@@ -39,6 +39,11 @@ bool syncfs_tells_errors() {
   return tells;
 }
 
+/// Files are read here and there from the first byte on: what the system fetches beyond a read is fetched in vain.
+void read_nothing_ahead(const FileDescriptor& file) {
+  ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);  // a hint
+}
+
 std::int64_t ns_of(const timespec& time) {
   return std::int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
@@ -86,6 +91,7 @@ Result<Index> FileSet::add(const std::string& path) {
 Result<Index> FileSet::adopt(const std::string& path, FileDescriptor file) {
   struct stat status;
   if (::fstat(file.number(), &status) != 0) return io_error("inspect", path, errno);
+  read_nothing_ahead(file);
   entries_.push_back({path, state_of(status), true, std::make_shared<FileDescriptor>(std::move(file))});
   return count() - 1;
 }
@@ -113,7 +119,7 @@ std::shared_ptr<FileDescriptor> FileSet::descriptor(Index file) const {
     entries_[open_files_.front()].open.reset();  // a thread that uses it now closes it
     open_files_.pop_front();
   }
-  advise(*opened);
+  read_nothing_ahead(*opened);
   if (access_ == FileAccess::read_write && !file_system_) file_system_ = opened;
   entry.open = opened;
   open_files_.push_back(file);
@@ -151,17 +157,6 @@ void FileSet::read(Index file, std::span<const Stretch> stretches) const {
       if (entries_[file].check) entries_[file].check->add(one.offset_bytes, one.bytes);
     }
   }
-}
-
-void FileSet::expect_scattered_reads() {
-  const std::lock_guard lock(mutex_);
-  scattered_ = true;
-  for (const Entry& entry : entries_)
-    if (entry.open) advise(*entry.open);
-}
-
-void FileSet::advise(const FileDescriptor& file) const noexcept {
-  if (scattered_) ::posix_fadvise(file.number(), 0, 0, POSIX_FADV_RANDOM);
 }
 
 void FileSet::check_reads(std::span<const std::optional<RecordedChecksum>> checksums) {

@@ -56,10 +56,7 @@ struct RecordedChecksum {
 class FileSet {
  public:
   explicit FileSet(FileAccess access) : FileSet(access, default_open_max()) {}
-  /// Files that are only read are read here and there from the first byte on: what the system reads ahead after one of
-  /// these reads would be fetched in vain.
-  FileSet(FileAccess access, Index open_max)
-      : access_(access), open_max_(open_max), scattered_(access == FileAccess::read_only) {}
+  FileSet(FileAccess access, Index open_max) : access_(access), open_max_(open_max) {}
   /// Files that one set keeps open at once: a quarter of those that the process may open, for it is not the only set,
   /// and at most 256.
   static Index default_open_max() noexcept;
@@ -126,12 +123,10 @@ class FileSet {
   std::shared_ptr<posix::FileDescriptor> descriptor(Index file) const;
   void sync_one(Index file) const;
   bool sync_file_system() const;
-  void advise(const posix::FileDescriptor& file) const noexcept;
   std::shared_ptr<const MappedWindow> map_in_place_of_others(Index file, Index offset_bytes, Index size_bytes) const;
 
   FileAccess access_;
   Index open_max_;
-  bool scattered_;
   mutable std::mutex mutex_;  // guards what follows but for paths and states
   // Opened before anything is written: it is told of errors from then on.
   mutable std::shared_ptr<posix::FileDescriptor> file_system_;
