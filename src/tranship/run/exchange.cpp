@@ -92,6 +92,11 @@ struct Exchange::State {
 
   Half sending, receiving;
   int polls_left = 0;  // of test(), until the world is looked at
+  /// Looks at what others do, of a rank that has received all, before it copies for them: some microseconds.
+  static constexpr int patience = 64;
+  int vain_looks = 0;
+  std::uint64_t taken = 0;      // the last epoch that the taken word of this rank has said
+  std::size_t first_taken = 0;  // of the receives: the first one from behind this rank
   int exceptions_before = std::uncaught_exceptions();
   std::optional<LoggedExchange> record;  // of this run, where runs are recorded
 
@@ -259,6 +264,7 @@ struct Exchange::State {
       receives.push_back(std::move(message));
       receives.back().source = receives.back().peer = peer;
       receives.back().target = rank();
+      if (peer < rank()) first_taken = receives.size();
     }
     for (auto& [peer, message] : out) {
       sends.push_back(std::move(message));
@@ -691,6 +697,7 @@ struct Exchange::State {
         for (const ExchangeArray& array : arrays) check_has_memory(array, rank());
     if (side != Side::both && !journey.are_apart())
       throw_error(ErrorCode::invalid_use, "an exchange that was not made with Halves::apart is started as a whole");
+    vain_looks = 0;
     if (sends_of(side)) begin(sending, sends);
     if (receives_of(side)) begin(receiving, receives);
     if (ExchangeLog::is_open() && !journey.are_apart()) begin_record();
@@ -739,31 +746,53 @@ struct Exchange::State {
     return all;
   }
 
-  /// Moves what can be moved now. What others cannot do comes first; then this rank reads what it wants, which leaves
-  /// it in the caches that want it; then it helps others to read.
+  /// Moves what can be moved now. What others cannot do comes first; then this rank takes what it wants, which leaves
+  /// it in the caches that want it; it copies for others once it has looked in vain for a while.
   void progress() {
     bool all_sent = true;
     receiving.is_done = true;
     if (sending.in_flight)
       for (Message& m : sends)
         if (m.staged) all_sent &= m.done || advance(sending, m, m.courier->send(journey, m));
-    // In the order of the sources, this rank in its place among them: sums are made in one order, whichever comes
-    // first.
-    if (receiving.in_flight)
-      for (Message& m : receives) {
-        if (m.source > rank()) move_own();
-        if (m.done || advance(receiving, m, m.courier->take(journey, m))) continue;
-        receiving.is_done = false;
-        if (journey.only_targets_move) {
-          sending.is_done = false;
-          return;
-        }
-      }
-    move_own();
+    if (journey.only_targets_move) {
+      if (receiving.in_flight) receiving.is_done = take_in_order();
+    } else {
+      move_own();  // which waits for nobody, while others arrive
+      if (receiving.in_flight) receiving.is_done = take_all();
+    }
+    if (receiving.is_done) {
+      vain_looks = std::min(vain_looks + 1, patience);
+      tell_taken();
+    }
+    journey.copies_for_peers = journey.are_apart() || vain_looks == patience;
     if (sending.in_flight)
       for (Message& m : sends)
         if (!m.staged) all_sent &= m.done || advance(sending, m, m.courier->send(journey, m));
     sending.is_done = all_sent;
+  }
+  void tell_taken() {
+    if (receives.empty() || taken == receiving.epoch) return;
+    taken = receiving.epoch;
+    journey.words.at(rank(), Journey::taken_word).store_release(taken);
+  }
+  /// Each rank begins behind itself, so that not all of them read from one.
+  bool take_all() {
+    const std::size_t count = receives.size();
+    bool all = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      Message& m = receives[first_taken + i < count ? first_taken + i : first_taken + i - count];
+      all &= m.done || advance(receiving, m, m.courier->take(journey, m));
+    }
+    return all;
+  }
+  /// Sums are made in one order, whichever part comes first: that of the sources, this rank in its place among them.
+  bool take_in_order() {
+    for (Message& m : receives) {
+      if (m.source > rank()) move_own();
+      if (!m.done && !advance(receiving, m, m.courier->take(journey, m))) return false;
+    }
+    move_own();
+    return true;
   }
   bool is_done(Side side) const {
     return (!sends_of(side) || is_done(sending)) && (!receives_of(side) || is_done(receiving));

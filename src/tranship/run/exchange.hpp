@@ -3,10 +3,10 @@
 // No schedule changes a result: every cell of a target gets the same bytes, sums in the same order. Reuse allocates
 // nothing.
 //
-//   start()   publishes that this rank is ready and moves all that ready peers allow (Halves::apart: and do not wait
-//             for); never waits
+//   start()   publishes that this rank is ready and takes what ready peers have for it (Halves::apart: and copies for
+//             them what they do not wait for); never waits
 //   test()    moves what has become possible; true when everything has arrived and been read
-//   finish()  waits for that
+//   finish()  waits for that, and copies for peers that are ready and do not come
 //
 // Between start() and finish() the sources must not be written and the targets not be touched, unless start() takes a
 // snapshot (Sources::snapshot).
@@ -30,8 +30,8 @@ namespace tranship {
 /// Where transfers take their time (peers that are only messaged, simulated ranks) all messages are posted instead.
 enum class Schedule : std::uint8_t {
   automatic,  ///< each message direct or staged, by the lengths of its contiguous runs
-  /// Straight from the source's memory to the target's, by whichever side is there when both have begun; where one of
-  /// them waits and halves are apart, by that one.
+  /// Straight from the source's memory to the target's when both have begun: by the target where it is there, for then
+  /// its own caches hold it, else by the source that waits for it; where halves are apart, by whichever side waits.
   direct,
   staged,  ///< packed by the sender into a buffer of the receiver, unpacked by the receiver in the order of arrival
   /// The fastest of the others on the arrays given, which the set-up exchanges some times to find out: what the targets
@@ -104,7 +104,7 @@ class Exchange {
   /// its waits. Throws as the constructor, and then nothing has changed.
   void bind(std::span<const StridedView> arrays);
 
-  /// Publishes that the sources are final and the targets may be overwritten, and moves what peers are ready for. Never
+  /// Publishes that the sources are final and the targets may be overwritten, and takes what peers are ready for. Never
   /// waits. Throws `invalid_use` while an exchange is in flight, and where bind() has not said where an array lies.
   void start();
   /// Moves what has become possible and returns at once: true when everything has arrived and been read, and when

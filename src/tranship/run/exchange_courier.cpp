@@ -16,6 +16,8 @@ Passage left_of(const Protocol& protocol) {
 class Claiming final : public Courier {
  public:
   Passage send(Journey& journey, Message& m) const override {
+    if (journey.words.load(m.target, Journey::taken_word) >= m.epoch) return Passage::done;
+    if (!journey.copies_for_peers) return Passage::waiting;
     return journey.only_targets_move ? look(claim(journey, m), m.epoch) : copy(journey, m);
   }
   Passage take(Journey& journey, Message& m) const override { return copy(journey, m); }

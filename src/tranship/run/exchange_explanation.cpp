@@ -18,7 +18,7 @@ std::string schedule_line(const ExplainedExchange& exchange) {
     const char* name;
     const char* what;
   };
-  constexpr Way ways[] = {{"direct", "straight from array to array, by whichever side is there"},
+  constexpr Way ways[] = {{"direct", "straight from array to array, by the target, or by a source that waits for it"},
                           {"staged", "packed by the sender, unpacked by the receiver"},
                           {"posted", "packed, put with a signal, and unpacked: the peer is only messaged"}};
   std::string names;

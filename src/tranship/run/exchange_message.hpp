@@ -115,6 +115,7 @@ struct Journey {
   std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
   std::vector<Line> outbox_lines = {};  // of what is posted
   bool only_targets_move = false;       // in their own order: combinations
+  bool copies_for_peers = true;         // else what it sends is left to the targets, which then have it in their caches
   bool has_time = false;                // this rank waits; else it leaves to peers that wait what they can copy
   /// Staging buffers of a message, which take turns. With two of them the next epoch can be packed while the target
   /// reads the one before, so that a rank packs in start() without waiting.
@@ -125,7 +126,10 @@ struct Journey {
   /// The epochs that the rank waits for with what it sends and with what it receives, where these are run apart.
   static constexpr int source_waits_word = 2;
   static constexpr int target_waits_word = 3;
-  static constexpr int first_message_word = 4;
+  /// The last epoch in which the rank has received all. Sources look there, and not at the words by which parts are
+  /// claimed: those stay in the cache of the target that claims.
+  static constexpr int taken_word = 4;
+  static constexpr int first_message_word = 5;
 
   bool are_apart() const { return target_word != source_word; }
   int buffer_of(std::uint64_t epoch) const { return buffers == 1 ? 0 : int(epoch % 2); }
