@@ -515,6 +515,36 @@ TEST(Exchange, ARankThatWaitsCopiesForOneThatHasStartedAndDoesNotLook) {
   });
 }
 
+/// Long messages are packed first in their first epoch at least, where samples are taken, and straight later or not.
+TEST(Exchange, LongStagedMessagesArrive) {
+  for (const Sources sources : {Sources::in_place, Sources::snapshot})
+    launch(2, [&](World& world) {
+      constexpr Index n = 100;
+      ASSERT_GE(n * n * sizeof(double), 64 << 10);
+      const auto both = block().with_overlap(1, 1, EdgePolicy::toroidal);
+      const ArraySpec spec{ElementType::f64, Distribution({n, n, 8}, grid(1, 1, 2), {block(), block(), both})};
+      const ArrayRef array = allocate_array(world, spec);
+      double* const local = static_cast<double*>(array.view.data);
+      const std::vector<ArraySpec> fields = {spec};
+      Exchange halo(world, plan_halo(fields, world.rank()), {array.view},
+                    {.schedule = Schedule::staged, .sources = sources});
+      const auto value = [](Index row, Index cell, int epoch) { return double(1000 * epoch + 8 * row + cell); };
+      for (int epoch = 0; epoch < 40; ++epoch) {
+        const Index first = 4 * world.rank();
+        for (Index row = 0; row < n * n; ++row)
+          for (Index i = 0; i < 4; ++i) local[6 * row + 1 + i] = value(row, first + i, epoch);
+        halo();
+        Index wrong = 0;
+        for (Index row = 0; row < n * n; ++row) {
+          wrong += local[6 * row] != value(row, (first + 7) % 8, epoch);
+          wrong += local[6 * row + 5] != value(row, (first + 4) % 8, epoch);
+        }
+        EXPECT_EQ(wrong, 0) << epoch;
+        world.barrier();
+      }
+    });
+}
+
 TEST(Exchange, ReuseAllocatesNothing) {
   for (const ExchangeOptions& options : {ExchangeOptions{},
                                          {.schedule = Schedule::direct},

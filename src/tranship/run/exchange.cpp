@@ -575,9 +575,13 @@ struct Exchange::State {
     for (std::size_t i = 0; i < sends.size(); ++i) bind_staged(sends[i], outbox[i], sends[i].is_posted);
   }
   /// The second buffer follows the first one; an outbox has one.
-  void bind_staged(Message& m, std::byte* staging, bool is_outbox) const {
+  void bind_staged(Message& m, std::byte* staging, bool is_outbox) {
     if (!m.staged) return;
     bind(m.moves, m, staging);
+    if (!m.packing.empty()) {
+      bind(m.packing, m, journey.packed_lines.front().bytes);
+      m.inbox = staging;
+    }
     if (journey.buffers > 1) bind(m.other_moves, m, is_outbox ? staging : staging + lines_of(m.bytes) * sizeof(Line));
   }
 
@@ -640,9 +644,17 @@ struct Exchange::State {
     }
     return out;
   }
-  void set_moves(Message& m, Lowering lowering, Hop hop) const {
+  void set_moves(Message& m, Lowering lowering, Hop hop) {
     m.moves = moves_of(m, std::move(lowering), hop);
     if (journey.buffers > 1) m.other_moves = m.moves;
+    if (hop != Hop::pack || !is_packed_first(m)) return;
+    m.packing = m.moves;
+    journey.packed_lines.resize(std::max(journey.packed_lines.size(), std::size_t(lines_of(m.bytes))));
+  }
+  /// Whether a message that is sent staged is packed into this rank's own memory and then written to the peer's in long
+  /// stores: where that is long enough, and fits into the caches of this rank's core meanwhile.
+  static bool is_packed_first(const Message& m) {
+    return !m.is_posted && is_long_put(m.bytes) && m.bytes <= private_cache_bytes();
   }
   MoveBundle moves_of(const Message& m, Lowering lowering, Hop hop) const {
     MoveBundle out(order(), way);

@@ -9,6 +9,7 @@
 #include <tranship/fabric/context.hpp>
 #include <tranship/fabric/sync/claim.hpp>
 #include <tranship/fabric/world.hpp>
+#include <tranship/kernels/host/peer_writes.hpp>
 #include <tranship/lower/move_bundle.hpp>
 
 namespace tranship {
@@ -65,7 +66,12 @@ struct Message {
   Index outbox_line = 0;
   /// Direct: source array to target array. Staged: to (source) or from (target) the staging buffer.
   MoveBundle moves;
-  MoveBundle other_moves;    // by the second buffer, where there are two
+  MoveBundle other_moves;  // by the second buffer, where there are two
+  /// Of a message that is packed first: to this rank's own memory, from which whole lines are written to the first
+  /// buffer or the one behind it, by the kind of stores that is faster there.
+  MoveBundle packing;
+  std::byte* inbox = nullptr;
+  WriteChoice choice = {};
   std::uint64_t epoch = 0;   // that this rank is in with it
   std::uint64_t packed = 0;  // the last epoch for which its buffer was filled, of what is sent
   bool done = true;          // of that epoch
@@ -114,6 +120,7 @@ struct Journey {
   SharedFlags words = {};
   std::optional<Posts> posts = {};      // where any messages are posted, between whichever ranks
   std::vector<Line> outbox_lines = {};  // of what is posted
+  std::vector<Line> packed_lines = {};  // of what is packed first, one message at a time
   bool only_targets_move = false;       // in their own order: combinations
   bool copies_for_peers = true;         // else what it sends is left to the targets, which then have it in their caches
   bool has_time = false;                // this rank waits; else it leaves to peers that wait what they can copy
