@@ -769,7 +769,7 @@ struct Exchange::State {
     if (journey.only_targets_move) {
       if (receiving.in_flight) receiving.is_done = take_in_order();
     } else {
-      move_own();  // which waits for nobody, while others arrive
+      move_own();  // which needs no peer, while others arrive
       if (receiving.in_flight) receiving.is_done = take_all();
     }
     if (receiving.is_done) {

@@ -92,9 +92,12 @@ void reserve(int descriptor, const std::string& path, Index size_bytes) {
       static_cast<std::uint64_t>(size_bytes) > limit.rlim_cur)
     throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': this process may write files of {} bytes at most",
                 size_bytes, path, limit.rlim_cur);
-  if (const int failure = try_reserve(descriptor, size_bytes))
-    throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes, path,
-                std::generic_category().message(failure));
+  const int failure = try_reserve(descriptor, size_bytes);
+  if (failure == 0) return;
+  std::string reason = std::generic_category().message(failure);
+  if (struct statvfs room; failure == ENOSPC && ::fstatvfs(descriptor, &room) == 0)
+    reason += fmt::format(" ({} bytes are free)", std::uint64_t(room.f_bavail) * room.f_frsize);
+  throw_error(ErrorCode::io, "cannot reserve {} bytes for '{}': {}", size_bytes, path, reason);
 }
 
 Result<void> sync_path(const std::string& path) {

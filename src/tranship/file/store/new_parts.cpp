@@ -50,9 +50,18 @@ void NewParts::write_around(const FileSet& files, Index file) const {
 void NewParts::begin() {
   staging_.begin();
   const auto files = std::make_shared<FileSet>(FileAccess::read_write);
-  for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
-    make_file(path_of(i), what_.files[i].size_bytes);
-    files->add(path_of(i)).value();
+  Index reserved_bytes = 0;
+  try {
+    for (Index i = 0; i < static_cast<Index>(what_.files.size()); ++i) {
+      make_file(path_of(i), what_.files[i].size_bytes);
+      files->add(path_of(i)).value();
+      reserved_bytes += what_.files[i].size_bytes;
+    }
+  } catch (const Error& error) {
+    Index needed_bytes = 0;
+    for (const NewFile& file : what_.files) needed_bytes += file.size_bytes;
+    throw_error(error.code(), "{}; {} of the {} bytes of all parts were reserved", error.what(), reserved_bytes,
+                needed_bytes);
   }
   use(files);
 }
