@@ -60,26 +60,7 @@ Index Slab::load(const Piece& piece, ReadScratch& scratch) {
     StridedSource(*array_).read(piece.part, piece.box, target, scratch);
     return bytes;
   }
-  // Chunk by chunk.
-  const Indices grain = own->grain(piece.part);
-  Indices first = grain, counts = grain;
-  for (int d = 0; d < grain.size(); ++d) {
-    first[d] = piece.box.lower[d] / grain[d];
-    counts[d] = ceil_divide(piece.box.upper[d], grain[d]) - first[d];
-  }
-  for_each_coordinate(counts, [&](const Indices& at) {
-    Box box = piece.box;
-    StridedView here = target;
-    Index offset = 0;
-    for (int d = 0; d < at.size(); ++d) {
-      box.lower[d] = std::max(box.lower[d], (first[d] + at[d]) * grain[d]);
-      box.upper[d] = std::min(box.upper[d], (first[d] + at[d] + 1) * grain[d]);
-      offset += (box.lower[d] - piece.box.lower[d]) * target.strides[d];
-    }
-    here.extents = box.extents();
-    here.data = static_cast<std::byte*>(target.data) + offset * size_bytes(target.type);
-    own->read(piece.part, box, here, scratch);
-  });
+  own->read_runs(piece.part, cells_of(piece.box), target, scratch);
   return bytes;
 }
 
@@ -113,14 +94,9 @@ void Slab::read_listed(Index part, const IndexedTransfer& cells, const Box& trai
                        ReadScratch& scratch) const {
   const BlockPlan::SlabBox& box = held(part);
   std::byte* const from = memory_ + box.offset_bytes;
-  SlotLayout layout = layout_of(view_of(array_->parts[part], target.type, from));
-  for (int d = 0; d < trailing.dims(); ++d) {
-    const int source_d = layout.dims - trailing.dims() + d;
-    layout.offset_bytes += trailing.lower[d] * layout.strides_bytes[source_d];
-    layout.local_extents[source_d] = trailing[d].length();
-  }
+  const SlotLayout layout = layout_of(view_of(array_->parts[part], target.type, from));
   scratch.moves.clear();
-  lower_indexed(cells, target.type, layout, layout_of(target), scratch.moves);
+  lower_indexed(cells, target.type, narrowed(layout, trailing), layout_of(target), scratch.moves);
   route(scratch.moves, Hop::direct);
   for (const LoweredMove& move : scratch.moves) move.run(scratch.way, from, static_cast<std::byte*>(target.data));
 }

@@ -1,6 +1,7 @@
 #include "tranship/file/store/part_source.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -104,10 +105,23 @@ TransferGroup cells_of(const Box& box) {
   return out;
 }
 
+SlotLayout narrowed(SlotLayout layout, const Box& trailing) {
+  for (int d = 0; d < trailing.dims(); ++d) {
+    const int of_layout = layout.dims - trailing.dims() + d;
+    layout.offset_bytes += trailing.lower[d] * layout.strides_bytes[of_layout];
+    layout.local_extents[of_layout] = trailing[d].length();
+  }
+  return layout;
+}
+
 void PartSource::read_runs(Index part, const TransferGroup& cells, const StridedView& target,
                            ReadScratch& scratch) const {
   const Index width = size_bytes(target.type);
-  const Indices chunk = grain(part), length = shrunk(chunk, scratch.window_bytes() / width);
+  // Boxes go straight to the target.
+  const bool is_one_box = std::all_of(cells.axes.begin(), cells.axes.end(),
+                                      [](const auto& axis) { return is_interval(axis.front().runs); });
+  const Index cells_max = is_one_box ? std::numeric_limits<Index>::max() : scratch.window_bytes() / width;
+  const Indices chunk = grain(part), length = shrunk(chunk, cells_max);
   const int dims = chunk.size();
   std::vector<std::vector<Cut>> cuts;
   Indices counts;

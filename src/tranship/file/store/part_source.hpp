@@ -22,7 +22,7 @@ class PartSource {
 
   virtual Indices extents(Index part) const = 0;
   /// The extents of the boxes that are best read whole, of which the first begins at cell 0: those of chunks. The
-  /// defaults read each of them once for a call, if it fits in the window.
+  /// defaults read each of them once for a call, if it fits in the window or needs none.
   virtual Indices grain(Index part) const { return extents(part); }
 
   /// Reads a box of a part to memory of its extents, which has the elements of the array. A source that leaves the
@@ -40,5 +40,8 @@ class PartSource {
 
 /// The cells of a box, to be written from cell 0 on.
 TransferGroup cells_of(const Box& box);
+
+/// A layout of which only a box of the trailing dimensions is left.
+SlotLayout narrowed(SlotLayout layout, const Box& trailing);
 
 }  // namespace tranship

@@ -289,14 +289,8 @@ void PartRead::read_listed_rows(const LoweredMove& move) {
 }
 
 void PartRead::read_listed(const IndexedTransfer& cells, const Box& trailing) {
-  SlotLayout from = in_file_;
-  for (int d = 0; d < trailing.dims(); ++d) {
-    const int source_d = from.dims - trailing.dims() + d;
-    from.offset_bytes += trailing.lower[d] * from.strides_bytes[source_d];
-    from.local_extents[source_d] = trailing[d].length();
-  }
   scratch_.moves.clear();
-  lower_indexed(cells, type_, from, target_, scratch_.moves);
+  lower_indexed(cells, type_, narrowed(in_file_, trailing), target_, scratch_.moves);
   for (const LoweredMove& move : scratch_.moves) {
     TRANSHIP_ASSERT(move.is_indexed && move.move == Move::copy);
     read_listed_rows(move);
