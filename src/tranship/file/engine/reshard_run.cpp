@@ -217,7 +217,7 @@ class Work {
     if (totals.bytes_journaled == 0) return error;
     target_.keep();
     return make_error(ErrorCode::io,
-                      "{}; {} bytes of the new '{}' are kept in '{}': the same command goes on with them",
+                      "{}; {} bytes that were moved for '{}' are kept in '{}': the same command goes on with them",
                       error.message(), totals.bytes_journaled, target_.staging().target(), target_.staging().folder());
   }
 
