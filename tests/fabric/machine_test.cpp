@@ -65,6 +65,17 @@ TEST_F(GroupTree, what_is_kept_of_files_is_available) {
   EXPECT_EQ(available("0::/\n"), 0);
 }
 
+/// The system counts what is used and what is kept of files at different moments.
+TEST_F(GroupTree, more_may_be_kept_of_files_than_is_used) {
+  const std::string membership = "4:memory:/job\n";
+  write("/memory/job/memory.limit_in_bytes", "9223372036854771712\n");
+  write("/memory/job/memory.usage_in_bytes", "1000000\n");
+  write("/memory/job/memory.stat", "total_inactive_file 700000\ntotal_active_file 400000\n");
+  EXPECT_EQ(available(membership), 9223372036854771712);
+  write("/memory/job/memory.limit_in_bytes", "2000\n");
+  EXPECT_EQ(available(membership), 2000);
+}
+
 TEST_F(GroupTree, the_least_of_all_groups_around_counts) {
   write("/user/job/task/memory.max", "5000\n");
   write("/user/job/task/memory.current", "1000\n");

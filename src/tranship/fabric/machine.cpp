@@ -67,7 +67,8 @@ Index left_in_group(const std::string& folder, const GroupFiles& files) {
   std::string kind;
   for (Index bytes = 0; kinds >> kind >> bytes;)
     if (std::find(files.reclaimable.begin(), files.reclaimable.end(), kind) != files.reclaimable.end()) now -= bytes;
-  return std::clamp<Index>(most - now, 0, most);
+  // The numbers are of different moments, so that more may be kept of files than is used.
+  return std::max<Index>(0, most - std::max<Index>(0, now));
 }
 
 /// Of a group and those around it. What a container does not see of the path is passed over.
