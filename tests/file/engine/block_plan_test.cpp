@@ -96,6 +96,16 @@ TEST(BlockPlan, ReadsTheSourceAtMostTwice) {
     }
 }
 
+/// NumPy says of what lies in both orders that it is C's.
+TEST(BlockPlan, PartsThatLieInAnyOrderSayNothingOfTheOthers) {
+  StoredParts from = parts_of(parse_layout("f64[4,100000] @ 3x1 : block(high), whole"), NpyOrder::fortran);
+  ASSERT_EQ(from.parts[0].extents, (Indices{1, 100000}));
+  from.parts[0].order = NpyOrder::c;
+  EXPECT_EQ(from.order(), StoredOrder(NpyOrder::fortran));
+  const StoredParts to = parts_of(parse_layout("f64[4,100000] @ 1x1 : whole, whole"));
+  EXPECT_TRUE(BlockPlan({&from, &to}, 4 * mib).gathers());
+}
+
 TEST(BlockPlan, OverlapBeyondEdgesIsInTheBlocksOfWhatLiesBesideIt) {
   const StoredParts from = parts_of(parse_layout("f16[100,5,5] @ 1x1x1 : whole, whole, whole"));
   for (const char* to : {"f16[100,5,5] @ 1x1x1 : whole, whole+overlap(1,3,toroidal), whole+overlap(1,1,zero)",

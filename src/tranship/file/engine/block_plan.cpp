@@ -29,7 +29,7 @@ bool is_dealt(const AxisParts& axis) {
 
 StoredSide side_of(const StoredParts& array) {
   const Distribution& d = array.spec.distribution;
-  StoredSide out{.order = dimension_order(array.parts.front().order, d.dims()),
+  StoredSide out{.order = dimension_order(array.order(), d.dims()),
                  .part_extents = Indices::filled(d.dims(), 1),
                  .parts = d.grid().extents(),
                  .dealt = Indices::filled(d.dims(), 0)};
@@ -136,7 +136,7 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
   }
 
   if (checked_product(to.extents()) == 0) return;
-  order_ = dimension_order(job.source->parts.front().order, to.dims());
+  order_ = dimension_order(job.source->order(), to.dims());
   RoundShapeOptions options{.extents = to.extents(),
                             .source = side_of(*job.source),
                             .target = side_of(*job.wanted),
@@ -168,6 +168,7 @@ BlockPlan::BlockPlan(const BlockJob& job, Index memory_bytes) : job_(job), width
 
 void BlockPlan::cut_listed(Index slab_bytes) {
   const StoredParts &source = *job_.source, &wanted = *job_.wanted;
+  const StoredOrder order = source.order();
   Index parts = 0, cells = 0;
   for (std::size_t i = 0; i < wanted.parts.size(); ++i) {
     const Indices& extents = wanted.parts[i].extents;
@@ -175,7 +176,7 @@ void BlockPlan::cut_listed(Index slab_bytes) {
     Indices box = extents;
     if (checked_product(extents) > 0) {
       const Indices target_order = dimension_order(wanted.parts[i].order, dims),
-                    source_order = dimension_order(source.parts.front().order, dims);
+                    source_order = dimension_order(order, dims);
       const StoredSide from{source_order, extents, Indices::filled(dims, 1), Indices::filled(dims, 0)},
           to{target_order, extents, from.parts, from.dealt};
       box =
@@ -263,7 +264,7 @@ void BlockPlan::cut_structured(const Indices& shape) {
 
 /// Cuts pieces so that blocks are no larger than they may be, along the slowest dimensions of the target.
 void BlockPlan::cut_pieces(const Indices& longest) {
-  const Indices order = dimension_order(job_.wanted->parts.front().order, longest.size());
+  const Indices order = dimension_order(job_.wanted->order(), longest.size());
   const Indices box = dense_box(longest, order, block_cells_max_);
   for (int d = 0; d < longest.size(); ++d) {
     Axis& axis = axes_[d];

@@ -30,7 +30,7 @@ StoredParts boxes_between(const StoredParts& source, const std::vector<std::vect
     counts.push_back(static_cast<Index>(along.size()) - 1);
     partitions.push_back(irregular(along));
   }
-  const StoredOrder order = source.parts.front().order;
+  const StoredOrder order = source.order();
   const Distribution between(from.extents(), Grid(counts), std::move(partitions),
                              {.order = dimension_order(order, from.dims())});
   StoredParts out{.spec = {source.spec.type, between}, .descr = source.descr};

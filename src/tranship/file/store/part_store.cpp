@@ -188,6 +188,13 @@ void for_each_piece(const Box& box, const Indices& order, Index cells_max, Funct
   });
 }
 
+StoredOrder StoredParts::order() const {
+  const auto cells = [](const StoredPart& part) { return checked_product(part.extents); };
+  const auto largest =
+      std::max_element(parts.begin(), parts.end(), [&](const auto& a, const auto& b) { return cells(a) < cells(b); });
+  return largest == parts.end() ? StoredOrder{} : largest->order;
+}
+
 Index StoredParts::part_bytes(Index part) const {
   return checked_multiply(checked_product(parts[part].extents), size_bytes(spec.type));
 }
