@@ -148,7 +148,11 @@ class Moving final : public Resident {
   }
   void start(CallSite where) const {
     AnyExchange& moved = exchange();
-    without_gil_unless(is_brief_, [&] { moved.start(where); });
+    // An array that has had leases may have sums in its ghosts, which all ranks combine first.
+    const bool waits = std::any_of(arrays_.begin(), arrays_.end(), [](const ArrayHandle& array) {
+      return array->ref().coherence && array->ref().coherence->has_buffer();
+    });
+    without_gil_unless(is_brief_ && !waits, [&] { moved.start(where); });
   }
   bool test(CallSite where) const {
     AnyExchange& moved = exchange();

@@ -324,6 +324,25 @@ def test_leases_exchange_what_is_stale(run):
     run(3, body)
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_sums_in_ghosts_are_combined_before_an_exchange(run, early):
+    def body(world):
+        d = ts.distribution(4 * world.size, world.size, "block", 1, "toroidal")
+        u, v = ts.array(world, d, name="u"), ts.array(world, d, name="v")
+        halo = ts.halo(u) if early else None
+        with u.accumulate("stored") as a:
+            a[...] += 1
+        # All ranks combine here, so none may keep others from running Python meanwhile.
+        (halo or ts.halo(u))()
+        ts.Redistribution(u, v)()
+        for array in (u, v):
+            with array.read("stored") as a:
+                assert a.tolist() == [2, 2, 1, 1, 2, 2]
+        world.barrier()
+
+    run(2, body)
+
+
 def test_staggered_points_agree(run):
     def body(world):
         d = ts.distribution(9, world.size, interfaces=True)

@@ -225,6 +225,27 @@ def test_structs_are_not_computed_with():
     ts.launch(1, body)
 
 
+def test_structs_of_one_size_with_other_fields_are_not_alike(run):
+    floats, integers = [("x", "f4")], [("y", "i4")]
+
+    def body(world):
+        d = ts.distribution(4, world.size)
+        u, v = ts.array(world, d, floats), ts.array(world, d, integers)
+        with pytest.raises(ts.Mismatch, match="do not move to elements of"):
+            ts.Redistribution(u, v)
+        with pytest.raises(ts.Mismatch, match="do not move to elements of"):
+            ts.Pipe(world, [u], [v], buffers=1)
+        ts.Redistribution(u, ts.array(world, d, floats))()
+
+    run(2, body)
+
+
+def test_buffers_of_memory_without_cells():
+    for shape in ((0, 3), (3, 0), (0,)):
+        with ts.Buffer(data=np.zeros(shape)).read() as a:
+            assert a.shape == shape
+
+
 def test_arrays_of_no_dimensions():
     def body(world):
         for dtype in (np.dtype("f4"), PARTICLE):

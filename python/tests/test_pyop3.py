@@ -376,3 +376,19 @@ def test_zeros_are_made_on_the_device_that_needs_them():
         assert copied() == before
     assert not x.data_ro.any() and not z.duplicate().data_ro.any() and y.data_ro.all()
     assert x.state[op3.HOST] == 0
+
+
+def test_contributions_of_leaves_go_to_their_roots_before_leaves_are_copies(run):
+    def body(world):
+        me = world.rank
+        sf = op3.StarForest(world, [me], [1 - me])
+        x = op3.ArrayBuffer(sf=sf, size=2)
+        with x.access(op3.INC) as a:
+            a[:] = [10 * (me + 1), me + 1]
+        with pytest.raises(ts.InvalidUse, match="a reduction by MIN .* by INC"):
+            x.reduce_leaves_to_roots(op3.MIN)
+        x.broadcast_roots_to_leaves()
+        assert x.data_ro.tolist() == ([12, 21] if me == 0 else [21, 12])
+        world.barrier()
+
+    run(2, body)

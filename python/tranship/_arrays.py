@@ -13,7 +13,7 @@ from ._core import ArraySpec, Distribution
 from ._buffers import Devices, Lease, _boxes, current_device
 from ._core import Tiling
 from ._elements import Elements, elements_named, elements_of
-from ._errors import Error, InvalidUse, Unsupported, of_type
+from ._errors import Error, InvalidUse, Mismatch, Unsupported, of_type
 from ._layouts import distribution as make_distribution
 from ._layouts import grid
 from ._pictures import array_html, exchange_html
@@ -423,6 +423,12 @@ class Exchange:
         return exchange_html(self)
 
 
+def require_alike(source: Array, target: Array) -> None:
+    """That elements mean the same on both sides: structs of one size may have other fields."""
+    if isinstance(source, Array) and isinstance(target, Array) and source.dtype != target.dtype:
+        raise Mismatch(f"elements of {source.dtype} do not move to elements of {target.dtype}")
+
+
 def _cores(*arrays: Array) -> list[_core.LocalArray]:
     return [of_type("array", one, Array)._core for one in arrays]
 
@@ -466,6 +472,8 @@ class Redistribution(Exchange):
         pairs: list[Any] = [(source, target)] if isinstance(source, Array) else list(source)
         if any(not isinstance(a, Array) for pair in pairs for a in pair):
             raise InvalidUse("Redistribution takes two arrays, or a list of pairs of arrays")
+        for of, to in pairs:
+            require_alike(of, to)
         boxes = None if part is None else tuple(tuple(p) for p in part)
         super().__init__(
             _core.make_redistribution([(s._core, t._core) for s, t in pairs], schedule, snapshot, boxes)
@@ -479,6 +487,7 @@ class RedistributionAdjoint(Exchange):
     __slots__ = ()
 
     def __init__(self, source: Array, target: Array, *, schedule: str = "automatic") -> None:
+        require_alike(source, target)
         super().__init__(_core.make_adjoint(*_cores(source, target), schedule))
 
 

@@ -46,6 +46,8 @@ def extents_of(what: str, given: Union[SupportsIndex, Sequence[SupportsIndex]]) 
 
 def require_distinct(view: NDArray[Any]) -> None:
     """That no two elements share memory, as far as strides that nest can say so."""
+    if view.size == 0:
+        return
     span = 0
     for stride, extent in sorted((abs(s), n) for s, n in zip(view.strides, view.shape) if n > 1):
         if stride <= span:

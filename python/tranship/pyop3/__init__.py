@@ -626,8 +626,15 @@ class ArrayBuffer:
         finish()
 
     def reduce_leaves_to_roots_begin(self, op: Intent = INC) -> None:
-        """Collective: leaves are combined with their roots, and become the element that changes nothing."""
+        """Collective: leaves are combined with their roots, and become the element that changes nothing.
+
+        Raises InvalidUse where leaves hold contributions of another intent."""
         self._check_in_flight()
+        if self._pending is not None and self._pending is not op:
+            raise InvalidUse(
+                f"a reduction by {op.name} of buffer '{self.name}', whose leaves hold contributions by "
+                f"{self._pending.name}"
+            )
         self._check_writable()
         self._release()
 
@@ -651,8 +658,12 @@ class ArrayBuffer:
         self.reduce_leaves_to_roots_end(op)
 
     def broadcast_roots_to_leaves_begin(self) -> None:
-        """Collective: leaves become copies of their roots. On the host; other devices fetch the leaves alone."""
+        """Collective: leaves become copies of their roots. On the host; other devices fetch the leaves alone.
+
+        What leaves still hold for their roots is combined with them first."""
         self._check_in_flight()
+        if self._pending is not None:
+            self.reduce_leaves_to_roots(self._pending)
         self._release()
 
         def end() -> None:

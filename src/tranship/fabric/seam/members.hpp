@@ -34,7 +34,8 @@ struct Members {
     std::size_t equal = 0;
     while (equal < ranks.size() && out.rank_of(static_cast<int>(equal)) == ranks[equal]) ++equal;
     if (equal == ranks.size()) return out;
-    ListedRanks list{.ranks = ranks};
+    ListedRanks list;
+    list.ranks = ranks;
     for (const Rank rank : ranks) list.by_rank.emplace_back(rank, static_cast<int>(list.by_rank.size()));
     std::sort(list.by_rank.begin(), list.by_rank.end());
     out.listed = std::make_shared<const ListedRanks>(std::move(list));

@@ -159,7 +159,7 @@ int DRI_Dataspec_from_name(const char *name, DRI_Dataspec *type);
 
 /* ---- What is distributed, and how ------------------------------------------------------------------------------- */
 
-/* 1 to 16 dimensions. dims[d] is the extent of dimension d; the order of dimensions in memory is the layout's. */
+/* 1 to 8 dimensions. dims[d] is the extent of dimension d; the order of dimensions in memory is the layout's. */
 int DRI_Global_Data_create(int ndims, const int dims[], DRI_Dataspec type, struct dri_global_data **data);
 int DRI_Global_Data_create_64(int ndims, const int64_t dims[], DRI_Dataspec type, struct dri_global_data **data);
 int DRI_Global_Data_destroy(struct dri_global_data **data);
