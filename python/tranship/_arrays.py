@@ -425,7 +425,7 @@ class Exchange:
 
 def require_alike(source: Array, target: Array) -> None:
     """That elements mean the same on both sides: structs of one size may have other fields."""
-    if isinstance(source, Array) and isinstance(target, Array) and source.dtype != target.dtype:
+    if source.dtype != target.dtype:
         raise Mismatch(f"elements of {source.dtype} do not move to elements of {target.dtype}")
 
 
@@ -487,8 +487,9 @@ class RedistributionAdjoint(Exchange):
     __slots__ = ()
 
     def __init__(self, source: Array, target: Array, *, schedule: str = "automatic") -> None:
+        cores = _cores(source, target)
         require_alike(source, target)
-        super().__init__(_core.make_adjoint(*_cores(source, target), schedule))
+        super().__init__(_core.make_adjoint(*cores, schedule))
 
 
 class HaloExchange(Exchange):

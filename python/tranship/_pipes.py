@@ -8,7 +8,7 @@ from typing import Optional, Union
 from numpy.typing import DTypeLike
 
 from . import _core
-from ._arrays import Array, array, require_alike
+from ._arrays import Array, _cores, array, require_alike
 from ._core import ArraySpec, Distribution
 from ._elements import elements_of
 from ._errors import of_type
@@ -163,15 +163,15 @@ class Pipe:
                 continue
             specs.append(elements_of(dtype).spec(side) if isinstance(side, Distribution) else side)
             arrays.append([] if side is None else [array(world, side, dtype, name) for _ in range(count)])
-        given = [of_type("array", a, Array) for side in arrays for a in side]
+        cores = [_cores(*side) for side in arrays]
+        given = arrays[0] + arrays[1]
         for other in given[1:]:
             require_alike(given[0], other)
         self._core = _core.make_pipe(
             of_type("world", world, World)._core,
             specs[0],
             specs[1],
-            [of_type("array", a, Array)._core for a in arrays[0]],
-            [of_type("array", a, Array)._core for a in arrays[1]],
+            *cores,
             schedule,
             name,
         )

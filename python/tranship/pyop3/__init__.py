@@ -589,9 +589,7 @@ class ArrayBuffer:
     def _settle(self) -> None:
         """Pending contributions of leaves go to their roots, and leaves become copies of these."""
         self._check_in_flight()
-        if self._pending is not None:
-            self.reduce_leaves_to_roots(self._pending)
-        if not self._leaves_valid:
+        if self._pending is not None or not self._leaves_valid:
             self.broadcast_roots_to_leaves()
 
     def _exchange(self, kind: str) -> _arrays.Exchange:

@@ -109,8 +109,8 @@ class Mailing final : public Courier {
     m.packing.run();
     const std::byte* const packed = journey.packed_lines.front().bytes;
     std::byte* const buffer = m.inbox + Index(journey.buffer_of(m.epoch)) * lines_of(m.bytes) * Index(sizeof(Line));
-    constexpr int halves = 6;  // what is streamed is read from memory, and this is over once it has been read
-    write_to_peer({.bytes = m.bytes, .faster_halves = halves}, m.choice, [&](const WrittenPart& part) {
+    constexpr double times_faster = 3;  // what is streamed is read from memory, and this is over once it has been read
+    write_to_peer({.bytes = m.bytes, .times_faster = times_faster}, m.choice, [&](const WrittenPart& part) {
       write_row(buffer + part.begin, packed + part.begin, part.bytes, part.stores);
     });
   }

@@ -70,7 +70,7 @@ void write_to_peer(const PeerWrite& what, WriteChoice& choice, FunctionRef<void(
       const unsigned long long ticks = sample(Stores::plain);
       // Lines that no cache has must not count: where plain stores bring them, the next copy finds them.
       if (ticks > slow_ticks &&
-          static_cast<unsigned long long>(what.faster_halves) * sample(Stores::streaming) < 2 * ticks)
+          what.times_faster * static_cast<double>(sample(Stores::streaming)) < static_cast<double>(ticks))
         choice.stores = Stores::streaming;
       const bool is_as_before = choice.stores == before && choice.stretch_bytes > 0;
       choice.stretch_bytes = is_as_before ? std::min(2 * choice.stretch_bytes, stretch_bytes_max) : first_stretch_bytes;

@@ -46,9 +46,9 @@ struct WrittenPart {
 struct PeerWrite {
   long long bytes = 0;
   int rows = 1;  ///< of so many bytes that are stored, each to another place
-  /// Streaming stores write where they are more than so many halves as fast as plain ones. Who waits for the peer to
+  /// Streaming stores write where they are more than so many times as fast as plain ones. Who waits for the peer to
   /// read asks for more, since it then reads from memory.
-  int faster_halves = 3;
+  double times_faster = 1.5;
 };
 
 /// Calls `write` for all of a contiguous piece, part by part in order, each a whole number of cache lines but the last
