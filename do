@@ -34,9 +34,8 @@ demo_title="Elevation in metres around the Jacksboro fault, Tennessee (sample da
 
 # One compiler cache serves every clone: paths below a tree are hashed relative to it, and no object names the tree.
 export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-10G}
-# What ccache asks for where headers are precompiled. The compiler says what it has read, so nothing is preprocessed first.
-# Sums stand for precompiled headers (cmake/checked_builds.cmake).
-export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 CCACHE_PCH_EXTSUM=1
+# The compiler says what it has read, so nothing is preprocessed first.
+export CCACHE_SLOPPINESS=time_macros CCACHE_DEPEND=1
 
 # Where package registries cannot be reached, builds take what `./do bundle` has gathered there, and nothing is installed.
 bundle=${TRANSHIP_BUNDLE:-}
@@ -124,12 +123,7 @@ do_build() { # [PRESET [option...]]
     asan) need "${build_packages[@]}" "${test_packages[@]}" "${fuzz_packages[@]}" ;;
     *) need "${build_packages[@]}" "${test_packages[@]}" ;;
   esac
-  if [[ $preset == dev ]]; then
-    choose_python
-    configure dev "${python_options[@]}" "$@"
-  else
-    configure "$preset" "$@"
-  fi
+  configure "$preset" "$@"
   cmake --build --preset "$preset"
 }
 
@@ -212,8 +206,12 @@ do_test() {
   # All tests together run in few processes; those that are chosen are found one by one.
   local shards=4
   (($#)) && shards=0
-  do_build dev -DTRANSHIP_TEST_SHARDS=$shards
-  ctest --preset dev --parallel "$(nproc)" "$@"
+  need "${build_packages[@]}" "${test_packages[@]}"
+  choose_python
+  # The library is that of every other command; what runs for a moment is not optimized.
+  configure release -DTRANSHIP_TESTS=ON -DTRANSHIP_TEST_SHARDS=$shards -DTRANSHIP_TEST_OPTIONS=-O0 "${python_options[@]}"
+  cmake --build --preset release
+  ctest --preset release --parallel "$(nproc)" "$@"
 }
 
 # What calls cost from Python, and exchanges beside the same in C++ and in mpi4py. [--json FILE] [--rounds N] [--no-peers]
@@ -496,9 +494,9 @@ do_help() {
 usage: ./do COMMAND [argument...]
 
   setup               install what build, demo and test need (Debian, Ubuntu)
-  build [PRESET]      build a preset: release (default), dev, asan, tsan, fuzz
+  build [PRESET]      build a preset: release (default), dev (to work on), asan, tsan, fuzz
   demo                build, then move a real elevation model between layouts and back; its slopes in Python
-  test [CTEST ARG...] build the preset dev and run its tests; -R base selects by name
+  test [CTEST ARG...] build and run the tests; -R base selects by name
   bench NAME...       run benchmarks; [--json FILE] [--quick] [--no-peers] [--filter TEXT] [--dir DIR] [--list]
                       bench python [--json FILE] [--rounds N] [--no-peers]: what calls and exchanges cost from Python
                       bench ndsl [--json FILE] [--rounds N] [--no-peers] [--quick]: NDSL's halos, beside NumPy and Open MPI

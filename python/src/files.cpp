@@ -36,7 +36,7 @@ nb::dict as_dict(const ReshardReport& report) {
 }
 
 /// What functions of Python that the library calls have raised: the first of it ends the work and is raised again.
-class Raised {
+class RaisedInside {
  public:
   /// Runs `f` with the interpreter's lock held.
   template <class F>
@@ -63,7 +63,7 @@ class Raised {
   std::optional<nb::python_error> first_;  // touched with the lock held
 };
 
-auto telling(const std::optional<nb::callable>& progress, Raised& raised) {
+auto telling(const std::optional<nb::callable>& progress, RaisedInside& raised) {
   return [&](const ReshardProgress& at) {
     const nb::gil_scoped_acquire acquire;
     raised.guard("the progress callback has raised", [&] {
@@ -93,7 +93,7 @@ void bind_files(nb::module_& module) {
       "reshard",
       [](const std::string& source, const std::string& target, const ArraySpec& to, bool verify, Index memory,
          int threads, const std::optional<nb::callable>& progress) {
-        Raised raised;
+        RaisedInside raised;
         const auto tell = telling(progress, raised);
         const ReshardOptions options{.source = source,
                                      .target = target,
@@ -109,7 +109,7 @@ void bind_files(nb::module_& module) {
       "reshard_boxes",
       [](const ArraySpec& spec, const Indices& chunk, const nb::callable& read, const std::string& target,
          const ArraySpec& to, bool verify, Index memory, int threads, const std::optional<nb::callable>& progress) {
-        Raised raised;
+        RaisedInside raised;
         const auto tell = telling(progress, raised);
         const auto read_box = [&](const Box& box, const StridedView& view) {
           const nb::gil_scoped_acquire acquire;

@@ -131,7 +131,7 @@ T word_of(const nb::object& value) {
   return word;
 }
 
-Reduction reduction_named(const std::string& name) {
+Reduction team_reduction(const std::string& name) {
   for (int i = 0; i <= int(Reduction::bit_xor); ++i)
     if (name == name_of(static_cast<Reduction>(i)) || (name == "min" && i == int(Reduction::minimum)) ||
         (name == "max" && i == int(Reduction::maximum)))
@@ -389,7 +389,7 @@ void bind_one_sided(nb::module_& module) {
          const std::string& reduction, int root) {
         const CallSite where = python_call_site();
         const SymmetricSpan to = span_of(target->view(), name), from = span_of(source->view(), name);
-        const Reduction op = reduction_named(reduction);
+        const Reduction op = team_reduction(reduction);
         Team& everyone = target->rank()->world().team();
         without_gil([&] {
           if (name == "all_reduce") return all_reduce(everyone, to, from, op, where);

@@ -60,7 +60,7 @@ lang::ThreadBlocks blocks_of(const BlocksTuple& blocks) {
   if (!block) return lang::ThreadBlocks(group.value());
   return group ? lang::ThreadBlocks::one_of(*block, *group) : lang::ThreadBlocks(*block);
 }
-Reduction reduction_named(const std::string& name) {
+Reduction arithmetic_reduction(const std::string& name) {
   if (name == "sum") return Reduction::sum;
   if (name == "prod") return Reduction::product;
   if (name == "min") return Reduction::minimum;
@@ -85,7 +85,7 @@ auto reduction(F f) {
              const ChunkTuple& target, const Text& operation) {
     const lang::Chunk to = chunk_of(target);
     f(self, chunk_of(source), chunks_of(others), blocks_of(blocks),
-      lang::ReduceOptions{.target = &to, .reduction = reduction_named(operation)}, python_call_site());
+      lang::ReduceOptions{.target = &to, .reduction = arithmetic_reduction(operation)}, python_call_site());
   };
 }
 
@@ -198,7 +198,7 @@ void bind_writer(nb::module_& module) {
       .def("reduce",
            [](Switch& self, const Int& rank, const Whole& first, const ChunkTuple& target, const Int& block,
               const Text& operation) {
-             self.reduce(rank, first, chunk_of(target), block, reduction_named(operation), python_call_site());
+             self.reduce(rank, first, chunk_of(target), block, arithmetic_reduction(operation), python_call_site());
            })
       .def("broadcast",
            [](Switch& self, const Int& rank, const ChunkTuple& source, const Whole& first, const Int& block) {
@@ -305,7 +305,7 @@ void bind_plans(nb::module_& module) {
              Executor& executor = self.executor();
              const ElementType element = element_type_named(type).value();
              std::optional<Reduction> instead;
-             if (reduction) instead = reduction_named(*reduction);
+             if (reduction) instead = arithmetic_reduction(*reduction);
              without_gil([&] {
                executor.execute(plan, reinterpret_cast<const void*>(input.first.value()), input.second,
                                 reinterpret_cast<void*>(output.first.value()), output.second, element, instead, where);
@@ -354,7 +354,7 @@ void bind_collectives(nb::module_& module) {
         WorldCollectives& collectives = self.collectives();
         const MutableElements to = mutable_elements_of(target);
         const Elements from = elements_of(source);
-        const Reduction reduction = reduction_named(operation);
+        const Reduction reduction = arithmetic_reduction(operation);
         without_gil([&] {
           if (collective == "all_reduce") return collectives.all_reduce(to, from, reduction, where);
           if (collective == "reduce_scatter") return collectives.reduce_scatter(to, from, reduction, where);
@@ -465,7 +465,7 @@ void bind_programs(nb::module_& module) {
                             const std::string& type, const std::optional<Text>& reduction) {
         const CallSite where = python_call_site();
         ProgramOptions options{.type = element_type_named(type).value(), .reduction = {}};
-        if (reduction) options.reduction = reduction_named(*reduction);
+        if (reduction) options.reduction = arithmetic_reduction(*reduction);
         World& world = rank->world();
         auto executor =
             without_gil([&] { return std::make_unique<ProgramExecutor>(world, program, elements, options, where); });

@@ -25,9 +25,9 @@ namespace tranship::python {
 
 using nb::literals::operator""_a;
 
-constinit thread_local Shmem* Shmem::current_ = nullptr;
-constinit thread_local Context* Shmem::direct_ = nullptr;
-constinit thread_local const Context::DirectPuts* Shmem::puts_ = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Shmem* Shmem::current_ = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local Context* Shmem::direct_ = nullptr;
+[[gnu::tls_model("initial-exec")]] constinit thread_local const Context::DirectPuts* Shmem::puts_ = nullptr;
 
 namespace {
 // As NVSHMEM numbers them.
@@ -266,7 +266,7 @@ Comparison shmem_comparison(int number) {
 
 namespace {
 
-Reduction reduction_named(const std::string& name) {
+Reduction nvshmem_reduction(const std::string& name) {
   for (std::size_t i = 0; i < std::size(reduction_names); ++i)
     if (name == reduction_names[i]) return static_cast<Reduction>(i);
   throw_error(ErrorCode::invalid_use, "reduction '{}': needs one of sum, prod, min, max, and, or, xor", name);
@@ -387,7 +387,7 @@ void bind_shmem(nb::module_& module) {
             const CallSite where = python_call_site();
             Team& members = self.team(team);
             const bool reduces = kind <= int(CollectiveKind::reducescatter);
-            const Reduction reduction = reduces ? reduction_named(op) : Reduction::sum;
+            const Reduction reduction = reduces ? nvshmem_reduction(op) : Reduction::sum;
             const StridedView &all = to.writable(), &own = from.view();
             without_gil(
                 [&] { run_collective(static_cast<CollectiveKind>(kind), members, all, own, reduction, root, where); });

@@ -7,7 +7,7 @@
 
 #include <tranship/tranship.hpp>
 
-namespace tranship::test {
+namespace tranship::test::foreign_memory_test {
 namespace {
 
 double value_of(const Indices& cell) {
@@ -112,4 +112,4 @@ TEST(ForeignMemory, FieldsThatLieInterleavedShareOneExchange) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::foreign_memory_test

@@ -9,7 +9,7 @@
 #include "support/ranks.hpp"
 #include "support/thinned.hpp"
 
-namespace tranship::test {
+namespace tranship::test::many_arrays_test {
 namespace {
 
 class ManyArrays : public OnRanks {};
@@ -421,4 +421,4 @@ TEST_P(ManyArrays, leases_know_what_boxes_and_interfaces_change) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::many_arrays_test

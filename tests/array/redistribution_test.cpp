@@ -4,7 +4,7 @@
 
 #include "support/thinned.hpp"
 
-namespace tranship {
+namespace tranship::redistribution_test {
 namespace {
 
 double value_of(const Indices& cell) {
@@ -117,4 +117,4 @@ INSTANTIATE_TEST_SUITE_P(All, Schedules, ::testing::Values(Schedule::direct, Sch
                          [](const auto& info) { return info.param == Schedule::direct ? "direct" : "staged"; });
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::redistribution_test

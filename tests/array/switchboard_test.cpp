@@ -9,7 +9,7 @@
 #include "support/ranks.hpp"
 #include "support/thinned.hpp"
 
-namespace tranship::test {
+namespace tranship::test::switchboard_test {
 namespace {
 
 class Switchboards : public OnRanks {};
@@ -240,4 +240,4 @@ TEST_P(SwitchboardPairs, lines_that_do_not_meet_are_named_on_both_sides) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::switchboard_test

@@ -6,7 +6,7 @@
 #include <tranship/base/index_map.hpp>
 #include <tranship/base/strided_view.hpp>
 
-namespace tranship {
+namespace tranship::geometry_test {
 namespace {
 
 template <class F>
@@ -176,4 +176,4 @@ TEST(FunctionRef, CallsWhatItRefersTo) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::geometry_test

@@ -11,7 +11,7 @@
 
 #include <tranship/base/error.hpp>
 
-namespace tranship::bench {
+namespace tranship::bench::harness_test {
 namespace {
 
 /// Time that passes only when a contestant says so.
@@ -298,4 +298,4 @@ TEST(Registry, UnknownNamesAreRefusedWithThoseThatExist) {
 }
 
 }  // namespace
-}  // namespace tranship::bench
+}  // namespace tranship::bench::harness_test

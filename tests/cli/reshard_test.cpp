@@ -10,7 +10,7 @@
 #include "file/zip_builder.hpp"
 #include "support/paths.hpp"
 
-namespace tranship {
+namespace tranship::reshard_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -776,4 +776,4 @@ TEST(Reshard, APlacementMayLeaveOutTheDimensionOfRecordsAlsoWithFrom) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::reshard_test

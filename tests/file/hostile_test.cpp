@@ -17,7 +17,7 @@
 #include "file/reshard_scene.hpp"
 #include "support/thinned.hpp"
 
-namespace tranship {
+namespace tranship::hostile_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -300,4 +300,4 @@ TEST_P(Hostile, ASourceThatChangesAtAnyBlockLeavesTheOldTarget) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::hostile_test

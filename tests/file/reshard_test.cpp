@@ -1028,7 +1028,7 @@ TEST(Reshard, VerifyFindsEveryKindOfFault) {
 }
 
 /// The fault that verify_parts finds between two directories, or an empty text.
-std::string verify_fault(const std::string& source, const std::string& target, const VerifyOptions& options = {}) {
+std::string verify_fault(const std::string& source, const std::string& target, const VerifyPartsOptions& options = {}) {
   const StoredParts a = open_parts(source).value(), b = open_parts(target).value();
   const Result<void> verified = attempt([&] { verify_parts(a, b, options); });
   return verified ? "" : verified.error().message();

@@ -17,7 +17,7 @@
 
 #include "file/temporary_folder.hpp"
 
-namespace tranship {
+namespace tranship::tensors_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -457,4 +457,4 @@ TEST_F(Checkpoint, ManifestsAreChecked) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::tensors_test

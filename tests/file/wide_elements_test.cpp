@@ -19,7 +19,7 @@
 #include "support/error_of.hpp"
 #include "support/random_layouts.hpp"
 
-namespace tranship {
+namespace tranship::wide_elements_test {
 namespace {
 
 using test::error_of;
@@ -219,4 +219,4 @@ TEST(Reshard, FromSaysTheOrder) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::wide_elements_test

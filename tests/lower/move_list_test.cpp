@@ -7,7 +7,7 @@
 
 #include <tranship/lower/move_bundle.hpp>
 
-namespace tranship {
+namespace tranship::move_list_test {
 namespace {
 
 using Random = std::mt19937_64;
@@ -177,4 +177,4 @@ TEST(MoveList, a_transpose_has_runs_as_long_as_its_shorter_side) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::move_list_test

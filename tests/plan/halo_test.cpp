@@ -6,7 +6,7 @@
 #include "support/oracle.hpp"
 #include "support/random_layouts.hpp"
 
-namespace tranship {
+namespace tranship::halo_test {
 namespace {
 
 using namespace test;
@@ -267,4 +267,4 @@ TEST(Halo, AStarForestBesideAStructuredField) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::halo_test

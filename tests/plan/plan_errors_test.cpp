@@ -4,7 +4,7 @@
 #include <tranship/plan/halo.hpp>
 #include <tranship/plan/redistribution.hpp>
 
-namespace tranship {
+namespace tranship::plan_errors_test {
 namespace {
 
 using Fields = std::vector<ArraySpec>;
@@ -210,4 +210,4 @@ TEST_F(TiledHaloErrors, DepthsMustBeStored) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::plan_errors_test

@@ -8,7 +8,7 @@
 #include "support/random_layouts.hpp"
 #include "support/thinned.hpp"
 
-namespace tranship {
+namespace tranship::redistribution_test {
 namespace {
 
 using namespace test;
@@ -436,4 +436,4 @@ TEST(Redistribution, GoldenCaseOfDecember2000) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::redistribution_test

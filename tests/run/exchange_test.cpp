@@ -55,7 +55,7 @@ void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
   std::free(p);
 }
 
-namespace tranship::test {
+namespace tranship::test::exchange_test {
 namespace {
 
 const std::vector<ElementType> linear_types = {ElementType::i8,  ElementType::u8,   ElementType::i16, ElementType::u32,
@@ -1029,4 +1029,4 @@ TEST(Exchange, ExplainSaysHowAndHowMuch) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::exchange_test

@@ -47,7 +47,7 @@ enum class Act { begin, share, end, meet, arrive, issue, take, read, write, push
 
 struct Access {
   int place;
-  Format format;
+  OperandFormat format;
 };
 
 struct Op {
@@ -427,7 +427,7 @@ class Machine {
         for (Index unit = 0; unit < units; ++unit) {
           Op read = is_pairs ? read_op(i, i + 1, unit, -1) : read_op(0, sources, unit, -1);
           for (Access& access : read.accesses)
-            if (access.format == Format::packets) access.format = Format::raw_packets;
+            if (access.format == OperandFormat::packets) access.format = OperandFormat::raw_packets;
           const int from = by_proxy(b, channel, std::move(read), asked);
           Op write = write_op(i, i + 1, unit, -1);
           write.from = from;
@@ -463,12 +463,12 @@ class Machine {
       if (op.act == Act::begin) {
         const Index units = of(op.rank).chunks[0] * options_.units;
         for (Index u = 0; u < units; ++u)
-          op.accesses.push_back({place(op.rank, BufferKind::input, u, 0), Format::plain});
+          op.accesses.push_back({place(op.rank, BufferKind::input, u, 0), OperandFormat::plain});
       }
       if (op.act == Act::end) {
         const Index units = chunks_of(op.rank, BufferKind::output) * options_.units;
         for (Index u = 0; u < units; ++u)
-          op.accesses.push_back({place(op.rank, BufferKind::output, u, 0), Format::plain});
+          op.accesses.push_back({place(op.rank, BufferKind::output, u, 0), OperandFormat::plain});
       }
       const bool writes = op.act == Act::write || op.act == Act::begin;
       for (const Access& access : op.accesses)
@@ -653,7 +653,7 @@ class Explorer {
       return Index(state.tokens[std::size_t(one.counter)].size()) > state.taken[std::size_t(one.counter)];
     if (one.act == Act::read)
       for (const Access& access : one.accesses)
-        if (access.format == Format::packets && !packet_at(state, one, access)) return false;
+        if (access.format == OperandFormat::packets && !packet_at(state, one, access)) return false;
     return true;
   }
 
@@ -684,7 +684,7 @@ class Explorer {
     }
     if (one.act == Act::read)
       for (const Access& access : one.accesses)
-        if (access.format == Format::packets && !packet_at(state, one, access) &&
+        if (access.format == OperandFormat::packets && !packet_at(state, one, access) &&
             f(machine_.writers_[std::size_t(access.place)]))
           return;
     for (const int before : one.before)
@@ -782,7 +782,7 @@ class Explorer {
     const auto& history = state.places[std::size_t(access.place)];
     const View& view = *state.threads[std::size_t(one.thread)];
     for (std::size_t i = position(history, view.seen[std::size_t(access.place)]); i < history.size(); ++i) {
-      if (access.format == Format::packets && history[i].flag != one.launch) continue;
+      if (access.format == OperandFormat::packets && history[i].flag != one.launch) continue;
       if (std::none_of(out.begin(), out.end(), [&](const Message* other) {
             return other->value == history[i].value && other->flag == history[i].flag;
           }))
@@ -795,7 +795,7 @@ class Explorer {
     const auto& history = state.places[std::size_t(access.place)];
     std::size_t after = position(history, view.seen[std::size_t(access.place)]);
     if (linked) after = std::max(after, position(history, linked->executed[std::size_t(access.place)]));
-    if (access.format != Format::plain)
+    if (access.format != OperandFormat::plain)
       after = std::max(after, position(history, view.executed[std::size_t(access.place)]));
     return history.size() - after;
   }
@@ -958,15 +958,16 @@ class Explorer {
         ViewPointer linked;
         for (const Access& access : one.accesses) {
           const auto messages = readable(state, one, access);
-          if (access.format == Format::packets && state.places[std::size_t(access.place)].back().flag != one.launch)
+          if (access.format == OperandFormat::packets &&
+              state.places[std::size_t(access.place)].back().flag != one.launch)
             wrong("packets are overwritten before they are read: " + name(one));
           const Message message = *messages[choose_of(messages.size())];
           auto next = std::make_shared<View>(*mine);
           next->seen[std::size_t(access.place)] = message.number;
           mine = std::move(next);
-          if (access.format == Format::packets)
+          if (access.format == OperandFormat::packets)
             mine = joined(state, mine, &message.begun->seen, &message.executed->executed);
-          if (access.format != Format::plain && message.linked)
+          if (access.format != OperandFormat::plain && message.linked)
             linked = linked ? joined(state, linked, nullptr, &message.linked->executed) : message.linked;
           flag = message.flag;
           if (is_first)
@@ -984,10 +985,10 @@ class Explorer {
         const ViewPointer before = mine;
         ViewPointer linked = taken.linked ? taken.linked : nothing_;
         const bool is_raw = std::any_of(op(one.from).accesses.begin(), op(one.from).accesses.end(),
-                                        [](const Access& a) { return a.format == Format::raw_packets; });
+                                        [](const Access& a) { return a.format == OperandFormat::raw_packets; });
         for (const Access& access : one.accesses) {
           Message message{.value = taken.value};
-          if (access.format != Format::plain) {
+          if (access.format != OperandFormat::plain) {
             message.flag = is_raw ? taken.flag : one.launch;
             message.begun = state.begun[std::size_t(one.rank)];
             message.executed = before;

@@ -14,7 +14,7 @@
 namespace tranship::cli {
 namespace {
 
-struct Arguments {
+struct HaloArguments {
   std::string layout;
   std::optional<std::string> depth;
   std::string stencil = "box";
@@ -23,7 +23,7 @@ struct Arguments {
   bool json = false;
 };
 
-void run(const Arguments& arguments) {
+void run(const HaloArguments& arguments) {
   const ArraySpec field = layout_argument("LAYOUT", arguments.layout);
   HaloOptions halo;
   halo.stencil.kind = arguments.stencil == "star" ? StencilKind::star : StencilKind::box;
@@ -59,7 +59,7 @@ void add_halo(CommandLine& line) {
   command.footer(R"help(Examples:
   tranship halo "f32[1024,1024] @ 2x2 : block+overlap(1,1,toroidal), block+overlap(1,1,toroidal)"
   tranship halo "f64[256,256,80] @ 4x4x1 : block+overlap(3,3), block+overlap(3,3), whole" --depth 2,2,0 --stencil star)help");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<HaloArguments>();
   command.positional("LAYOUT", arguments->layout, "A layout text with overlap, or @FILE.json").required();
   command
       .option(

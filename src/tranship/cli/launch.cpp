@@ -17,13 +17,13 @@
 namespace tranship::cli {
 namespace {
 
-struct Options {
+struct LaunchArguments {
   int ranks = 0;
   std::optional<std::string> heap;
   std::optional<std::string> timeout;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* launch_footer = R"(Examples:
   tranship launch -n 4 ./solver input.nml
   TRANSHIP_TIMEOUT=5 tranship launch -n 2 --heap 1G ./solver
   tranship launch -n 2 ./antenna : -n 3 ./detector --threshold 4
@@ -108,7 +108,7 @@ void note_signals() {
   handle_interrupts(action);
 }
 
-int run(const Options& options, const std::vector<std::string>& words) {
+int run(const LaunchArguments& options, const std::vector<std::string>& words) {
   const std::vector<ProgramPart> programs = parts_of(options.ranks, words);
   pass_on("TRANSHIP_HEAP", "--heap", options.heap, heap_bytes_of);
   pass_on("TRANSHIP_TIMEOUT", "--timeout", options.timeout, timeout_ns_of);
@@ -130,12 +130,12 @@ int run(const Options& options, const std::vector<std::string>& words) {
 }  // namespace
 
 void add_launch(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<LaunchArguments>();
   Command command = line.add("launch", "Start a program as the ranks of one world");
   command.option("-n,--ranks", options->ranks, "How many ranks").required().in_range(1, ranks_max);
   command.option("--heap", options->heap, "What each symmetric heap may grow to: bytes, or with K, M, G, T");
   command.option("--timeout", options->timeout, "Seconds that a wait may last, or off");
-  command.footer(footer);
+  command.footer(launch_footer);
   command.runs_program([options](const std::vector<std::string>& program) {
     if (const int code = run(*options, program); code != 0) throw ProgramFailed{code};
   });

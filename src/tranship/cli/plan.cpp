@@ -60,13 +60,13 @@ void plan_tensors(const PlanOptions& options) {
 }
 
 /// The layouts, and of files what it would take.
-struct Subject {
+struct Planned {
   ArraySpec from;
   ArraySpec to;
   std::optional<ReshardForecast> work = {};
 };
 
-Subject subject_of(const PlanOptions& options) {
+Planned planned_by(const PlanOptions& options) {
   if (options.source.empty()) {
     if (!options.from) throw UsageError{"plan needs a SOURCE or --from"};
     return {layout_argument("--from", *options.from), layout_argument("--to", options.to)};
@@ -85,8 +85,8 @@ Subject subject_of(const PlanOptions& options) {
 
 void run(const PlanOptions& options) {
   if (!options.source.empty() && names_tensors(options.source)) return plan_tensors(options);
-  const Subject subject = subject_of(options);
-  const ArraySpec &from = subject.from, &to = subject.to;
+  const Planned planned = planned_by(options);
+  const ArraySpec &from = planned.from, &to = planned.to;
   std::optional<Relabelled> best;
   if (options.rank) require_rank(*options.rank, from.distribution, to.distribution);
   if (!options.picture.path.empty() && !options.source.empty()) check_not_source(options.picture.path, options.source);
@@ -95,11 +95,11 @@ void run(const PlanOptions& options) {
     if (!options.json)
       return fmt::format("from  {}\nto    {}\n\n{}{}{}", to_text(from), to_text(to), explain_text(summary),
                          best ? relabelled_text(*best, to.type) : "",
-                         subject.work ? "\n" + forecast_text(*subject.work) : "");
+                         planned.work ? "\n" + forecast_text(*planned.work) : "");
     Json out = {{"from", json_of(from)}, {"to", json_of(to)}, {"summary", parse_json(explain_json(summary))}};
-    if (subject.work) {
+    if (planned.work) {
       out["source"] = options.source;
-      out["files"] = forecast_json(*subject.work);
+      out["files"] = forecast_json(*planned.work);
     }
     if (!options.picture.path.empty()) out["picture"] = options.picture.path;
     if (best) out["relabelled"] = relabelled_json(*best, to.type);

@@ -20,7 +20,7 @@
 namespace tranship::cli {
 namespace {
 
-struct Arguments {
+struct ReshardArguments {
   std::string source;
   std::string target;
   std::string to;
@@ -41,7 +41,7 @@ struct Arguments {
 };
 
 /// Prints what a run says of itself, where it does not come between the bytes of an array.
-void print_beside(const Arguments& arguments, const std::string& text) {
+void print_beside(const ReshardArguments& arguments, const std::string& text) {
   arguments.target == standard_stream ? print_note(text) : print_report(text);
 }
 
@@ -95,7 +95,7 @@ Json checksums_json(const std::vector<ReshardReport::Checksum>& checksums) {
   return out;
 }
 
-Json report_json(const Arguments& arguments, const ReshardReport& report) {
+Json report_json(const ReshardArguments& arguments, const ReshardReport& report) {
   return {{"source", arguments.source},
           {"target", arguments.target},
           {"from", json_of(report.from)},
@@ -117,7 +117,7 @@ struct Layouts {
 };
 
 /// Rules, and a directory of nothing, are told apart from a layout that is wrong.
-void check_kind(const Arguments& arguments) {
+void check_kind(const ReshardArguments& arguments) {
   if (arguments.raw) return;
   std::error_code ignored;  // what cannot be looked at is found when it is opened
   const bool is_directory = std::filesystem::is_directory(arguments.source_file, ignored);
@@ -134,7 +134,7 @@ void check_kind(const Arguments& arguments) {
 }
 
 /// A placement is of the array that --from describes, or the source.
-Layouts layouts_of(const Arguments& arguments) {
+Layouts layouts_of(const ReshardArguments& arguments) {
   check_kind(arguments);
   const bool from_placed = arguments.from && is_placement(*arguments.from);
   // What a layout text gets wrong is found before any file is looked at.
@@ -153,7 +153,7 @@ Layouts layouts_of(const Arguments& arguments) {
   return {std::move(from), std::move(*to)};
 }
 
-Json report_json(const Arguments& arguments, const TensorReshardReport& report) {
+Json report_json(const ReshardArguments& arguments, const TensorReshardReport& report) {
   return {{"source", arguments.source},
           {"target", arguments.target},
           {"tensors", report.tensors},
@@ -178,7 +178,7 @@ std::string report_text(const std::string& target, const TensorReshardReport& re
 }
 
 /// What a dry run prints; a run for which the disk is too full has failed.
-void show_forecast(const Arguments& arguments, const Json& head, const std::string& what,
+void show_forecast(const ReshardArguments& arguments, const Json& head, const std::string& what,
                    const ReshardForecast& forecast) {
   if (arguments.json) {
     Json out = head;
@@ -197,7 +197,7 @@ void show_forecast(const Arguments& arguments, const Json& head, const std::stri
 
 /// Runs with a bar and gives the report: the same for an array and for tensors.
 template <class Options, class Reshard>
-std::string run_and_report(const Arguments& arguments, Options options, Reshard&& reshard_all) {
+std::string run_and_report(const ReshardArguments& arguments, Options options, Reshard&& reshard_all) {
   stop_on_interrupt();
   ProgressLine line(arguments.json || arguments.quiet ? ProgressLine::Place::nowhere : ProgressLine::standard_place());
   options.progress = [&line](const ReshardProgress& progress) {
@@ -210,7 +210,7 @@ std::string run_and_report(const Arguments& arguments, Options options, Reshard&
   return arguments.quiet ? "" : fmt::format("{}\n", report_text(arguments.target, report));
 }
 
-std::string run_tensors(const Arguments& arguments) {
+std::string run_tensors(const ReshardArguments& arguments) {
   if (arguments.from) throw UsageError{"--from: tensors say themselves what they are"};
   const Index memory_bytes = memory_argument(arguments.memory);
   std::optional<Index> shard_bytes_max;
@@ -235,7 +235,7 @@ std::string run_tensors(const Arguments& arguments) {
 }
 
 /// Returns the report that is printed when all is done.
-std::string run_here(const Arguments& arguments) {
+std::string run_here(const ReshardArguments& arguments) {
   if (arguments.skip && !arguments.raw) throw UsageError{"--skip: only bare elements are skipped in; add --raw"};
   if (arguments.raw && !arguments.from) throw UsageError{"--raw: bare elements need --from, which says what they are"};
   if (!arguments.raw && names_tensors(arguments.source_file)) return run_tensors(arguments);
@@ -265,7 +265,7 @@ std::string run_here(const Arguments& arguments) {
   return {};
 }
 
-void run(Arguments arguments) {
+void run(ReshardArguments arguments) {
   std::optional<Spool> input, output;
   if (arguments.target == standard_stream && is_terminal(Stream::output) && !arguments.dry_run)
     throw UsageError{"TARGET: '-' is standard output, and a terminal; send it to a file or a pipe"};
@@ -315,7 +315,7 @@ Examples:
   make-array | tranship reshard - - --to "@ 1x1 : whole, whole | order(1,0)" | use-array
   tranship reshard big.npy rows/ --to "@ 64x1 : block, whole" --dry-run
   tranship reshard parts/ whole.npy --from @parts.json --to @whole.json --json)help");
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<ReshardArguments>();
   command
       .positional("SOURCE", arguments->source,
                   "A .npy file, - for one on standard input, FILE.npz:MEMBER, a directory of parts, or safetensors")

@@ -12,12 +12,12 @@
 namespace tranship::cli {
 namespace {
 
-struct Options {
+struct SimulateArguments {
   SimulatedProgramOptions simulated;
   bool messaged = false;
 };
 
-constexpr const char* footer = R"(Examples:
+constexpr const char* simulate_footer = R"(Examples:
   tranship simulate -n 4 ./solver input.nml
   tranship simulate -n 4 --seed 17 --seeds 1 --messaged ./solver input.nml
 
@@ -38,7 +38,7 @@ std::string quoted(const std::string& word) {
   return out + "'";
 }
 
-int run(const Options& options, const std::vector<std::string>& program) {
+int run(const SimulateArguments& options, const std::vector<std::string>& program) {
   if (program.empty()) throw UsageError{"simulate needs a program; see 'tranship simulate --help'"};
   SimulatedProgramOptions simulated = options.simulated;
   if (options.messaged) simulated.peers = PeerKind::messaged;
@@ -68,7 +68,7 @@ int run(const Options& options, const std::vector<std::string>& program) {
 }  // namespace
 
 void add_simulate(CommandLine& line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateArguments>();
   Command command = line.add("simulate", "Run a program as simulated ranks, under many orders of transfers");
   command.option("-n,--ranks", options->simulated.ranks, "How many ranks").required().in_range(1, 4096);
   command.option("--seeds", options->simulated.seeds, "How many orders (1000)").positive();
@@ -78,7 +78,7 @@ void add_simulate(CommandLine& line) {
               "How many ranks each of several machines has (one machine has all)")
       .positive();
   command.flag("--messaged", options->messaged, "Ranks cannot load and store each other's memory");
-  command.footer(footer);
+  command.footer(simulate_footer);
   command.runs_program([options](const std::vector<std::string>& program) {
     if (const int code = run(*options, program); code != 0) throw ProgramFailed{code};
   });

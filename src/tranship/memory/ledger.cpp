@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::size_t causes = std::size_t(Cause::duplicate) + 1;
 
-using Pair = std::pair<Device, Device>;
+using DevicePair = std::pair<Device, Device>;
 
-std::string track_of(const Pair& pair) {
+std::string track_of(const DevicePair& pair) {
   return fmt::format("{} -> {}", to_string(pair.first), to_string(pair.second));
 }
 
@@ -38,7 +38,7 @@ struct Turns {
   friend bool operator==(const Turns&, const Turns&) = default;
 };
 
-struct Move {
+struct CopiedCells {
   const Region* region;
   std::int64_t cell_bytes;
   Turns::Way way;
@@ -61,9 +61,9 @@ int spread_dim(const std::vector<const Box*>& boxes) {
 /// Boxes that hang together by overlapping get one number. A sweep along one dimension.
 class Clusters {
  public:
-  explicit Clusters(const std::vector<Move>& moves) {
+  explicit Clusters(const std::vector<CopiedCells>& moves) {
     std::vector<const Box*> boxes;
-    for (const Move& move : moves)
+    for (const CopiedCells& move : moves)
       for (const Box& box : move.region->boxes()) boxes.push_back(&box);
     for (std::size_t i = 0; i < boxes.size(); ++i) parents_.push_back(i);
     if (boxes.empty() || boxes[0]->dims() == 0) {
@@ -97,17 +97,17 @@ class Clusters {
 };
 
 /// Histories of all cells that the moves touch, in the order in which they were made.
-std::vector<RegionMap<Turns>> histories_of(const std::vector<Move>& moves) {
+std::vector<RegionMap<Turns>> histories_of(const std::vector<CopiedCells>& moves) {
   Clusters clusters(moves);
   std::map<std::size_t, Box> around;
   std::size_t number = 0;
-  for (const Move& move : moves)
+  for (const CopiedCells& move : moves)
     for (const Box& box : move.region->boxes())
       detail::extend(around.try_emplace(clusters.root(number++), box).first->second, box);
   std::map<std::size_t, RegionMap<Turns>> maps;
   for (const auto& [root, box] : around) maps.try_emplace(root, box, Turns{});
   number = 0;
-  for (const Move& move : moves)
+  for (const CopiedCells& move : moves)
     for (const Box& box : move.region->boxes())
       maps.at(clusters.root(number++)).update(box, [&](const Box&, Turns& cells) {
         cells.turns += cells.last != Turns::Way::none && cells.last != move.way;
@@ -176,7 +176,7 @@ struct CopyLedger::State {
   Sums all;
   Sums fills;
   std::array<Sums, causes> by_cause;
-  std::map<Pair, Sums> by_pair;
+  std::map<DevicePair, Sums> by_pair;
 
   std::size_t slot(std::uint64_t number) const { return std::size_t((number - first) % records_max); }
 };
@@ -256,11 +256,11 @@ void CopyLedger::clear() {
 
 std::vector<PingPong> CopyLedger::ping_pongs(Index turns_min) const {
   const std::vector<CopyRecord> copies = records();
-  using Key = std::tuple<std::string, std::uint64_t, int, Pair>;  // buffer, dimensions, devices
-  std::map<Key, std::vector<Move>> moves;
+  using Key = std::tuple<std::string, std::uint64_t, int, DevicePair>;  // buffer, dimensions, devices
+  std::map<Key, std::vector<CopiedCells>> moves;
   for (const CopyRecord& copy : copies) {
     if (copy.source == copy.target || copy.region.empty()) continue;
-    const Pair devices = std::minmax(copy.source, copy.target);
+    const DevicePair devices = std::minmax(copy.source, copy.target);
     moves[{copy.buffer, copy.buffer_number, copy.region.boxes()[0].dims(), devices}].push_back(
         {&copy.region, copy.bytes / copy.region.count(),
          copy.source == devices.first ? Turns::Way::there : Turns::Way::back});

@@ -35,7 +35,7 @@ template <class Where, class... Args>
 // --- Cells of one dimension -----------------------------------------------------------------------------------------
 
 /// `count` stretches of `length` cells, `pitch` >= 0 apart.
-struct Comb {
+struct WideComb {
   Wide start = 0;
   Wide length = 0;
   Wide pitch = 0;
@@ -45,11 +45,11 @@ struct Comb {
 };
 
 /// The cells of one end of a run, as seen from below. A step of 0 stays on one cell.
-Comb comb_of(const Run& run, End end) {
+WideComb comb_of(const Run& run, End end) {
   const Wide start = end == End::source ? run.source : run.target;
   const Wide step = end == End::source ? run.source_step : run.target_step;
   const Wide pitch = end == End::source ? run.source_pitch : run.target_pitch;
-  Comb comb{start, step == 0 ? 1 : run.length, pitch, run.count};
+  WideComb comb{start, step == 0 ? 1 : run.length, pitch, run.count};
   if (step < 0) comb.start -= run.length - 1;
   if (pitch < 0) {
     comb.start += (comb.count - 1) * pitch;
@@ -58,7 +58,7 @@ Comb comb_of(const Run& run, End end) {
   return comb;
 }
 
-bool meets(const Comb& comb, Wide lower, Wide upper) {
+bool meets(const WideComb& comb, Wide lower, Wide upper) {
   if (comb.start >= upper || comb.end() <= lower) return false;
   if (comb.count == 1) return true;
   // The first stretch that ends above `lower` is the only one that can tell. Pitches are positive here.
@@ -70,12 +70,12 @@ bool meets(const Comb& comb, Wide lower, Wide upper) {
 class DoubleWrites {
  public:
   /// Whether the combs, each without a cell twice, have none in common.
-  bool disjoint(const std::vector<Comb>& combs) {
+  bool disjoint(const std::vector<WideComb>& combs) {
     Wide stretches = 0;
-    for (const Comb& comb : combs) stretches += comb.count;
+    for (const WideComb& comb : combs) stretches += comb.count;
     if (stretches <= stretches_max) {
       std::vector<std::pair<Wide, Wide>> list;
-      for (const Comb& comb : combs)
+      for (const WideComb& comb : combs)
         for (Wide k = 0; k < comb.count; ++k)
           list.emplace_back(comb.start + k * comb.pitch, comb.start + k * comb.pitch + comb.length);
       std::sort(list.begin(), list.end());
@@ -89,26 +89,26 @@ class DoubleWrites {
     return true;
   }
 
-  bool disjoint(const std::vector<Comb>& a, const std::vector<Comb>& b) {
-    for (const Comb& one : a)
-      for (const Comb& other : b)
+  bool disjoint(const std::vector<WideComb>& a, const std::vector<WideComb>& b) {
+    for (const WideComb& one : a)
+      for (const WideComb& other : b)
         if (!disjoint(one, other)) return false;
     return true;
   }
 
  private:
-  bool disjoint(const Comb& a, const Comb& b) {
+  bool disjoint(const WideComb& a, const WideComb& b) {
     if (++spent_ > comparisons_max) return true;
     if (a.start >= b.end() || b.start >= a.end()) return true;
     if (a.count == 1) return !meets(b, a.start, a.end());
     if (b.count == 1) return !meets(a, b.start, b.end());
     if (a.pitch == b.pitch) {
       // Only the distance in stretches counts: one stretch of b against a, moved by every distance.
-      const Comb moved{a.start - (b.count - 1) * b.pitch, a.length, a.pitch, a.count + b.count - 1};
+      const WideComb moved{a.start - (b.count - 1) * b.pitch, a.length, a.pitch, a.count + b.count - 1};
       return !meets(moved, b.start, b.start + b.length);
     }
-    const Comb& few = a.count < b.count ? a : b;
-    const Comb& many = a.count < b.count ? b : a;
+    const WideComb& few = a.count < b.count ? a : b;
+    const WideComb& many = a.count < b.count ? b : a;
     for (Wide k = 0; k < few.count; ++k) {
       if (++spent_ > comparisons_max) return true;
       const Wide at = few.start + k * few.pitch;
@@ -197,7 +197,7 @@ class Checker {
   /// The cells of one end must lie in [0, extent).
   template <class Where>
   static void check_range(const Run& run, End end, Index extent, const Where& where) {
-    const Comb comb = comb_of(run, end);
+    const WideComb comb = comb_of(run, end);
     if (comb.start >= 0 && comb.end() <= extent) return;
     // Numbers that no array has are shown as the nearest that a text can hold.
     auto shown = [](Wide value) { return Index(std::clamp<Wide>(value, INT64_MIN, INT64_MAX)); };
@@ -430,12 +430,12 @@ class Checker {
   /// in one dimension.
   void check_groups_written_once() const {
     DoubleWrites writes;
-    std::vector<std::vector<std::vector<Comb>>> written;  // per group and target dimension
+    std::vector<std::vector<std::vector<WideComb>>> written;  // per group and target dimension
     for (std::size_t i = 0; i < plan_.receives.size(); ++i) {
       const TransferGroup& group = plan_.receives[i];
       auto& dims = written.emplace_back(group.axes.size());
       for (std::size_t k = 0; k < group.axes.size(); ++k) {
-        std::vector<Comb>& combs = dims[group.target_dims[k]];
+        std::vector<WideComb>& combs = dims[group.target_dims[k]];
         auto twice = [&] {
           refuse(fmt::format("receives[{}].axes[{}]", i, k), "writes a cell of dimension {} of slot {} twice",
                  group.target_dims[k], group.target_slot);
@@ -462,7 +462,7 @@ class Checker {
   }
 
   /// What a lattice writes, unless that is too much to list.
-  static void append_combs(const RunLattice& lattice, std::vector<Comb>& combs) {
+  static void append_combs(const RunLattice& lattice, std::vector<WideComb>& combs) {
     const Index room = stretches_max - Index(combs.size());
     if (lattice.stretches() <= room) {
       for (LatticeWalk walk(lattice); !walk.is_over(); walk.next()) combs.push_back(comb_of(walk.run(), End::target));

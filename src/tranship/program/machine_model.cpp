@@ -21,7 +21,7 @@ double number_from(double least, std::string_view expected, const Json& value, c
   if (!(number >= least) || number > number_max) refuse(where, expected, value);
   return number;
 }
-double number_of(const Json& value, const std::string& where) {
+double real_number_of(const Json& value, const std::string& where) {
   return number_from(0, "expected a number from 0 to 1e15", value, where);
 }
 double speed_of(const Json& value, const std::string& where) {
@@ -35,7 +35,7 @@ Rate rate_of(const Json& value, const std::string& where) {
   for (const Json& item : value.items()) {
     const std::string path = fmt::format("{}[{}]", where, points.size());
     if (!item.is_array() || item.size() != 2) refuse(path, "expected bytes and a rate", item);
-    const Rate::Point point{.bytes = number_of(item[0], path), .gb_per_s = speed_of(item[1], path)};
+    const Rate::Point point{.bytes = real_number_of(item[0], path), .gb_per_s = speed_of(item[1], path)};
     if (!points.empty() && point.bytes <= points.back().bytes) refuse(path, "bytes must increase", item);
     points.push_back(point);
   }
@@ -57,7 +57,7 @@ Json json_of(const Rate& rate) {
 
 double optional_number(JsonObject& from, std::string_view key) {
   const Json* const value = from.find(key);
-  return value ? number_of(*value, from.path(key)) : 0;
+  return value ? real_number_of(*value, from.path(key)) : 0;
 }
 /// 0 where nothing limits it.
 double optional_speed(JsonObject& from, std::string_view key) {
@@ -81,7 +81,7 @@ Index count_of(JsonObject& from, std::string_view key, Index least) {
 LinkModel link_of(const Json& value, const std::string& where) {
   JsonObject from(value, where);
   LinkModel out;
-  out.latency_ns = number_of(from.at("latency_ns"), from.path("latency_ns"));
+  out.latency_ns = real_number_of(from.at("latency_ns"), from.path("latency_ns"));
   out.message_ns = optional_number(from, "message_ns");
   out.put = rate_of(from.at("put_gb_per_s"), from.path("put_gb_per_s"));
   out.get = optional_rate(from, "get_gb_per_s", out.put);
@@ -131,7 +131,7 @@ void read_links(const Json& value, const std::string& where, MachineModel& out) 
   if (const Json* const multicast = from.find("switch")) {
     JsonObject one(*multicast, from.path("switch"));
     out.multicast.is_present = true;
-    out.multicast.latency_ns = number_of(one.at("latency_ns"), one.path("latency_ns"));
+    out.multicast.latency_ns = real_number_of(one.at("latency_ns"), one.path("latency_ns"));
     out.multicast.put = rate_of(one.at("put_gb_per_s"), one.path("put_gb_per_s"));
     out.multicast.get = optional_rate(one, "get_gb_per_s", out.multicast.put);
     one.finish();
@@ -180,7 +180,7 @@ MachineModel read_machine(std::string_view text) {
   out.core_switch_ns = optional_number(from, "core_switch_ns");
   out.launch_ns = optional_number(from, "launch_ns");
   out.launch_copy = optional_rate(from, "launch_copy_gb_per_s", {});
-  out.step_ns = number_of(from.at("step_ns"), "step_ns");
+  out.step_ns = real_number_of(from.at("step_ns"), "step_ns");
   out.copy = rate_of(from.at("copy_gb_per_s"), "copy_gb_per_s");
   out.reduce = optional_rate(from, "reduce_gb_per_s", out.copy);
   out.pack = optional_rate(from, "pack_gb_per_s", out.copy.times(0.5));

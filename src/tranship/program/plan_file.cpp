@@ -264,7 +264,8 @@ class RankReader {
                   name_of(there.buffer));
     const bool reduces = step.kind == StepKind::switch_reduce;
     const char* const key = reduces ? "dst_chunk" : "src_chunk";
-    const Operand here = read_operand(op.at(key), op.path(key), {.format = Format::plain, .where = Where::here}, step);
+    const Operand here =
+        read_operand(op.at(key), op.path(key), {.format = OperandFormat::plain, .where = Where::here}, step);
     step.sources = 1;
     step.operands = reduces ? std::vector{there, here} : std::vector{here, there};
   }

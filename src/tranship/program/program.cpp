@@ -218,7 +218,7 @@ class Checker {
   }
 
   void check_range(const Operand& operand, Rank rank, OperandShape what) const {
-    if (what.format != Format::plain && operand.buffer != BufferKind::scratch)
+    if (what.format != OperandFormat::plain && operand.buffer != BufferKind::scratch)
       fail("packets lie in scratch, not in {}", name_of(operand.buffer));
     const Index chunks = of(rank).chunks[static_cast<std::size_t>(operand.buffer)];
     if (operand.first < 0 || operand.count < 0 || operand.first > chunks || operand.count > chunks - operand.first)

@@ -520,10 +520,10 @@ class Replayer {
     Index begin, end;
     Written& written;
   };
-  Range range_of(Rank rank, const Operand& operand, Format format, Part part) {
+  Range range_of(Rank rank, const Operand& operand, OperandFormat format, Part part) {
     const BufferPlace at = place_of(program_, rank, operand.buffer);
     const Index first = (at.first_chunk + operand.first) * chunk_bytes_;
-    const std::size_t packets = format == Format::plain ? 0 : 1;
+    const std::size_t packets = format == OperandFormat::plain ? 0 : 1;
     return {rank, first + part.begin, first + part.end,
             written_[(std::size_t(rank) * buffer_kinds + std::size_t(at.memory)) * 2 + packets]};
   }
@@ -547,7 +547,7 @@ class Replayer {
     std::optional<Arrival> latest = Arrival{.at_ns = 0, .event = -1};
     for (std::size_t i = 0; i < std::size_t(step.sources); ++i) {
       const OperandShape what = shape_of_source(shape, i);
-      if (what.format != Format::packets) continue;
+      if (what.format != OperandFormat::packets) continue;
       for_each_range(block.rank, step.operands[i], what, part, [&](const Range& range) {
         const bool have_come = range.written.read_whole(range.begin, range.end, [&](const Written::Cell& cell) {
           if (latest && cell.arrival.at_ns > latest->at_ns) latest = cell.arrival;
@@ -578,9 +578,9 @@ class Replayer {
       const OperandShape what = shape_of_source(shape, i);
       for_each_range(block.rank, step.operands[i], what, part, [&](const Range& range) {
         const auto draw_cell = [&](Index, const Written::Cell& cell) {
-          if (what.format == Format::plain && out_.steps[std::size_t(cell.step)].rank == block.rank) return;
+          if (what.format == OperandFormat::plain && out_.steps[std::size_t(cell.step)].rank == block.rank) return;
           draw(cell.step, id_of_step(block),
-               what.format == Format::plain ? StepArrow::Kind::data : StepArrow::Kind::packets);
+               what.format == OperandFormat::plain ? StepArrow::Kind::data : StepArrow::Kind::packets);
         };
         range.written.read(range.begin, range.end, draw_cell);
       });
@@ -635,7 +635,7 @@ class Replayer {
   /// reads them as slowly as if they were at that rank.
   double bytes_of_peers(Rank own, const Operand& operand, OperandShape what, Part part) {
     Index out = 0;
-    if (!in_turn() || what.where != Where::here || what.format != Format::plain) return 0;
+    if (!in_turn() || what.where != Where::here || what.format != OperandFormat::plain) return 0;
     const Range range = range_of(own, operand, what.format, part);
     range.written.read(range.begin, range.end, [&](Index begin, const Written::Cell& cell) {
       const Rank writer = out_.steps[std::size_t(cell.step)].rank;
@@ -654,7 +654,7 @@ class Replayer {
       const StepShape& shape = shape_of(step.kind);
       for (std::size_t i = 0; shape.moves() && i < std::size_t(step.sources); ++i) {
         const OperandShape what = shape_of_source(shape, i);
-        if (what.where == Where::here || what.format != Format::plain) continue;
+        if (what.where == Where::here || what.format != OperandFormat::plain) continue;
         const Part whole{0, step.operands[i].count * chunk_bytes_};
         for_each_range(place.rank, step.operands[i], what, whole, [&](const Range& range) {
           if (range.rank == place.rank || host_of(range.rank) != host_of(place.rank)) return;
@@ -668,7 +668,7 @@ class Replayer {
   /// launch before: they are in its cache, too, and a CPU takes them back before it writes, as if they were there.
   double bytes_to_take_back(Rank own, const Operand& operand, Part part) {
     if (!in_turn()) return 0;
-    const Range range = range_of(own, operand, Format::plain, part);
+    const Range range = range_of(own, operand, OperandFormat::plain, part);
     Index out = 0;
     const auto within = [&](Index begin, const Written::Cell& cell) {
       return std::max<Index>(0, std::min(cell.end, range.end) - std::max(begin, range.begin));
@@ -686,7 +686,7 @@ class Replayer {
     const double memory = touched(own);
     const auto bytes = static_cast<double>(part.end - part.begin);
     if (what.where == Where::here) {
-      const Rate& rate = what.format == Format::plain ? machine_.reduce : machine_.reduce_packets;
+      const Rate& rate = what.format == OperandFormat::plain ? machine_.reduce : machine_.reduce_packets;
       const double far_bytes = bytes_of_peers(own, operand, what, part);
       cost.bandwidth_ns += (bytes - far_bytes) * rate.ns_per_byte(memory);
       cost.bandwidth_ns += far_bytes * machine_.memory.read_reduce.ns_per_byte(memory);
@@ -742,18 +742,18 @@ class Replayer {
   }
 
   /// Writing one target. `source` says how the data was: it costs nothing more to read it, if that was local.
-  void add_target(const Block& block, const Step& step, const Operand& operand, OperandShape what, Format source,
+  void add_target(const Block& block, const Step& step, const Operand& operand, OperandShape what, OperandFormat source,
                   Part part, double begin_ns, Cost& cost) {
     const auto bytes = static_cast<double>(part.end - part.begin);
     const Rank own = block.rank;
     const double memory = touched(own);
     const auto put = [&](Rank peer) {
       if (peer == own) {
-        const Rate& rate = what.format != Format::plain ? machine_.pack
-                           : source != Format::plain    ? machine_.unpack
-                                                        : machine_.copy;
+        const Rate& rate = what.format != OperandFormat::plain ? machine_.pack
+                           : source != OperandFormat::plain    ? machine_.unpack
+                                                               : machine_.copy;
         cost.bandwidth_ns += bytes * rate.ns_per_byte(memory);
-        if (what.format != Format::plain || what.where != Where::here) return;
+        if (what.format != OperandFormat::plain || what.where != Where::here) return;
         const double more_ns = machine_.memory.take_back.ns_per_byte(memory) - machine_.copy.ns_per_byte(memory);
         cost.bandwidth_ns += bytes_to_take_back(own, operand, part) * std::max(0.0, more_ns);
         return;
@@ -761,8 +761,8 @@ class Replayer {
       const ChannelKind kind = step.channel == ChannelKind::switched ? ChannelKind::memory : step.channel;
       const LinkModel& to = link(kind, own, peer);
       cost.latency_ns += to.message_ns;
-      const double sent = what.format == Format::plain ? bytes : 2 * bytes;
-      const Rate& rate = what.format != Format::plain                ? to.packets
+      const double sent = what.format == OperandFormat::plain ? bytes : 2 * bytes;
+      const Rate& rate = what.format != OperandFormat::plain         ? to.packets
                          : step.sources > 1                          ? to.reduce_put
                          : part.end - part.begin < to.long_put_bytes ? to.short_put
                                                                      : to.put;
@@ -780,7 +780,7 @@ class Replayer {
     if (what.where == Where::group) {
       if (machine_.multicast.is_present) {
         cost.latency_ns += machine_.multicast.latency_ns;
-        const double sent = what.format == Format::plain ? bytes : 2 * bytes;
+        const double sent = what.format == OperandFormat::plain ? bytes : 2 * bytes;
         cost.bandwidth_ns += sent * machine_.multicast.put.ns_per_byte(memory);
         cost.done_ns = std::max(cost.done_ns, carry(own, -1, sent, begin_ns, Multicast{}));
         return;
@@ -822,7 +822,7 @@ class Replayer {
         cost.bandwidth_ns += places * bytes * machine_.copy.ns_per_byte(touched(block.rank));
         continue;
       }
-      add_target(block, step, step.operands[sources + i], what, sources == 1 ? from.format : Format::plain, part,
+      add_target(block, step, step.operands[sources + i], what, sources == 1 ? from.format : OperandFormat::plain, part,
                  begin_ns, cost);
     }
     return cost;
@@ -916,7 +916,7 @@ class Replayer {
     if (finds_arrows()) draw_sources(block, step, part);
     for (std::size_t i = sources; i < step.operands.size(); ++i) {
       const OperandShape what = shape_of_target(shape, i - sources);
-      if (what.format == Format::plain && !finds_arrows() && !in_turn()) continue;
+      if (what.format == OperandFormat::plain && !finds_arrows() && !in_turn()) continue;
       for_each_range(block.rank, step.operands[i], what, part, [&](const Range& range) {
         Arrival arrival{.at_ns = out_.events[std::size_t(number)].end_ns, .event = number};
         if (range.rank != block.rank) {
@@ -927,7 +927,7 @@ class Replayer {
             arrival = sent(block.rank, range.rank, kind, number);
         }
         range.written.write(range.begin, range.end, arrival, id);
-        if (what.format == Format::plain) return;
+        if (what.format == OperandFormat::plain) return;
         for (const int waiting : std::exchange(waiting_for_packets_[std::size_t(range.rank)], {}))
           wake_block(waiting, arrival.at_ns);
       });

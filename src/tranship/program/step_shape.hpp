@@ -8,7 +8,7 @@
 namespace tranship {
 
 /// How an operand is read or written.
-enum class Format : std::uint8_t {
+enum class OperandFormat : std::uint8_t {
   plain,
   packets,      ///< data with flags; a read waits until all flags are those of this launch
   raw_packets,  ///< packets that are read without waiting
@@ -16,25 +16,25 @@ enum class Format : std::uint8_t {
 enum class Where : std::uint8_t { here, peer, group };
 
 struct OperandShape {
-  Format format;
+  OperandFormat format;
   Where where;
 };
 constexpr OperandShape operand_shape(char letter) noexcept {
   switch (letter) {
     case 'P':
-      return {Format::packets, Where::here};
+      return {OperandFormat::packets, Where::here};
     case 'p':
-      return {Format::raw_packets, Where::here};
+      return {OperandFormat::raw_packets, Where::here};
     case 'R':
-      return {Format::plain, Where::peer};
+      return {OperandFormat::plain, Where::peer};
     case 'Q':
-      return {Format::packets, Where::peer};
+      return {OperandFormat::packets, Where::peer};
     case 'S':
-      return {Format::plain, Where::group};
+      return {OperandFormat::plain, Where::group};
     case 'T':
-      return {Format::packets, Where::group};
+      return {OperandFormat::packets, Where::group};
     default:
-      return {Format::plain, Where::here};
+      return {OperandFormat::plain, Where::here};
   }
 }
 

@@ -12,8 +12,6 @@
 namespace tranship {
 namespace {
 
-constexpr Index line_bytes = 64;
-
 /// Messages with shorter contiguous runs are staged, so that what crosses between the cores are lines full of elements
 /// and not one line for every element (docs/copying.md).
 constexpr Index direct_run_bytes_min = 32;

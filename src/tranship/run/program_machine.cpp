@@ -106,7 +106,7 @@ void ProgramMachine::place_units() {
       const auto place = [&](std::uint32_t operand) {
         return address(setup_.program.operands[operand], unit.step->begin);
       };
-      const bool packets_come_first = setup_.program.operands[unit.from].format == Format::packets;
+      const bool packets_come_first = setup_.program.operands[unit.from].format == OperandFormat::packets;
       const std::uint32_t second = unit.how == UnitMove::combine ? unit.from + 1 : unit.from;
       unit.pair = {.plain = place(packets_come_first ? second : unit.from),
                    .packets = place(packets_come_first ? unit.from : second),
@@ -225,7 +225,7 @@ Rank ProgramMachine::maker_of_missing(const Block& block, const PlacedStep& step
   const Part part = part_of(block, step);
   for (std::uint32_t i = 0; i < step.sources; ++i) {
     const PlacedOperand& from = setup_.program.operands[step.first + i];
-    if (from.format != Format::packets) continue;
+    if (from.format != OperandFormat::packets) continue;
     const auto* const first = reinterpret_cast<const std::uint64_t*>(address(from, part.begin));
     for (Index k = block.done / 4; k < part.bytes / 4; ++k)
       if (detail::load_word(first + k) >> 32 != flag()) return from.made_by;
@@ -406,11 +406,11 @@ ProgramMachine::Part ProgramMachine::part_of(const Block& block, const PlacedSte
 }
 
 void ProgramMachine::note_reads(const PlacedOperand& operand, Part part) const {
-  if (is_watched_ && operand.is_own && operand.format == Format::plain)
+  if (is_watched_ && operand.is_own && operand.format == OperandFormat::plain)
     context_.reads(std::span<const std::byte>(address(operand, part.begin), std::size_t(part.bytes)), where_);
 }
 void ProgramMachine::note_writes(const PlacedOperand& operand, Part part) const {
-  if (is_watched_ && operand.is_own && operand.format == Format::plain)
+  if (is_watched_ && operand.is_own && operand.format == OperandFormat::plain)
     context_.writes(std::span<const std::byte>(address(operand, part.begin), std::size_t(part.bytes)), where_);
 }
 
@@ -467,7 +467,7 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
     const Index begin = part.begin + block.done;
     Index bytes = part.bytes - block.done;
     if (step.combines_packets) {
-      const bool packets_come_first = from[0].format != Format::plain;
+      const bool packets_come_first = from[0].format != OperandFormat::plain;
       bytes = Index(step.combine.with_packets({.plain = address(from[packets_come_first ? 1 : 0], begin),
                                                .packets = address(from[packets_come_first ? 0 : 1], begin),
                                                .target = address(to[0], begin),
@@ -481,7 +481,7 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
       for (std::uint32_t i = 0; i < step.sources; ++i) {
         const std::byte* const at = address(from[i], begin);
         sources_[i] = at;
-        if (from[i].format == Format::plain) continue;
+        if (from[i].format == OperandFormat::plain) continue;
         sources_[i] = strip(i);
         bytes = Index(detail::unpack(at, strip(i), std::size_t(bytes), flag()));
       }
@@ -512,7 +512,7 @@ bool ProgramMachine::unpack(Block& block, const PlacedStep& step, Part part) {
 void ProgramMachine::watch_missing(Block& block, const PlacedStep& step, Index begin) {
   for (std::uint32_t i = 0; i < step.sources; ++i) {
     const PlacedOperand& from = setup_.program.operands[step.first + i];
-    if (from.format != Format::packets) continue;
+    if (from.format != OperandFormat::packets) continue;
     const std::uint64_t* const last = last_packet(address(from, begin));
     const std::uint64_t seen = detail::load_word(last);
     if (seen >> 32 == flag()) continue;
@@ -529,16 +529,16 @@ bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
   if (is_watched_ && step.has_packets && !have_packets_come(block, step, part)) return false;
   const PlacedOperand* const from = &setup_.program.operands[step.first];
   const PlacedOperand* const to = from + step.sources;
-  const bool needs_strips = step.sources > 1 || from[0].format != Format::plain;
+  const bool needs_strips = step.sources > 1 || from[0].format != OperandFormat::plain;
   while (block.done < part.bytes) {
     Part now{part.begin + block.done, part.bytes - block.done};
     if (needs_strips) now.bytes = std::min(now.bytes, strip_bytes);
     for (std::uint32_t i = 0; i < step.sources; ++i) {
       const std::byte* const at = address(from[i], now.begin);
       sources_[i] = at;
-      if (from[i].format == Format::plain) continue;
+      if (from[i].format == OperandFormat::plain) continue;
       sources_[i] = strip(i);
-      if (from[i].format == Format::raw_packets || is_watched_)
+      if (from[i].format == OperandFormat::raw_packets || is_watched_)
         detail::unpack_any(at, strip(i), std::size_t(now.bytes));
       else
         now.bytes = Index(detail::unpack(at, strip(i), std::size_t(now.bytes), flag()));
@@ -550,7 +550,7 @@ bool ProgramMachine::transfer(Block& block, const PlacedStep& step, Part part) {
     for (std::uint32_t i = 0; i < step.sources; ++i) note_reads(from[i], now);
     const std::byte* const data = step.sources == 1 ? sources_[0] : combined(step, now, strip(step.sources));
     for (std::uint32_t i = 0; data && i < step.targets; ++i)
-      if (step.sources == 1 || to[i].format != Format::plain || !to[i].is_reached) store(step, to[i], now, data);
+      if (step.sources == 1 || to[i].format != OperandFormat::plain || !to[i].is_reached) store(step, to[i], now, data);
     block.done += now.bytes;
     ++progress_;
   }
@@ -564,7 +564,7 @@ const std::byte* ProgramMachine::combined(const PlacedStep& step, Part part, std
   const PlacedOperand* const to = &setup_.program.operands[step.first + step.sources];
   std::size_t targets = 0;
   for (std::uint32_t i = 0; i < step.targets; ++i)
-    if (to[i].format == Format::plain && to[i].is_reached) {
+    if (to[i].format == OperandFormat::plain && to[i].is_reached) {
       note_writes(to[i], part);
       targets_[targets++] = address(to[i], part.begin);
     }
@@ -594,7 +594,7 @@ bool ProgramMachine::transfer_pairs(Block& block, const PlacedStep& step, Part p
       continue;
     }
     note_reads(from[i], part);
-    if (from[i].format == Format::plain) {
+    if (from[i].format == OperandFormat::plain) {
       store(step, to[i], part, address(from[i], part.begin));
       continue;
     }
@@ -632,7 +632,7 @@ bool ProgramMachine::combine_fetched(Block& block, const PlacedStep& step, Part 
     }
     const std::byte* const data = step.sources == 1 ? sources_[0] : combined(step, now, room(step.sources));
     for (std::uint32_t i = 0; data && i < step.targets; ++i)
-      if (step.sources == 1 || to[i].format != Format::plain || !to[i].is_reached) store(step, to[i], now, data);
+      if (step.sources == 1 || to[i].format != OperandFormat::plain || !to[i].is_reached) store(step, to[i], now, data);
     block.done += now.bytes;
     ++progress_;
   }
@@ -645,7 +645,7 @@ bool ProgramMachine::have_packets_come(Block& block, const PlacedStep& step, Par
   Index passed = 0;
   for (std::uint32_t i = 0; i < step.sources; ++i) {
     const PlacedOperand& from = setup_.program.operands[step.first + i];
-    if (from.format != Format::packets) continue;
+    if (from.format != OperandFormat::packets) continue;
     auto* const first = reinterpret_cast<std::uint64_t*>(address(from, part.begin));
     const Index count = part.bytes / 4;
     for (Index k = std::max<Index>(0, block.looked - passed); k < count; ++k) {
@@ -662,7 +662,7 @@ bool ProgramMachine::have_packets_come(Block& block, const PlacedStep& step, Par
 }
 
 void ProgramMachine::store(const PlacedStep& step, const PlacedOperand& target, Part part, const std::byte* data) {
-  if (target.format != Format::plain) return store_packets(target, part, data);
+  if (target.format != OperandFormat::plain) return store_packets(target, part, data);
   if (target.is_reached) {
     note_writes(target, part);
     return move_bytes(address(target, part.begin), data, part.bytes, piece_of(true, target));

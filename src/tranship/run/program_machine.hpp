@@ -111,7 +111,7 @@ class ProgramMachine {
 
   static Part part_of(const Block& block, const PlacedStep& step);
   std::byte* address(const PlacedOperand& operand, Index begin) const {
-    return base_[operand.base] + operand.offset + (operand.format == Format::plain ? begin : 2 * begin);
+    return base_[operand.base] + operand.offset + (operand.format == OperandFormat::plain ? begin : 2 * begin);
   }
   Symmetric<std::byte> at_peer(const PlacedOperand& operand, Index begin, Index bytes) const {
     return Symmetric<std::byte>::at(address(operand, begin), bytes);

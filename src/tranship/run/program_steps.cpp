@@ -52,7 +52,7 @@ class Placing {
         for (std::size_t i = sources; i < step.operands.size(); ++i) {
           const Operand& operand = step.operands[i];
           const OperandShape what = shape_of_target(shape, i - sources);
-          if (what.format != Format::packets || what.where == Where::here) continue;
+          if (what.format != OperandFormat::packets || what.where == Where::here) continue;
           const auto via = static_cast<std::size_t>(operand.via);
           bool is_here = false;
           if (what.where == Where::peer) is_here = rank.remote_buffers[via].rank == options_.rank;
@@ -178,7 +178,7 @@ class Placing {
         const auto origin = [](const PlacedOperand& at) { return at.made_by >= 0 ? at.made_by : at.rank; };
         return origin(a) < origin(b);
       });
-    const auto is_simple = [](const PlacedOperand& at) { return at.format == Format::plain && at.is_reached; };
+    const auto is_simple = [](const PlacedOperand& at) { return at.format == OperandFormat::plain && at.is_reached; };
     const bool simple =
         std::all_of(from.begin(), from.end(), is_simple) && std::all_of(to.begin(), to.end(), is_simple);
     out.first = static_cast<std::uint32_t>(out_.operands.size());
@@ -196,12 +196,12 @@ class Placing {
       out_.operands.insert(out_.operands.end(), from.begin(), from.end());
       out_.operands.insert(out_.operands.end(), to.begin(), to.end());
       for (const PlacedOperand& at : from) {
-        out.has_packets |= at.format == Format::packets;
+        out.has_packets |= at.format == OperandFormat::packets;
         out.fetches |= !at.is_reached;
       }
       out.combine = detail::Combiner(step.reduction, options_.type);
       out.combines_packets = out.act == PlacedStep::Act::unpack && from.size() == 2 && to.size() == 1 &&
-                             (from[0].format == Format::plain) != (from[1].format == Format::plain) &&
+                             (from[0].format == OperandFormat::plain) != (from[1].format == OperandFormat::plain) &&
                              out.combine.takes_packets();
       out_.operands_max = std::max({out_.operands_max, from.size(), to.size()});
     }
@@ -211,8 +211,8 @@ class Placing {
   static PlacedStep::Act act_of_transfer(Pairing pairing, const std::vector<PlacedOperand>& from,
                                          const std::vector<PlacedOperand>& to) {
     const auto is_reached = [](const PlacedOperand& at) { return at.is_reached; };
-    const auto is_plain = [](const PlacedOperand& at) { return at.format == Format::plain; };
-    const auto is_raw = [](const PlacedOperand& at) { return at.format == Format::raw_packets; };
+    const auto is_plain = [](const PlacedOperand& at) { return at.format == OperandFormat::plain; };
+    const auto is_raw = [](const PlacedOperand& at) { return at.format == OperandFormat::raw_packets; };
     if (!std::all_of(from.begin(), from.end(), is_reached) || !std::all_of(to.begin(), to.end(), is_reached))
       return PlacedStep::Act::transfer;
     if (std::all_of(from.begin(), from.end(), is_plain) && std::none_of(to.begin(), to.end(), is_plain) &&
@@ -231,12 +231,12 @@ class Placing {
       const Index first = (at.first_chunk + operand.first) * chunking_.chunk_bytes;
       out.push_back({.rank = rank,
                      .base = static_cast<std::uint32_t>(rank * memory_count + at.memory),
-                     .offset = shape.format == Format::plain ? first : 2 * first,
+                     .offset = shape.format == OperandFormat::plain ? first : 2 * first,
                      .format = shape.format,
                      .is_own = is_own,
                      .is_read_by_peers = is_own && touched_[static_cast<std::size_t>(at.memory)].is_read_by_peers,
                      .is_reached = is_own || options_.reaches(rank),
-                     .made_by = is_own && shape.format == Format::packets ? maker_of(operand) : -1});
+                     .made_by = is_own && shape.format == OperandFormat::packets ? maker_of(operand) : -1});
     };
     switch (shape.where) {
       case Where::here:

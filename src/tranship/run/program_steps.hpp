@@ -38,7 +38,7 @@ struct PlacedOperand {
   Rank rank = 0;
   std::uint32_t base = 0;  ///< rank * memory_count + memory
   Index offset = 0;
-  Format format = Format::plain;
+  OperandFormat format = OperandFormat::plain;
   bool is_own = false;
   bool is_read_by_peers = false;  ///< own memory that peers read from
   bool is_reached = false;        ///< loads and stores get there

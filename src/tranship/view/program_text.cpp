@@ -35,7 +35,7 @@ std::string operand_text(const RankProgram& rank, const Operand& operand, Operan
     text += fmt::format(" of rank {}", rank.remote_buffers[static_cast<std::size_t>(operand.via)].rank);
   if (what.where == Where::group)
     text += " of " + ranks_text(rank.switches[static_cast<std::size_t>(operand.via)].ranks);
-  if (what.format != Format::plain) text += " (packets)";
+  if (what.format != OperandFormat::plain) text += " (packets)";
   return text;
 }
 

@@ -19,7 +19,7 @@
 #include "support/ranks.hpp"
 #include "support/thinned.hpp"
 
-namespace tranship::test {
+namespace tranship::test::coherence_model_test {
 namespace {
 
 using tranship::Cells, tranship::name_of, test::name_of;  // test::Cells are values
@@ -675,4 +675,4 @@ TEST_P(StaggeredModelOn, RandomLayoutsAndRegions) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::coherence_model_test

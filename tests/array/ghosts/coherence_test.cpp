@@ -8,12 +8,13 @@
 
 #include "support/error_of.hpp"
 
-namespace tranship::test {
+namespace tranship::test::coherence_test {
 namespace {
 
 constexpr Device gpu = Device::fake(0);
 constexpr Device other_gpu = Device::fake(1);
 
+using tranship::Cells;
 using Value = std::function<double(const Indices& cell)>;
 using Layout = Array<double>;
 
@@ -478,4 +479,4 @@ TEST_P(CoherenceOn, says_what_it_would_do_and_refuses_what_is_not_there) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::coherence_test

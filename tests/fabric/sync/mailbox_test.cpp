@@ -7,7 +7,7 @@
 
 #include "support/explored.hpp"
 
-namespace tranship::test {
+namespace tranship::test::mailbox_test {
 namespace {
 
 constexpr std::uint64_t left_bit = std::uint64_t(1) << 63;
@@ -213,4 +213,4 @@ TEST(ExploredMailbox, canary_wiping_out_that_the_sender_left) {
 }
 
 }  // namespace
-}  // namespace tranship::test
+}  // namespace tranship::test::mailbox_test

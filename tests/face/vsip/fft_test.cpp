@@ -39,13 +39,13 @@ std::vector<Complex> line_of(const A& array, const Lines& lines, vsip_length lin
 }
 
 template <class View>
-void fill(Array<View>& array, vsip_length rows, vsip_length columns) {
+void fill_signal(Array<View>& array, vsip_length rows, vsip_length columns) {
   for (vsip_length i = 0; i < rows; ++i)
     for (vsip_length j = 0; j < columns; ++j) array.set(i, j, value<View>(0, i * columns + j));
 }
 
 template <class Scalar>
-constexpr double tolerance = std::is_same_v<Scalar, float> ? 1e-4 : 1e-12;
+constexpr double fft_tolerance = std::is_same_v<Scalar, float> ? 1e-4 : 1e-12;
 
 /// out is the DFT of `in`, of which it shows the first elements.
 template <class Out>
@@ -54,7 +54,7 @@ void expect_dft(const Array<Out>& out, const std::vector<std::vector<Complex>>& 
   using Scalar = typename Calls<Out>::Scalar;
   for (vsip_length line = 0; line < out_lines.count(); ++line)
     for (vsip_length k = 0; k < out_lines.length(); ++k)
-      ASSERT_TRUE(near(out_lines.get(out, line, k), scale * dft(in[line], k, direction), tolerance<Scalar>))
+      ASSERT_TRUE(near(out_lines.get(out, line, k), scale * dft(in[line], k, direction), fft_tolerance<Scalar>))
           << name << " line " << line << " element " << k;
   ASSERT_EQ(out.damaged_guards(), 0) << name;
 }
@@ -68,7 +68,7 @@ constexpr vsip_length lengths[] = {1, 2, 7, 8, 12, 16};
         for (int k = 0; k < layout_count; ++k) {                                                                     \
           const Lines lines{1, n, true};                                                                             \
           Array<vsip_cvview_##T> a(layouts[(k + 2) % layout_count], 1, n), r(layouts[k], 1, n);                      \
-          fill(a, 1, n);                                                                                             \
+          fill_signal(a, 1, n);                                                                                      \
           const std::vector<std::vector<Complex>> before{line_of(a, lines, 0)};                                      \
           auto* op = vsip_ccfftop_create_##T(n, vsip_scalar_##T(0.5), direction, k % 2, VSIP_ALG_TIME);              \
           for (int time = 0; time < 2; ++time) vsip_ccfftop_##T(op, a.view(), r.view());                             \
@@ -86,7 +86,7 @@ constexpr vsip_length lengths[] = {1, 2, 7, 8, 12, 16};
       for (int k = 0; k < layout_count; ++k) {                                                                       \
         Array<vsip_vview_##T> a(layouts[(k + 2) % layout_count], 1, n), back(layouts[(k + 4) % layout_count], 1, n); \
         Array<vsip_cvview_##T> r(layouts[k], 1, n / 2 + 1);                                                          \
-        fill(a, 1, n);                                                                                               \
+        fill_signal(a, 1, n);                                                                                        \
         const Lines whole{1, n, true}, half{1, n / 2 + 1, true};                                                     \
         const std::vector<std::vector<Complex>> before{line_of(a, whole, 0)};                                        \
         auto* rc = vsip_rcfftop_create_##T(n, 3, k % 2, VSIP_ALG_TIME);                                              \
@@ -96,7 +96,7 @@ constexpr vsip_length lengths[] = {1, 2, 7, 8, 12, 16};
         auto* cr = vsip_crfftop_create_##T(n, vsip_scalar_##T(1.0 / (3 * double(n))), k % 2, VSIP_ALG_TIME);         \
         vsip_crfftop_##T(cr, r.view(), back.view());                                                                 \
         for (vsip_length j = 0; j < n; ++j)                                                                          \
-          ASSERT_TRUE(near(back.get(0, j), before[0][j].real(), tolerance<vsip_scalar_##T>)) << n << " " << j;       \
+          ASSERT_TRUE(near(back.get(0, j), before[0][j].real(), fft_tolerance<vsip_scalar_##T>)) << n << " " << j;   \
         ASSERT_EQ(back.damaged_guards(), 0);                                                                         \
         ASSERT_EQ(line_of(r, half, 0), spectrum) << "the input keeps its values";                                    \
         vsip_fft_destroy_##T(rc);                                                                                    \
@@ -110,7 +110,7 @@ constexpr vsip_length lengths[] = {1, 2, 7, 8, 12, 16};
           const vsip_length rows = 6, columns = 10;                                                                  \
           const Lines lines{rows, columns, major == VSIP_ROW};                                                       \
           Array<vsip_cmview_##T> a(layouts[(k + 1) % layout_count], rows, columns), r(layouts[k], rows, columns);    \
-          fill(a, rows, columns);                                                                                    \
+          fill_signal(a, rows, columns);                                                                             \
           std::vector<std::vector<Complex>> before;                                                                  \
           for (vsip_length line = 0; line < lines.count(); ++line) before.push_back(line_of(a, lines, line));        \
           auto* op = vsip_ccfftmop_create_##T(rows, columns, 2, direction, major, k % 2, VSIP_ALG_TIME);             \
@@ -132,7 +132,7 @@ constexpr vsip_length lengths[] = {1, 2, 7, 8, 12, 16};
         const Lines half{by_row ? rows : rows / 2 + 1, by_row ? columns / 2 + 1 : columns, by_row};                  \
         Array<vsip_mview_##T> a(layouts[(k + 1) % layout_count], rows, columns), back(layouts[k], rows, columns);    \
         Array<vsip_cmview_##T> r(layouts[k], half.rows, half.columns);                                               \
-        fill(a, rows, columns);                                                                                      \
+        fill_signal(a, rows, columns);                                                                               \
         std::vector<std::vector<Complex>> before;                                                                    \
         for (vsip_length line = 0; line < whole.count(); ++line) before.push_back(line_of(a, whole, line));          \
         auto* rc = vsip_rcfftmop_create_##T(rows, columns, 1, major, 1, VSIP_ALG_SPACE);                             \
@@ -143,7 +143,7 @@ constexpr vsip_length lengths[] = {1, 2, 7, 8, 12, 16};
         vsip_crfftmop_##T(cr, r.view(), back.view());                                                                \
         for (vsip_length i = 0; i < rows; ++i)                                                                       \
           for (vsip_length j = 0; j < columns; ++j)                                                                  \
-            ASSERT_TRUE(near(back.get(i, j), a.get(i, j), tolerance<vsip_scalar_##T>));                              \
+            ASSERT_TRUE(near(back.get(i, j), a.get(i, j), fft_tolerance<vsip_scalar_##T>));                          \
         vsip_fftm_destroy_##T(rc);                                                                                   \
         vsip_fftm_destroy_##T(cr);                                                                                   \
       }                                                                                                              \

@@ -113,12 +113,12 @@ long allocations_of(F create, D destroy) {
 TRANSHIP_VSIP_FLOATS(SHORT_OF_MEMORY)
 
 char said[256];
-void keep(const char* call, const char* message) {
+void keep_message(const char* call, const char* message) {
   std::strcat(std::strcat(std::strcpy(said, call), ": "), message);
 }
 
 TEST(VsipMemory, that_is_short_leaves_the_input_of_an_fft_alone) {
-  const auto before = tranship_vsip_set_handler(keep);
+  const auto before = tranship_vsip_set_handler(keep_message);
   auto* v = vsip_cvcreate_f(8, VSIP_MEM_NONE);
   vsip_cvfill_f(vsip_cmplx_f(1, 2), v);
   long count = 0;

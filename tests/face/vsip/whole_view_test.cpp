@@ -12,7 +12,7 @@ using namespace vsip_test;
 using Complex = std::complex<double>;
 
 template <class View>
-void fill(Array<View>& array, int which, vsip_length rows, vsip_length columns) {
+void fill_matrix(Array<View>& array, int which, vsip_length rows, vsip_length columns) {
   for (vsip_length i = 0; i < rows; ++i)
     for (vsip_length j = 0; j < columns; ++j) array.set(i, j, value<View>(which, i * columns + j));
 }
@@ -22,8 +22,8 @@ void fill(Array<View>& array, int which, vsip_length rows, vsip_length columns) 
     for (const auto& layout : layouts) {                                                                \
       Array<vsip_vview_##T> v(layout, 1, 35);                                                           \
       Array<vsip_mview_##T> m(layout, 5, 7);                                                            \
-      fill(v, 0, 1, 35);                                                                                \
-      fill(m, 0, 5, 7);                                                                                 \
+      fill_matrix(v, 0, 1, 35);                                                                         \
+      fill_matrix(m, 0, 5, 7);                                                                          \
       double sum = 0, squares = 0, largest = -9, smallest = 9, largest_mg = -1, smallest_mg = 9;        \
       vsip_index at[4] = {};                                                                            \
       for (vsip_index i = 0; i < 35; ++i) {                                                             \
@@ -66,9 +66,9 @@ void fill(Array<View>& array, int which, vsip_length rows, vsip_length columns) 
     for (const auto& layout : layouts) {                                                                \
       Array<vsip_cvview_##T> a(layout, 1, 35), b(layouts[0], 1, 35);                                    \
       Array<vsip_cmview_##T> m(layout, 5, 7);                                                           \
-      fill(a, 0, 1, 35);                                                                                \
-      fill(b, 1, 1, 35);                                                                                \
-      fill(m, 0, 5, 7);                                                                                 \
+      fill_matrix(a, 0, 1, 35);                                                                         \
+      fill_matrix(b, 1, 1, 35);                                                                         \
+      fill_matrix(m, 0, 5, 7);                                                                          \
       Complex sum = 0, dot = 0, jdot = 0;                                                               \
       double squares = 0, largest = -1, smallest = 9;                                                   \
       for (vsip_index i = 0; i < 35; ++i) {                                                             \
@@ -172,11 +172,11 @@ TEST(VsipReduction, of_integers_and_booleans) {
           lines(layouts[(k + 5) % layout_count], 4, 6);                                                            \
       Array<vsip_##C##vview_##T> six(layouts[(k + 1) % layout_count], 1, 6), four(layouts[k], 1, 4),               \
           five(layouts[k], 1, 5);                                                                                  \
-      fill(a, 0, 4, 6);                                                                                            \
-      fill(b, 1, 6, 5);                                                                                            \
-      fill(square, 2, 5, 5);                                                                                       \
-      fill(six, 3, 1, 6);                                                                                          \
-      fill(four, 4, 1, 4);                                                                                         \
+      fill_matrix(a, 0, 4, 6);                                                                                     \
+      fill_matrix(b, 1, 6, 5);                                                                                     \
+      fill_matrix(square, 2, 5, 5);                                                                                \
+      fill_matrix(six, 3, 1, 6);                                                                                   \
+      fill_matrix(four, 4, 1, 4);                                                                                  \
       const auto check = [&](const char* name, const auto& array, vsip_length rows, vsip_length columns,           \
                              auto expected) {                                                                      \
         for (vsip_length i = 0; i < rows; ++i)                                                                     \
@@ -217,7 +217,7 @@ TEST(VsipReduction, of_integers_and_booleans) {
       vsip_##C##vouter_##T(two, four.view(), five.view(), r.view());                                               \
       check("vouter", r, 4, 5, [&](auto i, auto j) { return 2.0 * four.get(0, i) * conjugated(five.get(0, j)); }); \
       Array<vsip_##C##mview_##T> kept(layouts[0], 5, 5);                                                           \
-      fill(kept, 2, 5, 5);                                                                                         \
+      fill_matrix(kept, 2, 5, 5);                                                                                  \
       vsip_##C##mtrans_##T(square.view(), square.view());                                                          \
       check("mtrans in place", square, 5, 5, [&](auto i, auto j) { return kept.get(j, i); });                      \
     }                                                                                                              \
@@ -232,14 +232,14 @@ MATRICES(c, d, Complex)
     Array<vsip_##C##mview_##T> a(layouts[k], N, N), b(layouts[(k + 1) % layout_count], N, 7), \
         r(layouts[(k + 2) % layout_count], N, 7);                                             \
     Array<vsip_##C##vview_##T> x(layouts[k], 1, N), y(layouts[(k + 3) % layout_count], 1, N); \
-    fill(a, 0, N, N);                                                                         \
-    fill(b, 1, N, 7);                                                                         \
-    fill(x, 2, 1, N);                                                                         \
+    fill_matrix(a, 0, N, N);                                                                  \
+    fill_matrix(b, 1, N, 7);                                                                  \
+    fill_matrix(x, 2, 1, N);                                                                  \
     vsip_##C##mprod##N##_##T(a.view(), b.view(), r.view());                                   \
     vsip_##C##mvprod##N##_##T(a.view(), x.view(), y.view());                                  \
     vsip_##C##mprod##N##_##T(a.view(), b.view(), b.view());                                   \
     Array<vsip_##C##mview_##T> kept(layouts[0], N, 7);                                        \
-    fill(kept, 1, N, 7);                                                                      \
+    fill_matrix(kept, 1, N, 7);                                                               \
     for (vsip_length i = 0; i < N; ++i) {                                                     \
       decltype(a.get(0, 0)) of_vector = 0;                                                    \
       for (vsip_length n = 0; n < N; ++n) of_vector += a.get(i, n) * x.get(0, n);             \
@@ -262,11 +262,11 @@ TEST(VsipMatrix, conjugates_as_it_turns_and_multiplies) {
     Array<vsip_cmview_d> a(layouts[k], 4, 6), b(layouts[(k + 1) % layout_count], 5, 6), r(layouts[k], 4, 5),
         t(layouts[(k + 2) % layout_count], 6, 4), square(layouts[k], 5, 5), c(layouts[0], 6, 5);
     Array<vsip_vview_d> six(layouts[k], 1, 6);
-    fill(a, 0, 4, 6);
-    fill(b, 1, 5, 6);
-    fill(c, 2, 6, 5);
-    fill(square, 3, 5, 5);
-    fill(six, 4, 1, 6);
+    fill_matrix(a, 0, 4, 6);
+    fill_matrix(b, 1, 5, 6);
+    fill_matrix(c, 2, 6, 5);
+    fill_matrix(square, 3, 5, 5);
+    fill_matrix(six, 4, 1, 6);
     vsip_cmherm_d(a.view(), t.view());
     vsip_cmprodh_d(a.view(), b.view(), r.view());
     for (vsip_length i = 0; i < 4; ++i)
@@ -308,7 +308,7 @@ TEST(VsipCopy, to_and_from_arrays_of_the_caller) {
   for (const auto& layout : layouts) {
     Array<vsip_cmview_f> m(layout, 3, 4);
     float re[12], im[12], both[24];
-    fill(m, 0, 3, 4);
+    fill_matrix(m, 0, 3, 4);
     vsip_cmcopyto_user_f(m.view(), VSIP_ROW, re, im);
     vsip_cmcopyto_user_f(m.view(), VSIP_COL, both, nullptr);
     for (vsip_length i = 0; i < 3; ++i)
@@ -452,7 +452,7 @@ TEST(VsipVector, swaps_elements_and_halves) {
     vsip_valldestroy_f(b);
   }
   Array<vsip_cmview_d> m(layouts[6], 3, 4);
-  fill(m, 0, 3, 4);
+  fill_matrix(m, 0, 3, 4);
   vsip_cmfreqswap_d(m.view());
   for (vsip_length i = 0; i < 3; ++i)
     for (vsip_length j = 0; j < 4; ++j)

@@ -6,7 +6,7 @@
 
 #include "fuzz/npy_check.hpp"
 
-namespace tranship {
+namespace tranship::npy_fuzz_test {
 namespace {
 
 std::vector<std::string> valid_headers() {
@@ -98,4 +98,4 @@ TEST(NpyFuzz, CanaryAWriterThatLosesAnExtentIsFound) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::npy_fuzz_test

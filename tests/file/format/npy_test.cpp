@@ -12,7 +12,7 @@
 #include "file/temporary_folder.hpp"
 #include "support/paths.hpp"
 
-namespace tranship {
+namespace tranship::npy_test {
 namespace {
 
 using nlohmann::json;
@@ -432,4 +432,4 @@ TEST(NpyFormat, RefusesWhatNoFileCanHold) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::npy_test

@@ -14,7 +14,7 @@
 #include "support/paths.hpp"
 #include "support/random_layouts.hpp"
 
-namespace tranship {
+namespace tranship::safetensors_test {
 namespace {
 
 using testing::read_text;
@@ -477,4 +477,4 @@ TEST(SafetensorsFuzz, CanariesWritersThatLoseSomethingAreFound) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::safetensors_test

@@ -15,7 +15,7 @@
 #include "fuzz/zip_check.hpp"
 #include "support/paths.hpp"
 
-namespace tranship {
+namespace tranship::zip_test {
 namespace {
 
 using testing::BuiltArchive;
@@ -433,4 +433,4 @@ TEST(ZipFuzz, CanaryAReaderThatBelievesTheDataIsFound) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::zip_test

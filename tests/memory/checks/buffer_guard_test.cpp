@@ -12,7 +12,7 @@
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/pool/pool.hpp>
 
-namespace tranship {
+namespace tranship::buffer_guard_test {
 namespace {
 
 constexpr Device gpu = Device::fake(0);
@@ -288,4 +288,4 @@ TEST_P(BufferGuard, foreign_memory_is_left_as_it_is) {
 }
 
 }  // namespace
-}  // namespace tranship
+}  // namespace tranship::buffer_guard_test

@@ -28,7 +28,7 @@ struct Together {
 
 }  // namespace
 
-ProgramResult launch_program(const ProgramOptions& options, const std::vector<ProgramPart>& programs) {
+ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vector<ProgramPart>& programs) {
   int ranks = 0;
   for (const ProgramPart& program : programs) {
     if (program.ranks < 1 || program.words.empty())

@@ -21,7 +21,7 @@ struct ProgramPart {
   std::vector<std::string> words;
 };
 
-struct ProgramOptions {
+struct ProgramLaunchOptions {
   /// What each rank's symmetric heap may grow to; as LaunchOptions say.
   std::optional<std::size_t> heap_bytes = std::nullopt;
   /// How long the others have to end when one has failed, or all when they are interrupted; then they are killed.
@@ -49,7 +49,7 @@ struct ProgramResult {
 /// caller, and the memory that they share has no name. Call it while this process has one thread. Throws `invalid_use`
 /// for less than 1 rank or no program, `no_memory`; `unsupported` in a process that mpirun or srun has started as one
 /// of several, unless TRANSHIP_SEPARATE_WORLDS=1 says that each of them is to do this.
-ProgramResult launch_program(const ProgramOptions& options, const std::vector<ProgramPart>& programs);
+ProgramResult launch_program(const ProgramLaunchOptions& options, const std::vector<ProgramPart>& programs);
 
 /// Joins the world that launch_program has started this process for; empty where it has not. Programs that this one
 /// starts afterwards are no ranks. Throws `bad_text`, `mismatch` where another build has started it, `invalid_use`.

@@ -143,3 +143,4 @@ void vsip_vcopyfrom_user_vi(const vsip_scalar_vi* array, const vsip_vview_vi* r)
               const_cast<vsip_scalar_##T*>(imaginary), false);                                                   \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE

@@ -35,3 +35,4 @@ void vsip_svadd_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi
 void vsip_svsub_vi(vsip_scalar_vi s, const vsip_vview_vi* a, const vsip_vview_vi* r) {
   map_scalar("vsip_svsub_vi", op_sub, s, r, a);
 }
+#undef TRANSHIP_LOGIC

@@ -371,3 +371,4 @@ bool tranship::vsip::real_signal(vsip_length n, double* spectrum, double* signal
     return destroy("vsip_fftm_destroy_" #T, fft);                                                                      \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE

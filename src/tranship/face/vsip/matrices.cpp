@@ -297,3 +297,5 @@ TRANSHIP_DEFINE(c, d)
     matrix_product("vsip_cmprodj_" #T, a, b, r, false, op_conj);                                        \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+#undef TRANSHIP_SMALL
+#undef TRANSHIP_DEFINE

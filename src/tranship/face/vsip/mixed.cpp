@@ -369,3 +369,6 @@ TRANSHIP_VSIP_INTEGERS(TRANSHIP_DEFINE)
 void vsip_vramp_vi(vsip_scalar_vi first, vsip_scalar_vi step, const vsip_vview_vi* r) {
   ramp("vsip_vramp_vi", first, step, r);
 }
+#undef TRANSHIP_ROUND
+#undef TRANSHIP_THREE
+#undef TRANSHIP_VIEWS

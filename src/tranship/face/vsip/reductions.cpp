@@ -288,3 +288,4 @@ vsip_length vsip_vindexbool(const vsip_vview_bl* a, vsip_vview_vi* r) {
 vsip_length vsip_mindexbool(const vsip_mview_bl* a, vsip_vview_mi* r) {
   return indices_of_true("vsip_mindexbool", a, r);
 }
+#undef TRANSHIP_VIEWS

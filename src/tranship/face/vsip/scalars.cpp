@@ -36,3 +36,4 @@ using namespace tranship::vsip;
     return {size * std::cos(angle), size * std::sin(angle)};                               \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE

@@ -98,3 +98,4 @@ auto chebyshev_window(vsip_length n, double ripple_db, F create) {
     });                                                                                                  \
   }
 TRANSHIP_VSIP_FLOATS(TRANSHIP_DEFINE)
+#undef TRANSHIP_DEFINE

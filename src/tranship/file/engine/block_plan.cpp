@@ -21,7 +21,6 @@ constexpr Index listed_cell_bytes = 64;
 // Parts given by lists that are assembled in turn, and the cells of their lists.
 constexpr Index listed_parts_max = 256;
 constexpr Index listed_cells_max = Index(1) << 16;
-constexpr Index page_bytes = 4096;
 
 bool is_dealt(const AxisParts& axis) {
   return axis.partition().kind == PartitionKind::cyclic && axis.parts() > 1;

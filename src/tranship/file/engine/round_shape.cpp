@@ -8,7 +8,6 @@ namespace {
 
 // What costs as much as moving so many bytes. A stretch that is read fetches two pages in part, which is one page more
 // than its bytes; one that is written leaves two pages that are written, and perhaps read, again.
-constexpr double page_bytes = 4096;
 constexpr double call_bytes = 4096;
 constexpr double block_bytes = 8192;
 constexpr double open_bytes = 24'576;
@@ -101,8 +100,8 @@ Indices grown(const RoundShapeOptions& options, Indices shape) {
 }  // namespace
 
 double round_overhead(const RoundShapeOptions& options, const Indices& shape) {
-  return side_overhead(options, options.source, shape, page_bytes + call_bytes) +
-         side_overhead(options, options.target, shape, 2 * page_bytes + call_bytes);
+  return side_overhead(options, options.source, shape, double(page_bytes) + call_bytes) +
+         side_overhead(options, options.target, shape, 2.0 * page_bytes + call_bytes);
 }
 
 Indices round_shape(const RoundShapeOptions& options) {

@@ -9,6 +9,9 @@
 
 namespace tranship {
 
+/// Of the page cache: what is read or written in part is read as a whole.
+inline constexpr Index page_bytes = 4096;
+
 /// How the parts of one side lie in their files.
 struct StoredSide {
   /// Dimensions from slowest to fastest.

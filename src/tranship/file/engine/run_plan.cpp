@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <tranship/file/engine/part_plan.hpp>
+#include <tranship/file/engine/round_shape.hpp>
 
 namespace tranship {
 namespace {
 
-constexpr Index page_bytes = 4096;
 constexpr Index boxes_between_max = Index(1) << 16;
 // Its head, and what the file system keeps of it.
 constexpr Index pages_of_a_file = 4;

@@ -125,7 +125,7 @@ void check_all_owned(const Distribution& target) {
                 target.id_count());
 }
 
-void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
+void verify_own_cells(const StoredParts& source, const StoredParts& target, const VerifyPartsOptions& options) {
   const BlockPlan plan({.source = &target, .wanted = &source}, options.memory_bytes);
   const auto none = [](const BlockAddress&) { return false; };
   const auto compare = [&](const FileBlock& block) { compare_block(source, block); };
@@ -436,7 +436,7 @@ class OverlapCheck {
 };
 
 void verify_overlap(const StoredParts& source, const StoredParts& target, const std::vector<Index>& ordinals,
-                    const VerifyOptions& options) {
+                    const VerifyPartsOptions& options) {
   std::vector<Index> counts;
   for (const Index i : ordinals) counts.push_back(OverlapCells(target.spec.distribution, i).count());
   const Index total = std::accumulate(counts.begin(), counts.end(), Index(0));
@@ -462,7 +462,7 @@ void verify_overlap(const StoredParts& source, const StoredParts& target, const 
 
 }  // namespace
 
-void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyOptions& options) {
+void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyPartsOptions& options) {
   check_all_owned(target.spec.distribution);
   verify_own_cells(source, target, options);
   verify_overlap(source, target, verify_replicas(target), options);

@@ -13,7 +13,7 @@
 
 namespace tranship {
 
-struct VerifyOptions {
+struct VerifyPartsOptions {
   /// Overlap cells to look up: all of them, or where there are more so many drawn at random.
   Index overlap_cells_max = Index(1) << 20;
   std::uint64_t seed = 0;
@@ -27,6 +27,6 @@ struct VerifyOptions {
 /// Throws `internal` at the first cell that is wrong, naming its part, its place and the bytes of both. Overlap in the
 /// source does not count: only what its parts own. Cells that no part owns on one side are not compared, those beyond
 /// an open edge must be zero. Throws `io` and `bad_file` as reading does.
-void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyOptions& options = {});
+void verify_parts(const StoredParts& source, const StoredParts& target, const VerifyPartsOptions& options = {});
 
 }  // namespace tranship

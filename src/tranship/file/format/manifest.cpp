@@ -15,7 +15,7 @@
 namespace tranship {
 namespace {
 
-constexpr Index version = 1;
+constexpr Index manifest_version = 1;
 
 void check_descr(const std::string& descr, const ArraySpec& spec) {
   const ElementType type = spec.type;
@@ -72,7 +72,7 @@ void read_parts(const Json& parts, Manifest& out) {
   if (!any_checksum) out.checksums.clear();
 }
 
-Manifest read(JsonObject& object) {
+Manifest read_manifest(JsonObject& object) {
   Manifest out{array_spec_of(object.at("layout"), "layout"), word_of(object.at("descr"), "descr"), {}, {}};
   word_of(object.at("layout_text"), "layout_text");
   if (const Json* dimensions = object.find("dimensions")) {
@@ -166,7 +166,7 @@ std::string format_manifest(const Manifest& manifest) {
   return fmt::format(
       "{{\n  \"tranship_manifest\": {},\n  \"layout\": {},\n  \"layout_text\": {},\n  \"descr\": {},\n{}  \"parts\": "
       "[{}\n  ]\n}}\n",
-      version, to_json(manifest.spec), json_string(to_text(manifest.spec)), json_string(manifest.descr),
+      manifest_version, to_json(manifest.spec), json_string(to_text(manifest.spec)), json_string(manifest.descr),
       manifest.is_scalar ? "  \"dimensions\": 0,\n" : "", parts);
 }
 
@@ -192,8 +192,8 @@ Result<void> parse_manifest_text(std::string_view text, const char* version_key,
 
 Result<Manifest> parse_manifest(std::string_view text) {
   std::optional<Manifest> out;
-  const Result<void> done =
-      parse_manifest_text(text, "tranship_manifest", version, [&](JsonObject& object) { out = read(object); });
+  const Result<void> done = parse_manifest_text(text, "tranship_manifest", manifest_version,
+                                                [&](JsonObject& object) { out = read_manifest(object); });
   if (!done) return done.error();
   return std::move(*out);
 }

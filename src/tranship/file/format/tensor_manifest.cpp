@@ -14,7 +14,7 @@
 namespace tranship {
 namespace {
 
-constexpr Index version = 1;
+constexpr Index tensors_version = 1;
 
 void read_files(const Json& files, TensorManifest& out) {
   if (!files.is_array()) throw_error(ErrorCode::bad_file, "files: expected an array");
@@ -83,7 +83,7 @@ void read_tensors(const Json& tensors, TensorManifest& out) {
   refuse_equal(std::move(names), "tensor");
 }
 
-TensorManifest read(JsonObject& object) {
+TensorManifest read_tensors(JsonObject& object) {
   TensorManifest out;
   const Json& metadata = object.at("metadata");
   if (!metadata.is_object()) throw_error(ErrorCode::bad_file, "metadata: expected an object");
@@ -140,13 +140,13 @@ std::string format_tensor_manifest(const TensorManifest& manifest) {
                            shape_text(shape), json_string(to_text(spec)));
   return fmt::format(
       "{{\n  \"tranship_tensors\": {},\n  \"metadata\": {{{}}},\n  \"files\": [{}\n  ],\n  \"tensors\": [{}\n  ]\n}}\n",
-      version, metadata, files, tensors);
+      tensors_version, metadata, files, tensors);
 }
 
 Result<TensorManifest> parse_tensor_manifest(std::string_view text) {
   TensorManifest out;
-  const Result<void> done =
-      parse_manifest_text(text, "tranship_tensors", version, [&](JsonObject& object) { out = read(object); });
+  const Result<void> done = parse_manifest_text(text, "tranship_tensors", tensors_version,
+                                                [&](JsonObject& object) { out = read_tensors(object); });
   if (!done) return done.error();
   return out;
 }

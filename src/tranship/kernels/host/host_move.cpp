@@ -32,7 +32,6 @@ namespace tranship {
 namespace {
 
 using Byte = unsigned char;
-constexpr long long line_bytes = 64;
 
 // How far ahead memory is asked for. Measured: 512 to 1536 bytes and 8 to 32 rows are within 3 % of each other.
 constexpr long long ahead_bytes = 768;
@@ -399,14 +398,14 @@ TRANSHIP_INLINE void store_vector(const VectorOf<Bytes>& value, Byte* target) {
   }
 }
 
-struct Tile {
+struct Plane {
   long long source_stride;  ///< of a
   long long target_stride;  ///< of b
 };
 
 /// Bytes/Width elements along a, 16/Width along b.
 template <int Width, int Bytes, bool Streamed>
-TRANSHIP_INLINE void transpose_chunk(const Tile& tile, const Byte* source, Byte* target) {
+TRANSHIP_INLINE void transpose_chunk(const Plane& tile, const Byte* source, Byte* target) {
   constexpr int n = 16 / Width;
   VectorOf<Bytes> rows[n], next[n];
 #pragma GCC unroll 16
@@ -428,10 +427,10 @@ TRANSHIP_INLINE void transpose_chunk(const Tile& tile, const Byte* source, Byte*
 /// A tile of narrow elements has more lines than a cache has ways for, or a core has buffers for streaming: it goes
 /// through a buffer.
 template <int Width, int Bytes, bool Streamed>
-TRANSHIP_INLINE void transpose_tile(const Tile& tile, const Byte* source, Byte* target) {
+TRANSHIP_INLINE void transpose_tile(const Plane& tile, const Byte* source, Byte* target) {
   constexpr bool buffered = Width <= 2;
   alignas(line_bytes) Byte buffer[buffered ? line_bytes * line_bytes / Width : 1];
-  const Tile to{tile.source_stride, buffered ? line_bytes : tile.target_stride};
+  const Plane to{tile.source_stride, buffered ? line_bytes : tile.target_stride};
   Byte* into = buffered ? buffer : target;
   for (int b = 0; b < line_bytes; b += 16)
     for (int a = 0; a < line_bytes; a += Bytes)
@@ -450,7 +449,7 @@ TRANSHIP_INLINE void transpose_tile(const Tile& tile, const Byte* source, Byte* 
 
 /// What is too narrow for vectors.
 template <int Width>
-TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, const Tile& tile, const Byte* source,
+TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                         Byte* target) {
   for (long long b = 0; b < count_b; ++b)
     for (long long a = 0; a < count_a; ++a)
@@ -459,7 +458,7 @@ TRANSHIP_INLINE void transpose_elements(long long count_a, long long count_b, co
 
 /// The margins of a block: chunks, and elements in the margins of these.
 template <int Width, int Bytes>
-TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, const Tile& tile, const Byte* source,
+TRANSHIP_INLINE void transpose_margin(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                       Byte* target) {
   constexpr long long n_a = Bytes / Width, n_b = 16 / Width;
   const long long whole_a = count_a / n_a * n_a, whole_b = count_b / n_b * n_b;
@@ -482,7 +481,7 @@ struct Patch {
 
 /// Whole tiles of a patch; meanwhile the next one is fetched, as many lines a tile as a tile has.
 template <int Width, int Bytes, Stores Kind>
-TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, const Tile& tile, const Byte* source,
+TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, const Plane& tile, const Byte* source,
                                      Byte* target) {
   constexpr long long n = line_bytes / Width;
   const long long fetched_bytes = (next.b1 - next.b0) * Width;
@@ -505,7 +504,7 @@ TRANSHIP_INLINE void transpose_patch(const Patch& patch, const Patch& next, cons
 /// is streamed goes along the rows of the source, for nothing has to be read of the target; a page of each row at a
 /// time, so that the target's pages are few enough to be found quickly.
 template <int Width, int Bytes, Stores Kind>
-TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const Tile& tile, const Byte* source,
+TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const Plane& tile, const Byte* source,
                                      Byte* target) {
   constexpr bool along_source = Kind == Stores::streaming;
   constexpr long long n = line_bytes / Width, side_a = 4 * n, side_b = (along_source ? 16 : 4) * n;
@@ -528,7 +527,7 @@ TRANSHIP_INLINE void transpose_tiles(long long count_a, long long count_b, const
 }
 
 template <int Width, int Bytes>
-TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Tile& tile, Stores stores,
+TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Plane& tile, Stores stores,
                                const Byte* source, Byte* target) {
   constexpr long long n = line_bytes / Width;
   // Rows of the target that all begin at the same place of a line can be written in whole lines.
@@ -553,20 +552,20 @@ TRANSHIP_INLINE void transpose(long long count_a, long long count_b, const Tile&
 }
 
 template <int Width>
-void transpose_16(long long count_a, long long count_b, const Tile& tile, Stores stores, const Byte* source,
+void transpose_16(long long count_a, long long count_b, const Plane& tile, Stores stores, const Byte* source,
                   Byte* target) {
-  transpose<Width, 16>(count_a, count_b, Tile(tile), stores, source, target);
+  transpose<Width, 16>(count_a, count_b, Plane(tile), stores, source, target);
 }
 #if defined(__x86_64__)
 template <int Width>
-[[gnu::target("avx2")]] void transpose_32(long long count_a, long long count_b, const Tile& tile, Stores stores,
+[[gnu::target("avx2")]] void transpose_32(long long count_a, long long count_b, const Plane& tile, Stores stores,
                                           const Byte* source, Byte* target) {
-  transpose<Width, 32>(count_a, count_b, Tile(tile), stores, source, target);
+  transpose<Width, 32>(count_a, count_b, Plane(tile), stores, source, target);
 }
 #endif
 
 template <int Width>
-void copy_transposed(long long count_a, long long count_b, const Tile& tile, CopyMethod way, const Byte* source,
+void copy_transposed(long long count_a, long long count_b, const Plane& tile, CopyMethod way, const Byte* source,
                      Byte* target) {
 #if defined(__x86_64__)
   if (way.simd == Simd::bytes32) return transpose_32<Width>(count_a, count_b, tile, way.stores, source, target);
@@ -576,7 +575,7 @@ void copy_transposed(long long count_a, long long count_b, const Tile& tile, Cop
 
 /// Other moves are transposed by copies into a buffer that stays in the nearest cache, and moved from there in rows.
 template <class Element>
-void move_transposed(long long count_a, long long count_b, const Tile& tile, CopyMethod way, const Byte* source,
+void move_transposed(long long count_a, long long count_b, const Plane& tile, CopyMethod way, const Byte* source,
                      Byte* target) {
   constexpr int width = Element::width;
   if constexpr (Element::is_copy) {
@@ -659,7 +658,7 @@ void move_in_rows(CopyBlock block, CopyMethod way, const Byte* source, Byte* tar
 /// Planes of `Narrow` elements on one side: on the other side, each of these lies in a line of its own, far from the
 /// next one, or in two. The lines of a plane that comes soon are asked for while this one is moved.
 template <int Width, int Narrow>
-void copy_narrow_tiles(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b,
+void copy_narrow_tiles(const CopyBlock& around, const Plane& tile, long long count_a, long long count_b,
                        const Byte* source, Byte* target) {
   const int last = around.dims - 1;
   const long long next_source = ahead_planes * around.source_strides[last], next_target = around.target_strides[last];
@@ -684,7 +683,7 @@ void copy_narrow_tiles(const CopyBlock& around, const Tile& tile, long long coun
 
 /// True when it has moved them: elements of 4 bytes and more, of which 2 to 4 lie together.
 template <class Element>
-bool move_narrow_tiles(const CopyBlock& around, const Tile& tile, long long count_a, long long count_b,
+bool move_narrow_tiles(const CopyBlock& around, const Plane& tile, long long count_a, long long count_b,
                        const Byte* source, Byte* target) {
   if constexpr (Element::is_copy && Element::width >= 4) {
     if (around.dims == 0) return false;
@@ -708,7 +707,7 @@ bool move_narrow_tiles(const CopyBlock& around, const Tile& tile, long long coun
 template <class Element>
 void move_in_tiles(CopyBlock block, CopyMethod way, const Byte* source, Byte* target) {
   const int a = block.dims - 1, b = tile_dimension(block, Element::width);
-  const Tile tile{block.source_strides[a], block.target_strides[b]};
+  const Plane tile{block.source_strides[a], block.target_strides[b]};
   const long long count_a = block.extents[a], count_b = block.extents[b];
   drop_dimension(block, a);
   drop_dimension(block, b);

@@ -7,6 +7,9 @@
 
 namespace tranship {
 
+/// Of the CPU's caches.
+inline constexpr long long line_bytes = 64;
+
 enum class Simd : unsigned char {
   bytes16,  ///< what every CPU of the architecture has
   bytes32,  ///< AVX2 and F16C

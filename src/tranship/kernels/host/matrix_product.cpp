@@ -21,7 +21,7 @@ constexpr long long strip_max = 48;
 static_assert(rows_max % strip_max == 0 && columns_max % strip_max == 0);
 
 template <class T, int Bytes>
-struct Vector {
+struct VectorOfType {
   typedef T Type __attribute__((vector_size(Bytes)));
 };
 
@@ -37,7 +37,7 @@ struct Tile {
 /// The product of a strip of a and one of b, both packed: for each k the elements of all rows, or of all columns.
 template <class T, int Bytes>
 TRANSHIP_INLINE void multiply_strips(long long depth, const T* a, const T* b, T* product) {
-  using V = typename Vector<T, Bytes>::Type;
+  using V = typename VectorOfType<T, Bytes>::Type;
   using Shape = Tile<T, Bytes>;
   V sums[Shape::rows][2] = {};
   for (long long k = 0; k < depth; ++k) {

@@ -21,7 +21,6 @@ namespace {
 constexpr long long sampled_bytes_min = 64 << 10;
 /// How far samples are believed: first so far, and twice as far each time that they have not changed.
 constexpr long long first_stretch_bytes = 128 << 10, stretch_bytes_max = 1 << 20;
-constexpr long long line_bytes = 64;
 /// Less would show how long a store takes to arrive, and not how many arrive together.
 constexpr long long sample_bytes = write_sample_bytes;
 

@@ -161,7 +161,7 @@ class Fusion {
     const Access written = access_of(target);
     for (std::size_t i = 1; i < static_cast<std::size_t>(draft.step.sources); ++i) {
       const OperandShape what = shape_of_source(shape, i);
-      if (what.where == Where::here && what.format == Format::plain &&
+      if (what.where == Where::here && what.format == OperandFormat::plain &&
           conflict(written, access_of(draft.step.operands[i])))
         return true;
     }

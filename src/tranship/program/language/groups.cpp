@@ -20,7 +20,7 @@ std::vector<Access> local_accesses(const Program& header, tranship::Rank rank, c
     const bool is_source = i < sources;
     const OperandShape what = is_source ? shape_of_source(shape, i) : shape_of_target(shape, i - sources);
     // A place of a switch channel is this rank's, too: only ranks of the group use it.
-    if (what.format != Format::plain || what.where == Where::peer) continue;
+    if (what.format != OperandFormat::plain || what.where == Where::peer) continue;
     const Operand& operand = draft.step.operands[i];
     const BufferPlace place = place_of(header, rank, operand.buffer);
     const Index begin = place.first_chunk + operand.first;

@@ -120,8 +120,8 @@ void add_transfer(ProgramDraft& program, const Transfer& transfer, const Chunk& 
   check_chunk(program, target, is_get ? transfer.ends.source : transfer.ends.target, "target");
   check_sizes(target, source);
   const StepShape& shape = shape_of(transfer.step);
-  if (shape_of_source(shape, 0).format != Format::plain) check_scratch(source, "source");
-  if (shape_of_target(shape, 0).format != Format::plain) check_scratch(target, "target");
+  if (shape_of_source(shape, 0).format != OperandFormat::plain) check_scratch(source, "source");
+  if (shape_of_target(shape, 0).format != OperandFormat::plain) check_scratch(target, "target");
   Draft draft;
   draft.step.kind = transfer.step;
   draft.step.channel = transfer.kind;
@@ -140,8 +140,8 @@ void add_local(ProgramDraft& program, StepKind step, const Chunk& target, const 
   check_chunk(program, target, target.rank, "target");
   check_sizes(target, source);
   const StepShape& shape = shape_of(step);
-  if (shape_of_source(shape, 0).format != Format::plain) check_scratch(source, "source");
-  if (shape_of_target(shape, 0).format != Format::plain) check_scratch(target, "target");
+  if (shape_of_source(shape, 0).format != OperandFormat::plain) check_scratch(source, "source");
+  if (shape_of_target(shape, 0).format != OperandFormat::plain) check_scratch(target, "target");
   Draft draft;
   draft.step.kind = step;
   draft.step.sources = 1;

@@ -62,7 +62,7 @@ void Execution::read(const Step& step, const StepShape& shape, std::size_t sourc
     reader.stamp = stamp_of(actor.stamp, range.begin, range.end, shape);
     memory_of(range.rank, range.memory).visit(range.begin, range.end, [&](Index from, Cell& cell) {
       Links links;
-      if (range.format == Format::packets && cell.packets) {
+      if (range.format == OperandFormat::packets && cell.packets) {
         auto& [units, write] = packets[cell.packets.get()];
         units += cell.end - from;
         write = cell.packets;
@@ -112,7 +112,7 @@ void Execution::write(const Step& step, const StepShape& shape, std::size_t targ
     if (range.memory == scratch_memory) use_scratch(range, block);
     Actor writer = actor;
     writer.stamp = stamp_of(actor.stamp, range.begin, range.end, shape);
-    if (range.format == Format::packets) return write_packets(range, block, writer, pieces);
+    if (range.format == OperandFormat::packets) return write_packets(range, block, writer, pieces);
     for (const Piece& piece : pieces) {
       Value value = piece.value;
       value.displacement -= range.begin;
@@ -228,7 +228,7 @@ void Execution::check_write(Rank rank, int memory, Index from, const Cell& cell,
 void Execution::use_scratch(const Range& range, const Block& block) {
   if (range.begin == range.end) return;
   int& uses = uses_of_scratch_[static_cast<std::size_t>(range.rank)];
-  uses |= range.format == Format::plain ? 1 : 2;
+  uses |= range.format == OperandFormat::plain ? 1 : 2;
   if (uses == 3)
     found(Finding::Kind::packets, block.rank, block.index, static_cast<Index>(block.at),
           fmt::format("{}: the scratch of rank {} holds packets and plain data, which lie at different bytes",

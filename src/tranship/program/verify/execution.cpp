@@ -282,8 +282,9 @@ void Execution::share_all() {
 void Execution::write_inputs(Rank rank, int launch, const Actor& actor) {
   const BufferPlace& place = places_[static_cast<std::size_t>(rank) * buffer_kinds];
   const Index begin = place.first_chunk * cut_.units, count = of(rank).chunks[0] * cut_.units;
-  write_plain({.rank = rank, .memory = place.memory, .begin = begin, .end = begin + count, .format = Format::plain},
-              actor, {.entry = values_.input(rank, launch), .displacement = -begin}, nullptr);
+  write_plain(
+      {.rank = rank, .memory = place.memory, .begin = begin, .end = begin + count, .format = OperandFormat::plain},
+      actor, {.entry = values_.input(rank, launch), .displacement = -begin}, nullptr);
 }
 
 void Execution::read_outputs(Rank rank, int launch, const Actor& actor) {

@@ -74,7 +74,7 @@ class Execution {
     Rank rank;
     int memory;
     Index begin, end;
-    Format format;
+    OperandFormat format;
   };
   /// Units of what is moved.
   struct Piece {

@@ -133,7 +133,7 @@ Execution::Stuck Execution::stuck(int id) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(step.sources); ++i)
     for_each_range(block.rank, step.operands[i], shape_of_source(shape, i), part, block.launch,
                    [&](const Range& range) {
-                     if (is_named || range.format != Format::packets || have_come(range, block.launch)) return;
+                     if (is_named || range.format != OperandFormat::packets || have_come(range, block.launch)) return;
                      is_named = true;
                      out.text = fmt::format("{} waits for packets in {}", who,
                                             place_text(range.rank, range.memory, range.begin, range.end));
@@ -164,7 +164,7 @@ void Execution::note_promises() {
       const auto sources = static_cast<std::size_t>(step.sources);
       for (std::size_t t = sources; t < step.operands.size(); ++t) {
         const OperandShape what = shape_of_target(shape, t - sources);
-        if (what.format != Format::packets) continue;
+        if (what.format != OperandFormat::packets) continue;
         const Part whole{0, step.operands[t].count * cut_.units};
         for_each_range(block.rank, step.operands[t], what, whole, block.launch, [&](const Range& range) {
           spend(1);

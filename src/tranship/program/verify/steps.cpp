@@ -212,7 +212,7 @@ bool Execution::have_packets_come(int id, const Step& step, const StepShape& sha
     bool have_all = true;
     for_each_range(block.rank, step.operands[block.waited], shape_of_source(shape, block.waited), part, block.launch,
                    [&](const Range& range) {
-                     if (range.format != Format::packets || !have_all) return;
+                     if (range.format != OperandFormat::packets || !have_all) return;
                      spend(1);
                      have_all = have_come(range, block.launch);
                      if (!have_all) waiting_for_packets_[static_cast<std::size_t>(range.rank)].push_back({id, range});
