@@ -178,11 +178,14 @@ TEST(Command, ChecksAndRunsPrograms) {
     const Outcome typed = place.run({"run", "allreduce/ring", "--ranks", "2", "--dtype", type, "--iterations", "1"});
     EXPECT_EQ(typed.code, 0) << type << ": " << typed.errors;
   }
-  for (const char* type : {"complex64", "c64", "bool"}) {
+  for (const char* type : {"complex64", "c64", "bool", "f8", "<f8"}) {
     const Outcome untyped = place.run({"run", "allreduce/ring", "--ranks", "2", "--dtype", type});
     expect_error(untyped, 2);
-    EXPECT_NE(untyped.errors.find("one of i8 to i64, u8 to u64, f16, bf16, f32, f64, or NumPy's names of these\n"),
-              std::string::npos)
+    EXPECT_NE(
+        untyped.errors.find("needs one of i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64, or int8, int16, "
+                            "int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64; "
+                            "numbers count bits\n"),
+        std::string::npos)
         << untyped.errors;
   }
   expect_error(place.run({"check", "nowhere.json"}), 2);

@@ -53,9 +53,13 @@ constexpr std::pair<std::string_view, ElementType> types_by_name[] = {
 ElementType type_argument(std::string_view name) {
   for (const auto& [numpy_name, type] : types_by_name)
     if (name == numpy_name || name == name_of(type)) return type;
-  throw UsageError{fmt::format(
-      "--dtype: unknown element type '{}': one of i8 to i64, u8 to u64, f16, bf16, f32, f64, or NumPy's names of these",
-      printable(name))};
+  std::string short_names, long_names;
+  for (const auto& [numpy_name, type] : types_by_name) {
+    short_names += fmt::format("{}, ", name_of(type));
+    long_names += fmt::format("{}{}", long_names.empty() ? "" : ", ", numpy_name);
+  }
+  throw UsageError{fmt::format("--dtype: unknown element type '{}': needs one of {}or {}; numbers count bits",
+                               printable(name), short_names, long_names)};
 }
 
 std::string kinds_text(const Program& program) {

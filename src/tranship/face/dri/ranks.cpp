@@ -100,12 +100,12 @@ Handles& Handles::all() {
 }
 
 Handles::Objects::iterator Handles::find(const void* handle, std::string_view kind) {
-  if (!handle) refuse(DRI_ERR_HANDLE, "the handle of a {} is NULL", kind);
+  if (!handle) refuse(DRI_ERR_HANDLE, "the handle is NULL: one of the kind '{}' is needed", kind);
   const auto at = objects_.find(reinterpret_cast<std::uintptr_t>(handle));
   if (at == objects_.end())
-    refuse(DRI_ERR_HANDLE, "a handle of a {} is needed; this one has been destroyed, or is none", kind);
+    refuse(DRI_ERR_HANDLE, "a handle of the kind '{}' is needed; this one has been destroyed, or is none", kind);
   if (at->second.kind != kind)
-    refuse(DRI_ERR_HANDLE, "a handle of a {} is needed; this is one of a {}", kind, at->second.kind);
+    refuse(DRI_ERR_HANDLE, "a handle of the kind '{}' is needed; this one is of the kind '{}'", kind, at->second.kind);
   return at;
 }
 
