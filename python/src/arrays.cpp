@@ -47,7 +47,22 @@ class LocalArray final : public Resident {
   LocalArray& operator=(const LocalArray&) = delete;
 
   void leave() noexcept override {
-    without_gil([this] { ref_.coherence.reset(); });
+    without_gil([this] {
+      if (!ref_.coherence) return;
+      is_leased_ = ref_.coherence->is_tracked();
+      is_on_host_ = !is_leased_ || ref_.coherence->is_on_host();
+      ref_.coherence.reset();
+    });
+  }
+  /// Whether leases have been opened: then the host's memory is one copy of several.
+  bool is_leased() const noexcept { return ref_.coherence ? ref_.coherence->is_tracked() : is_leased_; }
+  /// The cells on the host, with all values that this rank has.
+  HostCells read_on_host(CallSite where) const {
+    if (ref_.coherence) return detail::read_on_host(ref_, where);
+    if (!is_on_host_)
+      throw Error(ErrorCode::invalid_use,
+                  "array '" + name_ + "': the host did not have its last values when its world ended");
+    return {};
   }
   const std::shared_ptr<RankHandle>& rank() const noexcept { return rank_; }
   const std::string& name() const noexcept { return name_; }
@@ -66,6 +81,7 @@ class LocalArray final : public Resident {
   nb::object owner_;
   DevicesHandle devices_;
   std::string name_;
+  bool is_leased_ = false, is_on_host_ = true;  // when the world ended
 };
 using ArrayHandle = std::shared_ptr<LocalArray>;
 
@@ -76,47 +92,25 @@ ArrayHandle with_rank(const std::shared_ptr<RankHandle>& rank, ArrayRef ref, Dev
   return array;
 }
 
-nb::dict interface_of(const LocalArray& array) {
+nb::dict interface_of(const LocalArray& array, Access access) {
   const StridedView& view = array.ref().view;
   if (view.imaginary) throw Error(ErrorCode::unsupported, "a complex array in two planes has no one NumPy view");
-  return array_interface(view, array.ref().is_const ? Access::read_only : Access::writable);
+  return array_interface(view, array.ref().is_const ? Access::read_only : access);
+}
+Access access_of(const LocalArray& array) {
+  return array.is_leased() ? Access::read_only : Access::writable;
 }
 
-/// What exchanges of arrays and of plans have in common.
-class AnyExchange {
- public:
-  virtual ~AnyExchange() = default;
-  virtual void start(CallSite where) = 0;
-  virtual bool test(CallSite where) = 0;
-  virtual void finish(CallSite where) = 0;
-  virtual Schedule schedule() const = 0;
-  virtual const TransferPlan& plan() const = 0;
-  virtual std::string explain() const = 0;
-};
-template <class E>
-class HeldExchange final : public AnyExchange {
- public:
-  explicit HeldExchange(E exchange) : exchange_(std::move(exchange)) {}
-  void start(CallSite where) override {
-    if constexpr (std::is_same_v<E, Exchange>)
-      exchange_.start();
-    else
-      exchange_.start(where);
-  }
-  bool test(CallSite where) override { return exchange_.test(where); }
-  void finish(CallSite where) override { exchange_.finish(where); }
-  Schedule schedule() const override { return exchange_.schedule(); }
-  const TransferPlan& plan() const override { return exchange_.plan(); }
-  std::string explain() const override { return exchange_.explain(); }
-
- private:
-  E exchange_;
+/// A block in which the host's memory may be read, or written.
+struct HostBlock {
+  ArrayHandle array;  // and its devices, which outlive the lease
+  HostCells cells;
 };
 
 /// An exchange and the arrays that it moves, which C++ does not keep where they are foreign.
 class Moving final : public Resident {
  public:
-  Moving(std::shared_ptr<RankHandle> rank, std::unique_ptr<AnyExchange> exchange, std::vector<ArrayHandle> arrays)
+  Moving(std::shared_ptr<RankHandle> rank, std::shared_ptr<ArrayExchange> exchange, std::vector<ArrayHandle> arrays)
       : rank_(std::move(rank)), exchange_(std::move(exchange)), arrays_(std::move(arrays)) {
     Index bytes = 0;
     for (const ArrayHandle& array : arrays_) {
@@ -142,24 +136,20 @@ class Moving final : public Resident {
   Schedule schedule() const { return left_ ? left_->schedule : exchange().schedule(); }
   TransferPlan plan() const { return left_ ? left_->plan : exchange().plan(); }
   std::string explain() const { return left_ ? left_->explanation : exchange().explain(); }
-  AnyExchange& exchange() const {
+  ArrayExchange& exchange() const {
     if (!exchange_ || rank_->is_in_child()) (void)rank_->world();
     return *exchange_;
   }
   void start(CallSite where) const {
-    AnyExchange& moved = exchange();
-    // An array that has had leases may have sums in its ghosts, which all ranks combine first.
-    const bool waits = std::any_of(arrays_.begin(), arrays_.end(), [](const ArrayHandle& array) {
-      return array->ref().coherence && array->ref().coherence->has_buffer();
-    });
-    without_gil_unless(is_brief_ && !waits, [&] { moved.start(where); });
+    ArrayExchange& moved = exchange();
+    without_gil_unless(is_brief_ && !moved.start_may_wait(), [&] { moved.start(where); });
   }
   bool test(CallSite where) const {
-    AnyExchange& moved = exchange();
+    ArrayExchange& moved = exchange();
     return without_gil_unless(is_brief_, [&] { return moved.test(where); });
   }
   void finish(CallSite where) const {
-    AnyExchange& moved = exchange();
+    ArrayExchange& moved = exchange();
     if (!is_brief_ || !test(where)) without_gil([&] { moved.finish(where); });
   }
 
@@ -175,7 +165,7 @@ class Moving final : public Resident {
   }
 
   std::shared_ptr<RankHandle> rank_;
-  std::unique_ptr<AnyExchange> exchange_;
+  std::shared_ptr<ArrayExchange> exchange_;  // which deletes it as what it was made as
   std::optional<Left> left_;
   std::vector<ArrayHandle> arrays_;
   bool is_brief_ = false;
@@ -190,9 +180,9 @@ MovingHandle moving(std::vector<ArrayHandle> arrays, F&& make) {
   std::vector<ArrayRef> refs;
   for (const ArrayHandle& array : arrays) refs.push_back(array->living());
   const CallSite where = python_call_site();
-  std::unique_ptr<AnyExchange> exchange = without_gil([&]() -> std::unique_ptr<AnyExchange> {
+  std::shared_ptr<ArrayExchange> exchange = without_gil([&]() -> std::shared_ptr<ArrayExchange> {
     using Made = std::invoke_result_t<F, const std::vector<ArrayRef>&, CallSite>;
-    return std::make_unique<HeldExchange<Made>>(make(refs, where));
+    return std::make_shared<Made>(make(refs, where));
   });
   auto handle = std::make_shared<Moving>(rank, std::move(exchange), std::move(arrays));
   rank->add(handle);
@@ -261,17 +251,21 @@ PipeBuffers buffers_of(const std::vector<ArrayHandle>& arrays) {
 }
 
 /// As NumPy's array, which keeps it.
-nb::object numpy_view(const nb::object& self, const LocalArray& array) {
+nb::object numpy_view(const nb::object& self, const LocalArray& array, Access access) {
   // Not of the array itself: NumPy would ask that for its buffer first, which comes from here.
   nb::object shown = nb::module_::import_("types").attr("SimpleNamespace")();
-  shown.attr("__array_interface__") = interface_of(array);
+  shown.attr("__array_interface__") = interface_of(array, access);
   shown.attr("owner") = self;
   return nb::module_::import_("numpy").attr("asarray")(shown);
+}
+nb::object shown_memory(const nb::object& self) {
+  const auto& array = nb::cast<const LocalArray&>(self);
+  return numpy_view(self, array, access_of(array));
 }
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   try {
     const auto object = nb::borrow(self);
-    const nb::object array = numpy_view(object, nb::cast<const LocalArray&>(object));
+    const nb::object array = shown_memory(object);
     return PyObject_GetBuffer(array.ptr(), view, flags);
   } catch (nb::python_error& error) {
     error.restore();
@@ -307,8 +301,32 @@ void bind_arrays(nb::module_& module) {
   if (!shows_local.is_valid()) throw nb::python_error();
   module.attr("ShowsLocal") = shows_local;
   nb::class_<LocalArray>(module, "LocalArray", nb::type_slots(array_slots))
-      .def_prop_ro("__array_interface__", &interface_of)
-      .def("numpy", [](const nb::object& self) { return numpy_view(self, nb::cast<const LocalArray&>(self)); })
+      .def_prop_ro("__array_interface__", [](const LocalArray& self) { return interface_of(self, access_of(self)); })
+      .def("numpy", &shown_memory)
+      .def("writable_numpy",
+           [](const nb::object& self) { return numpy_view(self, nb::cast<const LocalArray&>(self), Access::writable); })
+      .def_prop_ro("is_leased", &LocalArray::is_leased)
+      .def("read_on_host",
+           [](const ArrayHandle& self) {
+             const CallSite where = python_call_site();
+             return HostBlock{self, without_gil([&] { return self->read_on_host(where); })};
+           })
+      .def("write_on_host",
+           [](const ArrayHandle& self) {
+             const CallSite where = python_call_site();
+             if (self->is_leased() && self->ref().is_const)
+               throw Error(ErrorCode::invalid_use, "array '" + self->name() + "' is read-only");
+             const ArrayRef& array = self->is_leased() ? self->living() : self->ref();
+             return HostBlock{
+                 self, without_gil([&] {
+                   return HostCells{array.coherence ? detail::write_on_host(array, where) : Lease(), Region()};
+                 })};
+           })
+      .def("note_host_pointers",
+           [](const LocalArray& self) {
+             const CallSite where = python_call_site();
+             without_gil([&] { self.living().coherence->note_host_pointers(where); });
+           })
       .def_prop_ro("spec", [](const LocalArray& self) { return *self.ref().spec; })
       .def_prop_ro("distribution", [](const LocalArray& self) { return self.ref().spec->distribution; })
       .def(
@@ -354,33 +372,51 @@ void bind_arrays(nb::module_& module) {
   module.def(
       "allocate_array",
       [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, const std::string& name,
-         const DevicesHandle& devices, int inner_dims) {
+         const DevicesHandle& devices, int inner_dims, std::string record) {
         World& world = rank->world();
         const bool is_brief = spec.distribution.storage(world.rank()).elements <= brief_bytes / size_bytes(spec.type);
         ArrayRef ref = without_gil_unless(
             is_brief, [&] { return allocate_array(world, spec, {.name = name, .devices = devices.get()}); });
         ref.inner_dims = inner_dims;
+        ref.coherence->set_record(std::move(record));
         return with_rank(rank, std::move(ref), devices);
       },
-      "world"_a, "spec"_a, "name"_a, "devices"_a.none(), "inner_dims"_a);
+      "world"_a, "spec"_a, "name"_a, "devices"_a.none(), "inner_dims"_a, "record"_a);
   module.def(
       "wrap_array",
       [](const std::shared_ptr<RankHandle>& rank, const ArraySpec& spec, std::uintptr_t data, const Indices& extents,
-         const Indices& strides, bool is_const, nb::object owner, const std::string& name, int inner_dims) {
+         const Indices& strides, bool is_const, nb::object owner, const std::string& name, int inner_dims,
+         std::string record) {
         const StridedView view{
             .data = reinterpret_cast<void*>(data), .type = spec.type, .extents = extents, .strides = strides};
         ArrayRef ref = wrap_array(rank->world(), spec, view, {.name = name});
         ref.is_const = is_const;
         ref.inner_dims = inner_dims;
+        ref.coherence->set_record(std::move(record));
         return with_rank(rank, std::move(ref), nullptr, std::move(owner));
       },
-      "world"_a, "spec"_a, "data"_a, "extents"_a, "strides"_a, "is_const"_a, "owner"_a, "name"_a, "inner_dims"_a);
+      "world"_a, "spec"_a, "data"_a, "extents"_a, "strides"_a, "is_const"_a, "owner"_a, "name"_a, "inner_dims"_a,
+      "record"_a);
   module.def(
       "record_spec",
       [](const Distribution& distribution, std::size_t bytes, std::size_t alignment) {
         return spec_of_records(distribution, {.bytes = bytes, .alignment = alignment});
       },
       "distribution"_a, "bytes"_a, "alignment"_a);
+
+  nb::class_<HostBlock>(module, "HostBlock", "Boxes of stored cells that have no value, in a block.")
+      .def("__enter__",
+           [](const HostBlock& self) {
+             std::vector<std::pair<Indices, Indices>> out;
+             for (const Box& box : self.cells.missing.boxes()) out.emplace_back(box.lower, box.upper);
+             return out;
+           })
+      .def(
+          "__exit__",
+          [](HostBlock& self, nb::handle kind, nb::handle, nb::handle) {
+            without_gil([&] { kind.is_none() ? self.cells.lease.close() : self.cells.lease.abandon(); });
+          },
+          "kind"_a.none(), "error"_a.none(), "trace"_a.none());
 
   nb::class_<Moving>(module, "Exchange")
       .def(
@@ -528,14 +564,7 @@ void bind_arrays(nb::module_& module) {
         const Combine how = combine_named(combine);
         const ExchangeOptions options{schedule_named(schedule)};
         return moving(arrays, [&](const std::vector<ArrayRef>& refs, CallSite where) {
-          std::vector<ArraySpec> specs;
-          std::vector<StridedView> views;
-          for (const ArrayRef& ref : refs) {
-            specs.push_back(*ref.spec);
-            views.push_back(ref.view);
-          }
-          World& world = *refs.front().world;
-          return Exchange(world, adjoint(plan_halo(specs, world.rank()), how), views, options, where);
+          return HaloExchange::combining(refs, how, options, where);
         });
       },
       "arrays"_a, "combine"_a, "schedule"_a,

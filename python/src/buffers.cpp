@@ -47,6 +47,36 @@ bool LeaseViews::Base::is_written_by_others() {
                      [](const nb::object& one) { return Py_REFCNT(one.ptr()) > 2; });
 }
 
+namespace {
+
+/// Guarded by the interpreter's lock.
+bool grants_writes = false;
+
+/// Says that memory may be written, to NumPy, which asks before it makes an array writable. Shows nothing of it.
+int grant_writes(PyObject* self, Py_buffer* view, int flags) {
+  if (grants_writes && (flags & PyBUF_WRITABLE) != 0) {
+    static char nothing[1];
+    return PyBuffer_FillInfo(view, self, nothing, 0, 0, flags);
+  }
+  PyErr_SetString(PyExc_BufferError, "the array of this memory shows it");
+  view->obj = nullptr;
+  return -1;
+}
+PyType_Slot memory_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&grant_writes)}, {0, nullptr}};
+
+void make_writable(const nb::object& array) {
+  grants_writes = true;
+  try {
+    array.attr("setflags")("write"_a = true);
+  } catch (...) {
+    grants_writes = false;
+    throw;
+  }
+  grants_writes = false;
+}
+
+}  // namespace
+
 nb::object LeaseViews::shown_as_elements(const nb::object& base) const {
   if (!dtype_.is_valid()) return base.attr("view")();
   nb::object array = base.attr("view")(dtype_);
@@ -68,7 +98,10 @@ nb::object LeaseViews::hand_out(const ShownMemory& shown) {
     base = bases_.end() - 1;
   }
   nb::object array = shown_as_elements(base->array);
-  if (shown.access == Access::writable) base->handed_out.push_back(array);
+  if (shown.access == Access::writable) {
+    make_writable(array);
+    base->handed_out.push_back(array);
+  }
   return array;
 }
 
@@ -88,6 +121,13 @@ bool LeaseViews::outlives(nb::object base, nb::object array) {
   if (!ended.is_written_by_others()) return false;
   bases_.push_back(std::move(ended));
   return were_there_ = true;
+}
+
+bool LeaseViews::outlive(nb::list arrays) {
+  nb::object array = arrays[0];
+  nb::object base = arrays[1];
+  arrays.clear();
+  return outlives(std::move(base), std::move(array));
 }
 
 bool LeaseViews::are_there() {
@@ -110,6 +150,7 @@ nb::object LeaseHandle::array() {
   if (!array_.is_valid()) {
     base_ = nb::module_::import_("numpy").attr("asarray")(nb::cast(memory_));
     array_ = views_->shown_as_elements(base_);
+    if (memory_->shown().access == Access::writable) make_writable(array_);
   }
   return array_;
 }
@@ -183,17 +224,18 @@ void bind_buffers(nb::module_& module) {
         return std::pair(sums.copies, sums.bytes);
       });
 
-  nb::class_<ShownMemory>(module, "ShownMemory").def_prop_ro("__array_interface__", [](const ShownMemory& self) {
-    return array_interface(self.view, self.access);
-  });
-  nb::class_<LeaseMemory>(module, "LeaseMemory").def_prop_ro("__array_interface__", [](const LeaseMemory& self) {
-    return array_interface(self.shown().view, self.shown().access);
-  });
+  nb::class_<ShownMemory>(module, "ShownMemory", nb::type_slots(memory_slots))
+      .def_prop_ro("__array_interface__",
+                   [](const ShownMemory& self) { return array_interface(self.view, Access::read_only); });
+  nb::class_<LeaseMemory>(module, "LeaseMemory", nb::type_slots(memory_slots))
+      .def_prop_ro("__array_interface__",
+                   [](const LeaseMemory& self) { return array_interface(self.shown().view, Access::read_only); });
   nb::class_<LeaseViews>(module, "LeaseViews", "The arrays that leases of one buffer have shown.")
       .def(nb::new_([](nb::object dtype, bool are_structs) {
              return std::make_shared<LeaseViews>(dtype.is_none() ? nb::object() : std::move(dtype), are_structs);
            }),
            "dtype"_a.none(), "are_structs"_a)
+      .def("outlive", &LeaseViews::outlive, "arrays"_a)
       .def("of_duplicate", [](const std::shared_ptr<LeaseViews>& self) { return std::make_shared<LeaseViews>(self); });
   nb::class_<LeaseHandle>(module, "Lease", lease_text)
       .def_prop_ro("array", &LeaseHandle::array, nb::sig("def array(self) -> numpy.typing.NDArray[typing.Any]"),

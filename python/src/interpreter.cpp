@@ -27,8 +27,14 @@ std::string& package_folder() {
   return *folder;
 }
 
+/// The file of the standard library's that enters and leaves blocks for programs.
+std::string& file_of_blocks() {
+  static auto* file = new std::string();
+  return *file;
+}
+
 /// What is known of a function's code: its file, whose name lives as long as the process, and whether it is this
-/// package's.
+/// package's, or calls it for a program.
 struct KnownCode {
   PyObject* code = nullptr;  // held, so that no other code has its address
   const char* file = nullptr;
@@ -52,7 +58,7 @@ KnownCode& known(PyObject* code) {
   Py_INCREF(code);
   entry = {.code = code,
            .file = names->emplace(file).first->c_str(),
-           .is_ours = !package_folder().empty() && file.starts_with(package_folder())};
+           .is_ours = !package_folder().empty() && (file.starts_with(package_folder()) || file == file_of_blocks())};
   Py_XDECREF(before);
   return entry;
 }
@@ -240,8 +246,9 @@ void raise_for(const std::exception_ptr& thrown) {
   }
 }
 
-void set_package(std::string folder, nb::dict classes) {
+void set_package(std::string folder, std::string blocks, nb::dict classes) {
   package_folder() = std::move(folder);
+  file_of_blocks() = std::move(blocks);
   error_classes() = std::move(classes);
   nb::register_exception_translator([](const std::exception_ptr& thrown, void*) { raise_for(thrown); });
 }

@@ -124,8 +124,8 @@ class RankOfThread {
 /// Sets Python's error to what a C++ exception of this library becomes; throws on what is no such exception.
 void raise_for(const std::exception_ptr& thrown);
 
-/// Says where the package lies, whose frames are no call sites, and what C++ errors become: `classes` maps names of
-/// codes to classes, and "base" to the one that all derive from.
-void set_package(std::string folder, nb::dict classes);
+/// Says where the package lies, whose frames are no call sites, nor are those of `blocks`, the file of contextlib; and
+/// what C++ errors become: `classes` maps names of codes to classes, and "base" to the one that all derive from.
+void set_package(std::string folder, std::string blocks, nb::dict classes);
 
 }  // namespace tranship::python

@@ -9,6 +9,7 @@
 #include <nanobind/nanobind.h>
 
 #include <tranship/base/device.hpp>
+#include <tranship/base/printable.hpp>
 #include <tranship/memory/buffer.hpp>
 #include <tranship/memory/device/devices.hpp>
 
@@ -34,7 +35,10 @@ inline Combine combine_named(const std::string& name) {
   throw Error(ErrorCode::invalid_use, "combine '" + name + "': needs 'sum', 'product', 'min' or 'max'");
 }
 inline Device device_named(const std::string& name) {
-  return parse_device(name).value();
+  const Result<Device> device = parse_device(name);
+  if (device) return device.value();
+  throw Error(ErrorCode::invalid_use,
+              "device '" + printable(name) + "': needs 'host', or a kind and a number: 'fake:0', 'cuda:0'");
 }
 
 inline std::optional<Region> region_of(const std::optional<std::vector<std::pair<Indices, Indices>>>& boxes) {
@@ -74,7 +78,9 @@ class LeaseMemory {
 
 /// The arrays that leases of one buffer have shown. NumPy makes the views of an array views of its base, so each array
 /// that is handed out is a view of a base that only this knows, and who else refers to the base is a view. An array
-/// becomes read-only when its lease ends, but its views do not.
+/// becomes read-only when its lease ends, but its views do not. NumPy makes an array writable where its base is, or
+/// where the memory below says so. Bases are read-only, and the memory says so to hand_out() and array() alone: an
+/// array that is read-only stays so.
 class LeaseViews {
  public:
   /// `dtype` is that of the elements where NumPy must be told; those of structs are the insides of the memory's last
@@ -93,6 +99,9 @@ class LeaseViews {
   bool outlives(nanobind::handle base);
   /// An array with a base of its own, whose lease has ended. Returns the same.
   bool outlives(nanobind::object base, nanobind::object array);
+  /// An array and its base, of which `arrays` has the last references of the caller. Returns the same, and leaves the
+  /// list empty.
+  bool outlive(nanobind::list arrays);
   /// Returns whether what outlived its lease is gone, and was there when this was last asked.
   bool are_gone();
 

@@ -13,7 +13,7 @@ NB_MODULE(_core, module) {
 #ifndef TRANSHIP_COSTLY_ASSERTIONS
   nanobind::set_leak_warnings(false);  // compiled functions of Numba keep their arguments when they raise
 #endif
-  module.def("set_package", &set_package, nanobind::arg("folder"), nanobind::arg("classes"));
+  module.def("set_package", &set_package, nanobind::arg("folder"), nanobind::arg("blocks"), nanobind::arg("classes"));
   bind_layouts(module);
   bind_worlds(module);
   bind_arrays(module);

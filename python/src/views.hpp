@@ -48,10 +48,11 @@ inline StridedView view_at(std::uintptr_t data, const std::string& type, const I
 /// Memory that a Python object shows by the buffer protocol, while this lives.
 class BufferView {
  public:
-  /// Nothing where it shows none, or elements that are no ElementType in this machine's byte order.
+  /// Nothing where it shows none, or elements that are no ElementType in this machine's byte order, and of masked
+  /// arrays, whose memory is not all that they are.
   explicit BufferView(nanobind::handle object, Access access) {
     const int flags = PyBUF_STRIDED_RO | PyBUF_FORMAT | (access == Access::writable ? PyBUF_WRITABLE : 0);
-    if (PyObject_CheckBuffer(object.ptr()) == 0) return;
+    if (PyObject_CheckBuffer(object.ptr()) == 0 || has_mask(object)) return;
     if (PyObject_GetBuffer(object.ptr(), &buffer_, flags) != 0) {
       PyErr_Clear();
       show_bfloat16(object, access);
@@ -82,6 +83,13 @@ class BufferView {
   bool is_read_only() const noexcept { return buffer_.readonly != 0; }
 
  private:
+  static bool has_mask(nanobind::handle object) {
+    static PyObject* const plain =
+        nanobind::object(nanobind::module_::import_("numpy").attr("ndarray")).release().ptr();
+    auto* const type = reinterpret_cast<PyObject*>(Py_TYPE(object.ptr()));
+    return type != plain && PyType_IsSubtype(Py_TYPE(object.ptr()), reinterpret_cast<PyTypeObject*>(plain)) != 0 &&
+           nanobind::hasattr(object, "_mask");
+  }
   /// The buffer protocol has no format for bfloat16, so NumPy's arrays of it do not take part in it.
   void show_bfloat16(nanobind::handle object, Access access) {
     namespace nb = nanobind;

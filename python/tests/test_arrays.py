@@ -1,5 +1,6 @@
 """Arrays on every back-end, against NumPy."""
 
+import contextlib
 import gc
 
 import numpy as np
@@ -548,5 +549,127 @@ def test_views_of_leases_and_halos_of_the_same_array(run):
         with pytest.raises(ts.InvalidUse, match="has been kept"):
             u.read()
         world.barrier()
+
+    run(2, body)
+
+
+def test_a_peer_of_a_rank_without_values_names_the_programs_line():
+    texts = []
+
+    def body(world):
+        u = ts.array(world, ts.distribution(8, world.size, overlap=1, edge="toroidal"), name="u")
+        with u.write() as a:
+            a[...] = 1
+        try:
+            with u.write():
+                if world.rank == 0:
+                    raise ZeroDivisionError
+        except ZeroDivisionError:
+            pass
+        try:
+            u.read("stored")
+        except ts.Error as error:
+            texts.append(str(error))
+            raise
+
+    with pytest.raises(ts.InvalidUse):
+        ts.launch(2, body)
+    assert len(texts) == 2
+    for text in texts:
+        assert "test_arrays.py" in text and ".cpp" not in text, text
+
+
+@pytest.mark.parametrize("dtype", [[("a", "f4"), ("b", "u2")], [("a", "f8"), ("b", "i8")], "f8", "?"])
+@pytest.mark.parametrize("dims", [1, 3])
+def test_ranks_outside_of_the_grid_wrap_nothing(run, dtype, dims):
+    def body(world):
+        dtype_ = np.dtype(dtype)
+        d = ts.distribution((4,) * dims, (2,) + (1,) * (dims - 1))
+        data = np.zeros((2,) + (4,) * (dims - 1) if world.rank < 2 else (0,) * dims, dtype_)
+        a = ts.wrap(world, d, data)
+        assert a.local.shape == data.shape and a.local.dtype == dtype_
+        b = ts.array(world, d, dtype_)
+        b.fill(np.ones((), dtype_)[()])
+        ts.Redistribution(b, a)()
+        assert np.array_equal(data, np.ones(data.shape, dtype_))
+
+    run(3, body)
+
+
+def test_masked_arrays_are_refused():
+    masked = np.ma.masked_array(np.arange(4.0), [False, True, False, False])
+
+    def body(world):
+        d = ts.distribution(4, 1)
+        x = ts.symmetric(world, 4)
+        for call in (
+            lambda: ts.wrap(world, d, masked),
+            lambda: ts.Buffer(data=masked),
+            lambda: x.put(masked, 0),
+            lambda: x.get(0, masked),
+        ):
+            with pytest.raises(ts.InvalidUse, match="mask"):
+                call()
+        ts.wrap(world, d, masked.filled())
+
+    ts.launch(1, body)
+
+
+def test_masked_sources_of_files_are_refused(tmp_path):
+    masked = np.ma.masked_array(np.arange(4.0), [False, True, False, False])
+    with pytest.raises(ts.InvalidUse, match="masked elements"):
+        ts.reshard(masked, tmp_path / "out", to="@ 2 : block")
+    ts.reshard(np.ma.masked_array(np.arange(4.0), False), tmp_path / "out2", to="@ 2 : block")
+
+
+def test_a_block_of_contextlib_is_not_the_place_of_an_exchange():
+    def body(world):
+        u = ts.array(world, ts.distribution(8, 1, overlap=1, edge="toroidal"), name="u")
+        halo = ts.halo(u)
+        with u.write():
+            with pytest.raises(ts.InvalidUse) as error, contextlib.ExitStack() as stack:
+                stack.enter_context(halo)
+        assert str(error.value).count("test_arrays.py") == 2 and "contextlib" not in str(error.value), str(error.value)
+
+    ts.launch(1, body)
+
+
+PAIRS = [[("a", "f4"), ("b", "i4")], [("a", "i4"), ("b", "f4")], [("a", "u4", (2,))]]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda u, v: ts.halo(u),
+        lambda u, v: ts.halo(v, u),
+        lambda u, v: ts.halo(u, snapshot=True),
+        lambda u, v: ts.Redistribution(u, ts.array(u.world, ts.distribution((4, 4), (1, 2)), u.dtype)),
+        lambda u, v: ts.redistribute(u, ts.distribution((4, 4), (1, 2))),
+        lambda u, v: ts.gather(u),
+        lambda u, v: ts.Pipe(u.world, [u], [ts.array(u.world, u.distribution, u.dtype)]),
+        lambda u, v: u.read("stored"),
+    ],
+)
+@pytest.mark.parametrize("other", PAIRS[1:])
+def test_ranks_with_other_structs_of_one_size_all_fail(run, make, other):
+    def body(world):
+        d = ts.distribution((4, 4), (2, 1), overlap=1, edge="toroidal")
+        u = ts.array(world, d, PAIRS[0] if world.rank == 0 else other, name="u")
+        v = ts.array(world, d, "f8", name="v")
+        try:
+            make(u, v)
+        except ts.Mismatch as error:
+            return str(error)
+        return ""
+
+    for text in run(2, body):
+        assert "'a'" in text and "on rank 0 and" in text and "on rank 1" in text, text
+
+
+def test_ranks_with_the_same_structs_agree(run):
+    def body(world):
+        d = ts.distribution((4, 4), (2, 1), overlap=1, edge="toroidal")
+        a, b = (ts.array(world, d, pair, name="u") for pair in PAIRS[:2])
+        ts.halo(a, b)()
 
     run(2, body)

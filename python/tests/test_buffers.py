@@ -54,6 +54,31 @@ def test_closed_leases_are_closed():
         assert b.sum() == 24
 
 
+@pytest.mark.parametrize("dtype", ["f8", [("a", "i4"), ("b", "f4")]])
+@pytest.mark.parametrize("intent", ["read", "write", "read_write"])
+@pytest.mark.parametrize("by_block", [True, False])
+def test_the_array_of_a_closed_lease_cannot_be_made_writable(dtype, intent, by_block):
+    x = ts.Buffer((4, 4), dtype, devices=ts.Devices(fake=1))
+    lease = x.open(intent)
+    if by_block:
+        with lease as a:
+            assert a.flags.writeable == (intent != "read")
+    else:
+        a = lease.array
+        assert a.flags.writeable == (intent != "read")
+        lease.close()
+    views = [a, a[1:], a.T, a.view(np.ndarray)]
+    other = x.open(intent)  # of the same memory
+    for view in views:
+        with pytest.raises(ValueError):
+            view.flags.writeable = True
+        with pytest.raises(ValueError):
+            view.setflags(write=True)
+        with pytest.raises(ValueError):
+            view[...] = 1
+    other.close()
+
+
 def test_conflicts_name_both_places():
     x = ts.Buffer(8)
     with x.write() as a:
@@ -141,17 +166,38 @@ def test_any_sequence_has_the_values_of_one_array(steps):
 
 
 def test_names_of_devices():
-    for name in ("xyz", "", "fake", "fake:-1", "fake:x"):
-        with pytest.raises(ts.Error):
+    for name in ("xyz", "", "fake", "fake:-1", "fake:x", "gpu"):
+        with pytest.raises(ts.InvalidUse, match=f"device '{name}': needs 'host'"):
             with ts.offload(name):
                 pass
-        for call in (ts.Buffer(3).read, lambda device: ts.Buffer(3).open("read", device)):
-            with pytest.raises(ts.Error):
+        x = ts.Buffer(3)
+        for call in (x.read, x.state, lambda device: x.open("read", device), lambda device: x.explain("read", device)):
+            with pytest.raises(ts.InvalidUse, match=f"device '{name}': needs 'host'"):
                 call(name)
-    with ts.offload("fake:7"), pytest.raises(ts.InvalidUse, match="no fake:7"):
+    with ts.offload("fake:7"), pytest.raises(ts.InvalidUse, match="no fake:7; the 2 devices are host, fake:0"):
         ts.Buffer(3, devices=ts.Devices(fake=1)).read()
+    with pytest.raises(ts.InvalidUse, match="no fake:0; the only device is host"):
+        ts.Buffer(3).read("fake:0")
     with ts.Buffer(3).read() as view:  # on the host again
         assert view.size == 3
+
+
+def test_what_would_be_refused_is_explained():
+    x = ts.Buffer(3, zeros=False, devices=ts.Devices(fake=1), name="x")
+    for device in ("host", "fake:0"):
+        text = x.explain("read", device)
+        assert f"read on {device} would be refused" in text and "have not been written" in text and "buffer 'x'" in text
+        assert "would copy nothing" in x.explain("write", device)
+    with pytest.raises(ZeroDivisionError):
+        with x.write():
+            1 / 0
+    assert "would be refused" in x.explain() and "abandoned" in x.explain()
+    with x.write() as a:
+        assert "test_buffers.py" in x.explain() and "would be refused" in x.explain()
+        a[:] = 1
+    assert "would copy:" in x.explain("read", "fake:0")
+    x.freeze()
+    assert "would be refused" in x.explain("write")
 
 
 def test_leases_that_are_dropped_are_closed():

@@ -56,7 +56,7 @@ class Array(_ShowsLocal):
     ended. The array itself shows its memory by the buffer protocol, NumPy's array interface and DLPack.
     """
 
-    __slots__ = ("_core", "_distribution", "_elements", "_local", "_rank", "_views", "_world")
+    __slots__ = ("_core", "_distribution", "_elements", "_is_copy", "_local", "_rank", "_views", "_world")
 
     def __init__(self, world: World, core: _core.LocalArray, distribution: Distribution, elements: Elements) -> None:
         self._world = world
@@ -67,6 +67,7 @@ class Array(_ShowsLocal):
         self._views = _core.LeaseViews(elements.view_dtype, bool(elements.inside))
         memory: Any = core.numpy()
         self._local: NDArray[Any] = elements.shown(memory)
+        self._is_copy = False  # one of several, which is not written in place
 
     @property
     def world(self) -> World:
@@ -96,8 +97,33 @@ class Array(_ShowsLocal):
 
     @property
     def local(self) -> NDArray[Any]:
-        """This rank's local array, overlap included, in the memory itself."""
+        """This rank's local array, overlap included, in the memory itself.
+
+        From the first lease on it is read-only and shows the host's copy, to which values that devices hold are copied
+        first; ghosts that are stale show what they held. What devices write later does not change it.
+
+        Raises
+        ------
+        InvalidUse
+            Where an open lease writes cells of it, where owned cells have no value, and where ghosts hold sums that
+            their owners get when a lease reads these cells.
+        """
+        if self._is_copy:
+            with self._core.read_on_host():
+                pass
         return self._local
+
+    def _show_copy(self) -> None:
+        """After the first lease: no view of the memory writes to it unseen."""
+        shown, self._local = self._local, self._elements.shown(self._core.numpy())
+        self._is_copy = True
+        shown.flags.writeable = False
+        base = shown if shown.base is None or not isinstance(shown.base, np.ndarray) else shown.base
+        base.flags.writeable = False
+        arrays = [shown, base]
+        del shown, base
+        if self._views.outlive(arrays):
+            self._core.note_host_pointers()
 
     def owned(self, slice_number: int = 0) -> NDArray[Any]:
         """The cells of one of this rank's slices, without overlap, in the memory itself.
@@ -115,12 +141,15 @@ class Array(_ShowsLocal):
         """Of each slice of this rank, which global cells it owns, and a view of them.
 
         The cells index a global array: ``whole[cells]`` has what the view has. They are slices; of an indexed array they
-        are arrays of indices, one for each dimension, shaped to be broadcast.
+        are arrays of indices, one for each dimension, shaped to be broadcast. The views are of :attr:`local`.
         """
+        return self._slices_of(self.local)
+
+    def _slices_of(self, local: NDArray[Any]) -> list[tuple[tuple[Any, ...], NDArray[Any]]]:
         if self._distribution.is_indexed:
             owned, _ = self._ids()
-            return [(self._mesh(owned), self._local[: owned.size])] if owned.size else []
-        return [(one["owned"], self._local[one["local_owned"]]) for one in self._slices()]
+            return [(self._mesh(owned), local[: owned.size])] if owned.size else []
+        return [(one["owned"], local[one["local_owned"]]) for one in self._slices()]
 
     def _slices(self) -> list[dict[str, tuple[slice, ...]]]:
         return self._distribution.slices(self._world.rank)
@@ -144,19 +173,23 @@ class Array(_ShowsLocal):
         """Gives every cell that this rank owns a value: one element, or what ``value(i, j, ...)`` says.
 
         The function gets an array of global indices for each dimension, shaped to be broadcast, and is called once for
-        each slice. Not collective.
+        each slice. Exchanges nothing and does not wait for peers. Not collective; but once the array has had a lease,
+        this is a lease to write on the host: all ranks call it, and what it raises leaves the cells without a value.
         """
-        for cells, view in self.slices():
-            if callable(value):
-                view[...] = value(*(cells if self._distribution.is_indexed else np.ogrid[cells]))
-            else:
-                view[...] = value
+        with self._core.write_on_host():
+            memory: Any = self._core.writable_numpy() if self._is_copy else None
+            for cells, view in self._slices_of(self._local if memory is None else self._elements.shown(memory)):
+                if callable(value):
+                    view[...] = value(*(cells if self._distribution.is_indexed else np.ogrid[cells]))
+                else:
+                    view[...] = value
 
     def count_wrong(self, value: Union[Callable[..., ArrayLike], ArrayLike]) -> int:
         """How many cells that this rank stores are not what ``value`` says, as for :meth:`fill`; overlap included.
 
         Beyond a toroidal edge, a cell is that at the other end; cells beyond other edges are left out. The built-in check
-        of a redistribution and of a halo. Not collective.
+        of a redistribution and of a halo. Once the array has had a lease, a ghost that is stale has no value and counts.
+        Not collective. Raises as :attr:`local`.
 
         Examples
         --------
@@ -171,22 +204,27 @@ class Array(_ShowsLocal):
         (24, 0)
         """
         wrong = 0
-        for cells, stored in self._stored():
-            expected = value(*cells) if callable(value) else value
-            if self._elements.inside:
-                expected = np.asarray(expected, self.dtype)
-            wrong += int(np.count_nonzero(stored != expected))
+        with self._core.read_on_host() as boxes:
+            missing: Any = np.zeros(self._local.shape, bool) if boxes else False
+            for lower, upper in boxes:
+                missing[tuple(map(slice, lower, upper))[: missing.ndim]] = True
+            for cells, places in self._stored():
+                expected = value(*cells) if callable(value) else value
+                if self._elements.inside:
+                    expected = np.asarray(expected, self.dtype)
+                differs = self._local[places] != expected
+                wrong += int(np.count_nonzero(differs | missing[places] if boxes else differs))
         return wrong
 
-    def _stored(self) -> Iterator[tuple[tuple[NDArray[Any], ...], NDArray[Any]]]:
-        """What this rank stores, with the cells of the array that it stands for."""
+    def _stored(self) -> Iterator[tuple[tuple[NDArray[Any], ...], Any]]:
+        """The cells of the array that what this rank stores stands for, and where in the local array it is."""
         if self._distribution.is_indexed:
             ids = np.concatenate(self._ids())
-            yield self._mesh(ids), self._local[: ids.size]
+            yield self._mesh(ids), slice(0, ids.size)
             return
         for one in self._slices():
             cells, places = zip(*map(self._cells_in_array, range(len(self.shape)), one["stored"], one["local_stored"]))
-            yield np.ix_(*cells), self._local[np.ix_(*places)]
+            yield np.ix_(*cells), np.ix_(*places)
 
     def _cells_in_array(self, dim: int, stored: slice, local: slice) -> tuple[NDArray[Any], NDArray[Any]]:
         """The cells of the array that a stored range stands for, and where they lie."""
@@ -207,7 +245,9 @@ class Array(_ShowsLocal):
         """Collective: opens a lease of this rank's part, ``with u.read("stored", device="fake:0") as a``.
 
         Stale ghosts among the cells are exchanged, and stale copies on the device are copied; nothing else moves. From
-        the first lease on, ``local`` shows the host's copy only, and leases do not see what is written there.
+        the first lease on, ``local`` is read-only, and so is all that shows it. Views that were made of it before are
+        not: while one is there, the memory is compared at each use, and what was written through it raises
+        ``InvalidUse``.
 
         Parameters
         ----------
@@ -246,15 +286,19 @@ class Array(_ShowsLocal):
         region: Union[None, slice, tuple[slice, ...]] = None,
         combine: str = "sum",
     ) -> Lease:
-        return self._core.open(
-            intent,
-            cells,
-            -1 if depth is None else depth,
-            current_device() if device is None else device,
-            combine,
-            None if region is None else _boxes(region, self._core.distribution.extents),
-            self._views,
-        )
+        try:
+            return self._core.open(
+                intent,
+                cells,
+                -1 if depth is None else depth,
+                current_device() if device is None else device,
+                combine,
+                None if region is None else _boxes(region, self._core.distribution.extents),
+                self._views,
+            )
+        finally:
+            if not self._is_copy and self._core.is_leased:
+                self._show_copy()
 
     def explain(self, intent: str = "read", cells: str = "owned", device: Optional[str] = None) -> str:
         """What such a lease would exchange and copy, on this rank. Changes nothing."""
@@ -267,20 +311,21 @@ class Array(_ShowsLocal):
         return exchanges, received, sent
 
     def __array__(self, dtype: Optional[DTypeLike] = None, copy: Optional[bool] = None) -> NDArray[Any]:
-        if dtype is not None and np.dtype(dtype) != self._local.dtype:
+        local = self.local
+        if dtype is not None and np.dtype(dtype) != local.dtype:
             if copy is False:
-                raise ValueError(f"an array of {self._local.dtype} as one of {np.dtype(dtype)} is a copy")
-            return self._local.astype(dtype)
-        return self._local.copy() if copy else self._local
+                raise ValueError(f"an array of {local.dtype} as one of {np.dtype(dtype)} is a copy")
+            return local.astype(dtype)
+        return local.copy() if copy else local
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
         if self._elements.name == "bf16":  # it would say two bytes; __array__ says what they are
             raise AttributeError("bfloat16 has no array interface")
-        return self._local.__array_interface__
+        return self.local.__array_interface__
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self._local.__dlpack__(**options)
+        return self.local.__dlpack__(**options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._local.__dlpack_device__()
@@ -335,7 +380,7 @@ def _new_array(
 ) -> Array:
     inner_dims = len(elements.inside)
     on = None if devices is None else of_type("devices", devices, Devices)._core
-    core = _core.allocate_array(of_type("world", world, World)._core, spec, name, on, inner_dims)
+    core = _core.allocate_array(of_type("world", world, World)._core, spec, name, on, inner_dims, elements.record)
     return Array(world, core, cells, elements)
 
 
@@ -356,9 +401,12 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
     view = as_view(data)
     elements = elements_of(view.dtype)
     address, _, extents, strides = elements.described(view)
+    spec = elements.spec(distribution)
+    if elements.inside and not view.size:  # a rank without a part has no insides of elements either
+        extents = (*view.shape, *spec.distribution.local_extents(of_type("world", world, World).rank)[-1:])
     core = _core.wrap_array(
         of_type("world", world, World)._core,
-        elements.spec(distribution),
+        spec,
         address,
         extents,
         strides,
@@ -366,6 +414,7 @@ def wrap(world: World, distribution: Distribution, data: Any, name: str = "array
         view,
         name,
         len(elements.inside),
+        elements.record,
     )
     return Array(world, core, distribution, elements)
 

@@ -15,7 +15,7 @@ from ._elements import Elements, elements_of
 from ._errors import InvalidUse, of_type
 from ._pictures import devices_html
 from ._tracing import note_devices
-from ._views import extents_of, require_distinct
+from ._views import extents_of, refuse_mask, require_distinct
 
 __all__ = ["Buffer", "Devices", "Lease", "offload"]
 
@@ -127,7 +127,8 @@ class Buffer:
     devices
         Where it can be; a private host where nothing is said.
     zeros
-        Whether it begins with zeros; else reading what was never written is an error.
+        Whether it begins with zeros, as it does where nothing is said. With ``zeros=False``, reading what was never
+        written is an error.
 
     Examples
     --------
@@ -161,6 +162,7 @@ class Buffer:
         if data is not None:
             if not isinstance(data, np.ndarray):
                 raise InvalidUse(f"data is a NumPy array, not a {type(data).__name__}")
+            refuse_mask(data)
             if not data.flags.writeable:
                 raise InvalidUse("data that is read-only: freeze() a buffer of memory that can be written")
             self._elements = elements_of(data.dtype)
@@ -238,7 +240,7 @@ class Buffer:
         return self._core.state(device)
 
     def explain(self, intent: str = "read", device: Optional[str] = None) -> str:
-        """What such a lease would copy, and the state of every memory. Changes nothing."""
+        """What such a lease would copy, or why it would be refused, and the state of every memory. Changes nothing."""
         return self._core.explain(intent, _device.get() if device is None else device)
 
     def freeze(self) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike, NDArray
 from . import _core
 from ._errors import Error, InvalidUse
 
-__all__ = ["Elements", "element_type", "elements_named", "elements_of"]
+__all__ = ["Elements", "element_type", "elements_named", "elements_of", "has_sign", "moved_elements"]
 
 
 class Elements(NamedTuple):
@@ -32,6 +32,11 @@ class Elements(NamedTuple):
         if self.inside:
             return _core.record_spec(distribution, self.dtype.itemsize, self.dtype.alignment)
         return _core.ArraySpec(self.name, distribution)
+
+    @property
+    def record(self) -> str:
+        """How a struct is made up, on which the ranks of an exchange agree; nothing of numbers."""
+        return str(self.dtype) if self.inside else ""
 
     @property
     def view_dtype(self) -> Optional[np.dtype[Any]]:
@@ -72,8 +77,7 @@ def elements_of(dtype: DTypeLike) -> Elements:
     if of.name == "bfloat16":
         return Elements(of, "bf16", "V2")
     if of.names is not None and not of.hasobject and of.itemsize > 0 and of.subdtype is None:
-        width = min(of.alignment, 8)
-        return Elements(of, f"u{8 * width}", f"u{width}", (of.itemsize // width,))
+        return _as_bytes(of)
     if not of.isnative:
         raise InvalidUse(f"dtype {of!r} is not in this machine's byte order; see ndarray.astype and byteswap")
     if of.kind in "biufc":
@@ -83,6 +87,28 @@ def elements_of(dtype: DTypeLike) -> Elements:
         except Error:
             pass
     raise InvalidUse(f"dtype {of!r} is none of NumPy's number types, bool, bfloat16 or a struct of such")
+
+
+def _as_bytes(of: np.dtype[Any]) -> Elements:
+    width = min(of.alignment, 8)
+    return Elements(of, f"u{8 * width}", f"u{width}", (of.itemsize // width,))
+
+
+def moved_elements(dtype: DTypeLike) -> Elements:
+    """The row for those who move elements and do not look at them: of all but objects, as structs are moved."""
+    of = np.dtype(dtype)
+    try:
+        return elements_of(of)
+    except InvalidUse:
+        if of.hasobject or of.itemsize == 0 or of.subdtype is not None:
+            raise
+        return _as_bytes(of)
+
+
+def has_sign(dtype: DTypeLike) -> bool:
+    """Whether NumPy negates elements; unsigned integers wrap."""
+    of = np.dtype(dtype)
+    return of.kind in "iufcm" or of.name == "bfloat16"
 
 
 def elements_named(name: str, kind: str) -> Elements:

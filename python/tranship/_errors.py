@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 from typing import Any, Optional, TypeVar
 
@@ -135,4 +136,8 @@ _classes: dict[str, type[Error]] = {
 }
 for _code, _class in _classes.items():
     _class.code = _code
-_core.set_package(os.path.join(os.path.dirname(__file__), ""), {"base": Error, **_classes})
+_core.set_package(
+    os.path.join(os.path.dirname(__file__), ""),
+    contextlib.ExitStack.close.__code__.co_filename,
+    {"base": Error, **_classes},
+)

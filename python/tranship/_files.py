@@ -100,7 +100,10 @@ def _reshard_array(
     stored = ArraySpec(element_type(dtype), distribution(shape, (1,) * len(shape), "whole"))
 
     def read(lower: tuple[int, ...], upper: tuple[int, ...], memory: Any) -> None:
-        box = np.asarray(source[tuple(map(slice, lower, upper))])
+        given = source[tuple(map(slice, lower, upper))]
+        if np.ma.is_masked(given):
+            raise InvalidUse("a slice of the source has masked elements, and files have no masks: see its .filled()")
+        box = np.asarray(given)
         into = np.asarray(memory)
         if box.shape != into.shape or box.dtype != dtype:
             raise InvalidUse(f"a slice of the source is {box.dtype}{list(box.shape)}, not {dtype}{list(into.shape)}")

@@ -83,7 +83,7 @@ def layout_html(spec: ArraySpec, rank: Optional[int] = None) -> str:
 
 
 def array_html(array: Array) -> str:
-    held = f"{array.dtype}, {list(array.local.shape)} cells of {list(array.shape)} here"
+    held = f"{array.dtype}, {list(array._local.shape)} cells of {list(array.shape)} here"
     return layout_html(array.spec, array._rank) + line(f"{array!r}: {held}")
 
 

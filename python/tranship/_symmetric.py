@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from . import _core
 from ._elements import Elements, elements_of
 from ._errors import InvalidUse, Mismatch, of_type
-from ._views import extents_of
+from ._views import extents_of, refuse_mask
 from ._worlds import Shape, World
 
 __all__ = ["Symmetric", "symmetric"]
@@ -135,6 +135,7 @@ class Symmetric:
             raise InvalidUse(f"out is a NumPy array, not a {type(out).__name__}")
         if _core.get_buffer(self._core, out, peer, not nbi):
             return out
+        refuse_mask(out)
         if not out.flags.writeable:
             raise InvalidUse("get into an array that is read-only")
         _core.get(self._core, *self._elements.described(_like(out, self.local)), peer, not nbi, out)
@@ -252,6 +253,8 @@ def _operand(source: Union[ArrayLike, Symmetric], elements: NDArray[Any]) -> NDA
     if isinstance(source, Symmetric):
         return _like(source.local, elements)
     if not isinstance(source, (int, float, complex, np.generic, list, tuple)):
+        if type(source) is not np.ndarray:
+            refuse_mask(source)
         return _like(np.asarray(source), elements)
     number = _as_elements(np.asarray(source), elements)
     if elements.size > 4096:

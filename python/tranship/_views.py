@@ -16,6 +16,7 @@ from ._errors import InvalidUse, Overflow, Unsupported
 def as_view(data: Any) -> NDArray[Any]:
     """A NumPy view of whatever shows its memory, which it keeps; never a copy."""
     if isinstance(data, np.ndarray):
+        refuse_mask(data)
         return data
     if hasattr(data, "__array_interface__"):
         return np.asarray(data)
@@ -27,6 +28,12 @@ def as_view(data: Any) -> NDArray[Any]:
         raise InvalidUse(
             f"a {type(data).__name__} shows no memory: needs NumPy's array interface, the buffer protocol or DLPack"
         ) from None
+
+
+def refuse_mask(data: Any) -> None:
+    """Raises ``InvalidUse`` for a masked array, of whose memory the mask is no part."""
+    if isinstance(data, np.ma.MaskedArray):
+        raise InvalidUse("a masked array: its mask does not lie in its memory; use its .data, or what .filled() returns")
 
 
 def extents_of(what: str, given: Union[SupportsIndex, Sequence[SupportsIndex]]) -> tuple[int, ...]:

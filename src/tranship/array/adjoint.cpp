@@ -4,11 +4,13 @@
 
 namespace tranship {
 
-void check_can_add(const NamedArray& array) {
-  const bool is_bool = array.array.spec->type == ElementType::bool8, is_struct = array.array.inner_dims > 0;
-  if (is_bool || is_struct)
-    throw_error(ErrorCode::invalid_use, "{} has elements {}, which have no addition: an adjoint adds (rank {})",
-                array.name, is_bool ? "bool8" : "that are moved as bytes", array.array.world->rank());
+void check_can_combine(const NamedArray& array, Combine combine) {
+  const bool is_struct = array.array.inner_dims > 0;
+  const bool adds_bools = array.array.spec->type == ElementType::bool8 && combine == Combine::sum;
+  if (adds_bools || is_struct)
+    throw_error(ErrorCode::invalid_use, "{} has elements {}, which have no {} (rank {})", array.name,
+                is_struct ? "that are moved as bytes" : "bool8",
+                combine == Combine::sum ? "addition: an adjoint adds" : name_of(combine), array.array.world->rank());
 }
 
 }  // namespace tranship

@@ -5,7 +5,7 @@
 
 namespace tranship {
 
-/// Throws `invalid_use` for elements that have no addition: bools, and structs, which are moved as bytes.
-void check_can_add(const NamedArray& array);
+/// Throws `invalid_use` for sums of bools, and for structs, which are moved as bytes.
+void check_can_combine(const NamedArray& array, Combine combine);
 
 }  // namespace tranship

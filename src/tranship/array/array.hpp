@@ -112,8 +112,9 @@ class Array {
   // first exchange of a given depth and region plans it and allocates; the last 32 plans are kept. A call that
   // exchanges nothing sends nothing and does not wait for peers.
   //
-  // From the first lease on, the pointers below see the host's copy only, and the buffer does not see what they write.
-  // Lease::view() is of the local array.
+  // fill_owned() and count_wrong() open leases of their own, once the array has had one: the former is a write() on the
+  // host. From the first lease on, pointers, views and elements see the host's copy only, and the buffer does not see
+  // what they write. Lease::view() is of the local array.
   //
   // Throw `invalid_use` for regions and depths that are not there and when an open lease forbids the access, with both
   // call sites; `unsupported` for split complex arrays; `timeout`, `peer_lost`, `device_lost` and `no_memory`.
@@ -194,20 +195,26 @@ class Array {
     data()[offset_of(local)] = value;
   }
 
-  /// Gives every element that this rank owns the value `f(cell)`. Local; calls `f` once for each.
+  /// Gives every element that this rank owns the value `f(cell)`; calls `f` once for each. Exchanges nothing and does
+  /// not wait for peers. Local; but once the array has had a lease, all ranks call it, as they do write().
   template <class F>
-  void fill_owned(F&& f) const requires(!is_const) {
+  void fill_owned(F&& f, CallSite where = CallSite::here()) const requires(!is_const) {
+    const Lease lease = detail::write_on_host(ref_, where);
     for_each_owned(distribution(), world().rank(),
                    [&](const Indices& local, const Indices& cell) { put(local, f(cell)); });
   }
   /// The number of this rank's stored elements (owned and overlap) that differ from `f(cell)`. Beyond a toroidal edge
   /// the cell is that at the other end; elements beyond other edges are left out. The built-in check of a
-  /// redistribution and of a halo.
+  /// redistribution and of a halo. Local. Values that devices hold are copied to the host first; a ghost that is stale
+  /// has no value and counts. Throws `invalid_use` where an open lease writes cells, where owned cells have no value,
+  /// and where ghosts hold what owners have yet to get.
   template <class F>
-  Index count_wrong(F&& f) const {
+  Index count_wrong(F&& f, CallSite where = CallSite::here()) const {
+    const HostCells here = detail::read_on_host(ref_, where);
     Index wrong = 0;
     for_each_stored(distribution(), world().rank(), [&](const Indices& local, const Distribution::Cell& cell) {
-      if (const std::optional<Indices> at = cell_in_array(distribution(), cell.at)) wrong += !(get(local) == f(*at));
+      const std::optional<Indices> at = cell_in_array(distribution(), cell.at);
+      if (at) wrong += (!here.missing.empty() && is_missing(here, local)) || !(get(local) == f(*at));
     });
     return wrong;
   }
@@ -243,6 +250,10 @@ class Array {
 
   static Part* plane(void* data) noexcept {
     return static_cast<Part*>(data);
+  }
+  static bool is_missing(const HostCells& here, [[maybe_unused]] Indices local) {
+    if constexpr (is_record) local.push_back(0);
+    return here.missing.contains(local);
   }
   Index offset_of(const Indices& local) const noexcept {
     Index offset = 0;

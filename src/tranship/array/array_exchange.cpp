@@ -57,6 +57,10 @@ void ArrayExchange::start(CallSite where) {
     for (const NamedArray& one : slot.arrays) one.array.coherence->note_exchange(slot.change);
 }
 
+bool ArrayExchange::start_may_wait() const noexcept {
+  return state_->exchange.start_may_wait();
+}
+
 bool ArrayExchange::test(CallSite where) {
   return state_->exchange.test(where);
 }

@@ -34,6 +34,8 @@ class ArrayExchange {
   /// Allocates nothing where no array has had a lease. Throws `invalid_use` while an exchange is in flight, and when an
   /// open lease covers a cell that it moves; `device_lost`; `peer_lost` and `timeout` where it waits.
   void start(CallSite where = CallSite::here());
+  /// False where start() waits for nothing: no array has had a lease until now.
+  bool start_may_wait() const noexcept;
   /// Moves what has become possible and returns at once: true when everything has arrived, and all that peers read from
   /// here has been read; also when nothing is in flight. Throws `peer_lost` when a peer has left or failed, and
   /// `timeout` when a loop over test() has seen nothing new for the world's timeout.

@@ -33,6 +33,12 @@ struct ArrayAccess {
   Device device = stream ? stream->device() : current_device();
 };
 
+/// A rank's part as the host shows it.
+struct HostCells {
+  Lease lease;     ///< to read what has a value; closed where no lease has been opened on the array
+  Region missing;  ///< stored cells that have none: ghosts that are stale
+};
+
 /// What exchanges of ghosts have moved on this rank since the array, or the Ghosts, was made.
 struct GhostCounts {
   Index exchanges = 0;

@@ -11,7 +11,7 @@ Ghosts::~Ghosts() = default;
 
 void Ghosts::begin_broadcast(Index depth, const std::optional<Region>& region, CallSite where) {
   exchange_->begin_reduce(region, where);
-  exchange_->end();
+  exchange_->end(where);
   exchange_->begin_broadcast(region, depth, where);
 }
 
@@ -23,8 +23,8 @@ bool Ghosts::test(CallSite where) {
   return exchange_->test(where);
 }
 
-void Ghosts::end() {
-  exchange_->end();
+void Ghosts::end(CallSite where) {
+  exchange_->end(where);
 }
 
 const GhostCounts& Ghosts::counts() const noexcept {

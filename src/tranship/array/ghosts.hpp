@@ -49,16 +49,16 @@ class Ghosts {
   /// Moves what can be moved and returns at once; true when nothing is in flight.
   bool test(CallSite where = CallSite::here());
   /// Waits until everything has arrived. Returns at once when nothing is in flight.
-  void end();
+  void end(CallSite where = CallSite::here());
 
   void broadcast(Index depth = all_depths, const std::optional<Region>& region = {},
                  CallSite where = CallSite::here()) {
     begin_broadcast(depth, region, where);
-    end();
+    end(where);
   }
   void reduce(const std::optional<Region>& region = {}, CallSite where = CallSite::here()) {
     begin_reduce(region, where);
-    end();
+    end(where);
   }
   /// What has been exchanged on this rank. Not collective.
   const GhostCounts& counts() const noexcept;

@@ -12,16 +12,23 @@
 namespace tranship {
 namespace {
 
-TransferPlan directed(TransferPlan plan, HaloDirection direction) {
-  return direction == HaloDirection::update ? std::move(plan) : adjoint(plan);
+/// By what ghosts are combined with their owners; empty: they become copies of these.
+using Direction = std::optional<Combine>;
+
+Direction direction_of(HaloDirection direction) {
+  return direction == HaloDirection::update ? Direction() : Combine::sum;
 }
 
-ArrayChange change_of(HaloDirection direction) {
-  return {direction == HaloDirection::update ? ChangeKind::halo : ChangeKind::reduced};
+TransferPlan directed(TransferPlan plan, Direction direction) {
+  return direction ? adjoint(plan, *direction) : std::move(plan);
 }
 
-void check_field(const NamedArray& field, HaloDirection direction) {
-  if (direction == HaloDirection::adjoint) check_can_add(field);
+ArrayChange change_of(Direction direction) {
+  return {direction ? ChangeKind::reduced : ChangeKind::halo};
+}
+
+void check_field(const NamedArray& field, Direction direction) {
+  if (direction) check_can_combine(field, *direction);
   if (!stores_overlap(field.array.spec->distribution))
     throw_error(ErrorCode::invalid_use, "{} stores 0 cells of overlap, so it has no halo: {}", field.name,
                 describe(field.array));
@@ -51,7 +58,7 @@ bool is_alike(const HaloOptions& a, const HaloOptions& b) {
 }
 
 /// One plan for all arrays of one layout.
-ArrayPlan plan_of(const std::vector<HaloField>& fields, HaloDirection direction) {
+ArrayPlan plan_of(const std::vector<HaloField>& fields, Direction direction) {
   std::vector<ArrayRef> arrays;
   for (const HaloField& field : fields) arrays.push_back(field.array);
   const Rank rank = common_world(arrays).rank();
@@ -98,7 +105,7 @@ std::vector<HaloField> fields_of(const std::vector<ArrayRef>& arrays, const Halo
 }
 
 ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
-                  HaloDirection direction) {
+                  Direction direction) {
   ArrayPlan out;
   std::vector<TiledField> specs;
   std::vector<ArrayRef> arrays;
@@ -122,14 +129,19 @@ ArrayPlan plan_of(const Tiling& tiling, const std::vector<TiledArray>& fields, c
 
 HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, const HaloOptions& halo, HaloDirection direction,
                            ExchangeOptions options, CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, halo), direction); }), options, where) {}
+    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, halo), direction_of(direction)); }), options,
+                    where) {}
 
 HaloExchange::HaloExchange(const std::vector<HaloField>& fields, HaloDirection direction, ExchangeOptions options,
                            CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(fields, direction); }), options, where) {}
+    : ArrayExchange(located(where, [&] { return plan_of(fields, direction_of(direction)); }), options, where) {}
+
+HaloExchange::HaloExchange(const std::vector<ArrayRef>& arrays, By by, ExchangeOptions options, CallSite where)
+    : ArrayExchange(located(where, [&] { return plan_of(fields_of(arrays, {}), by.combine); }), options, where) {}
 
 HaloExchange::HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo,
                            HaloDirection direction, ExchangeOptions options, CallSite where)
-    : ArrayExchange(located(where, [&] { return plan_of(tiling, fields, halo, direction); }), options, where) {}
+    : ArrayExchange(located(where, [&] { return plan_of(tiling, fields, halo, direction_of(direction)); }), options,
+                    where) {}
 
 }  // namespace tranship

@@ -66,11 +66,25 @@ class HaloExchange : public ArrayExchange {
                                                                        ExchangeOptions options = {},
                                                                        CallSite where = CallSite::here())
       : HaloExchange(std::vector<ArrayRef>(std::begin(arrays), std::end(arrays)), halo, direction, options, where) {}
+  /// An adjoint by any combination: ghosts are combined with their owners' cells in the order of the ranks, and become
+  /// the element that changes nothing. Throws as the first constructor, and `unsupported` for a combination that the
+  /// elements do not have.
+  static HaloExchange combining(const std::vector<ArrayRef>& arrays, Combine combine, ExchangeOptions options = {},
+                                CallSite where = CallSite::here()) {
+    return {arrays, By(combine), options, where};
+  }
   /// On a tiling. Throws also `invalid_use` for tile dimensions whose edge policy is not `open`, and `mismatch` for
   /// arrays that do not have the extents of their tiles.
   HaloExchange(const Tiling& tiling, const std::vector<TiledArray>& fields, const TiledHaloOptions& halo = {},
                HaloDirection direction = HaloDirection::update, ExchangeOptions options = {},
                CallSite where = CallSite::here());
+
+ private:
+  struct By {
+    explicit By(Combine how) : combine(how) {}
+    Combine combine;
+  };
+  HaloExchange(const std::vector<ArrayRef>& arrays, By by, ExchangeOptions options, CallSite where);
 };
 
 }  // namespace tranship

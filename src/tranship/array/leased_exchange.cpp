@@ -17,7 +17,8 @@ std::vector<std::vector<ExchangeArray>> views_of(const std::vector<std::vector<L
       views.push_back({.view = one.array->host_view(),
                        .name = one.name,
                        .spec = one.array->shared_spec(),
-                       .label = one.array->name()});
+                       .label = one.array->name(),
+                       .record = one.array->record()});
   }
   return out;
 }
@@ -47,15 +48,20 @@ LeasedExchange::~LeasedExchange() {
   for (const Member& one : arrays_) invalidate(*one.array, touched_[one.slot].written | touched_[one.slot].combined);
 }
 
-void LeasedExchange::invalidate(Coherence& array, const Region& region) noexcept {
+void LeasedExchange::invalidate(Coherence& array, const Region& region) const noexcept {
   try {
-    if (array.has_buffer()) array.buffer().invalidate(region);
+    if (array.has_buffer()) array.buffer().invalidate(region, since_);
   } catch (const Error&) {
     // A lease has been taken since: what it sees is what has arrived.
   }
 }
 
+bool LeasedExchange::start_may_wait() const noexcept {
+  return std::any_of(arrays_.begin(), arrays_.end(), [](const Member& one) { return one.array->has_buffer(); });
+}
+
 void LeasedExchange::start(CallSite where) {
+  since_ = where;
   std::vector<Lease> leases;
   const auto open = [&](Coherence& array, const Region& region, auto intent) {
     if (region.empty()) return;
@@ -66,9 +72,7 @@ void LeasedExchange::start(CallSite where) {
                   "array '{}': its copy on the host is not where it was when the exchange of {} was planned",
                   array.buffer().name(), to_string(where));
   };
-  const bool any_buffer =
-      std::any_of(arrays_.begin(), arrays_.end(), [](const Member& one) { return one.array->has_buffer(); });
-  if (touched_.empty() && any_buffer) touched_ = touched_cells(plan());
+  if (touched_.empty() && start_may_wait()) touched_ = touched_cells(plan());
   // What can fail without a trace comes first.
   for (const auto& [array, slot] : arrays_)
     if (array->has_buffer()) {

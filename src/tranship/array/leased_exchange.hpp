@@ -40,6 +40,8 @@ class LeasedExchange {
     finish(where);
   }
 
+  /// Whether start() may wait: for devices that hold what is sent.
+  bool start_may_wait() const noexcept;
   Schedule schedule() const noexcept { return exchange_->schedule(); }
   const TransferPlan& plan() const noexcept { return exchange_->plan(); }
   std::string explain() const { return exchange_->explain(); }
@@ -50,11 +52,12 @@ class LeasedExchange {
     std::size_t slot;
   };
   /// No lease may read what may be half there.
-  static void invalidate(Coherence& array, const Region& region) noexcept;
+  void invalidate(Coherence& array, const Region& region) const noexcept;
 
   std::vector<Member> arrays_;
   std::vector<TouchedCells> touched_;  // of each slot, once any array has a buffer
   std::vector<Lease> leases_;
+  CallSite since_{"", 0};
   std::unique_ptr<Exchange> exchange_;
 };
 

@@ -73,6 +73,14 @@ Lease open_lease(const ArrayRef& array, Intent intent, Combine combine, const Ar
   return array.coherence->open(intent, combine, access, where);
 }
 
+HostCells read_on_host(const ArrayRef& array, CallSite where) {
+  return array.coherence->read_on_host(where);
+}
+
+Lease write_on_host(const ArrayRef& array, CallSite where) {
+  return array.coherence->write_on_host(where);
+}
+
 Region local_region(const ArrayRef& array, const ArrayAccess& access) {
   return array.coherence->local_region(access);
 }

@@ -67,6 +67,8 @@ bool check_element(std::span<const Index> local, const Indices& extents, const v
 
 // What Array asks of an array's Coherence.
 Lease open_lease(const ArrayRef& array, Intent intent, Combine combine, const ArrayAccess& access, CallSite where);
+HostCells read_on_host(const ArrayRef& array, CallSite where);
+Lease write_on_host(const ArrayRef& array, CallSite where);
 Region local_region(const ArrayRef& array, const ArrayAccess& access);
 std::string explain_lease(const ArrayRef& array, Intent intent, const ArrayAccess& access, CallSite where);
 GhostCounts ghost_counts(const ArrayRef& array) noexcept;

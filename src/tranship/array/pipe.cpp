@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <tranship/array/ghosts/coherence.hpp>
 #include <tranship/array/local_array.hpp>
 #include <tranship/array/located.hpp>
 #include <tranship/base/fail.hpp>
@@ -166,8 +167,18 @@ struct PipeEnd::State {
   Pipe::State& pipe;
   Exchange::Side side;
   std::vector<ArrayRef>& buffers;
-  Index got = 0;  // frames
+  std::vector<Lease> leases;  // of buffers that the pipe has and that have had one
+  Index got = 0;              // frames
   Index given_back = 0;
+
+  State(Pipe::State& of, Exchange::Side end, std::vector<ArrayRef>& arrays)
+      : pipe(of), side(end), buffers(arrays), leases(arrays.size()) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    // What was on its way has not come.
+    for (Lease& lease : leases) lease.abandon();
+  }
 
   bool sends() const { return side == Exchange::Side::sends; }
   Index count() const { return Index(buffers.size()); }
@@ -182,8 +193,18 @@ struct PipeEnd::State {
   Index awaited() const { return sends() ? got - count() : got; }
   PipeBuffer give() {
     PipeBuffer out{.number = got % count(), .frame = got, .view = buffers[std::size_t(got % count())].view};
+    if (Lease& lease = leases[std::size_t(out.number)]) {
+      lease.close();
+      if (!sends()) buffers[std::size_t(out.number)].coherence->note_exchange({ChangeKind::filled});
+    }
     ++got;
     return out;
+  }
+  /// The pipe reads or fills it on the host from now on.
+  void take(Index number, CallSite where) {
+    Coherence& array = *buffers[std::size_t(number)].coherence;
+    if (array.has_buffer())
+      leases[std::size_t(number)] = sends() ? array.read_on_host(where).lease : array.fill_on_host(where);
   }
 };
 
@@ -213,6 +234,7 @@ void PipeEnd::put(CallSite where) {
   if (s.got == s.given_back)
     throw_error(ErrorCode::invalid_use, "no buffer of the {} of '{}' is held: get one first (rank {}, {})",
                 s.sends() ? "sender" : "receiver", s.pipe.name, s.pipe.world.rank(), short_name(where));
+  s.take(s.given_back % s.count(), where);
   // A receiver's buffer awaits the frame that is next in it.
   const Index frame = s.given_back++ + (s.sends() ? 0 : s.count());
   s.exchange(frame).start(s.side);
@@ -294,18 +316,22 @@ Pipe::Pipe(World& world, const std::optional<ArraySpec>& source, const std::opti
     for (Index i = 0; i < count; ++i) {
       const ArrayRef& a = s.from[std::size_t(i % from)];
       const ArrayRef& b = s.to[std::size_t(i % to)];
+      // Of a side that the rank is not in, the buffers are the pipe's own.
+      const std::string& record = a.coherence->record().empty() ? b.coherence->record() : a.coherence->record();
       std::vector<std::vector<ExchangeArray>> slots{
-          {{.view = a.view, .name = "source", .spec = a.spec, .label = options.name}},
-          {{.view = b.view, .name = "target", .spec = b.spec, .label = options.name}}};
+          {{.view = a.view, .name = "source", .spec = a.spec, .label = options.name, .record = record}},
+          {{.view = b.view, .name = "target", .spec = b.spec, .label = options.name, .record = record}}};
       s.exchanges.emplace_back(world, plan, std::move(slots),
                                ExchangeOptions{.schedule = options.schedule, .halves = Halves::apart}, where);
     }
     if (is_in(s.source))
-      s.sender.reset(new PipeEnd(std::make_unique<PipeEnd::State>(PipeEnd::State{s, Exchange::Side::sends, s.from})));
+      s.sender.reset(new PipeEnd(std::make_unique<PipeEnd::State>(s, Exchange::Side::sends, s.from)));
     if (is_in(s.target)) {
-      s.receiver.reset(
-          new PipeEnd(std::make_unique<PipeEnd::State>(PipeEnd::State{s, Exchange::Side::receives, s.to})));
-      for (Index i = 0; i < to; ++i) s.exchanges[std::size_t(i)].start(Exchange::Side::receives);
+      s.receiver.reset(new PipeEnd(std::make_unique<PipeEnd::State>(s, Exchange::Side::receives, s.to)));
+      for (Index i = 0; i < to; ++i) {
+        s.receiver->state_->take(i, where);
+        s.exchanges[std::size_t(i)].start(Exchange::Side::receives);
+      }
     }
   });
 }

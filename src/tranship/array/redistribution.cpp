@@ -120,7 +120,7 @@ ArrayPlan checked(TransferPlan plan, const ArrayPair& pair) {
 
 ArrayPlan adjoint_of(const ArrayPair& pair, const RedistributionOptions& options) {
   ArrayPlan out = plan_of({pair}, options);
-  for (const ArraySlot& slot : out.slots) check_can_add(slot.arrays[0]);
+  for (const ArraySlot& slot : out.slots) check_can_combine(slot.arrays[0], Combine::sum);
   out.plan = adjoint(out.plan);
   out.slots[0].change = {ChangeKind::changed};
   out.slots[1].change = {ChangeKind::read};

@@ -231,10 +231,14 @@ std::string Buffer::explain(Intent intent, const Access& access, CallSite where)
     if (there == CopyState::partly_valid) out += fmt::format(", {}", to_string(valid(device)));
     out += '\n';
   }
-  const std::vector<CopyRecord> copies = state_->predict(request);
-  out += fmt::format("{} on {} would copy{}\n", name_of(intent), to_string(request.device),
-                     copies.empty() ? " nothing" : ":");
-  for (const CopyRecord& copy : copies) out += fmt::format("  {}\n", to_string(copy));
+  const std::string lease = fmt::format("{} on {}", name_of(intent), to_string(request.device));
+  try {
+    const std::vector<CopyRecord> copies = state_->predict(request);
+    out += fmt::format("{} would copy{}\n", lease, copies.empty() ? " nothing" : ":");
+    for (const CopyRecord& copy : copies) out += fmt::format("  {}\n", to_string(copy));
+  } catch (const Error& refused) {
+    out += fmt::format("{} would be refused: {}\n", lease, refused.message());
+  }
   return out;
 }
 

@@ -197,7 +197,7 @@ class Buffer {
   /// What opening such a lease would copy now. Changes nothing; allocates the list.
   std::vector<CopyRecord> predict(Intent intent, const Access& access = Access::whole(),
                                   CallSite where = CallSite::here()) const;
-  /// The same in words, and the state of every memory.
+  /// The same in words, and the state of every memory. Where opening it would throw, the words say what.
   std::string explain(Intent intent = Intent::read, const Access& access = Access::whole(),
                       CallSite where = CallSite::here()) const;
 

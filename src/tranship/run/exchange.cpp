@@ -228,6 +228,7 @@ struct Exchange::State {
                     .sources = sources,
                     .arrays = int(cards_per_rank),
                     .layouts = fingerprint_of(plan, slots),
+                    .records = fingerprint_of_records(slots),
                     .receives = Index(receives.size()),
                     .sends = Index(sends.size()),
                     .bytes = bytes_in,

@@ -67,6 +67,8 @@ struct ExchangeArray {
   std::shared_ptr<const ArraySpec> spec = {};
   /// What the program calls it, for traces.
   std::string label = {};
+  /// How its elements are made up, where they are moved as bytes: the same on all ranks. Empty: it is not said.
+  std::string record = {};
 };
 
 /// Used by the thread of its rank. Making it is collective; start(), test(), finish() and the destructor are not, but

@@ -18,6 +18,39 @@ struct Remark {
   explicit Remark(const std::string& from = {}) { std::strncpy(text, from.c_str(), sizeof(text) - 1); }
 };
 
+std::uint64_t mixed(std::uint64_t so_far, std::uint64_t part) {
+  return (so_far ^ part) * 0x9e3779b97f4a7c15 ^ so_far >> 29;
+}
+
+std::uint64_t fingerprint_of(const std::string& record) {
+  if (record.empty()) return 0;
+  std::uint64_t out = record.size();
+  for (const char c : record) out = mixed(out, std::uint8_t(c));
+  return out | 1;
+}
+
+/// Throws `mismatch` where ranks that say how the elements of an array are made up say different things. Collective
+/// where it throws.
+void check_records(World& world, const std::vector<Vote>& votes, const ExchangeSlots& slots, CallSite where) {
+  const auto says = [](const Vote& vote) { return vote.records != 0; };
+  const auto first = std::find_if(votes.begin(), votes.end(), says);
+  const auto differs = [&](const Vote& vote) { return says(vote) && vote.records != first->records; };
+  const auto other = std::find_if(first, votes.end(), differs);
+  if (other == votes.end()) return;
+  struct One {
+    Remark name, record;
+  };
+  const auto a = std::size_t(first - votes.begin()), b = std::size_t(other - votes.begin());
+  for (const auto& arrays : slots)
+    for (const ExchangeArray& array : arrays) {
+      const std::vector<One> all = world.all_gather(One{Remark(array.name), Remark(array.record)}, where);
+      if (std::strcmp(all[a].record.text, all[b].record.text) != 0)
+        throw_error(ErrorCode::mismatch, "{} has elements {} on rank {} and {} on rank {}", all[a].name.text,
+                    all[a].record.text, a, all[b].record.text, b);
+    }
+  throw_error(ErrorCode::mismatch, "the arrays of rank {} and rank {} have different elements", a, b);
+}
+
 }  // namespace
 
 std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_far, CallSite where) {
@@ -47,16 +80,27 @@ std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_f
 std::uint64_t fingerprint_of(const TransferPlan& plan, const ExchangeSlots& slots) {
   std::uint64_t out = 0;
   for (std::size_t i = 0; i < plan.slots.size() && i < slots.size(); ++i)
-    for (const std::uint64_t part : {plan.slots[i].fingerprint, std::uint64_t(slots[i].size())})
-      out = (out ^ part) * 0x9e3779b97f4a7c15 ^ out >> 29;
+    out = mixed(mixed(out, plan.slots[i].fingerprint), slots[i].size());
   return out;
+}
+
+std::uint64_t fingerprint_of_records(const ExchangeSlots& slots) {
+  std::uint64_t out = 0;
+  bool any = false;
+  for (const auto& arrays : slots)
+    for (const ExchangeArray& array : arrays) {
+      const std::uint64_t one = fingerprint_of(array.record);
+      any |= one != 0;
+      out = mixed(out, one);
+    }
+  return any ? out | 1 : 0;
 }
 
 void check_layouts(World& world, const std::vector<Vote>& votes, const TransferPlan& plan, const ExchangeSlots& slots,
                    CallSite where) {
   const auto differs = [&](const Vote& vote) { return vote.layouts != votes[0].layouts; };
   const auto other = std::find_if(votes.begin(), votes.end(), differs);
-  if (other == votes.end()) return;
+  if (other == votes.end()) return check_records(world, votes, slots, where);
   // The first array that differs, in an order that does not depend on which arrays share a slot.
   struct One {
     std::uint64_t fingerprint;

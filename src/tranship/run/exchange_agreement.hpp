@@ -18,6 +18,7 @@ struct Vote {
   Sources sources{};
   int arrays = 0;
   std::uint64_t layouts = 0;  ///< of all slots, and how many arrays each has
+  std::uint64_t records = 0;  ///< how elements that are moved as bytes are made up; 0: not said of any
   Index receives = 0;
   Index sends = 0;
   Index bytes = 0;                 ///< that reach this rank, its own included
@@ -39,8 +40,10 @@ std::vector<Vote> agree(World& world, const Vote& mine, const Result<void>& so_f
 
 /// The fingerprint of all slots with the numbers of their arrays.
 std::uint64_t fingerprint_of(const TransferPlan& plan, const ExchangeSlots& slots);
-/// Throws `mismatch` where the layouts of some rank differ, naming the first array that does. Collective where it
-/// throws, which all ranks see alike.
+/// The same of how the elements of all arrays are made up; 0 where it is not said of any.
+std::uint64_t fingerprint_of_records(const ExchangeSlots& slots);
+/// Throws `mismatch` where the layouts or the elements of some rank differ, naming the first array that does.
+/// Collective where it throws, which all ranks see alike.
 void check_layouts(World& world, const std::vector<Vote>& votes, const TransferPlan& plan, const ExchangeSlots& slots,
                    CallSite where);
 

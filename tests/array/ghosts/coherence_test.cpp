@@ -396,6 +396,57 @@ TEST_P(CoherenceOn, exchanges_of_arrays_see_what_devices_hold) {
   });
 }
 
+TEST_P(CoherenceOn, elements_that_the_host_fills_and_counts_are_those_of_devices) {
+  launch(2, [&](World& world) {
+    const Layout u = array(world, ring);
+    const auto number = [](double by) { return [by](const Indices& cell) { return by * double(cell[0] + 1); }; };
+    u.fill_owned(number(1));
+    EXPECT_EQ(u.count_wrong(number(1)), 4) << "without a lease, ghosts are what they hold: zeros";
+    EXPECT_EQ(values(u, {.cells = Cells::stored, .device = gpu})[2], world.rank() == 0 ? 1 : 7);
+    EXPECT_EQ(u.count_wrong(number(1)), 0);
+    for (int turn = 2; turn < 5; ++turn) {
+      write(u, gpu, number(turn));
+      EXPECT_EQ(u.count_wrong(number(turn)), 4) << "ghosts are stale";
+      HaloExchange(std::vector<ArrayRef>{u})();
+      EXPECT_EQ(u.count_wrong(number(turn)), 0);
+      u.fill_owned(number(-turn));
+      EXPECT_EQ(u.count_wrong(number(-turn)), 4);
+      EXPECT_EQ(values(u, {.cells = Cells::stored, .device = other_gpu})[3], -turn * (world.rank() == 0 ? 2 : 8));
+      EXPECT_EQ(u.count_wrong(number(-turn)), 0);
+    }
+    {
+      const Lease lease = u.accumulate(Combine::sum, {.cells = Cells::stored, .device = gpu});
+      EXPECT_NE(error_of([&] { (void)u.count_wrong(number(1)); }), "");
+      set(u, lease, u.local_region({.cells = Cells::stored}), number(1), true);
+    }
+    EXPECT_NE(error_of([&] { (void)u.count_wrong(number(1)); }).find("its ghosts hold a sum"), std::string::npos);
+    u.fill_owned(number(1));
+    EXPECT_EQ(u.count_wrong(number(1)), 4);
+    EXPECT_THROW(u.fill_owned([](const Indices&) -> double { throw std::runtime_error("no value"); }),
+                 std::runtime_error);
+    EXPECT_NE(error_of([&] { (void)u.count_wrong(number(1)); }).find("abandoned"), std::string::npos);
+    u.fill_owned(number(1));
+    EXPECT_EQ(u.count_wrong(number(1)), 4);
+  });
+}
+
+TEST_P(CoherenceOn, structs_are_counted_as_elements) {
+  struct Pair {
+    int a = 0;
+    double b = 0;
+    bool operator==(const Pair&) const = default;
+  };
+  launch(2, [&](World& world) {
+    const Array<Pair> u(world, ring, BufferOptions{.name = "u", .devices = &devices_});
+    const auto value = [](const Indices& cell) { return Pair{int(cell[0]), 0.5}; };
+    u.fill_owned(value);
+    (void)u.read({.device = gpu});
+    EXPECT_EQ(u.count_wrong(value), 4);
+    HaloExchange(std::vector<ArrayRef>{u})();
+    EXPECT_EQ(u.count_wrong(value), 0);
+  });
+}
+
 TEST_P(CoherenceOn, what_one_rank_asks_alone_changes_nothing_for_the_others) {
   launch(2, [&](World& world) {
     const Layout a = array(world, ring, "a"), b = array(world, ring, "b");

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from ..._errors import InvalidUse, Mismatch
 from ..._symmetric import symmetric
+from ..._views import refuse_mask
 from ._runtime import Runtime, runtime
 from ._types import BufferTypes
 
@@ -101,6 +102,7 @@ class _Record:
 def _shown(memory: Any) -> NDArray[Any]:
     """The array that an object is, or shows; never a copy."""
     if isinstance(memory, np.ndarray):
+        refuse_mask(memory)
         return memory
     if hasattr(memory, "__array_interface__"):
         return np.asarray(memory)

@@ -8,6 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ..._errors import InvalidUse
+from ..._views import refuse_mask
 from ._memory import _shown
 from ._runtime import runtime
 from ._types import NvshmemStreamsType, SignalOp
@@ -60,6 +61,7 @@ def value_of(number: Any) -> int:
 
 def _source(memory: Any) -> Any:
     """What is read may be anything that NumPy makes an array of."""
+    refuse_mask(memory)
     return memory if isinstance(memory, np.ndarray) else np.asarray(memory)
 
 

@@ -171,7 +171,7 @@ void Coherence::note_exchange(const ArrayChange& change) {
 void Coherence::reduce(const std::vector<Pending>& what, CallSite where) {
   for (const Pending& one : what) {
     ghost_exchange_.begin_reduce(one.cells, where);
-    ghost_exchange_.end();
+    ghost_exchange_.end(where);
   }
 }
 
@@ -222,7 +222,7 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
   settle(intent, combine, access.cells, scope, where);
   if ((intent == Intent::read || intent == Intent::read_write) && has_ghosts(access.cells)) {
     ghost_exchange_.begin_broadcast(access.region, access.depth, where);
-    ghost_exchange_.end();
+    ghost_exchange_.end(where);
   }
   if (intent == Intent::accumulate && has_ghosts(access.cells)) begin_partials(combine, access, scope, where);
   if (intent != Intent::read) change(intent, combine, access.cells, scope, where);
@@ -241,6 +241,49 @@ Lease Coherence::open(Intent intent, Combine combine, const ArrayAccess& access,
       break;
   }
   return buffer_->accumulate(combine, local, where);
+}
+
+HostCells Coherence::read_on_host(CallSite where) {
+  if (!buffer_) return {};
+  const Region whole = cells_.whole();
+  if (const std::vector<Pending> waiting = pending(whole); !waiting.empty())
+    throw_error(ErrorCode::invalid_use,
+                "array '{}' is looked at on the host at {}: its ghosts hold a {} for {}, which the owners get when a "
+                "lease reads these cells",
+                options_.name, to_string(where), name_of(waiting[0].state.combine), to_string(waiting[0].cells));
+  const Region stored = Region::whole(spec_->distribution.local_extents(world_.rank()));
+  Region valid;
+  for (MemoryId memory = 0; memory < buffer_->devices().memory_count(); ++memory)
+    valid = valid | buffer_->valid(buffer_->devices().device_of(memory));
+  const Region read = cells_.parts(whole, cells_.depth_max()).owned | valid;
+  // Until leases are counted, ghosts are what other code has left in them.
+  Region missing = is_tracked_ ? stored - read : Region();
+  if (read.empty()) return {{}, std::move(missing)};
+  return {buffer_->read({.stream = nullptr, .device = Device::host(), .cause = {}, .region = read}, where),
+          std::move(missing)};
+}
+
+Lease Coherence::write_on_host(CallSite where) {
+  if (!buffer_) return {};
+  if (is_tracked_)
+    return open(Intent::write, Combine::sum, {.cells = Cells::owned, .region = {}, .device = Device::host()}, where);
+  const Region owned = cells_.parts(cells_.whole(), cells_.depth_max()).owned;
+  return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = owned}, where);
+}
+
+Lease Coherence::fill_on_host(CallSite where) {
+  if (!buffer_) return {};
+  before_exchange({ChangeKind::filled}, where);
+  return buffer_->write({.stream = nullptr, .device = Device::host(), .cause = {}, .region = {}}, where);
+}
+
+bool Coherence::is_on_host() {
+  const Region owned = cells_.parts(cells_.whole(), cells_.depth_max()).owned;
+  return !buffer_ || (buffer_->valid(Device::host()).contains(owned) && pending(cells_.whole()).empty());
+}
+
+void Coherence::note_host_pointers(CallSite where) {
+  buffer().read({.stream = nullptr, .device = Device::host(), .cause = {}, .region = Region()}, where).note_pointers();
 }
 
 Region Coherence::local_region(const ArrayAccess& access) {

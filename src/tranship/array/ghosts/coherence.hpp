@@ -59,10 +59,15 @@ class Coherence {
   const std::shared_ptr<const ArraySpec>& shared_spec() const noexcept { return spec_; }
   const StridedView& host_view() const noexcept { return view_; }
   const std::string& name() const noexcept { return options_.name; }
+  /// See ExchangeArray.
+  const std::string& record() const noexcept { return record_; }
+  void set_record(std::string record) { record_ = std::move(record); }
   /// This rank's. Throws `unsupported` for split complex numbers.
   Buffer& buffer();
   /// Whether this rank has asked for it. Until then what is on the host is all there is.
   bool has_buffer() const noexcept { return buffer_ != nullptr; }
+  /// Whether a lease has been opened, or asked for.
+  bool is_tracked() const noexcept { return is_tracked_; }
 
   /// Collective, see Array. Exchanges ghosts as far as the access needs it.
   Lease open(Intent intent, Combine combine, const ArrayAccess& access, CallSite where);
@@ -71,6 +76,20 @@ class Coherence {
   /// Where the cells of an access lie in the local array of this rank.
   Region local_region(const ArrayAccess& access);
   const GhostCounts& counts() const noexcept { return ghost_exchange_.counts(); }
+
+  // For what touches this rank's part in the host's memory itself. Neither exchanges anything nor waits for peers.
+  // Until this rank has a buffer, the host's memory is all there is, and both return closed leases.
+  /// Brings all stored cells that have a value to the host. Not collective. Throws `invalid_use` for owned cells
+  /// without a value, and where ghosts hold what owners have yet to get.
+  HostCells read_on_host(CallSite where);
+  /// For all owned cells. As collective as open() once that has been called.
+  Lease write_on_host(CallSite where);
+  /// For all stored cells, which something that is no exchange of ArrayExchange's fills: note_exchange() follows.
+  Lease fill_on_host(CallSite where);
+  /// Whether the host has all values of this rank's own cells.
+  bool is_on_host();
+  /// See Lease::note_pointers().
+  void note_host_pointers(CallSite where);
 
   // For exchanges, and collective as they are.
   /// From now on all ranks keep account of what accesses make stale. Until then all ghosts are.
@@ -111,6 +130,7 @@ class Coherence {
   StridedView view_;
   std::shared_ptr<void> owner_;
   BufferOptions options_;
+  std::string record_;
   LocalCells cells_;
   RegionMap<GhostState> ghosts_;
   bool is_tracked_ = false;

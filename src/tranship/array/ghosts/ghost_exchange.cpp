@@ -124,9 +124,9 @@ bool GhostExchange::test(CallSite where) {
   return in_flight_.empty();
 }
 
-void GhostExchange::end() {
+void GhostExchange::end(CallSite where) {
   while (!in_flight_.empty()) {
-    in_flight_.back()->exchange.finish();
+    in_flight_.back()->exchange.finish(where);
     settle(*in_flight_.back());
     in_flight_.pop_back();
   }

@@ -26,7 +26,7 @@ class GhostExchange {
   void begin_reduce(const std::optional<Region>& region, CallSite where);
   /// True when nothing is in flight.
   bool test(CallSite where = CallSite::here());
-  void end();
+  void end(CallSite where);
   const GhostCounts& counts() const noexcept { return counts_; }
 
  private:

@@ -150,7 +150,8 @@ Processor& Devices::State::processor_of(Device device) {
 void Devices::State::refuse(Device device) const {
   std::vector<std::string> names;
   for (const Processor& processor : processors) names.push_back(to_string(processor.device));
-  throw_error(ErrorCode::invalid_use, "there is no {}; the {} devices are {}", to_string(device), names.size(),
+  throw_error(ErrorCode::invalid_use, "there is no {}; {} {}", to_string(device),
+              names.size() == 1 ? std::string("the only device is") : fmt::format("the {} devices are", names.size()),
               join_text(names, ", "));
 }
 
