@@ -356,6 +356,87 @@ def test_messages_and_a_world_synchronize_the_same(data, on_cube, order):
             assert np.array_equal(x.field[tuple(top)], north.field[tuple(bottom)])
 
 
+class AnyElements(Ranks):
+    """The same of any dtype, in memory that NumPy takes: each element has bytes of its own."""
+
+    def __init__(self, on_cube, dims_of, dtype, memory):
+        self.layout = (1, 1) if on_cube else (2, 1)
+        tile = TilePartitioner(self.layout)
+        self.partitioner = CubedSpherePartitioner(tile) if on_cube else tile
+        self.kind = CubedSphereCommunicator if on_cube else TileCommunicator
+        self.size = self.partitioner.total_ranks
+        self.n, self.spare, self.cells, self.dims_of, self.seed = 2, 1, [4, 4], dims_of, 7
+        self.dtype, self.memory = np.dtype(dtype), memory
+
+    def quantity(self, rank, number):
+        q = super().quantity(rank, number)
+        values = self.values(q.data)
+        shape = (*q.data.shape[:-1], q.data.shape[-1] + 1)
+        if self.memory == "plain":
+            data = np.empty(q.data.shape, self.dtype)
+        elif self.memory == "gaps":
+            data = np.empty(shape, self.dtype)[..., 1:]
+        elif self.memory == "address":
+            room = np.empty(q.data.size * self.dtype.itemsize + 1, np.uint8)
+            data = room[1:].view(self.dtype).reshape(q.data.shape)
+        else:
+            packed = np.dtype({"names": ["a"], "formats": [self.dtype], "offsets": [3], "itemsize": self.dtype.itemsize + 5})
+            data = np.empty(q.data.shape, packed)["a"]
+        data[...] = values
+        return Quantity(data, q.dims, "", origin=q.origin, extent=q.extent)
+
+    def values(self, numbers):
+        if self.dtype.names is None:
+            return (numbers % 251).astype(self.dtype)
+        out = np.empty(numbers.shape, self.dtype)
+        for n, name in enumerate(self.dtype.names):
+            out[name] = (numbers >> n) % 251
+        return out
+
+    def meddle(self, rank, mine):
+        random = np.random.default_rng([self.seed, rank, 1000])
+        for q in mine:
+            chosen = random.random(q.data.shape) < 0.5
+            q.data[chosen] = self.values(random.integers(0, 2**62, q.data.shape))[chosen]
+
+
+NUMBERS = ["f8", ">f8", ">i4", "u2", ">c16", "f2", "g", "m8[s]", ">m8[s]"]
+OTHERS = ["?", "U3", ">U2", "S5", "M8[s]", [("a", "f4"), ("b", "u2")], np.dtype([("a", "i1"), ("b", ">f8")], align=True)]
+
+
+def result_of(call):
+    """What it leaves, or how it fails."""
+    try:
+        return [[repr((q if isinstance(q, np.ndarray) else q.data).tolist()) for q in mine] for mine in call()]  # no padding
+    except ts.PeerLost:
+        raise
+    except Exception as error:
+        return type(error).__name__, str(error)
+
+
+@pytest.mark.parametrize("of", ["scalar", "vector", "synchronization"])
+@pytest.mark.parametrize("on_cube", [True, False])
+@pytest.mark.parametrize("dtype", NUMBERS + OTHERS, ids=str)
+def test_messages_and_a_world_take_and_refuse_the_same_elements(dtype, on_cube, of):
+    for memory in ("plain", "gaps", "address", "strides"):
+        dims_of = [("j_interface", "i"), ("j", "i_interface")] if of == "synchronization" else [("j", "i", "k")] * 2
+        ranks = AnyElements(on_cube, dims_of, dtype, memory)
+
+        def start(communicator, mine):
+            if of == "scalar":
+                return communicator.start_halo_update(mine, ranks.n)
+            if of == "vector":
+                return communicator.start_vector_halo_update(mine[:1], mine[1:], ranks.n)
+            return communicator.start_synchronize_vector_interfaces(*mine)
+
+        by_messages = result_of(lambda: ranks.by_messages(start, True))
+        assert result_of(lambda: ranks.by_a_world(start, "sim", True)) == by_messages
+        is_refused = isinstance(by_messages, tuple)
+        assert is_refused == (dtype in OTHERS and (of == "synchronization" or (of == "vector" and on_cube)))
+        if is_refused:
+            assert "have no sign to change" in by_messages[1], by_messages
+
+
 def test_synchronization_does_not_depend_on_the_order_of_dimensions():
     """Where k comes first, too: NDSL reverses the levels there."""
     results = {}

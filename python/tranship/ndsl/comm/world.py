@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from ... import _arrays, _core, _layouts
 from ..._core import ArraySpec
-from ..._elements import element_type, elements_of
+from ..._elements import moved_elements
 from ..._worlds import World
 from .. import constants
 from .._errors import HaloMismatch, HaloStateError, HaloUnsupported, HaloValueError
@@ -163,7 +163,11 @@ class WorldComm(Comm[Any]):
         vectors = [] if specs_y is None else [{n: 1, count + n: 0} for n in range(count)]
         widths = [{"j": (spec.n_points,) * 2, "i": (spec.n_points,) * 2} for spec in specs]
         update = self._take(communicator.partitioner, specs, widths, False, vectors)
-        return _HaloExchange(update, specs_x, specs_y, [_low_corner(*of) for of in zip(specs, widths)], self._keep)
+        touched = [
+            _Touched(_low_corner(*of), [boundary.recv_slice(of[0]) for boundary in boundaries])
+            for of in zip(specs, widths)
+        ]
+        return _HaloExchange(update, specs_x, specs_y, touched, self._keep)
 
     def direct_synchronization(self, updater: Any, x: Any, y: Any) -> _Synchronization:
         """Collective: the synchronization of points that neighbours share, started.
@@ -174,7 +178,12 @@ class WorldComm(Comm[Any]):
         specs = [halo_spec_of(x, 1), halo_spec_of(y, 1)]
         widths = [{"j": (0, 1), "i": (0, 0)}, {"j": (0, 0), "i": (0, 1)}]
         update = self._take(updater.communicator.partitioner, specs, widths, True, [{0: 1, 1: 0}])
-        update.bind([data_of(x), data_of(y)], [_low_corner(*of) for of in zip(specs, widths)])
+        upper = [
+            [_upper_line(spec, kind)] if boundary in updater.boundaries else []
+            for spec, kind, boundary in zip(specs, ("j", "i"), (constants.NORTH, constants.EAST))
+        ]
+        touched = [_Touched(_low_corner(*of), cuts) for of, cuts in zip(zip(specs, widths), upper)]
+        update.bind([data_of(x), data_of(y)], touched)
         return _Synchronization(update, updater.timer, self._keep)
 
     def _take(
@@ -220,6 +229,34 @@ def _bytes_of(array: Any) -> Any:
     return array.reshape(-1).view(np.uint8)
 
 
+class _Touched(NamedTuple):
+    """What an update does to the array of a quantity."""
+
+    low_corner: tuple[int, ...]
+    """The first of its points that the update touches."""
+    cuts: Sequence[tuple[slice, ...]]
+    """Where it writes."""
+
+
+def _to_bind(array: Any, is_turned: bool) -> Any:
+    """The array, or memory for a copy of it where the library cannot move its elements from where they lie: they do not
+    lie at multiples of their size, or would be negated in another byte order."""
+    of = array.dtype
+    if is_turned and not of.isnative:
+        return np.empty(array.shape, of.newbyteorder("="))
+    if not array.flags.aligned or any(stride % of.itemsize for stride in array.strides):
+        return np.empty(array.shape, of)
+    return array
+
+
+def _elements(dtype: Any, is_turned: bool) -> Any:
+    """What a quantity of some dtype is to the library. What is negated is a number there."""
+    of = np.dtype(dtype)
+    if is_turned:
+        of = np.dtype("i8") if of.kind == "m" else of.newbyteorder("=")
+    return moved_elements(of)
+
+
 Widths = dict[str, tuple[int, int]]
 """Halo points to the low and the high side, by kind of dimension (``"j"``, ``"i"``)."""
 
@@ -233,6 +270,14 @@ def _low_corner(spec: QuantityHaloSpec, widths: Widths) -> tuple[int, ...]:
     return tuple(
         o - widths[_kind_of(dim)][0] if dim in constants.HORIZONTAL_DIMS else o
         for dim, o in zip(spec.dims, spec.origin)
+    )
+
+
+def _upper_line(spec: QuantityHaloSpec, kind: str) -> tuple[slice, ...]:
+    """The last points of the compute domain along j or i."""
+    return tuple(
+        slice(o + e - 1 if dim in constants.HORIZONTAL_DIMS and _kind_of(dim) == kind else o, o + e)
+        for dim, o, e in zip(spec.dims, spec.origin, spec.extent)
     )
 
 
@@ -251,6 +296,7 @@ def _tiles_of(
     parts: Sequence[dict[str, int]],
     widths: Widths,
     drop_shared: bool,
+    is_turned: bool,
 ) -> list[ArraySpec]:
     """How one quantity is distributed on each tile. With ``drop_shared``, the points that neighbours share are the halo
     of the lower one."""
@@ -291,7 +337,7 @@ def _tiles_of(
         cut = _layouts.distribution(
             extents, _layouts.grid(*counts, ranks=ranks), cuts, overlap, "open", interfaces=interfaces
         )
-        out.append(ArraySpec(element_type(spec.dtype), cut))
+        out.append(_elements(spec.dtype, is_turned).spec(cut))
     return out
 
 
@@ -378,26 +424,54 @@ class _Update:
             if cells != parts[0]:
                 raise HaloMismatch("quantities of different numbers of cells in one halo update")
         ny, nx = partitioner.layout
+        # Where no edge turns, components of a vector are scalars.
+        self._is_turned = bool(vectors) and isinstance(partitioner, CubedSpherePartitioner)
         fields = [
-            (_tiles_of(partitioner, spec, cells, of, drop_shared), _tile_dims(spec))
+            (_tiles_of(partitioner, spec, cells, of, drop_shared, self._is_turned), _tile_dims(spec))
             for spec, cells, of in zip(specs, parts, widths)
         ]
         self._core = _core.make_halo_update(
             world._core,
             _tiling(partitioner, parts[0]),
             fields,
-            [list(vector.items()) for vector in vectors],
+            [list(vector.items()) for vector in vectors] if self._is_turned else [],
             world.rank // (ny * nx),
         )
-        self.start, self.finish, self.release = self._core.start, self._core.finish, self._core.release
+        self._copies: list[tuple[Any, Any, Sequence[tuple[slice, ...]]]] = []
+        self.start, self.finish = self._core.start, self._core.finish
 
-    def bind(self, arrays: Sequence[Any], low_corners: Sequence[tuple[int, ...]]) -> None:
+    def bind(self, arrays: Sequence[Any], touched: Sequence[_Touched]) -> None:
         """From here on the update is one of these arrays, which it keeps."""
-        bound = []
-        for one, corner in zip(arrays, low_corners):
-            address, _, extents, strides = elements_of(one.dtype).described(one)
-            bound.append((one, address, extents, strides, corner))
+        bound, copies = [], []
+        for one, of in zip(arrays, touched):
+            memory = _to_bind(one, self._is_turned)
+            if memory is not one:
+                copies.append((one, memory, of.cuts))
+            elements = _elements(one.dtype, self._is_turned)
+            described = memory if elements.inside else memory.view(elements.dtype)
+            address, _, extents, strides = elements.described(described)
+            bound.append((memory, address, extents, strides, (*of.low_corner, *(0 for _ in elements.inside))))
         self._core.bind(bound)
+        self._copies = copies
+        self.start, self.finish = (
+            (self._start_copies, self._finish_copies) if copies else (self._core.start, self._core.finish)
+        )
+
+    def release(self) -> None:
+        """Lets go of the arrays. The update is bound again before its next start."""
+        self._core.release()
+        self._copies = []
+
+    def _start_copies(self) -> None:
+        for array, copy, _ in self._copies:
+            copy[...] = array
+        self._core.start()
+
+    def _finish_copies(self) -> None:
+        self._core.finish()
+        for array, copy, cuts in self._copies:
+            for cut in cuts:
+                array[cut] = copy[cut]
 
 
 class _HaloExchange:
@@ -408,12 +482,12 @@ class _HaloExchange:
         update: _Update,
         specs_x: Sequence[QuantityHaloSpec],
         specs_y: Optional[Sequence[QuantityHaloSpec]],
-        low_corners: Sequence[tuple[int, ...]],
+        touched: Sequence[_Touched],
         keep: Callable[[_Update], None],
     ) -> None:
         self._update = update
         self._specs_x, self._specs_y = list(specs_x), list(specs_y or ())
-        self._low_corners = low_corners
+        self._touched = touched
         self._keep = keep
         self._last: list[tuple[Any, Any]] = []
 
@@ -424,7 +498,7 @@ class _HaloExchange:
             data = [array_of(q, spec, True) for q, spec in zip(x, self._specs_x)]
             data += [array_of(q, spec, True) for q, spec in zip(y or (), self._specs_y)]
             self._last = []
-            self._update.bind(data, self._low_corners)
+            self._update.bind(data, self._touched)
             self._last = list(zip(given, data))
         self._update.start()
 

@@ -17,6 +17,8 @@ from typing import Any, Optional
 
 import numpy as np
 
+from ..._elements import has_sign
+from ..._views import refuse_mask
 from .. import constants
 from .._errors import HaloBoundsError, HaloMismatch, HaloStateError, HaloTypeError, HaloUnsupported, HaloValueError
 from ..buffer import Buffer
@@ -89,8 +91,14 @@ def check_components(x: QuantityHaloSpec, y: QuantityHaloSpec, turns: int) -> No
         raise HaloMismatch(
             f"components of a vector with dimensions in another order: {', '.join(x.dims)} and {', '.join(y.dims)}"
         )
-    if turns and np.dtype(x.dtype).kind == "b":
-        raise HaloTypeError("components of a vector that are bool have no sign to change")
+    if turns:
+        require_sign(x.dtype)
+
+
+def require_sign(dtype: Any) -> None:
+    """Components of a vector are negated where they turn."""
+    if not has_sign(dtype):
+        raise HaloTypeError(f"components of a vector that are {np.dtype(dtype)} have no sign to change")
 
 
 _KIND = {dim: kind for kind, dims in (("i", constants.I_DIMS), ("j", constants.J_DIMS)) for dim in dims}
@@ -386,6 +394,7 @@ def array_of(quantity: Any, specification: QuantityHaloSpec, to_write: bool) -> 
     data = data_of(quantity)
     if not hasattr(data, "dtype") or not hasattr(data, "shape"):
         raise HaloTypeError(f"a quantity is needed, not a {type(quantity).__name__}")
+    refuse_mask(data)
     if data.dtype != specification.dtype:
         raise HaloMismatch(f"a quantity of {data.dtype} where the specification says {np.dtype(specification.dtype)}")
     if tuple(data.shape) != tuple(specification.shape):

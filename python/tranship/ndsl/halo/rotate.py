@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..._elements import has_sign
 from .. import constants
-from .._errors import HaloMismatch
+from .._errors import HaloMismatch, HaloTypeError
 
 __all__ = ["rotate_scalar_data", "rotate_vector_data"]
 
@@ -81,10 +82,14 @@ def rotate_vector_data(
     ------
     RuntimeError
         For components of different numbers of dimensions.
+    TypeError
+        For components that turn and have no sign.
     """
     if len(x_data.shape) != len(y_data.shape):
         raise HaloMismatch(f"the components have {len(x_data.shape)} and {len(y_data.shape)} dimensions")
     turns = n_clockwise_rotations % 4
+    if turns and not has_sign(x_data.dtype):
+        raise HaloTypeError(f"components of a vector that are {x_data.dtype} have no sign to change")
     x = rotate_scalar_data(x_data, dims, numpy, turns)
     y = rotate_scalar_data(y_data, dims, numpy, turns)
     if turns == 1:

@@ -36,6 +36,7 @@ from .data_transformer import (
     check_components,
     check_specification,
     common_dtype,
+    require_sign,
 )
 from .rotate import horizontal_axes
 
@@ -591,8 +592,7 @@ def check_c_grid(x_quantity: Any, y_quantity: Any) -> None:
         )
     if data_of(x_quantity).dtype != data_of(y_quantity).dtype:
         raise HaloMismatch(f"components of a vector of {data_of(x_quantity).dtype} and {data_of(y_quantity).dtype}")
-    if data_of(x_quantity).dtype.kind == "b":
-        raise HaloTypeError("components of a vector that are bool have no sign to change")
+    require_sign(data_of(x_quantity).dtype)
 
 
 class VectorInterfaceHaloUpdater:
@@ -664,9 +664,10 @@ class VectorInterfaceHaloUpdater:
                 boundary = self.boundaries[kind]
                 line = _line(quantity, kind)
                 with self.timer.clock("pack"):
+                    dtype = line.dtype  # NumPy negates into this machine's byte order
                     if boundary.n_clockwise_rotations % 4:
                         line = -_turned_line(line, quantity, kind)
-                    buffer = Buffer.pop_from_cache(self._module(line).empty, line.shape, line.dtype)
+                    buffer = Buffer.pop_from_cache(self._module(line).empty, line.shape, dtype)
                     buffer.assign_from(line)
                     buffer.finalize_memory_transfer()
                 with self.timer.clock("Isend"):
